@@ -1,0 +1,23 @@
+/** The five design documents that the system implements. */
+export type DesignDocument = '000' | '001' | '002' | '003' | '004'
+
+/** What sort of sentence of the document the row stands for. */
+export type RequirementKind = 'feature' | 'edge' | 'rbac' | 'test' | 'docs' | 'future' | 'question' | 'review'
+
+/**
+ * One requirement of a design document.
+ *
+ * `planned`: nothing proves it yet. `met`: a passing test cites the id in its title, like `[003-014]`.
+ * `declined`: deliberately not built; `adr` says why.
+ */
+export interface Requirement {
+  id: `${DesignDocument}-${string}`
+  section: string
+  line: number
+  kind: RequirementKind
+  /** At most 20 words, in our own words. */
+  text: string
+  state: 'planned' | 'met' | 'declined'
+  /** Path of the decision record below `docs/adr/`; only with `declined`. */
+  adr?: string
+}
