@@ -1,0 +1,30 @@
+import { defineConfig } from 'vitest/config'
+
+/** One vitest call per stage (scripts/test.ts): all global set-ups of one call run before its first test. */
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**', '**/*.cluster.test.ts', '**/*.clone.test.ts'],
+          isolate: false,
+          pool: 'threads',
+          testTimeout: 20_000,
+        },
+      },
+      {
+        test: {
+          name: 'cluster',
+          include: ['packages/**/*.cluster.test.ts', 'apps/**/*.cluster.test.ts', 'test/**/*.cluster.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**'],
+          globalSetup: ['packages/testkit/src/cluster/global-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+})
