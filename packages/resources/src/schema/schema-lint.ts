@@ -1,0 +1,28 @@
+import { type SchemaNode, walkSchema } from './schema-walk.ts'
+
+/** What the API server would refuse or a reader would miss, found without a server. Empty when all is well. */
+export function lintSchema(root: SchemaNode, path: string): string[] {
+  const findings: string[] = []
+  for (const { node, path: at, parents, required } of walkSchema(root, path)) {
+    const say = (what: string) => findings.push(`${at}: ${what}`)
+    if (!node.description) say('has no description')
+    for (const keyword of FORBIDDEN) if (keyword in node) say(`uses ${keyword}, which is not structural`)
+    for (const alternative of (node['anyOf'] as SchemaNode[] | undefined) ?? []) {
+      if (Object.keys(alternative).some((key) => key !== 'required')) say('anyOf may only list required fields')
+    }
+    if (required && node.default !== undefined) say('is required and has a default')
+    if (node['x-kubernetes-validations']) {
+      const unbounded = [...parents].filter((parent) => hasChildrenWithoutLimit(parent))
+      if (unbounded.length > 0) say('has a rule below a list or map without maxItems or maxProperties: its cost cannot be estimated')
+      if (!node.type) say('has a rule but no type')
+    }
+  }
+  return findings
+}
+
+const FORBIDDEN = ['const', 'patternProperties', '$ref', 'oneOf', 'allOf', 'definitions', '$defs']
+
+function hasChildrenWithoutLimit(node: SchemaNode): boolean {
+  if (node.type === 'array') return node['maxItems'] === undefined
+  return typeof node.additionalProperties === 'object' && node['maxProperties'] === undefined
+}
