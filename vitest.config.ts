@@ -25,6 +25,14 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
+      {
+        test: {
+          name: 'clone',
+          include: ['test/**/*.clone.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**'],
+          testTimeout: 300_000,
+        },
+      },
     ],
   },
 })

@@ -1,0 +1,35 @@
+import { KINDS } from '@thv/resources/kinds'
+import { describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { buildProgram } from './program.ts'
+
+async function thv(...args: string[]): Promise<string> {
+  const printed: string[] = []
+  await buildProgram({ out: (text) => void printed.push(text) }).parseAsync(['node', 'thv', ...args])
+  return printed.join('')
+}
+
+describe('thv', () => {
+  it('without a command names every kind and what to try next', async () => {
+    const text = await thv()
+    for (const { kind } of KINDS) expect(text).toContain(kind)
+    expect(text).toContain('npx thv crds | kubectl apply -f -')
+  })
+})
+
+describe('thv crds', () => {
+  it('prints one definition per kind as a YAML stream', async () => {
+    const documents = parseAllDocuments(await thv('crds')).map((document) => document.toJSON())
+    expect(documents.map((document) => document.spec.names.kind)).toEqual(KINDS.map((definition) => definition.kind))
+    expect(documents.every((document) => document.kind === 'CustomResourceDefinition')).toBe(true)
+  })
+
+  it('prints only the named ones, by kind, plural or short name', async () => {
+    const documents = parseAllDocuments(await thv('crds', 'MCPGroup', 'mcptoolconfigs', 'mcpg')).map((document) => document.toJSON())
+    expect(documents.map((document) => document.spec.names.kind)).toEqual(['MCPGroup', 'MCPToolConfig', 'MCPGroup'])
+  })
+
+  it('says which kinds there are when the name is wrong', async () => {
+    await expect(thv('crds', 'nope')).rejects.toThrow(/there is no kind "nope"; there are .*MCPGroup/)
+  })
+})

@@ -1,0 +1,16 @@
+export const MCP_EXTERNAL_AUTH_CONFIG_FINALIZER = 'mcpexternalauthconfig.toolhive.stacklok.dev/finalizer'
+
+export const MCPExternalAuthConfigCondition = {
+  Valid: 'Valid',
+  /** Embedded server only: whether an OAuth 2 provider without user info makes the server invent subjects. */
+  IdentitySynthesized: 'IdentitySynthesized',
+  DeletionBlocked: 'DeletionBlocked',
+} as const
+
+export const MCPExternalAuthConfigReason = {
+  ValidationSucceeded: 'ValidationSucceeded',
+  ValidationFailed: 'ValidationFailed',
+  OAuth2UpstreamWithoutUserInfo: 'OAuth2UpstreamWithoutUserInfo',
+  AllUpstreamsHaveUserInfo: 'AllUpstreamsHaveUserInfo',
+  ReferencedByWorkloads: 'ReferencedByWorkloads',
+} as const

@@ -1,0 +1,90 @@
+import { unionRules } from '../../schema/cel.ts'
+import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf } from '../../schema/kind-definition.ts'
+import { obj, oneOf, opt, rejected, str } from '../../schema/nodes.ts'
+import { conditions, observedGeneration } from '../../schema/status-nodes.ts'
+import { embeddedAuthServer } from '../../shared/embedded-auth-server.ts'
+import { headerName } from '../../shared/http-header.ts'
+import { secretKeyRef } from '../../shared/references.ts'
+import { referencingWorkloads } from '../../shared/referencing-workloads.ts'
+import { awsSts } from './aws-sts.ts'
+import { MCPExternalAuthConfigCondition } from './constants.ts'
+import { tokenExchange } from './token-exchange.ts'
+
+const INSTEAD_OF_OBO = 'use type tokenExchange with a token endpoint that speaks RFC 8693 instead of obo'
+const INSTEAD_OF_XAA = 'use type tokenExchange or, under a VirtualMCPServer, upstreamInject instead of xaa'
+
+export const AUTH_TYPES = [
+  'tokenExchange',
+  'headerInjection',
+  'bearerToken',
+  'unauthenticated',
+  'embeddedAuthServer',
+  'awsSts',
+  'upstreamInject',
+] as const
+export type AuthType = (typeof AUTH_TYPES)[number]
+
+const spec = obj(
+  'One way to authenticate.',
+  {
+    type: oneOf('The way; the field of the same name holds its settings.', [...AUTH_TYPES, 'obo', 'xaa'], {
+      rules: [
+        { rule: "self != 'obo'", message: `type obo is not supported: ${INSTEAD_OF_OBO}` },
+        { rule: "self != 'xaa'", message: `type xaa is not supported: ${INSTEAD_OF_XAA}` },
+      ],
+    }),
+    tokenExchange: opt(tokenExchange()),
+    headerInjection: opt(
+      obj('Sends a fixed header.', {
+        headerName: headerName('Name of the header.'),
+        valueSecretRef: secretKeyRef('Value of the header.'),
+      }),
+    ),
+    bearerToken: opt(obj('Sends a fixed bearer token.', { tokenSecretRef: secretKeyRef('The token.') })),
+    embeddedAuthServer: opt(embeddedAuthServer('Runs an authorization server in the proxy; users log in at its upstream providers.')),
+    awsSts: opt(awsSts()),
+    upstreamInject: opt(
+      obj('Sends the token that an upstream provider gave to the user. Under a VirtualMCPServer only.', {
+        providerName: str('Name of the upstream provider.', { minLength: 1, maxLength: 63 }),
+      }),
+    ),
+    obo: opt(rejected(INSTEAD_OF_OBO)),
+    xaa: opt(rejected(INSTEAD_OF_XAA)),
+  },
+  {
+    rules: unionRules('type', {
+      tokenExchange: 'tokenExchange',
+      headerInjection: 'headerInjection',
+      bearerToken: 'bearerToken',
+      embeddedAuthServer: 'embeddedAuthServer',
+      awsSts: 'awsSts',
+      upstreamInject: 'upstreamInject',
+    }),
+  },
+)
+
+const status = obj('Whether the configuration is usable, and who uses it.', {
+  observedGeneration: opt(observedGeneration()),
+  configHash: opt(str('Changes when the spec does; workloads keep a copy to notice it.')),
+  referencingWorkloads: opt(referencingWorkloads()),
+  conditions: opt(conditions()),
+})
+
+export const mcpExternalAuthConfig = {
+  kind: 'MCPExternalAuthConfig',
+  plural: 'mcpexternalauthconfigs',
+  singular: 'mcpexternalauthconfig',
+  shortNames: ['extauth', 'mcpextauth'],
+  description: 'How a proxy authenticates to a backend, or how users log in to a proxy. Shared by all workloads that reference it.',
+  spec,
+  specRequired: true,
+  status,
+  columns: [
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', description: 'The way to authenticate.' },
+    conditionColumn('Valid', MCPExternalAuthConfigCondition.Valid),
+    AGE_COLUMN,
+  ],
+} as const
+
+export type MCPExternalAuthConfig = ObjectOf<typeof mcpExternalAuthConfig>
+export const mcpExternalAuthConfigType = resourceTypeOf(mcpExternalAuthConfig)

@@ -1,0 +1,134 @@
+import type { CelRule } from '../../schema/cel.ts'
+import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf, WORKLOAD_NAME_RULES } from '../../schema/kind-definition.ts'
+import { bool, free, int32, list, obj, oneOf, opt, str } from '../../schema/nodes.ts'
+import { conditions, observedGeneration } from '../../schema/status-nodes.ts'
+import { nameRef, secretKeyRef } from '../../shared/references.ts'
+import { API_PHASES, MCP_REGISTRY_PHASES, MCPRegistryCondition, SYNC_PHASES } from './constants.ts'
+import { authConfig, databaseConfig } from './server-config.ts'
+import { exportPolicy, filter, noSyncWithoutSource, registryEntry, singleSource, syncPolicy } from './sources.ts'
+
+const SPEC_RULES: readonly CelRule[] = [
+  {
+    rule: '[has(self.source), has(self.registries), has(self.configYAML)].filter(x, x).size() == 1',
+    message: 'exactly one of source, registries and configYAML must be set',
+  },
+  ...noSyncWithoutSource,
+  ...['databaseConfig', 'authConfig'].map((field) => ({
+    rule: `!has(self.${field}) || !has(self.configYAML)`,
+    message: `${field} cannot be combined with configYAML, which is the whole configuration of the server: write it there`,
+    fieldPath: `.${field}`,
+  })),
+  {
+    rule: "!has(self.export) || !has(self.configYAML) || (has(self.export.mode) && self.export.mode == 'none')",
+    message: 'export cannot be combined with configYAML: add a kubernetes source there',
+    fieldPath: '.export',
+  },
+  {
+    rule: '!has(self.pgpassSecretRef) || !has(self.databaseConfig)',
+    message: 'pgpassSecretRef cannot be combined with databaseConfig, which makes the password file itself',
+    fieldPath: '.pgpassSecretRef',
+  },
+]
+
+const spec = obj(
+  'Where the registry data comes from and how it is served. Exactly one of source, registries and configYAML is set.',
+  {
+    displayName: opt(str('Name shown to people.', { maxLength: 255 })),
+    source: opt(singleSource()),
+    syncPolicy: opt(syncPolicy()),
+    filter: opt(filter()),
+    registries: opt(
+      list('Sources that the registry server reads and merges.', registryEntry(), { merge: ['name'], minItems: 1, maxItems: 64 }),
+    ),
+    configYAML: opt(
+      str('The whole configuration of the registry server, passed on as it is. Keep credentials out of it.', {
+        minLength: 1,
+        maxLength: 524288,
+      }),
+    ),
+    api: opt(obj('The registry API server.', { enabled: opt(bool('Whether it is deployed.', { default: true })) })),
+    export: opt(exportPolicy()),
+    enforceServers: opt(bool('Whether an MCPServer of this namespace may only use an image that a registry lists.', { default: false })),
+    databaseConfig: opt(databaseConfig()),
+    authConfig: opt(authConfig()),
+    pgpassSecretRef: opt(secretKeyRef('Secret with a PostgreSQL password file for the server.')),
+    volumes: opt(list('Further volumes of the pod, as in core/v1.', free('A volume.'), { maxItems: 64 })),
+    volumeMounts: opt(list('Where the container registry-api mounts them, as in core/v1.', free('A mount.'), { maxItems: 64 })),
+    imagePullSecrets: opt(list('Secrets for pulling the image.', nameRef('A Secret.'), { maxItems: 32 })),
+    podTemplateSpec: opt(free('Changes to the pod; the container is called registry-api.')),
+  },
+  { rules: SPEC_RULES },
+)
+
+const status = obj('State of the data and of the API server.', {
+  observedGeneration: opt(observedGeneration()),
+  phase: opt(oneOf('Overall state.', MCP_REGISTRY_PHASES, { default: 'Pending' })),
+  message: opt(str('Explanation of the phase.')),
+  url: opt(str('Address of the registry API inside the cluster.')),
+  readyReplicas: opt(int32('Number of ready API pods.')),
+  syncStatus: opt(
+    obj('The last read of the sources.', {
+      phase: opt(oneOf('State of the read.', SYNC_PHASES)),
+      message: opt(str('Explanation of the state.')),
+      lastAttempt: opt(str('When it was last tried.', { format: 'date-time' })),
+      attemptCount: opt(int32('Failed attempts since the last success.', { minimum: 0 })),
+      lastSyncTime: opt(str('When it last succeeded.', { format: 'date-time' })),
+      lastSyncHash: opt(str('Hash of the data of the last success.')),
+      serverCount: opt(int32('Number of servers after filtering.', { minimum: 0 })),
+    }),
+  ),
+  apiStatus: opt(
+    obj('The API server.', {
+      phase: opt(oneOf('State of the API server.', API_PHASES)),
+      message: opt(str('Explanation of the state.')),
+      endpoint: opt(str('Address of the API.')),
+      readySince: opt(str('Since when it has been ready.', { format: 'date-time' })),
+    }),
+  ),
+  lastAppliedFilterHash: opt(str('Hash of the filter of the last sync.')),
+  lastManualSyncTrigger: opt(str('Value of the sync-trigger annotation that was honoured last.')),
+  storageRef: opt(
+    obj('Where the operator keeps the data.', {
+      type: oneOf('Kind of storage.', ['configmap']),
+      configMapRef: opt(nameRef('The storage ConfigMap.')),
+    }),
+  ),
+  configMaps: opt(
+    list(
+      'What each selected ConfigMap contributed.',
+      obj('A selected ConfigMap.', {
+        registry: opt(str('Name of the entry of spec.registries that selected it.')),
+        name: str('Name of the ConfigMap.'),
+        servers: opt(int32('Number of servers in it.', { minimum: 0 })),
+        error: opt(str('Why it was left out.')),
+      }),
+    ),
+  ),
+  conditions: opt(conditions()),
+})
+
+export const mcpRegistry = {
+  kind: 'MCPRegistry',
+  plural: 'mcpregistries',
+  singular: 'mcpregistry',
+  shortNames: ['mcpreg', 'registry'],
+  description: 'A standard MCP registry, fed by git, files, other registries, ConfigMaps chosen by label and the live cluster.',
+  spec,
+  specRequired: true,
+  status,
+  rules: WORKLOAD_NAME_RULES,
+  columns: [
+    { name: 'Status', type: 'string', jsonPath: '.status.phase', description: 'Overall state.' },
+    conditionColumn('Ready', MCPRegistryCondition.Ready),
+    { name: 'Replicas', type: 'integer', jsonPath: '.status.readyReplicas', description: 'Number of ready API pods.' },
+    { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'Address of the registry API.' },
+    { name: 'Sync', type: 'string', jsonPath: '.status.syncStatus.phase', description: 'State of the last sync.', priority: 1 },
+    { name: 'API', type: 'string', jsonPath: '.status.apiStatus.phase', description: 'State of the API server.', priority: 1 },
+    { name: 'Servers', type: 'integer', jsonPath: '.status.syncStatus.serverCount', description: 'Number of servers.', priority: 1 },
+    { name: 'Last Sync', type: 'date', jsonPath: '.status.syncStatus.lastSyncTime', description: 'Time of the last success.', priority: 1 },
+    AGE_COLUMN,
+  ],
+} as const
+
+export type MCPRegistry = ObjectOf<typeof mcpRegistry>
+export const mcpRegistryType = resourceTypeOf(mcpRegistry)

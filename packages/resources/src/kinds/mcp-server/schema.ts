@@ -1,0 +1,148 @@
+import { atMostOne, type CelRule, sameIfBoth } from '../../schema/cel.ts'
+import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf, WORKLOAD_NAME_RULES } from '../../schema/kind-definition.ts'
+import { bool, int32, list, nameOrRef, obj, oneOf, opt, port, str } from '../../schema/nodes.ts'
+import { authzConfig } from '../../shared/authz-config.ts'
+import { externalAuthRule, oidcConfig } from '../../shared/oidc-config.ts'
+import { anyPerUser, rateLimiting } from '../../shared/rate-limiting.ts'
+import { resourceOverrides } from '../../shared/resource-overrides.ts'
+import { sessionStorage } from '../../shared/session-storage.ts'
+import { telemetryConfig } from '../../shared/telemetry-config.ts'
+import * as fields from '../../shared/workload-fields.ts'
+import { workloadStatus } from '../../shared/workload-status.ts'
+import { MCPServerCondition, MCPServerPhase } from './constants.ts'
+
+const secrets = () =>
+  list(
+    'Values of Secrets that become environment variables of the MCP server.',
+    obj('One value.', {
+      name: str('Name of the Secret.', { minLength: 1, maxLength: 253 }),
+      key: str('Key inside the Secret.', { minLength: 1, maxLength: 253 }),
+      targetEnvName: opt(str('Name of the variable; by default the key.', { minLength: 1, maxLength: 1024, pattern: '^[^=\\s]+$' })),
+    }),
+    { merge: ['name', 'key'], maxItems: 1000 },
+  )
+
+const volumes = () =>
+  list(
+    'Folders of the node that are mounted into the MCP server. For other volumes use podTemplateSpec.',
+    obj('One mounted folder.', {
+      name: str('Name of the volume.', { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }),
+      hostPath: str('Path on the node.', { minLength: 1, maxLength: 4096 }),
+      mountPath: str('Path in the container.', { minLength: 1, maxLength: 4096, pattern: '^[^:]+$' }),
+      readOnly: opt(bool('Whether the server may only read it.', { default: false })),
+    }),
+    { merge: ['name'], maxItems: 256 },
+  )
+
+const permissionProfile = () =>
+  obj(
+    'What the MCP server may reach. Becomes a NetworkPolicy, which the network of the cluster must enforce.',
+    {
+      type: opt(oneOf('Where the profile comes from.', ['builtin', 'configmap'], { default: 'builtin' })),
+      name: str('none, network, or the name of the ConfigMap.', { minLength: 1, maxLength: 253 }),
+      key: opt(str('Key of the profile inside the ConfigMap.', { minLength: 1, maxLength: 253 })),
+    },
+    {
+      rules: [
+        {
+          rule: "self.type != 'builtin' || self.name in ['none', 'network']",
+          message: 'a builtin profile must be none or network; for a profile of your own use type configmap',
+          fieldPath: '.name',
+        },
+        { rule: "(self.type == 'configmap') == has(self.key)", message: 'key must be set if and only if type is configmap' },
+      ],
+    },
+  )
+
+const rules: readonly CelRule[] = [
+  sameIfBoth('proxyPort', 'port'),
+  sameIfBoth('mcpPort', 'targetPort'),
+  atMostOne(['toolConfigRef', 'tools'], 'tools and toolConfigRef must not both be set: put the tools into the MCPToolConfig'),
+  externalAuthRule,
+  {
+    rule: `!has(self.rateLimiting) || !${anyPerUser('self.rateLimiting')} || has(self.oidcConfig) || has(self.externalAuthConfigRef) || has(self.authServerRef)`,
+    message: 'limits per user need to know the user: set oidcConfig, externalAuthConfigRef or authServerRef',
+    fieldPath: '.rateLimiting',
+  },
+]
+
+const spec = obj(
+  'The MCP server to run and how clients reach it.',
+  {
+    image: str('Image of the MCP server.', { minLength: 1, maxLength: 4096 }),
+    transport: opt(oneOf('How the MCP server speaks.', ['stdio', 'streamable-http', 'sse'], { default: 'stdio' })),
+    proxyMode: opt(
+      oneOf('How the proxy speaks to clients of a stdio server; otherwise it speaks like the server.', ['sse', 'streamable-http'], {
+        default: 'streamable-http',
+      }),
+    ),
+    proxyPort: opt(fields.proxyPort()),
+    port: opt(fields.deprecatedPort()),
+    mcpPort: opt(port('Port that the MCP server listens on; 8080 by default.')),
+    targetPort: opt(port('Older name of mcpPort.')),
+    args: opt(list('Arguments of the MCP server.', str('One argument.', { maxLength: 131072 }), { maxItems: 1000 })),
+    env: opt(fields.envList('Environment of the MCP server.')),
+    secrets: opt(secrets()),
+    volumes: opt(volumes()),
+    resources: opt(fields.resources('proxy')),
+    permissionProfile: opt(permissionProfile()),
+    podTemplateSpec: opt(fields.podTemplateSpec('mcp')),
+    resourceOverrides: opt(resourceOverrides()),
+    serviceAccount: opt(fields.serviceAccount('ServiceAccount of the MCP server; by default one without any rights is made.')),
+    groupRef: opt(nameOrRef('MCPGroup that the server belongs to.')),
+    tools: opt(
+      list(
+        'Names of the tools that clients see. Older form of toolConfigRef.',
+        str('Name of a tool.', { minLength: 1, maxLength: 256, pattern: '^[^,\\r\\n]+$' }),
+        { merge: 'set', maxItems: 1000 },
+      ),
+    ),
+    toolConfigRef: opt(fields.toolConfigRef()),
+    oidcConfig: opt(oidcConfig('How clients prove who they are. Without it the proxy lets everybody in.')),
+    externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
+    authServerRef: opt(fields.authServerRef()),
+    authzConfig: opt(authzConfig('Who may do what.')),
+    rateLimiting: opt(rateLimiting('How many calls are let through. Several replicas need Redis as session storage.')),
+    audit: opt(fields.audit()),
+    telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),
+    replicas: opt(fields.replicas()),
+    backendReplicas: opt(int32('Number of MCP server pods. Without it the number is left alone.', { minimum: 0 })),
+    sessionStorage: opt(sessionStorage('Where the proxy keeps sessions.')),
+    sessionAffinity: opt(fields.sessionAffinity()),
+    serviceType: opt(fields.serviceType()),
+    trustProxyHeaders: opt(fields.trustProxyHeaders()),
+    endpointPrefix: opt(fields.endpointPrefix()),
+    ...fields.rejectedRefs(),
+  },
+  { rules },
+)
+
+const status = obj('What became of the server.', {
+  phase: opt(oneOf('Where the server is in its life.', Object.values(MCPServerPhase))),
+  ...workloadStatus(),
+  readyReplicas: opt(int32('Number of proxy pods that are ready.')),
+})
+
+export const mcpServer = {
+  kind: 'MCPServer',
+  plural: 'mcpservers',
+  singular: 'mcpserver',
+  shortNames: ['mcpserver', 'mcpservers'],
+  description: 'An MCP server that runs in the cluster, behind a proxy that authenticates, authorises and records its calls.',
+  spec,
+  specRequired: true,
+  status,
+  rules: WORKLOAD_NAME_RULES,
+  scale: true,
+  columns: [
+    { name: 'Status', type: 'string', jsonPath: '.status.phase', description: 'Where the server is in its life.' },
+    conditionColumn('Ready', MCPServerCondition.Ready),
+    { name: 'Replicas', type: 'integer', jsonPath: '.status.readyReplicas', description: 'Number of proxy pods that are ready.' },
+    { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'Where clients reach the server.' },
+    { name: 'Group', type: 'string', jsonPath: '.status.group', description: 'The MCPGroup it belongs to.', priority: 1 },
+    AGE_COLUMN,
+  ],
+} as const
+
+export type MCPServer = ObjectOf<typeof mcpServer>
+export const mcpServerType = resourceTypeOf(mcpServer)

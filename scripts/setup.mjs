@@ -1,0 +1,42 @@
+// Runs before start, test, verify, bench and soak. Plain JavaScript without dependencies, because it runs on whatever Node the
+// machine has (20 or newer) before anything is installed. Does nothing when all is there.
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const stamp = `${root}node_modules/.toolhive-setup`
+const wanted = createHash('sha256')
+  .update(readFileSync(`${root}package-lock.json`))
+  .update(`${process.platform}-${process.arch}`)
+  .digest('hex')
+
+const isInstalled = existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted
+if (!isInstalled) await install()
+
+async function install() {
+  const started = Date.now()
+  const elapsed = () => `${Math.round((Date.now() - started) / 1000)} s`
+  console.log('set-up: installing packages with npm ci (about 400 MB on disk, Node 26 for this project included) …')
+  // A failed install must not look like a finished one.
+  rmSync(stamp, { force: true })
+  const beat = setInterval(() => console.log(`set-up: … ${elapsed()}`), 15_000)
+  const failure = await npmCi()
+  clearInterval(beat)
+  if (failure) {
+    console.error(`set-up: npm ci failed (${failure}). Run "npm ci" by hand to see why, then try again.`)
+    process.exit(1)
+  }
+  writeFileSync(stamp, wanted)
+  console.log(`set-up: done in ${elapsed()}`)
+}
+
+/** Resolves to what went wrong, or nothing. */
+function npmCi() {
+  return new Promise((resolve) => {
+    const child = spawn('npm', ['ci', '--loglevel=error', '--no-progress'], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+    child.on('error', (error) => resolve(error.message))
+    child.on('exit', (code, signal) => resolve(code === 0 ? undefined : `exit code ${code ?? signal}`))
+  })
+}

@@ -1,0 +1,33 @@
+import { writeFileSync } from 'node:fs'
+import type { Reporter, TestModule } from 'vitest/node'
+
+/** What one vitest call came to; `scripts/test.ts` adds these up. */
+export interface VitestCounts {
+  passed: number
+  failed: number
+  skipped: number
+  passedTitles: string[]
+}
+
+/** Writes the counts to the file named by THV_VITEST_COUNTS. A file that does not load, and an unhandled error, count as failed. */
+class CountingReporter implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
+    const path = process.env['THV_VITEST_COUNTS']
+    if (!path) return
+    const counts: VitestCounts = { passed: 0, failed: unhandled.length, skipped: 0, passedTitles: [] }
+    for (const module of modules) {
+      counts.failed += module.errors().length
+      for (const test of module.children.allTests()) {
+        const { state } = test.result()
+        if (state === 'passed') {
+          counts.passed += 1
+          counts.passedTitles.push(test.fullName)
+        } else if (state === 'skipped') counts.skipped += 1
+        else counts.failed += 1
+      }
+    }
+    writeFileSync(path, JSON.stringify(counts))
+  }
+}
+
+export default CountingReporter

@@ -1,0 +1,13 @@
+/** Seconds that each stage of `npm test` may take on 2 cores with the Kubernetes binaries cached. CI fails over the sum. */
+export const BUDGET_SECONDS = {
+  verify: 60,
+  unit: 120,
+  binaries: 60,
+  cluster: 600,
+  'fresh clone': 120,
+} as const
+
+/** What may come on top when the Kubernetes binaries are not cached and have to be built. */
+export const BUILD_SECONDS = 1800
+
+export type Stage = keyof typeof BUDGET_SECONDS
