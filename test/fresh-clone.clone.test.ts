@@ -16,7 +16,9 @@ let clone: string
 
 beforeAll(() => {
   clone = mkdtempSync(join(tmpdir(), 'thv-clone-'))
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean)
+  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: ROOT, encoding: 'utf8' })
+    .split('\0')
+    .filter(Boolean)
   for (const file of files) {
     mkdirSync(dirname(join(clone, file)), { recursive: true })
     cpSync(join(ROOT, file), join(clone, file), { verbatimSymlinks: true })

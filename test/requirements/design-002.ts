@@ -817,7 +817,7 @@ export const design002: readonly Requirement[] = [
     section: 'MCPRemoteProxy',
     line: 186,
     kind: 'feature',
-    text: 'MCPRemoteProxy requires `remoteURL` (or `remoteUrl`, exactly one of them), http or https.',
+    text: 'MCPRemoteProxy requires `remoteURL` or `remoteUrl`, http or https, never both with different values.',
     state: 'planned',
   },
   {

@@ -24,7 +24,7 @@ export const design004: readonly Requirement[] = [
     section: 'Summary',
     line: 25,
     kind: 'feature',
-    text: 'MCPServerEntry requires a remote address: `remoteURL` (or `remoteUrl`), exactly one of them.',
+    text: 'MCPServerEntry requires a remote address: `remoteURL` or `remoteUrl`, never both with different values.',
     state: 'planned',
   },
   { id: '004-005', section: 'Summary', line: 25, kind: 'feature', text: 'MCPServerEntry requires `groupRef`.', state: 'planned' },
@@ -761,7 +761,7 @@ export const design004: readonly Requirement[] = [
     section: 'Review: auth and header forwarding',
     line: 405,
     kind: 'review',
-    text: 'Settled by precedence: a forwarded `Authorization` beside `externalAuthConfigRef` is not refused at admission.',
+    text: 'A forwarded `Authorization`, in any case, beside `externalAuthConfigRef` is refused at admission.',
     state: 'planned',
   },
   {

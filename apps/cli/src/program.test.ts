@@ -33,3 +33,18 @@ describe('thv crds', () => {
     await expect(thv('crds', 'nope')).rejects.toThrow(/there is no kind "nope"; there are .*MCPGroup/)
   })
 })
+
+describe('wrong words', () => {
+  it.each([
+    [['nope'], 'there is no command "nope"'],
+    [['crds', '--nope'], "unknown option '--nope'"],
+    [['--nope'], "unknown option '--nope'"],
+  ])('%j: %s', async (args, message) => {
+    await expect(thv(...args)).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) })
+  })
+
+  it('prints help when asked', async () => {
+    expect(await thv('--help')).toContain('crds')
+    expect(await thv('crds', '--help')).toContain('kubectl apply')
+  })
+})

@@ -1,0 +1,214 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Binaries, ensureBinaries } from './binaries.ts'
+import { type Certificate, createCertificate } from './certificate.ts'
+import type { ClusterAccess } from './cluster-access.ts'
+import { type Credentials, writeCredentials, writeKubeconfig } from './credentials.ts'
+import { type Daemon, startDaemon } from './daemon.ts'
+import { type Etcd, startEtcd } from './etcd.ts'
+import { apiRequest, request } from './http-request.ts'
+import { freezeProcess, unfreezeProcess } from './process-freeze.ts'
+import { guardedFolderPrefix, type ProcessGuard, startGuard } from './process-guard.ts'
+import { mintServiceAccountToken, serviceAccountIssuer, type TokenOptions } from './service-account-token.ts'
+import { startOnPort } from './start-on-port.ts'
+
+export type { ClusterAccess } from './cluster-access.ts'
+export type { TokenOptions } from './service-account-token.ts'
+
+/** A real kube-apiserver with its own etcd on loopback. No controllers, no scheduler, no node. */
+export interface ApiServer extends ClusterAccess, AsyncDisposable {
+  readonly etcdUrl: string
+  /** Of everything that runs for this server, the guard included. */
+  readonly pids: readonly number[]
+  /** SIGKILL to kube-apiserver; etcd lives on. */
+  kill(): Promise<void>
+  /** SIGSTOP: connections stay open and, once this returns, nothing answers. */
+  freeze(): void
+  unfreeze(): void
+  /** Same address, certificates, tokens and data. Ends the running one first. */
+  restart(): Promise<void>
+  /** Forgets etcd's history. A watch answers 410 only for `uncachedResources`: others are served from the watch cache. */
+  compact(): Promise<void>
+  /** Signed with the server's own key; see TokenOptions for what the server demands. */
+  mintToken(options: TokenOptions): string
+  /** Creates the ServiceAccount when it is missing and mints a token for it. */
+  serviceAccountToken(account: { namespace: string; name: string; expiresInSeconds?: number; audiences?: string[] }): Promise<string>
+  /** A client certificate for this user. */
+  clientCertificate(user: string, groups?: readonly string[]): Certificate
+  /** Ends all processes and removes the data. May be called again. */
+  stop(): Promise<void>
+}
+
+export interface ApiServerOptions {
+  /** Resources without a watch cache, for example ['configmaps']. */
+  readonly uncachedResources?: readonly string[]
+  /** After our own flags, so that they win. */
+  readonly extraArgs?: readonly string[]
+  readonly startLimitMs?: number
+  /** Hears the progress of a build of the binaries. */
+  readonly log?: (line: string) => void
+}
+
+const stopGraceMs = 3000
+
+export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+  const { startLimitMs = 90_000 } = options
+  const binaries = await ensureBinaries({ log: options.log ?? ((line) => console.error(line)) })
+  const folder = await mkdtemp(join(tmpdir(), `${guardedFolderPrefix}api-`))
+  const guard = startGuard()
+  try {
+    guard.removeAtEnd(folder)
+    const credentials = await writeCredentials(folder)
+    const etcd = await startEtcd({ command: binaries.etcd, folder, guard, limitMs: startLimitMs })
+    const start = (port?: number) =>
+      startKubeApiserver({ binaries, folder, guard, credentials, etcd, options, port, limitMs: startLimitMs })
+    const first = await start()
+    return await createHandle({ binaries, folder, guard, credentials, etcd, first, start })
+  } catch (error) {
+    // The guard kills what it watches and removes the folder.
+    await guard.close()
+    throw error
+  }
+}
+
+interface Parts {
+  readonly binaries: Binaries
+  readonly folder: string
+  readonly guard: ProcessGuard
+  readonly credentials: Credentials
+  readonly etcd: Etcd
+}
+
+interface Running {
+  readonly daemon: Daemon
+  readonly port: number
+}
+
+async function createHandle(parts: Parts & { first: Running; start: (port: number) => Promise<Running> }): Promise<ApiServer> {
+  const { folder, guard, credentials, etcd, first, start } = parts
+  const url = `https://127.0.0.1:${first.port}`
+  const kubeconfigPath = join(folder, 'kubeconfig')
+  const caPem = credentials.ca.certPem
+  await writeKubeconfig(kubeconfigPath, { url, caPem, token: credentials.adminToken })
+  let daemon = first.daemon
+  let frozen = false
+  let stopping: Promise<void> | undefined
+
+  const access: ClusterAccess = {
+    url,
+    caPem,
+    adminToken: credentials.adminToken,
+    kubeconfigPath,
+    kubectlPath: parts.binaries.kubectl,
+    version: (await request(`${url}/version`, { caPem })).json<{ gitVersion: string }>().gitVersion,
+  }
+  // A frozen process does not see SIGTERM.
+  const end = () => (frozen ? daemon.kill() : daemon.stop(stopGraceMs))
+  const mintToken = (options: TokenOptions) => mintServiceAccountToken(credentials.serviceAccountKey, options)
+
+  const stop = async () => {
+    await end()
+    await etcd.daemon.stop(stopGraceMs)
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+    await guard.close()
+  }
+  const stopOnce = () => {
+    stopping ??= stop()
+    return stopping
+  }
+
+  return {
+    ...access,
+    etcdUrl: etcd.url,
+    get pids() {
+      return [daemon.pid, etcd.daemon.pid, guard.pid]
+    },
+    kill: () => daemon.kill(),
+    freeze: () => {
+      if (!daemon.running) throw new Error('kube-apiserver does not run')
+      frozen = true
+      freezeProcess(daemon.pid)
+    },
+    unfreeze: () => {
+      frozen = false
+      if (daemon.running) unfreezeProcess(daemon.pid)
+    },
+    restart: async () => {
+      if (stopping) throw new Error('a stopped API server cannot be restarted')
+      await end()
+      frozen = false
+      daemon = (await start(first.port)).daemon
+    },
+    compact: etcd.compact,
+    mintToken,
+    serviceAccountToken: async ({ namespace, name, expiresInSeconds = 3600, audiences }) => {
+      const uid = await ensureServiceAccount(access, namespace, name)
+      const subject = `system:serviceaccount:${namespace}:${name}`
+      return mintToken({ subject, uid, expiresInSeconds, ...(audiences ? { audiences } : {}) })
+    },
+    clientCertificate: (user, groups = []) => createCertificate({ commonName: user, organizations: groups, issuer: credentials.ca }),
+    stop: stopOnce,
+    [Symbol.asyncDispose]: stopOnce,
+  }
+}
+
+interface StartOptions extends Parts {
+  readonly options: ApiServerOptions
+  readonly port: number | undefined
+  readonly limitMs: number
+}
+
+function startKubeApiserver(start: StartOptions): Promise<Running> {
+  const { binaries, folder, guard, credentials, port, limitMs } = start
+  const logFile = join(folder, 'kube-apiserver.log')
+  const caPem = credentials.ca.certPem
+  const authorization = `Bearer ${credentials.adminToken}`
+  return startOnPort({
+    port,
+    limitMs,
+    start: (free) => startDaemon('kube-apiserver', { command: binaries.kubeApiserver, args: flags(start, free), logFile, guard }),
+    // Our authority alone vouches for it, so no stranger's server is taken for ours. /readyz does not wait for namespaces.
+    ready: async (free) => {
+      const get = (path: string) => request(`https://127.0.0.1:${free}${path}`, { caPem, headers: { authorization }, limitMs: 5000 })
+      return (await get('/readyz')).status === 200 && (await get('/api/v1/namespaces/default')).status === 200
+    },
+  })
+}
+
+function flags({ credentials, etcd, options, folder }: StartOptions, port: number): string[] {
+  const { files } = credentials
+  const uncached = options.uncachedResources ?? []
+  return [
+    `--etcd-servers=${etcd.url}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--cert-dir=${join(folder, 'pki')}`,
+    `--tls-cert-file=${files.serverCert}`,
+    `--tls-private-key-file=${files.serverKey}`,
+    `--client-ca-file=${files.ca}`,
+    `--token-auth-file=${files.tokens}`,
+    '--authorization-mode=Node,RBAC',
+    `--service-account-issuer=${serviceAccountIssuer}`,
+    `--service-account-signing-key-file=${files.serviceAccountKey}`,
+    `--service-account-key-file=${files.serviceAccountPublicKey}`,
+    '--service-cluster-ip-range=10.0.0.0/24',
+    // Nobody runs behind the `kubernetes` Service, and nobody creates the `default` accounts that the plugin waits for.
+    '--endpoint-reconciler-type=none',
+    '--disable-admission-plugins=ServiceAccount',
+    '--allow-privileged=true',
+    '--profiling=false',
+    ...(uncached.length > 0 ? [`--watch-cache-sizes=${uncached.map((resource) => `${resource}#0`).join(',')}`] : []),
+    ...(options.extraArgs ?? []),
+  ]
+}
+
+async function ensureServiceAccount(access: ClusterAccess, namespace: string, name: string): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts`
+  const created = await apiRequest(access, path, { method: 'POST', body: { metadata: { name } } })
+  const answer = created.status === 409 ? await apiRequest(access, `${path}/${name}`) : created
+  const uid = answer.json<{ metadata?: { uid?: string } }>().metadata?.uid
+  if (uid === undefined) throw new Error(`no ServiceAccount ${namespace}/${name}: ${answer.text}`)
+  return uid
+}

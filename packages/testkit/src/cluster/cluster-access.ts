@@ -1,0 +1,12 @@
+/** What a test needs to reach an API server. Plain data: it crosses from vitest's main process to its workers. */
+export interface ClusterAccess {
+  /** https://127.0.0.1:PORT */
+  readonly url: string
+  readonly caPem: string
+  /** Of group system:masters: every right. */
+  readonly adminToken: string
+  readonly kubeconfigPath: string
+  readonly kubectlPath: string
+  /** As the server itself says, for example v1.34.1. */
+  readonly version: string
+}

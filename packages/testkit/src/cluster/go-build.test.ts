@@ -1,0 +1,130 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { buildArguments, buildWithGo, goVersionProblem, moduleFile } from './go-build.ts'
+import { processStart } from './process-identity.ts'
+
+describe('moduleFile', () => {
+  const source = `// comment
+module k8s.io/kubernetes
+
+go 1.24.0
+
+require (
+	k8s.io/api v0.0.0
+	k8s.io/utils v0.0.0-20250604170112-4c0f3b243397
+)
+
+replace (
+	k8s.io/api => ./staging/src/k8s.io/api
+	k8s.io/apiextensions-apiserver => ./staging/src/k8s.io/apiextensions-apiserver
+	example.com/fork => example.com/other v1.0.0
+)
+`
+  test('names us, points to the published libraries and requires the two programs', () => {
+    expect(moduleFile(source)).toBe(`// comment
+module kube.binaries
+
+go 1.24.0
+
+require (
+	k8s.io/api v0.0.0
+	k8s.io/utils v0.0.0-20250604170112-4c0f3b243397
+)
+
+replace (
+	k8s.io/api => k8s.io/api v0.34.1
+	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.34.1
+	example.com/fork => example.com/other v1.0.0
+)
+require k8s.io/kubernetes v1.34.1
+require go.etcd.io/etcd/server/v3 v3.6.5
+`)
+  })
+})
+
+test('the build flags are pinned: others mean a full rebuild', () => {
+  const stamps = ['gitVersion=v1.34.1', 'gitMajor=1', 'gitMinor=34'].map((stamp) => `-X k8s.io/component-base/version.${stamp}`).join(' ')
+  expect(buildArguments('kubectl', '/out/kubectl')).toEqual([
+    'build',
+    '-gcflags=all=-dwarf=false',
+    '-ldflags',
+    `-s -w ${stamps}`,
+    '-o',
+    '/out/kubectl',
+    'k8s.io/kubernetes/cmd/kubectl',
+  ])
+  expect(buildArguments('etcd', '/out/etcd').at(-1)).toBe('go.etcd.io/etcd/server/v3')
+})
+
+describe('goVersionProblem', () => {
+  test.each([
+    'go version go1.24 linux/amd64',
+    'go version go1.26.8 darwin/arm64',
+    'go version devel go1.27-abc',
+    'go version go1.25rc1 linux/amd64',
+    'go version go2.0 x',
+  ])('fine: %s', (printed) => expect(goVersionProblem(printed)).toBeUndefined())
+  test.each([
+    ['go version go1.23.4 linux/amd64', 'Go 1.24 or newer is needed, 1.23 is installed'],
+    ['nonsense', 'the version of Go is unknown ("nonsense")'],
+  ])('a problem: %s', (printed, problem) => expect(goVersionProblem(printed)).toBe(problem))
+})
+
+describe('buildWithGo, with a script in the place of go', () => {
+  let root: string
+  let work: string
+  beforeEach(() => {
+    root = mkdtempSync(join(tmpdir(), 'go-build-test-'))
+    work = join(root, 'work')
+    mkdirSync(join(root, 'source'))
+    writeFileSync(join(root, 'source', 'go.mod'), 'module k8s.io/kubernetes\n')
+    writeFileSync(join(root, 'source', 'go.sum'), 'sums\n')
+  })
+  afterEach(() => {
+    vi.unstubAllEnvs()
+    rmSync(root, { recursive: true })
+  })
+
+  test('downloads, writes the module, builds all three, says so and beats', async () => {
+    fakeGo('sleep 0.1; echo "$GOFLAGS $CGO_ENABLED $GOWORK" > "$output"')
+    const lines: string[] = []
+    await buildWithGo(work, { log: (line) => lines.push(line), heartbeatMs: 20 })
+    expect(readdirSync(join(work, 'bin')).sort()).toEqual(['etcd', 'kube-apiserver', 'kubectl'])
+    expect(readFileSync(join(work, 'bin', 'etcd'), 'utf8')).toBe('-mod=mod -buildvcs=false -trimpath 0 off\n')
+    expect(readFileSync(join(work, 'module', 'go.mod'), 'utf8')).toContain('module kube.binaries')
+    expect(readFileSync(join(work, 'module', 'go.sum'), 'utf8')).toBe('sums\n')
+    expect(lines).toContainEqual(expect.stringMatching(/^building kube-apiserver \(2 of 3\)$/))
+    expect(lines).toContainEqual(expect.stringMatching(/^still building kubectl \(3 of 3\), \d+ s$/))
+    expect(lines).toContainEqual(expect.stringMatching(/^done with building kubectl \(3 of 3\), \d+ s$/))
+  })
+
+  test('a failure carries what go said', async () => {
+    fakeGo('echo "undefined: x" >&2; exit 2')
+    await expect(buildWithGo(work, { log: () => undefined })).rejects.toThrow(/building etcd \(1 of 3\) failed \(2\):\nundefined: x/)
+  })
+
+  test('an interruption ends go and what go started', async () => {
+    fakeGo(`sleep 600 & echo $! > ${root}/compiler; wait`)
+    const stop = new AbortController()
+    const building = buildWithGo(work, { log: () => undefined, signal: stop.signal })
+    const outcome = expect(building).rejects.toThrow('enough')
+    const compiler = join(root, 'compiler')
+    await vi.waitFor(() => expect(existsSync(compiler) && readFileSync(compiler, 'utf8')).toMatch(/\d+\n/), 10_000)
+    stop.abort(new Error('enough'))
+    await outcome
+    await vi.waitFor(() => expect(processStart(Number(readFileSync(compiler, 'utf8')))).toBeUndefined(), 10_000)
+  })
+
+  /** `build` runs for each `go build`, with the wanted file in $output. */
+  function fakeGo(build: string): void {
+    const script = `#!/bin/sh
+if [ "$1" = mod ]; then echo '{"Dir": "${root}/source"}'; exit; fi
+output=$6
+${build}
+`
+    writeFileSync(join(root, 'go'), script, { mode: 0o755 })
+    vi.stubEnv('PATH', `${root}:${process.env['PATH']}`)
+  }
+})

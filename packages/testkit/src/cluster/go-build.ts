@@ -1,0 +1,155 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { tail } from './daemon.ts'
+import { versions } from './kubernetes-version.ts'
+import { type ProcessGuard, startGuard } from './process-guard.ts'
+
+/** Builds etcd, kube-apiserver and kubectl from their Go modules. */
+export interface BuildOptions {
+  readonly log: (line: string) => void
+  readonly signal?: AbortSignal | undefined
+  /** A line so often while nothing else happens: a silent CI job may be taken for a hung one. */
+  readonly heartbeatMs?: number
+}
+
+export type BinaryName = 'etcd' | 'kube-apiserver' | 'kubectl'
+export const binaryNames: readonly BinaryName[] = ['etcd', 'kube-apiserver', 'kubectl']
+
+const stepLimitMs = 40 * 60_000
+
+/** `workFolder` is a throw-away folder; the finished programs lie in its `bin`. */
+export async function buildWithGo(workFolder: string, options: BuildOptions): Promise<void> {
+  const moduleFolder = join(workFolder, 'module')
+  await mkdir(moduleFolder, { recursive: true })
+  await mkdir(join(workFolder, 'bin'), { recursive: true })
+  const guard = startGuard()
+  try {
+    const step = (title: string, args: readonly string[]) => runStep({ ...options, title, args, cwd: moduleFolder, workFolder, guard })
+    const download = await step('downloading the modules', ['mod', 'download', '-json', `k8s.io/kubernetes@${versions.kubernetes}`])
+    const source = sourceFolder(download)
+    await writeFile(join(moduleFolder, 'go.mod'), moduleFile(await readFile(join(source, 'go.mod'), 'utf8')))
+    await writeFile(join(moduleFolder, 'go.sum'), await readFile(join(source, 'go.sum')))
+    for (const [index, name] of binaryNames.entries()) {
+      await step(`building ${name} (${index + 1} of ${binaryNames.length})`, buildArguments(name, join(workFolder, 'bin', name)))
+    }
+  } finally {
+    await guard.close()
+  }
+}
+
+/**
+ * Kubernetes refers to its own libraries by folders inside its repository, which a module download does not contain; the same
+ * libraries are published as modules of their own. A main module of ours with that one change can build its commands.
+ */
+export function moduleFile(source: string): string {
+  const published = source
+    .replace(/^module .*$/m, 'module kube.binaries')
+    .replace(/=> \.\/staging\/src\/(k8s\.io\/\S+)/g, (_, path: string) => `=> ${path} ${versions.staging}`)
+  return `${published.trimEnd()}\nrequire k8s.io/kubernetes ${versions.kubernetes}\nrequire go.etcd.io/etcd/server/v3 ${versions.etcd}\n`
+}
+
+/** Other flags than these make Go rebuild everything. Without the version stamps the programs call themselves v0.0.0-master. */
+export function buildArguments(name: BinaryName, output: string): string[] {
+  const stamp = 'k8s.io/component-base/version'
+  const stamps = [`gitVersion=${versions.kubernetes}`, `gitMajor=${versions.major}`, `gitMinor=${versions.minor}`]
+  const ldflags = ['-s', '-w', ...stamps.map((value) => `-X ${stamp}.${value}`)].join(' ')
+  const path = name === 'etcd' ? 'go.etcd.io/etcd/server/v3' : `k8s.io/kubernetes/cmd/${name}`
+  return ['build', '-gcflags=all=-dwarf=false', '-ldflags', ldflags, '-o', output, path]
+}
+
+function buildEnvironment(): NodeJS.ProcessEnv {
+  return {
+    ...process.env,
+    CGO_ENABLED: '0',
+    GOTOOLCHAIN: 'local',
+    GOGC: '400',
+    GOFLAGS: '-mod=mod -buildvcs=false -trimpath',
+    // The caller's own Go settings must neither cross-compile nor pull in a workspace.
+    GOOS: goPlatform().os,
+    GOARCH: goPlatform().arch,
+    GOWORK: 'off',
+    GO111MODULE: 'on',
+  }
+}
+
+export function goPlatform(): { os: string; arch: string } {
+  return { os: process.platform === 'win32' ? 'windows' : process.platform, arch: process.arch === 'x64' ? 'amd64' : process.arch }
+}
+
+/** Why Go cannot be used here, or undefined when it can. */
+export function goProblem(): string | undefined {
+  const go = spawnSync('go', ['version'], { encoding: 'utf8', env: { ...process.env, GOTOOLCHAIN: 'local' }, timeout: 20_000 })
+  if (go.error || go.status !== 0) return 'Go is not installed'
+  return goVersionProblem(go.stdout)
+}
+
+/** Takes what `go version` prints: "go version go1.26.8 linux/amd64", also "go1.25rc1" and "devel go1.27-…". */
+export function goVersionProblem(printed: string): string | undefined {
+  const found = /\bgo(\d+)\.(\d+)/.exec(printed)
+  if (!found) return `the version of Go is unknown ("${printed.trim()}")`
+  const [major, minor] = [Number(found[1]), Number(found[2])]
+  const enough = major > versions.go.major || (major === versions.go.major && minor >= versions.go.minor)
+  return enough ? undefined : `Go ${versions.go.major}.${versions.go.minor} or newer is needed, ${major}.${minor} is installed`
+}
+
+function sourceFolder(download: string): string {
+  const folder = (JSON.parse(download) as { Dir?: string }).Dir
+  if (!folder) throw new Error('go mod download named no folder')
+  return folder
+}
+
+interface Step extends BuildOptions {
+  readonly title: string
+  readonly args: readonly string[]
+  readonly cwd: string
+  readonly workFolder: string
+  readonly guard: ProcessGuard
+}
+
+async function runStep(step: Step): Promise<string> {
+  step.signal?.throwIfAborted()
+  const begin = performance.now()
+  const seconds = () => Math.round((performance.now() - begin) / 1000)
+  step.log(step.title)
+  const heartbeat = setInterval(() => step.log(`still ${step.title}, ${seconds()} s`), step.heartbeatMs ?? 30_000)
+  try {
+    const output = await runGo(step)
+    step.log(`done with ${step.title}, ${seconds()} s`)
+    return output
+  } finally {
+    clearInterval(heartbeat)
+  }
+}
+
+/** Runs go in a process group of its own: go starts compilers, and an interruption must end them too. */
+async function runGo({ args, cwd, workFolder, guard, signal, title }: Step): Promise<string> {
+  const logFile = join(workFolder, 'build.log')
+  const log = openSync(logFile, 'a')
+  const child = spawn('go', args, { cwd, env: buildEnvironment(), detached: true, stdio: ['ignore', 'pipe', log] })
+  closeSync(log)
+  if (child.pid !== undefined) guard.watch(child.pid)
+  const stop = () => endGroup(child)
+  signal?.addEventListener('abort', stop, { once: true })
+  const limit = setTimeout(stop, stepLimitMs)
+  try {
+    const chunks: Buffer[] = []
+    child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk))
+    const code = await new Promise<number | string | null>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', (status, by) => resolve(status ?? by))
+    })
+    signal?.throwIfAborted()
+    if (code !== 0) throw new Error(`${title} failed (${code}):\n${tail(logFile, 30)}`)
+    return Buffer.concat(chunks).toString()
+  } finally {
+    clearTimeout(limit)
+    signal?.removeEventListener('abort', stop)
+    if (child.pid !== undefined) guard.forget(child.pid)
+  }
+}
+
+function endGroup(child: ChildProcess): void {
+  if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) process.kill(-child.pid, 'SIGKILL')
+}

@@ -1,0 +1,2 @@
+export function runBundled(entry: string): Promise<void>
+export function ensureBundle(entry: string): Promise<string>

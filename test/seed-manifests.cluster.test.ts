@@ -1,0 +1,43 @@
+import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { manifestsIn } from '@thv/resources/testing/fixtures'
+import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
+import { describeCluster, ensureNamespace, sharedCluster } from '@thv/testkit/cluster/test-cluster'
+import { beforeAll, expect, it } from 'vitest'
+import { SEED_MANIFEST_REQUIREMENTS } from './fixtures/seeds/requirements.ts'
+
+/* Every manifest that the design documents print applies as it is printed; parts are completed, each addition marked. */
+
+const FOLDER = new URL('./fixtures/seeds/', import.meta.url)
+const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'))
+
+describeCluster('manifests of the design documents', () => {
+  beforeAll(async () => {
+    const client = adminClient(sharedCluster())
+    await installCrds(client)
+    const namespaces = new Set(
+      FILES.flatMap((file) => manifestsIn(readFileSync(new URL(file, FOLDER), 'utf8')).map((each) => each.metadata.namespace)),
+    )
+    for (const namespace of namespaces) if (namespace) await ensureNamespace(namespace)
+    await client.close()
+  })
+
+  it.each(
+    FILES.map((file) => [`${file} ${(SEED_MANIFEST_REQUIREMENTS[file] ?? []).map((id) => `[${id}]`).join(' ')}`.trim(), file] as const),
+  )('%s', (_title, file) => {
+    const access = sharedCluster()
+    const path = fileURLToPath(new URL(file, FOLDER))
+    const { stdout, stderr, status } = spawnSync(
+      access.kubectlPath,
+      ['--kubeconfig', access.kubeconfigPath, 'apply', '--dry-run=server', '--validate=strict', '-f', path],
+      {
+        encoding: 'utf8',
+        timeout: 60_000,
+      },
+    )
+    expect(stderr).toBe('')
+    expect(status).toBe(0)
+    expect(stdout.trim().split('\n')).toHaveLength(manifestsIn(readFileSync(path, 'utf8')).length)
+  })
+})
