@@ -21,9 +21,9 @@ describe('judge', () => {
 it('prints figures as a table with ratio and aim', () => {
   expect(renderTable([ratio(150), difference(70)])).toBe(
     [
-      'figure     value  baseline  ratio       aim  verdict',
-      'sync      150 ms    100 ms  1.50×    ≤ 1.5×      met',
-      'rss      70.0 MB   60.0 MB  1.17×  ≤ +10.0 MB      met',
+      'figure    value  baseline  ratio         aim  verdict',
+      'sync     150 ms    100 ms  1.50×      ≤ 1.5×      met',
+      'rss     70.0 MB   60.0 MB  1.17×  ≤ +10.0 MB      met',
     ].join('\n'),
   )
 })

@@ -312,7 +312,7 @@ export const design000: readonly Requirement[] = [
     line: 135,
     kind: 'feature',
     text: 'Example MCPServer `github-mcp` (v1alpha1) with both registry annotations applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-040',
@@ -320,7 +320,7 @@ export const design000: readonly Requirement[] = [
     line: 146,
     kind: 'feature',
     text: 'The MCPServer schema keeps `image`, `transport: sse` and `port: 8080` exactly as the example writes them.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-041',
@@ -440,7 +440,7 @@ export const design000: readonly Requirement[] = [
     line: 200,
     kind: 'feature',
     text: 'Example MCPServer `internal-analytics` (v1alpha1) applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-056',
@@ -552,7 +552,7 @@ export const design000: readonly Requirement[] = [
     line: 301,
     kind: 'feature',
     text: 'Neither MCPServer nor MCPRemoteProxy has a field `externalURL` in its schema.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-070',
@@ -1048,7 +1048,7 @@ export const design000: readonly Requirement[] = [
     line: 478,
     kind: 'feature',
     text: 'The MCPRegistry schema offers no export mode that publishes unannotated routes.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-132',
@@ -1064,6 +1064,6 @@ export const design000: readonly Requirement[] = [
     line: 495,
     kind: 'feature',
     text: 'There is no separate `RegistryExport` kind among the custom resources.',
-    state: 'planned',
+    state: 'met',
   },
 ]

@@ -8,7 +8,7 @@ export const design001: readonly Requirement[] = [
     line: 8,
     kind: 'feature',
     text: 'MCPRegistry `spec.export.mode` accepts `server`, `operator` and `none`; any other value is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-002',
@@ -233,7 +233,7 @@ export const design001: readonly Requirement[] = [
     line: 113,
     kind: 'feature',
     text: 'The direct-annotation example MCPServer applies once its elided spec is completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-031',
@@ -313,7 +313,7 @@ export const design001: readonly Requirement[] = [
     line: 156,
     kind: 'feature',
     text: 'The route example MCPServer applies once its elided spec is completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-041',

@@ -48,7 +48,7 @@ export const design002: readonly Requirement[] = [
     line: 12,
     kind: 'feature',
     text: 'MCPServer has separate optional replica numbers: `spec.replicas` (proxy) and `spec.backendReplicas` (MCP server).',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-007',
@@ -72,7 +72,7 @@ export const design002: readonly Requirement[] = [
     line: 20,
     kind: 'feature',
     text: 'CRDs and resources of every kind go in with plain `kubectl apply`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-010',
@@ -160,7 +160,7 @@ export const design002: readonly Requirement[] = [
     line: 67,
     kind: 'feature',
     text: 'VirtualMCPServer can reference MCPToolConfig (`aggregation.tools[].toolConfigRef`) and MCPExternalAuthConfig (`outgoingAuth`).',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-021',
@@ -176,16 +176,16 @@ export const design002: readonly Requirement[] = [
     line: 73,
     kind: 'feature',
     text: 'Kinds MCPServer and MCPRemoteProxy exist, namespaced, in `toolhive.stacklok.dev/v1alpha1` and `v1beta1`.',
-    state: 'planned',
+    state: 'met',
   },
-  { id: '002-023', section: 'CRD Overview', line: 74, kind: 'feature', text: 'Kind MCPGroup exists in both versions.', state: 'planned' },
+  { id: '002-023', section: 'CRD Overview', line: 74, kind: 'feature', text: 'Kind MCPGroup exists in both versions.', state: 'met' },
   {
     id: '002-024',
     section: 'CRD Overview',
     line: 75,
     kind: 'feature',
     text: 'Kinds VirtualMCPServer and VirtualMCPCompositeToolDefinition exist in both versions.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-025',
@@ -193,7 +193,7 @@ export const design002: readonly Requirement[] = [
     line: 76,
     kind: 'feature',
     text: 'Kind MCPRegistry exists in both versions.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-026',
@@ -201,7 +201,7 @@ export const design002: readonly Requirement[] = [
     line: 77,
     kind: 'feature',
     text: 'Kinds MCPToolConfig (short name `toolconfig`) and MCPExternalAuthConfig exist in both versions.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-027',
@@ -257,7 +257,7 @@ export const design002: readonly Requirement[] = [
     line: 92,
     kind: 'feature',
     text: 'MCPGroup lists no members in its spec; `description` is all it takes.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-034',
@@ -265,7 +265,7 @@ export const design002: readonly Requirement[] = [
     line: 93,
     kind: 'feature',
     text: 'MCPToolConfig has `toolsFilter` (tool names) and `toolsOverride` (map of tool to new name and description).',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-035',
@@ -273,7 +273,7 @@ export const design002: readonly Requirement[] = [
     line: 94,
     kind: 'feature',
     text: 'MCPExternalAuthConfig `type` takes `tokenExchange` and `headerInjection`, each demanding its own block.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-036',
@@ -297,7 +297,7 @@ export const design002: readonly Requirement[] = [
     line: 95,
     kind: 'feature',
     text: 'A composite definition without a name or steps, or with an unknown step type, is refused at admission.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-039',
@@ -313,7 +313,7 @@ export const design002: readonly Requirement[] = [
     line: 118,
     kind: 'feature',
     text: 'VirtualMCPServer takes `spec.groupRef` as a string or as an object with `name`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-041',
@@ -337,7 +337,7 @@ export const design002: readonly Requirement[] = [
     line: 121,
     kind: 'feature',
     text: 'MCPServer `spec.groupRef` is optional and takes a string or an object with `name`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-044',
@@ -353,7 +353,7 @@ export const design002: readonly Requirement[] = [
     line: 122,
     kind: 'feature',
     text: 'MCPServer `spec.externalAuthConfigRef` is optional and needs a `name` when given.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-046',
@@ -369,7 +369,7 @@ export const design002: readonly Requirement[] = [
     line: 123,
     kind: 'feature',
     text: 'MCPServer `spec.toolConfigRef` is optional and needs a `name` when given.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-048',
@@ -385,7 +385,7 @@ export const design002: readonly Requirement[] = [
     line: 125,
     kind: 'feature',
     text: 'MCPRemoteProxy `spec.groupRef` is optional and takes a string or an object with `name`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-050',
@@ -401,7 +401,7 @@ export const design002: readonly Requirement[] = [
     line: 126,
     kind: 'feature',
     text: 'MCPRemoteProxy `spec.externalAuthConfigRef` is optional and needs a `name` when given.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-052',
@@ -417,7 +417,7 @@ export const design002: readonly Requirement[] = [
     line: 127,
     kind: 'feature',
     text: 'MCPRemoteProxy `spec.toolConfigRef` is optional and needs a `name` when given.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-054',
@@ -433,7 +433,7 @@ export const design002: readonly Requirement[] = [
     line: 132,
     kind: 'feature',
     text: 'MCPServer requires `spec.image` and nothing else.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-056',
@@ -441,7 +441,7 @@ export const design002: readonly Requirement[] = [
     line: 132,
     kind: 'feature',
     text: 'MCPServer has fields for the middleware: `oidcConfig`, `authzConfig`, `toolConfigRef`, `audit`, `telemetry`, `rateLimiting`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-057',
@@ -449,7 +449,7 @@ export const design002: readonly Requirement[] = [
     line: 136,
     kind: 'feature',
     text: 'MCPServer `transport` is one of `stdio`, `sse`, `streamable-http`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-058',
@@ -481,7 +481,7 @@ export const design002: readonly Requirement[] = [
     line: 136,
     kind: 'feature',
     text: '`permissionProfile` takes `type: builtin` or `configmap` with a `name`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-062',
@@ -497,7 +497,7 @@ export const design002: readonly Requirement[] = [
     line: 136,
     kind: 'feature',
     text: 'MCPServer `oidcConfig` is a union selected by `type`; a type without its block is refused.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-064',
@@ -513,7 +513,7 @@ export const design002: readonly Requirement[] = [
     line: 136,
     kind: 'feature',
     text: 'MCPServer `authzConfig` is a union selected by `type`: `configMap` or `inline`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-066',
@@ -529,7 +529,7 @@ export const design002: readonly Requirement[] = [
     line: 138,
     kind: 'feature',
     text: 'MCPServer `status.phase` allows `Running`, `Pending`, `Failed`, `Terminating`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-068',
@@ -563,7 +563,7 @@ export const design002: readonly Requirement[] = [
     text: 'An MCPServer with a deletion timestamp is `Terminating`.',
     state: 'planned',
   },
-  { id: '002-072', section: 'MCPServer', line: 138, kind: 'feature', text: 'MCPServer status has the field `url`.', state: 'planned' },
+  { id: '002-072', section: 'MCPServer', line: 138, kind: 'feature', text: 'MCPServer status has the field `url`.', state: 'met' },
   {
     id: '002-073',
     section: 'MCPServer',
@@ -602,7 +602,7 @@ export const design002: readonly Requirement[] = [
     line: 147,
     kind: 'feature',
     text: 'MCPRegistry `spec.source` takes a git source or a ConfigMap source, selected by `type`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-078',
@@ -610,7 +610,7 @@ export const design002: readonly Requirement[] = [
     line: 151,
     kind: 'feature',
     text: 'MCPRegistry `spec.api.enabled` is a boolean with default true.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-079',
@@ -690,7 +690,7 @@ export const design002: readonly Requirement[] = [
     line: 167,
     kind: 'feature',
     text: 'MCPToolConfig status has `conditions`, `observedGeneration` and `referencingWorkloads[]` of kind and name.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-089',
@@ -714,7 +714,7 @@ export const design002: readonly Requirement[] = [
     line: 175,
     kind: 'feature',
     text: 'MCPExternalAuthConfig `type` takes `embeddedAuthServer`, whose block needs `issuer` and an upstream provider.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-092',
@@ -730,7 +730,7 @@ export const design002: readonly Requirement[] = [
     line: 175,
     kind: 'feature',
     text: 'Embedded auth server `storage` takes `type: redis` with `sentinelConfig`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-094',
@@ -762,7 +762,7 @@ export const design002: readonly Requirement[] = [
     line: 177,
     kind: 'feature',
     text: '`oidcConfig.type: external` with `external.name` is accepted on MCPServer.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-098',
@@ -770,7 +770,7 @@ export const design002: readonly Requirement[] = [
     line: 177,
     kind: 'feature',
     text: '`oidcConfig.type: external` means the same as `externalAuthConfigRef` of that name.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-099',
@@ -778,7 +778,7 @@ export const design002: readonly Requirement[] = [
     line: 177,
     kind: 'edge',
     text: '`oidcConfig.external.name` beside a different `externalAuthConfigRef.name` is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-100',
@@ -786,7 +786,7 @@ export const design002: readonly Requirement[] = [
     line: 179,
     kind: 'feature',
     text: 'MCPExternalAuthConfig status has `conditions`, `observedGeneration` and `referencingWorkloads[]` of kind and name.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-101',
@@ -802,7 +802,7 @@ export const design002: readonly Requirement[] = [
     line: 183,
     kind: 'feature',
     text: 'MCPRemoteProxy has `audit.enabled`, a boolean.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-103',
@@ -818,7 +818,7 @@ export const design002: readonly Requirement[] = [
     line: 186,
     kind: 'feature',
     text: 'MCPRemoteProxy requires `remoteURL` or `remoteUrl`, http or https, never both with different values.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-105',
@@ -834,7 +834,7 @@ export const design002: readonly Requirement[] = [
     line: 187,
     kind: 'feature',
     text: 'MCPRemoteProxy takes the `oidcConfig` union; the schema does not demand it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-107',
@@ -866,7 +866,7 @@ export const design002: readonly Requirement[] = [
     line: 189,
     kind: 'feature',
     text: 'MCPRemoteProxy takes the `authzConfig` union.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-111',
@@ -914,7 +914,7 @@ export const design002: readonly Requirement[] = [
     line: 204,
     kind: 'feature',
     text: 'MCPGroup `status.phase` allows `Ready`, `Pending`, `Failed`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-117',
@@ -922,7 +922,7 @@ export const design002: readonly Requirement[] = [
     line: 204,
     kind: 'feature',
     text: 'MCPGroup status has `servers`, a list of names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-118',
@@ -930,7 +930,7 @@ export const design002: readonly Requirement[] = [
     line: 204,
     kind: 'feature',
     text: 'MCPGroup status has `serverCount`, an integer.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-119',
@@ -1010,7 +1010,7 @@ export const design002: readonly Requirement[] = [
     line: 220,
     kind: 'feature',
     text: '`config.aggregation.conflictResolution` takes `prefix`, `priority`, `manual`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-129',
@@ -1018,7 +1018,7 @@ export const design002: readonly Requirement[] = [
     line: 221,
     kind: 'feature',
     text: '`config.aggregation.tools[]` has `workload`, `filter`, `exclude` and `overrides`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-130',
@@ -1050,7 +1050,7 @@ export const design002: readonly Requirement[] = [
     line: 222,
     kind: 'feature',
     text: '`config.compositeTools` takes inline workflow definitions.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-134',
@@ -1066,7 +1066,7 @@ export const design002: readonly Requirement[] = [
     line: 223,
     kind: 'feature',
     text: 'VirtualMCPServer `incomingAuth.type` takes `anonymous` and `oidc`; `oidc` demands `oidcConfig`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-136',
@@ -1090,7 +1090,7 @@ export const design002: readonly Requirement[] = [
     line: 224,
     kind: 'feature',
     text: 'VirtualMCPServer `outgoingAuth` has `source`, `default` and a map `backends`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-139',
@@ -1114,7 +1114,7 @@ export const design002: readonly Requirement[] = [
     line: 225,
     kind: 'feature',
     text: '`config.tokenCache` has `enabled` (true), `maxEntries` (10000) and `ttlOffset` (60s) with these defaults.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-142',
@@ -1146,7 +1146,7 @@ export const design002: readonly Requirement[] = [
     line: 226,
     kind: 'feature',
     text: '`config.operational.failureHandling` has `healthCheckInterval` and `partialFailureMode` (`best_effort` or `fail`).',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-146',
@@ -1154,7 +1154,7 @@ export const design002: readonly Requirement[] = [
     line: 226,
     kind: 'feature',
     text: '`config.operational.retry` has `attempts`, `backoff` and `on`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-147',
@@ -1194,7 +1194,7 @@ export const design002: readonly Requirement[] = [
     line: 254,
     kind: 'feature',
     text: 'VirtualMCPServer `status.phase` allows `Ready`, `Degraded`, `Pending`, `Failed`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-152',
@@ -1234,7 +1234,7 @@ export const design002: readonly Requirement[] = [
     line: 255,
     kind: 'feature',
     text: 'VirtualMCPServer status has the field `url`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-157',
@@ -1250,7 +1250,7 @@ export const design002: readonly Requirement[] = [
     line: 256,
     kind: 'feature',
     text: 'VirtualMCPServer `status.discoveredBackends[]` is keyed by `name` and has `url`, `status`, `lastHealthCheck`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-159',
@@ -1266,7 +1266,7 @@ export const design002: readonly Requirement[] = [
     line: 257,
     kind: 'feature',
     text: 'VirtualMCPServer status has `backendCount`, an integer, shown as a printer column.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-161',
@@ -1290,7 +1290,7 @@ export const design002: readonly Requirement[] = [
     line: 260,
     kind: 'feature',
     text: 'VirtualMCPServer takes the group as `spec.config.groupRef`, a string.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-164',
@@ -1298,7 +1298,7 @@ export const design002: readonly Requirement[] = [
     line: 260,
     kind: 'edge',
     text: '`spec.config.groupRef` and `spec.groupRef` that differ are rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-165',
@@ -1322,7 +1322,7 @@ export const design002: readonly Requirement[] = [
     line: 268,
     kind: 'feature',
     text: '`conflictResolutionConfig.priorityOrder` is a list of backend names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-168',
@@ -1410,7 +1410,7 @@ export const design002: readonly Requirement[] = [
     line: 285,
     kind: 'feature',
     text: 'Workflow steps have `id`, `tool`, `dependsOn`, `condition` and `onError.action` (`abort`, `continue`, `retry`).',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-179',
@@ -1466,7 +1466,7 @@ export const design002: readonly Requirement[] = [
     line: 287,
     kind: 'feature',
     text: 'VirtualMCPServer takes `spec.compositeToolRefs` and `spec.config.compositeToolRefs`, lists of names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-186',
@@ -1474,7 +1474,7 @@ export const design002: readonly Requirement[] = [
     line: 287,
     kind: 'edge',
     text: 'Composite references of both places are joined; duplicates are rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-187',
@@ -1482,7 +1482,7 @@ export const design002: readonly Requirement[] = [
     line: 289,
     kind: 'feature',
     text: 'Composite definition status has `validationStatus` and `validationErrors`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-188',
@@ -1490,7 +1490,7 @@ export const design002: readonly Requirement[] = [
     line: 289,
     kind: 'feature',
     text: 'Composite definition status has `referencingVirtualServers`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-189',
@@ -1643,7 +1643,7 @@ export const design002: readonly Requirement[] = [
     line: 326,
     kind: 'feature',
     text: 'MCPServer `spec.serviceType` takes `ClusterIP`, `LoadBalancer`, `NodePort`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-209',
@@ -1667,7 +1667,7 @@ export const design002: readonly Requirement[] = [
     line: 333,
     kind: 'feature',
     text: 'MCPServer `spec.serviceAccount` is optional.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-212',
@@ -1843,7 +1843,7 @@ export const design002: readonly Requirement[] = [
     line: 389,
     kind: 'feature',
     text: 'What steers reconciliation (transport, ports, replicas, service type) is a typed spec field.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-234',
@@ -1851,7 +1851,7 @@ export const design002: readonly Requirement[] = [
     line: 390,
     kind: 'feature',
     text: 'The API server refuses bad values of typed fields, such as an unknown transport or port 70000.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-235',
@@ -1859,7 +1859,7 @@ export const design002: readonly Requirement[] = [
     line: 391,
     kind: 'feature',
     text: 'References between resources are structured fields with a name, never free text in `podTemplateSpec`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-236',
@@ -1891,7 +1891,7 @@ export const design002: readonly Requirement[] = [
     line: 397,
     kind: 'feature',
     text: '`podTemplateSpec` keeps every pod field; nothing in it is pruned.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-240',
@@ -1915,7 +1915,7 @@ export const design002: readonly Requirement[] = [
     line: 404,
     kind: 'feature',
     text: 'The printed fragment `transport: sse` with `port: 8080` applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-243',
@@ -1939,7 +1939,7 @@ export const design002: readonly Requirement[] = [
     line: 411,
     kind: 'feature',
     text: 'The printed fragment with `podTemplateSpec.spec.nodeSelector` applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-246',
@@ -2075,7 +2075,7 @@ export const design002: readonly Requirement[] = [
     line: 465,
     kind: 'feature',
     text: 'MCPRegistry `status.syncStatus` has `lastSyncTime`, `lastSyncHash` and `attemptCount`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-263',
@@ -2123,7 +2123,7 @@ export const design002: readonly Requirement[] = [
     line: 490,
     kind: 'feature',
     text: 'The printed fragment `syncPolicy.interval: 1h` applies once completed; a malformed interval is refused.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-269',
@@ -2133,7 +2133,7 @@ export const design002: readonly Requirement[] = [
     text: 'With `syncPolicy.interval` the operator syncs again each time the interval has passed.',
     state: 'planned',
   },
-  { id: '002-270', section: 'Sync Policy', line: 499, kind: 'feature', text: '`syncPolicy` may be left out.', state: 'planned' },
+  { id: '002-270', section: 'Sync Policy', line: 499, kind: 'feature', text: '`syncPolicy` may be left out.', state: 'met' },
   {
     id: '002-271',
     section: 'Sync Policy',
@@ -2213,7 +2213,7 @@ export const design002: readonly Requirement[] = [
     line: 522,
     kind: 'feature',
     text: 'The printed fragment of OIDC pattern 1 (`configMap.name` only) applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-282',
@@ -2229,7 +2229,7 @@ export const design002: readonly Requirement[] = [
     line: 530,
     kind: 'feature',
     text: 'The printed fragment of OIDC pattern 2 (`name` and `key`) applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-284',
@@ -2245,7 +2245,7 @@ export const design002: readonly Requirement[] = [
     line: 540,
     kind: 'feature',
     text: 'The printed fragment of authz policies by ConfigMap applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-286',
@@ -2261,7 +2261,7 @@ export const design002: readonly Requirement[] = [
     line: 545,
     kind: 'feature',
     text: '`authzConfig.configMap.key` is `authz.json` if omitted.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-288',
@@ -2269,7 +2269,7 @@ export const design002: readonly Requirement[] = [
     line: 552,
     kind: 'feature',
     text: 'The printed fragment of inline OIDC (`issuer`, `audience`) applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-289',
@@ -2285,7 +2285,7 @@ export const design002: readonly Requirement[] = [
     line: 562,
     kind: 'feature',
     text: 'The printed fragment of inline authz with one `permit` policy applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-291',

@@ -24,7 +24,7 @@ export const design003: readonly Requirement[] = [
     line: 17,
     kind: 'feature',
     text: 'Entries with `configMapRef` stay valid and are stored unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-004',
@@ -48,7 +48,7 @@ export const design003: readonly Requirement[] = [
     line: 23,
     kind: 'feature',
     text: '`configMapSelector` has no field to name another namespace.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-007',
@@ -56,7 +56,7 @@ export const design003: readonly Requirement[] = [
     line: 24,
     kind: 'feature',
     text: '`matchLabels` alone makes a complete selector; `matchExpressions` is never required.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-008',
@@ -72,7 +72,7 @@ export const design003: readonly Requirement[] = [
     line: 26,
     kind: 'feature',
     text: 'Selector rules are enforced by the CRD itself; no admission webhook is installed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-010',
@@ -112,7 +112,7 @@ export const design003: readonly Requirement[] = [
     line: 61,
     kind: 'feature',
     text: 'Only the operator lists and watches source ConfigMaps; the registry server has no right on them.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-015',
@@ -136,7 +136,7 @@ export const design003: readonly Requirement[] = [
     line: 75,
     kind: 'feature',
     text: '`registries[].configMapSelector` is an optional object of its own beside `configMapRef`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-018',
@@ -152,7 +152,7 @@ export const design003: readonly Requirement[] = [
     line: 87,
     kind: 'feature',
     text: 'The entry schema keeps `name`, `format`, `configMapRef`, `git`, `api`, `syncPolicy` and `filter`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-020',
@@ -168,7 +168,7 @@ export const design003: readonly Requirement[] = [
     line: 99,
     kind: 'feature',
     text: 'A selector with neither `matchLabels` nor `matchExpressions` is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-022',
@@ -176,7 +176,7 @@ export const design003: readonly Requirement[] = [
     line: 100,
     kind: 'feature',
     text: 'An empty `matchLabels` map is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-023',
@@ -184,7 +184,7 @@ export const design003: readonly Requirement[] = [
     line: 101,
     kind: 'feature',
     text: '`matchLabels` takes string values only.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-024',
@@ -200,7 +200,7 @@ export const design003: readonly Requirement[] = [
     line: 104,
     kind: 'feature',
     text: 'An omitted `key` is defaulted to `registry.json`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-026',
@@ -240,7 +240,7 @@ export const design003: readonly Requirement[] = [
     line: 129,
     kind: 'feature',
     text: 'The prefix format is fixed: the schema has no field for it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-031',
@@ -400,7 +400,7 @@ export const design003: readonly Requirement[] = [
     line: 172,
     kind: 'feature',
     text: '`configMapSelector` together with `configMapRef` is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-051',
@@ -408,7 +408,7 @@ export const design003: readonly Requirement[] = [
     line: 172,
     kind: 'feature',
     text: '`configMapSelector` together with `git` is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-052',
@@ -416,7 +416,7 @@ export const design003: readonly Requirement[] = [
     line: 172,
     kind: 'feature',
     text: '`configMapSelector` together with `api` is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-053',
@@ -424,7 +424,7 @@ export const design003: readonly Requirement[] = [
     line: 184,
     kind: 'test',
     text: 'The committed CRD equals the output of the generator.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-054',
@@ -536,7 +536,7 @@ export const design003: readonly Requirement[] = [
     line: 236,
     kind: 'future',
     text: '`matchExpressions` is in the schema with at least one element per list.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-068',
@@ -560,7 +560,7 @@ export const design003: readonly Requirement[] = [
     line: 238,
     kind: 'future',
     text: '`conflictStrategy` accepts `prefix`, `priority` and `error` and rejects other values.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-071',
@@ -608,7 +608,7 @@ export const design003: readonly Requirement[] = [
     line: 249,
     kind: 'feature',
     text: 'Example ConfigMap `team-a-mcp-servers` applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-077',
@@ -624,7 +624,7 @@ export const design003: readonly Requirement[] = [
     line: 266,
     kind: 'feature',
     text: 'Example ConfigMap `team-b-mcp-servers` applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-079',
@@ -632,7 +632,7 @@ export const design003: readonly Requirement[] = [
     line: 284,
     kind: 'feature',
     text: 'Example MCPRegistry `all-teams-registry` (v1alpha1) applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-080',
@@ -640,7 +640,7 @@ export const design003: readonly Requirement[] = [
     line: 297,
     kind: 'feature',
     text: 'The entry schema accepts `syncPolicy.interval: "5m"`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-081',
@@ -680,7 +680,7 @@ export const design003: readonly Requirement[] = [
     line: 309,
     kind: 'feature',
     text: 'Example MCPRegistry `filtered-registry` (v1alpha1) applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-086',
@@ -688,7 +688,7 @@ export const design003: readonly Requirement[] = [
     line: 321,
     kind: 'feature',
     text: 'The entry schema keeps `filter.names.include` and `filter.names.exclude` as lists of strings.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-087',
@@ -712,7 +712,7 @@ export const design003: readonly Requirement[] = [
     line: 330,
     kind: 'feature',
     text: 'Example MCPRegistry `platform-only-registry` (v1alpha1) applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-090',
@@ -728,7 +728,7 @@ export const design003: readonly Requirement[] = [
     line: 348,
     kind: 'feature',
     text: 'Example MCPRegistry `mixed-sources-registry` (v1alpha1) applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-092',
@@ -744,7 +744,7 @@ export const design003: readonly Requirement[] = [
     line: 363,
     kind: 'feature',
     text: 'The entry schema keeps `configMapRef` with `name` and `key`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-094',
@@ -752,7 +752,7 @@ export const design003: readonly Requirement[] = [
     line: 368,
     kind: 'feature',
     text: 'The entry schema keeps `git` with `repository`, `branch` and `path`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-095',
@@ -768,7 +768,7 @@ export const design003: readonly Requirement[] = [
     line: 399,
     kind: 'feature',
     text: 'An entry without any source type is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-097',
@@ -776,7 +776,7 @@ export const design003: readonly Requirement[] = [
     line: 399,
     kind: 'feature',
     text: 'Any other pair of source types, such as `git` with `api`, is rejected too.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-098',
@@ -784,7 +784,7 @@ export const design003: readonly Requirement[] = [
     line: 399,
     kind: 'feature',
     text: 'The rejection says `exactly one source type must be specified (configMapRef, configMapSelector, git, or api)`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-099',
@@ -792,7 +792,7 @@ export const design003: readonly Requirement[] = [
     line: 399,
     kind: 'feature',
     text: 'Each single source type alone, `configMapRef`, `configMapSelector`, `git` or `api`, is accepted.',
-    state: 'planned',
+    state: 'met',
   },
   { id: '003-100', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover label matching.', state: 'planned' },
   { id: '003-101', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover conflict detection.', state: 'planned' },

@@ -8,9 +8,9 @@ export const design004: readonly Requirement[] = [
     line: 25,
     kind: 'feature',
     text: 'Kind MCPServerEntry exists, namespaced, in both versions of `toolhive.stacklok.dev`.',
-    state: 'planned',
+    state: 'met',
   },
-  { id: '004-002', section: 'Summary', line: 25, kind: 'feature', text: 'MCPServerEntry has the short name `mcpentry`.', state: 'planned' },
+  { id: '004-002', section: 'Summary', line: 25, kind: 'feature', text: 'MCPServerEntry has the short name `mcpentry`.', state: 'met' },
   {
     id: '004-003',
     section: 'Summary',
@@ -25,9 +25,9 @@ export const design004: readonly Requirement[] = [
     line: 25,
     kind: 'feature',
     text: 'MCPServerEntry requires a remote address: `remoteURL` or `remoteUrl`, never both with different values.',
-    state: 'planned',
+    state: 'met',
   },
-  { id: '004-005', section: 'Summary', line: 25, kind: 'feature', text: 'MCPServerEntry requires `groupRef`.', state: 'planned' },
+  { id: '004-005', section: 'Summary', line: 25, kind: 'feature', text: 'MCPServerEntry requires `groupRef`.', state: 'met' },
   {
     id: '004-006',
     section: 'Motivation',
@@ -186,7 +186,7 @@ export const design004: readonly Requirement[] = [
     line: 57,
     kind: 'test',
     text: 'A test compares MCPServerEntry with the other kinds: status subresource, conditions, category, shared field types.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-026',
@@ -226,7 +226,7 @@ export const design004: readonly Requirement[] = [
     line: 92,
     kind: 'review',
     text: 'Settled: `groupRef` of an entry is accepted as a string and as an object with `name`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-031',
@@ -242,7 +242,7 @@ export const design004: readonly Requirement[] = [
     line: 94,
     kind: 'review',
     text: 'MCPServerEntry has `allowPrivateEndpoint`, a boolean.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-033',
@@ -282,7 +282,7 @@ export const design004: readonly Requirement[] = [
     line: 99,
     kind: 'feature',
     text: '`groupRef` has the same shape on MCPServer, MCPRemoteProxy and MCPServerEntry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-038',
@@ -290,7 +290,7 @@ export const design004: readonly Requirement[] = [
     line: 101,
     kind: 'feature',
     text: '`caBundleRef` refers to a ConfigMap; there is no form for a Secret.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-039',
@@ -330,7 +330,7 @@ export const design004: readonly Requirement[] = [
     line: 136,
     kind: 'docs',
     text: 'The printed entry `context7` (`https://mcp.context7.com/mcp`) applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-044',
@@ -346,7 +346,7 @@ export const design004: readonly Requirement[] = [
     line: 155,
     kind: 'question',
     text: 'Settled: the kind stays MCPServerEntry; no kind MCPRemoteServerEntry is served.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-046',
@@ -354,7 +354,7 @@ export const design004: readonly Requirement[] = [
     line: 188,
     kind: 'question',
     text: 'Settled: the name stays, and the CRD description says that entries are remote only.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-047',
@@ -362,7 +362,7 @@ export const design004: readonly Requirement[] = [
     line: 206,
     kind: 'review',
     text: '`oidcConfig` is optional on MCPRemoteProxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-048',
@@ -450,7 +450,7 @@ export const design004: readonly Requirement[] = [
     line: 242,
     kind: 'feature',
     text: 'MCPServerEntry is served without deprecation mark until its successor exists.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-059',
@@ -458,7 +458,7 @@ export const design004: readonly Requirement[] = [
     line: 252,
     kind: 'docs',
     text: 'The printed header from Secret (`remote-api-credentials`, key `api-key`) applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-060',
@@ -466,7 +466,7 @@ export const design004: readonly Requirement[] = [
     line: 266,
     kind: 'review',
     text: 'The field is `addHeadersFromSecret`, singular.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-061',
@@ -474,7 +474,7 @@ export const design004: readonly Requirement[] = [
     line: 273,
     kind: 'review',
     text: 'The plural `addHeadersFromSecrets` of the draft is read as a synonym; both with different values are rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-062',
@@ -482,7 +482,7 @@ export const design004: readonly Requirement[] = [
     line: 289,
     kind: 'review',
     text: 'The flat form `caBundleRef.{name,key}` of the draft is read as a synonym; contradiction is rejected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-063',
@@ -490,7 +490,7 @@ export const design004: readonly Requirement[] = [
     line: 303,
     kind: 'review',
     text: 'The form is `caBundleRef.configMapRef.{name,key}`; the printed fragment applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-064',
@@ -498,7 +498,7 @@ export const design004: readonly Requirement[] = [
     line: 308,
     kind: 'review',
     text: 'All kinds with `caBundleRef` share one schema for it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-065',
@@ -554,7 +554,7 @@ export const design004: readonly Requirement[] = [
     line: 335,
     kind: 'review',
     text: 'Every condition type and reason of MCPServerEntry is an exported constant that names the kind.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-072',
@@ -562,7 +562,7 @@ export const design004: readonly Requirement[] = [
     line: 338,
     kind: 'feature',
     text: 'MCPServerEntry `status.conditions` is the standard condition list, keyed by type.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-073',
@@ -570,7 +570,7 @@ export const design004: readonly Requirement[] = [
     line: 339,
     kind: 'feature',
     text: 'MCPServerEntry has `status.observedGeneration`, int64.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-074',
@@ -586,7 +586,7 @@ export const design004: readonly Requirement[] = [
     line: 353,
     kind: 'review',
     text: 'MCPServer phases are exactly `Pending`, `Running`, `Failed`, `Terminating`, `Stopped`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-076',
@@ -602,7 +602,7 @@ export const design004: readonly Requirement[] = [
     line: 354,
     kind: 'review',
     text: 'MCPRemoteProxy phases are exactly `Pending`, `Ready`, `Failed`, `Terminating`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-078',
@@ -610,7 +610,7 @@ export const design004: readonly Requirement[] = [
     line: 355,
     kind: 'review',
     text: 'VirtualMCPServer phases are exactly `Pending`, `Ready`, `Degraded`, `Failed`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-079',
@@ -618,7 +618,7 @@ export const design004: readonly Requirement[] = [
     line: 356,
     kind: 'review',
     text: 'MCPGroup phases are exactly `Ready`, `Pending`, `Failed`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-080',
@@ -626,7 +626,7 @@ export const design004: readonly Requirement[] = [
     line: 358,
     kind: 'review',
     text: 'MCPServerEntry phases are exactly `Pending`, `Ready`, `Failed`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-081',
@@ -642,7 +642,7 @@ export const design004: readonly Requirement[] = [
     line: 360,
     kind: 'review',
     text: 'Every kind has printer columns with its phase or validity, and its age.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-083',
@@ -650,7 +650,7 @@ export const design004: readonly Requirement[] = [
     line: 360,
     kind: 'review',
     text: '`kubectl get mcpentry` prints phase, transport, remote URL, group and age, for every accepted spelling.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-084',
@@ -658,7 +658,7 @@ export const design004: readonly Requirement[] = [
     line: 362,
     kind: 'feature',
     text: '`externalAuthConfigRef` of an entry is optional and needs a `name` when given.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-085',
@@ -674,7 +674,7 @@ export const design004: readonly Requirement[] = [
     line: 363,
     kind: 'feature',
     text: '`headerForward` is optional and has the same schema on MCPServerEntry and MCPRemoteProxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-087',
@@ -690,7 +690,7 @@ export const design004: readonly Requirement[] = [
     line: 376,
     kind: 'review',
     text: 'MCPServerEntry has `insecureAllowHTTP`, a boolean with default false.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-089',
@@ -698,7 +698,7 @@ export const design004: readonly Requirement[] = [
     line: 376,
     kind: 'review',
     text: 'An `http://` URL is refused at admission unless `insecureAllowHTTP` is true.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-090',
@@ -706,7 +706,7 @@ export const design004: readonly Requirement[] = [
     line: 378,
     kind: 'review',
     text: 'Annotation `toolhive.stacklok.dev/allow-insecure` opens nothing: an `http://` URL with it is still refused.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-091',
@@ -714,7 +714,7 @@ export const design004: readonly Requirement[] = [
     line: 379,
     kind: 'review',
     text: 'A misspelt value such as `"tru"` for `insecureAllowHTTP` is refused.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-092',
@@ -722,7 +722,7 @@ export const design004: readonly Requirement[] = [
     line: 380,
     kind: 'review',
     text: 'The URL column of `kubectl get mcpentry` shows the scheme, so plain HTTP is visible.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-093',
@@ -730,7 +730,7 @@ export const design004: readonly Requirement[] = [
     line: 386,
     kind: 'docs',
     text: 'The printed `headerForward.addPlaintextHeaders` fragment applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-094',
@@ -762,7 +762,7 @@ export const design004: readonly Requirement[] = [
     line: 405,
     kind: 'review',
     text: 'A forwarded `Authorization`, in any case, beside `externalAuthConfigRef` is refused at admission.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-098',
@@ -794,7 +794,7 @@ export const design004: readonly Requirement[] = [
     line: 424,
     kind: 'review',
     text: 'MCPGroup status has `serverEntries`, a list of names, and `serverEntryCount`, an integer.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-102',
@@ -946,7 +946,7 @@ export const design004: readonly Requirement[] = [
     line: 493,
     kind: 'review',
     text: '`referencingWorkloads[].kind` is an enum of MCPServer, VirtualMCPServer, MCPRemoteProxy and MCPServerEntry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-121',
@@ -954,7 +954,7 @@ export const design004: readonly Requirement[] = [
     line: 497,
     kind: 'review',
     text: 'Workload kinds and types are exported constants, with one each for MCPServerEntry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-122',

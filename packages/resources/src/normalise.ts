@@ -1,3 +1,5 @@
+import { jsonEqual } from '@thv/kernel/json-equal'
+
 /*
  * Several spellings of one resource are accepted at the edge. `normalise` of a kind turns each into one canonical shape, so that
  * nothing else in the system knows the old spellings. It is pure, never throws on what the API server may have stored, and
@@ -34,7 +36,7 @@ export function unify<T>(problems: ProblemList, spellings: Readonly<Record<strin
   const [first, ...others] = given
   if (!first) return undefined
   for (const [field, value] of others) {
-    if (!sameJson(value, first[1])) {
+    if (!jsonEqual(value, first[1])) {
       problems.add(
         first[0],
         'conflicting_spellings',
@@ -67,15 +69,4 @@ export type Compacted<T> = { [K in keyof T as undefined extends T[K] ? never : K
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Equality of JSON values, whatever the order of keys. */
-export function sameJson(a: unknown, b: unknown): boolean {
-  if (a === b) return true
-  if (Array.isArray(a) || Array.isArray(b)) {
-    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, index) => sameJson(item, b[index]))
-  }
-  if (!isRecord(a) || !isRecord(b)) return false
-  const keys = Object.keys(a)
-  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]))
 }

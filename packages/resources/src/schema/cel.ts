@@ -25,10 +25,13 @@ export function unionRules(discriminator: string, members: Readonly<Record<strin
   })
 }
 
-/** At most one of two spellings, unless they say the same. Only for fields that CEL can see. */
+/**
+ * Two spellings of one field may both be set only if they say the same. Only for fields that CEL can see. Compared as `dyn`, because CEL
+ * gives each object of a schema a type of its own.
+ */
 export function sameIfBoth(canonical: string, synonym: string): CelRule {
   return {
-    rule: `!has(self.${canonical}) || !has(self.${synonym}) || self.${canonical} == self.${synonym}`,
+    rule: `!has(self.${canonical}) || !has(self.${synonym}) || dyn(self.${canonical}) == dyn(self.${synonym})`,
     message: `${canonical} and ${synonym} are two spellings of one field and must not differ: set ${canonical} only`,
   }
 }

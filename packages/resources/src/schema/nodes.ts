@@ -83,12 +83,17 @@ export const map = <V extends TSchema>(description: string, values: V, options: 
 export const stringMap = (description: string, options: MapOptions = {}) =>
   map(description, Type.Unsafe<string>({ type: 'string', description: 'The value.' }), options)
 
+export interface Demand {
+  required: readonly string[]
+  properties?: Readonly<Record<string, Demand>>
+}
+
 interface ObjectOptions {
   rules?: readonly CelRule[]
   default?: Record<string, unknown>
   minProperties?: number
-  /** Structural: each alternative may only list required fields. */
-  anyOf?: readonly { required: readonly string[] }[]
+  /** Structural only as long as the alternatives do nothing but require fields, their own or deeper ones. */
+  anyOf?: readonly Demand[]
 }
 
 export const obj = <P extends TProperties>(description: string, properties: P, options: ObjectOptions = {}): TObject<P> =>

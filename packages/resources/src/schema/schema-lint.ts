@@ -7,9 +7,8 @@ export function lintSchema(root: SchemaNode, path: string): string[] {
     const say = (what: string) => findings.push(`${at}: ${what}`)
     if (!node.description) say('has no description')
     for (const keyword of FORBIDDEN) if (keyword in node) say(`uses ${keyword}, which is not structural`)
-    for (const alternative of (node['anyOf'] as SchemaNode[] | undefined) ?? []) {
-      if (Object.keys(alternative).some((key) => key !== 'required')) say('anyOf may only list required fields')
-    }
+    if (((node['anyOf'] as SchemaNode[] | undefined) ?? []).some((alternative) => !isDemand(alternative)))
+      say('anyOf may only require fields')
     if (required && node.default !== undefined) say('is required and has a default')
     if (node['x-kubernetes-validations']) {
       const unbounded = [...parents].filter((parent) => hasChildrenWithoutLimit(parent))
@@ -21,6 +20,12 @@ export function lintSchema(root: SchemaNode, path: string): string[] {
 }
 
 const FORBIDDEN = ['const', 'patternProperties', '$ref', 'oneOf', 'allOf', 'definitions', '$defs']
+
+function isDemand(node: SchemaNode): boolean {
+  return (
+    Object.keys(node).every((key) => key === 'required' || key === 'properties') && Object.values(node.properties ?? {}).every(isDemand)
+  )
+}
 
 function hasChildrenWithoutLimit(node: SchemaNode): boolean {
   if (node.type === 'array') return node['maxItems'] === undefined

@@ -4,7 +4,6 @@ import { sameIfBoth } from '../../schema/cel.ts'
 import { list, obj, opt, str } from '../../schema/nodes.ts'
 import { headerName } from '../../shared/http-header.ts'
 import { secretKeyRef } from '../../shared/references.ts'
-import { sameObjectsIfBoth } from '../../shared/same-objects.ts'
 
 const SCOPE = '[\\x21\\x23-\\x5B\\x5D-\\x7E]+'
 const text = (description: string) => str(description, { minLength: 1, maxLength: 2048 })
@@ -48,7 +47,7 @@ export const tokenExchange = () =>
         },
         sameIfBoth('tokenUrl', 'token_url'),
         sameIfBoth('clientId', 'client_id'),
-        sameObjectsIfBoth('clientSecretRef', 'client_secret_ref'),
+        sameIfBoth('clientSecretRef', 'client_secret_ref'),
         sameIfBoth('externalTokenHeaderName', 'external_token_header_name'),
         {
           rule: "!has(self.scopes) || !has(self.scope) || self.scopes == self.scope.split(' ')",

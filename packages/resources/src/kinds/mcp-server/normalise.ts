@@ -5,7 +5,13 @@ import { type CanonicalRateLimiting, normaliseRateLimiting } from '../../shared/
 import { type CanonicalResourceOverrides, normaliseResourceOverrides } from '../../shared/resource-overrides.ts'
 import { type CanonicalSessionStorage, normaliseSessionStorage } from '../../shared/session-storage.ts'
 import { type CanonicalTelemetryConfig, normaliseTelemetryConfig } from '../../shared/telemetry-config.ts'
-import { type CanonicalResources, DEFAULT_PORT, type EnvVariable, normaliseResources } from '../../shared/workload-fields.ts'
+import {
+  type CanonicalResources,
+  DEFAULT_PORT,
+  type EnvVariable,
+  normaliseResources,
+  reportUnsupportedRefs,
+} from '../../shared/workload-fields.ts'
 import type { MCPServer } from './schema.ts'
 
 type Spec = MCPServer['spec']
@@ -59,6 +65,7 @@ export function normaliseMcpServer({ spec }: Pick<MCPServer, 'spec'>): Normalise
   if (spec.toolConfigRef && spec.tools?.length) {
     problems.add('spec.tools', 'forbidden', 'spec.tools and spec.toolConfigRef must not both be set: put the tools into the MCPToolConfig')
   }
+  reportUnsupportedRefs(problems, spec)
   const canonical = compact({
     image: spec.image,
     transport,

@@ -1,4 +1,4 @@
-import { atMostOne, type CelRule, sameIfBoth } from '../../schema/cel.ts'
+import { type CelRule, sameIfBoth } from '../../schema/cel.ts'
 import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf, WORKLOAD_NAME_RULES } from '../../schema/kind-definition.ts'
 import { bool, int32, list, nameOrRef, obj, oneOf, opt, port, str } from '../../schema/nodes.ts'
 import { authzConfig } from '../../shared/authz-config.ts'
@@ -57,7 +57,11 @@ const permissionProfile = () =>
 const rules: readonly CelRule[] = [
   sameIfBoth('proxyPort', 'port'),
   sameIfBoth('mcpPort', 'targetPort'),
-  atMostOne(['toolConfigRef', 'tools'], 'tools and toolConfigRef must not both be set: put the tools into the MCPToolConfig'),
+  {
+    rule: '!has(self.toolConfigRef) || !has(self.tools) || size(self.tools) == 0',
+    message: 'tools and toolConfigRef must not both be set: put the tools into the MCPToolConfig',
+    fieldPath: '.tools',
+  },
   externalAuthRule,
   {
     rule: `!has(self.rateLimiting) || !${anyPerUser('self.rateLimiting')} || has(self.oidcConfig) || has(self.externalAuthConfigRef) || has(self.authServerRef)`,

@@ -1,0 +1,28 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { jsonEqual } from './json-equal.ts'
+
+it.each([
+  [{ a: 1, b: 2 }, { b: 2, a: 1 }, true],
+  [{ a: 1, b: undefined }, { a: 1 }, true],
+  [{ a: null }, {}, false],
+  [[1, 2], [2, 1], false],
+  [[], {}, false],
+  [{ a: [{ b: 1 }] }, { a: [{ b: 1 }] }, true],
+  [{ a: [{ b: 1 }] }, { a: [{ b: '1' }] }, false],
+  [null, undefined, false],
+  ['a', 'a', true],
+])('%j and %j: %s', (a, b, same) => expect(jsonEqual(a, b)).toBe(same))
+
+it('agrees with the sorted text for any JSON', () => {
+  fc.assert(fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => expect(jsonEqual(a, b)).toBe(sorted(a) === sorted(b))))
+  fc.assert(fc.property(fc.jsonValue(), (a) => expect(jsonEqual(a, structuredClone(a))).toBe(true)))
+})
+
+function sorted(value: unknown): string {
+  return JSON.stringify(value, (_key, member) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).toSorted())
+      : member,
+  )
+}

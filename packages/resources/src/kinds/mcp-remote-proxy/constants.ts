@@ -1,0 +1,20 @@
+import { WorkloadCondition, WorkloadReason } from '../../shared/workload-conditions.ts'
+
+export const MCPRemoteProxyPhase = { Pending: 'Pending', Ready: 'Ready', Failed: 'Failed', Terminating: 'Terminating' } as const
+
+export const MCPRemoteProxyCondition = {
+  ...WorkloadCondition,
+  /** False: clients need not say who they are, or their authentication is misconfigured. */
+  Authenticated: 'Authenticated',
+} as const
+
+export const MCPRemoteProxyReason = {
+  ...WorkloadReason,
+  DeploymentReady: 'DeploymentReady',
+  DeploymentNotReady: 'DeploymentNotReady',
+  AuthValid: 'AuthValid',
+  AuthInvalid: 'AuthInvalid',
+  NoIncomingAuth: 'NoIncomingAuth',
+  RemoteURLInvalid: 'RemoteURLInvalid',
+  HeaderSecretNotFound: 'HeaderSecretNotFound',
+} as const

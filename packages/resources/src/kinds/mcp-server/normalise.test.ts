@@ -1,0 +1,222 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { compact } from '../../normalise.ts'
+import { fixturesOf } from '../../testing/fixtures.ts'
+import * as gen from '../../testing/workload-arbitraries.ts'
+import { type CanonicalMCPServerSpec, normaliseMcpServer } from './normalise.ts'
+import type { MCPServer } from './schema.ts'
+
+type Spec = MCPServer['spec']
+const image = 'ghcr.io/example/fetch:1.4.0'
+
+describe('normaliseMcpServer', () => {
+  it('fills in every default', () => {
+    expect(normaliseMcpServer({ spec: { image } })).toEqual({
+      spec: {
+        ...gen.COMMON_DEFAULTS,
+        image,
+        transport: 'stdio',
+        proxyMode: 'streamable-http',
+        mcpPort: 8080,
+        args: [],
+        env: [],
+        secrets: [],
+        volumes: [],
+        tools: [],
+        // Missing as a whole means off, not "with default values".
+        oidcConfig: undefined,
+        authServerRef: undefined,
+        authzConfig: undefined,
+        sessionStorage: undefined,
+      },
+      problems: [],
+    })
+  })
+
+  it.each<[string, Spec, object]>([
+    ['group by its bare name', { image, groupRef: 'g' }, { groupRef: { name: 'g' } }],
+    ['group as an object', { image, groupRef: { name: 'g' } }, { groupRef: { name: 'g' } }],
+    ['port', { image, port: 9000 }, { proxyPort: 9000 }],
+    ['targetPort', { image, targetPort: 3000 }, { mcpPort: 3000 }],
+    ['configmap', { image, oidcConfig: { type: 'configmap', configMap: { name: 'c' } } }, { oidcConfig: { type: 'configMap' } }],
+    [
+      'external OIDC [002-098]',
+      { image, oidcConfig: { type: 'external', external: { name: 'e' } } },
+      { externalAuthConfigRef: { name: 'e' } },
+    ],
+    ['processor as a number', { image, resources: { limits: { cpu: 2 } } }, { resources: { limits: { cpu: '2' } } }],
+    ['proxy mode of a stdio server', { image, proxyMode: 'sse' }, { proxyMode: 'sse' }],
+    // The server stores its default next to every transport.
+    ['proxy mode of an sse server', { image, transport: 'sse', proxyMode: 'streamable-http' }, { proxyMode: 'sse' }],
+    ['no scopes', inlineOidc({ scopes: [] }), { oidcConfig: { inline: { scopes: ['openid'] } } }],
+    ['pull secret without a name', pullSecrets([{ name: '' }, { name: 'p' }]), pullSecrets([{ name: 'p' }])],
+  ])('understands: %s', (_title, spec, canonical) => {
+    const { image: _image, ...expected } = canonical as Partial<Spec>
+    expect(normaliseMcpServer({ spec }).spec).toMatchObject(expected)
+    expect(normaliseMcpServer({ spec }).problems).toEqual([])
+  })
+
+  it('takes no external config for OIDC settings', () => {
+    expect(
+      normaliseMcpServer({ spec: { image, oidcConfig: { type: 'external', external: { name: 'e' } } } }).spec.oidcConfig,
+    ).toBeUndefined()
+  })
+
+  it.each<[string, string, string, unknown]>([
+    ['spec.proxyPort', 'conflicting_spellings', 'two proxy ports', { proxyPort: 1, port: 2 }],
+    ['spec.mcpPort', 'conflicting_spellings', 'two server ports', { mcpPort: 1, targetPort: 2 }],
+    [
+      'spec.externalAuthConfigRef',
+      'conflicting_spellings',
+      'two external configs',
+      { externalAuthConfigRef: { name: 'a' }, oidcConfig: { type: 'external', external: { name: 'b' } } },
+    ],
+    ['spec.tools', 'forbidden', 'tools beside toolConfigRef', { tools: ['a'], toolConfigRef: { name: 't' } }],
+    ['spec.groupRef', 'wrong_type', 'group that is a number', { groupRef: 3 }],
+    ['spec.groupRef', 'wrong_type', 'group that is a list', { groupRef: ['g'] }],
+    ['spec.oidcConfig', 'missing', 'inline OIDC without settings', { oidcConfig: { type: 'inline' } }],
+    ['spec.oidcConfig', 'missing', 'external OIDC without a name', { oidcConfig: { type: 'external' } }],
+    ['spec.authzConfig', 'missing', 'policies without a ConfigMap', { authzConfig: { type: 'configMap' } }],
+    ['spec.sessionStorage.address', 'missing', 'Redis without an address', { sessionStorage: { provider: 'redis' } }],
+    ['spec.permissionProfile.key', 'missing', 'profile without a key', { permissionProfile: { type: 'configmap', name: 'p' } }],
+    ['spec.oidcConfigRef', 'forbidden', 'OIDC reference stored by another operator', { oidcConfigRef: { name: 'a' } }],
+    ['spec.authzConfigRef', 'forbidden', 'policy reference stored by another operator', { authzConfigRef: { name: 'a' } }],
+    ['spec.telemetryConfigRef', 'forbidden', 'telemetry reference stored by another operator', { telemetryConfigRef: { name: 'a' } }],
+    ['spec.webhookConfigRef', 'forbidden', 'webhook reference stored by another operator', { webhookConfigRef: { name: 'a' } }],
+  ])('reports %s as %s: %s', (field, code, _title, stored) => {
+    const { problems } = normaliseMcpServer({ spec: { image, ...(stored as Partial<Spec>) } })
+    expect(problems).toEqual([{ field, code, message: expect.stringContaining(field) }])
+  })
+
+  it.each(fixturesOf('mcpservers').map(({ manifest }) => [manifest.metadata.name, manifest.spec as Spec] as const))(
+    'has nothing to say against the fixture %s',
+    (_title, spec) => {
+      const once = normaliseMcpServer({ spec })
+      expect(once.problems).toEqual([])
+      expect(normaliseMcpServer({ spec: once.spec }).spec).toEqual(once.spec)
+    },
+  )
+
+  it('gives the same object for every accepted spelling', () => {
+    fc.assert(
+      fc.property(canonicalSpec, gen.coins, (canonical, coin) => {
+        expect(normaliseMcpServer({ spec: respelled(canonical, coin) })).toEqual({ spec: canonical, problems: [] })
+      }),
+    )
+  })
+
+  it('changes nothing the second time', () => {
+    fc.assert(
+      fc.property(canonicalSpec, (canonical) => {
+        expect(normaliseMcpServer({ spec: canonical })).toEqual({ spec: canonical, problems: [] })
+      }),
+    )
+  })
+
+  it('reports exactly the ports that differ', () => {
+    fc.assert(
+      fc.property(gen.port, gen.port, (proxyPort, port) => {
+        expect(normaliseMcpServer({ spec: { image, proxyPort, port } }).problems).toHaveLength(proxyPort === port ? 0 : 1)
+      }),
+    )
+  })
+
+  it('survives whatever admission cannot see', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.object(), (groupRef, podTemplateSpec) => {
+        const once = normaliseMcpServer({ spec: { image, groupRef: groupRef as string, podTemplateSpec } })
+        expect(normaliseMcpServer({ spec: once.spec }).spec).toEqual(once.spec)
+      }),
+    )
+  })
+})
+
+function inlineOidc(settings: object): Spec {
+  return { image, oidcConfig: { type: 'inline', inline: { issuer: 'https://login.example.com', ...settings } } }
+}
+
+function pullSecrets(imagePullSecrets: { name: string }[]): Spec {
+  return { image, resourceOverrides: { proxyDeployment: { imagePullSecrets } } }
+}
+
+const bucket = fc.record({ maxTokens: fc.integer({ min: 1, max: 1000 }), refillPeriod: fc.constantFrom('1m', '1m30s') })
+const toolNames = fc.uniqueArray(gen.name, { maxLength: 3 })
+
+const canonicalSpec: fc.Arbitrary<CanonicalMCPServerSpec> = fc
+  .record({
+    transport: fc.constantFrom('stdio' as const, 'sse' as const, 'streamable-http' as const),
+    proxyMode: fc.constantFrom('sse' as const, 'streamable-http' as const),
+    proxyPort: gen.port,
+    mcpPort: gen.port,
+    args: fc.array(fc.string(), { maxLength: 3 }),
+    env: gen.envVariables,
+    secrets: fc.array(fc.record({ name: gen.name, key: gen.name }), { maxLength: 2 }),
+    volumes: fc.array(fc.record({ name: gen.name, hostPath: gen.name, mountPath: gen.name, readOnly: fc.boolean() }), { maxLength: 2 }),
+    resources: gen.resources,
+    permissionProfile: gen.maybe(
+      fc.oneof(
+        fc.record({ type: fc.constant('builtin' as const), name: fc.constantFrom('none', 'network') }),
+        fc.record({ type: fc.constant('configmap' as const), name: gen.name, key: gen.name }),
+      ),
+    ),
+    podTemplateSpec: gen.maybe(fc.dictionary(gen.name, fc.jsonValue())),
+    resourceOverrides: gen.resourceOverrides,
+    serviceAccount: gen.maybe(gen.name),
+    groupRef: gen.maybe(fc.record({ name: gen.name })),
+    tools: toolNames,
+    toolConfigRef: gen.maybe(fc.record({ name: gen.name })),
+    oidcConfig: gen.maybe(gen.oidcConfig),
+    externalAuthConfigRef: gen.maybe(fc.record({ name: gen.name })),
+    authServerRef: gen.maybe(fc.record({ kind: fc.constant('MCPExternalAuthConfig' as const), name: gen.name })),
+    authzConfig: gen.maybe(gen.authzConfig),
+    rateLimiting: gen.maybe(fc.record({ shared: bucket, perUser: bucket, tools: fc.array(fc.record({ name: gen.name, shared: bucket })) })),
+    audit: fc.record({ enabled: fc.boolean() }),
+    telemetry: gen.telemetry,
+    replicas: gen.maybe(fc.nat(5)),
+    backendReplicas: gen.maybe(fc.nat(5)),
+    sessionStorage: gen.maybe(gen.sessionStorage),
+    sessionAffinity: fc.constantFrom('ClientIP' as const, 'None' as const),
+    serviceType: fc.constantFrom('ClusterIP' as const, 'NodePort' as const, 'LoadBalancer' as const),
+    trustProxyHeaders: fc.boolean(),
+    endpointPrefix: gen.maybe(gen.name),
+  })
+  .map((spec) => {
+    const proxyMode = spec.transport === 'stdio' ? spec.proxyMode : spec.transport
+    return compact({ ...spec, image, proxyMode, tools: spec.toolConfigRef ? [] : spec.tools })
+  })
+
+const DEFAULTS = {
+  ...gen.COMMON_DEFAULTS,
+  transport: 'stdio',
+  proxyMode: 'streamable-http',
+  mcpPort: 8080,
+  args: [],
+  env: [],
+  secrets: [],
+  volumes: [],
+  tools: [],
+  permissionProfile: { type: 'builtin' },
+  rateLimiting: { tools: [] },
+}
+
+/** Writes a canonical spec with randomly chosen accepted spellings. */
+function respelled(canonical: CanonicalMCPServerSpec, coin: gen.Coin): Spec {
+  const { oidcConfig, ...plain } = canonical
+  const spec: Spec = structuredClone(plain)
+  spec.resources = gen.respelledResources(canonical.resources, coin)
+  if (oidcConfig) spec.oidcConfig = gen.respelledOidc(oidcConfig, coin)
+  if (coin()) {
+    spec.port = canonical.proxyPort
+    if (coin()) delete spec.proxyPort
+  }
+  if (coin()) {
+    spec.targetPort = canonical.mcpPort
+    if (coin()) delete spec.mcpPort
+  }
+  if (canonical.groupRef && coin()) spec.groupRef = canonical.groupRef.name
+  if (canonical.externalAuthConfigRef && !oidcConfig && coin()) {
+    spec.oidcConfig = { type: 'external', external: canonical.externalAuthConfigRef }
+    if (coin()) delete spec.externalAuthConfigRef
+  }
+  return gen.withoutDefaults(spec, DEFAULTS, coin)
+}

@@ -1,0 +1,89 @@
+import type { Static } from 'typebox'
+import { bool, list, map, obj, oneOf, opt, str } from '../../schema/nodes.ts'
+import { toolOverride } from '../../shared/tool-override.ts'
+import { toolConfigRef } from '../../shared/workload-fields.ts'
+
+export const DEFAULT_PREFIX_FORMAT = '{workload}_'
+
+const workloadName = (description: string) => str(description, { minLength: 1, maxLength: 253 })
+
+const toolNames = (description: string) =>
+  list(description, str('Name of a tool.', { minLength: 1, maxLength: 256 }), { merge: 'set', maxItems: 1000 })
+
+/** How the tools of many backends become one list. */
+export const aggregation = () =>
+  obj(
+    'How the tools of the backends become one list.',
+    {
+      conflictResolution: opt(
+        oneOf(
+          'What happens to names: prefix all, prefixOnConflict only those that clash, priority drops all but the first, manual refuses.',
+          ['prefix', 'priority', 'manual', 'prefixOnConflict'],
+          { default: 'prefix' },
+        ),
+      ),
+      conflictResolutionConfig: opt(
+        obj('Settings of the strategy.', {
+          prefixFormat: opt(
+            str('Put before a name; {workload} is the name of the backend.', {
+              minLength: 1,
+              maxLength: 128,
+              default: DEFAULT_PREFIX_FORMAT,
+            }),
+          ),
+          priorityOrder: opt(
+            list('Backends, the most important first.', workloadName('Name of a backend.'), { merge: 'set', maxItems: 256 }),
+          ),
+        }),
+      ),
+      defaultToolVisibility: opt(
+        oneOf('Whether clients see the tools of backends that have no entry in tools; allow by default.', ['allow', 'deny']),
+      ),
+      excludeAllTools: opt(bool('Whether clients see composite tools only.')),
+      tools: opt(list('Which tools of single backends clients see, and how.', workloadTools(), { merge: ['workload'], maxItems: 256 })),
+    },
+    {
+      rules: [
+        {
+          rule: "self.conflictResolution != 'priority' || !has(self.conflictResolutionConfig) || (has(self.conflictResolutionConfig.priorityOrder) && size(self.conflictResolutionConfig.priorityOrder) > 0)",
+          message: 'conflictResolutionConfig.priorityOrder must not be empty if conflictResolution is priority',
+          fieldPath: '.conflictResolutionConfig.priorityOrder',
+        },
+        {
+          rule: "self.conflictResolution == 'priority' || !has(self.conflictResolutionConfig) || !has(self.conflictResolutionConfig.priorityOrder)",
+          message: 'priorityOrder may only be set if conflictResolution is priority',
+          fieldPath: '.conflictResolutionConfig.priorityOrder',
+        },
+        {
+          rule: "self.conflictResolution != 'manual' || (has(self.tools) && size(self.tools) > 0)",
+          message: 'tools must have an entry if conflictResolution is manual: that is where conflicts are resolved',
+          fieldPath: '.tools',
+        },
+      ],
+    },
+  )
+
+export type Aggregation = Static<ReturnType<typeof aggregation>>
+
+const workloadTools = () =>
+  obj(
+    'The tools of one backend.',
+    {
+      workload: workloadName('Name of the backend.'),
+      filter: opt(toolNames('The tools that clients see, after overrides. Without it, all.')),
+      exclude: opt(toolNames('Tools that clients do not see, after overrides.')),
+      excludeAll: opt(bool('Whether clients see none of them.')),
+      overrides: opt(
+        map('New names and descriptions, by the name that the backend gives the tool.', toolOverride(), { maxProperties: 1000 }),
+      ),
+      toolConfigRef: opt(toolConfigRef()),
+    },
+    {
+      rules: [
+        {
+          rule: '!has(self.excludeAll) || !self.excludeAll || (!has(self.filter) && !has(self.exclude))',
+          message: 'filter and exclude have no effect if excludeAll is true: remove them',
+        },
+      ],
+    },
+  )

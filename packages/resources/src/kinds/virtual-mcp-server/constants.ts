@@ -1,0 +1,103 @@
+export const VirtualMCPServerPhase = { Pending: 'Pending', Ready: 'Ready', Degraded: 'Degraded', Failed: 'Failed' } as const
+
+export const VirtualMCPServerCondition = {
+  /** False while the spec has a problem that admission cannot see, such as two spellings that differ. */
+  Valid: 'Valid',
+  Ready: 'Ready',
+  Degraded: 'Degraded',
+  GroupRefValidated: 'GroupRefValidated',
+  CompositeToolRefsValidated: 'CompositeToolRefsValidated',
+  PodTemplateSpecValid: 'PodTemplateSpecValid',
+  AuthConfigured: 'AuthConfigured',
+  AuthServerConfigValidated: 'AuthServerConfigValidated',
+  AuthzUpstreamSelectionWarning: 'AuthzUpstreamSelectionWarning',
+  IdentitySynthesized: 'IdentitySynthesized',
+  SessionStorageWarning: 'SessionStorageWarning',
+  BackendsDiscovered: 'BackendsDiscovered',
+  DefaultAuthConfig: 'DefaultAuthConfig',
+  /** True: something the spec asks for cannot be applied, so no pod runs. */
+  MiddlewareUnsupported: 'MiddlewareUnsupported',
+  /** True: another workload of the same name owns the objects. */
+  NameConflict: 'NameConflict',
+  /** True: the Service that is named like the resource itself is not made. */
+  ServiceAliasSkipped: 'ServiceAliasSkipped',
+} as const
+
+/** Conditions of single backends: how their authentication could be worked out. */
+export const backendAuthCondition = (backend: string) => `BackendAuthConfig-${backend}` as const
+export const discoveredAuthCondition = (backend: string) => `DiscoveredAuthConfig-${backend}` as const
+
+export const VirtualMCPServerReason = {
+  ValidationSucceeded: 'ValidationSucceeded',
+  ValidationFailed: 'ValidationFailed',
+
+  DeploymentReady: 'DeploymentReady',
+  DeploymentNotReady: 'DeploymentNotReady',
+  DeploymentFailed: 'DeploymentFailed',
+  BackendsUnavailable: 'BackendsUnavailable',
+  BackendsDegraded: 'BackendsDegraded',
+  BackendsUnknown: 'BackendsUnknown',
+  BackendsDiscoveredSuccessfully: 'BackendsDiscoveredSuccessfully',
+  BackendDiscoveryFailed: 'BackendDiscoveryFailed',
+
+  GroupRefValid: 'GroupRefValid',
+  GroupRefNotFound: 'GroupRefNotFound',
+  GroupRefNotReady: 'GroupRefNotReady',
+  CompositeToolRefsValid: 'CompositeToolRefsValid',
+  CompositeToolRefNotFound: 'CompositeToolRefNotFound',
+  CompositeToolRefInvalid: 'CompositeToolRefInvalid',
+  PodTemplateSpecValid: 'PodTemplateSpecValid',
+  InvalidPodTemplateSpec: 'InvalidPodTemplateSpec',
+
+  AuthValid: 'AuthValid',
+  AuthInvalid: 'AuthInvalid',
+  AuthzConfigMapNotFound: 'AuthzConfigMapNotFound',
+  AuthzConfigMapInvalid: 'AuthzConfigMapInvalid',
+  AuthServerConfigValid: 'AuthServerConfigValid',
+  AuthServerConfigInvalid: 'AuthServerConfigInvalid',
+  AuthzRequiresUpstream: 'AuthzRequiresUpstream',
+  AuthzUpstreamUnknown: 'AuthzUpstreamUnknown',
+  AuthzPrimaryProviderRequiresAuthServer: 'AuthzPrimaryProviderRequiresAuthServer',
+  AuthzUpstreamAutoSelected: 'AuthzUpstreamAutoSelected',
+  OAuth2UpstreamWithoutUserInfo: 'OAuth2UpstreamWithoutUserInfo',
+  AllUpstreamsHaveUserInfo: 'AllUpstreamsHaveUserInfo',
+  ConversionSucceeded: 'ConversionSucceeded',
+  ConversionFailed: 'ConversionFailed',
+  AmbiguousSubjectProvider: 'AmbiguousSubjectProvider',
+
+  SessionStorageConfigured: 'SessionStorageConfigured',
+  SessionStorageMissingForReplicas: 'SessionStorageMissingForReplicas',
+  SessionStorageWarningNotApplicable: 'SessionStorageWarningNotApplicable',
+  MiddlewareUnsupported: 'MiddlewareUnsupported',
+  NameTakenByOtherWorkload: 'NameTakenByOtherWorkload',
+  ServiceNameTaken: 'ServiceNameTaken',
+  ServiceNameReserved: 'ServiceNameReserved',
+} as const
+
+export const VirtualMCPServerEvent = {
+  DeploymentCreated: 'DeploymentCreated',
+  DeploymentUpdated: 'DeploymentUpdated',
+  ServiceCreated: 'ServiceCreated',
+  HMACSecretCreated: 'HMACSecretCreated',
+  DeploymentCreationFailed: 'DeploymentCreationFailed',
+  DeploymentUpdateFailed: 'DeploymentUpdateFailed',
+  ServiceCreationFailed: 'ServiceCreationFailed',
+  HMACSecretGenerationFailed: 'HMACSecretGenerationFailed',
+  HMACSecretCreationFailed: 'HMACSecretCreationFailed',
+  HMACSecretValidationFailed: 'HMACSecretValidationFailed',
+  SecretValidationFailed: 'SecretValidationFailed',
+  AuthzConfigMapInvalid: 'AuthzConfigMapInvalid',
+  AuthzConfigMapNotFound: 'AuthzConfigMapNotFound',
+  InvalidPodTemplateSpec: 'InvalidPodTemplateSpec',
+  AuthzPrimaryUpstreamProviderDeprecated: 'AuthzPrimaryUpstreamProviderDeprecated',
+} as const
+
+export const BackendStatus = {
+  ready: 'ready',
+  degraded: 'degraded',
+  unavailable: 'unavailable',
+  unauthenticated: 'unauthenticated',
+  unknown: 'unknown',
+} as const
+
+export const CircuitBreakerState = { closed: 'closed', open: 'open', 'half-open': 'half-open' } as const

@@ -1,0 +1,99 @@
+import type { Static } from 'typebox'
+import { bool, int32, list, map, obj, oneOf, opt, port, str, stringMap } from '../../schema/nodes.ts'
+import { HEADER_VALUE_PATTERN, namesAreTokens } from '../../shared/http-header.ts'
+import { DEFAULT_SAMPLING_RATE } from '../../shared/telemetry-config.ts'
+
+/** Traces and metrics, in the words of the vMCP configuration file. */
+export const fileTelemetry = () =>
+  obj(
+    'Traces and metrics of the virtual server.',
+    {
+      endpoint: opt(str('Host and port of the OTLP/HTTP collector; a scheme is ignored.', { minLength: 1, maxLength: 2048 })),
+      serviceName: opt(str('The service.name; by default the name of this object.', { minLength: 1, maxLength: 253 })),
+      serviceVersion: opt(str('The service.version; by default that of the program.', { minLength: 1, maxLength: 253 })),
+      tracingEnabled: opt(bool('Whether to send traces.', { default: false })),
+      metricsEnabled: opt(bool('Whether to send metrics.', { default: false })),
+      samplingRate: opt(
+        str('Share of requests that are traced, from 0 to 1.', {
+          maxLength: 32,
+          pattern: '^(0(\\.\\d+)?|1(\\.0+)?)$',
+          default: DEFAULT_SAMPLING_RATE,
+        }),
+      ),
+      headers: opt(
+        map('Headers for the collector.', str('The value.', { maxLength: 8192, pattern: HEADER_VALUE_PATTERN }), {
+          maxProperties: 64,
+          rules: [namesAreTokens],
+        }),
+      ),
+      insecure: opt(bool('Whether to send without TLS.', { default: false })),
+      caCertPath: opt(str('File in the pod with CA certificates of the collector.', { minLength: 1, maxLength: 4096 })),
+      enablePrometheusMetricsPath: opt(bool('Whether /metrics is served.', { default: false })),
+      prometheusPort: opt(port('Port of /metrics.', { default: 9464 })),
+      metricsOnTransportPort: opt(bool('Whether the main port serves /metrics, too.', { default: true })),
+      environmentVariables: opt(
+        list('Variables of the pod that become attributes.', str('Name of a variable.', { minLength: 1, maxLength: 1024 }), {
+          merge: 'set',
+          maxItems: 64,
+        }),
+      ),
+      customAttributes: opt(stringMap('Further attributes.', { maxProperties: 64 })),
+      useLegacyAttributes: opt(bool('Whether spans carry the older attribute names too.', { default: true })),
+    },
+    {
+      rules: [
+        {
+          rule: '!has(self.endpoint) || self.tracingEnabled || self.metricsEnabled',
+          message: 'with an endpoint, tracingEnabled or metricsEnabled must be true: else nothing would be sent',
+          fieldPath: '.endpoint',
+        },
+      ],
+    },
+  )
+
+export type FileTelemetry = Static<ReturnType<typeof fileTelemetry>>
+
+export const AUDIT_EVENT_TYPES = [
+  'mcp_initialize',
+  'mcp_tool_call',
+  'mcp_tools_list',
+  'mcp_resource_read',
+  'mcp_resources_list',
+  'mcp_prompt_get',
+  'mcp_prompts_list',
+  'mcp_notification',
+  'mcp_ping',
+  'mcp_logging',
+  'mcp_completion',
+  'mcp_roots_list_changed',
+  'mcp_request',
+  'http_request',
+  'sse_connection',
+  'workflow_started',
+  'workflow_completed',
+  'workflow_failed',
+  'workflow_timed_out',
+  'workflow_step_started',
+  'workflow_step_completed',
+  'workflow_step_failed',
+  'workflow_step_skipped',
+] as const
+
+const eventTypes = (description: string) =>
+  list(description, oneOf('Kind of event.', AUDIT_EVENT_TYPES), { merge: 'set', maxItems: AUDIT_EVENT_TYPES.length })
+
+export const fileAudit = () =>
+  obj('Audit log of the virtual server.', {
+    enabled: opt(bool('Whether events are logged.', { default: false })),
+    component: opt(str('Name in the events; by default that of this object.', { minLength: 1, maxLength: 253 })),
+    eventTypes: opt(eventTypes('Which events are logged; by default all.')),
+    excludeEventTypes: opt(eventTypes('Which events are not; wins over eventTypes.')),
+    includeRequestData: opt(bool('Whether requests are logged with their content.', { default: false })),
+    includeResponseData: opt(bool('Whether answers are logged with their content.', { default: false })),
+    detectApplicationErrors: opt(bool('Whether errors inside a successful answer are recognised.', { default: true })),
+    maxDataSize: opt(int32('Largest content in bytes.', { minimum: 0, default: 1024 })),
+    maxDelegationDepth: opt(int32('Longest chain of actors.', { minimum: 1, default: 10 })),
+    logFile: opt(str('File to append to; by default standard output.', { minLength: 1, maxLength: 4096 })),
+  })
+
+export type FileAudit = Static<ReturnType<typeof fileAudit>>

@@ -1,0 +1,59 @@
+import type { Static } from 'typebox'
+import { duration, int32, map, obj, oneOf, opt, str } from '../../schema/nodes.ts'
+import { HEADER_VALUE_PATTERN, namesAreTokens } from '../../shared/http-header.ts'
+
+const NUMBER_PATTERN = '^([0-9]*[.])?[0-9]+$'
+
+const upTo = (limit: number) => [{ rule: `double(self) <= ${limit.toFixed(1)}`, message: `must be between 0 and ${limit}` }]
+
+/** Clients see find_tool and call_tool instead of all tools. */
+export const optimizer = () =>
+  obj(
+    'Clients see only find_tool and call_tool. Without embeddingService the search goes by keywords alone.',
+    {
+      embeddingService: opt(str('URL of the service that turns text into vectors.', { maxLength: 2048, pattern: '^https?://' })),
+      embeddingServiceTimeout: opt(duration('How long it may take.', { default: '30s' })),
+      embeddingProvider: opt(
+        oneOf('What it speaks. The key for openai comes from the variable OPENAI_API_KEY.', ['tei', 'openai'], { default: 'tei' }),
+      ),
+      embeddingModel: opt(str('Which model it uses.', { minLength: 1, maxLength: 253 })),
+      embeddingHeaders: opt(
+        map('Headers for it.', str('The value.', { minLength: 1, maxLength: 8192, pattern: HEADER_VALUE_PATTERN }), {
+          maxProperties: 32,
+          rules: [
+            namesAreTokens,
+            {
+              rule: "self.all(k, !(k.lowerAscii() in ['authorization', 'content-type']))",
+              message: 'Authorization and Content-Type are set by the server itself: the key belongs into the variable OPENAI_API_KEY',
+            },
+          ],
+        }),
+      ),
+      maxToolsToReturn: opt(int32('Most tools that a search finds; 8 by default.', { minimum: 1, maximum: 50 })),
+      hybridSearchSemanticRatio: opt(
+        str('Share of the results found by meaning, 0 to 1; 0.5 by default.', { maxLength: 32, pattern: NUMBER_PATTERN, rules: upTo(1) }),
+      ),
+      semanticDistanceThreshold: opt(
+        str('Largest distance of a result, 0 to 2; 1.0 by default.', { maxLength: 32, pattern: NUMBER_PATTERN, rules: upTo(2) }),
+      ),
+    },
+    {
+      rules: [
+        {
+          rule: "!has(self.embeddingHeaders) || self.embeddingProvider == 'openai'",
+          message: 'embeddingHeaders may only be set if embeddingProvider is openai',
+          fieldPath: '.embeddingHeaders',
+        },
+        {
+          rule: "self.embeddingProvider != 'openai' || (has(self.embeddingService) && has(self.embeddingModel))",
+          message: 'embeddingService and embeddingModel must be set if embeddingProvider is openai',
+        },
+        {
+          rule: 'has(self.embeddingService) || (!has(self.embeddingModel) && !has(self.hybridSearchSemanticRatio) && !has(self.semanticDistanceThreshold))',
+          message: 'embeddingModel, hybridSearchSemanticRatio and semanticDistanceThreshold need embeddingService',
+        },
+      ],
+    },
+  )
+
+export type Optimizer = Static<ReturnType<typeof optimizer>>

@@ -1,0 +1,184 @@
+import type { Static } from 'typebox'
+import { type CelRule, exactlyOne, unionRules } from '../schema/cel.ts'
+import { bool, list, map, obj, oneOf, opt, str } from '../schema/nodes.ts'
+import { HTTPS_ISSUER_PATTERN, HTTPS_URL_PATTERN, httpsOrLoopback, isTrue, MAX_URL, URL_PATTERN } from './auth-server-urls.ts'
+import { HEADER_VALUE_PATTERN, namesAreTokens } from './http-header.ts'
+import { secretKeyRef } from './references.ts'
+
+export const PROVIDER_NAME_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'
+
+export const providerName = (description: string) => str(description, { minLength: 1, maxLength: 63, pattern: PROVIDER_NAME_PATTERN })
+
+const url = (description: string, pattern = URL_PATTERN) => str(description, { maxLength: MAX_URL, pattern })
+const text = (description: string, maxLength = 256) => str(description, { minLength: 1, maxLength })
+const names = (description: string) => list(description, text('Name of a field.'), { maxItems: 32 })
+const scopes = () => list('Scopes to ask for.', text('A scope.'), { maxItems: 64 })
+const redirectUri = () => url('Where the provider sends the browser back to; has a default.')
+
+/** The server sets these itself; another value would break or weaken the flow. */
+const OWN_PARAMETERS = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'nonce',
+] as const
+
+const authorizationParams = () =>
+  map('Further parameters of the authorization request.', str('The value.', { maxLength: 2048 }), {
+    maxProperties: 16,
+    rules: [
+      {
+        rule: `self.all(k, !(k in [${OWN_PARAMETERS.map((name) => `'${name}'`).join(',')}]))`,
+        message: `the server sets ${OWN_PARAMETERS.join(', ')} itself: remove them`,
+        reason: 'FieldValueForbidden',
+      },
+    ],
+  })
+
+const userInfo = (description: string) =>
+  obj(description, {
+    endpointUrl: url('Where to ask.'),
+    httpMethod: opt(oneOf('How to ask.', ['GET', 'POST'])),
+    additionalHeaders: opt(
+      map('Further headers of the request.', str('The value.', { maxLength: 2048, pattern: HEADER_VALUE_PATTERN }), {
+        maxProperties: 32,
+        rules: [
+          namesAreTokens,
+          {
+            rule: "self.all(k, !(k.lowerAscii() in ['authorization','host','connection','content-length','transfer-encoding']))",
+            message: 'Authorization, Host, Connection, Content-Length and Transfer-Encoding are set by the server: remove them',
+          },
+        ],
+      }),
+    ),
+    fieldMapping: opt(
+      obj('Where the answer holds what, first match wins.', {
+        subjectFields: opt(names('Fields with the subject.')),
+        nameFields: opt(names('Fields with the name.')),
+        emailFields: opt(names('Fields with the e-mail address.')),
+      }),
+    ),
+  })
+
+const oidcConfig = () =>
+  obj(
+    'A provider with OpenID Connect discovery.',
+    {
+      issuerUrl: url('Issuer of the provider.', HTTPS_URL_PATTERN),
+      clientId: text('Our client id there.', 2048),
+      clientSecretRef: opt(secretKeyRef('Our client secret there.')),
+      redirectUri: opt(redirectUri()),
+      scopes: opt(scopes()),
+      subjectClaim: opt(str('Claim with the subject; sub if not given.', { maxLength: 128, pattern: '^([a-zA-Z_][a-zA-Z0-9_]*)?$' })),
+      additionalAuthorizationParams: opt(authorizationParams()),
+      userInfoOverride: opt(userInfo('Where to read who the user is, instead of what discovery says.')),
+    },
+    {
+      rules: [
+        {
+          rule: `!has(self.userInfoOverride) || ${httpsOrLoopback('self.userInfoOverride.endpointUrl')}`,
+          message: 'endpointUrl must begin with https://, because the access token is sent there',
+          fieldPath: '.userInfoOverride.endpointUrl',
+        },
+      ],
+    },
+  )
+
+const dcrConfig = () =>
+  obj(
+    'Registers our client at the provider (RFC 7591).',
+    {
+      discoveryUrl: opt(url('Metadata document that names the registration endpoint.', HTTPS_ISSUER_PATTERN)),
+      registrationEndpoint: opt(url('The registration endpoint itself.', HTTPS_ISSUER_PATTERN)),
+      initialAccessTokenRef: opt(secretKeyRef('Token that allows the registration.')),
+      softwareId: opt(str('Our software_id.', { maxLength: 255 })),
+      softwareStatement: opt(str('Our software_statement, a JWT.', { maxLength: 16384 })),
+    },
+    { rules: [exactlyOne(['discoveryUrl', 'registrationEndpoint'], 'set exactly one of discoveryUrl and registrationEndpoint')] },
+  )
+
+const oauth2Config = () =>
+  obj(
+    'A provider with OAuth 2 only.',
+    {
+      authorizationEndpoint: url('Where the browser goes.'),
+      tokenEndpoint: url('Where codes become tokens.'),
+      clientId: opt(str('Our client id there; without it dcrConfig.', { maxLength: 2048 })),
+      clientSecretRef: opt(secretKeyRef('Our client secret there.')),
+      dcrConfig: opt(dcrConfig()),
+      redirectUri: opt(redirectUri()),
+      scopes: opt(scopes()),
+      additionalAuthorizationParams: opt(authorizationParams()),
+      userInfo: opt(userInfo('Where to read who the user is.')),
+      identityFromToken: opt(
+        obj('Where the token response says who the user is, as dotted paths.', {
+          subjectPath: text('Path of the subject.'),
+          namePath: opt(text('Path of the name.')),
+          emailPath: opt(text('Path of the e-mail address.')),
+        }),
+      ),
+      tokenResponseMapping: opt(
+        obj('Where an unusual token response holds what, as dotted paths.', {
+          accessTokenPath: text('Path of the access token.'),
+          refreshTokenPath: opt(str('Path of the refresh token.', { maxLength: 256 })),
+          expiresInPath: opt(str('Path of the lifetime in seconds.', { maxLength: 256 })),
+          scopePath: opt(str('Path of the scope.', { maxLength: 256 })),
+        }),
+      ),
+      allowPrivateIPs: opt(bool('Whether the endpoints may have private addresses.')),
+      insecureAllowHTTP: opt(bool('Whether the endpoints may be plain HTTP. For tests only.')),
+    },
+    { rules: oauth2Rules() },
+  )
+
+function oauth2Rules(): CelRule[] {
+  return [
+    {
+      rule: "(has(self.clientId) && self.clientId != '') != has(self.dcrConfig)",
+      message: 'set exactly one of clientId (not empty) and dcrConfig',
+    },
+    {
+      rule: '!has(self.dcrConfig) || !has(self.clientSecretRef)',
+      message: 'clientSecretRef must not be set with dcrConfig, because the registration yields the secret',
+    },
+    {
+      rule: `${isTrue('self.insecureAllowHTTP')} || (${httpsOrLoopback('self.authorizationEndpoint')} && ${httpsOrLoopback('self.tokenEndpoint')} && (!has(self.userInfo) || ${httpsOrLoopback('self.userInfo.endpointUrl')}))`,
+      message: 'authorizationEndpoint, tokenEndpoint and userInfo.endpointUrl must begin with https:// unless insecureAllowHTTP is true',
+    },
+  ]
+}
+
+/** An identity provider where users of the embedded authorization server log in. */
+export const upstreamProvider = () =>
+  obj(
+    'An identity provider where users log in.',
+    {
+      name: providerName('Name of the provider; other fields refer to it.'),
+      type: oneOf('Protocol of the provider.', ['oidc', 'oauth2']),
+      oidcConfig: opt(oidcConfig()),
+      oauth2Config: opt(oauth2Config()),
+    },
+    { rules: unionRules('type', { oidc: 'oidcConfig', oauth2: 'oauth2Config' }) },
+  )
+
+export type UpstreamProvider = Static<ReturnType<typeof upstreamProvider>>
+
+/** An empty string says nothing, so it becomes absent. */
+export function normaliseUpstreamProvider(value: UpstreamProvider): UpstreamProvider {
+  const { oidcConfig, oauth2Config, ...rest } = value
+  return {
+    ...rest,
+    ...(oidcConfig && { oidcConfig: withoutEmpty(oidcConfig, 'subjectClaim') }),
+    ...(oauth2Config && { oauth2Config: withoutEmpty(oauth2Config, 'clientId') }),
+  }
+}
+
+function withoutEmpty<T extends object, K extends keyof T>(object: T, key: K): T | Omit<T, K> {
+  if (object[key] !== '') return object
+  const { [key]: _empty, ...rest } = object
+  return rest
+}

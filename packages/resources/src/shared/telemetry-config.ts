@@ -1,0 +1,73 @@
+import type { Static } from 'typebox'
+import { compact } from '../normalise.ts'
+import { bool, list, obj, opt, str } from '../schema/nodes.ts'
+
+export const DEFAULT_SAMPLING_RATE = '0.05'
+
+/** Traces and metrics of a workload's proxy. */
+export const telemetryConfig = (description: string) =>
+  obj(description, {
+    openTelemetry: opt(
+      obj('Sends to an OpenTelemetry collector over OTLP/HTTP.', {
+        enabled: opt(bool('Whether anything below takes effect.', { default: false })),
+        endpoint: opt(str('Host and port of the collector; a scheme is ignored.', { minLength: 1, maxLength: 2048 })),
+        serviceName: opt(str('The service.name; by default the name of this object.', { minLength: 1, maxLength: 253 })),
+        headers: opt(
+          list('Headers for the collector.', str('One header as key=value.', { maxLength: 8192, pattern: '^[^=\\s]+=' }), { maxItems: 64 }),
+        ),
+        insecure: opt(bool('Whether to send without TLS.', { default: false })),
+        metrics: opt(obj('Metrics.', { enabled: opt(bool('Whether to send metrics.', { default: false })) })),
+        tracing: opt(
+          obj('Traces.', {
+            enabled: opt(bool('Whether to send traces.', { default: false })),
+            samplingRate: opt(
+              str('Share of requests that are traced, from 0 to 1.', {
+                maxLength: 32,
+                pattern: '^(0(\\.\\d+)?|1(\\.0+)?)$',
+                default: DEFAULT_SAMPLING_RATE,
+              }),
+            ),
+          }),
+        ),
+        useLegacyAttributes: opt(bool('Whether spans carry the older attribute names too.', { default: true })),
+      }),
+    ),
+    prometheus: opt(
+      obj('Metrics for Prometheus to fetch.', { enabled: opt(bool('Whether the proxy port serves /metrics.', { default: false })) }),
+    ),
+  })
+
+export type TelemetryConfig = Static<ReturnType<typeof telemetryConfig>>
+
+export interface CanonicalTelemetryConfig {
+  openTelemetry: {
+    enabled: boolean
+    endpoint?: string
+    /** Absent: the name of the workload. */
+    serviceName?: string
+    headers: string[]
+    insecure: boolean
+    metrics: { enabled: boolean }
+    tracing: { enabled: boolean; samplingRate: string }
+    useLegacyAttributes: boolean
+  }
+  prometheus: { enabled: boolean }
+}
+
+/** Everything is off unless asked for, so a missing block and an empty one are the same. */
+export function normaliseTelemetryConfig(value: TelemetryConfig | undefined): CanonicalTelemetryConfig {
+  const otel = value?.openTelemetry
+  return {
+    openTelemetry: compact({
+      enabled: otel?.enabled ?? false,
+      endpoint: otel?.endpoint,
+      serviceName: otel?.serviceName,
+      headers: otel?.headers ?? [],
+      insecure: otel?.insecure ?? false,
+      metrics: { enabled: otel?.metrics?.enabled ?? false },
+      tracing: { enabled: otel?.tracing?.enabled ?? false, samplingRate: otel?.tracing?.samplingRate ?? DEFAULT_SAMPLING_RATE },
+      useLegacyAttributes: otel?.useLegacyAttributes ?? true,
+    }),
+    prometheus: { enabled: value?.prometheus?.enabled ?? false },
+  }
+}

@@ -1,0 +1,86 @@
+/* Condition types and reasons that MCPServer and MCPRemoteProxy have in common. */
+
+export const WorkloadCondition = {
+  /** Mirrors the phase. */
+  Ready: 'Ready',
+  /** False while `normalise()` finds a problem that admission cannot see, or a referenced object is missing or wrong. */
+  ConfigurationValid: 'ConfigurationValid',
+  GroupRefValidated: 'GroupRefValidated',
+  PodTemplateValid: 'PodTemplateValid',
+  CABundleRefValidated: 'CABundleRefValidated',
+  ExternalAuthConfigValidated: 'ExternalAuthConfigValidated',
+  AuthServerRefValidated: 'AuthServerRefValidated',
+  AuthzPrimaryUpstreamProviderIgnored: 'AuthzPrimaryUpstreamProviderIgnored',
+  SessionStorageWarning: 'SessionStorageWarning',
+  ToolConfigValidated: 'ToolConfigValidated',
+  /** True: something the spec asks for cannot be applied, so no proxy runs. */
+  MiddlewareUnsupported: 'MiddlewareUnsupported',
+  /** True: another workload of the same name owns the objects. */
+  NameConflict: 'NameConflict',
+  /** True: the Service that is named like the resource itself is not made. */
+  ServiceAliasSkipped: 'ServiceAliasSkipped',
+  /** True: a variable is set twice and only one of the values is used. */
+  EnvironmentShadowed: 'EnvironmentShadowed',
+} as const
+
+export const WorkloadReason = {
+  NotReady: 'NotReady',
+  ConfigurationValid: 'ConfigurationValid',
+  ConflictingSpellings: 'ConflictingSpellings',
+  InvalidSpec: 'InvalidSpec',
+  OIDCConfigMapNotFound: 'OIDCConfigMapNotFound',
+  OIDCConfigMapInvalid: 'OIDCConfigMapInvalid',
+  OIDCIssuerInsecure: 'OIDCIssuerInsecure',
+  OIDCIssuerInvalid: 'OIDCIssuerInvalid',
+  JWKSURLInvalid: 'JWKSURLInvalid',
+  AuthzConfigMapNotFound: 'AuthzConfigMapNotFound',
+  AuthzConfigMapInvalid: 'AuthzConfigMapInvalid',
+  AuthzPolicySyntaxInvalid: 'AuthzPolicySyntaxInvalid',
+  SecretNotFound: 'SecretNotFound',
+
+  GroupRefIsValid: 'GroupRefIsValid',
+  GroupRefNotFound: 'GroupRefNotFound',
+  GroupRefNotReady: 'GroupRefNotReady',
+  ValidPodTemplateSpec: 'ValidPodTemplateSpec',
+  InvalidPodTemplateSpec: 'InvalidPodTemplateSpec',
+  CABundleRefValid: 'CABundleRefValid',
+  CABundleRefInvalid: 'CABundleRefInvalid',
+  CABundleRefNotFound: 'CABundleRefNotFound',
+  ToolConfigValid: 'ToolConfigValid',
+  ToolConfigNotFound: 'ToolConfigNotFound',
+  ToolConfigFetchError: 'ToolConfigFetchError',
+
+  ExternalAuthConfigValid: 'ExternalAuthConfigValid',
+  ExternalAuthConfigNotFound: 'ExternalAuthConfigNotFound',
+  ExternalAuthConfigFetchError: 'ExternalAuthConfigFetchError',
+  /** When the referenced object is invalid but gives no reason of its own to mirror. */
+  InvalidExternalAuthConfig: 'InvalidExternalAuthConfig',
+  InvalidConfig: 'InvalidConfig',
+  MultiUpstreamNotSupported: 'MultiUpstreamNotSupported',
+  AuthServerRefValid: 'AuthServerRefValid',
+  AuthServerRefInvalidKind: 'AuthServerRefInvalidKind',
+  AuthServerRefNotFound: 'AuthServerRefNotFound',
+  AuthServerRefFetchError: 'AuthServerRefFetchError',
+  AuthServerRefInvalidType: 'AuthServerRefInvalidType',
+  AuthServerRefInvalidConfig: 'AuthServerRefInvalidConfig',
+  PrimaryUpstreamProviderIgnored: 'PrimaryUpstreamProviderIgnored',
+
+  SessionStorageConfigured: 'SessionStorageConfigured',
+  SessionStorageMissingForReplicas: 'SessionStorageMissingForReplicas',
+  SessionStorageWarningNotApplicable: 'SessionStorageWarningNotApplicable',
+
+  MiddlewareUnsupported: 'MiddlewareUnsupported',
+  NameTakenByOtherWorkload: 'NameTakenByOtherWorkload',
+  ServiceNameTaken: 'ServiceNameTaken',
+  ServiceNameReserved: 'ServiceNameReserved',
+  VariableSetTwice: 'VariableSetTwice',
+
+  /* What a pod says of itself, shown as the reason of Ready. */
+  ImagePullBackOff: 'ImagePullBackOff',
+  ErrImagePull: 'ErrImagePull',
+  InvalidImageName: 'InvalidImageName',
+  CrashLoopBackOff: 'CrashLoopBackOff',
+  CreateContainerError: 'CreateContainerError',
+  ContainerTerminated: 'ContainerTerminated',
+  PodFailed: 'PodFailed',
+} as const

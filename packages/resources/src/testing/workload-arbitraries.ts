@@ -1,0 +1,250 @@
+import { jsonEqual } from '@thv/kernel/json-equal'
+import fc from 'fast-check'
+import { compact, isRecord } from '../normalise.ts'
+import type { CanonicalAuthzConfig } from '../shared/authz-config.ts'
+import type { CABundleRef, CanonicalCABundleRef } from '../shared/ca-bundle-ref.ts'
+import type { CanonicalOidcConfig, OidcConfig } from '../shared/oidc-config.ts'
+import type { CanonicalResourceOverrides } from '../shared/resource-overrides.ts'
+import type { CanonicalSessionStorage } from '../shared/session-storage.ts'
+import type { CanonicalTelemetryConfig } from '../shared/telemetry-config.ts'
+import type { CanonicalAmounts, CanonicalResources, EnvVariable, Resources } from '../shared/workload-fields.ts'
+
+/* Canonical parts of a workload's spec at random, and the ways in which people may write them. */
+
+export const name = fc.constantFrom('a', 'tools', 'company-ca', 'x1')
+export const port = fc.oneof(fc.constant(8080), fc.integer({ min: 1, max: 65535 }))
+const text = fc.string({ maxLength: 12 })
+const url = fc.constantFrom('https://login.example.com', 'https://keys.example.com/jwks')
+const stringMap = fc.dictionary(fc.constantFrom('app', 'team', 'example.com/owner'), text)
+const secretRef = fc.record({ name, key: name })
+
+/** A record whose named members are always there and whose others may be missing. */
+function partial<T, K extends keyof T>(members: { [P in keyof T]-?: fc.Arbitrary<NonNullable<T[P]>> }, requiredKeys: K[]): fc.Arbitrary<T> {
+  return fc.record(members as { [P in keyof T]: fc.Arbitrary<T[P]> }, { requiredKeys }) as unknown as fc.Arbitrary<T>
+}
+
+/** Missing in half of the runs; `compact` in the code under test drops what is undefined. */
+export const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined })
+
+export const envVariables: fc.Arbitrary<EnvVariable[]> = fc.array(fc.record({ name, value: text }), { maxLength: 3 })
+
+export const caBundle: fc.Arbitrary<CanonicalCABundleRef> = fc.record({
+  configMapRef: fc.record({ name, key: fc.constantFrom('ca.crt', 'root.pem'), optional: fc.boolean() }),
+})
+
+type Kubernetes = Extract<CanonicalOidcConfig, { type: 'kubernetes' }>['kubernetes']
+type Inline = Extract<CanonicalOidcConfig, { type: 'inline' }>['inline']
+type ConfigMap = Extract<CanonicalOidcConfig, { type: 'configMap' }>['configMap']
+
+const kubernetes = partial<Kubernetes, 'audience' | 'issuer' | 'useClusterAuth'>(
+  {
+    serviceAccount: name,
+    namespace: name,
+    audience: fc.constantFrom('toolhive', 'tickets'),
+    issuer: fc.constantFrom('https://kubernetes.default.svc', 'https://other.example.com'),
+    jwksUrl: url,
+    introspectionUrl: url,
+    useClusterAuth: fc.boolean(),
+  },
+  ['audience', 'issuer', 'useClusterAuth'],
+)
+
+const configMap = partial<ConfigMap, 'name' | 'key'>({ name, key: fc.constantFrom('oidc.json', 'settings.json'), caBundleRef: caBundle }, [
+  'name',
+  'key',
+])
+
+const inline = partial<Inline, 'issuer' | 'jwksAllowPrivateIP' | 'protectedResourceAllowPrivateIP' | 'insecureAllowHTTP' | 'scopes'>(
+  {
+    issuer: url,
+    audience: name,
+    jwksUrl: url,
+    introspectionUrl: url,
+    clientId: name,
+    clientSecret: text,
+    clientSecretRef: secretRef,
+    thvCABundlePath: text,
+    caBundleRef: caBundle,
+    jwksAuthTokenPath: text,
+    jwksAllowPrivateIP: fc.boolean(),
+    protectedResourceAllowPrivateIP: fc.boolean(),
+    insecureAllowHTTP: fc.boolean(),
+    scopes: fc.array(name, { minLength: 1, maxLength: 3 }),
+  },
+  ['issuer', 'jwksAllowPrivateIP', 'protectedResourceAllowPrivateIP', 'insecureAllowHTTP', 'scopes'],
+)
+
+export const oidcConfig: fc.Arbitrary<CanonicalOidcConfig> = fc.oneof(
+  partial<Extract<CanonicalOidcConfig, { type: 'kubernetes' }>, 'type' | 'kubernetes'>(
+    { type: fc.constant('kubernetes'), resourceUrl: url, kubernetes },
+    ['type', 'kubernetes'],
+  ),
+  partial<Extract<CanonicalOidcConfig, { type: 'configMap' }>, 'type' | 'configMap'>(
+    { type: fc.constant('configMap'), resourceUrl: url, configMap },
+    ['type', 'configMap'],
+  ),
+  partial<Extract<CanonicalOidcConfig, { type: 'inline' }>, 'type' | 'inline'>({ type: fc.constant('inline'), resourceUrl: url, inline }, [
+    'type',
+    'inline',
+  ]),
+)
+
+type AuthzConfigMap = Extract<CanonicalAuthzConfig, { type: 'configMap' }>
+type AuthzInline = Extract<CanonicalAuthzConfig, { type: 'inline' }>
+const claims = { groupClaimName: name, roleClaimName: name, groupEntityType: name }
+
+export const authzConfig: fc.Arbitrary<CanonicalAuthzConfig> = fc.oneof(
+  partial<AuthzConfigMap, 'type' | 'configMap'>(
+    { ...claims, type: fc.constant('configMap'), configMap: fc.record({ name, key: fc.constantFrom('authz.json', 'p.json') }) },
+    ['type', 'configMap'],
+  ),
+  partial<AuthzInline, 'type' | 'inline'>(
+    {
+      ...claims,
+      type: fc.constant('inline'),
+      inline: partial<AuthzInline['inline'], 'policies' | 'entitiesJson'>(
+        {
+          policies: fc.array(text, { minLength: 1, maxLength: 2 }),
+          entitiesJson: fc.constantFrom('[]', '[{}]'),
+          primaryUpstreamProvider: name,
+        },
+        ['policies', 'entitiesJson'],
+      ),
+    },
+    ['type', 'inline'],
+  ),
+)
+
+type Otel = CanonicalTelemetryConfig['openTelemetry']
+const flag = fc.record({ enabled: fc.boolean() })
+
+export const telemetry: fc.Arbitrary<CanonicalTelemetryConfig> = fc.record({
+  openTelemetry: partial<Otel, Exclude<keyof Otel, 'endpoint' | 'serviceName'>>(
+    {
+      enabled: fc.boolean(),
+      endpoint: name,
+      serviceName: name,
+      headers: fc.array(fc.constantFrom('a=b', 'c='), { maxLength: 2 }),
+      insecure: fc.boolean(),
+      metrics: flag,
+      tracing: fc.record({ enabled: fc.boolean(), samplingRate: fc.constantFrom('0.05', '1.0') }),
+      useLegacyAttributes: fc.boolean(),
+    },
+    ['enabled', 'headers', 'insecure', 'metrics', 'tracing', 'useLegacyAttributes'],
+  ),
+  prometheus: flag,
+})
+
+type Redis = Extract<CanonicalSessionStorage, { provider: 'redis' }>
+export const sessionStorage: fc.Arbitrary<CanonicalSessionStorage> = fc.oneof(
+  fc.constant({ provider: 'memory' as const }),
+  partial<Redis, 'provider' | 'address' | 'db'>(
+    { provider: fc.constant('redis'), address: name, db: fc.nat(15), keyPrefix: text, passwordRef: secretRef },
+    ['provider', 'address', 'db'],
+  ),
+)
+
+const additions = fc.record({ annotations: stringMap, labels: stringMap })
+export const resourceOverrides: fc.Arbitrary<CanonicalResourceOverrides> = fc.record({
+  proxyDeployment: fc.record({
+    annotations: stringMap,
+    labels: stringMap,
+    podTemplateMetadataOverrides: additions,
+    env: envVariables,
+    imagePullSecrets: fc.array(fc.record({ name }), { maxLength: 2 }),
+  }),
+  proxyService: additions,
+})
+
+const amounts = partial<CanonicalAmounts, never>({ cpu: fc.constantFrom('1', '2', '250m'), memory: fc.constantFrom('64Mi', '1G') }, [])
+export const resources: fc.Arbitrary<CanonicalResources> = fc.record({ limits: amounts, requests: amounts })
+
+/** Decides at random how something is written. */
+export type Coin = () => boolean
+export const coins = fc.infiniteStream(fc.boolean()).map(
+  (stream): Coin =>
+    () =>
+      stream.next().value === true,
+)
+
+export function respelledOidc(canonical: CanonicalOidcConfig, coin: Coin): OidcConfig {
+  const config: OidcConfig = structuredClone(canonical)
+  if (config.type === 'configMap' && coin()) config.type = 'configmap'
+  for (const member of [config.configMap, config.inline]) {
+    if (member?.caBundleRef) member.caBundleRef = respelledCaBundle(member.caBundleRef, coin)
+  }
+  return config
+}
+
+/** The shorter form cannot say `optional`. */
+export function respelledCaBundle(bundle: CABundleRef, coin: Coin): CABundleRef {
+  const { configMapRef } = bundle
+  if (!configMapRef || configMapRef.optional || !coin()) return bundle
+  return compact({ name: configMapRef.name, key: configMapRef.key })
+}
+
+export function respelledResources(canonical: CanonicalResources, coin: Coin): Resources {
+  const respelled = (value: CanonicalAmounts) =>
+    Object.fromEntries(
+      Object.entries(value).map(([key, quantity]) => [key, /^\d+$/.test(quantity) && coin() ? Number(quantity) : quantity]),
+    )
+  return { limits: respelled(canonical.limits), requests: respelled(canonical.requests) }
+}
+
+/** Leaves out, at random, what has its default value. */
+export function withoutDefaults<T>(value: T, defaults: unknown, coin: Coin): T {
+  if (!isRecord(value) || !isRecord(defaults)) return value
+  const kept = Object.entries(value).flatMap(([key, member]) => {
+    if (jsonEqual(member, defaults[key]) && coin()) return []
+    return [[key, withoutDefaults(member, defaults[key], coin)]]
+  })
+  return Object.fromEntries(kept) as T
+}
+
+const CA_DEFAULTS = { configMapRef: { key: 'ca.crt', optional: false } }
+
+/** What the fields that both workload kinds have mean when they are missing. */
+export const COMMON_DEFAULTS = {
+  proxyPort: 8080,
+  resources: { limits: {}, requests: {} },
+  resourceOverrides: {
+    proxyDeployment: {
+      annotations: {},
+      labels: {},
+      podTemplateMetadataOverrides: { annotations: {}, labels: {} },
+      env: [],
+      imagePullSecrets: [],
+    },
+    proxyService: { annotations: {}, labels: {} },
+  },
+  oidcConfig: {
+    type: 'kubernetes',
+    kubernetes: { audience: 'toolhive', issuer: 'https://kubernetes.default.svc', useClusterAuth: true },
+    configMap: { key: 'oidc.json', caBundleRef: CA_DEFAULTS },
+    inline: {
+      jwksAllowPrivateIP: false,
+      protectedResourceAllowPrivateIP: false,
+      insecureAllowHTTP: false,
+      scopes: ['openid'],
+      caBundleRef: CA_DEFAULTS,
+    },
+  },
+  authServerRef: { kind: 'MCPExternalAuthConfig' },
+  authzConfig: { type: 'configMap', configMap: { key: 'authz.json' }, inline: { entitiesJson: '[]' } },
+  audit: { enabled: false },
+  telemetry: {
+    openTelemetry: {
+      enabled: false,
+      headers: [],
+      insecure: false,
+      metrics: { enabled: false },
+      tracing: { enabled: false, samplingRate: '0.05' },
+      useLegacyAttributes: true,
+    },
+    prometheus: { enabled: false },
+  },
+  sessionStorage: { db: 0 },
+  sessionAffinity: 'ClientIP',
+  serviceType: 'ClusterIP',
+  trustProxyHeaders: false,
+}
