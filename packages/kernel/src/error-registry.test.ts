@@ -13,6 +13,20 @@ describe('error registry', () => {
       ['method_not_found', -32601, 404, 'Method not found'],
       ['invalid_params', -32602, 400, 'Invalid params'],
       ['internal_error', -32603, 200, 'Internal error'],
+      ['header_mismatch', -32020, 400, 'Header mismatch'],
+      ['missing_client_capability', -32021, 400, 'Missing required client capability'],
+      ['unsupported_protocol_version', -32022, 400, 'Unsupported protocol version'],
+      ['session_required', -32000, 400, 'Session required'],
+      ['session_not_found', -32001, 404, 'Session not found'],
+      ['forbidden_host', 4031, 403, 'Host or Origin not allowed'],
+      ['method_not_allowed', 405, 405, 'HTTP method not allowed'],
+      ['not_acceptable', 406, 406, 'Not acceptable'],
+      ['body_too_large', 413, 413, 'Body too large'],
+      ['unsupported_media_type', 415, 415, 'Unsupported media type'],
+      ['backend_protocol_error', 502, 502, 'Backend protocol error'],
+      ['backend_unavailable', 503, 503, 'Backend unavailable'],
+      ['draining', 5031, 503, 'Shutting down'],
+      ['backend_timeout', 504, 504, 'Backend timeout'],
     ])
   })
 

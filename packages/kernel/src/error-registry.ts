@@ -49,6 +49,99 @@ export const wireErrors = {
     meaning:
       'The handler failed for a reason that is not the fault of the client. The cause is in the log of the server; a retry may help.',
   },
+  // The three codes of revision 2026-07-28. No other code of -32020 to -32099 may ever be sent: the range belongs to the standard.
+  header_mismatch: {
+    jsonRpcCode: -32020,
+    httpStatus: 400,
+    text: 'Header mismatch',
+    meaning:
+      'A header that must repeat a part of the body is missing, malformed or different. The client must derive it from the body it sends.',
+  },
+  missing_client_capability: {
+    jsonRpcCode: -32021,
+    httpStatus: 400,
+    text: 'Missing required client capability',
+    meaning:
+      'The request needs something that the client did not declare; the data of the error names it. Declare the capability, if it is there, and retry.',
+  },
+  unsupported_protocol_version: {
+    jsonRpcCode: -32022,
+    httpStatus: 400,
+    text: 'Unsupported protocol version',
+    meaning: 'The protocol version of the request is not served here. The data of the error lists the versions to choose from.',
+  },
+  // Sessions exist in the revisions up to 2025-11-25 only, and so do these two codes: never to be sent to a 2026-07-28 client.
+  session_required: {
+    jsonRpcCode: -32000,
+    httpStatus: 400,
+    text: 'Session required',
+    meaning: 'The request belongs to a session but carries no Mcp-Session-Id header. Send the one that came with the initialize result.',
+  },
+  session_not_found: {
+    jsonRpcCode: -32001,
+    httpStatus: 404,
+    text: 'Session not found',
+    meaning: 'The session has ended, has expired, or is not of this caller. The client must initialize a new one, without the old header.',
+  },
+  // Codes of our own stand outside -32768 to -32000: the HTTP status where one error alone has it, else the status and one more digit.
+  // 403 and 429 are kept free for a denied and a rate-limited call.
+  forbidden_host: {
+    jsonRpcCode: 4031,
+    httpStatus: 403,
+    text: 'Host or Origin not allowed',
+    meaning:
+      'The Host or Origin header is not on the list of this server, as in a DNS rebinding attack. Use an allowed name, or add it to the list.',
+  },
+  method_not_allowed: {
+    jsonRpcCode: 405,
+    httpStatus: 405,
+    text: 'HTTP method not allowed',
+    meaning: 'The endpoint does not take this HTTP method. The Allow header of the answer lists those it takes.',
+  },
+  not_acceptable: {
+    jsonRpcCode: 406,
+    httpStatus: 406,
+    text: 'Not acceptable',
+    meaning: 'The Accept header leaves no form to answer in. A POST must accept application/json and text/event-stream, a GET the latter.',
+  },
+  body_too_large: {
+    jsonRpcCode: 413,
+    httpStatus: 413,
+    text: 'Body too large',
+    meaning: 'The body of the request goes over the size limit of the server and was not read to its end. Send less at once.',
+  },
+  unsupported_media_type: {
+    jsonRpcCode: 415,
+    httpStatus: 415,
+    text: 'Unsupported media type',
+    meaning: 'The body is not declared as application/json in UTF-8, or is compressed. Send it so.',
+  },
+  backend_protocol_error: {
+    jsonRpcCode: 502,
+    httpStatus: 502,
+    text: 'Backend protocol error',
+    meaning: 'The MCP server answered with what the protocol does not allow. The log has the details; the server must be repaired.',
+  },
+  backend_unavailable: {
+    jsonRpcCode: 503,
+    httpStatus: 503,
+    text: 'Backend unavailable',
+    meaning: 'The MCP server cannot be reached, and the request was not carried out. Retry after the time in the Retry-After header.',
+  },
+  draining: {
+    jsonRpcCode: 5031,
+    httpStatus: 503,
+    text: 'Shutting down',
+    meaning:
+      'This process is about to stop and takes no more requests. Retry after the time in the Retry-After header; another one will answer.',
+  },
+  backend_timeout: {
+    jsonRpcCode: 504,
+    httpStatus: 504,
+    text: 'Backend timeout',
+    meaning:
+      'The MCP server did not answer within the time limit; it may have carried out the request. Retry only if it is safe to repeat.',
+  },
 } as const satisfies Record<string, WireErrorEntry>
 
 export const internalErrors = {
@@ -94,6 +187,9 @@ export const internalErrors = {
   manifest_invalid: {
     meaning: 'A manifest is not YAML, or not a Kubernetes object. The message names the file and the document in it; correct that one.',
   },
+  message_too_large: {
+    meaning: 'One message of a stream went over its size limit and the stream was given up. Raise the limit, or make the sender send less.',
+  },
   queue_closed: {
     meaning: 'An item was offered to a queue that takes no more because its owner is stopping. The item was not taken; do not retry.',
   },
@@ -102,6 +198,9 @@ export const internalErrors = {
   },
   shutdown_timeout: {
     meaning: 'A part of the process did not stop within its share of the drain time and was left behind. Look at what that part waits for.',
+  },
+  stream_closed: {
+    meaning: 'The other end of a stream or pipe is gone, so the message was not written. Look at why the process or connection ended.',
   },
   timeout: {
     meaning: 'The work did not end within its time limit and was given up; it may have had an effect. Retry if it is safe to repeat.',
