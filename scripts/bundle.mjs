@@ -45,7 +45,6 @@ export async function ensureBundle(entry) {
     format: 'esm',
     platform: 'node',
     target: 'node24',
-    keepNames: true,
     legalComments: 'linked',
     logLevel: 'silent',
     outfile: outFile,
