@@ -54,7 +54,7 @@ async function vitest(project: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'thv-counts-'))
   const countsFile = join(folder, 'counts.json')
   const { code } = await run('vitest', ['run', '--project', project, '--reporter=default', '--reporter=./scripts/vitest-reporter.ts'], {
-    env: { THV_VITEST_COUNTS: countsFile, FORCE_COLOR: '0' },
+    env: { THV_VITEST_COUNTS: countsFile, FORCE_COLOR: '0', SOAK: process.env['SOAK'] ?? (CI ? '3' : '1') },
     limitMs: 40 * 60_000,
   })
   const counts = readCounts(countsFile)
