@@ -112,7 +112,7 @@ export const design003: readonly Requirement[] = [
     line: 61,
     kind: 'feature',
     text: 'Only the operator lists and watches source ConfigMaps; the registry server has no right on them.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '003-015',
