@@ -1,4 +1,4 @@
-import { jsonEqual } from './json-equal.ts'
+import { jsonEqual } from '@thv/kernel/json-equal'
 import { formatKey, keyOf } from './object-key.ts'
 import { ObjectStore } from './store.ts'
 import type { KubeObject, ObjectKey } from './types.ts'

@@ -1,4 +1,4 @@
-import { jsonEqual } from './json-equal.ts'
+import { jsonEqual } from '@thv/kernel/json-equal'
 import type { ObjectEvent } from './reflector.ts'
 import type { KubeObject } from './types.ts'
 

@@ -1,6 +1,6 @@
 import { TestClock } from '@thv/kernel/clock'
+import { jsonEqual } from '@thv/kernel/json-equal'
 import { describe, expect, test } from 'vitest'
-import { jsonEqual } from './json-equal.ts'
 import { writeStatus } from './status-writer.ts'
 import { OneObjectApi, refusal, type Widget, widgets } from './testing/one-object-api.ts'
 

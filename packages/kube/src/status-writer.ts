@@ -1,5 +1,5 @@
+import { jsonEqual } from '@thv/kernel/json-equal'
 import type { JsonPatchOp, KubeClient } from './client.ts'
-import { jsonEqual } from './json-equal.ts'
 import { isConflict, isNotFound } from './kube-api-error.ts'
 import { type ConflictRetryOptions, retryOnConflict } from './retry-on-conflict.ts'
 import type { KubeObject, ObjectKey, ResourceType } from './types.ts'
