@@ -8,7 +8,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/dist/**', '**/*.cluster.test.ts', '**/*.clone.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance}.test.ts'],
           isolate: false,
           pool: 'threads',
           testTimeout: 20_000,
@@ -23,6 +23,16 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'conformance',
+          include: ['packages/**/*.conformance.test.ts', 'apps/**/*.conformance.test.ts', 'test/**/*.conformance.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**'],
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 60_000,
         },
       },
       {

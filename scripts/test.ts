@@ -24,6 +24,7 @@ await stage('verify', async () => {
   for (const step of await verify()) count(step.ok)
 })
 await stage('unit', () => vitest('unit'))
+await stage('conformance', () => vitest('conformance'))
 const built = await stage('binaries', () => binaries)
 await stage('cluster', () => vitest('cluster'))
 await stage('fresh clone', () => vitest('clone'))

@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -27,25 +28,56 @@ beforeAll(() => {
 
 afterAll(() => rmSync(clone, { recursive: true, force: true }))
 
-function inClone(command: string, ...args: string[]) {
+function environment(): NodeJS.ProcessEnv {
   const path = (process.env['PATH'] ?? '').split(':').filter((folder) => !folder.includes('node_modules'))
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST|THV_)/.test(name)))
-  return spawnSync(command, args, { cwd: clone, encoding: 'utf8', env: { ...env, PATH: path.join(':') }, timeout: 240_000 })
+  return { ...env, PATH: path.join(':') }
+}
+
+function inClone(command: string, ...args: string[]) {
+  return spawnSync(command, args, { cwd: clone, encoding: 'utf8', env: environment(), timeout: 240_000 })
+}
+
+/** `npm start`, until it says that the server is ready; then `use`, then Ctrl-C. Returns what it printed. */
+async function whileStarted(use: () => void): Promise<string> {
+  // A group of its own, so that the signal reaches all of it, as Ctrl-C in a terminal does.
+  const child = spawn('npm', ['start'], { cwd: clone, env: environment(), detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = once(child, 'exit')
+  const printed: string[] = []
+  const ready = Promise.withResolvers<void>()
+  const take = (chunk: Buffer) => {
+    printed.push(chunk.toString())
+    if (printed.join('').includes('is ready at')) ready.resolve()
+  }
+  child.stdout.on('data', take)
+  child.stderr.on('data', take)
+  void ended.then(() => ready.reject(new Error(`npm start ended: ${printed.join('')}`)))
+  try {
+    await ready.promise
+    use()
+  } finally {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGINT')
+    await ended
+  }
+  return printed.join('')
 }
 
 describe('a fresh clone', () => {
-  it('starts with one command, which installs what is missing and says so', () => {
-    const first = inClone('npm', 'start')
-    expect(first.stderr).not.toContain('EBADENGINE')
-    expect(first.stdout).toContain('set-up: installing packages')
-    expect(first.stdout).toContain('Try next:')
-    expect(first.status).toBe(0)
+  it('starts with one command, which installs what is missing and says so', async () => {
+    const printed = await whileStarted(() => {
+      const tools = inClone('npx', 'thv', 'tools', 'everything')
+      expect(tools.stdout).toContain('echo')
+      const call = inClone('npx', 'thv', 'call', 'everything', 'echo', 'message=hello')
+      expect(call.stdout).toContain('hello')
+      expect(call.status).toBe(0)
+    })
+    expect(printed).not.toContain('EBADENGINE')
+    expect(printed).toContain('set-up: installing packages')
+    expect(printed).toContain('npx thv call everything echo message=hello')
   })
 
-  it('installs nothing the second time', () => {
-    const second = inClone('npm', 'start')
-    expect(second.stdout).not.toContain('set-up:')
-    expect(second.stdout).toContain('Try next:')
+  it('installs nothing the second time', async () => {
+    expect(await whileStarted(() => {})).not.toContain('set-up:')
   })
 
   it('prints nine CRDs with npx thv crds', () => {

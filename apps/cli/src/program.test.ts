@@ -1,12 +1,12 @@
 import { KINDS } from '@thv/resources/kinds'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { buildProgram } from './program.ts'
+import { runThv } from './testing/run-thv.ts'
 
 async function thv(...args: string[]): Promise<string> {
-  const printed: string[] = []
-  await buildProgram({ out: (text) => void printed.push(text) }).parseAsync(['node', 'thv', ...args])
-  return printed.join('')
+  const { out, error } = await runThv(args)
+  if (error) throw error
+  return out
 }
 
 describe('thv', () => {
@@ -39,6 +39,9 @@ describe('wrong words', () => {
     [['nope'], 'there is no command "nope"'],
     [['crds', '--nope'], "unknown option '--nope'"],
     [['--nope'], "unknown option '--nope'"],
+    [['tools'], "missing required argument 'server'"],
+    [['call', 'http://127.0.0.1:1/mcp'], "missing required argument 'tool'"],
+    [['tools', 'x', '-o', 'yaml'], 'Allowed choices are table, json'],
   ])('%j: %s', async (args, message) => {
     await expect(thv(...args)).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) })
   })

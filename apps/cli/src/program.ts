@@ -1,10 +1,20 @@
 import { ThvError } from '@thv/kernel/errors'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
+import type { CallOptions } from './call-command.ts'
 import { printCrds } from './crds.ts'
 import { overview } from './overview.ts'
+import type { ToolsOptions } from './tools-command.ts'
 
+/** What a command may use of the world around it. */
 export interface ProgramEnv {
   out: (text: string) => void
+  /** For people: progress, questions, and what went wrong on the way. */
+  err: (text: string) => void
+  readonly cwd: string
+  /** `err` is a terminal, so that a line may be written over. */
+  readonly isTerminal: boolean
+  /** Asks the user; undefined when the input has ended. Absent where there is nobody to ask. */
+  ask?: ((question: string, signal: AbortSignal) => Promise<string | undefined>) | undefined
 }
 
 export interface Program {
@@ -14,22 +24,62 @@ export interface Program {
 
 export function buildProgram(env: ProgramEnv): Program {
   const program = new Command('thv').description('Declare, protect, join and publish MCP servers.').allowExcessArguments()
-  configure(program, env)
   program.action(() => {
     const [unknown] = program.args
     if (unknown !== undefined)
       throw new ThvError('usage', `there is no command ${JSON.stringify(unknown)}; "thv --help" lists what there is`)
     env.out(overview())
   })
+  addCrds(program, env)
+  addTools(program, env)
+  addCall(program, env)
+  for (const command of [program, ...program.commands]) configure(command, env)
+  return { parseAsync: (argv) => parse(program, argv) }
+}
 
-  const crds = program
+function addCrds(program: Command, env: ProgramEnv): void {
+  program
     .command('crds')
     .description('print the CustomResourceDefinitions, ready for "kubectl apply -f -"')
     .argument('[kinds...]', 'only these: kind, plural or short name')
     .action((kinds: string[]) => env.out(printCrds(kinds)))
-  configure(crds, env)
+}
 
-  return { parseAsync: (argv) => parse(program, argv) }
+function addTools(program: Command, env: ProgramEnv): void {
+  const command = program
+    .command('tools')
+    .description('list the tools of an MCP server')
+    .argument('<server>', 'name of a running server, or the URL of its MCP endpoint')
+    .addOption(new Option('-o, --output <form>', 'form of the output').choices(['table', 'json']).default('table'))
+    .action(async (server: string, options: ToolsOptions) => {
+      const { runTools } = await import('./tools-command.ts')
+      await runTools(server, options, env)
+    })
+  addSessionOptions(command)
+}
+
+function addCall(program: Command, env: ProgramEnv): void {
+  const command = program
+    .command('call')
+    .description('call a tool of an MCP server')
+    .argument('<server>', 'name of a running server, or the URL of its MCP endpoint')
+    .argument('<tool>', 'name of the tool')
+    .argument('[arguments...]', 'name=value, name:=JSON, name=@file, or @file for a JSON object of arguments')
+    .addOption(new Option('-o, --output <form>', 'form of the output').choices(['text', 'json']).default('text'))
+    .action(async (server: string, tool: string, words: string[], options: CallOptions) => {
+      const { runCall } = await import('./call-command.ts')
+      await runCall({ server, tool, words }, options, env)
+    })
+  addSessionOptions(command)
+}
+
+function addSessionOptions(command: Command): void {
+  const collect = (value: string, before: string[]) => [...before, value]
+  command
+    .option('--header <name=value>', 'send this HTTP header too; may be repeated', collect, [])
+    .option('--timeout <duration>', 'give up after this time, such as 30s or 2m')
+    .option('--data-dir <folder>', 'where the names of running servers are kept (default: .thv, here or above)')
+    .option('-v, --verbose', 'tell on standard error what else the server says')
 }
 
 /** Errors come back as errors, so that there is one place that prints them. */

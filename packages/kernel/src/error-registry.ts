@@ -148,14 +148,60 @@ export const internalErrors = {
   aborted: {
     meaning: 'The work was given up because its caller, or the whole process, is stopping. Nothing to repair; do not retry.',
   },
+  attach_unavailable: {
+    meaning: 'A stdio server in a cluster is spoken to by attaching to its pod, which this runner was not given a way to do.',
+  },
+  backend_blocked: {
+    meaning: 'The address policy forbids the backend, by its name or by what the name resolves to. Correct the URL, or allow the range.',
+  },
+  backend_busy: {
+    meaning: 'All connections to the backend are in use and its queue is full. The request was not sent; try again a little later.',
+  },
+  backend_connect_timeout: {
+    meaning: 'The backend did not accept a connection in time. The request was not sent; check the address and the network between.',
+  },
+  backend_dns: {
+    meaning: 'The name of the backend does not resolve. The request was not sent; check the host of the URL and the DNS of this machine.',
+  },
+  backend_protocol: {
+    meaning: 'The backend answered with what is not valid HTTP/1.1, or broke its own length. Check that the URL points at an HTTP server.',
+  },
+  backend_refused: {
+    meaning: 'Nothing listens at the address of the backend. The request was not sent; start the backend or correct the port.',
+  },
+  backend_request_invalid: {
+    meaning:
+      'The request to the backend cannot be written as HTTP/1.1: a bad path, method or header. Nothing was sent; correct the request.',
+  },
+  backend_reset: {
+    meaning:
+      'The connection to the backend broke. It may have acted on the request, as the error says: repeat only what is safe to repeat.',
+  },
+  backend_response_too_large: {
+    meaning: 'The answer of the backend went over the size limit and was cut off. Ask for less, or raise the limit.',
+  },
+  backend_tls: {
+    meaning: 'No trusted TLS connection to the backend. Check its certificate and names, and the CA bundle configured for it.',
+  },
+  backend_unreachable: {
+    meaning: 'There is no route to the backend, or the system refused to connect. The request was not sent; check the network.',
+  },
   bundle_failed: {
     meaning: 'A program could not be bundled from its sources. The message names the file and line; correct it and start again.',
+  },
+  ca_bundle_invalid: {
+    meaning:
+      'A CA bundle holds no certificate, or one that cannot be parsed. The message names the bundle and the entry; correct that one.',
   },
   crd_schema_invalid: {
     meaning: 'The schema of a custom resource cannot be a structural Kubernetes schema. Correct the schema at the path in the message.',
   },
   duration_invalid: {
     meaning: 'A text is not a duration, or lies beyond about 292 years. Write numbers with units, such as "1h30m", "250ms" or "1.5s".',
+  },
+  image_invalid: {
+    meaning:
+      'The image is not something this runtime can run. Without a cluster write npx://PACKAGE@VERSION, uvx://PACKAGE@VERSION or exec:///path/to/program.',
   },
   in_cluster_config_missing: {
     meaning:
@@ -184,11 +230,53 @@ export const internalErrors = {
     meaning:
       'The kubeconfig cannot be read, or its context, cluster or user is missing or not supported. The message names the file and field.',
   },
+  listen_failed: {
+    meaning: 'The server cannot listen on its address: in use, not allowed, or not of this machine. Choose another host or port.',
+  },
   manifest_invalid: {
     meaning: 'A manifest is not YAML, or not a Kubernetes object. The message names the file and the document in it; correct that one.',
   },
+  mcp_auth_required: {
+    meaning:
+      'The MCP server wants credentials, or refuses those it was given (HTTP 401, 403 or 407). Its challenge is in the details; authenticate, then connect again.',
+  },
+  mcp_error_response: {
+    meaning:
+      'The MCP server answered a request with a JSON-RPC error. Code and data of that error are in the details; what to do depends on them.',
+  },
+  mcp_http_status: {
+    meaning:
+      'The MCP server, or something before it, answered with an HTTP status instead of an MCP message. The details hold it, and the time of Retry-After.',
+  },
+  mcp_limit: {
+    meaning: 'An MCP server wanted more rounds, pages or parallel answers than the client takes. Raise the limit, or repair the server.',
+  },
+  mcp_no_common_version: {
+    meaning: 'The MCP server speaks no protocol revision that this build knows. Update whichever of the two is older.',
+  },
+  mcp_session_lost: {
+    meaning:
+      'The MCP server does not know its session any more, and a new one could not help: a call in flight may have been carried out. Retry if that is safe.',
+  },
+  mcp_stream_broken: {
+    meaning:
+      'The stream of an MCP server ended before the answer and cannot be resumed. The call may have been carried out; retry if that is safe.',
+  },
   message_too_large: {
     meaning: 'One message of a stream went over its size limit and the stream was given up. Raise the limit, or make the sender send less.',
+  },
+  middleware_unsupported: {
+    meaning:
+      'The run config asks for a link of the chain that this version cannot apply, and running without it would leave the server unguarded. Remove the field in the message, or use a version that has the link.',
+  },
+  package_install_failed: {
+    meaning: 'A package could not be installed. The log holds what the installer said; check name, version and network. It is tried again.',
+  },
+  process_start_failed: {
+    meaning: 'The system could not start the program of the MCP server. Check that it is there, executable, and made for this machine.',
+  },
+  program_missing: {
+    meaning: 'A program that is needed to run the MCP server is not on this machine. The message says which, and how to install it.',
   },
   queue_closed: {
     meaning: 'An item was offered to a queue that takes no more because its owner is stopping. The item was not taken; do not retry.',
@@ -196,8 +284,33 @@ export const internalErrors = {
   queue_full: {
     meaning: 'A bounded queue has no room and its owner chose not to wait. The item was not taken; slow down and try again later.',
   },
+  request_body_encoding: {
+    meaning: 'The client sent a compressed request body, which is not accepted (415). It must send the body as it is.',
+  },
+  request_body_too_large: {
+    meaning: 'The request body is over the limit (413). The client must send less, or the limit must be raised.',
+  },
+  request_body_too_slow: {
+    meaning: 'The request body came too slowly and was given up (408). The client may send it again over a better connection.',
+  },
+  run_config_invalid: {
+    meaning: 'The run config is not JSON, or not a run config. The message names the file and each field with what is expected there.',
+  },
+  run_config_missing: {
+    meaning: 'There is no run config, or it cannot be read. Give its path with --config, or put it where the message says.',
+  },
+  run_config_stale: {
+    meaning:
+      'The mounted run config did not become the one this pod was started for within the time limit. The pod tries again; if it stays so, look at the ConfigMap.',
+  },
+  runtime_unsuitable: {
+    meaning: 'The run config asks for what the chosen runtime cannot do. The message names the field; change it or choose another runtime.',
+  },
   shutdown_timeout: {
     meaning: 'A part of the process did not stop within its share of the drain time and was left behind. Look at what that part waits for.',
+  },
+  stdio_capacity: {
+    meaning: 'There are as many connections to the stdio server as there can be. Close one, or raise stdio_max_processes.',
   },
   stream_closed: {
     meaning: 'The other end of a stream or pipe is gone, so the message was not written. Look at why the process or connection ended.',
@@ -205,8 +318,16 @@ export const internalErrors = {
   timeout: {
     meaning: 'The work did not end within its time limit and was given up; it may have had an effect. Retry if it is safe to repeat.',
   },
+  tool_failed: {
+    meaning:
+      'A tool was called and reported that it failed. What it said was printed before; correct the arguments, or repair what it works on.',
+  },
   usage: {
     meaning: 'The command line is wrong: an unknown command or flag, or a missing value. The message says which; see --help.',
+  },
+  workload_foreign: {
+    meaning:
+      'An object of the name that the MCP server needs exists already and belongs to somebody else. Rename the server, or delete the object.',
   },
 } as const satisfies Record<string, InternalErrorEntry>
 

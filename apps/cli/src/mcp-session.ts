@@ -1,0 +1,98 @@
+import { isHeaderValue, isToken } from '@thv/http/header-map'
+import { createOutbound } from '@thv/http/outbound'
+import { tryParseDuration } from '@thv/kernel/duration'
+import { isThvError, ThvError } from '@thv/kernel/errors'
+import type { McpClient } from '@thv/mcp/client/mcp-client'
+import { createStreamableHttpClient } from '@thv/mcp/client/streamable-http-client'
+import { OFFERED, serverHandlers } from './answer-server.ts'
+import { plainText } from './plain-text.ts'
+import type { ProgramEnv } from './program.ts'
+import { resolveServer } from './resolve-server.ts'
+
+export const CLIENT_INFO = { name: 'thv', title: 'ToolHive TS', version: '0.1.0' }
+
+/** Options that all commands share which speak to a server. */
+export interface SessionOptions {
+  readonly header: readonly string[]
+  readonly timeout?: string
+  readonly dataDir?: string
+  readonly verbose?: boolean
+}
+
+export interface Session {
+  readonly client: McpClient
+  readonly timeoutMs: number
+}
+
+const DEFAULT_TIMEOUT_MS = 60_000
+/** Somebody may have to type. */
+const INTERACTIVE_TIMEOUT_MS = 600_000
+
+/** Connects to a server for the time of some work. Errors that the user can do something about say what. */
+export async function withServer<T>(
+  nameOrUrl: string,
+  options: SessionOptions & { env: ProgramEnv },
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const { env, verbose = false } = options
+  const url = resolveServer(nameOrUrl, { dataDir: options.dataDir, cwd: env.cwd })
+  const timeoutMs = timeoutOf(options.timeout) ?? (env.ask ? INTERACTIVE_TIMEOUT_MS : DEFAULT_TIMEOUT_MS)
+  const headers = headersOf(options.header)
+  await using outbound = createOutbound()
+  await using client = createStreamableHttpClient({
+    url,
+    outbound,
+    clientInfo: CLIENT_INFO,
+    headers,
+    capabilities: OFFERED,
+    handlers: serverHandlers(env),
+    ...(verbose && {
+      onWarning: (text: string) => env.err(`warning: ${plainText(text)}\n`),
+      onNotification: ({ method, params }) => env.err(`${plainText(method)} ${plainText(JSON.stringify(params ?? {}))}\n`),
+    }),
+  })
+  try {
+    await client.connect({ timeoutMs: Math.min(timeoutMs, CONNECT_TIMEOUT_MS) })
+    return await work({ client, timeoutMs })
+  } catch (error) {
+    throw withHint(error, url)
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 30_000
+
+function timeoutOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = tryParseDuration(text)
+  if (ms === undefined || ms <= 0)
+    throw new ThvError('usage', `--timeout must be a duration such as 30s or 2m, not ${JSON.stringify(text)}`)
+  return ms
+}
+
+/** `Name=value` or `Name: value`. The value may be a secret, so it is in no message. */
+function headersOf(words: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const word of words) {
+    const [, name = '', value = ''] = /^([^=:\s]+)\s*[=:]\s*(.*)$/s.exec(word) ?? []
+    if (!isToken(name) || !isHeaderValue(value)) throw new ThvError('usage', '--header must be Name=value')
+    headers[name] = value
+  }
+  return headers
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  mcp_auth_required: 'give credentials with --header "Authorization=Bearer …"',
+  backend_refused: 'is the server running?',
+  backend_dns: 'check the host name of the URL',
+  timeout: 'give it more time with --timeout',
+}
+
+/** Keeps the code; adds what to try next. */
+function withHint(error: unknown, url: string): unknown {
+  const hint = isThvError(error) ? HINTS[error.code] : undefined
+  if (!isThvError(error) || hint === undefined) return error
+  return new ThvError(error.code, `${new URL(url).origin}: ${error.message} (${hint})`, {
+    cause: error.cause,
+    details: { ...error.details },
+  })
+}

@@ -1,0 +1,199 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { createLifecycle, type Lifecycle } from '@thv/kernel/lifecycle'
+import { createLogger } from '@thv/telemetry/log'
+import { startFixture } from '@thv/testkit/mcp/fixture'
+import { fixtureCommand } from '@thv/testkit/mcp/fixture-process'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { buildProgram } from './program.ts'
+import { type TestFolder, testFolder } from './runtime/testing/runtime-fixtures.ts'
+import { SseWireClient } from './testing/sse-wire-client.ts'
+import { WireClient } from './testing/wire-client.ts'
+
+let folder: TestFolder
+let lifecycle: Lifecycle
+const lines: string[] = []
+
+beforeEach(async () => {
+  folder = await testFolder()
+  lifecycle = createLifecycle({ drainMs: 10_000 })
+  lines.length = 0
+})
+
+afterEach(async () => {
+  await lifecycle.shutdown('the test is over')
+  await folder[Symbol.asyncDispose]()
+})
+
+function run(...args: string[]): { printed: string[]; done: Promise<void> } {
+  const printed: string[] = []
+  const log = createLogger({ level: 'debug', format: 'json', write: (line) => void lines.push(line) })
+  const program = buildProgram({ out: (text) => void printed.push(text), env: { PATH: process.env['PATH'] }, lifecycle, log })
+  return { printed, done: program.parseAsync(['node', 'thv-proxyrunner', ...args]) }
+}
+
+/** Runs a document and waits until it is served. */
+async function serve(document: object, ...args: string[]): Promise<{ url: string; metricsUrl: string; base: string }> {
+  const file = await folder.write('runconfig.json', JSON.stringify({ name: 'demo', host: '127.0.0.1', port: 0, ...document }))
+  const { printed, done } = run('run', '--config', file, '--runtime', 'local', ...args)
+  done.catch((error: unknown) => printed.push(String(error)))
+  await expect.poll(() => printed.join(''), { timeout: 10_000 }).toMatch(/is served at|Error/)
+  const url = /demo is served at (\S+)/.exec(printed.join(''))?.[1]
+  if (url === undefined) throw new Error(printed.join(''))
+  const listening: { metrics: string } = JSON.parse(lines.find((line) => line.includes('"listening"')) ?? '{}')
+  return { url, base: new URL(url).origin, metricsUrl: listening.metrics }
+}
+
+async function untilReady(base: string): Promise<void> {
+  await expect.poll(async () => (await fetch(`${base}/ready`)).status, { timeout: 15_000, interval: 50 }).toBe(200)
+}
+
+describe('wrong words', () => {
+  it.each([
+    [['walk'], /unknown command/],
+    [['run', '--nope'], /unknown option/],
+    [['run', '--runtime', 'moon'], /--runtime/],
+    [['run', 'image', 'another'], /too many arguments/],
+    [['run', '--config'], /--config/],
+  ])('%j', async (args, message) => {
+    await expect(run(...args).done).rejects.toMatchObject({ code: 'usage', message: expect.stringMatching(message) })
+  })
+
+  it('prints help when asked', async () => {
+    const { printed, done } = run('run', '--help')
+    await done
+    expect(printed.join('')).toContain('--runtime')
+    expect(printed.join('')).not.toContain('--foreground')
+  })
+})
+
+describe('a run config', () => {
+  it('that is missing, wrong or asks for too much ends the runner before it listens', async () => {
+    await expect(run('run', '--config', `${folder.path}/none.json`).done).rejects.toMatchObject({ code: 'run_config_missing' })
+    const bad = await folder.write('bad.json', '{"name":"x","transport":"pigeon"}')
+    await expect(run('run', '--config', bad).done).rejects.toMatchObject({ code: 'run_config_invalid' })
+    const secured = { name: 'x', transport: 'stdio', image: 'exec:///bin/cat', oidc_config: { Issuer: 'https://idp.example.com' } }
+    const asking = await folder.write('asking.json', JSON.stringify(secured))
+    await expect(run('run', '--config', asking).done).rejects.toMatchObject({
+      code: 'middleware_unsupported',
+      message: expect.stringContaining('oidc_config'),
+    })
+    expect(lines.join('')).not.toContain('listening')
+  })
+
+  it('with a forbidden remote address ends it too', async () => {
+    const file = await folder.write(
+      'meta.json',
+      JSON.stringify({ name: 'x', transport: 'streamable-http', remote_url: 'http://169.254.169.254/mcp' }),
+    )
+    await expect(run('run', '--config', file).done).rejects.toMatchObject({ code: 'backend_blocked' })
+  })
+})
+
+describe('a server', () => {
+  it('over stdio is run and served, and the flags of the original do no harm', async () => {
+    const { command, args } = fixtureCommand({ transport: 'stdio', era: 'legacy' })
+    const document = { transport: 'stdio', image: `exec://${command}`, cmd_args: args }
+    const { url, base, metricsUrl } = await serve(document, '--foreground=true', '--debug')
+    expect(url).toMatch(/\/mcp$/)
+    await untilReady(base)
+    const client = new WireClient(url)
+    await client.initialize()
+    const { messages } = await client.call('echo', { text: 'over stdio' })
+    expect(messages.at(-1).result.structuredContent).toEqual({ arguments: { text: 'over stdio' } })
+    expect((await fetch(`${base}/metrics`)).status).toBe(404)
+    expect((await fetch(`${base}/sse`)).status).toBe(404)
+    const metrics = await (await fetch(metricsUrl)).text()
+    expect(metrics).toContain('toolhive_mcp_backend_ready{server="demo",transport="stdio"} 1')
+    expect(metrics).toContain('process_resident_memory_bytes')
+    expect((await lifecycle.shutdown('test')).clean).toBe(true)
+  })
+
+  it('over stdio is served as HTTP+SSE when asked to', async () => {
+    const { command, args } = fixtureCommand({ transport: 'stdio', era: 'legacy' })
+    const { url, base } = await serve({ transport: 'stdio', proxy_mode: 'sse', image: `exec://${command}`, cmd_args: args })
+    expect(url).toMatch(/\/sse$/)
+    await untilReady(base)
+    await using client = await SseWireClient.open(url)
+    await client.initialize()
+    expect(await client.request(1, 'tools/call', { name: 'echo', arguments: {} })).toHaveProperty('result')
+    expect((await fetch(`${base}/mcp`, { method: 'POST' })).status).toBe(404)
+  })
+
+  it('over HTTP is run and served, answers 503 until it is up, and lives until calls are finished', async () => {
+    const port = await freePort()
+    const { command, args } = fixtureCommand({ transport: 'http', port })
+    const { url, base } = await serve({ transport: 'streamable-http', target_port: port, image: `exec://${command}`, cmd_args: args })
+    const client = new WireClient(url)
+    expect((await client.modernCall('echo')).status).toBe(503)
+    await untilReady(base)
+    await client.initialize()
+    const slow = client.call('slow', { ms: 400 })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const report = lifecycle.shutdown('test')
+    expect((await slow).messages.at(-1)).toMatchObject({ result: { content: [{ text: 'slept' }] } })
+    expect(await report).toMatchObject({ clean: true })
+    await expect(fetch(`http://127.0.0.1:${port}/mcp`)).rejects.toThrow()
+  })
+
+  it('elsewhere is served without running anything, with its headers and path', async () => {
+    await using fixture = await startFixture()
+    const { url } = await serve({
+      transport: 'streamable-http',
+      remote_url: `${fixture.url}?region=eu,us`,
+      remote_policy: { allow_loopback: true },
+      header_forward: { add_plaintext_headers: { 'X-Tenant': 'blue' } },
+    })
+    const client = new WireClient(url)
+    const { messages } = await client.modernCall('report_request', {}, { headers: { 'x-tenant': 'red' } })
+    const { headers } = JSON.parse(messages[0].result.content[0].text)
+    expect(headers).toMatchObject({ 'x-tenant': 'blue', 'x-forwarded-proto': 'http', host: new URL(fixture.url).host })
+    expect(headers['x-forwarded-for']).toBeUndefined()
+  })
+
+  it('on this machine is not called unless that is allowed', async () => {
+    const file = await folder.write(
+      'loop.json',
+      JSON.stringify({ name: 'x', transport: 'streamable-http', remote_url: 'http://localhost:1/mcp' }),
+    )
+    await expect(run('run', '--config', file).done).rejects.toMatchObject({ code: 'backend_blocked' })
+  })
+})
+
+describe('the process', () => {
+  it('says where it listens, stops on SIGTERM, and ends with 0', async () => {
+    const { command, args } = fixtureCommand({ transport: 'stdio', era: 'legacy' })
+    const document = { name: 'demo', host: '127.0.0.1', port: 0, transport: 'stdio', image: `exec://${command}`, cmd_args: args }
+    const file = await folder.write('runconfig.json', JSON.stringify(document))
+    const main = fileURLToPath(new URL('main.ts', import.meta.url))
+    const child = spawn(process.execPath, [main, 'run', '--config', file, '--runtime', 'local'], { stdio: ['ignore', 'pipe', 'ignore'] })
+    const [line]: string[] = await once(createInterface({ input: child.stdout }), 'line')
+    expect(line).toMatch(/^demo is served at http:\/\/127\.0\.0\.1:\d+\/mcp$/)
+    child.kill('SIGTERM')
+    const [code] = await once(child, 'exit')
+    expect(code).toBe(0)
+  })
+
+  it('ends with 78 when its run config is at fault, and says why', async () => {
+    const main = fileURLToPath(new URL('main.ts', import.meta.url))
+    const child = spawn(process.execPath, [main, 'run', '--config', '/nowhere.json'], { stdio: ['ignore', 'ignore', 'pipe'] })
+    let text = ''
+    child.stderr.on('data', (chunk) => {
+      text += chunk
+    })
+    const [code] = await once(child, 'close')
+    expect([code, text]).toEqual([78, 'thv-proxyrunner: run config /nowhere.json does not exist\n'])
+  })
+})
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}

@@ -1,0 +1,96 @@
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import type { Lifecycle } from '@thv/kernel/lifecycle'
+import { createLogger, type Logger } from '@thv/telemetry/log'
+import { Command, CommanderError, Option } from 'commander'
+import { chooseRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './choose-runtime.ts'
+import { loadRunConfig } from './run-config/load-run-config.ts'
+import { startRunner } from './runner.ts'
+import type { Env } from './runner-settings.ts'
+
+export interface ProgramEnv {
+  readonly out: (text: string) => void
+  readonly env: Env
+  readonly lifecycle: Lifecycle
+  readonly clock?: Clock
+  /** For tests; else standard error. */
+  readonly log?: Logger
+}
+
+export interface Program {
+  /** Runs the command of an argument list as in `process.argv`; a runner, until its lifecycle ends. Fails with a ThvError. */
+  parseAsync(argv: readonly string[]): Promise<void>
+}
+
+interface RunFlags {
+  readonly config?: string
+  readonly runtime: RuntimeChoice
+  readonly k8sPodPatch?: string
+  readonly debug?: boolean
+}
+
+export function buildProgram(env: ProgramEnv): Program {
+  const program = new Command('thv-proxyrunner').description('Stands in front of one MCP server: runs it, and is the door to it.')
+  configure(program, env)
+  program.addOption(debugOption())
+  const run = program
+    .command('run')
+    .description('start the server of a run config and serve it')
+    .argument('[image]', 'instead of the image in the run config')
+    .option('--config <file>', 'the run config; otherwise the usual places are looked at')
+    .addOption(
+      new Option('--runtime <name>', 'where the server runs; auto: kubernetes inside a cluster, else local')
+        .choices(RUNTIME_CHOICES)
+        .default('auto'),
+    )
+    .addOption(new Option('--k8s-pod-patch <json>', 'instead of k8s_pod_template_patch in the run config').hideHelp())
+    .addOption(new Option('--foreground [value]', 'passed by the original operator; a runner always is').hideHelp())
+    .addOption(debugOption())
+    .action((image: string | undefined, flags: RunFlags) => serve(image, { ...program.opts(), ...flags }, env))
+  configure(run, env)
+  return { parseAsync: (argv) => parse(program, argv) }
+}
+
+function debugOption(): Option {
+  return new Option('--debug', 'log details')
+}
+
+async function serve(image: string | undefined, flags: RunFlags, program: ProgramEnv): Promise<void> {
+  const { env, lifecycle, out, clock = systemClock } = program
+  const wantsDebug = flags.debug === true || ['1', 'true'].includes(env['TOOLHIVE_DEBUG']?.toLowerCase() ?? '')
+  const log = program.log ?? createLogger({ level: wantsDebug ? 'debug' : 'info' })
+  const { config, file, warnings } = await loadRunConfig({
+    configPath: flags.config,
+    image,
+    podPatch: flags.k8sPodPatch,
+    env,
+    log: (message) => log.info(message),
+    signal: lifecycle.signal,
+    clock,
+  })
+  for (const { path, message } of warnings) log.warn(`run config: ${path} ${message}`, { file })
+  const runtime = () => chooseRuntime(flags.runtime, { config, env, log, clock })
+  const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock })
+  out(`${config.name} is served at ${url}\n`)
+  await ended(lifecycle.signal)
+}
+
+function ended(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+/** Errors come back as errors, so that there is one place that prints them. */
+function configure(command: Command, { out }: ProgramEnv): void {
+  command.exitOverride().configureOutput({ writeOut: out, writeErr: () => {} })
+}
+
+async function parse(program: Command, argv: readonly string[]): Promise<void> {
+  try {
+    await program.parseAsync(argv)
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return // --help
+    throw new ThvError('usage', `${error.message.replace(/^error: /, '')}; "thv-proxyrunner run --help" lists what there is`)
+  }
+}

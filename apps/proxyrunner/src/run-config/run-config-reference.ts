@@ -1,0 +1,69 @@
+import type { AnyFieldTable, Field, ValueReader } from './field.ts'
+import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'
+import { IMPLEMENTED_LINKS } from './unsupported.ts'
+
+/** The whole text of docs/reference/runconfig.md. Pure: a test compares it with the file. */
+export function renderRunConfigReference(): string {
+  const sections: string[] = []
+  const fields = RUN_CONFIG_FIELDS as unknown as AnyFieldTable
+  for (const [name, field] of Object.entries(fields)) addSections(name, field.reader, sections)
+  return `${[
+    '# RunConfig',
+    '<!-- Made from apps/proxyrunner/src/run-config; `vitest run -u --project unit apps/proxyrunner/src/run-config` writes it anew. -->',
+    INTRODUCTION,
+    tableOf(fields),
+    ...sections,
+    '## Links',
+    'A RunConfig that asks for a link that is not built yet is refused: the runner exits with code 78 and names the field.',
+    table(['Link', 'Built', 'Fields that ask for it'], IMPLEMENTED_LINKS.map(linkRow)),
+  ].join('\n\n')}\n`
+}
+
+const INTRODUCTION = `A RunConfig is the JSON document that tells \`thv-proxyrunner\` which MCP server to run and how to stand in front of it. The operator writes
+it into a ConfigMap; without a cluster you write it yourself. The runner reads the file given with \`--config\`, else the first that exists of
+\`/etc/runconfig/runconfig.json\`, \`/etc/toolhive/runconfig.json\` and \`./runconfig.json\`. Examples are in \`deploy/examples/runconfig\`.
+
+Fields are written in snake_case. Null and empty texts count as absent. Unknown fields are tolerated with a warning; a known field in another
+spelling is refused, except where the table says that it may be written otherwise. All problems are reported at once.
+
+When \`THV_RUNCONFIG_CHECKSUM\` is set, the runner waits until the SHA-256 (hex) of the file equals it.`
+
+function addSections(path: string, reader: ValueReader<unknown>, sections: string[]): void {
+  if (reader.items) addSections(isMap(reader) ? `${path}.NAME` : `${path}[]`, reader.items, sections)
+  if (!reader.fields) return
+  sections.push(`## ${path}`, tableOf(reader.fields))
+  for (const [name, field] of Object.entries(reader.fields)) addSections(`${path}.${name}`, field.reader, sections)
+}
+
+function tableOf(fields: AnyFieldTable): string {
+  return table(
+    ['Field', 'Expects', 'Default', 'Meaning'],
+    Object.entries(fields).map(([name, field]) => [`\`${name}\``, expectation(field), defaultOf(field), field.doc]),
+  )
+}
+
+function expectation({ reader, required }: Field<unknown>): string {
+  return required ? `${reader.expects}; required` : reader.expects
+}
+
+function defaultOf({ default: value, defaultText }: Field<unknown>): string {
+  if (defaultText !== undefined) return defaultText
+  return value === undefined || isEmpty(value) ? '' : `\`${JSON.stringify(value)}\``
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
+}
+
+function isMap(reader: ValueReader<unknown>): boolean {
+  return reader.expects.startsWith('an object')
+}
+
+function linkRow({ link, implemented, fields }: (typeof IMPLEMENTED_LINKS)[number]): string[] {
+  return [link, implemented ? 'yes' : 'no', fields.length === 0 ? 'always there' : fields.map((field) => `\`${field}\``).join(', ')]
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}

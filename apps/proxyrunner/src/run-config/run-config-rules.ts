@@ -1,0 +1,75 @@
+import type { Findings } from './field.ts'
+import type { RunConfig } from './run-config.ts'
+
+/** What the original passes for an image that is not used. */
+const PLACEHOLDER_IMAGE = 'placeholder-for-remote-proxy'
+
+/** Rules that join several fields. */
+export function ruleFindings(config: RunConfig, { problems, warnings }: Findings): void {
+  const problem = (path: string, message: string) => void problems.push({ path, message })
+
+  if (config.remote_url === undefined) {
+    if (config.image === '') problem('image', 'is required unless remote_url names a server that runs elsewhere')
+    for (const field of REMOTE_ONLY) {
+      if (config[field] !== undefined) problem(field, 'needs remote_url: it is about a server that runs elsewhere')
+    }
+  } else {
+    if (config.transport === 'stdio') problem('transport', 'expects sse or streamable-http beside remote_url')
+    if (config.image !== '' && config.image !== PLACEHOLDER_IMAGE)
+      warnings.push({ path: 'image', message: 'has no effect beside remote_url' })
+  }
+  if (config.transport === 'stdio' && config.publish.length > 0)
+    problem('publish', 'needs a server with a port: transport sse or streamable-http')
+
+  const telemetry = config.telemetry_config
+  if (telemetry?.endpoint !== undefined && !telemetry.tracing_enabled && !telemetry.metrics_enabled)
+    problem('telemetry_config.endpoint', 'is of no use unless tracing_enabled or metrics_enabled is true')
+  checkTools(config, problem)
+  checkPodPatch(config, problem)
+}
+
+const REMOTE_ONLY = ['remote_ca_bundle_path', 'remote_auth_config', 'header_forward', 'aws_sts_config'] as const
+
+type Report = (path: string, message: string) => void
+
+function checkTools({ tools_override: overrides }: RunConfig, problem: Report): void {
+  const taken = new Map<string, string>()
+  for (const [tool, override] of Object.entries(overrides)) {
+    const path = `tools_override.${tool}`
+    if (override.name === undefined && override.description === undefined && override.annotations === undefined)
+      problem(path, 'expects at least one of name, description and annotations')
+    if (override.name === undefined) continue
+    const other = taken.get(override.name)
+    if (other !== undefined) problem(`${path}.name`, `is also the new name of ${other}`)
+    taken.set(override.name, tool)
+  }
+}
+
+/** Only what the runner itself builds upon; the API server checks the rest. */
+function checkPodPatch({ k8s_pod_template_patch: patch }: RunConfig, problem: Report): void {
+  if (patch === undefined) return
+  const at = 'k8s_pod_template_patch'
+  const { spec, metadata } = patch
+  if (!isObjectOrAbsent(metadata)) problem(`${at}.metadata`, 'expects an object')
+  if (!isObjectOrAbsent(spec)) {
+    problem(`${at}.spec`, 'expects an object')
+    return
+  }
+  for (const list of ['containers', 'initContainers'] as const) {
+    const containers = spec?.[list]
+    if (containers === undefined || containers === null) continue
+    if (!Array.isArray(containers)) problem(`${at}.spec.${list}`, 'expects a list')
+    else
+      containers.forEach((container: unknown, index) => {
+        if (!hasName(container)) problem(`${at}.spec.${list}[${index}]`, 'expects an object with a name')
+      })
+  }
+}
+
+function isObjectOrAbsent(value: unknown): value is Readonly<Record<string, unknown>> | undefined | null {
+  return value === undefined || value === null || (typeof value === 'object' && !Array.isArray(value))
+}
+
+function hasName(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string' && value.name !== ''
+}

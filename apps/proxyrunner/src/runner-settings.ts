@@ -1,0 +1,54 @@
+import { parseDuration, tryParseDuration } from '@thv/kernel/duration'
+import type { RunConfig } from './run-config/run-config.ts'
+import type { RunnerLog } from './runner-log.ts'
+import type { HttpUpstreamLimits } from './upstream/http/http-upstream-limits.ts'
+
+export type Env = Readonly<Record<string, string | undefined>>
+
+/** As the original tells. */
+export function isInCluster(env: Env): boolean {
+  return env['TOOLHIVE_RUNTIME'] === 'kubernetes' || Boolean(env['KUBERNETES_SERVICE_HOST'])
+}
+
+export interface RunnerSettings {
+  readonly sessionTtlMs: number
+  /** What the environment says about time; absent what it does not speak of. */
+  readonly limits: Partial<HttpUpstreamLimits>
+  /** Whether a server elsewhere is asked again and again whether it is there. */
+  readonly watchesRemote: boolean
+}
+
+/** The variables of the original. One that cannot be read is warned of and has no effect. */
+export function runnerSettings(config: RunConfig, env: Env, log: RunnerLog): RunnerSettings {
+  const duration = (name: string): number | undefined => {
+    const text = env[name]
+    if (text === undefined || text === '') return undefined
+    const ms = tryParseDuration(text)
+    if (ms !== undefined && ms > 0) return ms
+    log.warn(`${name} is not a duration above 0, such as 30s, and has no effect`)
+    return undefined
+  }
+  const count = (name: string): number | undefined => {
+    const text = env[name]
+    if (text === undefined || text === '') return undefined
+    if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
+    log.warn(`${name} is not a number above 0 and has no effect`)
+    return undefined
+  }
+  const sessionTtlMs = parseDuration(config.session_ttl) || parseDuration('2h')
+  return {
+    sessionTtlMs,
+    limits: present({
+      sessionTtlMs,
+      idleMs: duration('TOOLHIVE_PROXY_REQUEST_TIMEOUT'),
+      checkIntervalMs: duration('TOOLHIVE_HEALTH_CHECK_INTERVAL'),
+      checkTimeoutMs: duration('TOOLHIVE_HEALTH_CHECK_PING_TIMEOUT'),
+      checkThreshold: count('TOOLHIVE_HEALTH_CHECK_FAILURE_THRESHOLD'),
+    }),
+    watchesRemote: ['1', 'true'].includes(env['TOOLHIVE_REMOTE_HEALTHCHECKS']?.toLowerCase() ?? ''),
+  }
+}
+
+function present(limits: { readonly [K in keyof HttpUpstreamLimits]?: number | undefined }): Partial<HttpUpstreamLimits> {
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined))
+}

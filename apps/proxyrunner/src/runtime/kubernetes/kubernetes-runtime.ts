@@ -1,0 +1,99 @@
+import type { BackoffOptions } from '@thv/kernel/backoff'
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import { linkSignals } from '@thv/kernel/lifecycle'
+import type { KubeClient } from '@thv/kube'
+import type { RunConfig } from '../../run-config/run-config.ts'
+import type { Runtime } from '../runtime.ts'
+import { runtimeError } from '../runtime-errors.ts'
+import type { RuntimeLog } from '../runtime-log.ts'
+import type { AttachPort } from './attach-port.ts'
+import { desiredObjects, workloadNames } from './desired-objects.ts'
+import type { Platform } from './security-context.ts'
+import { createStdioAttacher, type StdioAttacher } from './stdio-attacher.ts'
+import { keepWorkload, type WorkloadKeeper } from './workload-keeper.ts'
+
+export interface KubernetesRuntimeOptions {
+  readonly config: RunConfig
+  /** Stays the caller's: `close` of the runtime does not close it. */
+  readonly client: KubeClient
+  readonly namespace: string
+  readonly platform?: Platform
+  /** Needed for stdio. */
+  readonly attach?: AttachPort
+  readonly log: RuntimeLog
+  readonly clock?: Clock
+  readonly recreateDelayMs?: number
+  readonly watchBackoff?: BackoffOptions
+  readonly attachBackoff?: BackoffOptions
+}
+
+/**
+ * Runs the MCP server as a StatefulSet. Throws `runtime_unsuitable` at once for a config that cannot exist in a cluster, and
+ * `attach_unavailable` for a stdio server without a way to attach.
+ */
+export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runtime {
+  const { config, client, namespace, attach, log, clock = systemClock } = options
+  const desired = desiredObjects(config, { namespace, platform: options.platform ?? 'kubernetes' })
+  if (config.transport === 'stdio' && attach === undefined) {
+    throw runtimeError('attach_unavailable', 'transport: stdio servers in a cluster need attach, which this runner does not have yet')
+  }
+  const closing = new AbortController()
+  let keeper: WorkloadKeeper | undefined
+  let attacher: StdioAttacher | undefined
+
+  /** One per runtime, for as long as it lives or, for the first who asks, as long as that signal lets it. */
+  function workload(signal?: AbortSignal): WorkloadKeeper {
+    closing.signal.throwIfAborted()
+    keeper ??= keepWorkload(
+      {
+        config,
+        namespace,
+        desired,
+        client,
+        log,
+        clock,
+        ...(options.recreateDelayMs !== undefined && { recreateDelayMs: options.recreateDelayMs }),
+        ...(options.watchBackoff && { watchBackoff: options.watchBackoff }),
+      },
+      linkSignals(closing.signal, signal),
+    )
+    return keeper
+  }
+
+  return {
+    name: 'kubernetes',
+    stdioCapacity: Math.max(1, config.scaling_config.backend_replicas ?? 1),
+
+    async startServer(signal) {
+      const running = workload(signal)
+      return {
+        url: new URL(`http://${workloadNames(config).service}:${config.target_port}`),
+        get state() {
+          return running.state
+        },
+        onChange: (listener) => running.onChange(listener),
+      }
+    },
+
+    async openStdio(signal) {
+      if (attach === undefined) throw runtimeError('attach_unavailable', `transport: ${config.transport} servers are not attached to`)
+      const running = workload()
+      attacher ??= createStdioAttacher({
+        namespace,
+        port: attach,
+        workload: running,
+        log,
+        clock,
+        ...(options.attachBackoff && { backoff: options.attachBackoff }),
+      })
+      return await attacher.open(linkSignals(signal, closing.signal))
+    },
+
+    async close() {
+      closing.abort(new ThvError('aborted', 'the runtime is closed'))
+      await attacher?.close()
+      await keeper?.done
+    },
+  }
+}

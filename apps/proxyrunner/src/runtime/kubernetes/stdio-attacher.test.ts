@@ -1,0 +1,175 @@
+import { PassThrough } from 'node:stream'
+import { TestClock } from '@thv/kernel/clock'
+import type { Pod } from '@thv/kube'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { StdioConnection, StdioEnd } from '../runtime.ts'
+import { readyPod } from '../testing/pods.ts'
+import { type MemoryLog, memoryLog } from '../testing/runtime-fixtures.ts'
+import type { AttachTarget } from './attach-port.ts'
+import { createStdioAttacher } from './stdio-attacher.ts'
+
+const never = new AbortController().signal
+
+class FakeCluster {
+  pods: Pod[] = []
+  readonly attached: (AttachTarget & { end: (end: StdioEnd) => void; isClosed: () => boolean })[] = []
+  failures: unknown[] = []
+  readonly #listeners = new Set<() => void>()
+
+  set(...pods: Pod[]): void {
+    this.pods = pods
+    for (const listener of [...this.#listeners]) listener()
+  }
+
+  onChange = (listener: () => void) => {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  get listeners(): number {
+    return this.#listeners.size
+  }
+
+  attach = async (target: AttachTarget): Promise<StdioConnection> => {
+    if (this.failures.length > 0) throw this.failures.shift()
+    const ended = Promise.withResolvers<StdioEnd>()
+    let closed = false
+    this.attached.push({ ...target, end: ended.resolve, isClosed: () => closed })
+    return {
+      stdin: new PassThrough(),
+      stdout: new PassThrough(),
+      ended: ended.promise,
+      close: async () => {
+        closed = true
+        ended.resolve({ message: 'closed' })
+      },
+    }
+  }
+}
+
+describe('createStdioAttacher', () => {
+  let cluster: FakeCluster
+  let clock: TestClock
+  let log: MemoryLog
+  beforeEach(() => {
+    cluster = new FakeCluster()
+    clock = new TestClock()
+    log = memoryLog()
+  })
+
+  const attacher = () =>
+    createStdioAttacher({
+      namespace: 'team-a',
+      port: cluster,
+      workload: cluster,
+      log,
+      clock,
+      backoff: { baseMs: 1_000, maxMs: 15_000, jitter: 0 },
+    })
+
+  it('waits for a pod and attaches to the container of the server', async () => {
+    const opening = attacher().open(never)
+    await clock.advance(0)
+    expect(cluster.attached).toEqual([])
+    cluster.set(readyPod('demo-0', { restarts: 2 }))
+    const connection = await opening
+    expect(cluster.attached[0]).toMatchObject({ namespace: 'team-a', pod: 'demo-0', container: 'mcp' })
+    expect(connection.instance).toBe('uid-demo-0/2')
+  })
+
+  it('gives each caller a pod of its own, and the next one the pod that is free again', async () => {
+    cluster.set(readyPod('demo-0'), readyPod('demo-1'))
+    const attach = attacher()
+    const [a] = await Promise.all([attach.open(never), attach.open(never)])
+    expect(cluster.attached.map(({ pod }) => pod).sort()).toEqual(['demo-0', 'demo-1'])
+    let third: StdioConnection | undefined
+    void attach.open(never).then((connection) => {
+      third = connection
+    })
+    await clock.advance(60_000)
+    expect(third).toBeUndefined()
+    await a.close()
+    cluster.set(...cluster.pods)
+    await clock.advance(1_000)
+    expect(third?.instance).toBe(a.instance) // the same process, and the caller can tell
+  })
+
+  it('ends the connection of a pod that is replaced, even if the stream does not', async () => {
+    cluster.set(readyPod('demo-0', { uid: 'old' }))
+    const attach = attacher()
+    const connection = await attach.open(never)
+    cluster.set(readyPod('demo-0', { uid: 'new' }))
+    expect(await connection.ended).toEqual({ message: 'pod demo-0 is gone' })
+    expect(cluster.attached[0]?.isClosed()).toBe(true)
+    const next = attach.open(never)
+    await clock.advance(1_000)
+    expect((await next).instance).toBe('new/0')
+  })
+
+  it('ends the connection of a pod in which nothing runs any more', async () => {
+    const pod = readyPod('demo-0')
+    cluster.set(pod)
+    const connection = await attacher().open(never)
+    cluster.set({ ...pod, status: { phase: 'Failed' } })
+    expect(await connection.ended).toEqual({ message: 'pod demo-0 is gone' })
+  })
+
+  it('waits longer each time a connection ends soon, and starts anew after one that lasted', async () => {
+    cluster.set(readyPod('demo-0'))
+    const attach = attacher()
+    const endSoon = async () => {
+      cluster.attached.at(-1)?.end({ message: 'stream ended' })
+      await clock.advance(0)
+    }
+    await attach.open(never)
+    await endSoon()
+    const waits: number[] = []
+    for (let round = 0; round < 3; round++) {
+      const before = clock.monotonic()
+      let opened = false
+      void attach.open(never).then(() => {
+        opened = true
+      })
+      while (!opened) await clock.advance(500)
+      waits.push(clock.monotonic() - before)
+      await endSoon()
+    }
+    expect(waits).toEqual([1_000, 2_000, 4_000])
+
+    const lasting = attach.open(never)
+    await clock.advance(8_000)
+    await lasting
+    await clock.advance(30_000)
+    await endSoon()
+    await expect(attach.open(never)).resolves.toBeDefined() // at once
+  })
+
+  it('tries again when attaching fails, with a growing delay', async () => {
+    cluster.failures = [new Error('403'), new Error('500')]
+    cluster.set(readyPod('demo-0'))
+    const opening = attacher().open(never)
+    await clock.advance(1_000)
+    expect(cluster.attached).toHaveLength(0)
+    await clock.advance(2_000)
+    await opening
+    expect(log.lines.filter(({ level }) => level === 'warn')).toHaveLength(2)
+  })
+
+  it('ends its wait when told to, and leaves no listener behind', async () => {
+    const stop = new AbortController()
+    const opening = attacher().open(stop.signal)
+    stop.abort(new Error('stopped'))
+    await expect(opening).rejects.toThrow('stopped')
+    expect(cluster.listeners).toBe(0)
+  })
+
+  it('detaches all at close', async () => {
+    cluster.set(readyPod('demo-0'), readyPod('demo-1'))
+    const attach = attacher()
+    const connections = await Promise.all([attach.open(never), attach.open(never)])
+    await attach.close()
+    expect(cluster.attached.map(({ isClosed }) => isClosed())).toEqual([true, true])
+    for (const connection of connections) await connection.ended
+    expect(cluster.listeners).toBe(0)
+  })
+})

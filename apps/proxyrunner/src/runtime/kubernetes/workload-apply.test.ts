@@ -1,0 +1,109 @@
+import { type KubeClient, type KubeObject, type StatefulSet, statefulSets } from '@thv/kube'
+import { describe, expect, it } from 'vitest'
+import { isRuntimeError } from '../runtime-errors.ts'
+import { configOf } from '../testing/runtime-fixtures.ts'
+import { desiredObjects } from './desired-objects.ts'
+import { createApplier, FIELD_MANAGER, isSuperseded, needsReplacement, refuseForeign } from './workload-apply.ts'
+
+const OWNER = { api_version: 'v1', kind: 'MCPServer', name: 'demo', uid: 'u1' }
+const withGeneration = (text: string | undefined): StatefulSet => ({
+  metadata: { name: 'demo' },
+  spec: { template: { metadata: text === undefined ? {} : { annotations: { 'toolhive.stacklok.dev/mcpserver-generation': text } } } },
+})
+const owned = (uid?: string, controller = true): KubeObject => ({
+  kind: 'Service',
+  metadata: { name: 'mcp-demo', ...(uid && { ownerReferences: [{ apiVersion: 'v1', kind: 'Other', name: 'o', uid, controller }] }) },
+})
+
+describe('isSuperseded', () => {
+  it.each([
+    [7, '8', true],
+    [7, '7', false],
+    [7, '6', false],
+    [9, '10', true],
+    [7, undefined, false],
+    [7, 'x', false],
+    [7, '-8', false],
+    [0, '8', false],
+  ])('of generation %s beside %s is %s', (own, live, expected) => {
+    expect(isSuperseded(withGeneration(live), configOf({ mcpserver_generation: own }))).toBe(expected)
+  })
+
+  it('of nothing is false', () => {
+    expect(isSuperseded(undefined, configOf({ mcpserver_generation: 7 }))).toBe(false)
+  })
+})
+
+describe('refuseForeign', () => {
+  it('lets pass what is ours or nobody’s', () => {
+    const config = configOf({ owner: OWNER })
+    for (const live of [owned(), owned('u1'), owned('u2', false)]) expect(() => refuseForeign(live, config)).not.toThrow()
+  })
+
+  it.each([
+    ['with an owner', { owner: OWNER }],
+    ['without one', {}],
+  ])('refuses what is somebody else’s, %s', (_, document) => {
+    const error = attempt(() => refuseForeign(owned('u2'), configOf(document)))
+    expect(isRuntimeError(error, 'workload_foreign')).toBe(true)
+    expect(String(error)).toContain('Service mcp-demo exists already and belongs to Other o')
+  })
+})
+
+describe('needsReplacement', () => {
+  const { statefulSet } = desiredObjects(configOf({}), { namespace: 'n' })
+  it('is so for what nobody can change, such as a StatefulSet of the original', () => {
+    expect(needsReplacement(statefulSet, statefulSet)).toBe(false)
+    expect(needsReplacement({ ...statefulSet, spec: { ...statefulSet.spec, serviceName: 'demo' } }, statefulSet)).toBe(true)
+    expect(
+      needsReplacement({ ...statefulSet, spec: { ...statefulSet.spec, selector: { matchLabels: { app: 'demo' } } } }, statefulSet),
+    ).toBe(true)
+  })
+})
+
+describe('createApplier', () => {
+  const setUp = () => {
+    const calls: { object: KubeObject; opts: unknown }[] = []
+    let version = 1
+    const client: Pick<KubeClient, 'apply'> = {
+      apply: async (_type, object, opts) => {
+        calls.push({ object, opts })
+        return { ...object, metadata: { ...object.metadata, uid: 'u', resourceVersion: String(version++), generation: 1 } }
+      },
+    }
+    return { calls, applier: createApplier(client, new AbortController().signal) }
+  }
+  const desired: StatefulSet = { metadata: { name: 'demo', namespace: 'n' }, spec: { replicas: 1 } }
+
+  it('applies by force under its own name, pinned to what was looked at', async () => {
+    const { calls, applier } = setUp()
+    await applier.ensure(statefulSets, desired, { ...desired, metadata: { ...desired.metadata, resourceVersion: '77' } })
+    expect(calls[0]?.opts).toMatchObject({ fieldManager: 'toolhive-container-manager', force: true })
+    expect(calls[0]?.object.metadata.resourceVersion).toBe('77')
+    expect(FIELD_MANAGER).toBe('toolhive-container-manager')
+  })
+
+  it('does nothing while the object is as it left it, whatever happens to its status', async () => {
+    const { calls, applier } = setUp()
+    await applier.ensure(statefulSets, desired, undefined)
+    const left = applier.lastOf(statefulSets, 'demo')
+    if (left === undefined) throw new Error('nothing applied')
+    const later = { ...left, metadata: { ...left.metadata, resourceVersion: '99' }, status: { readyReplicas: 1 } }
+    await applier.ensure(statefulSets, desired, later)
+    expect(calls).toHaveLength(1)
+    await applier.ensure(statefulSets, desired, { ...later, spec: { replicas: 5 } })
+    await applier.ensure(statefulSets, desired, { ...later, metadata: { ...later.metadata, labels: { a: 'b' } } })
+    expect(calls).toHaveLength(3)
+    applier.forget(statefulSets, 'demo')
+    await applier.ensure(statefulSets, desired, later)
+    expect(applier.applies).toBe(4)
+  })
+})
+
+function attempt(fn: () => unknown): unknown {
+  try {
+    return fn()
+  } catch (error) {
+    return error
+  }
+}

@@ -1,0 +1,39 @@
+import { bearerToken, createKubeClient, type KubeClient, type PolicyRule, roleBindings, roles, serviceAccounts } from '@thv/kube'
+import { type ClusterAccess, sharedCluster } from '@thv/testkit/cluster/test-cluster'
+
+/** What the operator gives the runner of server X, and nothing else. */
+export function runnerRules(name: string): PolicyRule[] {
+  const verbs = ['get', 'list', 'watch', 'patch', 'delete']
+  return [
+    { apiGroups: ['apps'], resources: ['statefulsets'], verbs: ['create'] },
+    { apiGroups: ['apps'], resources: ['statefulsets'], resourceNames: [name], verbs },
+    { apiGroups: [''], resources: ['services'], verbs: ['create'] },
+    { apiGroups: [''], resources: ['services'], resourceNames: [`mcp-${name}`, `mcp-${name}-headless`], verbs },
+    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [''], resources: ['pods/attach'], verbs: ['create', 'get'] },
+  ]
+}
+
+export function adminClient(cluster: ClusterAccess = sharedCluster()): KubeClient {
+  return createKubeClient({ server: cluster.url, tls: { ca: cluster.caPem }, auth: bearerToken(cluster.adminToken) })
+}
+
+/** A client with the rights of a runner, by a token of the API server itself. */
+export async function runnerClient(admin: KubeClient, namespace: string, name: string): Promise<KubeClient> {
+  const account = `${name}-proxy-runner`
+  const metadata = { namespace, name: account }
+  await admin.apply(serviceAccounts, { metadata }, { fieldManager: 'test' })
+  await admin.apply(roles, { metadata, rules: runnerRules(name) }, { fieldManager: 'test' })
+  const binding = {
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: account },
+    subjects: [{ kind: 'ServiceAccount', name: account, namespace }],
+  }
+  await admin.apply(roleBindings, binding, { fieldManager: 'test' })
+  const answer = await admin.raw('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`, {
+    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+  })
+  const { status } = answer.json() as { status: { token: string } }
+  const { url, caPem } = sharedCluster()
+  return createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(status.token) })
+}

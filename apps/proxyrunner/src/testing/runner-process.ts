@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const BIN = fileURLToPath(new URL('../../bin/thv-proxyrunner.js', import.meta.url))
+const START_LIMIT_MS = 60_000
+const STOP_LIMIT_MS = 15_000
+
+export interface RunnerProcess extends AsyncDisposable {
+  /** Of the MCP endpoint. */
+  readonly url: string
+  readonly base: string
+  readonly pid: number
+  readonly log: readonly string[]
+}
+
+/** The runner as users start it: the bundled program in a process of its own, with a run config in a file. */
+export async function spawnRunner(config: Record<string, unknown>, env: Record<string, string> = {}): Promise<RunnerProcess> {
+  const folder = mkdtempSync(join(tmpdir(), 'thv-runner-'))
+  const file = join(folder, 'runconfig.json')
+  const base = { schema_version: 'v0.1.0', name: 'test', host: '127.0.0.1', port: await freePort() }
+  writeFileSync(file, JSON.stringify({ ...base, ...config }))
+  const child = spawn(process.execPath, [BIN, 'run', '--config', file, '--runtime', 'local'], {
+    env: { ...process.env, THV_DATA_DIR: join(folder, 'data'), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const log: string[] = []
+  child.stderr.on('data', (chunk: Buffer) => log.push(chunk.toString()))
+  const url = await servedUrl(child, log)
+  return {
+    ...{ url, base: new URL(url).origin, pid: child.pid ?? -1, log },
+    async [Symbol.asyncDispose]() {
+      const limit = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)
+      child.kill('SIGTERM')
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+      clearTimeout(limit)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function servedUrl(child: ChildProcess, log: readonly string[]): Promise<string> {
+  if (!child.stdout) throw new TypeError('the runner has no standard output')
+  const served = Promise.withResolvers<string>()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const url = / is served at (\S+)$/.exec(line)?.[1]
+    if (url) served.resolve(url)
+  })
+  child.once('exit', (code) => served.reject(new Error(`the runner ended with ${code}: ${log.join('')}`)))
+  const limit = setTimeout(() => served.reject(new Error(`the runner did not start: ${log.join('')}`)), START_LIMIT_MS)
+  try {
+    return await served.promise
+  } finally {
+    clearTimeout(limit)
+  }
+}
+
+/** There is a moment in which another process could take it; a test that loses that race fails with EADDRINUSE in its log. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new TypeError('no port')
+  return address.port
+}

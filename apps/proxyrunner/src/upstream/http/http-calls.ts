@@ -1,0 +1,126 @@
+import type { MutableHeaderMap } from '@thv/http/header-map'
+import { OutboundError } from '@thv/http/outbound-error'
+import type { Clock } from '@thv/kernel/clock'
+import { errorMessage, isThvError } from '@thv/kernel/errors'
+import { HEADERS } from '@thv/mcp/header-names'
+import { encodeHeaderValue } from '@thv/mcp/header-value'
+import { NOTIFICATIONS } from '@thv/mcp/methods'
+import { nameOf } from '@thv/mcp/modern-headers'
+import type { Chain } from '../../chain/chain.ts'
+import type { RequestContext } from '../../chain/request-context.ts'
+import type { RunnerLog } from '../../runner-log.ts'
+import { Refused } from '../refused.ts'
+import type { Backend } from './backend.ts'
+import { CallWatch } from './call-watch.ts'
+import type { HttpUpstreamLimits } from './http-upstream-limits.ts'
+import { type HeldAnswer, RelayCall, type RelayOptions } from './relay-call.ts'
+
+export interface HttpCallsOptions {
+  readonly chain: Chain
+  readonly clock: Clock
+  readonly log: RunnerLog
+  readonly limits: HttpUpstreamLimits
+  /** A call could not even be sent. */
+  readonly onUnreachable: () => void
+}
+
+/** The POSTs of clients on their way to the backend, each with its limits of time and size. */
+export class HttpCalls {
+  readonly #options: HttpCallsOptions
+  readonly #watch: CallWatch
+  readonly #plain: RelayOptions
+  readonly #inSession: RelayOptions
+  #onQuiet: (() => void) | undefined
+
+  constructor(options: HttpCallsOptions) {
+    const { chain, clock, limits } = options
+    this.#options = options
+    this.#watch = new CallWatch(clock, limits)
+    const holds = (status: number) => status >= 500 || (status >= 300 && status < 400)
+    this.#plain = { chain, clock, limits, holds }
+    // The two ways in which servers say that they do not know a session.
+    this.#inSession = { chain, clock, limits, holds: (status) => status === 404 || status === 400 || holds(status) }
+  }
+
+  get inFlight(): number {
+    return this.#watch.size
+  }
+
+  /**
+   * Sends the request and passes the answer on. What comes back instead has not been passed on: a failure, a redirect to somewhere
+   * else, or (`backendId` given) a status that may mean that the backend has forgotten the session. Rejects when there is no answer
+   * and the client has not been told.
+   */
+  async relay(backend: Backend, context: RequestContext, backendId?: string): Promise<HeldAnswer | undefined> {
+    return await backend.following(backend.path(context.exchange), async (path) => {
+      const call = new RelayCall(context, backendId === undefined ? this.#plain : this.#inSession)
+      await this.#send(backend, call, { context, path, backendId })
+      if (call.refusal !== undefined) throw new Refused(call.refusal)
+      return call.held
+    })
+  }
+
+  /** Resolves when no call is under way, or when the signal aborts. */
+  async quiet(signal: AbortSignal): Promise<void> {
+    if (this.#watch.size === 0 || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onQuiet = resolve
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    await promise
+  }
+
+  close(): void {
+    this.#watch.close()
+  }
+
+  async #send(backend: Backend, call: RelayCall, { context, path, backendId }: Sending): Promise<void> {
+    const { exchange, outgoing } = context
+    const headers = backend.headers(exchange, context, headersFor(context, backendId))
+    this.#watch.add(call)
+    try {
+      await backend.target.send({ ...this.#limits, method: 'POST', path, headers, body: outgoing.text, signal: call.signal }, call)
+    } catch (error) {
+      if (error instanceof OutboundError && !error.sent) this.#options.onUnreachable()
+      if (isThvError(error, 'timeout')) this.#cancel(backend, { context, path, backendId })
+      if (!call.failed(error)) throw error
+    } finally {
+      this.#watch.delete(call)
+      if (this.#watch.size === 0) this.#onQuiet?.()
+    }
+  }
+
+  /** Time is kept by the watch, as it depends on what the backend says meanwhile. */
+  get #limits() {
+    return { maxResponseBytes: this.#options.limits.responseBytes, headersTimeoutMs: 0, bodyTimeoutMs: 0 }
+  }
+
+  /** A legacy backend that is given up has to be told; the end of the connection says nothing to it. */
+  #cancel(backend: Backend, { context, path, backendId }: Sending): void {
+    const { received, era, exchange } = context
+    if (era !== 'legacy' || received.kind !== 'request') return
+    const params = { requestId: received.id, reason: 'time limit of the proxy' }
+    const body = JSON.stringify({ jsonrpc: '2.0', method: NOTIFICATIONS.cancelled, params })
+    const headers = backend.headers(exchange, context, headersFor(context, backendId))
+    backend.ask({ method: 'POST', path, headers, body, timeoutMs: CANCEL_MS }).catch((error: unknown) => {
+      this.#options.log.debug('the backend was not told that a call was given up', { error: errorMessage(error) })
+    })
+  }
+}
+
+interface Sending {
+  readonly context: RequestContext
+  readonly path: string
+  readonly backendId: string | undefined
+}
+
+const CANCEL_MS = 5_000
+
+function headersFor({ era, outgoing, received }: RequestContext, backendId: string | undefined): MutableHeaderMap {
+  const set: MutableHeaderMap = { [HEADERS.sessionId]: backendId, [HEADERS.lastEventId]: undefined }
+  // A modern backend checks that the header repeats the body.
+  if (outgoing !== received && era === 'modern' && outgoing.kind === 'request') {
+    const name = nameOf(outgoing.message)
+    if (name !== undefined) set[HEADERS.name] = encodeHeaderValue(name)
+  }
+  return set
+}

@@ -1,0 +1,59 @@
+import type { Clock, Timer } from '@thv/kernel/clock'
+import type { HttpLimits } from './http-limits.ts'
+
+export interface WatchedBody {
+  readonly startedAt: number
+  readonly bytes: number
+  /** Called once, when it takes too long or comes too slowly. */
+  tooSlow(): void
+}
+
+const CHECK_MS = 1_000
+
+/** Watches all bodies that are being read with one timer: most arrive with their headers and are gone before it fires. */
+export class SlowBodies {
+  readonly #bodies = new Set<WatchedBody>()
+  readonly #clock: Clock
+  readonly #limits: HttpLimits
+  #timer: Timer | undefined
+
+  constructor(clock: Clock, limits: HttpLimits) {
+    this.#clock = clock
+    this.#limits = limits
+  }
+
+  add(body: WatchedBody): void {
+    this.#bodies.add(body)
+    if (this.#timer === undefined) this.#arm()
+  }
+
+  delete(body: WatchedBody): void {
+    this.#bodies.delete(body)
+  }
+
+  close(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+  }
+
+  #arm(): void {
+    this.#timer = this.#clock.setTimer(CHECK_MS, () => this.#check())
+  }
+
+  #check(): void {
+    const now = this.#clock.monotonic()
+    for (const body of this.#bodies) {
+      if (!this.#isSlow(body, now)) continue
+      this.#bodies.delete(body)
+      body.tooSlow()
+    }
+    if (this.#bodies.size > 0) this.#arm()
+    else this.#timer = undefined
+  }
+
+  #isSlow({ startedAt, bytes }: WatchedBody, now: number): boolean {
+    const { bodyTimeoutMs, bodyGraceMs, minBodyBytesPerSecond } = this.#limits
+    const elapsed = now - startedAt
+    return elapsed > bodyTimeoutMs || (elapsed > bodyGraceMs && bytes < (minBodyBytesPerSecond * elapsed) / 1_000)
+  }
+}

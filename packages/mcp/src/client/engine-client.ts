@@ -1,0 +1,144 @@
+import { ThvError } from '@thv/kernel/errors'
+import { orAbort } from '../abortable.ts'
+import type { JsonObject } from '../json-rpc.ts'
+import { METHODS } from '../methods.ts'
+import type { ClientContext } from './client-context.ts'
+import { FootingLost } from './client-errors.ts'
+import type { Engine } from './engine.ts'
+import { keepListening } from './keep-listening.ts'
+import type { CallOptions, ListenFilter, Listening, ListenOptions, ListOptions, McpClient, RequestOptions } from './mcp-client.ts'
+import { allPages } from './pages.ts'
+import { withTimeLimit } from './time-limit.ts'
+
+/** How a transport gets on its feet, the first time and every time after. */
+export interface Opener {
+  open(signal: AbortSignal): Promise<Engine>
+  close?(): void
+}
+
+/** The client in front of whatever engine the server calls for. It knows limits and second attempts, and nothing of the wire. */
+export class EngineClient implements McpClient {
+  readonly #context: ClientContext
+  readonly #opener: Opener
+  readonly #closing = new AbortController()
+  #engine: Engine | undefined
+  #opening: Promise<Engine> | undefined
+
+  constructor(context: ClientContext, opener: Opener) {
+    this.#context = context
+    this.#opener = opener
+  }
+
+  get era() {
+    return this.#engine?.era
+  }
+
+  get protocolVersion() {
+    return this.#engine?.protocolVersion
+  }
+
+  get transport() {
+    return this.#engine?.transport
+  }
+
+  get serverInfo() {
+    return this.#engine?.identity.serverInfo
+  }
+
+  get capabilities() {
+    return this.#engine?.identity.capabilities ?? {}
+  }
+
+  get instructions() {
+    return this.#engine?.identity.instructions
+  }
+
+  async connect(options: CallOptions = {}): Promise<void> {
+    await this.#limited('connect', { timeoutMs: this.#context.limits.connectTimeoutMs, ...options }, (signal) => this.#ready(signal))
+  }
+
+  async request(method: string, params: JsonObject = {}, options: RequestOptions = {}): Promise<JsonObject> {
+    return await this.#limited(method, options, (signal) =>
+      this.#onFooting(signal, (engine) => engine.request(method, params, { ...options, signal })),
+    )
+  }
+
+  async list(method: string, options: ListOptions = {}): Promise<readonly JsonObject[]> {
+    const { limits } = this.#context
+    return await this.#limited(method, options, (signal) => {
+      const request = (params: JsonObject) => this.#onFooting(signal, (engine) => engine.request(method, params, { signal }))
+      return allPages({ method, params: options.params ?? {}, limits, request })
+    })
+  }
+
+  async notify(method: string, params: JsonObject = {}, options: CallOptions = {}): Promise<void> {
+    await this.#limited(method, options, (signal) => this.#onFooting(signal, (engine) => engine.notify(method, params, signal)))
+  }
+
+  async ping(options: CallOptions = {}): Promise<void> {
+    await this.#limited('ping', options, (signal) =>
+      this.#onFooting(signal, (engine) => engine.request(engine.era === 'modern' ? METHODS.discover : METHODS.ping, {}, { signal })),
+    )
+  }
+
+  async listen(filter: ListenFilter, options: ListenOptions): Promise<Listening> {
+    const { onNotification, onGap } = options
+    const open = (limits: CallOptions) =>
+      this.#limited(METHODS.listen, limits, (signal) =>
+        this.#onFooting(signal, (engine) => engine.listen(filter, { signal, onNotification })),
+      )
+    const first = await open(options)
+    return keepListening({ first, reopen: (signal) => open({ signal }), onGap, context: this.#context, closing: this.#closing.signal })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort(new ThvError('aborted', 'the MCP client is closed'))
+    await this.#engine?.close()
+    this.#opener.close?.()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** Does it again on a new footing, once, when the old one turns out to be lost and nothing was done yet. */
+  async #onFooting<T>(signal: AbortSignal, work: (engine: Engine) => Promise<T>): Promise<T> {
+    try {
+      return await work(await this.#ready(signal))
+    } catch (error) {
+      if (!(error instanceof FootingLost) || !error.mayRetry) throw error
+      return await work(await this.#ready(signal))
+    }
+  }
+
+  /** Callers share the opening; `signal` ends the wait of this caller alone. */
+  async #ready(signal: AbortSignal): Promise<Engine> {
+    if (this.#engine && !this.#engine.over.aborted) return this.#engine
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined
+    })
+    this.#opening.catch(() => {}) // every caller gets the rejection; that all of them have left is no fault
+    return await orAbort(this.#opening, signal)
+  }
+
+  async #open(): Promise<Engine> {
+    const { clock, limits } = this.#context
+    const limit = { clock, timeoutMs: limits.connectTimeoutMs, what: 'connecting', signals: [this.#closing.signal] }
+    const engine = await withTimeLimit(limit, async (signal) => {
+      const opened = await this.#opener.open(signal)
+      if (signal.aborted) await opened.close() // too late: nobody waits for it any more
+      return opened
+    })
+    const old = this.#engine
+    this.#engine = engine
+    await old?.close()
+    return engine
+  }
+
+  #limited<T>(what: string, options: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock, limits } = this.#context
+    const { signal, timeoutMs = limits.timeoutMs } = options
+    return withTimeLimit({ clock, timeoutMs, what, signals: [signal, this.#closing.signal] }, work)
+  }
+}

@@ -1,0 +1,128 @@
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { ExpirySlots, type Slotted } from './expiry-slots.ts'
+import type { CreateOutcome, JsonValue, Session, SessionRef, SessionStore, UpdateOutcome } from './session-store.ts'
+
+export interface MemorySessionStoreOptions {
+  readonly clock?: Clock
+  readonly maxSessions?: number
+  /**
+   * When the store is full, the session that was used least recently makes room for a new one if it has been idle for this long;
+   * otherwise the new one is refused. So neither abandoned sessions nor a flood of new ones can lock out whoever is at work.
+   */
+  readonly evictIdleMs?: number
+  readonly onEvict?: (id: string) => void
+}
+
+interface Entry<T extends JsonValue> extends SessionRef, Slotted {
+  value: T
+  version: number
+  readonly ttlMs: number
+  usedAt: number
+}
+
+/** For one replica. Lost with the process. What has expired is never seen again, and given back to the system a little later. */
+export function createMemorySessionStore<T extends JsonValue>(options: MemorySessionStoreOptions = {}): SessionStore<T> {
+  const { clock = systemClock, maxSessions = 10_000, evictIdleMs = 300_000, onEvict } = options
+  if (!Number.isInteger(maxSessions) || maxSessions < 1) throw new RangeError(`maxSessions must be at least 1, not ${maxSessions}`)
+  /** In the order of last use, the least recent first. */
+  const entries = new Map<string, Entry<T>>()
+  const expiry = new ExpirySlots<Entry<T>>(clock, (entry, now) => {
+    if (!isExpired(entry, now)) return expiresAt(entry)
+    entries.delete(entry.id)
+    return undefined
+  })
+
+  function find({ id, owner }: SessionRef): Entry<T> | undefined {
+    const entry = entries.get(id)
+    if (entry === undefined || entry.owner !== owner || isExpired(entry, clock.monotonic())) return undefined
+    return entry
+  }
+
+  function use(entry: Entry<T>): void {
+    entry.usedAt = clock.monotonic()
+    entries.delete(entry.id)
+    entries.set(entry.id, entry)
+  }
+
+  function remove(entry: Entry<T>): void {
+    entries.delete(entry.id)
+    expiry.delete(entry)
+  }
+
+  function makeRoom(now: number): boolean {
+    if (entries.size < maxSessions) return true
+    const [oldest] = entries.values()
+    if (oldest === undefined) return true
+    const expired = isExpired(oldest, now)
+    if (!expired && now - oldest.usedAt < evictIdleMs) return false
+    remove(oldest)
+    if (!expired) onEvict?.(oldest.id)
+    return true
+  }
+
+  return {
+    async create({ id, owner, value }, ttlMs): Promise<CreateOutcome> {
+      if (!(ttlMs > 0)) throw new RangeError(`a session needs a lifetime above 0, not ${ttlMs}`)
+      const now = clock.monotonic()
+      const before = entries.get(id)
+      if (before !== undefined && !isExpired(before, now)) return 'exists'
+      if (before !== undefined) remove(before)
+      if (!makeRoom(now)) return 'full'
+      const entry: Entry<T> = { id, owner, value, version: 1, ttlMs, usedAt: now, slot: 0 }
+      entries.set(id, entry)
+      expiry.add(entry, ttlMs)
+      return 'created'
+    },
+
+    async get(ref): Promise<Session<T> | undefined> {
+      const entry = find(ref)
+      return entry && sessionOf(entry)
+    },
+
+    async touch(ref): Promise<boolean> {
+      const entry = find(ref)
+      if (entry) use(entry)
+      return entry !== undefined
+    },
+
+    async update(ref, value, expectedVersion): Promise<UpdateOutcome<T>> {
+      const entry = find(ref)
+      if (entry === undefined) return { outcome: 'missing' }
+      if (entry.version !== expectedVersion) return { outcome: 'conflict', session: sessionOf(entry) }
+      entry.value = value
+      entry.version++
+      use(entry)
+      return { outcome: 'updated', session: sessionOf(entry) }
+    },
+
+    async delete(ref): Promise<boolean> {
+      const entry = find(ref)
+      if (entry) remove(entry)
+      return entry !== undefined
+    },
+
+    async size(): Promise<number> {
+      const now = clock.monotonic()
+      let count = 0
+      for (const entry of entries.values()) if (!isExpired(entry, now)) count++
+      return count
+    },
+
+    async close(): Promise<void> {
+      expiry.close()
+      entries.clear()
+    },
+  }
+}
+
+function expiresAt({ usedAt, ttlMs }: { usedAt: number; ttlMs: number }): number {
+  return usedAt + ttlMs
+}
+
+function isExpired(entry: { usedAt: number; ttlMs: number }, now: number): boolean {
+  return now >= expiresAt(entry)
+}
+
+function sessionOf<T extends JsonValue>({ id, owner, value, version }: Entry<T>): Session<T> {
+  return { id, owner, value, version }
+}

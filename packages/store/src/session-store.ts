@@ -1,0 +1,50 @@
+/** What can be written as JSON and read back the same. */
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue | undefined }
+
+/** Who may use a session, and which. Ids are unguessable but no authentication: another owner's session does not exist for you. */
+export interface SessionRef {
+  readonly id: string
+  /** The principal that created it; one fixed text where nobody is authenticated. */
+  readonly owner: string
+}
+
+export interface Session<T extends JsonValue> extends SessionRef {
+  /** Not to be changed in place: a store may hand out its own copy. */
+  readonly value: T
+  /** 1 at first, one more with each update. */
+  readonly version: number
+}
+
+export type CreateOutcome =
+  | 'created'
+  /** The id is taken, by whomever. Nothing was changed. */
+  | 'exists'
+  /** No room; try again later. */
+  | 'full'
+
+export type UpdateOutcome<T extends JsonValue> =
+  | { readonly outcome: 'updated'; readonly session: Session<T> }
+  /** Someone else was faster: decide again on what is there now. */
+  | { readonly outcome: 'conflict'; readonly session: Session<T> }
+  | { readonly outcome: 'missing' }
+
+/**
+ * Sessions of legacy MCP clients. Everything a replica needs to go on with another replica's session is in the value. All methods are
+ * asynchronous and each is one step of a shared store: read, compare-and-set, expire. An outcome is a value; a rejection means that the
+ * store itself does not work, and the client should try again (503), not start anew (404).
+ *
+ * A session lives for its `ttlMs` after it was last created, updated or touched, and not a moment longer. `get` does not prolong it:
+ * looking at a session (for metrics, say) is not using it.
+ */
+export interface SessionStore<T extends JsonValue> {
+  create(session: SessionRef & { readonly value: T }, ttlMs: number): Promise<CreateOutcome>
+  get(ref: SessionRef): Promise<Session<T> | undefined>
+  /** False when there is none. */
+  touch(ref: SessionRef): Promise<boolean>
+  update(ref: SessionRef, value: T, expectedVersion: number): Promise<UpdateOutcome<T>>
+  /** False when there was none. Deleting twice is no error. */
+  delete(ref: SessionRef): Promise<boolean>
+  /** Sessions that have not expired. */
+  size(): Promise<number>
+  close(): Promise<void>
+}

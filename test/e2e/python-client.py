@@ -1,0 +1,18 @@
+"""Drives one MCP server with the official Python SDK: lists its tools, calls one, prints what came as one JSON line."""
+
+import asyncio
+import json
+import sys
+
+from mcp import Client
+
+
+async def main(url: str, mode: str, tool: str, arguments: str) -> None:
+    async with Client(url, mode=mode) as client:
+        tools = await client.list_tools()
+        result = await client.call_tool(tool, json.loads(arguments))
+        texts = [block.text for block in result.content if block.type == "text"]
+        print(json.dumps({"tools": [each.name for each in tools.tools], "texts": texts}))
+
+
+asyncio.run(main(*sys.argv[1:5]))

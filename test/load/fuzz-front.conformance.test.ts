@@ -1,0 +1,125 @@
+import { realpathSync } from 'node:fs'
+import { fixtureCommand, spawnFixture } from '@thv/testkit/mcp/fixture-process'
+import { describe, expect, it } from 'vitest'
+import { type RunnerOptions, type Subject, startRunner } from '../../bench/proxy/subjects.ts'
+import { SEEDS } from './fuzz-corpus.ts'
+import { type FuzzCounts, type Problem, runFuzz, sendGood } from './fuzz-run.ts'
+import { exchangeRaw } from './raw-exchange.ts'
+
+/*
+ * The HTTP front of the runner under requests that were made from real ones by breaking them. The seed is printed; with
+ * FUZZ_SEED=n all of it comes again, with FUZZ_ONLY=n one case of it. FUZZ_REQUESTS says how many; the full figure is 100,000:
+ *   FUZZ_REQUESTS=100000 npx vitest run --project conformance test/load
+ */
+
+const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? (process.env['CI'] === 'true' ? 20_000 : 2_000))
+const SEED = Number(process.env['FUZZ_SEED'] ?? Date.now() % 1_000_000)
+const ONLY = process.env['FUZZ_ONLY'] === undefined ? undefined : Number(process.env['FUZZ_ONLY'])
+/** Of requests, after which the memory is looked at for the first time: pools, caches and compiled code are there by then. */
+const WARM_UP_SHARE = 0.3
+const MAX_RSS_GROWTH_KB = 96 * 1024
+const MAX_HEAP_GROWTH_KB = 16 * 1024
+const SHOWN_ERRORS = 5
+const TIMEOUT_MS = 120_000 + REQUESTS * 10
+
+/** Short enough that calls the server never answers end as 504 within the run, and sessions that were left behind expire. */
+const QUICK = { session_ttl: '30s' }
+const ENV = { TOOLHIVE_PROXY_REQUEST_TIMEOUT: '3s' }
+
+describe('the HTTP front under broken requests', () => {
+  it('before an HTTP server', { timeout: TIMEOUT_MS }, async () => {
+    await using fixture = await spawnFixture({ era: 'dual', transport: 'http' })
+    const config = { name: 'fuzz-http', transport: 'streamable-http', remote_url: fixture.url, remote_policy: { allow_loopback: true } }
+    await fuzz(config, { from: 0, to: REQUESTS / 2 })
+  })
+
+  it('before a stdio server', { timeout: TIMEOUT_MS }, async () => {
+    const { command, args } = fixtureCommand({ era: 'dual', transport: 'stdio' })
+    const image = `exec://${realpathSync(command)}`
+    const config = { name: 'fuzz-stdio', transport: 'stdio', image, cmd_args: args, stdio_isolation: 'shared' }
+    await fuzz(config, { from: REQUESTS / 2, to: REQUESTS })
+  })
+})
+
+async function fuzz(config: Record<string, unknown>, { from, to }: { from: number; to: number }): Promise<void> {
+  const errors: string[] = []
+  const onLine: RunnerOptions['onLine'] = (line) => void (/"level":"error"/.test(line) && errors.push(line))
+  await using runner = await startRunner({ ...QUICK, ...config }, { env: ENV, onLine })
+  const port = Number(new URL(runner.url).port)
+  const problems = new Map<string, Problem[]>()
+  const seeds = SEEDS.filter(({ httpOnly }) => httpOnly !== true || config['transport'] !== 'stdio')
+  const part = { port, seed: SEED, seeds, onProblem: (problem: Problem) => remember(problems, problem) }
+  if (ONLY !== undefined) {
+    await runFuzz({ ...part, from: ONLY, to: ONLY + 1 })
+  } else {
+    const stalled = stalls(port)
+    const warm = from + Math.floor((to - from) * WARM_UP_SHARE)
+    await runFuzz({ ...part, from, to: warm })
+    const before = await runner.process.usage({ gc: true })
+    const counts = await runFuzz({ ...part, from: warm, to })
+    expect(await stalled).toEqual(['answered', 'answered', 'answered'])
+    const after = await runner.process.usage({ gc: true })
+    console.log(`FUZZ_SEED=${SEED}: ${to - from} requests to ${String(config['name'])}; ${summary(counts)}; ${memory(before, after)}`)
+    expect(after.rssKb - before.rssKb).toBeLessThan(MAX_RSS_GROWTH_KB)
+    expect(after.heapKb - before.heapKb).toBeLessThan(MAX_HEAP_GROWTH_KB)
+  }
+  expect([...problems.values()].map(oneOf).join('\n')).toBe('')
+  expect(errors.slice(0, SHOWN_ERRORS)).toEqual([])
+  await expectGoodCalls(port)
+  await expectGoodEnd(runner)
+}
+
+/** Clients that begin a request and then say nothing more; a limit of time must end each. */
+function stalls(port: number): Promise<string[]> {
+  const host = `127.0.0.1:${port}`
+  const starts = [
+    'POST /mc',
+    `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nX: y\r\n`,
+    `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 50\r\n\r\n{"js`,
+  ]
+  const limits = { patienceMs: 0, hangMs: 45_000 }
+  const send = (start: string) => exchangeRaw(port, { pieces: [Buffer.from(start)], expected: 1, isHead: false, manner: 'stay' }, limits)
+  return Promise.all(starts.map(async (start) => (await send(start)).outcome))
+}
+
+/** After all that, the seeds as they are get what they should. */
+async function expectGoodCalls(port: number): Promise<void> {
+  const host = `127.0.0.1:${port}`
+  const initialize = SEEDS.find(({ name }) => name === 'legacy initialize')?.build({ host, sessionId: '', id: 1 })
+  const opened = initialize && (await sendGood(port, initialize)).answers[0]
+  const sessionId = opened?.headers.get('mcp-session-id') ?? ''
+  for (const { name, status, build } of SEEDS) {
+    if (status === undefined) continue
+    const { answers } = await sendGood(port, build({ host, sessionId, id: 7 }))
+    expect(status, `${name}: ${answers[0]?.body.toString()}`).toContain(answers[0]?.status)
+  }
+}
+
+/** The same process, and it still ends in good order. */
+async function expectGoodEnd(runner: Subject): Promise<void> {
+  expect(await runner.process.terminate(), runner.process.output.join('\n')).toBe(0)
+}
+
+function remember(problems: Map<string, Problem[]>, problem: Problem): void {
+  problems.set(problem.kind, [...(problems.get(problem.kind) ?? []), problem])
+}
+
+/** The shortest says most. */
+function oneOf(alike: readonly Problem[]): string {
+  const [shortest] = alike.toSorted((a, b) => a.text.length - b.text.length)
+  return `${alike.length} ×: ${shortest?.text}`
+}
+
+function summary({ statuses, outcomes }: FuzzCounts): string {
+  const text = (counts: ReadonlyMap<unknown, number>) =>
+    [...counts]
+      .map(([key, count]) => `${key}: ${count}`)
+      .sort()
+      .join(', ')
+  return `${text(outcomes)}; ${text(statuses)}`
+}
+
+function memory(before: { rssKb: number; heapKb: number }, after: { rssKb: number; heapKb: number }): string {
+  const mb = (kb: number) => (kb / 1024).toFixed(0)
+  return `RSS ${mb(before.rssKb)} → ${mb(after.rssKb)} MB, heap ${mb(before.heapKb)} → ${mb(after.heapKb)} MB`
+}
