@@ -57,8 +57,8 @@ describe('createLocalRuntime', () => {
 
   it('has no more processes than there may be', async () => {
     const runtime = runtimeOf({ cmd_args: ['-e', ECHO], stdio_max_processes: 1 })
-    expect(runtime.stdioCapacity).toBe(3)
-    const outcomes = await Promise.allSettled([1, 2, 3, 4].map(() => runtime.openStdio(never)))
+    expect(runtime.stdioCapacity).toBe(4)
+    const outcomes = await Promise.allSettled([1, 2, 3, 4, 5].map(() => runtime.openStdio(never)))
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected')
     expect(refused.map(({ reason }) => isRuntimeError(reason, 'stdio_capacity'))).toEqual([true])
     const [first] = outcomes

@@ -29,8 +29,8 @@ export interface LocalRuntimeOptions {
   readonly restart?: { readonly backoff?: BackoffOptions; readonly stableMs?: number }
 }
 
-/** One shared process per era comes on top of those that sessions have of their own. */
-const SHARED_PROCESSES = 2
+/** On top of those that sessions have of their own: the plain and the asking one of the legacy era, and the modern one. */
+const SHARED_PROCESSES = 3
 
 /** Runs the MCP server as child processes of this one. Throws `image_invalid` or `runtime_unsuitable` at once when it cannot. */
 export function createLocalRuntime(options: LocalRuntimeOptions): Runtime {
