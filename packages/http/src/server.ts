@@ -15,6 +15,8 @@ import { SlowBodies } from './slow-bodies.ts'
 export interface HttpServerOptions {
   /** Answers one request. What it throws or rejects with becomes the status of a RequestError, or 500. */
   readonly handler: (exchange: Exchange) => void | Promise<void>
+  /** Answers 503 to what is not handed on: while draining, or when too much was pipelined. Else a plain one with Retry-After. */
+  readonly busy?: (exchange: Exchange) => void
   readonly limits?: Partial<HttpLimits>
   readonly clock?: Clock
   /** Told of surprises only: a handler that failed, a listener that broke. What a client does wrong is counted, not reported. */
@@ -171,8 +173,11 @@ class NodeHttpServer implements HttpServer {
 
   #turnAway(exchange: Exchange, status: number): void {
     exchange.response.shouldKeepAlive = false
-    if (status !== 503) this.#malformed++
-    sendProblem(exchange, status, status === 503 ? { headers: ['Retry-After', String(this.#context.limits.retryAfterSeconds)] } : {})
+    if (status !== 503) {
+      this.#malformed++
+      sendProblem(exchange, status)
+    } else if (this.#options.busy) this.#options.busy(exchange)
+    else sendProblem(exchange, 503, { headers: ['Retry-After', String(this.#context.limits.retryAfterSeconds)] })
   }
 
   #handle(exchange: Exchange): void {

@@ -119,6 +119,7 @@ export function createFront(options: FrontOptions): Front {
 
   const server = createHttpServer({
     handler: handle,
+    busy: (exchange) => sendRejection(exchange, retryLater(draining ? 'draining' : 'backend_unavailable', limits.retryAfterMs)),
     clock,
     onError: (error, exchange) => log.error('a request failed', { path: exchange?.path, error: errorMessage(error) }),
     ...(options.httpLimits !== undefined && { limits: options.httpLimits }),
