@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Figure, judge, renderTable } from './figure.ts'
+import { type Figure, judge, median, renderTable } from './figure.ts'
 
 const ratio = (value: number): Figure => ({ name: 'sync', unit: 'ms', value, baseline: 100, aim: { of: 'ratio', limit: 1.5 } })
 const difference = (value: number): Figure => ({ name: 'rss', unit: 'MB', value, baseline: 60, aim: { of: 'difference', limit: 10 } })
@@ -26,4 +26,15 @@ it('prints figures as a table with ratio and aim', () => {
       'rss     70.0 MB   60.0 MB  1.17×  ≤ +10.0 MB      met',
     ].join('\n'),
   )
+})
+
+it('gives the middle of several values', () => {
+  expect(median([9, 1, 5])).toBe(5)
+  expect(median([4, 1, 2, 9])).toBe(3)
+})
+
+it('prints a figure without an aim, or without a baseline, for information', () => {
+  const figure: Figure = { name: 'start', unit: 'ms', value: 120, baseline: 0 }
+  expect(judge(figure)).toBe('no aim')
+  expect(renderTable([figure]).split('\n')[1]).toBe('start   120 ms    0.0 ms               no aim')
 })

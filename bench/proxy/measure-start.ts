@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Figure, median } from '../figure.ts'
+import { type Aim, type Figure, median } from '../figure.ts'
 import type { LoadGenerator } from './load-generator.ts'
 import { httpConfig, type Subject, startBare, startRunner, stdioConfig } from './subjects.ts'
 
@@ -9,11 +9,11 @@ export interface StartOptions {
   /** Of the stdio server. */
   readonly command: readonly string[]
   readonly rounds: number
-  readonly log: (line: string) => void
 }
 
 const IDLE_SESSIONS = 1_000
 const SETTLE_MS = 500
+const PER_SESSION: Aim = { of: 'difference', limit: 20 }
 
 interface StartSample {
   readonly startMs: number
@@ -24,7 +24,7 @@ interface StartSample {
 }
 
 /** Start-up, memory when idle, memory of sessions that nobody uses. Each sample is a process of its own. */
-export async function measureStart({ backend, load, command, rounds, log }: StartOptions): Promise<Figure[]> {
+export async function measureStart({ backend, load, command, rounds }: StartOptions): Promise<Figure[]> {
   const subjects = {
     bare: () => startBare(backend.url),
     http: () => startRunner(httpConfig(backend.url)),
@@ -37,8 +37,6 @@ export async function measureStart({ backend, load, command, rounds, log }: Star
     samples.stdio.push(await sample(subjects.stdio, load))
   }
   const of = (subject: keyof typeof samples, what: keyof StartSample) => median(samples[subject].map((each) => each[what]))
-  for (const name of ['http', 'stdio'] as const)
-    log(`${name}: ${of(name, 'sessionKb').toFixed(1)} KB of RSS and ${of(name, 'sessionHeapKb').toFixed(1)} KB of heap per idle session`)
   return (['http', 'stdio'] as const).flatMap((name): Figure[] => [
     {
       name: `${name}: memory when idle`,
@@ -47,13 +45,8 @@ export async function measureStart({ backend, load, command, rounds, log }: Star
       baseline: of('bare', 'idleMb'),
       aim: { of: 'difference', limit: 25 },
     },
-    {
-      name: `${name}: memory per idle session`,
-      unit: 'KB',
-      value: of(name, 'sessionKb'),
-      baseline: 0,
-      aim: { of: 'difference', limit: 20 },
-    },
+    { name: `${name}: RSS per idle session`, unit: 'KB', value: of(name, 'sessionKb'), baseline: 0, aim: PER_SESSION },
+    { name: `${name}: heap per idle session`, unit: 'KB', value: of(name, 'sessionHeapKb'), baseline: 0, aim: PER_SESSION },
     { name: `${name}: start until /ready`, unit: 'ms', value: of(name, 'startMs'), baseline: of('bare', 'startMs') },
   ])
 }
@@ -71,6 +64,7 @@ async function sample(start: () => Promise<Subject>, load: LoadGenerator | undef
     return await process.usage({ gc: true })
   }
   // What the first sessions cost once and for all (compiled code, connections, a grown heap) is not theirs.
+  await open(IDLE_SESSIONS, false)
   const before = await open(IDLE_SESSIONS, false)
   const after = await open(IDLE_SESSIONS, true)
   return {

@@ -3,6 +3,7 @@ import { fixtureCommand, spawnFixture } from '@thv/testkit/mcp/fixture-process'
 import { describe, expect, it } from 'vitest'
 import { type RunnerOptions, type Subject, startRunner } from '../../bench/proxy/subjects.ts'
 import { SEEDS } from './fuzz-corpus.ts'
+import { bytesOf, setHeader } from './fuzz-request.ts'
 import { type FuzzCounts, type Problem, runFuzz, sendGood } from './fuzz-run.ts'
 import { exchangeRaw } from './raw-exchange.ts'
 
@@ -22,6 +23,7 @@ const MAX_HEAP_GROWTH_KB = 32 * 1024
 const SHOWN_ERRORS = 5
 const TIMEOUT_MS = 120_000 + REQUESTS * 10
 
+const BEFORE_HTTP = { name: 'fuzz-http', transport: 'streamable-http', remote_policy: { allow_loopback: true } }
 /** Short enough that calls the server never answers end as 504 within the run, and sessions that were left behind expire. */
 const QUICK = { session_ttl: '30s' }
 const ENV = { TOOLHIVE_PROXY_REQUEST_TIMEOUT: '3s' }
@@ -29,8 +31,7 @@ const ENV = { TOOLHIVE_PROXY_REQUEST_TIMEOUT: '3s' }
 describe('the HTTP front under broken requests', () => {
   it('before an HTTP server', { timeout: TIMEOUT_MS }, async () => {
     await using fixture = await spawnFixture({ era: 'dual', transport: 'http' })
-    const config = { name: 'fuzz-http', transport: 'streamable-http', remote_url: fixture.url, remote_policy: { allow_loopback: true } }
-    await fuzz(config, { from: 0, to: REQUESTS / 2 })
+    await fuzz({ ...BEFORE_HTTP, remote_url: fixture.url }, { from: 0, to: REQUESTS / 2 })
   })
 
   it('before a stdio server', { timeout: TIMEOUT_MS }, async () => {
@@ -39,7 +40,38 @@ describe('the HTTP front under broken requests', () => {
     const config = { name: 'fuzz-stdio', transport: 'stdio', image, cmd_args: args, stdio_isolation: 'shared' }
     await fuzz(config, { from: REQUESTS / 2, to: REQUESTS })
   })
+
+  it('that wait for 100 Continue in a row: each answer stays in one piece', { timeout: TIMEOUT_MS }, async () => {
+    await using fixture = await spawnFixture({ era: 'dual', transport: 'http' })
+    await using runner = await startRunner({ ...BEFORE_HTTP, remote_url: fixture.url })
+    const port = Number(new URL(runner.url).port)
+    // The first takes longest, so that the answers to the others are whole before they may be sent.
+    const calls = [300, 10, 10].map((ms) => slowCall(port, ms))
+    const transmission = { pieces: [Buffer.concat(calls)], expected: calls.length, isHead: false, manner: 'stay' } as const
+    const { answers, garbage } = await exchangeRaw(port, transmission, { patienceMs: 0, hangMs: 20_000 })
+    expect({ garbage, bodies: answers.map(({ body }) => body.toString('latin1', 0, 24)) }).toEqual({
+      garbage: undefined,
+      bodies: calls.map(() => '{"jsonrpc":"2.0","id":1,'),
+    })
+  })
 })
+
+function slowCall(port: number, ms: number): Buffer {
+  const seed = SEEDS.find(({ name }) => name === 'modern tools/call')
+  const call = seed?.build({ host: `127.0.0.1:${port}`, sessionId: '', id: 1 })
+  if (call?.body === undefined) throw new Error('the corpus has no modern call')
+  setHeader(call, 'Mcp-Name', 'slow')
+  setHeader(call, 'Expect', '100-continue')
+  return bytesOf({
+    ...call,
+    body: Buffer.from(
+      call.body
+        .toString()
+        .replace('"echo"', '"slow"')
+        .replace(/"arguments":{.*?}/, `"arguments":{"ms":${ms}}`),
+    ),
+  })
+}
 
 async function fuzz(config: Record<string, unknown>, { from, to }: { from: number; to: number }): Promise<void> {
   const errors: string[] = []

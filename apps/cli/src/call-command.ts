@@ -4,7 +4,7 @@ import type { McpClient } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { suggestion } from './closest.ts'
-import { type SessionOptions, withServer } from './mcp-session.ts'
+import { type Session, type SessionOptions, withServer } from './mcp-session.ts'
 import type { ProgramEnv } from './program.ts'
 import { createProgressLine } from './progress-line.ts'
 import { renderResult } from './render-result.ts'
@@ -22,20 +22,20 @@ export interface ToolCall {
 
 /** thv call NAME|URL TOOL k=v … */
 export async function runCall({ server, tool, words }: ToolCall, options: CallOptions, env: ProgramEnv): Promise<void> {
-  await withServer(server, { ...options, env }, async ({ client, timeoutMs }) => {
-    const { inputSchema } = await findTool(client, tool, timeoutMs)
+  await withServer(server, { ...options, env }, async ({ client, limits }) => {
+    const { inputSchema } = await findTool(client, tool, limits)
     const args = toolArguments(words, { tool, inputSchema, cwd: env.cwd })
     const progress = createProgressLine(env)
     const onProgress = env.isTerminal ? { onProgress: progress.show } : {}
     const logLevel = options.verbose ? ({ logLevel: 'debug' } as const) : {}
-    const called = client.request(METHODS.toolsCall, { name: tool, arguments: args }, { timeoutMs, ...onProgress, ...logLevel })
+    const called = client.request(METHODS.toolsCall, { name: tool, arguments: args }, { ...limits, ...onProgress, ...logLevel })
     const result = await called.catch((error: unknown) => Promise.reject(explained(error, tool))).finally(progress.clear)
     print(result, { tool, isJson: options.output === 'json', env })
   })
 }
 
-async function findTool(client: McpClient, name: string, timeoutMs: number): Promise<JsonObject> {
-  const tools = await client.list(METHODS.toolsList, { timeoutMs })
+async function findTool(client: McpClient, name: string, limits: Session['limits']): Promise<JsonObject> {
+  const tools = await client.list(METHODS.toolsList, limits)
   const found = tools.find((tool) => tool['name'] === name)
   if (found) return found
   const names = tools.map((tool) => String(tool['name']))

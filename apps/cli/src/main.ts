@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises'
-import { errorMessage, isThvError } from '@thv/kernel/errors'
+import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { buildProgram } from './program.ts'
 
 // `thv crds | head` closes the pipe early: that is no error of ours.
@@ -7,12 +7,23 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
 
+// The first Ctrl-C ends the work in good order: calls are cancelled, sessions ended. The second ends the process.
+const interrupted = new AbortController()
+process.once('SIGINT', () => {
+  process.exitCode = INTERRUPTED
+  interrupted.abort(new ThvError('aborted', 'interrupted'))
+})
+
+/** 128 and the number of the signal, as shells have it. */
+const INTERRUPTED = 130
+
 const isInteractive = process.stdin.isTTY === true && process.stderr.isTTY === true
 const program = buildProgram({
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   cwd: process.cwd(),
   isTerminal: process.stderr.isTTY === true,
+  signal: interrupted.signal,
   ask: isInteractive ? ask : undefined,
 })
 
@@ -21,7 +32,7 @@ try {
 } catch (error) {
   console.error(`thv: ${errorMessage(error)}`)
   // Not process.exit: what was written to a pipe must still get out.
-  process.exitCode = isThvError(error, 'usage') ? 2 : 1
+  process.exitCode ??= isThvError(error, 'usage') ? 2 : 1
 }
 
 /** Asks on the terminal, beside the output. Ctrl-C and Ctrl-D end the input. */
@@ -29,7 +40,9 @@ async function ask(question: string, signal: AbortSignal): Promise<string | unde
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const closed = new Promise<undefined>((resolve) => terminal.once('close', () => resolve(undefined)))
   try {
-    return await Promise.race([terminal.question(question, { signal }), closed])
+    const typed = await Promise.race([terminal.question(question, { signal }), closed])
+    if (typed === undefined) process.stderr.write('\n')
+    return typed
   } finally {
     terminal.close()
   }

@@ -21,7 +21,8 @@ export interface SessionOptions {
 
 export interface Session {
   readonly client: McpClient
-  readonly timeoutMs: number
+  /** For everything that is asked of the client. */
+  readonly limits: { readonly timeoutMs: number; readonly signal: AbortSignal | undefined }
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000
@@ -52,8 +53,8 @@ export async function withServer<T>(
     }),
   })
   try {
-    await client.connect({ timeoutMs: Math.min(timeoutMs, CONNECT_TIMEOUT_MS) })
-    return await work({ client, timeoutMs })
+    await client.connect({ timeoutMs: Math.min(timeoutMs, CONNECT_TIMEOUT_MS), signal: env.signal })
+    return await work({ client, limits: { timeoutMs, signal: env.signal } })
   } catch (error) {
     throw withHint(error, url)
   }

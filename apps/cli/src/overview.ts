@@ -16,6 +16,8 @@ export function overview(): string {
     '  npx thv crds                         print their definitions',
     '  npx thv crds | kubectl apply -f -    install them into a cluster',
     '  kubectl explain mcpserver.spec       then read about any field',
+    '  npx thv tools URL                    list the tools of a running MCP server',
+    '  npx thv call URL TOOL name=value     call one of them',
     '',
     'Every field: docs/reference/resources.md. What works and what is planned: docs/features.md.',
   ].join('\n')}\n`

@@ -13,6 +13,8 @@ export interface ProgramEnv {
   readonly cwd: string
   /** `err` is a terminal, so that a line may be written over. */
   readonly isTerminal: boolean
+  /** The user wants it to end. */
+  readonly signal?: AbortSignal | undefined
   /** Asks the user; undefined when the input has ended. Absent where there is nobody to ask. */
   ask?: ((question: string, signal: AbortSignal) => Promise<string | undefined>) | undefined
 }

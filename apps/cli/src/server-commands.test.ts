@@ -136,6 +136,16 @@ describe('options', () => {
     expect((await runThv(['tools', fixture.url, '--timeout', 'soon'])).error).toMatchObject({ code: 'usage' })
   })
 
+  it('Ctrl-C ends a call, and the server hears of it', async () => {
+    await using fixture = await startFixture({ era: 'legacy' })
+    const controller = new AbortController()
+    const run = runThv(['call', fixture.url, 'hang'], { signal: controller.signal })
+    await vi.waitFor(() => expect(fixture.stats.count('tools/call')).toBe(1))
+    controller.abort(new Error('interrupted'))
+    expect((await run).error).toMatchObject({ code: 'aborted' })
+    expect(fixture.stats.sessions).toBe(0)
+  })
+
   it('--verbose tells what else the server says', async () => {
     await using fixture = await startFixture({ oddTools: true })
     const { err } = await runThv(['call', fixture.url, 'test_tool_with_logging', '--verbose'])

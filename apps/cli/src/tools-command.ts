@@ -10,9 +10,9 @@ export interface ToolsOptions extends SessionOptions {
 
 /** thv tools NAME|URL */
 export async function runTools(server: string, options: ToolsOptions, env: ProgramEnv): Promise<void> {
-  await withServer(server, { ...options, env }, async ({ client, timeoutMs }) => {
+  await withServer(server, { ...options, env }, async ({ client, limits }) => {
     const hasTools = Object.keys(client.capabilities).length === 0 || 'tools' in client.capabilities
-    const tools = hasTools ? await client.list(METHODS.toolsList, { timeoutMs }) : []
+    const tools = hasTools ? await client.list(METHODS.toolsList, limits) : []
     if (options.output === 'json') {
       env.out(`${JSON.stringify(tools, null, 2)}\n`)
       return

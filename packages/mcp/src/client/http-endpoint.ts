@@ -4,6 +4,7 @@ import { isHeaderValue, isToken } from '@thv/http/header-map'
 import type { Outbound, Target } from '@thv/http/outbound'
 import type { ResponseSink } from '@thv/http/outbound-call'
 import { ThvError } from '@thv/kernel/errors'
+import { LEGACY_ONLY_HEADERS } from '../header-names.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -57,7 +58,7 @@ function flatHeaders(given: Headers = {}, own: Headers): string[] {
   for (const [name, value] of Object.entries(given)) {
     // The value may be a secret, so only the name is told.
     if (!isToken(name) || !isHeaderValue(value)) throw new ThvError('usage', `header ${JSON.stringify(name)} is not valid`)
-    all.set(name.toLowerCase(), value)
+    if (!LEGACY_ONLY_HEADERS.includes(name.toLowerCase())) all.set(name.toLowerCase(), value) // a session is ours to name
   }
   for (const [name, value] of Object.entries(own)) all.set(name, value)
   return [...all].flat()

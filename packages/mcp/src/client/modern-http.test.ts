@@ -16,7 +16,8 @@ describe('what a modern server sees of a request', () => {
       _meta: { 'com.example/k': 1, 'io.modelcontextprotocol/clientInfo': { name: 'other hop' } },
     }
     const result = await peers.client.request('tools/call', params, { logLevel: 'debug', capabilities: { roots: {} } })
-    expect(JSON.parse(JSON.stringify(result['structuredContent']))).toMatchObject({
+    expect(JSON.stringify(result['structuredContent'])).not.toContain('mcp-session-id')
+    expect(result['structuredContent']).toMatchObject({
       headers: { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'report_request', 'x-trace': 'abc' },
       meta: {
         'com.example/k': 1,
@@ -123,6 +124,23 @@ describe('faults of a modern server', () => {
     expect(input).toMatchObject({ resultType: 'input_required', requestState: 's' })
   })
 
+  it('a stream that stays open behind its answer is cut off; one that ends leaves its connection to the next call', async () => {
+    let isCut = false
+    await using peers = await scripted((message, response) => {
+      const isOpen = JSON.stringify(message).includes('"name":"open"')
+      response.on('close', () => {
+        isCut ||= isOpen
+      })
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message['id'], result: { resultType: 'complete' } })}\n\n`)
+      if (!isOpen) response.end()
+    })
+    for (let i = 0; i < 20; i++) await peers.client.request('tools/call', { name: 'closed' })
+    expect(peers.connections()).toBeLessThanOrEqual(3) // the next call may come before the end of the last stream
+    await peers.client.request('tools/call', { name: 'open' })
+    await vi.waitFor(() => expect(isCut).toBe(true), { timeout: 10_000 })
+  })
+
   it('-32022 that lists our version is answered by saying it again, once', async () => {
     const error = { code: -32022, message: 'no', data: { supported: ['2026-07-28'], requested: 'x' } }
     const ids: unknown[] = []
@@ -224,7 +242,7 @@ async function scripted(handler: ModernHandler, options: Partial<StreamableHttpO
     await backend[Symbol.asyncDispose]()
   }
   await client.connect()
-  return { client, warnings, requests: backend.requests, [Symbol.asyncDispose]: dispose }
+  return { client, warnings, requests: backend.requests, connections: () => backend.connections, [Symbol.asyncDispose]: dispose }
 }
 
 function json(response: Parameters<BackendHandler>[1], message: JsonObject, status = 200): void {

@@ -39,7 +39,9 @@ export class ServerRequests {
 
   /** The server does not want the answer any more, so it gets none (F9). */
   cancel(id: unknown): void {
-    this.#running.get(id as RequestId)?.abort()
+    const controller = this.#running.get(id as RequestId)
+    this.#running.delete(id as RequestId)
+    controller?.abort()
   }
 
   close(): void {

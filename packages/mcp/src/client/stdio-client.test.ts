@@ -129,7 +129,12 @@ describe('a pipe', () => {
 
   it('brings what the server asks: pings, what there is a handler for, and refusals of the rest', async () => {
     const server = scripted({})
-    const elicitation = vi.fn(async ({ wait }: JsonObject) => (wait ? await new Promise<never>(() => {}) : { action: 'decline' }))
+    const signals: AbortSignal[] = []
+    const elicitation = async ({ wait }: JsonObject, { signal }: { signal: AbortSignal }) => {
+      if (!wait) return { action: 'decline' }
+      signals.push(signal)
+      return await new Promise<never>(() => {})
+    }
     const client = clientOf(server.streams, { handlers: { elicitation }, limits: { maxServerRequests: 2 } })
     await client.connect()
     server.write({ id: 1, method: 'ping' })
@@ -148,8 +153,11 @@ describe('a pipe', () => {
     server.write({ id: 5, method: 'elicitation/create', params: {} })
     await vi.waitFor(() => expect(server.responses().at(-1)).toMatchObject({ id: 5, error: { code: -32603 } }))
     server.write({ method: 'notifications/cancelled', params: { requestId: 3 } })
-    await vi.waitFor(() => expect(elicitation.mock.calls.length).toBe(3))
+    await vi.waitFor(() => expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]))
+    server.write({ id: 6, method: 'elicitation/create', params: {} }) // there is room again
+    await vi.waitFor(() => expect(server.responses().at(-1)).toMatchObject({ id: 6, result: { action: 'decline' } }))
     await client.close()
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true])
     expect(server.responses().some(({ id }) => id === 3 || id === 4)).toBe(false)
   })
 
