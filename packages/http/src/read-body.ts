@@ -71,7 +71,9 @@ class BodyReader implements WatchedBody {
 
   start(): void {
     const { response, context } = this.#exchange
-    if (this.#exchange.expectsContinue) response.writeContinue()
+    // Without a socket the answer waits behind those of earlier requests, and Node would put the head of the answer before the 100 and
+    // the body after it. Who pipelines has sent the body already, or sends it after a while (RFC 9110 §10.1.1).
+    if (this.#exchange.expectsContinue && response.socket !== null) response.writeContinue()
     context.slowBodies.add(this)
     this.#listen()
   }
