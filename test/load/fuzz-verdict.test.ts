@@ -25,6 +25,7 @@ describe('verdictOf', () => {
     ['500', changed, answered(500, coded(-32603, 'Internal error')), 'status 500'],
     ['501', changed, answered(501, '{}'), 'status 501'],
     ['503 without a code', changed, answered(503, '{"error":"busy"}', 'Retry-After: 1\r\n'), 'without a coded body'],
+    ['503 without a body', changed, answered(503, '', 'Retry-After: 1\r\n'), 'without a coded body'],
     ['502 with the code of 503', changed, answered(502, coded(503, 'Backend unavailable')), 'without a coded body'],
     ['503 without Retry-After', changed, answered(503, coded(503, 'Backend unavailable')), 'without Retry-After'],
     ['a stack', changed, answered(400, '{"error":"x\\n"}\n    at y (z.js:1)'), 'shows the inside'],
@@ -44,6 +45,7 @@ describe('verdictOf', () => {
     ['the right result', unchanged, answered(200, result(7))],
     ['a refusal', changed, answered(400, coded(-32700, 'Parse error'))],
     ['a coded failure', changed, answered(503, coded(503, 'Backend unavailable: it is being started'), 'Retry-After: 2\r\n')],
+    ['an answer to HEAD', { ...changed, transmission: { ...wait, isHead: true } }, answered(503, '', 'Retry-After: 2\r\n')],
     ['an end of the connection', changed, { outcome: 'closed', answers: [], garbage: undefined }],
   ] as const)('is content with %s', (_what, fuzz, exchange) => expect(verdictOf(fuzz, exchange)).toBeUndefined())
 })

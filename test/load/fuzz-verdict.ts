@@ -12,7 +12,7 @@ export function verdictOf({ seed, changes, requestId, transmission }: FuzzCase, 
   if (outcome === 'hung') return 'neither answered nor closed'
   if (garbage !== undefined) return `bytes that are no HTTP answer: ${garbage}`
   for (const answer of answers) {
-    const problem = problemOf(answer)
+    const problem = problemOf(answer, transmission.isHead)
     if (problem !== undefined) return problem
   }
   // Where the bytes were changed, or come several times, it is not sure which request an answer is to.
@@ -26,11 +26,12 @@ export function verdictOf({ seed, changes, requestId, transmission }: FuzzCase, 
     : `a request in order was answered with ${answer.status}`
 }
 
-function problemOf({ status, headers, body, complete }: HttpAnswer): string | undefined {
+function problemOf({ status, headers, body, complete }: HttpAnswer, isHead: boolean): string | undefined {
   const text = body.toString('utf8')
+  const hasNoBody = isHead && text === ''
   if (INSIDES.test(text)) return 'an answer that shows the inside'
   if (status >= 500 && !(status === 502 || status === 503 || status === 504)) return `status ${status}`
-  if (status >= 500 && !isCoded(status, text)) return `status ${status} without a coded body`
+  if (status >= 500 && !hasNoBody && !isCoded(status, text)) return `status ${status} without a coded body`
   if (status === 503 && !/^[1-9]\d*$/.test(headers.get('retry-after') ?? '')) return 'status 503 without Retry-After'
   const isJson = headers.get('content-type')?.startsWith('application/json') === true && complete && text !== ''
   return isJson && parsed(text) === undefined ? 'a body that is declared as JSON and is none' : undefined
