@@ -14,6 +14,7 @@ const LAYER: Readonly<Record<string, number>> = {
   telemetry: 1,
   store: 1,
   resources: 2,
+  runconfig: 2,
   auth: 2,
   authz: 2,
   authserver: 2,

@@ -4,6 +4,7 @@ import { renderErrorReference } from '@thv/kernel/error-reference'
 import { crdYamlOf } from '@thv/resources/crd-yaml'
 import { KINDS } from '@thv/resources/kinds'
 import { renderResourceReference } from '@thv/resources/resource-reference'
+import { renderRunConfigReference } from '@thv/runconfig/run-config-reference'
 import { renderFeatures } from '../test/requirements/features.ts'
 import { ROOT } from './run.ts'
 
@@ -18,6 +19,7 @@ function generatedFiles(): Map<string, string> {
   for (const definition of KINDS) files.set(`deploy/crds/${definition.plural}.yaml`, GENERATED_YAML + crdYamlOf(definition))
   files.set('docs/reference/resources.md', renderResourceReference(KINDS))
   files.set('docs/reference/errors.md', renderErrorReference())
+  files.set('docs/reference/runconfig.md', renderRunConfigReference())
   files.set('docs/features.md', renderFeatures())
   return files
 }

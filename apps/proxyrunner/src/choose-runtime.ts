@@ -1,7 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
+import type { RunConfig } from '@thv/runconfig/run-config'
 import type { Logger } from '@thv/telemetry/log'
-import type { RunConfig } from './run-config/run-config.ts'
 import { type Env, isInCluster } from './runner-settings.ts'
 import type { Runtime } from './runtime/runtime.ts'
 

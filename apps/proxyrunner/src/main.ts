@@ -1,8 +1,8 @@
 import { errorMessage } from '@thv/kernel/errors'
 import { createLifecycle } from '@thv/kernel/lifecycle'
 import { runMain } from '@thv/kernel/process-signals'
+import { isRunConfigError, RUN_CONFIG_EXIT_CODE } from '@thv/runconfig/run-config-errors'
 import { buildProgram } from './program.ts'
-import { isRunConfigError, RUN_CONFIG_EXIT_CODE } from './run-config/run-config-errors.ts'
 
 /** Below the 75 s of grace that the operator gives the pod (decision 46). */
 const DRAIN_MS = 65_000

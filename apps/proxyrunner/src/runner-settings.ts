@@ -1,5 +1,5 @@
 import { parseDuration, tryParseDuration } from '@thv/kernel/duration'
-import type { RunConfig } from './run-config/run-config.ts'
+import type { RunConfig } from '@thv/runconfig/run-config'
 import type { RunnerLog } from './runner-log.ts'
 import type { HttpUpstreamLimits } from './upstream/http/http-upstream-limits.ts'
 

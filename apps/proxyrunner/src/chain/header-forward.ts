@@ -1,5 +1,5 @@
 import { isHeaderValue, isToken } from '@thv/http/header-map'
-import { runConfigError } from '../run-config/run-config-errors.ts'
+import { runConfigError } from '@thv/runconfig/run-config-errors'
 import type { Link } from './chain.ts'
 
 /** Headers that belong to the connection, to the trust between proxies, or to MCP itself. */

@@ -1,7 +1,7 @@
+import { readRunConfig } from '@thv/runconfig/read-run-config'
+import type { RunConfig } from '@thv/runconfig/run-config'
+import { IMPLEMENTED_LINKS } from '@thv/runconfig/unsupported'
 import { describe, expect, it } from 'vitest'
-import { readRunConfig } from '../run-config/read-run-config.ts'
-import type { RunConfig } from '../run-config/run-config.ts'
-import { IMPLEMENTED_LINKS } from '../run-config/unsupported.ts'
 import { CollectingLog } from '../testing/collecting-log.ts'
 import { BUILT_IN, buildChain, LINK_MAKERS } from './links.ts'
 

@@ -1,5 +1,5 @@
-import type { RunConfig } from '../run-config/run-config.ts'
-import { runConfigError } from '../run-config/run-config-errors.ts'
+import type { RunConfig } from '@thv/runconfig/run-config'
+import { runConfigError } from '@thv/runconfig/run-config-errors'
 import type { RunnerLog } from '../runner-log.ts'
 import { type Chain, compileChain, type Link } from './chain.ts'
 import { headerForward } from './header-forward.ts'

@@ -1,4 +1,4 @@
-import { runConfigError } from '../run-config/run-config-errors.ts'
+import { runConfigError } from '@thv/runconfig/run-config-errors'
 
 /** How clients see a tool instead of what the server says. */
 export interface ToolOverride {

@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Problem } from './field.ts'
+import type { Problem } from '@thv/runconfig/field'
 
 const MAX_FILES = 256
 const MAX_BYTES = 1 << 20

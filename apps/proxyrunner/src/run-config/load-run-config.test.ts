@@ -2,9 +2,10 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '@thv/kernel/clock'
+import { isRunConfigError } from '@thv/runconfig/run-config-errors'
+import { runConfigChecksum } from '@thv/runconfig/run-config-mount'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type LoadOptions, loadRunConfig, RUN_CONFIG_PATHS, runConfigChecksum } from './load-run-config.ts'
-import { isRunConfigError } from './run-config-errors.ts'
+import { type LoadOptions, loadRunConfig, RUN_CONFIG_PATHS } from './load-run-config.ts'
 
 const MINIMAL = { name: 'demo', image: 'x:1', transport: 'stdio' }
 

@@ -1,21 +1,23 @@
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createBackoff } from '@thv/kernel/backoff'
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { isJsonObject, type Problem } from '@thv/runconfig/field'
+import { parseJsonText } from '@thv/runconfig/json-text'
+import { readRunConfig } from '@thv/runconfig/read-run-config'
+import type { RunConfig } from '@thv/runconfig/run-config'
+import { invalidRunConfig, runConfigError, unsupportedLinks } from '@thv/runconfig/run-config-errors'
+import {
+  CHECKSUM_VARIABLE,
+  GENERATION_VARIABLE,
+  RUN_CONFIG_FOLDER,
+  RUN_CONFIG_KEY,
+  runConfigChecksum,
+} from '@thv/runconfig/run-config-mount'
+import { unsupportedFields } from '@thv/runconfig/unsupported'
 import { codeOf, readEnvFiles } from './env-files.ts'
-import { isJsonObject, type Problem } from './field.ts'
-import { parseJsonText } from './json-text.ts'
-import { readRunConfig } from './read-run-config.ts'
-import type { RunConfig } from './run-config.ts'
-import { invalidRunConfig, runConfigError, unsupportedLinks } from './run-config-errors.ts'
-import { unsupportedFields } from './unsupported.ts'
 
 /** Where a run config is looked for without --config; the first that exists is taken. */
-export const RUN_CONFIG_PATHS = ['/etc/runconfig/runconfig.json', '/etc/toolhive/runconfig.json', './runconfig.json'] as const
-
-/** SHA-256 (hex) of the file that the pod was made for; the operator writes it into the pod template. */
-export const CHECKSUM_VARIABLE = 'THV_RUNCONFIG_CHECKSUM'
-export const GENERATION_VARIABLE = 'THV_MCPSERVER_GENERATION'
+export const RUN_CONFIG_PATHS = [`${RUN_CONFIG_FOLDER}/${RUN_CONFIG_KEY}`, '/etc/toolhive/runconfig.json', './runconfig.json'] as const
 
 export interface LoadOptions {
   /** From --config: no other place is looked at. */
@@ -52,10 +54,6 @@ export async function loadRunConfig(options: LoadOptions): Promise<LoadedRunConf
   const unsupported = unsupportedFields(config)
   if (unsupported.length > 0) throw unsupportedLinks(unsupported)
   return { config, file, warnings: [...result.warnings, ...notes] }
-}
-
-export function runConfigChecksum(content: string | Uint8Array): string {
-  return createHash('sha256').update(content).digest('hex')
 }
 
 interface Found {

@@ -1,7 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { Connection } from '@thv/kube'
-import type { RunConfig } from '../run-config/run-config.ts'
+import type { RunConfig } from '@thv/runconfig/run-config'
 import type { AttachPort } from './kubernetes/attach-port.ts'
 import type { Runtime } from './runtime.ts'
 import type { RuntimeLog } from './runtime-log.ts'

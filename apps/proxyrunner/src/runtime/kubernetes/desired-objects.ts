@@ -1,5 +1,5 @@
 import type { OwnerReference, Service, StatefulSet } from '@thv/kube'
-import type { RunConfig } from '../../run-config/run-config.ts'
+import type { RunConfig } from '@thv/runconfig/run-config'
 import { runtimeError } from '../runtime-errors.ts'
 import { podTemplate, portName } from './pod-template.ts'
 import type { Platform } from './security-context.ts'

@@ -1,6 +1,6 @@
 import type { Container, PodSpec, PodTemplateSpec } from '@thv/kube'
-import type { RunConfig } from '../../run-config/run-config.ts'
-import type { JsonObject } from '../../run-config/value-readers.ts'
+import type { RunConfig } from '@thv/runconfig/run-config'
+import type { JsonObject } from '@thv/runconfig/value-readers'
 import { type EnvVar, mergeEnv } from './container-env.ts'
 import { type Platform, withSecurityContexts } from './security-context.ts'
 

@@ -1,6 +1,6 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import { controllerOf, type KubeClient, type KubeObject, keyOf, type ResourceType, type StatefulSet } from '@thv/kube'
-import type { RunConfig } from '../../run-config/run-config.ts'
+import type { RunConfig } from '@thv/runconfig/run-config'
 import { runtimeError } from '../runtime-errors.ts'
 import { GENERATION_ANNOTATION } from './pod-template.ts'
 

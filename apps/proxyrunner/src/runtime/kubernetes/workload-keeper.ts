@@ -19,7 +19,7 @@ import {
   statefulSets,
   watchMapped,
 } from '@thv/kube'
-import type { RunConfig } from '../../run-config/run-config.ts'
+import type { RunConfig } from '@thv/runconfig/run-config'
 import type { WorkloadState } from '../runtime.ts'
 import { isRuntimeError } from '../runtime-errors.ts'
 import type { RuntimeLog } from '../runtime-log.ts'

@@ -1,4 +1,4 @@
-import type { RunConfig } from '../../run-config/run-config.ts'
+import type { RunConfig } from '@thv/runconfig/run-config'
 import { runtimeError } from '../runtime-errors.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readRunConfig } from '../../run-config/read-run-config.ts'
-import type { RunConfig } from '../../run-config/run-config.ts'
+import { readRunConfig } from '@thv/runconfig/read-run-config'
+import type { RunConfig } from '@thv/runconfig/run-config'
 import type { RuntimeLog } from '../runtime-log.ts'
 
 export function configOf(document: Record<string, unknown>): RunConfig {

@@ -1,7 +1,7 @@
 import type { ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { type Rejection, retryLater } from '@thv/mcp/wire-errors'
-import { runConfigError } from '../../run-config/run-config-errors.ts'
+import { runConfigError } from '@thv/runconfig/run-config-errors'
 import { unavailable } from '../backend-failure.ts'
 import { RELAYABLE_CAPABILITIES, wantsOwnProcess } from './attribution.ts'
 import { EraLedger } from './era-ledger.ts'
