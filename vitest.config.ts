@@ -8,7 +8,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance}.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance,node}.test.ts'],
           isolate: false,
           pool: 'threads',
           testTimeout: 20_000,
@@ -33,6 +33,17 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'node',
+          include: ['packages/**/*.node.test.ts', 'apps/**/*.node.test.ts', 'test/**/*.node.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**'],
+          globalSetup: ['test/e2e/node-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       {

@@ -1,12 +1,31 @@
-import { run } from './run.ts'
+import { type RunResult, run } from './run.ts'
 
-/* npm run soak [-- ROUNDS]: the loops of the test suites with the full figure instead of the small one of CI. */
+/*
+ * npm run soak [-- ROUNDS]: the loops of the test suites with the full figures instead of the small ones of CI. The fuzz run looks
+ * somewhere new each time; its seed is printed first and last, and FUZZ_SEED=n npm run soak sends the same requests again.
+ */
+
+const FUZZ_REQUESTS = '100000'
+const SEEDS = 1_000_000
 
 const rounds = process.argv[2] ?? '20'
-if (!/^[1-9]\d{0,3}$/.test(rounds)) {
-  console.error(`usage: npm run soak [-- ROUNDS]; ROUNDS is a whole number, not ${JSON.stringify(rounds)}`)
+const seed = process.env['FUZZ_SEED'] ?? String(Math.floor(Math.random() * SEEDS))
+if (!/^[1-9]\d{0,3}$/.test(rounds) || !/^\d{1,9}$/.test(seed)) {
+  console.error(`usage: [FUZZ_SEED=SEED] npm run soak [-- ROUNDS]; whole numbers, not ${JSON.stringify({ rounds, seed })}`)
   process.exit(2)
 }
-const { code, seconds } = await run('vitest', ['run', '--project', 'cluster', 'resilience'], { env: { SOAK: rounds, FORCE_COLOR: '0' } })
-console.log(`soak: ${rounds} rounds in ${seconds.toFixed(0)} s: ${code === 0 ? 'passed' : 'failed'}`)
-process.exitCode = code
+
+console.log(`soak: FUZZ_SEED=${seed}`)
+const faults = await suite('cluster', 'resilience', { SOAK: rounds })
+const fuzz = await suite('conformance', 'test/load', { FUZZ_REQUESTS, FUZZ_SEED: seed })
+report(`${rounds} rounds of faults`, faults)
+report(`${FUZZ_REQUESTS} broken requests with FUZZ_SEED=${seed}`, fuzz)
+process.exitCode = faults.code || fuzz.code
+
+function suite(project: string, files: string, env: Record<string, string>): Promise<RunResult> {
+  return run('vitest', ['run', '--project', project, files], { env: { ...env, FORCE_COLOR: '0' } })
+}
+
+function report(what: string, { code, seconds }: RunResult): void {
+  console.log(`soak: ${what} in ${seconds.toFixed(0)} s: ${code === 0 ? 'passed' : 'failed'}`)
+}

@@ -9,14 +9,14 @@ import { exchangeRaw } from './raw-exchange.ts'
 
 /*
  * The HTTP front of the runner under requests that were made from real ones by breaking them. The seed is printed; with
- * FUZZ_SEED=n all of it comes again, with FUZZ_ONLY=n one case of it. FUZZ_REQUESTS says how many; the full figure is 100,000:
- *   FUZZ_REQUESTS=100000 npx vitest run --project conformance test/load
+ * FUZZ_SEED=n all of it comes again, with FUZZ_ONLY=n one case of it. FUZZ_REQUESTS says how many; `npm run soak` sends the full
+ * figure of 100,000.
  */
 
-const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? (process.env['CI'] === 'true' ? 20_000 : 2_000))
+const REQUESTS = given('FUZZ_REQUESTS') ?? (process.env['CI'] === 'true' ? 20_000 : 2_000)
 /** CI must be repeatable; everywhere else each run looks somewhere new. */
-const SEED = Number(process.env['FUZZ_SEED'] ?? (process.env['CI'] === 'true' ? 566532 : Date.now() % 1_000_000))
-const ONLY = process.env['FUZZ_ONLY'] === undefined ? undefined : Number(process.env['FUZZ_ONLY'])
+const SEED = given('FUZZ_SEED') ?? (process.env['CI'] === 'true' ? 566532 : Date.now() % 1_000_000)
+const ONLY = given('FUZZ_ONLY')
 /** Of requests, after which the memory is looked at for the first time: pools, caches and compiled code are there by then. */
 const WARM_UP_SHARE = 0.3
 /** What the allocator keeps goes up and down by tens of megabytes; the heap is the stricter measure. */
@@ -60,6 +60,13 @@ describe('the HTTP front under broken requests', () => {
   })
 })
 
+/** A run of NaN requests would pass. */
+function given(name: string): number | undefined {
+  const text = process.env[name]
+  if (text !== undefined && !/^\d+$/.test(text)) throw new Error(`${name} must be a whole number, not ${JSON.stringify(text)}`)
+  return text === undefined ? undefined : Number(text)
+}
+
 function slowCall(port: number, ms: number): Buffer {
   const seed = SEEDS.find(({ name }) => name === 'modern tools/call')
   const call = seed?.build({ host: `127.0.0.1:${port}`, sessionId: '', id: 1 })
@@ -88,6 +95,7 @@ async function fuzz(config: Record<string, unknown>, { from, to }: { from: numbe
   if (ONLY !== undefined) {
     await runFuzz({ ...part, from: ONLY, to: ONLY + 1 })
   } else {
+    console.log(`FUZZ_SEED=${SEED}: ${to - from} requests to ${String(config['name'])}`)
     const stalled = stalls(port)
     const warm = from + Math.floor((to - from) * WARM_UP_SHARE)
     await runFuzz({ ...part, from, to: warm })
@@ -95,7 +103,8 @@ async function fuzz(config: Record<string, unknown>, { from, to }: { from: numbe
     const counts = await runFuzz({ ...part, from: warm, to })
     expect(await stalled).toEqual(['answered', 'answered', 'answered'])
     const after = await runner.process.usage({ gc: true })
-    console.log(`FUZZ_SEED=${SEED}: ${to - from} requests to ${String(config['name'])}; ${summary(counts)}; ${memory(before, after)}`)
+    console.log(`FUZZ_SEED=${SEED}: ${to - warm} of them after the warm-up; ${summary(counts)}; ${memory(before, after)}`)
+    expect([...counts.outcomes.values()].reduce((sum, count) => sum + count, 0)).toBe(to - warm)
     expect(after.rssKb - before.rssKb).toBeLessThan(MAX_RSS_GROWTH_KB)
     expect(after.heapKb - before.heapKb).toBeLessThan(MAX_HEAP_GROWTH_KB)
   }

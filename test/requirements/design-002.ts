@@ -361,7 +361,7 @@ export const design002: readonly Requirement[] = [
     line: 122,
     kind: 'edge',
     text: 'An MCPServer naming a missing MCPExternalAuthConfig has `ExternalAuthConfigValidated=False` and does not run unprotected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-047',
@@ -377,7 +377,7 @@ export const design002: readonly Requirement[] = [
     line: 123,
     kind: 'edge',
     text: 'An MCPServer naming a missing MCPToolConfig says so in a condition and does not run unfiltered.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-049',
@@ -409,7 +409,7 @@ export const design002: readonly Requirement[] = [
     line: 126,
     kind: 'edge',
     text: 'An MCPRemoteProxy naming a missing MCPExternalAuthConfig has `ExternalAuthConfigValidated=False` and does not run.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-053',
@@ -425,7 +425,7 @@ export const design002: readonly Requirement[] = [
     line: 127,
     kind: 'edge',
     text: 'An MCPRemoteProxy naming a missing MCPToolConfig has `ToolConfigValidated=False` and does not run.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-055',
@@ -465,7 +465,7 @@ export const design002: readonly Requirement[] = [
     line: 136,
     kind: 'feature',
     text: 'An MCP server that speaks SSE is reachable through its proxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-060',
@@ -473,7 +473,7 @@ export const design002: readonly Requirement[] = [
     line: 136,
     kind: 'feature',
     text: 'An MCP server that speaks streamable HTTP is reachable through its proxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-061',
@@ -642,7 +642,7 @@ export const design002: readonly Requirement[] = [
     line: 163,
     kind: 'feature',
     text: '`tools/list` shows only the tools that `toolsFilter` names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-083',
@@ -650,7 +650,7 @@ export const design002: readonly Requirement[] = [
     line: 163,
     kind: 'edge',
     text: 'A call of a tool that the filter hides is refused and not forwarded.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-084',
@@ -658,7 +658,7 @@ export const design002: readonly Requirement[] = [
     line: 163,
     kind: 'feature',
     text: '`toolsOverride` changes the name and description clients see; calls by the new name reach the original tool.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-085',
@@ -666,7 +666,7 @@ export const design002: readonly Requirement[] = [
     line: 163,
     kind: 'edge',
     text: '`toolsFilter` means the names clients see; an entry matching only an original name raises a condition.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-086',
@@ -682,7 +682,7 @@ export const design002: readonly Requirement[] = [
     line: 165,
     kind: 'feature',
     text: '`toolConfigRef` of an MCPServer puts filter and overrides into its RunConfig.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-088',
@@ -698,7 +698,7 @@ export const design002: readonly Requirement[] = [
     line: 167,
     kind: 'feature',
     text: 'The MCPToolConfig controller keeps `referencingWorkloads` true when references come and go.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-090',
@@ -706,7 +706,7 @@ export const design002: readonly Requirement[] = [
     line: 171,
     kind: 'feature',
     text: 'Two MCPServers use one MCPExternalAuthConfig at the same time.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-091',
@@ -794,7 +794,7 @@ export const design002: readonly Requirement[] = [
     line: 179,
     kind: 'feature',
     text: 'The MCPExternalAuthConfig controller sets `Valid` with a reason and keeps `referencingWorkloads` true.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-102',
@@ -1611,7 +1611,7 @@ export const design002: readonly Requirement[] = [
     line: 320,
     kind: 'feature',
     text: 'The runner makes the MCPServer controller owner of the StatefulSet, so deletion cleans it up.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-205',
@@ -1627,7 +1627,7 @@ export const design002: readonly Requirement[] = [
     line: 322,
     kind: 'feature',
     text: 'The StatefulSet names an existing headless Service `mcp-X-headless`, so pods keep stable names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-207',
@@ -1731,7 +1731,7 @@ export const design002: readonly Requirement[] = [
     line: 348,
     kind: 'feature',
     text: 'The runner re-applies its StatefulSet when that is deleted or changed by hand.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-220',
@@ -1739,7 +1739,7 @@ export const design002: readonly Requirement[] = [
     line: 363,
     kind: 'feature',
     text: 'The runner reads RunConfig from the mounted ConfigMap at start.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-221',
@@ -1747,7 +1747,7 @@ export const design002: readonly Requirement[] = [
     line: 363,
     kind: 'edge',
     text: 'A missing or malformed RunConfig ends the runner with an error naming file and field.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-222',
@@ -1755,7 +1755,7 @@ export const design002: readonly Requirement[] = [
     line: 364,
     kind: 'feature',
     text: 'The runner renders image, args, env, ports and pod patch of RunConfig into the StatefulSet.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-223',
@@ -1763,7 +1763,7 @@ export const design002: readonly Requirement[] = [
     line: 365,
     kind: 'feature',
     text: 'The runner is not ready until the StatefulSet is ready, and then becomes ready.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-224',
@@ -1771,7 +1771,7 @@ export const design002: readonly Requirement[] = [
     line: 366,
     kind: 'feature',
     text: 'The runner starts transport and proxy that RunConfig asks for, on the configured port.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-225',
@@ -1795,7 +1795,7 @@ export const design002: readonly Requirement[] = [
     line: 372,
     kind: 'feature',
     text: '`thv-proxyrunner run` needs no further arguments inside the pod.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-228',
@@ -1803,7 +1803,7 @@ export const design002: readonly Requirement[] = [
     line: 376,
     kind: 'feature',
     text: 'With `KUBERNETES_SERVICE_HOST` set the runner uses the Kubernetes runtime.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-229',
@@ -1811,7 +1811,7 @@ export const design002: readonly Requirement[] = [
     line: 376,
     kind: 'edge',
     text: 'Without `KUBERNETES_SERVICE_HOST` the runner uses the local runtime.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-230',
@@ -1819,7 +1819,7 @@ export const design002: readonly Requirement[] = [
     line: 377,
     kind: 'feature',
     text: 'The runner finds RunConfig at the mount path by default; `--config` names another file.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-231',
@@ -1827,7 +1827,7 @@ export const design002: readonly Requirement[] = [
     line: 378,
     kind: 'feature',
     text: 'The runner talks to the API server with the token and CA mounted into its pod.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-232',

@@ -58,7 +58,7 @@ export const design004: readonly Requirement[] = [
     line: 37,
     kind: 'feature',
     text: 'Reconciling an entry creates no object of any kind.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-010',
@@ -74,7 +74,7 @@ export const design004: readonly Requirement[] = [
     line: 39,
     kind: 'feature',
     text: 'The controller checks that the MCPGroup of an entry exists.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-012',
@@ -82,7 +82,7 @@ export const design004: readonly Requirement[] = [
     line: 39,
     kind: 'feature',
     text: 'The controller checks that the MCPExternalAuthConfig of an entry exists.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-013',
@@ -90,7 +90,7 @@ export const design004: readonly Requirement[] = [
     line: 39,
     kind: 'edge',
     text: 'The operator opens no connection to the remote URL of an entry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-014',
@@ -506,7 +506,7 @@ export const design004: readonly Requirement[] = [
     line: 311,
     kind: 'review',
     text: 'No condition `RemoteReachable` is ever set on an entry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-066',
@@ -530,7 +530,7 @@ export const design004: readonly Requirement[] = [
     line: 331,
     kind: 'review',
     text: 'An entry has `GroupRefValidated`, true or false with a reason; `GroupRefValid` is no condition type.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-069',
@@ -538,7 +538,7 @@ export const design004: readonly Requirement[] = [
     line: 332,
     kind: 'review',
     text: 'An entry has `ExternalAuthConfigValidated`, true or false with a reason; `AuthConfigValid` is no condition type.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-070',
@@ -546,7 +546,7 @@ export const design004: readonly Requirement[] = [
     line: 333,
     kind: 'review',
     text: 'An entry has `CABundleRefValidated`, false when ConfigMap or key is missing; `CABundleValid` is no condition type.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-071',
@@ -578,7 +578,7 @@ export const design004: readonly Requirement[] = [
     line: 339,
     kind: 'feature',
     text: 'After a change of the spec, `observedGeneration` catches up with the generation.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-075',
@@ -634,7 +634,7 @@ export const design004: readonly Requirement[] = [
     line: 358,
     kind: 'review',
     text: 'An entry is `Ready` when all checks pass, otherwise `Failed` with the failing condition named.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-082',
@@ -666,7 +666,7 @@ export const design004: readonly Requirement[] = [
     line: 362,
     kind: 'edge',
     text: '`externalAuthConfigRef` is looked up in the namespace of the entry only.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-086',
@@ -682,7 +682,7 @@ export const design004: readonly Requirement[] = [
     line: 364,
     kind: 'feature',
     text: 'A ConfigMap like `kube-root-ca.crt` serves as CA bundle as it is.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-088',
@@ -738,7 +738,7 @@ export const design004: readonly Requirement[] = [
     line: 398,
     kind: 'review',
     text: 'MCPServer and MCPRemoteProxy refuse an MCPExternalAuthConfig with several upstreams, reason `MultiUpstreamNotSupported`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-095',
@@ -746,7 +746,7 @@ export const design004: readonly Requirement[] = [
     line: 398,
     kind: 'review',
     text: 'MCPServerEntry refuses an MCPExternalAuthConfig with several upstreams in the same way.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-096',
@@ -962,7 +962,7 @@ export const design004: readonly Requirement[] = [
     line: 499,
     kind: 'review',
     text: 'MCPExternalAuthConfig lists entries that refer to it in `referencingWorkloads`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-123',

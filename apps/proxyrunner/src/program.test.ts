@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { createLifecycle, type Lifecycle } from '@thv/kernel/lifecycle'
@@ -177,15 +178,37 @@ describe('the process', () => {
     expect(code).toBe(0)
   })
 
-  it('ends with 78 when its run config is at fault, and says why', async () => {
+  it('runs the server itself where there is no cluster, from the file of --config [002-229] [002-230]', async () => {
+    const { command, args } = fixtureCommand({ transport: 'stdio', era: 'legacy', name: 'of this machine' })
+    const document = { name: 'demo', host: '127.0.0.1', port: 0, transport: 'stdio', image: `exec://${command}`, cmd_args: args }
+    const file = await folder.write('another-name.json', JSON.stringify(document))
+    const { printed, done } = run('run', '--config', file)
+    done.catch((error: unknown) => printed.push(String(error)))
+    await expect.poll(() => printed.join(''), { timeout: 10_000 }).toMatch(/is served at|Error/)
+    const client = new WireClient(/is served at (\S+)/.exec(printed.join(''))?.[1] ?? '')
+    await client.initialize()
+    const { messages } = await client.call('who_am_i')
+    expect(messages.at(-1).result.structuredContent).toMatchObject({ name: 'of this machine' })
+  })
+
+  it.each<[string, string | undefined, (file: string) => string]>([
+    ['is missing', undefined, (file) => `run config ${file} does not exist`],
+    ['is no JSON', '{\n  "name": ', (file) => `run config ${file} is not JSON: line 2, column 11`],
+    [
+      'has a wrong field',
+      '{"name":"demo","image":"x:1","transport":"pigeon"}',
+      (file) => `run config ${file} has a problem: transport expects one of stdio, sse, streamable-http`,
+    ],
+  ])('ends with 78 when its run config %s, and names file and field [002-221]', async (_fault, content, expected) => {
+    const file = content === undefined ? join(folder.path, 'none.json') : await folder.write('bad.json', content)
     const main = fileURLToPath(new URL('main.ts', import.meta.url))
-    const child = spawn(process.execPath, [main, 'run', '--config', '/nowhere.json'], { stdio: ['ignore', 'ignore', 'pipe'] })
+    const child = spawn(process.execPath, [main, 'run', '--config', file], { stdio: ['ignore', 'ignore', 'pipe'] })
     let text = ''
     child.stderr.on('data', (chunk) => {
       text += chunk
     })
     const [code] = await once(child, 'close')
-    expect([code, text]).toEqual([78, 'thv-proxyrunner: run config /nowhere.json does not exist\n'])
+    expect([code, text]).toEqual([78, expect.stringContaining(expected(file))])
   })
 })
 

@@ -3,10 +3,10 @@ import { ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import { Command, CommanderError, Option } from 'commander'
-import { chooseRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './choose-runtime.ts'
 import { loadRunConfig } from './run-config/load-run-config.ts'
 import { startRunner } from './runner.ts'
 import type { Env } from './runner-settings.ts'
+import { createRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './runtime/select-runtime.ts'
 
 export interface ProgramEnv {
   readonly out: (text: string) => void
@@ -69,7 +69,7 @@ async function serve(image: string | undefined, flags: RunFlags, program: Progra
     clock,
   })
   for (const { path, message } of warnings) log.warn(`run config: ${path} ${message}`, { file })
-  const runtime = () => chooseRuntime(flags.runtime, { config, env, log, clock })
+  const runtime = () => createRuntime({ runtime: flags.runtime, config, env, log, clock })
   const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock })
   out(`${config.name} is served at ${url}\n`)
   await ended(lifecycle.signal)

@@ -9,7 +9,7 @@ const SCORED = { '2025-11-25': 30, '2026-07-28': 37 } as const
 
 const BACKENDS: readonly [string, () => Promise<RunnerProcess>][] = [
   [
-    'streamable-http',
+    'streamable-http [002-060]',
     async () => {
       const port = await freePort()
       const { command, args } = fixtureCommand({ transport: 'http', era: 'dual', port })
@@ -25,7 +25,7 @@ const BACKENDS: readonly [string, () => Promise<RunnerProcess>][] = [
   ],
 ]
 
-describe.each(BACKENDS)('through the proxy to a %s backend', (_transport, start) => {
+describe.each(BACKENDS)('through the proxy to a backend with %s', (_transport, start) => {
   it('scores everything of both revisions, twice', { timeout: 300_000 }, async () => {
     await using runner = await start()
     for (let time = 0; time < 2; time++) {

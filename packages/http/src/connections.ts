@@ -74,8 +74,8 @@ export class Connections {
     if (!exchange.markClosed(complete)) return
     this.#inFlight--
     const open = this.exchangesOn(exchange.request.socket)
-    const at = open.indexOf(exchange)
-    if (at >= 0) open.splice(at, 1)
+    if (open.length === 1 && open[0] === exchange) open.length = 0
+    else if (open.includes(exchange)) open.splice(open.indexOf(exchange), 1)
     this.#events.onChange()
   }
 

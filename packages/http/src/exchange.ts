@@ -24,6 +24,8 @@ export class Exchange implements Cancellation {
   readonly context: ServerContext
   /** Path and query as they were sent, always beginning with "/" (or "*" of OPTIONS). */
   readonly target: string
+  /** When it came, by the monotonic clock. */
+  readonly startedAt: number
   /** The client waits for "100 Continue" before it sends the body. */
   expectsContinue = false
   #controller: AbortController | undefined
@@ -37,6 +39,7 @@ export class Exchange implements Cancellation {
     this.response = response
     this.context = options.context
     this.target = options.target
+    this.startedAt = options.context.clock.monotonic()
   }
 
   get method(): string {
@@ -60,6 +63,16 @@ export class Exchange implements Cancellation {
 
   get remoteAddress(): string | undefined {
     return this.request.socket.remoteAddress
+  }
+
+  /** The status of the answer; 200 while there is none. */
+  get status(): number {
+    return this.response.statusCode
+  }
+
+  /** The head of an answer has been sent: another status cannot be. */
+  get begun(): boolean {
+    return this.response.headersSent
   }
 
   /** Over: answered in full, or the client is gone. Whatever is written now goes nowhere. */

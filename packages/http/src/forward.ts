@@ -41,8 +41,9 @@ export async function forward(exchange: Exchange, options: ForwardOptions): Prom
   }
 }
 
-/** What is never passed on beside hop-by-hop headers: what the client's side of the connection is about, and who may claim what. */
+/** What is never passed on: hop-by-hop headers, what the client's side of the connection is about, and who may claim what. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
   'content-length', // set by the client for the body it sends
   'expect',
   'forwarded',
@@ -63,7 +64,7 @@ export function forwardedHeaders(headers: HeaderMap, set?: HeaderMap): string[] 
   const named = connectionTokens(headers['connection'])
   const pairs: string[] = []
   for (const name in headers) {
-    if (HOP_BY_HOP.has(name) || NOT_FORWARDED.has(name) || named?.has(name) || (set !== undefined && Object.hasOwn(set, name))) continue
+    if (NOT_FORWARDED.has(name) || named?.has(name) || (set !== undefined && Object.hasOwn(set, name))) continue
     append(pairs, name, headers[name])
   }
   if (set !== undefined) for (const name in set) append(pairs, name, set[name])

@@ -35,33 +35,38 @@ export interface ResponseFlow {
   resume(): void
 }
 
-export interface CallContext {
+/** Whoever counts the calls to one backend. */
+export interface CallCounter {
   readonly origin: string
-  readonly request: OutboundRequest
-  readonly sink: ResponseSink
   /** Called once, whatever the outcome. */
-  readonly onSettled: () => void
+  settled(): void
 }
 
 /** One call on undici's own handler interface: no streams and no promises in between, and `sent` known exactly. */
 export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
   readonly done: Promise<void>
-  readonly #context: CallContext
+  readonly #counter: CallCounter
+  readonly #request: OutboundRequest
+  readonly #sink: ResponseSink
   readonly #resolve: () => void
   readonly #reject: (error: unknown) => void
+  readonly #limit: number
   #controller: Dispatcher.DispatchController | undefined
   #sent = false
   #answered = false
   #settled = false
   #bytes = 0
 
-  constructor(context: CallContext) {
+  constructor(counter: CallCounter, request: OutboundRequest, sink: ResponseSink) {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.done = promise
     this.#resolve = resolve
     this.#reject = reject
-    this.#context = context
-    context.request.signal?.addEventListener('abort', this, { once: true })
+    this.#counter = counter
+    this.#request = request
+    this.#sink = sink
+    this.#limit = request.maxResponseBytes ?? Infinity
+    request.signal?.addEventListener('abort', this, { once: true })
   }
 
   pause(): void {
@@ -74,8 +79,7 @@ export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
 
   /** The signal aborted. The caller is told at once: undici would wait until the request has a connection. */
   handleEvent(): void {
-    const { signal } = this.#context.request
-    this.#fail(abortReason(signal, { sent: this.#sent, answered: this.#answered }))
+    this.#fail(abortReason(this.#request.signal, { sent: this.#sent, answered: this.#answered }))
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -88,10 +92,10 @@ export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: MutableHeaderMap): void {
     if (this.#settled || status < 200) return
     this.#answered = true
-    const length = Number(headers['content-length'] ?? 0)
     try {
-      if (length > this.#limit && this.#context.request.method !== 'HEAD') throw this.#tooLarge()
-      this.#context.sink.start(status, headers, this)
+      const length = headers['content-length']
+      if (length !== undefined && Number(length) > this.#limit && this.#request.method !== 'HEAD') throw this.#tooLarge()
+      this.#sink.start(status, headers, this)
     } catch (error) {
       this.#fail(error)
     }
@@ -102,7 +106,7 @@ export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
     this.#bytes += chunk.length
     try {
       if (this.#bytes > this.#limit) throw this.#tooLarge()
-      this.#context.sink.data(chunk)
+      this.#sink.data(chunk)
     } catch (error) {
       this.#fail(error)
     }
@@ -111,7 +115,7 @@ export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
   onResponseEnd(): void {
     if (this.#settled) return
     try {
-      this.#context.sink.end()
+      this.#sink.end()
       if (this.#settle()) this.#resolve()
     } catch (error) {
       this.#fail(error)
@@ -119,15 +123,11 @@ export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    this.#fail(outboundError(error, this.#context.origin, { sent: this.#sent, answered: this.#answered }))
-  }
-
-  get #limit(): number {
-    return this.#context.request.maxResponseBytes ?? Infinity
+    this.#fail(outboundError(error, this.#counter.origin, { sent: this.#sent, answered: this.#answered }))
   }
 
   #tooLarge(): OutboundError {
-    const message = `${this.#context.origin} answered with more than ${this.#limit} bytes`
+    const message = `${this.#counter.origin} answered with more than ${this.#limit} bytes`
     return new OutboundError('backend_response_too_large', message, { sent: true, answered: true })
   }
 
@@ -140,9 +140,8 @@ export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
   #settle(): boolean {
     if (this.#settled) return false
     this.#settled = true
-    const { request, onSettled } = this.#context
-    request.signal?.removeEventListener('abort', this)
-    onSettled()
+    this.#request.signal?.removeEventListener('abort', this)
+    this.#counter.settled()
     return true
   }
 }

@@ -1,11 +1,10 @@
 import { type Clock, systemClock, type Timer } from '@thv/kernel/clock'
-import { ThvError } from '@thv/kernel/errors'
-import { Pool } from 'undici'
 import { type AddressPolicy, vetUrl } from './address-policy.ts'
-import { type CaBundle, secureContextOf } from './ca-bundle.ts'
-import { guardedConnector, type Resolve } from './guarded-connector.ts'
-import { abortReason, OutboundCall, type OutboundRequest, type ResponseSink } from './outbound-call.ts'
+import type { CaBundle } from './ca-bundle.ts'
+import type { Resolve } from './guarded-connector.ts'
+import type { OutboundRequest, ResponseSink } from './outbound-call.ts'
 import { OutboundError } from './outbound-error.ts'
+import { PooledTarget, type SharedByTargets } from './pooled-target.ts'
 
 export interface OutboundOptions {
   readonly clock?: Clock
@@ -53,8 +52,6 @@ export interface Outbound extends AsyncDisposable {
   close(): Promise<void>
 }
 
-type Settings = Required<Omit<OutboundOptions, 'policy' | 'resolve'>> & Pick<OutboundOptions, 'policy' | 'resolve'>
-
 const DEFAULTS = {
   clock: systemClock,
   maxConnections: 128,
@@ -66,16 +63,8 @@ const DEFAULTS = {
   poolIdleMs: 60_000,
 }
 
-type Purpose = 'request' | 'stream'
-
-interface OpenPool {
-  readonly pool: Pool
-  inFlight: number
-  lastUsedAt: number
-}
-
 export function createOutbound(options: OutboundOptions = {}): Outbound {
-  const shared: Shared = { settings: { ...DEFAULTS, ...options }, open: new Set(), closed: false, onOpen: armSweep }
+  const shared: SharedByTargets = { settings: { ...DEFAULTS, ...options }, open: new Set(), closed: false, onOpen: armSweep }
   const { clock, poolIdleMs } = shared.settings
   const targets = new Map<string, PooledTarget>()
   let sweep: Timer | undefined
@@ -123,92 +112,8 @@ export function createOutbound(options: OutboundOptions = {}): Outbound {
   }
 }
 
-/** What the targets of one outbound have in common. */
-interface Shared {
-  readonly settings: Settings
-  /** Targets that have pools. */
-  readonly open: Set<PooledTarget>
-  closed: boolean
-  readonly onOpen: () => void
-}
-
-class PooledTarget implements Target {
-  readonly origin: string
-  readonly pools = new Map<Purpose, OpenPool>()
-  readonly #shared: Shared
-  readonly #options: TargetOptions
-
-  constructor(shared: Shared, options: TargetOptions) {
-    this.origin = options.url
-    this.#shared = shared
-    this.#options = options
-  }
-
-  send(request: OutboundRequest, sink: ResponseSink): Promise<void> {
-    if (this.#shared.closed) return Promise.reject(new ThvError('aborted', 'outbound connections are closed', { details: { ...NOTHING } }))
-    if (request.signal?.aborted) return Promise.reject(abortReason(request.signal, NOTHING))
-    const purpose = request.purpose ?? 'request'
-    const open = this.pools.get(purpose) ?? this.#open(purpose)
-    const { maxConnections, maxWaiting } = this.#shared.settings
-    if (purpose === 'request' && open.inFlight >= maxConnections + maxWaiting)
-      return Promise.reject(new OutboundError('backend_busy', `${this.origin} has ${open.inFlight} requests in work`, NOTHING))
-    open.inFlight++
-    const call = new OutboundCall({ origin: this.origin, request, sink, onSettled: () => this.#settled(open) })
-    const { method, path, headers, body = null, headersTimeoutMs = null, bodyTimeoutMs = null } = request
-    const limits = { headersTimeout: headersTimeoutMs, bodyTimeout: bodyTimeoutMs }
-    open.pool.dispatch({ method, path, headers, body: asBuffer(body), ...limits }, call)
-    return call.done
-  }
-
-  closeIdle(before: number): void {
-    for (const [purpose, open] of this.pools) {
-      if (open.inFlight > 0 || open.lastUsedAt > before) continue
-      this.pools.delete(purpose)
-      void open.pool.destroy()
-    }
-    if (this.pools.size === 0) this.#shared.open.delete(this)
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.pools.values()].map(({ pool }) => pool.destroy()))
-    this.pools.clear()
-    this.#shared.open.delete(this)
-  }
-
-  #settled(open: OpenPool): void {
-    open.inFlight--
-    open.lastUsedAt = this.#shared.settings.clock.monotonic()
-  }
-
-  #open(purpose: Purpose): OpenPool {
-    const { clock, maxConnections, headersTimeoutMs, bodyTimeoutMs, keepAliveMs, connectTimeoutMs, resolve } = this.#shared.settings
-    const { ca, serverName, policy } = this.#options
-    const secureContext = ca === undefined ? undefined : secureContextOf(ca)
-    const pool = new Pool(this.origin, {
-      connect: guardedConnector({ policy, resolve, clock, connectTimeoutMs, serverName, secureContext }),
-      allowH2: false,
-      connections: purpose === 'request' ? maxConnections : null,
-      headersTimeout: headersTimeoutMs,
-      bodyTimeout: purpose === 'request' ? bodyTimeoutMs : 0,
-      keepAliveTimeout: keepAliveMs,
-    })
-    const open: OpenPool = { pool, inFlight: 0, lastUsedAt: clock.monotonic() }
-    this.pools.set(purpose, open)
-    this.#shared.open.add(this)
-    this.#shared.onOpen()
-    return open
-  }
-}
-
-const NOTHING = { sent: false, answered: false }
-
 function vettedOrigin(url: string, policy: AddressPolicy | undefined): string {
   const verdict = vetUrl(url, policy)
-  if (!verdict.ok) throw new OutboundError('backend_blocked', verdict.message, NOTHING)
+  if (!verdict.ok) throw new OutboundError('backend_blocked', verdict.message, { sent: false, answered: false })
   return new URL(url).origin
-}
-
-function asBuffer(body: Uint8Array | string | null): Buffer | string | null {
-  if (body === null || typeof body === 'string' || Buffer.isBuffer(body)) return body
-  return Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 }

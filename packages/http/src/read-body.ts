@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { ThvError } from '@thv/kernel/errors'
+import type { CancelListener } from './cancellation.ts'
 import type { Exchange } from './exchange.ts'
 import { RequestError } from './http-errors.ts'
 import type { WatchedBody } from './slow-bodies.ts'
@@ -52,8 +53,9 @@ interface ReaderOptions {
   readonly reject: (error: unknown) => void
 }
 
-class BodyReader implements WatchedBody {
+class BodyReader implements WatchedBody, CancelListener {
   readonly startedAt: number
+  place = -1
   bytes = 0
   readonly #exchange: Exchange
   readonly #options: ReaderOptions
@@ -66,7 +68,7 @@ class BodyReader implements WatchedBody {
   constructor(exchange: Exchange, options: ReaderOptions) {
     this.#exchange = exchange
     this.#options = options
-    this.startedAt = exchange.context.clock.monotonic()
+    this.startedAt = exchange.startedAt
   }
 
   start(): void {
@@ -116,8 +118,8 @@ class BodyReader implements WatchedBody {
     this.#exchange.response.shouldKeepAlive = false
   }
 
-  /** Also comes after the end of every body, so it must cost nothing then. */
-  abort(): void {
+  /** The client went away. May come after the end of the body. */
+  handleEvent(): void {
     if (!this.#settled) this.#fail(new ThvError('aborted', 'the client went away before it had sent the whole request'))
   }
 
@@ -138,8 +140,10 @@ class BodyReader implements WatchedBody {
   /** Listeners are shared functions that find their reader on the request: no closures per request. */
   #listen(): void {
     const { request } = this.#exchange
-    request.on('data', onData).on('end', onEnd).on('error', onAbort).on('close', onAbort)
-    if (request.destroyed) this.abort()
+    request.on('data', onData).on('end', onEnd)
+    if (this.#settled) return
+    this.#exchange.addEventListener('abort', this)
+    if (request.destroyed || this.#exchange.aborted) this.handleEvent()
   }
 }
 
@@ -149,8 +153,4 @@ function onData(this: WithReader, chunk: Buffer): void {
 
 function onEnd(this: WithReader): void {
   this[kReader]?.end()
-}
-
-function onAbort(this: WithReader): void {
-  this[kReader]?.abort()
 }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
@@ -8,6 +8,7 @@ import { Exchange, type ServerContext } from './exchange.ts'
 import { countHeader } from './header-map.ts'
 import { httpError, RequestError } from './http-errors.ts'
 import { type HttpLimits, limitsOf } from './http-limits.ts'
+import { createNodeServer } from './node-server.ts'
 import { originForm } from './request-target.ts'
 import { sendProblem } from './respond.ts'
 import { SlowBodies } from './slow-bodies.ts'
@@ -15,13 +16,16 @@ import { SlowBodies } from './slow-bodies.ts'
 export interface HttpServerOptions {
   /** Answers one request. What it throws or rejects with becomes the status of a RequestError, or 500. */
   readonly handler: (exchange: Exchange) => void | Promise<void>
-  /** Answers 503 to what is not handed on: while draining, or when too much was pipelined. Else a plain one with Retry-After. */
-  readonly busy?: (exchange: Exchange) => void
+  /** Answers 503 to what is not handed on. Else a plain one with Retry-After. */
+  readonly busy?: (exchange: Exchange, why: BusyReason) => void
   readonly limits?: Partial<HttpLimits>
   readonly clock?: Clock
   /** Told of surprises only: a handler that failed, a listener that broke. What a client does wrong is counted, not reported. */
   readonly onError: (error: unknown, exchange?: Exchange) => void
 }
+
+/** The server is about to stop, or the client has sent more over one connection than may wait there. */
+export type BusyReason = 'draining' | 'pipelined'
 
 export interface HttpServer extends AsyncDisposable {
   /** Rejects with `listen_failed`. Port 0 takes a free one. */
@@ -176,7 +180,7 @@ class NodeHttpServer implements HttpServer {
     if (status !== 503) {
       this.#malformed++
       sendProblem(exchange, status)
-    } else if (this.#options.busy) this.#options.busy(exchange)
+    } else if (this.#options.busy) this.#options.busy(exchange, this.draining ? 'draining' : 'pipelined')
     else sendProblem(exchange, 503, { headers: ['Retry-After', String(this.#context.limits.retryAfterSeconds)] })
   }
 
@@ -214,24 +218,6 @@ class NodeHttpServer implements HttpServer {
   #idle(socket: Socket): void {
     if (this.#connections.exchangesOn(socket).length === 0 || socket.writableLength > 0) socket.destroy()
   }
-}
-
-function createNodeServer(limits: HttpLimits): Server {
-  const server = createServer({
-    maxHeaderSize: limits.maxHeaderBytes,
-    headersTimeout: limits.headersTimeoutMs,
-    // A backstop for bodies that nobody reads; those that are read are watched by SlowBodies.
-    requestTimeout: limits.headersTimeoutMs + 2 * limits.bodyTimeoutMs,
-    connectionsCheckingInterval: Math.max(100, Math.min(5_000, limits.headersTimeoutMs / 2)),
-    keepAliveTimeout: limits.keepAliveMs,
-    keepAlive: true,
-    keepAliveInitialDelay: 30_000,
-    noDelay: true,
-  })
-  server.maxHeadersCount = limits.maxHeaders + 1
-  server.maxConnections = limits.maxConnections
-  server.timeout = limits.stallMs
-  return server
 }
 
 function authority(host: string, port: number): string {

@@ -24,8 +24,10 @@ describe('error registry', () => {
       ['body_too_large', 413, 413, 'Body too large'],
       ['unsupported_media_type', 415, 415, 'Unsupported media type'],
       ['backend_protocol_error', 502, 502, 'Backend protocol error'],
+      ['backend_connection_lost', 5021, 502, 'Connection to the backend lost'],
       ['backend_unavailable', 503, 503, 'Backend unavailable'],
       ['draining', 5031, 503, 'Shutting down'],
+      ['pipeline_full', 5032, 503, 'Too many requests at once on one connection'],
       ['backend_timeout', 504, 504, 'Backend timeout'],
     ])
   })

@@ -122,6 +122,13 @@ export const wireErrors = {
     text: 'Backend protocol error',
     meaning: 'The MCP server answered with what the protocol does not allow. The log has the details; the server must be repaired.',
   },
+  backend_connection_lost: {
+    jsonRpcCode: 5021,
+    httpStatus: 502,
+    text: 'Connection to the backend lost',
+    meaning:
+      'The connection to the MCP server, or the server itself, ended before the answer was complete; it may have carried out the request. Retry only if it is safe to repeat.',
+  },
   backend_unavailable: {
     jsonRpcCode: 503,
     httpStatus: 503,
@@ -134,6 +141,13 @@ export const wireErrors = {
     text: 'Shutting down',
     meaning:
       'This process is about to stop and takes no more requests. Retry after the time in the Retry-After header; another one will answer.',
+  },
+  pipeline_full: {
+    jsonRpcCode: 5032,
+    httpStatus: 503,
+    text: 'Too many requests at once on one connection',
+    meaning:
+      'The client sent more requests over one connection than may wait there, and this one was not carried out. Wait for answers, or use more connections.',
   },
   backend_timeout: {
     jsonRpcCode: 504,
@@ -199,6 +213,10 @@ export const internalErrors = {
   duration_invalid: {
     meaning: 'A text is not a duration, or lies beyond about 292 years. Write numbers with units, such as "1h30m", "250ms" or "1.5s".',
   },
+  exec_credential_failed: {
+    meaning:
+      'The credential plugin that the kubeconfig names could not be run, or gave no usable credentials. Install it as the message says, or run it by hand to see what it prints.',
+  },
   image_invalid: {
     meaning:
       'The image is not something this runtime can run. Without a cluster write npx://PACKAGE@VERSION, uvx://PACKAGE@VERSION or exec:///path/to/program.',
@@ -229,6 +247,10 @@ export const internalErrors = {
   kubeconfig_invalid: {
     meaning:
       'The kubeconfig cannot be read, or its context, cluster or user is missing or not supported. The message names the file and field.',
+  },
+  lease_lost: {
+    meaning:
+      'This process no longer holds its lease: it could not renew it in time, or another one took it. Its work was stopped; it competes again by itself.',
   },
   listen_failed: {
     meaning: 'The server cannot listen on its address: in use, not allowed, or not of this machine. Choose another host or port.',

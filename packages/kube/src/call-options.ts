@@ -86,3 +86,12 @@ export interface RawResponse {
   /** Throws `kube_response_malformed`. */
   json(): unknown
 }
+
+export interface StreamOptions {
+  signal?: AbortSignal | undefined
+  /** Until the answer begins. Default 30 s. */
+  timeoutMs?: number | undefined
+  query?: Record<string, string | number | boolean | undefined> | undefined
+  /** Silence longer than this is taken for a broken connection. Default: none. */
+  silenceMs?: number | undefined
+}

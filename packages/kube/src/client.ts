@@ -10,6 +10,7 @@ import type {
   Patch,
   RawOptions,
   RawResponse,
+  StreamOptions,
   WatchOptions,
   WriteOptions,
 } from './call-options.ts'
@@ -18,9 +19,21 @@ import { expiredError, isExpired, isGone, isNotFound, KubeApiError } from './kub
 import { keyOf } from './object-key.ts'
 import { encodePatch } from './patch-body.ts'
 import { apiVersionOf, resourceName } from './paths.ts'
-import { collectionCall, deleteBody, listQuery, objectCall, rawCall, targetOf, typed, watchCall, writeQuery } from './resource-call.ts'
+import {
+  collectionCall,
+  deleteBody,
+  listQuery,
+  objectCall,
+  rawCall,
+  streamCall,
+  targetOf,
+  typed,
+  watchCall,
+  writeQuery,
+} from './resource-call.ts'
 import { isRecord, malformed, parseObject } from './response-body.ts'
 import { createRetrier, type RetryOptions } from './retrier.ts'
+import { readStream } from './streams/body-stream.ts'
 import { type Call, createTransport } from './transport.ts'
 import type { KubeList, KubeObject, KubeStatus, ObjectKey, ResourceType, WatchEvent } from './types.ts'
 import { readWatch } from './watch-stream.ts'
@@ -37,6 +50,7 @@ export type {
   Patch,
   RawOptions,
   RawResponse,
+  StreamOptions,
   WatchOptions,
   WriteOptions,
 } from './call-options.ts'
@@ -63,6 +77,11 @@ export interface KubeClient {
   watch<T extends KubeObject>(type: ResourceType<T>, opts: WatchOptions): AsyncIterable<WatchEvent<T>>
   /** For what has no object of its own: discovery, token requests. Statuses of 300 and above throw as everywhere. */
   raw(method: HttpMethod, path: string, opts?: RawOptions): Promise<RawResponse>
+  /**
+   * A body as it comes, for what has no end of its own: logs. Nothing is sent before the iteration begins, and leaving it closes the
+   * connection. Reading slowly slows the sender. Throws `kube_unreachable` when the connection breaks.
+   */
+  stream(path: string, opts?: StreamOptions): AsyncIterable<Uint8Array>
   /** Ends calls and watches under way, and their connections. */
   close(): Promise<void>
 }
@@ -189,6 +208,8 @@ export function createKubeClient(connection: Connection, options: KubeClientOpti
       const answer = await transport.send(call)
       return { ...answer, text: () => answer.body.toString('utf8'), json: () => parseObject(answer.body, call) }
     },
+
+    stream: (path, opts = {}) => readStream(transport, () => streamCall(path, opts)),
 
     close: () => transport.close(),
   }

@@ -20,7 +20,9 @@ export interface TlsSettings {
 export interface AuthSource {
   /** The value of the `Authorization` header, or undefined when the connection has none (client certificate, anonymous). */
   header(signal?: AbortSignal): Promise<string | undefined>
-  /** Called after a 401: the next `header()` must read its source again. */
+  /** A client certificate that comes and changes with the credentials; instead of the one in `tls`. PEM texts. */
+  certificate?(signal?: AbortSignal): Promise<{ readonly cert: string; readonly key: string } | undefined>
+  /** Called after a 401: the next `header()` or `certificate()` must read its source again. */
   invalidate(): void
 }
 

@@ -44,6 +44,7 @@ export type {
   RawOptions,
   RawResponse,
   RetryOptions,
+  StreamOptions,
   WatchOptions,
   WriteOptions,
 } from './client.ts'
@@ -129,6 +130,13 @@ export {
   watchOwned,
   watchSelf,
 } from './controller.ts'
+export {
+  createEventRecorder,
+  type EventInput,
+  type EventRecorder,
+  type EventRecorderOptions,
+  type EventRecorderStats,
+} from './events.ts'
 export { addFinalizer, dropFinalizer, ensureFinalizer, hasFinalizer, removeFinalizer } from './finalizers.ts'
 export {
   type LabelMatcher,
@@ -137,6 +145,7 @@ export {
   labelSelectorProblem,
   parseLabelSelector,
 } from './label-selector.ts'
+export { type LeaseLog, type LeaseOptions, runWithLease } from './lease-election.ts'
 export { compareResourceVersions, formatKey, keyOf, parseKey } from './object-key.ts'
 export { controllerOf, controllerRef, isControlledBy, type OwnerFilter, ownerKeys, setControllerReference } from './owners.ts'
 export {
@@ -159,7 +168,7 @@ export {
   type ReflectorPhase,
   type ReflectorStats,
 } from './reflector.ts'
-export { type CacheScope, createSharedCaches, type SharedCaches, type SharedCachesOptions } from './shared-caches.ts'
+export { type CacheScope, type CacheShape, createSharedCaches, type SharedCaches, type SharedCachesOptions } from './shared-caches.ts'
 export { type StatusTarget, type StatusWrite, writeStatus } from './status-writer.ts'
 export { metadataOnly, ObjectStore, type ReadonlyStore, type StoreFilter, withoutManagedFields } from './store.ts'
 export { WorkQueue, type WorkQueueOptions } from './work-queue.ts'

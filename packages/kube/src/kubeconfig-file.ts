@@ -17,10 +17,20 @@ export interface KubeconfigFile {
 
 /** The mapping of one entry, with readers whose errors name file and field, and never a value. */
 export interface Fields {
+  /** The kubeconfig they stand in. */
+  readonly file: string
   has(name: string): boolean
+  /** As it is, unchecked. */
+  value(name: string): unknown
   /** Undefined when absent, null or empty, which all mean the same in a kubeconfig. */
   string(name: string): string | undefined
   boolean(name: string): boolean
+  /** Empty when absent. */
+  strings(name: string): string[]
+  /** A list of mappings; empty when absent. */
+  list(name: string): Fields[]
+  /** A mapping; undefined when absent. */
+  fields(name: string): Fields | undefined
   /** A path in the file, made absolute: relative ones are relative to the kubeconfig they stand in. */
   path(name: string): string | undefined
   invalid(name: string, problem: string, cause?: unknown): ThvError
@@ -83,7 +93,10 @@ function entriesOf(path: string, root: Record<string, unknown>, names: { list: s
 }
 
 function fieldsOf(file: string, at: string, values: Record<string, unknown>): Fields {
+  const below = (name: string) => (at === '' ? name : `${at}.${name}`)
   const fields: Fields = {
+    file,
+    value: (name) => own(values, name),
     has: (name) => (own(values, name) ?? '') !== '',
     string(name) {
       const value = own(values, name) ?? ''
@@ -95,11 +108,30 @@ function fieldsOf(file: string, at: string, values: Record<string, unknown>): Fi
       if (typeof value !== 'boolean') throw fields.invalid(name, 'must be true or false')
       return value
     },
+    strings(name) {
+      const value = own(values, name) ?? []
+      if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) throw fields.invalid(name, 'must be a list of strings')
+      return value
+    },
+    list(name) {
+      const value = own(values, name) ?? []
+      if (!Array.isArray(value)) throw fields.invalid(name, 'must be a list')
+      return value.map((item, index) => {
+        if (!isRecord(item)) throw fields.invalid(`${name}[${index}]`, 'must be a mapping')
+        return fieldsOf(file, below(`${name}[${index}]`), item)
+      })
+    },
+    fields(name) {
+      const value = own(values, name) ?? undefined
+      if (value === undefined) return undefined
+      if (!isRecord(value)) throw fields.invalid(name, 'must be a mapping')
+      return fieldsOf(file, below(name), value)
+    },
     path(name) {
       const value = fields.string(name)
       return value === undefined ? undefined : resolve(dirname(file), value)
     },
-    invalid: (name, problem, cause) => invalid(file, at === '' ? name : `${at}.${name}`, { problem, cause }),
+    invalid: (name, problem, cause) => invalid(file, below(name), { problem, cause }),
   }
   return fields
 }

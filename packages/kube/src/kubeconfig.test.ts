@@ -33,6 +33,7 @@ interface Parts {
 }
 
 const server = 'https://api.test:6443'
+const EXEC = { apiVersion: 'client.authentication.k8s.io/v1', command: 'aws', interactiveMode: 'Never' }
 
 function config({ cluster = { server }, user = {}, context = { cluster: 'c', user: 'u' }, root = {} }: Parts): string {
   return JSON.stringify({
@@ -50,7 +51,7 @@ let files = 0
 async function load(text: string, context?: string) {
   const path = join(folder, `config-${files++}`)
   await writeFile(path, text)
-  return await loadKubeconfig({ path, ...(context !== undefined && { context }) })
+  return await loadKubeconfig({ path, hasTerminal: false, ...(context !== undefined && { context }) })
 }
 
 describe('loadKubeconfig', () => {
@@ -206,9 +207,26 @@ describe('loadKubeconfig', () => {
     ['a token beside a user name', config({ user: { token: SECRET, username: 'joe' } }), 'user.username: stands beside a token'],
     ['a password without a user name', config({ user: { password: SECRET } }), 'user.username: is missing'],
     [
-      'an exec plugin',
+      'an exec plugin without an apiVersion',
       config({ user: { exec: { command: 'aws', env: [{ name: 'A', value: SECRET }] } } }),
-      'user.exec: is not supported yet; use a token',
+      'user.exec.apiVersion: must be client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1',
+    ],
+    ['an exec plugin without a command', config({ user: { exec: { ...EXEC, command: '' } } }), 'user.exec.command: is missing'],
+    ['an exec plugin beside a token', config({ user: { exec: EXEC, token: SECRET } }), 'user.token: stands beside exec'],
+    ['arguments that are no list', config({ user: { exec: { ...EXEC, args: SECRET } } }), 'user.exec.args: must be a list of strings'],
+    ['a variable without a name', config({ user: { exec: { ...EXEC, env: [{ value: SECRET }] } } }), 'user.exec.env[0].name: is missing'],
+    ['variables that are none', config({ user: { exec: { ...EXEC, env: [SECRET] } } }), 'user.exec.env[0]: must be a mapping'],
+    ['no interactiveMode in v1', config({ user: { exec: { ...EXEC, interactiveMode: null } } }), 'user.exec.interactiveMode: must be'],
+    [
+      'a plugin that needs a terminal',
+      config({ user: { exec: { ...EXEC, interactiveMode: 'Always' } } }),
+      'user.exec.interactiveMode: is Always, but there is no terminal',
+    ],
+    ['an exec that is no mapping', config({ user: { exec: SECRET } }), 'user.exec: must be a mapping'],
+    [
+      'an auth-provider',
+      config({ user: { 'auth-provider': { name: 'gcp', config: { 'access-token': SECRET } } } }),
+      'user.auth-provider: is not supported yet',
     ],
     [
       'an auth provider',

@@ -6,6 +6,7 @@ import { createSecureContext } from 'node:tls'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { type AuthSource, basicAuth, bearerToken, type Connection, isTokenText, noAuth, type TlsSettings } from './connection.ts'
+import { type ExecContext, readExec } from './kubeconfig-exec.ts'
 import { type Fields, type KubeconfigFile, readKubeconfigFile } from './kubeconfig-file.ts'
 import { vetServer } from './server-url.ts'
 import { tokenFile } from './token-file.ts'
@@ -18,6 +19,8 @@ export interface KubeconfigOptions {
   env?: Readonly<Record<string, string | undefined>>
   home?: string
   clock?: Clock
+  /** Whether a credential plugin may use our terminal. Default: whether there is one. */
+  hasTerminal?: boolean
 }
 
 /**
@@ -35,8 +38,11 @@ export async function loadKubeconfig(options: KubeconfigOptions = {}): Promise<C
   const user = referenced(files, 'users', { fields: context, field: 'user' })
   const namespace = context.string('namespace')
 
+  const server = serverOf(cluster)
   const tls = { ...(await clusterTls(cluster)), ...(user && (await clientCertificate(user))) }
-  return { server: serverOf(cluster), tls, auth: user ? authOf(user, options.clock) : noAuth, ...(namespace && { namespace }) }
+  const { clock, env = process.env, hasTerminal = process.stdin.isTTY === true } = options
+  const auth = user ? authOf(user, { cluster, tls, server, env, hasTerminal, clock }) : noAuth
+  return { server, tls, auth, ...(namespace && { namespace }) }
 }
 
 /** Files that do not exist are passed over when they come from a list, as kubectl does. */
@@ -147,7 +153,6 @@ function attempt(fields: Fields, field: string, check: () => void): void {
 
 /** What this client would have to leave out, and thereby act as somebody else. */
 const UNSUPPORTED: readonly (readonly [field: string, instead: string])[] = [
-  ['exec', 'use a token, tokenFile or client certificate (kubectl create token NAME prints one)'],
   ['auth-provider', 'use a token, tokenFile or client certificate (kubectl create token NAME prints one)'],
   ['as', 'use credentials of the account itself'],
   ['as-uid', 'use credentials of the account itself'],
@@ -155,7 +160,8 @@ const UNSUPPORTED: readonly (readonly [field: string, instead: string])[] = [
   ['as-user-extra', 'use credentials of the account itself'],
 ]
 
-function authOf(user: Fields, clock: Clock | undefined): AuthSource {
+function authOf(user: Fields, context: ExecContext): AuthSource {
+  const { clock } = context
   for (const [field, instead] of UNSUPPORTED) {
     if (user.has(field)) throw user.invalid(field, `is not supported yet; ${instead}`)
   }
@@ -164,6 +170,12 @@ function authOf(user: Fields, clock: Clock | undefined): AuthSource {
   const username = user.string('username')
   const password = user.string('password')
   const hasToken = token !== undefined || path !== undefined
+  const exec = user.fields('exec')
+  if (exec !== undefined) {
+    const other = ['token', 'tokenFile', 'username', 'client-certificate', 'client-certificate-data'].find((name) => user.has(name))
+    if (other !== undefined) throw user.invalid(other, 'stands beside exec; keep one of them')
+    return readExec(exec, context)
+  }
   if (hasToken && (username ?? password) !== undefined) throw user.invalid('username', 'stands beside a token; keep one of them')
   if (username === undefined && password !== undefined) throw user.invalid('username', 'is missing beside password')
   if (token !== undefined && !isTokenText(token)) throw user.invalid('token', 'holds characters that no token has')

@@ -1,4 +1,13 @@
-import type { CallOptions, DeleteOptions, HttpMethod, ListOptions, RawOptions, WatchOptions, WriteOptions } from './call-options.ts'
+import type {
+  CallOptions,
+  DeleteOptions,
+  HttpMethod,
+  ListOptions,
+  RawOptions,
+  StreamOptions,
+  WatchOptions,
+  WriteOptions,
+} from './call-options.ts'
 import { formatKey } from './object-key.ts'
 import { apiVersionOf, collectionPath, objectPath, type Query, resourceName, vetRawPath, withQuery } from './paths.ts'
 import type { Call } from './transport.ts'
@@ -41,6 +50,11 @@ export function rawCall(method: HttpMethod, path: string, opts: RawOptions): Cal
   const isReady = body === undefined || typeof body === 'string' || body instanceof Uint8Array
   const target = { verb: method, target: path, method, path: withQuery(vetRawPath(path), opts.query ?? {}) }
   return { ...target, body: isReady ? body : JSON.stringify(body), contentType, accept, signal, timeoutMs }
+}
+
+export function streamCall(path: string, { signal, timeoutMs, query = {}, silenceMs = 0 }: StreamOptions): Call {
+  const parts = { verb: 'stream', target: path, method: 'GET', path: withQuery(vetRawPath(path), query) } as const
+  return { ...parts, accept: '*/*', signal, timeoutMs, silenceMs }
 }
 
 export function targetOf(type: ResourceType, key: { namespace?: string | undefined; name: string }, subresource?: string): string {

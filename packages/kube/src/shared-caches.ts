@@ -12,6 +12,14 @@ export interface CacheScope {
   fieldSelector?: string | undefined
 }
 
+/** What a cache keeps of each object. Shapes of one name are taken to be the same. */
+export interface CacheShape<T extends KubeObject = KubeObject> {
+  readonly name: string
+  readonly transform: (object: T) => T
+}
+
+const METADATA_ONLY: CacheShape = { name: 'metadata', transform: metadataOnly }
+
 export interface SharedCachesOptions {
   clock?: Clock | undefined
   pageSize?: number | undefined
@@ -22,8 +30,8 @@ export interface SharedCachesOptions {
 }
 
 export interface SharedCaches {
-  /** The one cache of this kind and scope, started by the first who asks. */
-  of<T extends KubeObject>(type: ResourceType<T>, scope?: CacheScope): Reflector<T>
+  /** The one cache of this kind, scope and shape, started by the first who asks. Without a shape it keeps all but `managedFields`. */
+  of<T extends KubeObject>(type: ResourceType<T>, scope?: CacheScope, shape?: CacheShape<T>): Reflector<T>
   /** As `of`, but the cache holds identity, labels, annotations and owners only. */
   metadataOf(type: ResourceType, scope?: CacheScope): Reflector
   readonly all: readonly Reflector[]
@@ -37,16 +45,16 @@ export function createSharedCaches(client: ReflectorClient, options: SharedCache
   const stop = new AbortController()
   const caches = new Map<string, { reflector: Reflector; running: Promise<void> }>()
 
-  function ask(type: ResourceType, scope: CacheScope, onlyMetadata: boolean): Reflector {
+  function ask(type: ResourceType, scope: CacheScope, shape: CacheShape | undefined): Reflector {
     if (stop.signal.aborted) throw new TypeError(`the caches are closed; ${type.plural} were asked for`)
-    const id = identify(type, scope, onlyMetadata)
+    const id = identify(type, scope, shape)
     const known = caches.get(id)
     if (known !== undefined) return known.reflector
     const reflector: Reflector = new Reflector({
       client,
       type,
       ...scope,
-      transform: onlyMetadata ? metadataOnly : undefined,
+      transform: shape?.transform,
       clock: options.clock,
       pageSize: options.pageSize,
       safetyRelistMs: options.safetyRelistMs,
@@ -58,8 +66,9 @@ export function createSharedCaches(client: ReflectorClient, options: SharedCache
   }
 
   return {
-    of: <T extends KubeObject>(type: ResourceType<T>, scope: CacheScope = {}) => ask(type, scope, false) as unknown as Reflector<T>,
-    metadataOf: (type, scope = {}) => ask(type, scope, true),
+    of: <T extends KubeObject>(type: ResourceType<T>, scope: CacheScope = {}, shape?: CacheShape<T>) =>
+      ask(type, scope, shape as CacheShape | undefined) as unknown as Reflector<T>,
+    metadataOf: (type, scope = {}) => ask(type, scope, METADATA_ONLY),
     get all() {
       return [...caches.values()].map(({ reflector }) => reflector)
     },
@@ -74,8 +83,8 @@ export function createSharedCaches(client: ReflectorClient, options: SharedCache
 }
 
 /** Two ways to write one selector share a cache. */
-function identify(type: ResourceType, scope: CacheScope, onlyMetadata: boolean): string {
+function identify(type: ResourceType, scope: CacheScope, shape: CacheShape | undefined): string {
   const { group, version, plural } = type
   const labels = scope.labelSelector === undefined ? '' : parseLabelSelector(scope.labelSelector).text
-  return JSON.stringify([group, version, plural, scope.namespace ?? '', labels, scope.fieldSelector ?? '', onlyMetadata])
+  return JSON.stringify([group, version, plural, scope.namespace ?? '', labels, scope.fieldSelector ?? '', shape?.name ?? ''])
 }

@@ -3,7 +3,8 @@ import { ThvError } from '@thv/kernel/errors'
 import { Agent, type Dispatcher } from 'undici'
 import type { HttpMethod } from './call-options.ts'
 import { type CallScope, openScope, orAbort } from './call-scope.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, TlsSettings } from './connection.ts'
+import { credentialsOf, tlsOptions } from './credentials.ts'
 import type { CallName } from './kube-api-error.ts'
 import { readBody, readError } from './response-body.ts'
 import type { Retrier } from './retrier.ts'
@@ -21,6 +22,8 @@ export interface Call extends CallName {
   readonly accept?: string | undefined
   readonly signal?: AbortSignal | undefined
   readonly timeoutMs?: number | undefined
+  /** Of an open body; instead of the limit of watches. 0: none. */
+  readonly silenceMs?: number | undefined
 }
 
 export interface Answer {
@@ -60,15 +63,19 @@ export function createTransport(connection: Connection, options: TransportOption
   const { clock, retrier } = options
   const server = vetServer(connection.server)
   const closing = new AbortController()
-  const agents = createAgents(connection, options.watchBodyTimeoutMs)
+  const agents = createAgentPair(options.watchBodyTimeoutMs)
 
   /** One exchange. `pick` takes what is wanted of the response here, so that a body that breaks off counts as a broken connection. */
-  async function attempt<T>(call: Call, { agent, scope, pick }: Exchange<T>): Promise<T> {
+  async function attempt<T>(call: Call, { pool, scope, pick }: Exchange<T>): Promise<T> {
     const { signal } = scope
-    const headers = await requestHeaders(call, signal)
+    const { authorization, tls } = await credentialsOf(connection, server, signal)
+    const headers = requestHeaders(call, authorization)
+    const agent = agents.of(tls)[pool]
     try {
       const path = server.prefix + call.path
-      const request = agent.request({ origin: server.origin, path, method: call.method, headers, body: call.body ?? null, signal })
+      const silence = call.silenceMs === undefined ? {} : { bodyTimeout: call.silenceMs }
+      const parts = { method: call.method, headers, body: call.body ?? null, signal, ...silence }
+      const request = agent.request({ origin: server.origin, path, ...parts })
       const response = await orAbort(request, signal, (late) => abandon(late.body))
       for (const text of parseWarnings(response.headers.warning)) options.onWarning?.(text)
       if (response.statusCode < 300) return await pick(response)
@@ -80,12 +87,7 @@ export function createTransport(connection: Connection, options: TransportOption
     }
   }
 
-  async function requestHeaders(call: Call, signal: AbortSignal): Promise<Record<string, string>> {
-    signal.throwIfAborted()
-    const authorization = await orAbort(connection.auth.header(signal), signal)
-    if (authorization !== undefined && !server.mayCarryCredentials) {
-      throw new ThvError('kubeconfig_invalid', `${server.origin}: credentials are not sent over plain http except to this machine`)
-    }
+  function requestHeaders(call: Call, authorization: string | undefined): Record<string, string> {
     return {
       accept: call.accept ?? 'application/json',
       'user-agent': options.userAgent,
@@ -116,7 +118,7 @@ export function createTransport(connection: Connection, options: TransportOption
     async send(call) {
       using scope = scopeFor(call)
       return await run(call, call.method === 'GET', {
-        agent: agents.requests,
+        pool: 'requests',
         scope,
         pick: async ({ statusCode, headers, body }) => ({
           status: statusCode,
@@ -130,7 +132,7 @@ export function createTransport(connection: Connection, options: TransportOption
       const scope = scopeFor(call)
       try {
         // Whoever watches has a back-off of its own for broken connections, and wants to know of them.
-        const { body } = await run(call, false, { agent: agents.watches, scope, pick: async (response) => response })
+        const { body } = await run(call, false, { pool: 'watches', scope, pick: async (response) => response })
         scope.lift()
         return {
           body,
@@ -149,7 +151,7 @@ export function createTransport(connection: Connection, options: TransportOption
 
     async close() {
       closing.abort(new ThvError('aborted', 'the Kubernetes client was closed'))
-      await Promise.all([agents.requests.destroy(), agents.watches.destroy()])
+      await agents.destroy()
     },
   }
 }
@@ -160,22 +162,47 @@ function abandon(body: Dispatcher.ResponseData['body']): void {
 }
 
 interface Exchange<T> {
-  readonly agent: Agent
+  readonly pool: keyof Agents
   readonly scope: CallScope
   readonly pick: (response: Dispatcher.ResponseData) => Promise<T>
+}
+
+interface Agents {
+  readonly requests: Agent
+  readonly watches: Agent
+}
+
+/** The agents of the certificate in use. After a change the old ones end by themselves, with the last of their watches. */
+function createAgentPair(watchBodyTimeoutMs: number): { of(tls: TlsSettings): Agents; destroy(): Promise<void> } {
+  const open = new Set<Agent>()
+  let current: { readonly cert: string | undefined; readonly agents: Agents } | undefined
+
+  function retire(agent: Agent): void {
+    const forget = () => open.delete(agent)
+    agent.close().then(forget, forget)
+  }
+
+  return {
+    of(tls) {
+      if (current !== undefined && current.cert === tls.cert) return current.agents
+      if (current !== undefined) for (const agent of Object.values(current.agents)) retire(agent)
+      current = { cert: tls.cert, agents: createAgents(tls, watchBodyTimeoutMs) }
+      for (const agent of Object.values(current.agents)) open.add(agent)
+      return current.agents
+    },
+    async destroy() {
+      await Promise.all([...open].map((agent) => agent.destroy()))
+    },
+  }
 }
 
 /**
  * Two pools: calls share a few connections, each watch has one of its own. HTTP/1.1 on both, since with h2 one dead connection
  * would silence all watches at once. Limits on headers and bodies of calls are the scope's business; silence of a watch is undici's.
  */
-function createAgents({ tls }: Connection, watchBodyTimeoutMs: number): { requests: Agent; watches: Agent } {
+function createAgents(tls: TlsSettings, watchBodyTimeoutMs: number): Agents {
   const connect = {
-    ...(tls.ca !== undefined && { ca: tls.ca }),
-    ...(tls.cert !== undefined && { cert: tls.cert }),
-    ...(tls.key !== undefined && { key: tls.key }),
-    ...(tls.serverName !== undefined && { servername: tls.serverName }),
-    ...(tls.insecureSkipVerify === true && { rejectUnauthorized: false }),
+    ...tlsOptions(tls),
     timeout: CONNECT_TIMEOUT_MS,
     keepAlive: true,
     keepAliveInitialDelay: 15_000,

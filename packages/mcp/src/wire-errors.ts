@@ -65,8 +65,8 @@ export function methodNotAllowed(allow: readonly string[]): Rejection {
   return reject('method_not_allowed', { headers: { allow: allow.join(', ') } })
 }
 
-/** `draining` and `backend_unavailable` say when to come back, in whole seconds, at least one. */
-export function retryLater(error: 'draining' | 'backend_unavailable', afterMs: number): Rejection {
+/** Whatever has status 503 says when to come back, in whole seconds, at least one. */
+export function retryLater(error: 'draining' | 'backend_unavailable' | 'pipeline_full', afterMs: number): Rejection {
   return reject(error, { headers: { 'retry-after': String(Math.max(1, Math.ceil(afterMs / 1000))) } })
 }
 

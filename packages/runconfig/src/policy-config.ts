@@ -5,6 +5,7 @@ import { anyObject, durationText, flag, httpUrl, integer, listOf, mapOf, objectO
 export interface OidcConfig {
   readonly issuer?: string
   readonly audience?: string
+  readonly required_subject?: string
   readonly jwks_url?: string
   readonly introspection_url?: string
   readonly client_id?: string
@@ -12,6 +13,7 @@ export interface OidcConfig {
   readonly ca_cert_path?: string
   readonly auth_token_file?: string
   readonly allow_private_ip: boolean
+  readonly jwks_allow_private_ip: boolean
   readonly insecure_allow_http: boolean
   readonly resource_url?: string
   readonly scopes: readonly string[]
@@ -20,6 +22,12 @@ export interface OidcConfig {
 export const OIDC_FIELDS: FieldTable<OidcConfig> = {
   issuer: { reader: text(), doc: 'Issuer that tokens must name, and where its metadata is found.' },
   audience: { reader: text(), doc: 'Audience that tokens must carry.' },
+  required_subject: {
+    reader: text({
+      like: { test: (value) => /^[^*]+\*?$/.test(value), words: 'a subject, or the beginning of subjects and `*`' },
+    }),
+    doc: 'Subject that tokens must have. With `*` at its end: what it must begin with.',
+  },
   jwks_url: { reader: httpUrl(), doc: 'Where the keys are, when not found through the issuer.' },
   introspection_url: { reader: httpUrl(), doc: 'Where opaque tokens are looked up.' },
   client_id: { reader: text(), doc: 'Who asks at the introspection endpoint.' },
@@ -27,6 +35,11 @@ export const OIDC_FIELDS: FieldTable<OidcConfig> = {
   ca_cert_path: { reader: text(), doc: 'File with further certificate authorities for calls to the issuer.' },
   auth_token_file: { reader: text(), doc: 'File with the bearer token for calls to the issuer.' },
   allow_private_ip: { reader: flag, default: false, doc: 'Whether the issuer may have a private address.' },
+  jwks_allow_private_ip: {
+    reader: flag,
+    default: false,
+    doc: 'Whether the keys may be at a private address, whatever holds for the rest.',
+  },
   insecure_allow_http: { reader: flag, default: false, doc: 'Whether the issuer may be called without TLS.' },
   resource_url: { reader: httpUrl(), doc: 'Our own address, as the protected resource metadata tells it.' },
   scopes: { reader: listOf(text()), default: [], doc: 'Scopes that the metadata lists.' },
@@ -45,6 +58,7 @@ export interface CedarConfig {
   readonly role_claim_name?: string
   readonly group_entity_type?: string
   readonly primary_upstream_provider?: string
+  readonly multi_valued_claims?: readonly string[]
 }
 
 const CEDAR_FIELDS: FieldTable<CedarConfig> = {
@@ -54,6 +68,7 @@ const CEDAR_FIELDS: FieldTable<CedarConfig> = {
   role_claim_name: { reader: text(), doc: 'Claim that holds the roles of the caller.' },
   group_entity_type: { reader: text(), doc: 'Cedar type that groups become.' },
   primary_upstream_provider: { reader: text(), doc: 'Provider whose token the claims are taken from.' },
+  multi_valued_claims: { reader: listOf(text()), doc: 'Claims that are also given as a set, `claimset_NAME`, of their words.' },
 }
 
 export const AUTHZ_FIELDS: FieldTable<AuthzConfig> = {

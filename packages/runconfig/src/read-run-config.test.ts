@@ -95,6 +95,14 @@ describe('readRunConfig', () => {
     expect(config.rate_limit_config?.per_user).toEqual({ max_tokens: 3, refill_period: '1m' })
   })
 
+  it('reads whom tokens must be of, as a subject or as its beginning', () => {
+    const subject = (required: unknown) => ({ oidc_config: { issuer: 'https://idp.example.com', RequiredSubject: required } })
+    for (const required of ['system:serviceaccount:team:ci', 'system:serviceaccount:team:*'])
+      expect(good(subject(required)).config.oidc_config?.required_subject).toBe(required)
+    for (const required of ['*', 'a*b', 'a**', ['a']])
+      expect(bad(subject(required))).toEqual([expect.stringMatching(/^oidc_config\.required_subject expects a subject, or the beginning/)])
+  })
+
   it('refuses two spellings of one thing with different values', () => {
     expect(bad({ oidc_config: { Issuer: 'https://a.example.com', issuer: 'https://b.example.com' } })).toEqual([
       'oidc_config.issuer is given in two spellings with different values; keep issuer',

@@ -20,9 +20,52 @@ function open(options: MemorySessionStoreOptions = {}): { store: SessionStore<Va
   return { store, clock }
 }
 
+/** Who was told to have ended, and why. */
+function endsOf(store: SessionStore<Value>): (readonly [string, string])[] {
+  const ended: (readonly [string, string])[] = []
+  store.onEnded(({ id }, why) => ended.push([id, why]))
+  return ended
+}
+
 const alice = { id: 's1', owner: 'alice' }
 const bob = { id: 's1', owner: 'bob' }
 const minute = 60_000
+
+describe('the end of a session', () => {
+  it('is told once when its time is over, with all that it held, and not when it was deleted', async () => {
+    const { store, clock } = open()
+    const ended: unknown[] = []
+    store.onEnded((session, why) => ended.push([session, why]))
+    await store.create({ ...alice, value: { n: 1 } }, minute)
+    await store.create({ id: 's2', owner: 'alice', value: { n: 2 } }, minute)
+    await store.update(alice, { n: 7 }, 1)
+    await store.delete({ id: 's2', owner: 'alice' })
+    await clock.advance(2 * minute)
+    expect(ended).toEqual([[{ ...alice, value: { n: 7 }, version: 2 }, 'expired']])
+    await clock.advance(2 * minute)
+    expect(ended).toHaveLength(1)
+  })
+
+  it('is told once too when its id is taken again before the memory was given back', async () => {
+    const { store, clock } = open()
+    const ended = endsOf(store)
+    await store.create({ ...alice, value: { n: 1 } }, 1_500)
+    await clock.advance(1_500)
+    expect(await store.create({ ...bob, value: { n: 2 } }, minute)).toBe('created')
+    expect(ended).toEqual([['s1', 'expired']])
+    await clock.advance(minute / 2)
+    expect(ended).toHaveLength(1)
+  })
+
+  it('is told to nobody once the store is closed', async () => {
+    const { store, clock } = open()
+    const ended = endsOf(store)
+    await store.create({ ...alice, value: { n: 1 } }, minute)
+    await store.close()
+    await clock.advance(2 * minute)
+    expect(ended).toEqual([])
+  })
+})
 
 describe('memory session store', () => {
   it('keeps a session with its version', async () => {
@@ -130,25 +173,25 @@ describe('a full store', () => {
   })
 
   it('gives the place of the one that was used least recently when it is idle', async () => {
-    const evicted: string[] = []
-    const { store, clock } = open({ maxSessions: 2, evictIdleMs: minute, onEvict: (id) => evicted.push(id) })
+    const { store, clock } = open({ maxSessions: 2, evictIdleMs: minute })
+    const ended = endsOf(store)
     await make(store, '1')
     await make(store, '2')
     await store.touch(ref('1'))
     await clock.advance(minute)
     expect(await make(store, '3')).toBe('created')
-    expect(evicted).toEqual(['2'])
+    expect(ended).toEqual([['2', 'evicted']])
     expect(await store.get(ref('2'))).toBeUndefined()
     expect(await store.get(ref('1'))).toBeDefined()
   })
 
   it('does not count what has expired, nor call it evicted', async () => {
-    const evicted: string[] = []
-    const { store, clock } = open({ maxSessions: 1, evictIdleMs: Infinity, onEvict: (id) => evicted.push(id) })
+    const { store, clock } = open({ maxSessions: 1, evictIdleMs: Infinity })
+    const ended = endsOf(store)
     await make(store, '1', 1_500)
     await clock.advance(1_500)
     expect(await make(store, '2')).toBe('created')
-    expect(evicted).toEqual([])
+    expect(ended).toEqual([['1', 'expired']])
   })
 
   it('still answers "exists" for what it has', async () => {

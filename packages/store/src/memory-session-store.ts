@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ExpirySlots, type Slotted } from './expiry-slots.ts'
-import type { CreateOutcome, JsonValue, Session, SessionRef, SessionStore, UpdateOutcome } from './session-store.ts'
+import type { CreateOutcome, EndListener, JsonValue, Session, SessionRef, SessionStore, UpdateOutcome } from './session-store.ts'
 
 export interface MemorySessionStoreOptions {
   readonly clock?: Clock
@@ -10,7 +10,6 @@ export interface MemorySessionStoreOptions {
    * otherwise the new one is refused. So neither abandoned sessions nor a flood of new ones can lock out whoever is at work.
    */
   readonly evictIdleMs?: number
-  readonly onEvict?: (id: string) => void
 }
 
 interface Entry<T extends JsonValue> extends SessionRef, Slotted {
@@ -22,15 +21,21 @@ interface Entry<T extends JsonValue> extends SessionRef, Slotted {
 
 /** For one replica. Lost with the process. What has expired is never seen again, and given back to the system a little later. */
 export function createMemorySessionStore<T extends JsonValue>(options: MemorySessionStoreOptions = {}): SessionStore<T> {
-  const { clock = systemClock, maxSessions = 10_000, evictIdleMs = 300_000, onEvict } = options
+  const { clock = systemClock, maxSessions = 10_000, evictIdleMs = 300_000 } = options
   if (!Number.isInteger(maxSessions) || maxSessions < 1) throw new RangeError(`maxSessions must be at least 1, not ${maxSessions}`)
   /** In the order of last use, the least recent first. */
   const entries = new Map<string, Entry<T>>()
+  const listeners: EndListener<T>[] = []
   const expiry = new ExpirySlots<Entry<T>>(clock, (entry, now) => {
     if (!isExpired(entry, now)) return expiresAt(entry)
     entries.delete(entry.id)
+    tell(entry, 'expired')
     return undefined
   })
+
+  function tell(entry: Entry<T>, why: 'expired' | 'evicted'): void {
+    for (const listener of listeners) listener(sessionOf(entry), why)
+  }
 
   function find({ id, owner }: SessionRef): Entry<T> | undefined {
     const entry = entries.get(id)
@@ -56,7 +61,7 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
     const expired = isExpired(oldest, now)
     if (!expired && now - oldest.usedAt < evictIdleMs) return false
     remove(oldest)
-    if (!expired) onEvict?.(oldest.id)
+    tell(oldest, expired ? 'expired' : 'evicted')
     return true
   }
 
@@ -66,7 +71,10 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
       const now = clock.monotonic()
       const before = entries.get(id)
       if (before !== undefined && !isExpired(before, now)) return 'exists'
-      if (before !== undefined) remove(before)
+      if (before !== undefined) {
+        remove(before)
+        tell(before, 'expired')
+      }
       if (!makeRoom(now)) return 'full'
       const entry: Entry<T> = { id, owner, value, version: 1, ttlMs, usedAt: now, slot: 0 }
       entries.set(id, entry)
@@ -99,6 +107,10 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
       const entry = find(ref)
       if (entry) remove(entry)
       return entry !== undefined
+    },
+
+    onEnded(listener): void {
+      listeners.push(listener)
     },
 
     async size(): Promise<number> {

@@ -28,6 +28,9 @@ export type UpdateOutcome<T extends JsonValue> =
   | { readonly outcome: 'conflict'; readonly session: Session<T> }
   | { readonly outcome: 'missing' }
 
+/** `expired`: its time was over. `evicted`: it was idle and had to make room for another. */
+export type EndListener<T extends JsonValue> = (session: Session<T>, why: 'expired' | 'evicted') => void
+
 /**
  * Sessions of legacy MCP clients. Everything a replica needs to go on with another replica's session is in the value. All methods are
  * asynchronous and each is one step of a shared store: read, compare-and-set, expire. An outcome is a value; a rejection means that the
@@ -44,6 +47,11 @@ export interface SessionStore<T extends JsonValue> {
   update(ref: SessionRef, value: T, expectedVersion: number): Promise<UpdateOutcome<T>>
   /** False when there was none. Deleting twice is no error. */
   delete(ref: SessionRef): Promise<boolean>
+  /**
+   * Tells of sessions that ended without a `delete`, so that what they hold elsewhere can be given back. A little late, and best effort:
+   * of a store that is shared one user is told at most, and nobody of what ended while nobody was there. The listener must not throw.
+   */
+  onEnded(listener: EndListener<T>): void
   /** Sessions that have not expired. */
   size(): Promise<number>
   close(): Promise<void>

@@ -2,9 +2,9 @@ import type { Exchange } from '@thv/http/exchange'
 import { errorMessage } from '@thv/kernel/errors'
 import type { RequestId } from '@thv/mcp/json-rpc'
 import type { RunnerLog } from '../runner-log.ts'
+import { sendRejection } from '../upstream/answers.ts'
 import { rejectionOf } from '../upstream/backend-failure.ts'
 import { Refused } from '../upstream/refused.ts'
-import { sendRejection } from './answers.ts'
 
 export interface FailureOptions {
   readonly log: RunnerLog
@@ -17,6 +17,6 @@ export function answerFailure(exchange: Exchange, error: unknown, { log, id }: F
   if (rejection === undefined) throw error
   if (exchange.closed) return
   if (!(error instanceof Refused)) log.warn('a request failed at the backend', { answer: rejection.error, error: errorMessage(error) })
-  if (exchange.response.headersSent) exchange.destroy(error)
+  if (exchange.begun) exchange.destroy(error)
   else sendRejection(exchange, rejection, id)
 }

@@ -1,4 +1,5 @@
 import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestRunner, type TestRunner, type TestRunnerOptions } from '../testing/test-runner.ts'
@@ -233,6 +234,22 @@ describe('the modern ladder', () => {
     const [good, bad] = era === 'legacy' ? [legacy, modern] : [modern, legacy]
     expect(good.status).toBe(200)
     expect(bad).toMatchObject({ status: 400, messages: [{ error: { code: -32022, data: { supported } } }] })
+  })
+})
+
+describe('a client that sends more over one connection than may wait there', () => {
+  it('is told so, by a code of its own', async () => {
+    const { url } = await start()
+    const { hostname, port, pathname } = new URL(url)
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'slow', arguments: { ms: 200 } } })
+    const head = `POST ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nContent-Type: application/json\r\nContent-Length: ${ping.length}\r\n\r\n`
+    const socket = connect(Number(port), hostname)
+    socket.write(`${head}${ping}`.repeat(17))
+    let answers = ''
+    for await (const chunk of socket) answers += chunk
+    const refused = answers.slice(answers.lastIndexOf('HTTP/1.1 503'))
+    expect(refused).toMatch(/retry-after: 2\r\n/i)
+    expect(JSON.parse(refused.slice(refused.indexOf('\r\n\r\n')))).toMatchObject({ error: { code: 5032 } })
   })
 })
 

@@ -11,8 +11,8 @@ import { reject, retryLater } from '@thv/mcp/wire-errors'
 import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
 import type { Chain } from '../chain/chain.ts'
 import type { RunnerLog } from '../runner-log.ts'
+import { sendRejection } from '../upstream/answers.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { sendRejection } from './answers.ts'
 import { createMcpEndpoint } from './mcp-endpoint.ts'
 import { createRequestMetrics } from './request-metrics.ts'
 import { createSseEndpoint } from './sse-endpoint.ts'
@@ -96,10 +96,9 @@ export function createFront(options: FrontOptions): Front {
   if (door.metricsHere === true) routes.set('/metrics', async (exchange) => sendMetrics(exchange, metrics))
 
   async function serve(route: Route, exchange: Exchange): Promise<void> {
-    const startedAt = clock.monotonic()
     const mcpMethod = await route(exchange)
-    const { statusCode: status } = exchange.response
-    requests.finished({ httpMethod: exchange.method, status, mcpMethod, durationMs: clock.monotonic() - startedAt })
+    const { method: httpMethod, status, startedAt } = exchange
+    requests.finished({ httpMethod, status, mcpMethod, durationMs: clock.monotonic() - startedAt })
   }
 
   function handle(exchange: Exchange): void | Promise<void> {
@@ -119,7 +118,10 @@ export function createFront(options: FrontOptions): Front {
 
   const server = createHttpServer({
     handler: handle,
-    busy: (exchange) => sendRejection(exchange, retryLater(draining ? 'draining' : 'backend_unavailable', limits.retryAfterMs)),
+    busy(exchange, why) {
+      const error = draining || why === 'draining' ? 'draining' : 'pipeline_full'
+      sendRejection(exchange, retryLater(error, limits.retryAfterMs))
+    },
     clock,
     onError: (error, exchange) => log.error('a request failed', { path: exchange?.path, error: errorMessage(error) }),
     ...(options.httpLimits !== undefined && { limits: options.httpLimits }),

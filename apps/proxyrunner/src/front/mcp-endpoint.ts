@@ -5,15 +5,15 @@ import { HEADERS, headerValue } from '@thv/mcp/header-names'
 import type { RequestId } from '@thv/mcp/json-rpc'
 import { METHODS, REMOVED_IN_MODERN } from '@thv/mcp/methods'
 import { checkHeaders } from '@thv/mcp/modern-headers'
-import { echoId, type ParsedMessage } from '@thv/mcp/parse-body'
+import { DEFAULT_PARSE_LIMITS, echoId, type ParsedMessage } from '@thv/mcp/parse-body'
 import { isValidSessionId } from '@thv/mcp/session-id'
 import { ASSUMED_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION, SERVED_VERSIONS } from '@thv/mcp/versions'
 import { isRejection, methodNotAllowed, type Rejection, reject, sessionRequired, unsupportedVersion } from '@thv/mcp/wire-errors'
-import type { Chain } from '../chain/chain.ts'
+import type { Chain, Refusal } from '../chain/chain.ts'
 import type { RequestContext } from '../chain/request-context.ts'
 import type { RunnerLog } from '../runner-log.ts'
+import { sendInBand, sendRejection } from '../upstream/answers.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { sendInBand, sendRejection } from './answers.ts'
 import { answerFailure } from './failure.ts'
 import { readMessage } from './read-message.ts'
 
@@ -42,8 +42,10 @@ export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Excha
   const served: readonly string[] = SERVED[pinned]
   const takes = options.stateless || pinned === 'modern' ? ['POST'] : ['GET', 'POST', 'DELETE']
 
+  const parseLimits = { ...DEFAULT_PARSE_LIMITS, maxBytes: maxBodyBytes }
+
   async function post(exchange: Exchange): Promise<string | undefined> {
-    const body = await readMessage(exchange, maxBodyBytes)
+    const body = await readMessage(exchange, parseLimits)
     if (isRejection(body)) {
       sendRejection(exchange, body)
       return undefined
@@ -52,7 +54,13 @@ export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Excha
     if (isRejection(context)) sendRejection(exchange, versioned(context), echoId(body))
     else if (context.era === 'modern' && context.received.kind !== 'request')
       sendEmpty(exchange, 202) // there is none that a server heeds (C4)
-    else await pass(context)
+    else {
+      try {
+        await pass(context)
+      } catch (error) {
+        answerFailure(exchange, error, { log, id: idOf(context) })
+      }
+    }
     return body.method
   }
 
@@ -63,15 +71,15 @@ export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Excha
     const versionHeader = headerValue(headers, HEADERS.protocolVersion)
     const is = classify({ httpMethod: 'POST', versionHeader, body: received, hasLegacySession: sessionId !== undefined, served })
     if (is.era === 'none') return is.rejection
-    const context = { exchange, received, outgoing: received, principal: ANONYMOUS }
-    if (is.era === 'modern') {
+    const { era } = is
+    if (era === 'modern') {
       const fault = received.kind === 'request' ? modernFault(exchange, received) : undefined
-      return fault ?? { ...context, era: 'modern', sessionId: undefined }
+      return fault ?? { exchange, era, received, outgoing: received, sessionId: undefined, principal: ANONYMOUS }
     }
     if (pinned === 'modern') return unsupportedVersion(is.version ?? ASSUMED_LEGACY_VERSION, served)
-    if (received.method === METHODS.initialize) return { ...context, era: 'legacy', sessionId: undefined }
-    if (sessionId !== undefined && !isValidSessionId(sessionId)) return reject('session_not_found')
-    return { ...context, era: 'legacy', sessionId }
+    const named = received.method === METHODS.initialize ? undefined : sessionId
+    if (named !== undefined && !isValidSessionId(named)) return reject('session_not_found')
+    return { exchange, era, received, outgoing: received, sessionId: named, principal: ANONYMOUS }
   }
 
   function modernFault(exchange: Exchange, received: ParsedMessage & { kind: 'request' }): Rejection | undefined {
@@ -87,21 +95,20 @@ export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Excha
     return known === undefined ? rejection : { ...rejection, data: { ...rejection.data, supported: known } }
   }
 
-  async function pass(context: RequestContext): Promise<void> {
-    const { exchange, received } = context
-    const id = received.kind === 'request' ? received.id : undefined
-    try {
-      const pending = chain.request(context)
-      const refusal = pending instanceof Promise ? await pending : pending
-      if (refusal === undefined) await upstream.post(context)
-      else if (refusal.at === 'edge') sendRejection(exchange, refusal.rejection, id)
-      else refuseInBand(exchange, refusal.rejection, id)
-    } catch (error) {
-      answerFailure(exchange, error, { log, id })
-    }
+  /** Makes no promise of its own where the links make none. */
+  function pass(context: RequestContext): Promise<void> | undefined {
+    const refusal = chain.request(context)
+    return refusal instanceof Promise ? refusal.then((settled) => judged(context, settled)) : judged(context, refusal)
   }
 
-  async function sessionOperation(exchange: Exchange): Promise<void> {
+  function judged(context: RequestContext, refusal: Refusal | undefined): Promise<void> | undefined {
+    if (refusal === undefined) return upstream.post(context)
+    if (refusal.at === 'edge') sendRejection(context.exchange, refusal.rejection, idOf(context))
+    else refuseInBand(context.exchange, refusal.rejection, idOf(context))
+    return undefined
+  }
+
+  async function sessionOperation(exchange: Exchange): Promise<undefined> {
     const { headers, method } = exchange
     const is = classify({
       httpMethod: method,
@@ -128,12 +135,19 @@ export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Excha
     }
   }
 
-  return async (exchange) => {
-    if (!takes.includes(exchange.method)) sendRejection(exchange, methodNotAllowed(takes))
-    else if (exchange.method === 'POST') return await post(exchange)
-    else await sessionOperation(exchange)
-    return undefined
+  return (exchange) => {
+    const { method } = exchange
+    if (method === 'POST') return post(exchange)
+    if (takes.includes(method)) return sessionOperation(exchange)
+    sendRejection(exchange, methodNotAllowed(takes))
+    return NOTHING
   }
+}
+
+const NOTHING = Promise.resolve(undefined)
+
+function idOf({ received }: RequestContext): RequestId | undefined {
+  return received.kind === 'request' ? received.id : undefined
 }
 
 /** A notification has nobody who could be told. */

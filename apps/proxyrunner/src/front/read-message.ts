@@ -2,25 +2,23 @@ import type { Exchange } from '@thv/http/exchange'
 import { headerText } from '@thv/http/header-map'
 import { RequestError } from '@thv/http/http-errors'
 import { readBody } from '@thv/http/read-body'
-import { type ParsedBody, parseBody } from '@thv/mcp/parse-body'
+import { type ParsedBody, type ParseLimits, parseBody } from '@thv/mcp/parse-body'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
 
 /** One bounded read and one parse, for all who look at the message afterwards. Rejects when the client went away or was too slow. */
-export async function readMessage(exchange: Exchange, maxBytes: number): Promise<ParsedBody | Rejection> {
+export async function readMessage(exchange: Exchange, limits: ParseLimits): Promise<ParsedBody | Rejection> {
   let bytes: Buffer
   try {
-    bytes = await readBody(exchange, maxBytes)
+    bytes = await readBody(exchange, limits.maxBytes)
   } catch (error) {
-    if (error instanceof RequestError && error.status === 413) return reject('body_too_large', { detail: `over ${maxBytes} bytes` })
+    if (error instanceof RequestError && error.status === 413) return reject('body_too_large', { detail: `over ${limits.maxBytes} bytes` })
     if (error instanceof RequestError && error.status === 415) return reject('unsupported_media_type', { detail: 'it is compressed' })
     throw error
   }
   if (!isJson(headerText(exchange.headers['content-type'])))
     return reject('unsupported_media_type', { detail: 'it must be application/json' })
-  return parseBody(bytes, { maxBytes, maxDepth: MAX_DEPTH })
+  return parseBody(bytes, limits)
 }
-
-const MAX_DEPTH = 128
 
 /** JSON is UTF-8; a client that declares anything else means something else. */
 function isJson(type: string | undefined): boolean {

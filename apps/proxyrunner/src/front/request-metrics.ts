@@ -37,28 +37,31 @@ export function createRequestMetrics({ metrics, server, transport }: RequestMetr
     labels: ['mcp_method', 'server', 'transport'],
     buckets: DURATION_BUCKETS,
   })
-  /** By MCP method, then by status; one for each HTTP method, of which there are three. */
-  const bound = new Map<string, Map<string, Map<number, Series>>>()
+  /** Those of successful POSTs, which nearly all requests are; by MCP method. */
+  const usual = new Map<string, Series>()
 
   function seriesOf(httpMethod: string, mcpMethod: string, status: number): Series {
-    const known = bound.get(httpMethod)?.get(mcpMethod)?.get(status)
-    if (known !== undefined) return known
-    const series = {
+    return {
       counter: requests.with(httpMethod, String(status), status < 400 ? 'success' : 'error', mcpMethod, server, transport),
       histogram: duration.with(mcpMethod, server, transport),
     }
-    const byMethod = bound.get(httpMethod) ?? new Map<string, Map<number, Series>>()
-    const byStatus = byMethod.get(mcpMethod) ?? new Map<number, Series>()
-    bound.set(httpMethod, byMethod.set(mcpMethod, byStatus.set(status, series)))
+  }
+
+  function usualSeries(mcpMethod: string): Series {
+    const known = usual.get(mcpMethod)
+    if (known !== undefined) return known
+    const series = seriesOf('POST', mcpMethod, 200)
+    usual.set(mcpMethod, series)
     return series
   }
 
   return {
     finished({ httpMethod, status, mcpMethod = '', durationMs }) {
       const method = mcpMethod === '' || KNOWN.has(mcpMethod) ? mcpMethod : 'other'
-      const { counter, histogram } = seriesOf(HTTP_METHODS.has(httpMethod) ? httpMethod : 'other', method, status)
-      counter.inc()
-      histogram.observe(durationMs / 1_000)
+      const isUsual = status === 200 && httpMethod === 'POST'
+      const series = isUsual ? usualSeries(method) : seriesOf(HTTP_METHODS.has(httpMethod) ? httpMethod : 'other', method, status)
+      series.counter.inc()
+      series.histogram.observe(durationMs / 1_000)
     },
   }
 }

@@ -1,13 +1,13 @@
 import type { Exchange } from '@thv/http/exchange'
 import { sendEmpty } from '@thv/http/respond'
-import { echoId } from '@thv/mcp/parse-body'
+import { DEFAULT_PARSE_LIMITS, echoId } from '@thv/mcp/parse-body'
 import { isValidSessionId } from '@thv/mcp/session-id'
 import { isRejection, methodNotAllowed, reject } from '@thv/mcp/wire-errors'
 import type { Chain } from '../chain/chain.ts'
 import type { RequestContext } from '../chain/request-context.ts'
 import type { RunnerLog } from '../runner-log.ts'
+import { sendRejection } from '../upstream/answers.ts'
 import type { SseFront } from '../upstream/upstream.ts'
-import { sendRejection } from './answers.ts'
 import { answerFailure } from './failure.ts'
 import { ANONYMOUS } from './mcp-endpoint.ts'
 import { readMessage } from './read-message.ts'
@@ -28,6 +28,8 @@ export interface SseEndpoint {
 
 /** HTTP+SSE of 2024-11-05: one stream down, POSTs up; the session is named in the query. */
 export function createSseEndpoint({ sse, chain, log, maxBodyBytes }: SseEndpointOptions): SseEndpoint {
+  const parseLimits = { ...DEFAULT_PARSE_LIMITS, maxBytes: maxBodyBytes }
+
   async function pass(context: RequestContext): Promise<void> {
     const { exchange, received } = context
     const id = received.kind === 'request' ? received.id : undefined
@@ -59,7 +61,7 @@ export function createSseEndpoint({ sse, chain, log, maxBodyBytes }: SseEndpoint
         sendRejection(exchange, methodNotAllowed(['POST']))
         return undefined
       }
-      const body = await readMessage(exchange, maxBodyBytes)
+      const body = await readMessage(exchange, parseLimits)
       if (isRejection(body)) {
         sendRejection(exchange, body)
         return undefined

@@ -43,7 +43,9 @@ describe('createRuntime', () => {
     const runtime = await createRuntime({ ...options, config: configOf({ transport: 'sse', target_port: 8080 }) })
     expect(runtime.name).toBe('kubernetes')
     await runtime.close()
-    await expect(createRuntime({ ...options, config: configOf({}) })).rejects.toMatchObject({ code: 'attach_unavailable' })
+    const stdio = await createRuntime({ ...options, config: configOf({}) })
+    expect(stdio.stdioCapacity).toBe(1)
+    await stdio.close()
     await expect(createRuntime({ ...options, kubeconfig: '/nowhere', config: configOf({}) })).rejects.toMatchObject({
       code: 'kubeconfig_invalid',
     })

@@ -30,7 +30,7 @@ export interface CreateRuntimeOptions {
   readonly dataDir?: string
   /** From --kubeconfig. */
   readonly kubeconfig?: string
-  /** How to attach to pods, made from the way to the API server. Absent as long as nobody can. */
+  /** How to attach to pods, made from the way to the API server. Default: `createPodAttach`. */
   readonly attach?: (connection: Connection) => AttachPort
   readonly clock?: Clock
 }
@@ -48,7 +48,7 @@ async function localRuntime({ config, log, env = process.env, dataDir, clock }: 
 }
 
 async function kubernetesRuntime(options: CreateRuntimeOptions): Promise<Runtime> {
-  const { config, log, env = process.env, kubeconfig, attach, clock } = options
+  const { config, log, env = process.env, kubeconfig, clock } = options
   const { createKubeClient, defaultConnection } = await import('@thv/kube')
   const { createKubernetesRuntime } = await import('./kubernetes/kubernetes-runtime.ts')
   const { detectPlatform, resolveNamespace } = await import('./kubernetes/cluster-place.ts')
@@ -70,7 +70,7 @@ async function kubernetesRuntime(options: CreateRuntimeOptions): Promise<Runtime
       namespace,
       platform,
       log,
-      ...(attach && { attach: attach(connection) }),
+      ...(config.transport === 'stdio' && { attach: await attachPort(connection, options) }),
       ...(clock && { clock }),
     })
     return {
@@ -84,4 +84,11 @@ async function kubernetesRuntime(options: CreateRuntimeOptions): Promise<Runtime
     await client.close()
     throw error
   }
+}
+
+/** WebSockets are loaded for stdio servers only. */
+async function attachPort(connection: Connection, { attach, clock }: CreateRuntimeOptions): Promise<AttachPort> {
+  if (attach !== undefined) return attach(connection)
+  const { createPodAttach } = await import('./kubernetes/pod-attach.ts')
+  return createPodAttach(connection, clock ? { clock } : {})
 }

@@ -22,6 +22,7 @@ describe('what a client is told of a failed call', () => {
   ] as const)('%s, sent: %s, is %i', (code, sent, status, mayHaveRun) => {
     const rejection = rejectionOf(new OutboundError(code, SECRET, { sent, answered: false }))
     expect(rejection).toMatchObject({ httpStatus: status, data: { mayHaveRun } })
+    expect(rejection?.error === 'backend_connection_lost').toBe(code === 'backend_reset' && sent)
     expect(JSON.stringify(rejection)).not.toContain('10.1.2.3')
     if (status === 503) expect(rejection?.headers).toEqual({ 'retry-after': '2' })
   })

@@ -49,10 +49,15 @@ export function timedOut(detail: string): Rejection {
   return reject('backend_timeout', { detail, data: { mayHaveRun: true, retryable: true } })
 }
 
-/** The protocol has no way to ask what became of the call. */
-export function connectionLost(): Rejection {
-  const detail = 'the connection broke before the answer was complete; the call may have been carried out'
+/** A stream that its server ended in good order, but too early. */
+export function unanswered(): Rejection {
+  const detail = 'the answer ended without a response to the call, which may have been carried out'
   return reject('backend_protocol_error', { detail, data: { mayHaveRun: true, retryable: true } })
+}
+
+/** The protocol has no way to ask what became of the call. */
+export function connectionLost(detail = 'it broke before the answer was complete; the call may have been carried out'): Rejection {
+  return reject('backend_connection_lost', { detail, data: { mayHaveRun: true, retryable: true } })
 }
 
 export function brokenAnswer(detail: string, status?: number): Rejection {

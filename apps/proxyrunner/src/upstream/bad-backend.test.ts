@@ -69,16 +69,16 @@ describe('an answer that is no answer', () => {
   })
 
   it.each([
-    ['no HTTP at all', 'SSH-2.0-OpenSSH_9.6\r\n'],
-    ['a header that is none', 'HTTP/1.1 200 OK\r\nbad header\r\n\r\n'],
-    ['less than its length', 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{'],
-    ['nothing', ''],
-    ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'],
-  ])('%s becomes a coded 502', async (_, bytes) => {
+    ['no HTTP at all', 'SSH-2.0-OpenSSH_9.6\r\n', 502],
+    ['a header that is none', 'HTTP/1.1 200 OK\r\nbad header\r\n\r\n', 502],
+    ['less than its length', 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{', 5021],
+    ['nothing', '', 5021],
+    ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}', 502],
+  ])('%s becomes a coded 502', async (_, bytes, code) => {
     const client = await rawBackend(bytes)
     expect(await client.modernCall('x')).toMatchObject({
       status: 502,
-      messages: [{ id: 1, error: { code: 502, data: { mayHaveRun: true } } }],
+      messages: [{ id: 1, error: { code, data: { mayHaveRun: true } } }],
     })
   })
 
@@ -112,7 +112,7 @@ describe('a stream', () => {
       setTimeout(() => response.destroy(), 20)
     })
     const { messages } = await client.modernCall('x')
-    expect(messages).toMatchObject([{ method: 'a' }, { id: 1, error: { code: 502, data: { mayHaveRun: true } } }])
+    expect(messages).toMatchObject([{ method: 'a' }, { id: 1, error: { code: 5021, data: { mayHaveRun: true } } }])
   })
 
   it('with event ids may break off: a legacy client comes back for the rest', async () => {

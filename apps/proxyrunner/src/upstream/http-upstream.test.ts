@@ -85,6 +85,26 @@ describe('legacy sessions', () => {
     expect((await client.call('echo')).status).toBe(404)
   })
 
+  it('that expired are ended at the backend too', async () => {
+    const { client, fixture } = await setup({}, { limits: { sessionTtlMs: 40 } })
+    await client.initialize()
+    expect(fixture.stats.sessions).toBe(1)
+    await expect.poll(() => fixture.stats.sessions, { timeout: 10_000 }).toBe(0)
+    expect(Object.keys(fixture.stats.http).filter((key) => key.startsWith('DELETE 2'))).toHaveLength(1)
+  })
+
+  it('do not expire while a stream of theirs is open', async () => {
+    const { client, fixture } = await setup({}, { limits: { sessionTtlMs: 900 } })
+    await client.initialize()
+    const leave = new AbortController()
+    const stream = await client.get({}, leave.signal)
+    expect(stream.status).toBe(200)
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    expect((await client.call('echo')).status).toBe(200)
+    leave.abort()
+    await expect.poll(() => fixture.stats.sessions, { timeout: 10_000 }).toBe(0)
+  })
+
   it('are refused when there are too many, and not left behind at the backend', async () => {
     const { runner, fixture } = await setup({}, { sessions: 1 })
     await new WireClient(runner.url).initialize()
@@ -193,7 +213,7 @@ describe('a call that the backend does not finish', () => {
     const { client, runner } = await setup()
     await client.initialize()
     const answer = await client.call('crash')
-    expect(answer).toMatchObject({ status: 502, messages: [{ id: 2, error: { code: 502, data: { mayHaveRun: true, retryable: true } } }] })
+    expect(answer).toMatchObject({ status: 502, messages: [{ id: 2, error: { code: 5021, data: { mayHaveRun: true, retryable: true } } }] })
     expect(runner.logged.join()).toContain('a request failed at the backend')
   })
 
@@ -203,7 +223,7 @@ describe('a call that the backend does not finish', () => {
     const answer = await (era === 'legacy' ? client.call('close_mid_stream') : client.modernCall('close_mid_stream'))
     expect(answer.status).toBe(200)
     const isResumable = answer.events.some(({ id }) => id !== undefined)
-    if (!isResumable) expect(answer.messages.at(-1)).toMatchObject({ error: { code: 502, data: { mayHaveRun: true } } })
+    if (!isResumable) expect(answer.messages.at(-1)).toMatchObject({ error: { code: 5021, data: { mayHaveRun: true } } })
     else expect(era).toBe('legacy') // the client comes back for the rest
   })
 

@@ -5,6 +5,7 @@ import type { Chain } from '../chain/chain.ts'
 import type { RequestContext } from '../chain/request-context.ts'
 import type { RunnerLog } from '../runner-log.ts'
 import { unavailable } from './backend-failure.ts'
+import { AbandonedSessions } from './http/abandoned-sessions.ts'
 import { resultOf } from './http/ask.ts'
 import { Backend } from './http/backend.ts'
 import { BackendMonitor } from './http/backend-monitor.ts'
@@ -39,6 +40,9 @@ export function createHttpUpstream(options: HttpUpstreamOptions): Upstream {
   return new HttpUpstream(options)
 }
 
+/** Nobody waits for it. */
+const ABANDONED_MS = 10_000
+
 class HttpUpstream implements Upstream {
   readonly #options: HttpUpstreamOptions
   readonly #calls: HttpCalls
@@ -59,6 +63,10 @@ class HttpUpstream implements Upstream {
     this.#calls = new HttpCalls({ chain, clock, log, limits, onUnreachable: () => this.#monitor?.nudge() })
     this.#streams = new HttpStreams({ chain, clock, limits })
     this.#sessions = new LegacySessions({ store, clock, log, limits, onRecovered })
+    const abandoned = new AbandonedSessions({
+      ...{ backend: () => this.#backend, log, timeoutMs: Math.min(limits.askTimeoutMs, ABANDONED_MS), signal: this.#closing.signal },
+    })
+    store.onEnded(({ value }) => abandoned.end(value))
     place.onChange(() => this.#placed())
     this.#placed()
   }
@@ -107,6 +115,7 @@ class HttpUpstream implements Upstream {
     const backend = this.#ready()
     const ref = { id: sessionId, owner: principal }
     let isFirst = true
+    using _ = this.#sessions.keepAlive(ref)
     const held = await this.#sessions.use({ backend, exchange, ref }, (backendId) => {
       // A session that was begun anew has no events of before.
       const from = isFirst ? lastEventId : undefined

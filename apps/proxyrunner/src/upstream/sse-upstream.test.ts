@@ -119,7 +119,7 @@ describe('calls', () => {
     const client = await connect(runner)
     await client.initialize()
     await client.post({ id: 'lost', method: 'tools/call', params: { name: 'crash' } })
-    expect(await client.answer('lost')).toMatchObject({ error: { code: 502, data: { mayHaveRun: true, retryable: true } } })
+    expect(await client.answer('lost')).toMatchObject({ error: { code: 5021, data: { mayHaveRun: true, retryable: true } } })
     await expect.poll(() => client.ended).toBe(true)
   })
 

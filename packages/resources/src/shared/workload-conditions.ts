@@ -21,6 +21,8 @@ export const WorkloadCondition = {
   ServiceAliasSkipped: 'ServiceAliasSkipped',
   /** True: a variable is set twice and only one of the values is used. */
   EnvironmentShadowed: 'EnvironmentShadowed',
+  /** True: a secret stands in clear where a Secret could be named. */
+  PlaintextSecret: 'PlaintextSecret',
 } as const
 
 export const WorkloadReason = {
@@ -33,6 +35,9 @@ export const WorkloadReason = {
   OIDCIssuerInsecure: 'OIDCIssuerInsecure',
   OIDCIssuerInvalid: 'OIDCIssuerInvalid',
   JWKSURLInvalid: 'JWKSURLInvalid',
+  IntrospectionURLInvalid: 'IntrospectionURLInvalid',
+  ResourceURLInvalid: 'ResourceURLInvalid',
+  ClientSecretInPlainText: 'ClientSecretInPlainText',
   AuthzConfigMapNotFound: 'AuthzConfigMapNotFound',
   AuthzConfigMapInvalid: 'AuthzConfigMapInvalid',
   AuthzPolicySyntaxInvalid: 'AuthzPolicySyntaxInvalid',
@@ -68,6 +73,8 @@ export const WorkloadReason = {
   SessionStorageConfigured: 'SessionStorageConfigured',
   SessionStorageMissingForReplicas: 'SessionStorageMissingForReplicas',
   SessionStorageWarningNotApplicable: 'SessionStorageWarningNotApplicable',
+  /** Sessions stay in memory: the password of the operator's Redis is not in this namespace. */
+  DefaultRedisSecretNotFound: 'DefaultRedisSecretNotFound',
 
   MiddlewareUnsupported: 'MiddlewareUnsupported',
   NameTakenByOtherWorkload: 'NameTakenByOtherWorkload',
@@ -83,4 +90,11 @@ export const WorkloadReason = {
   CreateContainerError: 'CreateContainerError',
   ContainerTerminated: 'ContainerTerminated',
   PodFailed: 'PodFailed',
+  ErrImageNeverPull: 'ErrImageNeverPull',
+  CreateContainerConfigError: 'CreateContainerConfigError',
+  RunContainerError: 'RunContainerError',
+  Unschedulable: 'Unschedulable',
+  /** The Deployment may not make pods: a quota, an admission rule or a missing ServiceAccount. */
+  PodCreationFailed: 'PodCreationFailed',
+  ScaledToZero: 'ScaledToZero',
 } as const

@@ -10,6 +10,7 @@ import { type Etcd, startEtcd } from './etcd.ts'
 import { apiRequest, request } from './http-request.ts'
 import { freezeProcess, unfreezeProcess } from './process-freeze.ts'
 import { guardedFolderPrefix, type ProcessGuard, startGuard } from './process-guard.ts'
+import type { ProgramSet } from './programs.ts'
 import { mintServiceAccountToken, serviceAccountIssuer, type TokenOptions } from './service-account-token.ts'
 import { startOnPort } from './start-on-port.ts'
 
@@ -52,19 +53,62 @@ export interface ApiServerOptions {
 
 const stopGraceMs = 3000
 
-export async function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+export function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
+  return startForm(plainForm, options)
+}
+
+/** What the bigger forms of the harness add to an API server. */
+export interface ClusterForm {
+  readonly programs: ProgramSet
+  /** Where the API server listens. */
+  readonly address: string
+  readonly services: ServiceRange
+  /** Further flags of the API server, once its authority is there. */
+  flags(credentials: Credentials): Promise<readonly string[]>
+  /** Starts what runs beside the ready API server. It is ended before it. */
+  startCompanions(parts: CompanionParts): Promise<readonly Daemon[]>
+}
+
+export interface ServiceRange {
+  readonly range: string
+  /** Its first address, which the Service `kubernetes` gets. */
+  readonly first: string
+}
+
+export interface CompanionParts extends Parts {
+  readonly access: ClusterAccess
+  readonly limitMs: number
+}
+
+export const loopbackServices: ServiceRange = { range: '10.0.0.0/24', first: '10.0.0.1' }
+
+const plainForm: ClusterForm = {
+  programs: 'api-server',
+  address: '127.0.0.1',
+  services: loopbackServices,
+  // Nobody runs behind the `kubernetes` Service, and nobody creates the `default` accounts that the plugin waits for.
+  flags: async () => ['--endpoint-reconciler-type=none', '--disable-admission-plugins=ServiceAccount'],
+  startCompanions: async () => [],
+}
+
+/** For the other forms of the harness; a test takes startApiServer, startControlPlane or startNode. */
+export async function startForm(form: ClusterForm, options: ApiServerOptions): Promise<ApiServer> {
   const { startLimitMs = 90_000 } = options
-  const binaries = await ensureBinaries({ log: options.log ?? ((line) => console.error(line)) })
+  const binaries = await ensureBinaries({ set: form.programs, log: options.log ?? ((line) => console.error(line)) })
   const folder = await mkdtemp(join(tmpdir(), `${guardedFolderPrefix}api-`))
   const guard = startGuard()
   try {
     guard.removeAtEnd(folder)
-    const credentials = await writeCredentials(folder)
-    const etcd = await startEtcd({ command: binaries.etcd, folder, guard, limitMs: startLimitMs })
+    const credentials = await writeCredentials(folder, [form.address, form.services.first])
+    const formFlags = await form.flags(credentials)
+    const etcd = await startEtcd({ command: binaries.path('etcd'), folder, guard, limitMs: startLimitMs })
     const start = (port?: number) =>
-      startKubeApiserver({ binaries, folder, guard, credentials, etcd, options, port, limitMs: startLimitMs })
+      startKubeApiserver({ binaries, folder, guard, credentials, etcd, form, formFlags, options, port, limitMs: startLimitMs })
     const first = await start()
-    return await createHandle({ binaries, folder, guard, credentials, etcd, first, start })
+    const parts = { binaries, folder, guard, credentials, etcd }
+    const access = await describeAccess(parts, `https://${form.address}:${first.port}`, form.programs)
+    const companions = await form.startCompanions({ ...parts, access, limitMs: startLimitMs })
+    return createHandle({ ...parts, access, companions, first, start })
   } catch (error) {
     // The guard kills what it watches and removes the folder.
     await guard.close()
@@ -85,29 +129,33 @@ interface Running {
   readonly port: number
 }
 
-async function createHandle(parts: Parts & { first: Running; start: (port: number) => Promise<Running> }): Promise<ApiServer> {
-  const { folder, guard, credentials, etcd, first, start } = parts
-  const url = `https://127.0.0.1:${first.port}`
+async function describeAccess({ folder, credentials, binaries }: Parts, url: string, form: ProgramSet): Promise<ClusterAccess> {
+  const { adminToken, ca } = credentials
   const kubeconfigPath = join(folder, 'kubeconfig')
-  const caPem = credentials.ca.certPem
-  await writeKubeconfig(kubeconfigPath, { url, caPem, token: credentials.adminToken })
+  await writeKubeconfig(kubeconfigPath, { url, caPem: ca.certPem, token: adminToken })
+  const version = (await request(`${url}/version`, { caPem: ca.certPem })).json<{ gitVersion: string }>().gitVersion
+  return { form, url, caPem: ca.certPem, adminToken, kubeconfigPath, kubectlPath: binaries.path('kubectl'), version }
+}
+
+interface HandleParts extends Parts {
+  readonly access: ClusterAccess
+  readonly companions: readonly Daemon[]
+  readonly first: Running
+  readonly start: (port: number) => Promise<Running>
+}
+
+function createHandle(parts: HandleParts): ApiServer {
+  const { access, companions, folder, guard, credentials, etcd, first, start } = parts
   let daemon = first.daemon
   let frozen = false
   let stopping: Promise<void> | undefined
 
-  const access: ClusterAccess = {
-    url,
-    caPem,
-    adminToken: credentials.adminToken,
-    kubeconfigPath,
-    kubectlPath: parts.binaries.kubectl,
-    version: (await request(`${url}/version`, { caPem })).json<{ gitVersion: string }>().gitVersion,
-  }
   // A frozen process does not see SIGTERM.
   const end = () => (frozen ? daemon.kill() : daemon.stop(stopGraceMs))
   const mintToken = (options: TokenOptions) => mintServiceAccountToken(credentials.serviceAccountKey, options)
 
   const stop = async () => {
+    await Promise.all(companions.map((each) => each.stop(stopGraceMs)))
     await end()
     await etcd.daemon.stop(stopGraceMs)
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
@@ -122,7 +170,7 @@ async function createHandle(parts: Parts & { first: Running; start: (port: numbe
     ...access,
     etcdUrl: etcd.url,
     get pids() {
-      return [daemon.pid, etcd.daemon.pid, guard.pid]
+      return [daemon.pid, etcd.daemon.pid, guard.pid, ...companions.map((each) => each.pid)]
     },
     kill: () => daemon.kill(),
     freeze: () => {
@@ -154,35 +202,38 @@ async function createHandle(parts: Parts & { first: Running; start: (port: numbe
 }
 
 interface StartOptions extends Parts {
+  readonly form: ClusterForm
+  readonly formFlags: readonly string[]
   readonly options: ApiServerOptions
   readonly port: number | undefined
   readonly limitMs: number
 }
 
 function startKubeApiserver(start: StartOptions): Promise<Running> {
-  const { binaries, folder, guard, credentials, port, limitMs } = start
+  const { binaries, folder, guard, credentials, form, port, limitMs } = start
   const logFile = join(folder, 'kube-apiserver.log')
   const caPem = credentials.ca.certPem
   const authorization = `Bearer ${credentials.adminToken}`
   return startOnPort({
+    address: form.address,
     port,
     limitMs,
-    start: (free) => startDaemon('kube-apiserver', { command: binaries.kubeApiserver, args: flags(start, free), logFile, guard }),
+    start: (free) => startDaemon('kube-apiserver', { command: binaries.path('kube-apiserver'), args: flags(start, free), logFile, guard }),
     // Our authority alone vouches for it, so no stranger's server is taken for ours. /readyz does not wait for namespaces.
     ready: async (free) => {
-      const get = (path: string) => request(`https://127.0.0.1:${free}${path}`, { caPem, headers: { authorization }, limitMs: 5000 })
+      const get = (path: string) => request(`https://${form.address}:${free}${path}`, { caPem, headers: { authorization }, limitMs: 5000 })
       return (await get('/readyz')).status === 200 && (await get('/api/v1/namespaces/default')).status === 200
     },
   })
 }
 
-function flags({ credentials, etcd, options, folder }: StartOptions, port: number): string[] {
+function flags({ credentials, etcd, form, formFlags, options, folder }: StartOptions, port: number): string[] {
   const { files } = credentials
   const uncached = options.uncachedResources ?? []
   return [
     `--etcd-servers=${etcd.url}`,
-    '--bind-address=127.0.0.1',
-    '--advertise-address=127.0.0.1',
+    `--bind-address=${form.address}`,
+    `--advertise-address=${form.address}`,
     `--secure-port=${port}`,
     `--cert-dir=${join(folder, 'pki')}`,
     `--tls-cert-file=${files.serverCert}`,
@@ -193,12 +244,10 @@ function flags({ credentials, etcd, options, folder }: StartOptions, port: numbe
     `--service-account-issuer=${serviceAccountIssuer}`,
     `--service-account-signing-key-file=${files.serviceAccountKey}`,
     `--service-account-key-file=${files.serviceAccountPublicKey}`,
-    '--service-cluster-ip-range=10.0.0.0/24',
-    // Nobody runs behind the `kubernetes` Service, and nobody creates the `default` accounts that the plugin waits for.
-    '--endpoint-reconciler-type=none',
-    '--disable-admission-plugins=ServiceAccount',
     '--allow-privileged=true',
     '--profiling=false',
+    `--service-cluster-ip-range=${form.services.range}`,
+    ...formFlags,
     ...(uncached.length > 0 ? [`--watch-cache-sizes=${uncached.map((resource) => `${resource}#0`).join(',')}`] : []),
     ...(options.extraArgs ?? []),
   ]

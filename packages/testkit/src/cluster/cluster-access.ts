@@ -1,5 +1,9 @@
+import type { ProgramSet } from './programs.ts'
+
 /** What a test needs to reach an API server. Plain data: it crosses from vitest's main process to its workers. */
 export interface ClusterAccess {
+  /** What runs: the API server alone, with controllers and scheduler, or with a node too. */
+  readonly form: ProgramSet
   /** https://127.0.0.1:PORT */
   readonly url: string
   readonly caPem: string

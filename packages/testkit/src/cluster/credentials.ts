@@ -18,7 +18,8 @@ export interface Credentials {
   }
 }
 
-export async function writeCredentials(folder: string): Promise<Credentials> {
+/** `hosts` are further addresses of the API server, besides loopback and its name in a cluster. */
+export async function writeCredentials(folder: string, hosts: readonly string[] = []): Promise<Credentials> {
   const pki = join(folder, 'pki')
   await mkdir(pki, { mode: 0o700 })
   const write = async (name: string, content: string) => {
@@ -28,7 +29,7 @@ export async function writeCredentials(folder: string): Promise<Credentials> {
   const ca = createCertificate({ commonName: 'thv test authority', ca: true })
   const server = createCertificate({
     commonName: 'kube-apiserver',
-    hosts: ['127.0.0.1', 'localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'],
+    hosts: ['127.0.0.1', ...hosts, 'localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'],
     issuer: ca,
   })
   const account = generateKeyPairSync('ec', {
@@ -52,18 +53,30 @@ export async function writeCredentials(folder: string): Promise<Credentials> {
   }
 }
 
-export async function writeKubeconfig(path: string, cluster: { url: string; caPem: string; token: string }): Promise<void> {
+export interface KubeconfigCluster {
+  readonly url: string
+  readonly caPem: string
+  /** One of the two. */
+  readonly token?: string
+  readonly certificate?: Certificate
+}
+
+export async function writeKubeconfig(path: string, cluster: KubeconfigCluster): Promise<void> {
+  const base64 = (text: string) => Buffer.from(text).toString('base64')
+  const { token, certificate } = cluster
+  const user = certificate
+    ? `{ client-certificate-data: ${base64(certificate.certPem)}, client-key-data: ${base64(certificate.keyPem)} }`
+    : `{ token: ${token} }`
   const text = `apiVersion: v1
 kind: Config
 clusters:
 - name: test
   cluster:
     server: ${cluster.url}
-    certificate-authority-data: ${Buffer.from(cluster.caPem).toString('base64')}
+    certificate-authority-data: ${base64(cluster.caPem)}
 users:
 - name: admin
-  user:
-    token: ${cluster.token}
+  user: ${user}
 contexts:
 - name: test
   context: { cluster: test, user: admin, namespace: default }

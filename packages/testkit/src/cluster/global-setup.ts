@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node'
-import { startApiServer } from './api-server.ts'
 import { binariesAvailability } from './binaries.ts'
 import type { ClusterAccess } from './cluster-access.ts'
+import { startControlPlane } from './control-plane.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -18,17 +18,20 @@ export async function setup(project: Pick<TestProject, 'provide'>): Promise<(() 
     return undefined
   }
   const begin = performance.now()
-  const server = await startApiServer()
-  console.error(`API server ${server.version} ready after ${((performance.now() - begin) / 1000).toFixed(1)} s`)
-  const { url, caPem, adminToken, kubeconfigPath, kubectlPath, version } = server
-  project.provide('thvCluster', { url, caPem, adminToken, kubeconfigPath, kubectlPath, version })
-  return () => server.stop()
+  const cluster = await startControlPlane()
+  console.error(`control plane ${cluster.version} ready after ${((performance.now() - begin) / 1000).toFixed(1)} s`)
+  const { form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version } = cluster
+  project.provide('thvCluster', { form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version })
+  return () => cluster.stop()
 }
 
 /** In CI nothing is skipped, and a folder that the user has named must be right: then the start itself fails with the reason. */
-export function reasonToSkip(env: NodeJS.ProcessEnv, availability = () => binariesAvailability(env)): string | undefined {
-  const ci = env['CI'] !== undefined && !['', '0', 'false'].includes(env['CI'])
-  if (ci || env['KUBEBUILDER_ASSETS']) return undefined
+export function reasonToSkip(env: NodeJS.ProcessEnv, availability = () => binariesAvailability('control-plane', env)): string | undefined {
+  if (isCi(env) || env['KUBEBUILDER_ASSETS']) return undefined
   const { kind, reason } = availability()
   return kind === 'unavailable' ? reason : undefined
+}
+
+export function isCi(env: NodeJS.ProcessEnv): boolean {
+  return env['CI'] !== undefined && !['', '0', 'false'].includes(env['CI'])
 }

@@ -2,10 +2,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { buildArguments, buildWithGo, goVersionProblem, moduleFile } from './go-build.ts'
+import { buildArguments, buildWithGo, goVersionProblem } from './go-build.ts'
 import { processStart } from './process-identity.ts'
+import { type GoModule, goModules, kubernetesModule, type ProgramName, programSets } from './programs.ts'
 
-describe('moduleFile', () => {
+describe('the module of Kubernetes', () => {
   const source = `// comment
 module k8s.io/kubernetes
 
@@ -23,7 +24,7 @@ replace (
 )
 `
   test('names us, points to the published libraries and requires the two programs', () => {
-    expect(moduleFile(source)).toBe(`// comment
+    expect(kubernetesModule(source)).toBe(`// comment
 module kube.binaries
 
 go 1.24.0
@@ -46,7 +47,8 @@ require go.etcd.io/etcd/server/v3 v3.6.5
 
 test('the build flags are pinned: others mean a full rebuild', () => {
   const stamps = ['gitVersion=v1.34.1', 'gitMajor=1', 'gitMinor=34'].map((stamp) => `-X k8s.io/component-base/version.${stamp}`).join(' ')
-  expect(buildArguments('kubectl', '/out/kubectl')).toEqual([
+  const args = (name: ProgramName, output: string) => buildArguments(moduleOf(name), name, output)
+  expect(args('kubectl', '/out/kubectl')).toEqual([
     'build',
     '-gcflags=all=-dwarf=false',
     '-ldflags',
@@ -55,8 +57,19 @@ test('the build flags are pinned: others mean a full rebuild', () => {
     '/out/kubectl',
     'k8s.io/kubernetes/cmd/kubectl',
   ])
-  expect(buildArguments('etcd', '/out/etcd').at(-1)).toBe('go.etcd.io/etcd/server/v3')
+  expect(args('etcd', '/out/etcd').at(-1)).toBe('go.etcd.io/etcd/server/v3')
+  expect(args('coredns', '/out/coredns').slice(-4)).toEqual(['-s -w', '-o', '/out/coredns', '.'])
 })
+
+test('each program comes from exactly one module', () => {
+  for (const name of programSets.node) expect(goModules.filter((module) => module.programs[name] !== undefined)).toHaveLength(1)
+})
+
+function moduleOf(name: ProgramName): GoModule {
+  const module = goModules.find((each) => each.programs[name] !== undefined)
+  if (!module) throw new Error(`no module for ${name}`)
+  return module
+}
 
 describe('goVersionProblem', () => {
   test.each([
@@ -90,25 +103,37 @@ describe('buildWithGo, with a script in the place of go', () => {
   test('downloads, writes the module, builds all three, says so and beats', async () => {
     fakeGo('sleep 0.1; echo "$GOFLAGS $CGO_ENABLED $GOWORK" > "$output"')
     const lines: string[] = []
-    await buildWithGo(work, { log: (line) => lines.push(line), heartbeatMs: 20 })
+    await buildWithGo(work, { programs: programSets['api-server'], log: (line) => lines.push(line), heartbeatMs: 20 })
     expect(readdirSync(join(work, 'bin')).sort()).toEqual(['etcd', 'kube-apiserver', 'kubectl'])
     expect(readFileSync(join(work, 'bin', 'etcd'), 'utf8')).toBe('-mod=mod -buildvcs=false -trimpath 0 off\n')
-    expect(readFileSync(join(work, 'module', 'go.mod'), 'utf8')).toContain('module kube.binaries')
-    expect(readFileSync(join(work, 'module', 'go.sum'), 'utf8')).toBe('sums\n')
+    expect(readFileSync(join(work, 'kubernetes', 'go.mod'), 'utf8')).toContain('module kube.binaries')
+    expect(readFileSync(join(work, 'kubernetes', 'go.sum'), 'utf8')).toBe('sums\n')
     expect(lines).toContainEqual(expect.stringMatching(/^building kube-apiserver \(2 of 3\)$/))
     expect(lines).toContainEqual(expect.stringMatching(/^still building kubectl \(3 of 3\), \d+ s$/))
     expect(lines).toContainEqual(expect.stringMatching(/^done with building kubectl \(3 of 3\), \d+ s$/))
   })
 
+  test('a program of our own is built from its sources here, one without dependencies downloads nothing', async () => {
+    fakeGo('cp main.go "$output"')
+    const lines: string[] = []
+    await buildWithGo(work, { programs: ['coredns', 'pause'], log: (line) => lines.push(line) })
+    expect(readFileSync(join(work, 'bin', 'coredns'), 'utf8')).toContain('coremain.Run()')
+    expect(readFileSync(join(work, 'bin', 'pause'), 'utf8')).toContain('Wait4')
+    expect(readFileSync(join(work, 'coredns', 'go.mod'), 'utf8')).toBe('module kube.coredns\nrequire github.com/coredns/coredns v1.13.1\n')
+    expect(lines.filter((line) => line.startsWith('downloading'))).toEqual(['downloading the modules of coredns'])
+  })
+
   test('a failure carries what go said', async () => {
     fakeGo('echo "undefined: x" >&2; exit 2')
-    await expect(buildWithGo(work, { log: () => undefined })).rejects.toThrow(/building etcd \(1 of 3\) failed \(2\):\nundefined: x/)
+    await expect(buildWithGo(work, { programs: ['etcd', 'kubectl', 'pause'], log: () => undefined })).rejects.toThrow(
+      /building etcd \(1 of 3\) failed \(2\):\nundefined: x/,
+    )
   })
 
   test('an interruption ends go and what go started', async () => {
     fakeGo(`sleep 600 & echo $! > ${root}/compiler; wait`)
     const stop = new AbortController()
-    const building = buildWithGo(work, { log: () => undefined, signal: stop.signal })
+    const building = buildWithGo(work, { programs: ['etcd'], log: () => undefined, signal: stop.signal })
     const outcome = expect(building).rejects.toThrow('enough')
     const compiler = join(root, 'compiler')
     await vi.waitFor(() => expect(existsSync(compiler) && readFileSync(compiler, 'utf8')).toMatch(/\d+\n/), 10_000)

@@ -1,62 +1,68 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { tail } from './daemon.ts'
 import { versions } from './kubernetes-version.ts'
 import { type ProcessGuard, startGuard } from './process-guard.ts'
+import { type GoModule, goModules, type ProgramName } from './programs.ts'
 
-/** Builds etcd, kube-apiserver and kubectl from their Go modules. */
+/** Builds the programs of a cluster from their Go modules. */
 export interface BuildOptions {
+  readonly programs: readonly ProgramName[]
   readonly log: (line: string) => void
   readonly signal?: AbortSignal | undefined
   /** A line so often while nothing else happens: a silent CI job may be taken for a hung one. */
   readonly heartbeatMs?: number
 }
 
-export type BinaryName = 'etcd' | 'kube-apiserver' | 'kubectl'
-export const binaryNames: readonly BinaryName[] = ['etcd', 'kube-apiserver', 'kubectl']
-
 const stepLimitMs = 40 * 60_000
 
 /** `workFolder` is a throw-away folder; the finished programs lie in its `bin`. */
 export async function buildWithGo(workFolder: string, options: BuildOptions): Promise<void> {
-  const moduleFolder = join(workFolder, 'module')
-  await mkdir(moduleFolder, { recursive: true })
   await mkdir(join(workFolder, 'bin'), { recursive: true })
   const guard = startGuard()
+  let count = 0
   try {
-    const step = (title: string, args: readonly string[]) => runStep({ ...options, title, args, cwd: moduleFolder, workFolder, guard })
-    const download = await step('downloading the modules', ['mod', 'download', '-json', `k8s.io/kubernetes@${versions.kubernetes}`])
-    const source = sourceFolder(download)
-    await writeFile(join(moduleFolder, 'go.mod'), moduleFile(await readFile(join(source, 'go.mod'), 'utf8')))
-    await writeFile(join(moduleFolder, 'go.sum'), await readFile(join(source, 'go.sum')))
-    for (const [index, name] of binaryNames.entries()) {
-      await step(`building ${name} (${index + 1} of ${binaryNames.length})`, buildArguments(name, join(workFolder, 'bin', name)))
+    for (const module of goModules) {
+      const wanted = options.programs.filter((name) => module.programs[name] !== undefined)
+      if (wanted.length === 0) continue
+      const cwd = join(workFolder, module.name)
+      await mkdir(cwd, { recursive: true })
+      const step = (title: string, args: readonly string[]) => runStep({ ...options, title, args, cwd, workFolder, guard })
+      await writeModule(module, cwd, step)
+      for (const name of wanted) {
+        count += 1
+        const title = `building ${name} (${count} of ${options.programs.length})`
+        await step(title, buildArguments(module, name, join(workFolder, 'bin', name)))
+      }
     }
   } finally {
     await guard.close()
   }
 }
 
-/**
- * Kubernetes refers to its own libraries by folders inside its repository, which a module download does not contain; the same
- * libraries are published as modules of their own. A main module of ours with that one change can build its commands.
- */
-export function moduleFile(source: string): string {
-  const published = source
-    .replace(/^module .*$/m, 'module kube.binaries')
-    .replace(/=> \.\/staging\/src\/(k8s\.io\/\S+)/g, (_, path: string) => `=> ${path} ${versions.staging}`)
-  return `${published.trimEnd()}\nrequire k8s.io/kubernetes ${versions.kubernetes}\nrequire go.etcd.io/etcd/server/v3 ${versions.etcd}\n`
+async function writeModule(
+  module: GoModule,
+  cwd: string,
+  step: (title: string, args: readonly string[]) => Promise<string>,
+): Promise<void> {
+  let goMod = ''
+  if (module.from !== undefined) {
+    const download = await step(`downloading the modules of ${module.name}`, ['mod', 'download', '-json', module.from])
+    const source = sourceFolder(download)
+    goMod = await readFile(join(source, 'go.mod'), 'utf8')
+    await writeFile(join(cwd, 'go.sum'), await readFile(join(source, 'go.sum')))
+  }
+  await writeFile(join(cwd, 'go.mod'), module.goMod(goMod))
+  if (module.sources !== undefined) await cp(fileURLToPath(new URL(module.sources, import.meta.url)), cwd, { recursive: true })
 }
 
-/** Other flags than these make Go rebuild everything. Without the version stamps the programs call themselves v0.0.0-master. */
-export function buildArguments(name: BinaryName, output: string): string[] {
-  const stamp = 'k8s.io/component-base/version'
-  const stamps = [`gitVersion=${versions.kubernetes}`, `gitMajor=${versions.major}`, `gitMinor=${versions.minor}`]
-  const ldflags = ['-s', '-w', ...stamps.map((value) => `-X ${stamp}.${value}`)].join(' ')
-  const path = name === 'etcd' ? 'go.etcd.io/etcd/server/v3' : `k8s.io/kubernetes/cmd/${name}`
-  return ['build', '-gcflags=all=-dwarf=false', '-ldflags', ldflags, '-o', output, path]
+/** Other flags than these make Go rebuild everything. */
+export function buildArguments(module: GoModule, name: ProgramName, output: string): string[] {
+  const ldflags = ['-s', '-w', ...(module.stamps ?? []).map((stamp) => `-X ${stamp}`)].join(' ')
+  return ['build', '-gcflags=all=-dwarf=false', '-ldflags', ldflags, '-o', output, module.programs[name] ?? name]
 }
 
 function buildEnvironment(): NodeJS.ProcessEnv {

@@ -5,5 +5,6 @@ export const versions = {
   major: '1',
   minor: '34',
   etcd: 'v3.6.5',
+  coredns: 'v1.13.1',
   go: { major: 1, minor: 24 },
 } as const

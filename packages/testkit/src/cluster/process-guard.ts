@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
  * Ends child processes when this process dies, however it dies (SIGKILL too).
  *
  * A small process in a session of its own holds the other end of a pipe. The system closes that pipe with us; it then kills the
- * process groups it was told of and removes the folders. Works alike on Linux and macOS. Guarded children must be started
+ * process groups it was told of, puts system settings back and removes the folders. Works alike on Linux and macOS. Guarded children must be started
  * `detached`, so that each leads a group of its own.
  */
 export interface ProcessGuard {
@@ -14,6 +14,10 @@ export interface ProcessGuard {
   /** Must be called as soon as a child has ended: its id may be given to somebody else. */
   forget(groupLeader: number): void
   removeAtEnd(folder: string): void
+  /** A control group (its folder below /sys/fs/cgroup), with all below it. */
+  removeControlGroupAtEnd(folder: string): void
+  /** Writes this value into a file below /proc/sys. */
+  restoreAtEnd(path: string, value: string): void
   /** Ends the guard; what is still watched is killed, folders are removed. Resolves when that is done. */
   close(): Promise<void>
 }
@@ -21,7 +25,7 @@ export interface ProcessGuard {
 /** Folders that a guard is willing to remove carry this in their name: a wrong path must not cost anybody's files. */
 export const guardedFolderPrefix = 'thv-testkit-'
 
-const closeLimitMs = 10_000
+const closeLimitMs = 20_000
 
 export function startGuard(): ProcessGuard {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./process-guard-main.ts', import.meta.url))], {
@@ -52,6 +56,8 @@ export function startGuard(): ProcessGuard {
       if (!pipe.writableEnded && !broken) tell(`forget ${pid}`)
     },
     removeAtEnd: (folder) => tell(`remove ${folder}`),
+    removeControlGroupAtEnd: (folder) => tell(`cgroup ${folder}`),
+    restoreAtEnd: (path, value) => tell(`restore ${path} ${value}`),
     close: async () => {
       pipe.end()
       let timer: NodeJS.Timeout | undefined

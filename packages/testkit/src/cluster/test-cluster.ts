@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { describe, inject } from 'vitest'
 import type { ClusterAccess } from './cluster-access.ts'
+import { waitForDefaultAccount } from './default-account.ts'
 import type {} from './global-setup.ts'
 import { apiRequest } from './http-request.ts'
 
 export type { ClusterAccess } from './cluster-access.ts'
 
-/** The one API server of this vitest run. Files share it, so each works in namespaces of its own. */
+/** The one control plane of this vitest run: API server, controllers and scheduler, no node. Files share it, so each works in namespaces of its own. */
 export function sharedCluster(): ClusterAccess {
   const cluster = provided()
   if (!cluster) throw new Error('no API server in this run: use describeCluster in a file *.cluster.test.ts')
@@ -19,10 +20,11 @@ export function describeCluster(name: string, fn: () => void): void {
   else describe.skip(name, fn)
 }
 
-/** Creates a namespace nobody else has. It is left behind: without a namespace controller none can be deleted. */
+/** Creates a namespace nobody else has; with controllers it is ready for pods, so its `default` account is there. It is left behind. */
 export async function testNamespace(prefix = 'test', cluster: ClusterAccess = sharedCluster()): Promise<string> {
   const name = `${prefix}-${randomBytes(5).toString('hex')}`
   if ((await createNamespace(name, cluster)) === 409) throw new Error(`namespace ${name} exists already`)
+  if (cluster.form !== 'api-server') await waitForDefaultAccount(name, cluster)
   return name
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseFixtureArguments, toFixtureArguments } from './fixture-arguments.ts'
+import { environmentArguments, parseFixtureArguments, toFixtureArguments } from './fixture-arguments.ts'
 import type { FixtureOptions } from './state/options.ts'
 
 describe('the flags of the fixture process', () => {
@@ -13,6 +13,7 @@ describe('the flags of the fixture process', () => {
       era: 'modern',
       transport: 'http',
       port: 1,
+      host: '0.0.0.0',
       name: 'other',
       responseMode: 'json',
       sessions: false,
@@ -28,6 +29,14 @@ describe('the flags of the fixture process', () => {
     }
     expect(parseFixtureArguments(toFixtureArguments(options))).toEqual(options)
     expect(parseFixtureArguments(toFixtureArguments({}))).toEqual({})
+  })
+
+  it('may come from the environment that a pod gets, and an argument wins', () => {
+    const flags = environmentArguments({ MCP_TRANSPORT: 'streamable-http', MCP_PORT: '8080', MCP_HOST: '0.0.0.0' })
+    expect(parseFixtureArguments([...flags, '--port', '9090'])).toEqual({ transport: 'http', port: 9090, host: '0.0.0.0' })
+    expect(parseFixtureArguments(environmentArguments({ MCP_TRANSPORT: 'stdio' }))).toEqual({ transport: 'stdio' })
+    expect(environmentArguments({})).toEqual([])
+    expect(() => parseFixtureArguments(environmentArguments({ MCP_TRANSPORT: 'smoke' }))).toThrow('--transport must be one of')
   })
 
   it.for([

@@ -12,6 +12,7 @@ export function parseFixtureArguments(argv: readonly string[]): FixtureOptions {
     era: TEXT,
     transport: TEXT,
     port: TEXT,
+    host: TEXT,
     name: TEXT,
     'response-mode': TEXT,
     'no-sessions': FLAG,
@@ -30,6 +31,7 @@ export function parseFixtureArguments(argv: readonly string[]): FixtureOptions {
     era: choice(values, 'era', ['dual', 'legacy', 'modern']),
     transport: choice(values, 'transport', ['http', 'sse', 'stdio']),
     port: integer(values, 'port'),
+    host: text(values, 'host'),
     name: text(values, 'name'),
     responseMode: choice(values, 'response-mode', ['auto', 'sse', 'json']),
     sessions: values['no-sessions'] === true ? false : undefined,
@@ -44,6 +46,13 @@ export function parseFixtureArguments(argv: readonly string[]): FixtureOptions {
     stdioProbe: choice(values, 'stdio-probe', ['error', 'silent', 'exit']),
   }
   return Object.fromEntries(Object.entries(parsed).filter(([, value]) => value !== undefined)) as FixtureOptions
+}
+
+/** What a server in a pod is told by its environment, as flags. */
+export function environmentArguments(env: NodeJS.ProcessEnv): string[] {
+  const { MCP_TRANSPORT: transport, MCP_PORT: port, MCP_HOST: host } = env
+  const flags = { transport: transport === 'streamable-http' ? 'http' : transport, port, host }
+  return Object.entries(flags).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]))
 }
 
 /** The opposite: `parseFixtureArguments(toFixtureArguments(options))` gives the same options. */

@@ -70,6 +70,15 @@ describe('a process that lets both eras interleave', () => {
   })
 })
 
+describe('a line', () => {
+  it('may hold the separators of lines and paragraphs that JSON leaves as they are', async () => {
+    await using pipe = openPipe({ era: 'modern' })
+    const text = 'one\u2028two\u2029three\u0085four'
+    pipe.send(modernRequest('tools/call', { name: 'echo', arguments: { text } }))
+    expect(await pipe.message()).toMatchObject({ id: 1, result: { structuredContent: { arguments: { text } } } })
+  })
+})
+
 describe('stdio faults', () => {
   it('speaks when no call is in flight', async () => {
     const transport = new StdioClientTransport(fixtureCommand({ transport: 'stdio' }))

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import type { Channel } from './features/call.ts'
 import { LegacySession } from './legacy/legacy-session.ts'
@@ -21,6 +20,7 @@ import {
   type RpcNotification,
   type RpcRequest,
 } from './wire/json-rpc.ts'
+import { linesOf } from './wire/lines.ts'
 import { type Era, META_VERSION, MODERN } from './wire/protocol.ts'
 
 export interface StdioEnds {
@@ -107,7 +107,7 @@ export async function serveStdio(world: World, ends: StdioEnds): Promise<void> {
     return isRequestId(requestId) && running.has(requestId)
   }
 
-  for await (const line of createInterface({ input: ends.input, crlfDelay: Number.POSITIVE_INFINITY })) receive(line)
+  for await (const line of linesOf(ends.input)) receive(line)
   session.close()
   for (const { abort } of running.values()) abort.abort(new Error('the pipe has ended'))
 }

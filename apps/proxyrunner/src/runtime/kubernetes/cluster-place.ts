@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Connection, isNotFound, type KubeClient } from '@thv/kube'
-import type { Platform } from './security-context.ts'
+import type { Platform } from '@thv/kube/pod-security'
 
 type Env = Readonly<Record<string, string | undefined>>
 

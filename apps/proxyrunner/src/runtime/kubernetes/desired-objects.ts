@@ -1,8 +1,8 @@
 import type { OwnerReference, Service, StatefulSet } from '@thv/kube'
+import type { Platform } from '@thv/kube/pod-security'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runtimeError } from '../runtime-errors.ts'
 import { podTemplate, portName } from './pod-template.ts'
-import type { Platform } from './security-context.ts'
 
 export interface DesiredOptions {
   readonly namespace: string

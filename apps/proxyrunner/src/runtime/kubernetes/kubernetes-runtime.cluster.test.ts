@@ -12,6 +12,7 @@ import {
   services,
   statefulSets,
 } from '@thv/kube'
+import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Runtime, ServerHandle, StdioEnd } from '../runtime.ts'
@@ -30,15 +31,21 @@ const HTTP = { transport: 'streamable-http', target_port: 9000, owner: OWNER }
 const RESTARTED = 'kubectl.kubernetes.io/restartedAt'
 
 describeCluster('the Kubernetes runtime on the API server, with the rights of a runner', () => {
+  /** Of our own and without controllers: these tests write themselves what the controller of StatefulSets would. */
+  let cluster: ApiServer
   let admin: KubeClient
   let namespace: string
   let log: MemoryLog
   const opened: { runtime: Runtime; client: KubeClient; stop: AbortController }[] = []
 
-  beforeAll(() => {
-    admin = adminClient()
+  beforeAll(async () => {
+    cluster = await startApiServer()
+    admin = adminClient(cluster)
   })
-  afterAll(() => admin?.close())
+  afterAll(async () => {
+    await admin?.close()
+    await cluster?.stop()
+  })
   afterEach(async () => {
     await closeAll()
     expect(log.lines.filter(({ fields }) => String(fields['error']).includes('Forbidden'))).toEqual([])
@@ -54,7 +61,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
 
   async function start(document: Record<string, unknown>, attach?: AttachPort) {
     const config = configOf(document)
-    const client = await runnerClient(admin, namespace, config.container_name)
+    const client = await runnerClient(admin, { namespace, name: config.container_name, cluster })
     const counts = { applies: 0 }
     const counting: KubeClient = {
       ...client,
@@ -79,7 +86,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
   }
 
   const fresh = async (prefix: string) => {
-    namespace = await testNamespace(prefix)
+    namespace = await testNamespace(prefix, cluster)
     log = memoryLog()
   }
   const get = <T extends KubeObject>(type: ResourceType<T>, name: string) => admin.tryGet(type, { namespace, name })
@@ -96,7 +103,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
     await admin.patch(statefulSets, { namespace, name: 'demo' }, { kind: 'merge', body: { status } }, { subresource: 'status' })
   }
 
-  test('the example becomes exactly these objects', async () => {
+  test('the example becomes exactly these objects [002-206] [002-222]', async () => {
     await fresh('example')
     const { handle } = await start(EXAMPLE)
     const server = await handle()
@@ -125,7 +132,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
   })
 
   describe('repairs', () => {
-    test('what others change, and leaves what they add', async () => {
+    test('what others change, and leaves what they add [002-219]', async () => {
       await fresh('repair')
       const { handle } = await start(HTTP)
       await handle()
@@ -169,7 +176,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
       expect(counts.applies).toBe(settled)
     })
 
-    test('what others delete', async () => {
+    test('what others delete [002-219]', async () => {
       await fresh('recreate')
       const { handle } = await start(HTTP)
       await handle()

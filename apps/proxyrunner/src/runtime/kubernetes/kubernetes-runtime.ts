@@ -2,14 +2,14 @@ import type { BackoffOptions } from '@thv/kernel/backoff'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
-import type { KubeClient } from '@thv/kube'
+import { type KubeClient, pods } from '@thv/kube'
+import type { Platform } from '@thv/kube/pod-security'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { Runtime } from '../runtime.ts'
 import { runtimeError } from '../runtime-errors.ts'
 import type { RuntimeLog } from '../runtime-log.ts'
 import type { AttachPort } from './attach-port.ts'
 import { desiredObjects, workloadNames } from './desired-objects.ts'
-import type { Platform } from './security-context.ts'
 import { createStdioAttacher, type StdioAttacher } from './stdio-attacher.ts'
 import { keepWorkload, type WorkloadKeeper } from './workload-keeper.ts'
 
@@ -85,6 +85,9 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
         workload: running,
         log,
         clock,
+        replacePod: async ({ metadata: { name, uid } }) => {
+          await client.delete(pods, { namespace, name }, { preconditions: { uid }, signal: closing.signal })
+        },
         ...(options.attachBackoff && { backoff: options.attachBackoff }),
       })
       return await attacher.open(linkSignals(signal, closing.signal))

@@ -1,8 +1,8 @@
 import type { Container, PodSpec, PodTemplateSpec } from '@thv/kube'
+import { type Platform, withSecurityContexts } from '@thv/kube/pod-security'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { JsonObject } from '@thv/runconfig/value-readers'
 import { type EnvVar, mergeEnv } from './container-env.ts'
-import { type Platform, withSecurityContexts } from './security-context.ts'
 
 /** The container that runs the MCP server; others in the pod patch are sidecars. */
 export const MCP_CONTAINER = 'mcp'

@@ -2,17 +2,17 @@ import { PassThrough } from 'node:stream'
 import { TestClock } from '@thv/kernel/clock'
 import type { Pod } from '@thv/kube'
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { StdioConnection, StdioEnd } from '../runtime.ts'
+import type { StdioConnection } from '../runtime.ts'
 import { readyPod } from '../testing/pods.ts'
 import { type MemoryLog, memoryLog } from '../testing/runtime-fixtures.ts'
-import type { AttachTarget } from './attach-port.ts'
-import { createStdioAttacher } from './stdio-attacher.ts'
+import type { AttachEnd, AttachedStream, AttachTarget } from './attach-port.ts'
+import { createStdioAttacher, type StdioAttacherOptions } from './stdio-attacher.ts'
 
 const never = new AbortController().signal
 
 class FakeCluster {
   pods: Pod[] = []
-  readonly attached: (AttachTarget & { end: (end: StdioEnd) => void; isClosed: () => boolean })[] = []
+  readonly attached: (AttachTarget & { end: (end: AttachEnd) => void; isClosed: () => boolean })[] = []
   failures: unknown[] = []
   readonly #listeners = new Set<() => void>()
 
@@ -30,9 +30,9 @@ class FakeCluster {
     return this.#listeners.size
   }
 
-  attach = async (target: AttachTarget): Promise<StdioConnection> => {
+  attach = async (target: AttachTarget): Promise<AttachedStream> => {
     if (this.failures.length > 0) throw this.failures.shift()
-    const ended = Promise.withResolvers<StdioEnd>()
+    const ended = Promise.withResolvers<AttachEnd>()
     let closed = false
     this.attached.push({ ...target, end: ended.resolve, isClosed: () => closed })
     return {
@@ -57,7 +57,7 @@ describe('createStdioAttacher', () => {
     log = memoryLog()
   })
 
-  const attacher = () =>
+  const attacher = (options: Partial<StdioAttacherOptions> = {}) =>
     createStdioAttacher({
       namespace: 'team-a',
       port: cluster,
@@ -65,6 +65,7 @@ describe('createStdioAttacher', () => {
       log,
       clock,
       backoff: { baseMs: 1_000, maxMs: 15_000, jitter: 0 },
+      ...options,
     })
 
   it('waits for a pod and attaches to the container of the server', async () => {
@@ -171,5 +172,122 @@ describe('createStdioAttacher', () => {
     expect(cluster.attached.map(({ isClosed }) => isClosed())).toEqual([true, true])
     for (const connection of connections) await connection.ended
     expect(cluster.listeners).toBe(0)
+  })
+
+  it('ends a connection that carries the name of the process before', async () => {
+    cluster.set(readyPod('demo-0', { restarts: 0 }))
+    const attach = attacher()
+    const connection = await attach.open(never)
+    expect(connection.instance).toBe('uid-demo-0/0')
+    cluster.set(readyPod('demo-0', { restarts: 1 }))
+    expect((await connection.ended).message).toBe('the container of pod demo-0 was restarted')
+    const next = attach.open(never)
+    await clock.advance(1_000)
+    expect((await next).instance).toBe('uid-demo-0/1')
+  })
+
+  it('waits for the status of a pod whose stream was ended in order', async () => {
+    cluster.set(readyPod('demo-0'))
+    const attach = attacher({ statusLagMs: 5_000 })
+    await attach.open(never)
+    cluster.attached[0]?.end({ message: 'ended', inOrder: true })
+    await clock.advance(0)
+    const next = attach.open(never)
+    await clock.advance(2_000)
+    expect(cluster.attached).toHaveLength(1) // the kubelet may not have written yet what happened
+    cluster.set(readyPod('demo-0', { restarts: 1 }))
+    await clock.advance(0)
+    expect((await next).instance).toBe('uid-demo-0/1')
+  })
+
+  it('believes an unchanged status after a while, and at once when only the connection broke', async () => {
+    cluster.set(readyPod('demo-0'))
+    const attach = attacher({ statusLagMs: 5_000 })
+    await attach.open(never)
+    cluster.attached[0]?.end({ message: 'ended', inOrder: true })
+    await clock.advance(0)
+    const next = attach.open(never)
+    await clock.advance(4_999)
+    expect(cluster.attached).toHaveLength(1)
+    await clock.advance(1)
+    expect((await next).instance).toBe('uid-demo-0/0')
+    cluster.attached[1]?.end({ message: 'reset' })
+    await clock.advance(0)
+    const third = attach.open(never)
+    await clock.advance(2_000)
+    expect((await third).instance).toBe('uid-demo-0/0')
+    expect(cluster.listeners).toBe(1)
+  })
+
+  describe('a process that is given up', () => {
+    let replaced: string[]
+    beforeEach(() => {
+      replaced = []
+    })
+    const replacing = (problem?: Error) =>
+      attacher({
+        replacePod: async (pod) => {
+          replaced.push(pod.metadata.uid ?? '')
+          if (problem) throw problem
+        },
+      })
+    const giveUp = async (attach: ReturnType<typeof attacher>, times: number) => {
+      for (let n = 0; n < times; n++) {
+        const opening = attach.open(never)
+        await clock.advance(15_000)
+        await (await opening).close()
+      }
+    }
+
+    it('is replaced once, if it ran before this runner', async () => {
+      cluster.set(readyPod('demo-0', { uid: 'old' }))
+      const attach = replacing()
+      await giveUp(attach, 1)
+      expect(replaced).toEqual([])
+      await giveUp(attach, 3)
+      expect(replaced).toEqual(['old'])
+      expect(log.text()).toContain('pod demo-0 was in use before this runner started')
+    })
+
+    it('stays, if it started under our eyes, also as the successor of one that was replaced', async () => {
+      const attach = replacing()
+      const opening = attach.open(never)
+      await clock.advance(0)
+      const pending = { ...readyPod('demo-0', { uid: 'new' }), status: { phase: 'Pending' } }
+      cluster.set(pending)
+      await clock.advance(0)
+      cluster.set(readyPod('demo-0', { uid: 'new' }))
+      await (await opening).close()
+      await giveUp(attach, 5)
+      cluster.set(readyPod('demo-0', { uid: 'newer' }))
+      await giveUp(attach, 5)
+      expect(replaced).toEqual([])
+    })
+
+    it('is not taken for useless when the runner stops, or after it was of use', async () => {
+      cluster.set(readyPod('demo-0', { uid: 'old' }))
+      const attach = replacing()
+      await giveUp(attach, 1)
+      const opening = attach.open(never)
+      await clock.advance(15_000)
+      await opening
+      await clock.advance(30_000)
+      cluster.attached.at(-1)?.end({ message: 'reset' })
+      await clock.advance(0)
+      await giveUp(attach, 1)
+      const last = attach.open(never)
+      await clock.advance(15_000)
+      await last
+      await attach.close()
+      expect(replaced).toEqual([])
+    })
+
+    it('is named when it cannot be replaced', async () => {
+      cluster.set(readyPod('demo-0', { uid: 'old' }))
+      await giveUp(replacing(new Error('pods is forbidden')), 4)
+      expect(replaced).toEqual(['old'])
+      expect(log.lines.at(-1)).toBeDefined()
+      expect(log.lines.find(({ message }) => message.includes('delete it by hand'))?.fields).toEqual({ error: 'pods is forbidden' })
+    })
   })
 })

@@ -2,9 +2,10 @@ import { type BackoffOptions, createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import type { Pod } from '@thv/kube'
-import type { StdioConnection, StdioEnd } from '../runtime.ts'
+import type { StdioConnection } from '../runtime.ts'
 import type { RuntimeLog } from '../runtime-log.ts'
-import type { AttachPort } from './attach-port.ts'
+import { AttachHistory } from './attach-history.ts'
+import type { AttachEnd, AttachedStream, AttachPort } from './attach-port.ts'
 import { choosePod, instanceOf, isOver, uidOf } from './pod-choice.ts'
 import { MCP_CONTAINER } from './pod-template.ts'
 
@@ -17,6 +18,10 @@ export interface StdioAttacherOptions {
   readonly backoff?: BackoffOptions
   /** A connection that lived shorter counts as a failure. */
   readonly stableMs?: number
+  /** How long the status of a pod may lag behind. Default 5 s. */
+  readonly statusLagMs?: number
+  /** Ends a pod so that another one takes its place. Without it a process that cannot be used stays. */
+  readonly replacePod?: (pod: Pod) => Promise<void>
 }
 
 export interface StdioAttacher {
@@ -33,9 +38,11 @@ export interface StdioAttacher {
 export function createStdioAttacher(options: StdioAttacherOptions): StdioAttacher {
   const { namespace, port, workload, log, clock, stableMs = 30_000 } = options
   const backoff = createBackoff(options.backoff ?? { baseMs: 500, maxMs: 15_000 })
+  const history = new AttachHistory({ clock, statusLagMs: options.statusLagMs ?? 5_000 })
   const taken = new Set<string>()
   const open = new Set<StdioConnection>()
   let notBefore = 0
+  let closing = false
 
   function noteFailure(): void {
     notBefore = clock.monotonic() + backoff.next()
@@ -53,22 +60,31 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
     }
   }
 
-  /** The pod is watched too: a connection to a node that is gone can stay open for long. */
-  function follow(connection: StdioConnection, pod: Pod): StdioConnection {
+  /**
+   * The pod is watched too: a connection to a node that is gone can stay open for long, and one that was made while the container was
+   * being restarted carries the name of the wrong process.
+   */
+  function follow(connection: AttachedStream, pod: Pod): StdioConnection {
     const { name } = pod.metadata
+    const instance = instanceOf(pod)
     const startedAt = clock.monotonic()
-    const gone = Promise.withResolvers<StdioEnd>()
+    const gone = Promise.withResolvers<AttachEnd>()
     const look = () => {
       const current = workload.pods.find((other) => uidOf(other) === uidOf(pod))
       if (current === undefined || isOver(current)) gone.resolve({ message: `pod ${name} is gone` })
+      else if (instanceOf(current) !== instance) gone.resolve({ message: `the container of pod ${name} was restarted` })
     }
     const leave = workload.onChange(look)
     const ended = Promise.race([connection.ended, gone.promise]).then(async (end) => {
       leave()
       open.delete(own)
       taken.delete(uidOf(pod))
-      if (clock.monotonic() - startedAt >= stableMs) backoff.reset()
-      else noteFailure()
+      if (end.inOrder) history.endedInOrder(instance)
+      if (clock.monotonic() - startedAt < stableMs) noteFailure()
+      else {
+        backoff.reset()
+        history.wasUseful(instance)
+      }
       log.info(`detached from pod ${name}`, { reason: end.message })
       await connection.close().catch((error: unknown) => log.debug('detaching failed', { error: errorMessage(error) }))
       return end
@@ -77,11 +93,13 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
       stdin: connection.stdin,
       stdout: connection.stdout,
       ended,
-      instance: instanceOf(pod),
+      instance,
       async close() {
-        await connection.close()
+        const isGivenUp = open.has(own) && !closing
         gone.resolve({ message: `detached from pod ${name}` })
+        await connection.close()
         await ended
+        if (isGivenUp && history.gaveUp(instance)) await replace(pod)
       },
     }
     open.add(own)
@@ -90,15 +108,32 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
     return own
   }
 
+  /** Once per process, and only one that was there before this runner: see AttachHistory. */
+  async function replace(pod: Pod): Promise<void> {
+    const { name } = pod.metadata
+    if (options.replacePod === undefined) return
+    log.warn(`pod ${name} was in use before this runner started and does not take another handshake: it is replaced`)
+    try {
+      await options.replacePod(pod)
+    } catch (error) {
+      log.warn(`pod ${name} could not be replaced; delete it by hand`, { error: errorMessage(error) })
+    }
+  }
+
   return {
     async open(signal) {
       for (;;) {
         signal.throwIfAborted()
         const wait = notBefore - clock.monotonic()
         if (wait > 0) await clock.sleep(wait, signal)
-        const pod = choosePod(workload.pods, taken)
+        history.look(workload.pods)
+        const pod = choosePod(
+          workload.pods.filter((candidate) => history.doubtMs(candidate) === 0),
+          taken,
+        )
         if (pod === undefined) {
-          await nextChange(workload, signal)
+          const doubts = workload.pods.map((candidate) => history.doubtMs(candidate)).filter((ms) => ms > 0)
+          await nextChange(workload, signal, { clock, limitMs: Math.min(...doubts) })
           continue
         }
         try {
@@ -111,20 +146,28 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
       }
     },
     async close() {
+      closing = true
       await Promise.all([...open].map((connection) => connection.close()))
     },
   }
 }
 
-function nextChange(workload: StdioAttacherOptions['workload'], signal: AbortSignal): Promise<void> {
+/** A limit of Infinity is none. */
+function nextChange(
+  workload: StdioAttacherOptions['workload'],
+  signal: AbortSignal,
+  { clock, limitMs }: { clock: Clock; limitMs: number },
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (then: () => void) => {
       leave()
+      timer?.cancel()
       signal.removeEventListener('abort', onAbort)
       then()
     }
     const onAbort = () => settle(() => reject(signal.reason))
     const leave = workload.onChange(() => settle(resolve))
+    const timer = Number.isFinite(limitMs) ? clock.setTimer(limitMs, () => settle(resolve)) : undefined
     signal.addEventListener('abort', onAbort, { once: true })
   })
 }

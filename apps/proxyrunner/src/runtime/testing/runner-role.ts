@@ -11,6 +11,7 @@ export function runnerRules(name: string): PolicyRule[] {
     { apiGroups: [''], resources: ['services'], resourceNames: [`mcp-${name}`, `mcp-${name}-headless`], verbs },
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
     { apiGroups: [''], resources: ['pods/attach'], verbs: ['create', 'get'] },
+    { apiGroups: [''], resources: ['pods'], resourceNames: [`${name}-0`], verbs: ['delete'] },
   ]
 }
 
@@ -19,7 +20,18 @@ export function adminClient(cluster: ClusterAccess = sharedCluster()): KubeClien
 }
 
 /** A client with the rights of a runner, by a token of the API server itself. */
-export async function runnerClient(admin: KubeClient, namespace: string, name: string): Promise<KubeClient> {
+export async function runnerClient(
+  admin: KubeClient,
+  place: { namespace: string; name: string; cluster: ClusterAccess },
+): Promise<KubeClient> {
+  const { namespace, name, cluster } = place
+  const token = await runnerToken(admin, namespace, name)
+  const { url, caPem } = cluster
+  return createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(token) })
+}
+
+/** The account of a runner with its rights, and a token for it. */
+export async function runnerToken(admin: KubeClient, namespace: string, name: string): Promise<string> {
   const account = `${name}-proxy-runner`
   const metadata = { namespace, name: account }
   await admin.apply(serviceAccounts, { metadata }, { fieldManager: 'test' })
@@ -34,6 +46,5 @@ export async function runnerClient(admin: KubeClient, namespace: string, name: s
     body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
   })
   const { status } = answer.json() as { status: { token: string } }
-  const { url, caPem } = sharedCluster()
-  return createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(status.token) })
+  return status.token
 }

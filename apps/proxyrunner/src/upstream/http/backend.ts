@@ -83,11 +83,16 @@ export class Backend {
     let at = path
     for (let redirects = 0; ; redirects++) {
       const answer = await attempt(at)
-      if (answer === undefined || !REDIRECTS.has(answer.status) || redirects >= MAX_REDIRECTS) return answer
-      const moved = this.#movedPath(at, answer.headers)
+      const moved = this.movedPath(at, answer, redirects)
       if (moved === undefined) return answer
       at = moved
     }
+  }
+
+  /** Where to repeat a request that has been redirected so many times before; undefined: nowhere, the answer counts. */
+  movedPath(path: string, answer: Redirectable | undefined, redirects: number): string | undefined {
+    if (answer === undefined || !REDIRECTS.has(answer.status) || redirects >= MAX_REDIRECTS) return undefined
+    return this.#movedPath(path, answer.headers)
   }
 
   /** One question with its whole answer; follows redirects. */

@@ -1,9 +1,9 @@
+import { ClientAnswer } from '@thv/http/client-answer'
 import type { Exchange } from '@thv/http/exchange'
 import { headerText } from '@thv/http/header-map'
 import type { RequestId } from '@thv/mcp/json-rpc'
 import { brokenAnswer, timedOut, unavailable } from '../backend-failure.ts'
 import { Refused } from '../refused.ts'
-import { ClientAnswer } from './client-answer.ts'
 import type { HeldAnswer } from './relay-call.ts'
 import { responseKind } from './response-check.ts'
 

@@ -1,4 +1,5 @@
 import type { MutableHeaderMap } from '@thv/http/header-map'
+import type { OutboundRequest } from '@thv/http/outbound-call'
 import { OutboundError } from '@thv/http/outbound-error'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
@@ -51,13 +52,8 @@ export class HttpCalls {
    * else, or (`backendId` given) a status that may mean that the backend has forgotten the session. Rejects when there is no answer
    * and the client has not been told.
    */
-  async relay(backend: Backend, context: RequestContext, backendId?: string): Promise<HeldAnswer | undefined> {
-    return await backend.following(backend.path(context.exchange), async (path) => {
-      const call = new RelayCall(context, backendId === undefined ? this.#plain : this.#inSession)
-      await this.#send(backend, call, { context, path, backendId })
-      if (call.refusal !== undefined) throw new Refused(call.refusal)
-      return call.held
-    })
+  relay(backend: Backend, context: RequestContext, backendId?: string): Promise<HeldAnswer | undefined> {
+    return this.#relay(backend, { context, path: backend.path(context.exchange), backendId }, 0)
   }
 
   /** Resolves when no call is under way, or when the signal aborts. */
@@ -73,25 +69,33 @@ export class HttpCalls {
     this.#watch.close()
   }
 
-  async #send(backend: Backend, call: RelayCall, { context, path, backendId }: Sending): Promise<void> {
-    const { exchange, outgoing } = context
-    const headers = backend.headers(exchange, context, headersFor(context, backendId))
+  /** One promise for the whole way, as every call goes it. */
+  async #relay(backend: Backend, sending: Sending, redirects: number): Promise<HeldAnswer | undefined> {
+    const { context, path, backendId } = sending
+    const call = new RelayCall(context, backendId === undefined ? this.#plain : this.#inSession)
+    const request = this.#requestOf(backend, sending, call)
     this.#watch.add(call)
     try {
-      await backend.target.send({ ...this.#limits, method: 'POST', path, headers, body: outgoing.text, signal: call.signal }, call)
+      await backend.target.send(request, call)
     } catch (error) {
       if (error instanceof OutboundError && !error.sent) this.#options.onUnreachable()
-      if (isThvError(error, 'timeout')) this.#cancel(backend, { context, path, backendId })
+      if (isThvError(error, 'timeout')) this.#cancel(backend, sending)
       if (!call.failed(error)) throw error
     } finally {
       this.#watch.delete(call)
       if (this.#watch.size === 0) this.#onQuiet?.()
     }
+    if (call.refusal !== undefined) throw new Refused(call.refusal)
+    const moved = backend.movedPath(path, call.held, redirects)
+    return moved === undefined ? call.held : await this.#relay(backend, { context, path: moved, backendId }, redirects + 1)
   }
 
   /** Time is kept by the watch, as it depends on what the backend says meanwhile. */
-  get #limits() {
-    return { maxResponseBytes: this.#options.limits.responseBytes, headersTimeoutMs: 0, bodyTimeoutMs: 0 }
+  #requestOf(backend: Backend, { context, path, backendId }: Sending, { signal }: RelayCall): OutboundRequest {
+    const headers = backend.headers(context.exchange, context, headersFor(context, backendId))
+    const { responseBytes: maxResponseBytes } = this.#options.limits
+    const { outgoing } = context
+    return { method: 'POST', path, headers, body: outgoing.text, signal, maxResponseBytes, headersTimeoutMs: 0, bodyTimeoutMs: 0 }
   }
 
   /** A legacy backend that is given up has to be told; the end of the connection says nothing to it. */
@@ -116,7 +120,8 @@ interface Sending {
 const CANCEL_MS = 5_000
 
 function headersFor({ era, outgoing, received }: RequestContext, backendId: string | undefined): MutableHeaderMap {
-  const set: MutableHeaderMap = { [HEADERS.sessionId]: backendId, [HEADERS.lastEventId]: undefined }
+  // Plain names: an object of computed ones costs five times as much, for every call.
+  const set: MutableHeaderMap = { 'mcp-session-id': backendId, 'last-event-id': undefined }
   // A modern backend checks that the header repeats the body.
   if (outgoing !== received && era === 'modern' && outgoing.kind === 'request') {
     const name = nameOf(outgoing.message)

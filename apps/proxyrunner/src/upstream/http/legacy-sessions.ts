@@ -93,6 +93,18 @@ export class LegacySessions {
     await changeSession(this.#options.store, ref, change)
   }
 
+  /** A session with an open stream is in use, however silent both sides are: until it is disposed of, the session does not expire. */
+  keepAlive(ref: SessionRef): Disposable {
+    const { clock, limits } = this.#options
+    const arm = () =>
+      clock.setTimer(limits.sessionTtlMs / TOUCHES_PER_TTL, () => {
+        this.#touch(ref)
+        timer = arm()
+      })
+    let timer = arm()
+    return { [Symbol.dispose]: () => timer.cancel() }
+  }
+
   /** Afterwards there is no session, unless the backend has refused to end it. */
   async end({ backend, exchange, ref }: Use): Promise<HeldAnswer> {
     const { store, limits } = this.#options
@@ -111,10 +123,13 @@ export class LegacySessions {
   }
 
   async #find(ref: SessionRef): Promise<Session<HttpSession>> {
-    const session = await this.#options.store.get(ref).catch((error: unknown) => {
+    let session: Session<HttpSession> | undefined
+    try {
+      session = await this.#options.store.get(ref)
+    } catch (error) {
       this.#options.log.error('sessions cannot be read', { error: errorMessage(error) })
       throw new Refused(unavailable('sessions cannot be read just now'))
-    })
+    }
     if (session === undefined) throw new Refused(reject('session_not_found'))
     this.#prolong(ref)
     return session
@@ -122,11 +137,16 @@ export class LegacySessions {
 
   /** Not with every request: what a session lives longer by a few seconds is not worth a step of the store. */
   #prolong(ref: SessionRef): void {
-    const { store, log, clock, limits } = this.#options
+    const { clock, limits } = this.#options
     const now = clock.monotonic()
     if (now - (this.#prolonged.get(ref.id) ?? -Infinity) < Math.min(MAX_PROLONG_MS, limits.sessionTtlMs / 20)) return
     if (this.#prolonged.size >= MAX_REMEMBERED) this.#prolonged.clear()
     this.#prolonged.set(ref.id, now)
+    this.#touch(ref)
+  }
+
+  #touch(ref: SessionRef): void {
+    const { store, log } = this.#options
     store.touch(ref).catch((error: unknown) => log.warn('the life of a session was not prolonged', { error: errorMessage(error) }))
   }
 
@@ -166,6 +186,7 @@ interface Doubt {
 /** A client that sends bad requests must not make the proxy ask each time. */
 const DOUBT_MS = 5_000
 const MAX_PROLONG_MS = 10_000
+const TOUCHES_PER_TTL = 3
 const MAX_REMEMBERED = 10_000
 
 const PING_ID = 'thv-is-it-there'

@@ -1,21 +1,21 @@
+import { type AnswerOwner, ClientAnswer } from '@thv/http/client-answer'
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { ResponseFlow, ResponseSink } from '@thv/http/outbound-call'
 import { OutboundError } from '@thv/http/outbound-error'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import { ByteAccumulator } from '@thv/mcp/byte-accumulator'
 import { HEADERS } from '@thv/mcp/header-names'
 import { errorResponse, type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { messageFrame } from '@thv/mcp/sse-encoder'
 import { errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
 import type { Chain } from '../../chain/chain.ts'
 import type { RequestContext } from '../../chain/request-context.ts'
-import { brokenAnswer, connectionLost, rejectionOf } from '../backend-failure.ts'
+import { brokenAnswer, connectionLost, rejectionOf, unanswered } from '../backend-failure.ts'
+import { AnswerFrames, editedFrames } from './answer-frames.ts'
 import { CallCancellation } from './call-cancellation.ts'
 import type { WatchedCall } from './call-watch.ts'
-import { ClientAnswer } from './client-answer.ts'
-import { mayHoldRequest, mayHoldResponse, responseKind } from './response-check.ts'
-import { editFrames, FrameSplitter, frameData } from './sse-frames.ts'
+import { HeldBody } from './held-body.ts'
+import { bytesKind } from './response-check.ts'
 
 export interface RelayLimits {
   /** A JSON answer up to here is looked at before it is passed on, and goes out in one piece. */
@@ -43,9 +43,7 @@ export interface HeldAnswer {
 /** `inspect` turns into `stream` when the answer is large; `edit` never does. */
 type Mode = 'hold' | 'inspect' | 'stream' | 'edit' | 'frames'
 
-const NOTHING = Buffer.alloc(0)
 const ANSWERED = { sent: true, answered: true }
-const EVENT_ID = Buffer.from('\nid:')
 const STREAM_HEADERS = ['cache-control', 'no-store', 'x-accel-buffering', 'no']
 
 /**
@@ -53,7 +51,7 @@ const STREAM_HEADERS = ['cache-control', 'no-store', 'x-accel-buffering', 'no']
  * events, so that an answer that breaks off can be completed with an error that names the call. Results that links edit are the
  * exception: they are held until they are whole.
  */
-export class RelayCall implements ResponseSink, WatchedCall {
+export class RelayCall implements ResponseSink, WatchedCall, AnswerOwner {
   readonly startedAt: number
   lastActivityAt: number
   idleLimitMs: number
@@ -66,19 +64,23 @@ export class RelayCall implements ResponseSink, WatchedCall {
   readonly #context: RequestContext
   readonly #options: RelayOptions
   readonly #answer: ClientAnswer
-  readonly #body = new ByteAccumulator()
+  readonly #id: RequestId | undefined
+  /** Links edit the result. */
+  readonly #edits: boolean
+  readonly #body = new HeldBody()
   #mode: Mode = 'hold'
   #status = 0
   #headers: MutableHeaderMap = {}
   #flow: ResponseFlow | undefined
-  #splitter: FrameSplitter | undefined
-  #answered = false
-  #resumable = false
+  #frames: AnswerFrames | undefined
 
   constructor(context: RequestContext, options: RelayOptions) {
     this.#context = context
     this.#options = options
-    this.#answer = new ClientAnswer(context.exchange)
+    this.#answer = new ClientAnswer(context.exchange, this)
+    const { received } = context
+    this.#id = received.kind === 'request' ? received.id : undefined
+    this.#edits = received.kind === 'request' && options.chain.editsResultOf(received.method)
     this.startedAt = this.lastActivityAt = options.clock.monotonic()
     this.idleLimitMs = options.limits.idleMs
     // A modern client that goes away cancels its call (M19); a legacy one does not (H6).
@@ -92,6 +94,10 @@ export class RelayCall implements ResponseSink, WatchedCall {
     this.signal.cancel(this.#context.exchange.reason)
   }
 
+  headFailed(error: OutboundError): void {
+    this.signal.cancel(error)
+  }
+
   expire(why: 'silent' | 'too long'): void {
     this.signal.cancel(new ThvError('timeout', `the backend was ${why === 'silent' ? 'silent for too long' : 'at it for too long'}`))
   }
@@ -101,15 +107,16 @@ export class RelayCall implements ResponseSink, WatchedCall {
     this.#status = status
     this.#headers = headers
     this.#flow = flow
-    delete headers[HEADERS.sessionId] // of the backend's side
+    headers[HEADERS.sessionId] = undefined // of the backend's side
     this.#mode = this.#modeOf(status, headers)
     if (this.#mode === 'stream') this.#answer.begin(status, headers)
     if (this.#mode === 'frames') {
       const { editBytes, inspectBytes } = this.#options.limits
-      const edits = this.#edits
-      this.#splitter = new FrameSplitter({ maxHeldBytes: edits ? editBytes : inspectBytes, onLarge: edits ? 'fail' : 'pass' })
-      delete headers['cache-control']
-      delete headers['x-accel-buffering']
+      this.#frames = new AnswerFrames(
+        this.#id,
+        this.#edits ? { maxHeldBytes: editBytes, onLarge: 'fail' } : { maxHeldBytes: inspectBytes, onLarge: 'pass' },
+      )
+      headers['cache-control'] = headers['x-accel-buffering'] = undefined
       this.#answer.begin(status, headers, STREAM_HEADERS)
     }
   }
@@ -117,7 +124,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
   data(chunk: Buffer): void {
     this.lastActivityAt = this.#options.clock.monotonic()
     if (this.#mode === 'stream') this.#answer.write(chunk, this.#flow)
-    else if (this.#mode === 'frames') this.#frames(chunk)
+    else if (this.#frames !== undefined) this.#pass(this.#frames, chunk)
     else this.#collect(chunk)
   }
 
@@ -127,32 +134,22 @@ export class RelayCall implements ResponseSink, WatchedCall {
         this.#answer.end()
         return
       case 'frames':
-        this.#endFrames(connectionLost())
+        this.#endFrames(unanswered())
         return
       case 'hold':
-        this.held = { status: this.#status, headers: this.#headers, body: this.#body.take(NOTHING) }
+        this.held = { status: this.#status, headers: this.#headers, body: this.#body.take() }
         return
       default:
-        this.#endWhole(this.#body.take(NOTHING))
+        this.#endWhole(this.#body.take())
     }
   }
 
   /** The call failed. True when that could be told to the client here; else it is the caller's to answer. */
   failed(error: unknown): boolean {
     if (!this.#answer.begun) return this.#answer.closed
-    if (this.#mode === 'frames' && this.#splitter?.atBoundary) this.#endFrames(rejectionOf(error) ?? connectionLost())
+    if (this.#frames?.atBoundary) this.#endFrames(rejectionOf(error) ?? connectionLost())
     else this.#answer.cut(error)
     return true
-  }
-
-  get #id(): RequestId | undefined {
-    const { received } = this.#context
-    return received.kind === 'request' ? received.id : undefined
-  }
-
-  get #edits(): boolean {
-    const { received } = this.#context
-    return received.kind === 'request' && this.#options.chain.editsResultOf(received.method)
   }
 
   #modeOf(status: number, headers: MutableHeaderMap): Mode {
@@ -175,44 +172,26 @@ export class RelayCall implements ResponseSink, WatchedCall {
     if (this.#mode !== 'inspect') throw new ThvError('message_too_large', `an answer that has to be held is over ${limit} bytes`)
     this.#mode = 'stream'
     this.#answer.begin(this.#status, this.#headers)
-    this.#answer.write(this.#body.take(chunk), this.#flow)
+    this.#body.append(chunk)
+    this.#answer.write(this.#body.take(), this.#flow)
   }
 
-  #frames(chunk: Buffer): void {
-    const frames = this.#splitter?.push(chunk)
-    if (frames === undefined) return
-    const id = this.#id
-    if (id !== undefined && !this.#answered) this.#look(frames, id)
-    this.#answer.write(this.#edits ? this.#editedFrames(frames) : frames, this.#flow)
-  }
-
-  /** What passes by is looked at only as far as it takes to know, at the end, whether the call was answered. */
-  #look(frames: Buffer, id: RequestId): void {
-    this.#resumable ||= frames.includes(EVENT_ID) || frames.toString('latin1', 0, 3) === 'id:'
-    if (!mayHoldResponse(frames)) {
-      // The backend asks its user something, and people take their time.
-      if (mayHoldRequest(frames)) this.idleLimitMs = Infinity
-      return
-    }
-    // A frame in pieces is taken for the answer: nothing else is that large.
-    this.#answered = this.#splitter?.atBoundary === false || frameData(frames).some((data) => responseKind(data, id) === 'ours')
+  #pass(frames: AnswerFrames, chunk: Buffer): void {
+    const whole = frames.push(chunk)
+    if (whole === undefined) return
+    if (frames.hasQuestion) this.idleLimitMs = Infinity // people take their time
+    const isEdited = this.#edits && this.#id !== undefined
+    this.#answer.write(isEdited ? editedFrames(whole, this.#id, (text) => this.#editedText(text)) : whole, this.#flow)
   }
 
   #endFrames(rejection: Rejection): void {
     const id = this.#id
     // A legacy stream with event ids may be closed at any time: its client comes back for the rest (H15).
-    const mayBreakOff = this.#answered || (this.#resumable && this.#context.era === 'legacy')
+    const mayBreakOff = this.#frames?.answered || (this.#frames?.resumable && this.#context.era === 'legacy')
     if (id !== undefined && !mayBreakOff) {
       this.#answer.write(Buffer.from(messageFrame(serialise(errorResponse(id, errorObjectOf(rejection))))), undefined)
     }
     this.#answer.end()
-  }
-
-  #editedFrames(frames: Buffer): Buffer {
-    if (!mayHoldResponse(frames)) return frames
-    const id = this.#id
-    // A response under another id is edited too: nobody reads it, but nobody could read it unedited either.
-    return editFrames(frames, (data) => (id !== undefined && responseKind(data, id) !== 'other' ? this.#editedText(data) : data))
   }
 
   #editedText(text: string): string {
@@ -226,9 +205,8 @@ export class RelayCall implements ResponseSink, WatchedCall {
       this.#answer.whole(this.#status, this.#headers, body)
       return
     }
-    const text = body.toString('utf8')
-    const kind = responseKind(text, id)
-    if (kind === 'ours') this.#answer.whole(200, this.#headers, this.#mode === 'edit' ? Buffer.from(this.#editedText(text)) : body)
+    const kind = bytesKind(body, id)
+    if (kind === 'ours') this.#answer.whole(200, this.#headers, this.#edits ? Buffer.from(this.#editedText(body.toString('utf8'))) : body)
     else this.refusal = brokenAnswer(kind === 'foreign' ? 'the answer belongs to another call' : 'the answer is not a JSON-RPC response')
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { mayHoldRequest, mayHoldResponse, responseKind } from './response-check.ts'
+import { bytesKind, mayHoldRequest, mayHoldResponse, responseKind } from './response-check.ts'
 
 describe('responseKind', () => {
   it.each([
@@ -18,6 +18,7 @@ describe('responseKind', () => {
     ['', 1, 'other'],
   ])('%s to %j is %s', (text, id, kind) => {
     expect(responseKind(text, id)).toBe(kind)
+    expect(bytesKind(Buffer.from(text), id)).toBe(kind)
   })
 
   it('knows the answer to any id, however it is written', () => {
@@ -28,6 +29,8 @@ describe('responseKind', () => {
         expect(responseKind(JSON.stringify(message), id)).toBe('ours')
         expect(responseKind(JSON.stringify(message, null, 1), id)).toBe('ours')
         expect(responseKind(JSON.stringify(message), `${id}x`)).toBe('foreign')
+        expect(bytesKind(Buffer.from(JSON.stringify(message)), id)).toBe('ours')
+        expect(bytesKind(Buffer.from(JSON.stringify(message)), `${id}x`)).toBe('foreign')
       }),
     )
   })

@@ -1,7 +1,7 @@
 import { SseDecoder, type SseEvent } from '@thv/mcp/sse-decoder'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { editFrames, FrameSplitter, frameData } from './sse-frames.ts'
+import { editFrames, FrameSplitter, frameData, singleData } from './sse-frames.ts'
 
 const LARGE = { maxHeldBytes: 1 << 20, onLarge: 'fail' } as const
 
@@ -94,6 +94,35 @@ describe('FrameSplitter', () => {
     for (const byte of Buffer.from(text)) out = splitter.push(Buffer.of(byte)) ?? out
     expect(out?.length).toBe(text.length)
   })
+})
+
+describe('singleData', () => {
+  it('is the data that a decoder sees, or nothing', () => {
+    const line = fc.constantFrom('data: {"id":1}', 'data:x', 'data', 'event: message', 'id: 1', ': data: no', 'xdata: y', 'data: é')
+    const lines = fc.array(fc.oneof(line, fc.constant('')), { maxLength: 6 })
+    fc.assert(
+      fc.property(lines, fc.constantFrom('\n', '\r\n', '\r'), fc.boolean(), (each, eol, isWhole) => {
+        const frames = Buffer.from(each.join(eol) + (isWhole ? eol + eol : ''))
+        const data = singleData(frames)?.toString()
+        if (data !== undefined) expect(frameData(frames)).toEqual([data])
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  it.each(['data: {"a":1}\n\n', 'data:{"a":1}\n\n', 'event: message\ndata: {"a":1}\n\n', 'event: message\nid: 7\ndata: {"a":1}\n\n'])(
+    'knows %j',
+    (text) => {
+      expect(singleData(Buffer.from(text))?.toString()).toBe('{"a":1}')
+    },
+  )
+
+  it.each(['', '\n\n', 'data: a\n', 'data: a\n\ndata: b\n\n', 'data: a\ndata: b\n\n', 'data: a\r\n\r\n', ': data: a\n\n'])(
+    'leaves %j',
+    (text) => {
+      expect(singleData(Buffer.from(text))).toBeUndefined()
+    },
+  )
 })
 
 describe('editFrames', () => {

@@ -5,6 +5,9 @@ const LF_LF = Buffer.from('\n\n')
 const LF_CRLF = Buffer.from('\n\r\n')
 const CR_CR = Buffer.from('\r\r')
 const CR = 0x0d
+const LF = 0x0a
+const COLON = 0x3a
+const DATA = Buffer.from('data')
 const NOTHING = Buffer.alloc(0)
 
 /** What a splitter does with a frame that grows over its limit: hands its pieces on as they come, or gives up. */
@@ -36,6 +39,8 @@ export class FrameSplitter {
 
   /** What can be passed on now; undefined if nothing can. Throws `message_too_large`. */
   push(chunk: Buffer): Buffer | undefined {
+    // Mostly an event and nothing else.
+    if (this.#tail.length === 0 && !this.#open && this.#held.length === 0 && endsWithBlankLine(chunk)) return chunk
     const searched = this.#tail.length === 0 ? chunk : Buffer.concat([this.#tail, chunk])
     const end = lastBoundary(searched) - this.#tail.length
     if (end <= 0) {
@@ -61,6 +66,10 @@ export class FrameSplitter {
     this.#open = true
     return this.#held.take(bytes)
   }
+}
+
+function endsWithBlankLine(bytes: Buffer): boolean {
+  return bytes.length > 1 && bytes[bytes.length - 1] === LF && bytes[bytes.length - 2] === LF
 }
 
 /** Index behind the last blank line, 0 if there is none. A blank line is one line end after another, each LF, CRLF or CR. */
@@ -108,6 +117,23 @@ export function frameData(frames: Buffer): string[] {
     .split(FRAME_END)
     .map((frame) => dataOf(frame.split(LINE_END)))
   return all.filter((data) => data !== undefined)
+}
+
+/**
+ * The bytes of the data, where whole frames are one event with one line of data, as nearly all answers are. Undefined: anything else,
+ * to be looked at by `frameData`.
+ */
+export function singleData(frames: Buffer): Buffer | undefined {
+  const length = frames.length
+  if (!endsWithBlankLine(frames) || frames.indexOf(LF_LF) !== length - 2 || frames.includes(CR)) return undefined
+  // The first of its kind, so that no line before it is data: the bare word is a line of data too, an empty one.
+  const at = frames.indexOf(DATA)
+  const start = at + DATA.length + 1
+  if (at < 0 || (at > 0 && frames[at - 1] !== LF) || frames[start - 1] !== COLON) return undefined
+  // And the last line of all.
+  const end = frames.indexOf(LF, start)
+  if (end !== length - 2) return undefined
+  return frames.subarray(frames[start] === 0x20 ? start + 1 : start, end)
 }
 
 function dataOf(lines: readonly string[]): string | undefined {

@@ -14,9 +14,10 @@ import type { Chain } from '../../chain/chain.ts'
 import type { RequestContext } from '../../chain/request-context.ts'
 import { brokenAnswer, connectionLost, timedOut } from '../backend-failure.ts'
 import { CallCancellation } from '../http/call-cancellation.ts'
-import type { CallWatch, WatchedCall } from '../http/call-watch.ts'
+import type { CallWatch } from '../http/call-watch.ts'
 import { type HeldAnswer, isEventStream } from '../http/relay-call.ts'
 import { Refused } from '../refused.ts'
+import { OpenCalls } from './open-calls.ts'
 
 export interface SseClientOptions {
   readonly id: string
@@ -33,8 +34,6 @@ export interface SseClientOptions {
   readonly frameBytes: number
 }
 
-/** Calls of one client that are under way. More than any client has, and few enough to be kept. */
-const MAX_IN_FLIGHT = 1_024
 /** Answers that are no streams are small. */
 const MAX_HELD = 1024 * 1024
 
@@ -50,7 +49,7 @@ export class SseClient implements ResponseSink {
   readonly signal = new CallCancellation()
   readonly #options: SseClientOptions
   readonly #decoder: SseDecoder
-  readonly #calls = new Map<RequestId, OpenCall>()
+  readonly #calls: OpenCalls
   readonly #body = new ByteAccumulator()
   #messagesPath: string | undefined
   #writer: SseWriter | undefined
@@ -65,6 +64,12 @@ export class SseClient implements ResponseSink {
     this.id = options.id
     this.principal = options.principal
     this.#options = options
+    this.#calls = new OpenCalls({
+      clock: options.clock,
+      watch: options.watch,
+      idleLimitMs: () => (this.#questions > 0 ? Infinity : options.idleMs),
+      onExpired: (id) => this.refuse(id, timedOut('no sign of life within the time limit')),
+    })
     this.#decoder = new SseDecoder((event) => this.#event(event), { maxLineBytes: options.frameBytes, maxEventBytes: options.frameBytes })
     options.exchange.addEventListener('abort', this)
     if (options.exchange.aborted) this.handleEvent()
@@ -81,7 +86,7 @@ export class SseClient implements ResponseSink {
 
   /** The client went away, and with it the session. */
   handleEvent(): void {
-    this.#forgetCalls()
+    this.#calls.takeAll()
     this.signal.cancel(this.#options.exchange.reason)
   }
 
@@ -89,31 +94,17 @@ export class SseClient implements ResponseSink {
   sending(context: RequestContext): boolean {
     const { received } = context
     if (received.kind === 'response' && this.#questions > 0) this.#questions--
-    if (received.kind !== 'request') return true
-    if (this.#calls.size >= MAX_IN_FLIGHT) return false
-    const call = new OpenCall(context, { client: this, now: this.#options.clock.monotonic() })
-    this.#options.watch.add(call)
-    this.#calls.set(received.id, call)
-    return true
+    return received.kind !== 'request' || this.#calls.add(received.id, context)
   }
 
   /** It was refused, or could not be sent: the answer has gone to the POST. */
   notSent({ received }: RequestContext): void {
-    if (received.kind === 'request') this.#forget(received.id)
+    if (received.kind === 'request') this.#calls.take(received.id)
   }
 
   /** An error of ours on the client's stream. */
   refuse(id: RequestId, rejection: Rejection): void {
     this.#writer?.send(messageFrame(serialise(errorResponse(id, errorObjectOf(rejection)))))
-  }
-
-  get idleLimitMs(): number {
-    return this.#questions > 0 ? Infinity : this.#options.idleMs
-  }
-
-  expire(id: RequestId): void {
-    this.#calls.delete(id)
-    this.refuse(id, timedOut('no sign of life within the time limit'))
   }
 
   start(status: number, headers: MutableHeaderMap, flow: ResponseFlow): void {
@@ -145,8 +136,7 @@ export class SseClient implements ResponseSink {
 
   /** The backend's stream is no more. True when the client has been told; else there is no stream yet to tell it on. */
   lost(rejection: Rejection): boolean {
-    for (const id of this.#calls.keys()) this.refuse(id, rejection)
-    this.#forgetCalls()
+    for (const id of this.#calls.takeAll()) this.refuse(id, rejection)
     if (this.#writer !== undefined) void this.#writer.end()
     return this.#writer !== undefined || this.#options.exchange.closed
   }
@@ -177,8 +167,7 @@ export class SseClient implements ResponseSink {
 
   #message(writer: SseWriter, event: SseEvent): void {
     const message = parseText(event.data)
-    const now = this.#options.clock.monotonic()
-    for (const call of this.#calls.values()) call.lastActivityAt = now
+    this.#calls.active()
     if (message.kind === 'request') this.#questions++
     const data = message.kind === 'response' ? this.#answer(message, event.data) : event.data
     if (data !== undefined) writer.send(data === event.data ? encodeEvent(event) : encodeEvent({ ...event, data }))
@@ -187,22 +176,10 @@ export class SseClient implements ResponseSink {
   /** Undefined for what nobody asked, or asks no longer. */
   #answer(message: ParsedBody, text: string): string | undefined {
     if (message.id === undefined) return text
-    const call = this.#calls.get(message.id)
-    if (call === undefined) return undefined
-    this.#forget(message.id)
-    const { method = '' } = call.context.received
-    return this.#options.chain.editsResultOf(method) ? this.#options.chain.responseText(call.context, text) : text
-  }
-
-  #forget(id: RequestId): void {
-    const call = this.#calls.get(id)
-    if (call === undefined) return
-    this.#calls.delete(id)
-    this.#options.watch.delete(call)
-  }
-
-  #forgetCalls(): void {
-    for (const id of [...this.#calls.keys()]) this.#forget(id)
+    const asked = this.#calls.take(message.id)
+    if (asked === undefined) return undefined
+    const { method = '' } = asked.received
+    return this.#options.chain.editsResultOf(method) ? this.#options.chain.responseText(asked, text) : text
   }
 
   async #waitFor(writer: SseWriter): Promise<void> {
@@ -215,28 +192,5 @@ export class SseClient implements ResponseSink {
     }
     this.#waits = false
     this.#flow?.resume()
-  }
-}
-
-class OpenCall implements WatchedCall {
-  readonly context: RequestContext
-  readonly startedAt: number
-  lastActivityAt: number
-  place = -1
-  readonly #client: SseClient
-
-  constructor(context: RequestContext, { client, now }: { client: SseClient; now: number }) {
-    this.context = context
-    this.#client = client
-    this.startedAt = this.lastActivityAt = now
-  }
-
-  get idleLimitMs(): number {
-    return this.#client.idleLimitMs
-  }
-
-  expire(): void {
-    const { received } = this.context
-    if (received.kind === 'request') this.#client.expire(received.id)
   }
 }

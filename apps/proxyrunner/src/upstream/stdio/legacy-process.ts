@@ -8,7 +8,8 @@ import type { LegacySession } from './legacy-session.ts'
 import { wantsLevel } from './log-levels.ts'
 import type { ProcessLink } from './process-link.ts'
 import { ProcessSettings } from './process-settings.ts'
-import type { ProcessSlot, SlotListener, StdioEnv } from './process-slot.ts'
+import type { ProcessSlot, SlotListener } from './process-slot.ts'
+import type { StdioEnv } from './stdio-env.ts'
 import type { DropReason } from './stdio-metrics.ts'
 
 /**

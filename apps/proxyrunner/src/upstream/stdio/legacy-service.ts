@@ -16,8 +16,9 @@ import type { LegacySession } from './legacy-session.ts'
 import type { ProcessLink } from './process-link.ts'
 import type { ProcessPool } from './process-pool.ts'
 import type { Consent } from './process-settings.ts'
-import { isUnready, type StdioEnv, type Unready } from './process-slot.ts'
 import type { Reply } from './reply.ts'
+import type { StdioEnv } from './stdio-env.ts'
+import { isUnready, type Unready } from './unready.ts'
 
 export interface LegacyServiceOptions {
   readonly env: StdioEnv

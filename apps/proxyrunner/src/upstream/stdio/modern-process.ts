@@ -7,7 +7,8 @@ import { ownerOf } from './attribution.ts'
 import { ListenStream } from './listen-stream.ts'
 import type { ModernCall } from './modern-call.ts'
 import type { ProcessLink } from './process-link.ts'
-import type { ProcessSlot, SlotListener, StdioEnv } from './process-slot.ts'
+import type { ProcessSlot, SlotListener } from './process-slot.ts'
+import type { StdioEnv } from './stdio-env.ts'
 import { ToolAnnotations } from './tool-annotations.ts'
 
 /** A process of the modern era. It has no sessions: all that is kept is who listens. */

@@ -241,7 +241,9 @@ describe('ProcessLink', () => {
     end({ code: 3, message: 'ended with code 3' })
     await clock.advance(10)
     expect(answered.responses).toHaveLength(1)
-    expect(lost.failures).toMatchObject([{ error: 'backend_protocol_error', httpStatus: 502, data: { mayHaveRun: true, retryable: true } }])
+    expect(lost.failures).toMatchObject([
+      { error: 'backend_connection_lost', httpStatus: 502, data: { mayHaveRun: true, retryable: true } },
+    ])
     expect(ends).toEqual([{ code: 3, message: 'ended with code 3' }])
     const late = sink()
     link.call(outgoing, late)

@@ -5,10 +5,10 @@ import { spliceMember } from '@thv/mcp/json-splice'
 import { LineFramer, type Noise } from '@thv/mcp/line-framer'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedMessage, ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
-import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { Rejection } from '@thv/mcp/wire-errors'
 import type { RunnerLog } from '../../runner-log.ts'
 import type { StdioConnection, StdioEnd } from '../../runtime/runtime.ts'
-import { brokenAnswer, timedOut, unavailable } from '../backend-failure.ts'
+import { brokenAnswer, connectionLost, timedOut, unavailable } from '../backend-failure.ts'
 import { type CallOptions, type CallSink, InFlight, type InFlightCall } from './in-flight.ts'
 import { idOf, NoiseLog } from './noise-log.ts'
 import { PipeHold, type Taker } from './pipe-hold.ts'
@@ -299,8 +299,7 @@ export class ProcessLink {
 
 /** The server may have acted on it: only who sent it knows whether it is safe to repeat. */
 function lostCall(): Rejection {
-  const detail = 'the server process ended before it answered; the call may have been carried out'
-  return reject('backend_protocol_error', { detail, data: { mayHaveRun: true, retryable: true } })
+  return connectionLost('the server process ended before it answered; the call may have been carried out')
 }
 
 /** The end of the process reaches everybody who waits; a single write that it cut off has nothing to add. */

@@ -10,8 +10,9 @@ import { LegacyProcess } from './legacy-process.ts'
 import type { LegacySession } from './legacy-session.ts'
 import { ModernProcess } from './modern-process.ts'
 import type { ProcessLink } from './process-link.ts'
-import { ProcessSlot, type SlotListener, type StdioEnv } from './process-slot.ts'
+import { ProcessSlot, type SlotListener } from './process-slot.ts'
 import { StartGate } from './start-gate.ts'
+import type { StdioEnv } from './stdio-env.ts'
 
 /** One place with both its faces; a process uses one of them, by the era it turns out to speak. */
 interface Seat {

@@ -1,26 +1,15 @@
-import type { Clock, Timer } from '@thv/kernel/clock'
+import type { Timer } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
-import { orAbort } from '@thv/mcp/abortable'
 import type { ParsedNotification, ParsedRequest } from '@thv/mcp/parse-body'
-import { type Rejection, retryLater } from '@thv/mcp/wire-errors'
-import type { RunnerLog } from '../../runner-log.ts'
-import type { Runtime, StdioConnection, StdioEnd } from '../../runtime/runtime.ts'
+import { retryLater } from '@thv/mcp/wire-errors'
+import type { StdioConnection, StdioEnd } from '../../runtime/runtime.ts'
 import { unavailable } from '../backend-failure.ts'
 import type { Greeting, HandshakeOutcome } from './handshake.ts'
+import { openConnection } from './open-connection.ts'
 import { ProcessLink } from './process-link.ts'
 import { StartGate } from './start-gate.ts'
-import type { StdioConfig } from './stdio-config.ts'
-import type { StdioMetrics } from './stdio-metrics.ts'
-
-/** What everything in this folder shares. */
-export interface StdioEnv {
-  readonly runtime: Runtime
-  readonly config: StdioConfig
-  readonly clock: Clock
-  readonly log: RunnerLog
-  readonly metrics: StdioMetrics
-  random?(): number
-}
+import type { StdioEnv } from './stdio-env.ts'
+import type { Refused, Unready } from './unready.ts'
 
 export interface SlotListener {
   onRequest(slot: ProcessSlot, request: ParsedRequest): void
@@ -41,18 +30,6 @@ export interface SlotOptions {
   readonly keepsUp: boolean
   /** Shared by places that come and go with their sessions: a server that cannot be started fails all of them. */
   readonly commonGate?: StartGate | undefined
-}
-
-export type Refused = Extract<HandshakeOutcome, { outcome: 'refused' }>
-
-/** Why there is no process to be had now. `refused` if there was one, and it does not speak the era. */
-export interface Unready {
-  readonly rejection: Rejection
-  readonly refused?: Refused
-}
-
-export function isUnready(readiness: ProcessLink | Unready): readiness is Unready {
-  return 'rejection' in readiness
 }
 
 /**
@@ -125,30 +102,11 @@ export class ProcessSlot {
     if (delay > config.maxStartDelayMs) return { rejection: unavailable('it is being started again', delay) }
     try {
       if (delay > 0) await clock.sleep(delay, this.#closing.signal)
-      const connection = await this.#open()
+      const connection = await openConnection(this.#env, this.#closing.signal)
       metrics.processStarted()
       return await this.#greet(connection)
     } catch (error) {
       return this.#failed(errorMessage(error))
-    }
-  }
-
-  /** Whoever is asked to connect may not listen to the signal: then the connection that comes too late is closed. */
-  async #open(): Promise<StdioConnection> {
-    const { runtime, clock, config } = this.#env
-    const limit = new AbortController()
-    const timer = clock.setTimer(config.startTimeoutMs, () =>
-      limit.abort(new ThvError('timeout', `no connection to the server within ${config.startTimeoutMs} ms`)),
-    )
-    const signal = AbortSignal.any([limit.signal, this.#closing.signal])
-    const opening = runtime.openStdio(signal)
-    try {
-      return await orAbort(opening, signal)
-    } catch (error) {
-      opening.then((late) => late.close()).catch((failure) => this.#env.log.debug('no connection', { error: errorMessage(failure) }))
-      throw error
-    } finally {
-      timer.cancel()
     }
   }
 

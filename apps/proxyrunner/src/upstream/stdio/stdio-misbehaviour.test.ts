@@ -96,7 +96,9 @@ describe('a real process that misbehaves', () => {
       const client = await openLegacy(runner.url)
       for (let index = 0; index < 2; index++) {
         const answer = await client.request('tools/call')
-        expect([answer.status, await answer.next()]).toMatchObject([502, { error: { code: 502, data: { mayHaveRun: true } } }])
+        // The half line is a broken answer, unless the end of the process is seen first.
+        const code = expect.toBeOneOf([502, 5021])
+        expect([answer.status, await answer.next()]).toMatchObject([502, { error: { code, data: { mayHaveRun: true } } }])
       }
     }
   })

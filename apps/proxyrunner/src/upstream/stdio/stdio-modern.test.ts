@@ -189,7 +189,7 @@ describe('subscriptions/listen on a stdio server', () => {
     const stream = await modern(runner.url, 'subscriptions/listen', ALL)
     await stream.next()
     const crash = await modern(runner.url, 'tools/call', { name: 'crash' })
-    expect([crash.status, await crash.next()]).toMatchObject([502, { error: { code: 502, data: { mayHaveRun: true, retryable: true } } }])
+    expect([crash.status, await crash.next()]).toMatchObject([502, { error: { code: 5021, data: { mayHaveRun: true, retryable: true } } }])
     expect(await stream.all()).toHaveLength(1)
     const again = await modern(runner.url, 'subscriptions/listen', ALL)
     expect(await again.next()).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })

@@ -26,8 +26,8 @@ describe('a server process that ends', () => {
     await b.request('tools/call', { name: 'crash' })
     const data = { mayHaveRun: true, retryable: true }
     const lost = await hanging
-    expect([lost.status, await lost.next()]).toMatchObject([502, { id: 'h', error: { code: 502, data } }])
-    expect([streamed.status, await streamed.next()]).toMatchObject([200, { id: 's', error: { code: 502, data } }])
+    expect([lost.status, await lost.next()]).toMatchObject([502, { id: 'h', error: { code: 5021, data } }])
+    expect([streamed.status, await streamed.next()]).toMatchObject([200, { id: 's', error: { code: 5021, data } }])
     expect(textOf(await a.tool('echo', { still: 'here' }))).toBe('{"still":"here"}')
     expect(textOf(await b.tool('echo', {}))).toBe('{}')
     expect(runtime.started).toHaveLength(2)
@@ -76,7 +76,7 @@ describe('a server process that ends', () => {
     const call = await client.request('tools/call', {})
     const question = await call.next()
     await client.request('vendor/die')
-    expect(await call.next()).toMatchObject({ error: { code: 502 } })
+    expect(await call.next()).toMatchObject({ error: { code: 5021 } })
     expect(await stream.next()).toMatchObject({ method: 'notifications/cancelled', params: { requestId: question.id } })
     expect(await client.respond(question.id, { action: 'accept' })).toBe(202)
   })

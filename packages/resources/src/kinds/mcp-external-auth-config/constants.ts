@@ -10,6 +10,8 @@ export const MCPExternalAuthConfigCondition = {
 export const MCPExternalAuthConfigReason = {
   ValidationSucceeded: 'ValidationSucceeded',
   ValidationFailed: 'ValidationFailed',
+  /** The spec is right, but a Secret or a key that it names is not there. */
+  SecretNotFound: 'SecretNotFound',
   OAuth2UpstreamWithoutUserInfo: 'OAuth2UpstreamWithoutUserInfo',
   AllUpstreamsHaveUserInfo: 'AllUpstreamsHaveUserInfo',
   ReferencedByWorkloads: 'ReferencedByWorkloads',

@@ -33,10 +33,15 @@ export const MCPServerEntryReason = {
   AuthConfigValid: 'AuthConfigValid',
   AuthConfigNotConfigured: 'AuthConfigNotConfigured',
   AuthConfigNotFound: 'AuthConfigNotFound',
+  /** The MCPExternalAuthConfig is there, but its own condition Valid is False. */
+  AuthConfigInvalid: 'AuthConfigInvalid',
+  /** Its type makes no sense for a server that has no proxy. */
+  AuthConfigTypeNotSupported: 'AuthConfigTypeNotSupported',
   ExternalAuthConfigMultiUpstream: ConditionReasonExternalAuthConfigMultiUpstream,
   CABundleRefValid: 'CABundleRefValid',
   CABundleRefNotConfigured: 'CABundleRefNotConfigured',
   CABundleRefNotFound: 'CABundleRefNotFound',
+  CABundleRefInvalid: 'CABundleRefInvalid',
   HeaderSecretsValid: 'HeaderSecretsValid',
   HeaderSecretNotFound: 'HeaderSecretNotFound',
 } as const

@@ -50,5 +50,12 @@ export const MCPServerReason = {
 
   PermissionProfileNotFound: 'PermissionProfileNotFound',
   PermissionProfileInvalid: 'PermissionProfileInvalid',
+  /** Hosts are named together with ports: the ports are open to all hosts. */
   HostRulesNotEnforced: 'HostRulesNotEnforced',
+  /** Hosts are named without ports: nothing is open to them. */
+  HostRulesNotExpressible: 'HostRulesNotExpressible',
+  /** Clients reach the server through its proxy only, whatever `inbound` says. */
+  InboundRulesNotApplied: 'InboundRulesNotApplied',
+  /** `read` and `write` mount nothing. */
+  MountRulesNotApplied: 'MountRulesNotApplied',
 } as const

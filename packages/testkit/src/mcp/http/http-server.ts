@@ -10,6 +10,7 @@ import { createSseServer, MESSAGES_PATH, SSE_PATH } from './sse-server.ts'
 import { createStreamableHttp } from './streamable-http.ts'
 
 export const MCP_PATH = '/mcp'
+const LOOPBACK = '127.0.0.1'
 
 export interface RunningHttp {
   readonly url: string
@@ -18,8 +19,8 @@ export interface RunningHttp {
   close(): Promise<void>
 }
 
-/** Listens on 127.0.0.1 only. */
 export async function serveHttp(world: World): Promise<RunningHttp> {
+  const { host } = world.options
   const faults = createEdgeFaults()
   const streamable = createStreamableHttp(world)
   const sse = createSseServer(world)
@@ -32,7 +33,7 @@ export async function serveHttp(world: World): Promise<RunningHttp> {
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const forbidden = new RpcError(INVALID_REQUEST, 'Invalid Host or Origin')
-    if (!isLocal(request.headers)) return refuse(response, { status: 403, error: forbidden })
+    if (host === LOOPBACK && !isLocal(request.headers)) return refuse(response, { status: 403, error: forbidden })
     const url = new URL(request.url ?? '/', 'http://127.0.0.1')
     if (url.pathname.startsWith('/admin/')) return handleAdmin(world, admin, { request, response, url })
     if (faults.apply(response)) return
@@ -52,14 +53,14 @@ export async function serveHttp(world: World): Promise<RunningHttp> {
   server.on('connection', () => {
     world.stats.connections += 1
   })
-  const port = await listen(server, world.options.port)
-  return { url: `http://127.0.0.1:${port}${isSse ? SSE_PATH : MCP_PATH}`, admin, close: () => close(server) }
+  const port = await listen(server, world.options)
+  return { url: `http://${host}:${port}${isSse ? SSE_PATH : MCP_PATH}`, admin, close: () => close(server) }
 }
 
-function listen(server: Server, port: number): Promise<number> {
+function listen(server: Server, { host, port }: { host: string; port: number }): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ host: '127.0.0.1', port }, () => {
+    server.listen({ host, port }, () => {
       server.off('error', reject)
       resolve((server.address() as AddressInfo).port)
     })

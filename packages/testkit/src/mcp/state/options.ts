@@ -4,8 +4,10 @@ export interface FixtureOptions {
   /** Which revisions are served. Default `dual`. HTTP+SSE is always legacy. */
   readonly era?: EraSupport
   readonly transport?: TransportKind
-  /** 0 or absent: any free port of 127.0.0.1. */
+  /** 0 or absent: any free port. */
   readonly port?: number
+  /** 127.0.0.1 when absent: then only requests for this machine by name are served. Another address is for a container, and serves all. */
+  readonly host?: string
   /** Name in serverInfo and in what `who_am_i` reports. */
   readonly name?: string
   /** `auto` answers with JSON until the handler has something to say first; `json` sends related messages to the standalone stream. */
@@ -46,6 +48,7 @@ export function resolveOptions(options: FixtureOptions): ResolvedOptions {
     era: options.era ?? 'dual',
     transport,
     port: options.port ?? 0,
+    host: options.host ?? '127.0.0.1',
     name: options.name ?? 'mcp-fixture',
     responseMode: options.responseMode ?? 'auto',
     sessions: options.sessions ?? true,

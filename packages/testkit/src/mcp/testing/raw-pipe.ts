@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { fixtureCommand } from '../fixture-process.ts'
 import type { FixtureOptions } from '../state/options.ts'
 import type { JsonObject } from '../wire/json-rpc.ts'
+import { linesOf } from '../wire/lines.ts'
 
 const LIMIT_MS = 10_000
 
@@ -23,7 +23,7 @@ export function openPipe(options: FixtureOptions): RawPipe {
   const { command, args } = fixtureCommand({ ...options, transport: 'stdio' })
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const exited = once(child, 'exit').then(([code, signal]: (number | string | null)[]) => code ?? signal ?? -1)
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const lines = linesOf(child.stdout)
   const line = async () => {
     const late = Promise.withResolvers<never>()
     const limit = setTimeout(() => late.reject(new Error('no output in time')), LIMIT_MS)

@@ -1,0 +1,178 @@
+import type { Clock } from '@thv/kernel/clock'
+import { createSingleFlight } from '@thv/kernel/single-flight'
+import {
+  type CacheShape,
+  type ConfigMap,
+  configMaps,
+  createSharedCaches,
+  type Deployment,
+  deployments,
+  formatKey,
+  type KubeClient,
+  type KubeObject,
+  type NetworkPolicy,
+  networkPolicies,
+  type ObjectKey,
+  type Pod,
+  pods,
+  type ResourceType,
+  type Role,
+  type RoleBinding,
+  roleBindings,
+  roles,
+  type Secret,
+  type Service,
+  type ServiceAccount,
+  type SharedCaches,
+  type SharedCachesOptions,
+  type StatefulSet,
+  secrets,
+  serviceAccounts,
+  services,
+  statefulSets,
+} from '@thv/kube'
+import { type MCPExternalAuthConfig, mcpExternalAuthConfigType } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
+import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { type MCPServerEntry, mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
+import { type MCPToolConfig, mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
+import { type VirtualMCPServer, virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import type { ConfigMapContent } from '../workload/lookup.ts'
+import { MANAGED_LABEL, oursWhole, secretKeys } from './cache-shapes.ts'
+import { type KindCache, kindCache } from './kind-cache.ts'
+import {
+  indexValues,
+  REFERENCE_INDEXES,
+  type References,
+  referencesOfExternalAuthConfig,
+  referencesOfRemoteProxy,
+  referencesOfServer,
+  referencesOfServerEntry,
+  referencesOfVirtualServer,
+} from './references.ts'
+
+/** One cache per kind for all controllers. */
+export interface OperatorCaches {
+  readonly servers: KindCache<MCPServer>
+  readonly remoteProxies: KindCache<MCPRemoteProxy>
+  readonly groups: KindCache<MCPGroup>
+  readonly virtualServers: KindCache<VirtualMCPServer>
+  readonly toolConfigs: KindCache<MCPToolConfig>
+  readonly externalAuthConfigs: KindCache<MCPExternalAuthConfig>
+  readonly serverEntries: KindCache<MCPServerEntry>
+
+  /** Our own whole, those of others as metadata only. */
+  readonly deployments: KindCache<Deployment>
+  readonly services: KindCache<Service>
+  readonly serviceAccounts: KindCache<ServiceAccount>
+  readonly roles: KindCache<Role>
+  readonly roleBindings: KindCache<RoleBinding>
+  readonly networkPolicies: KindCache<NetworkPolicy>
+  readonly configMaps: KindCache<ConfigMap>
+  /** Names of the keys, never what is in them. */
+  readonly secrets: KindCache<Secret>
+  /** Of our workloads only. */
+  readonly pods: KindCache<Pod>
+  readonly statefulSets: KindCache<StatefulSet>
+
+  /** What is in a ConfigMap of a user: read once per version, however many workloads use it. Undefined when there is none. */
+  configMapContent(key: ObjectKey, signal?: AbortSignal): Promise<ConfigMapContent | undefined>
+  readonly shared: SharedCaches
+}
+
+export interface OperatorCachesOptions {
+  readonly client: KubeClient
+  /** Undefined: all. */
+  readonly namespaces: readonly string[] | undefined
+  readonly clock?: Clock
+  readonly onError?: SharedCachesOptions['onError']
+}
+
+export function createOperatorCaches({ client, namespaces, clock, onError }: OperatorCachesOptions): OperatorCaches {
+  const shared = createSharedCaches(client, { clock, onError })
+  const scopes: readonly { namespace?: string }[] = namespaces === undefined ? [{}] : namespaces.map((namespace) => ({ namespace }))
+  function cacheOf<T extends KubeObject>(
+    type: ResourceType<T>,
+    options: { shape?: CacheShape<T>; labelSelector?: string } = {},
+  ): KindCache<T> {
+    const { shape, labelSelector } = options
+    return kindCache(new Map(scopes.map((scope) => [scope.namespace ?? '', shared.of(type, { ...scope, labelSelector }, shape)] as const)))
+  }
+  const ours = <T extends KubeObject>(type: ResourceType<T>) => cacheOf(type, { shape: oursWhole as unknown as CacheShape<T> })
+  const labelled = { labelSelector: `${MANAGED_LABEL}=true` }
+
+  const caches = {
+    servers: cacheOf(mcpServerType),
+    remoteProxies: cacheOf(mcpRemoteProxyType),
+    groups: cacheOf(mcpGroupType as ResourceType<MCPGroup>),
+    virtualServers: cacheOf(virtualMcpServerType),
+    toolConfigs: cacheOf(mcpToolConfigType as ResourceType<MCPToolConfig>),
+    externalAuthConfigs: cacheOf(mcpExternalAuthConfigType),
+    serverEntries: cacheOf(mcpServerEntryType),
+    deployments: ours(deployments),
+    services: ours(services),
+    serviceAccounts: ours(serviceAccounts),
+    roles: ours(roles),
+    roleBindings: ours(roleBindings),
+    networkPolicies: ours(networkPolicies),
+    configMaps: ours(configMaps),
+    secrets: cacheOf(secrets, { shape: secretKeys }),
+    pods: cacheOf(pods, labelled),
+    statefulSets: cacheOf(statefulSets, labelled),
+  }
+  addReferenceIndexes(caches.servers, referencesOfServer)
+  addReferenceIndexes(caches.remoteProxies, referencesOfRemoteProxy)
+  addReferenceIndexes(caches.serverEntries, referencesOfServerEntry)
+  addReferenceIndexes(caches.virtualServers, referencesOfVirtualServer)
+  addReferenceIndexes(caches.externalAuthConfigs, referencesOfExternalAuthConfig)
+  caches.pods.addIndex(WORKLOAD_INDEX, workloadOf)
+  return { ...caches, shared, configMapContent: contentReader(client, caches.configMaps) }
+}
+
+/** Index over pods: `namespace/name` of the workload, by the label that proxy and server pods carry. */
+export const WORKLOAD_INDEX = 'workload'
+
+export function workloadOf({ metadata }: KubeObject): string[] {
+  const name = metadata.labels?.['toolhive-name']
+  return name === undefined ? [] : [`${metadata.namespace}/${name}`]
+}
+
+function addReferenceIndexes<T extends KubeObject>(cache: KindCache<T>, referencesOf: (object: T) => References): void {
+  for (const [kind, index] of Object.entries(REFERENCE_INDEXES) as [keyof References, string][]) {
+    cache.addIndex(index, indexValues(referencesOf, kind))
+  }
+}
+
+const MAX_CONTENTS = 2_000
+
+function contentReader(client: KubeClient, metadata: KindCache<ConfigMap>): OperatorCaches['configMapContent'] {
+  /** In the order of their last use. */
+  const known = new Map<string, ConfigMapContent>()
+  const flight = createSingleFlight<string, { content: ConfigMapContent | undefined }>()
+  return async (key, signal) => {
+    const id = formatKey(key)
+    const cached = metadata.get(key)
+    if (cached === undefined) return undefined
+    const have = known.get(id)
+    if (have !== undefined && have.uid === cached.metadata.uid && have.resourceVersion === cached.metadata.resourceVersion) {
+      known.delete(id)
+      known.set(id, have)
+      return have
+    }
+    const { content } = await flight.run(`${id}@${cached.metadata.resourceVersion}`, async () => {
+      const live = await client.tryGet(configMaps, key)
+      return { content: live && contentOf(live) }
+    })
+    signal?.throwIfAborted()
+    known.delete(id)
+    if (content !== undefined) known.set(id, content)
+    const oldest = known.keys().next().value
+    if (known.size > MAX_CONTENTS && oldest !== undefined) known.delete(oldest)
+    return content
+  }
+}
+
+function contentOf({ metadata, data }: ConfigMap): ConfigMapContent {
+  return { uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', data: data ?? {} }
+}

@@ -1,0 +1,168 @@
+import { type ConfigMap, configMaps, KubeApiError, type KubeClient, type ObjectKey } from '@thv/kube'
+import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { KindCache } from '../caches/kind-cache.ts'
+import { APPLIED_HASH_ANNOTATION, type Child, createChildApplier, type Owner } from './child-applier.ts'
+
+const owner: Owner = { object: { metadata: { name: 'web', namespace: 'team', uid: 'uid-1' } }, type: mcpServerType }
+const wanted: ConfigMap = { metadata: { name: 'web-runconfig', namespace: 'team' }, data: { a: '1' } }
+const signal = new AbortController().signal
+
+let server: Map<string, ConfigMap>
+let cached: ConfigMap | undefined
+let calls: string[]
+let refuse: KubeApiError | undefined
+
+const client = {
+  async apply(_type: unknown, object: ConfigMap, options: { force?: boolean }) {
+    calls.push(options.force ? 'apply by force' : 'apply')
+    if (refuse && !options.force) throw refuse
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(calls.length) } }
+    server.set(object.metadata.name, stored)
+    return stored
+  },
+  async tryGet(_type: unknown, key: ObjectKey) {
+    calls.push('get')
+    return server.get(key.name)
+  },
+  async delete(_type: unknown, key: ObjectKey) {
+    calls.push('delete')
+    server.delete(key.name)
+    return {}
+  },
+} as unknown as KubeClient
+
+const cache = { get: () => cached } as unknown as KindCache<ConfigMap>
+const child: Child<ConfigMap> = { type: configMaps, cache, object: wanted }
+const conflict = new KubeApiError({ status: 409, call: { verb: 'apply', target: 'x' }, body: { reason: 'Conflict' } })
+
+beforeEach(() => {
+  server = new Map()
+  cached = undefined
+  calls = []
+  refuse = undefined
+})
+
+describe('createChildApplier', () => {
+  test('makes a child that is missing, owned by its workload, without force', async () => {
+    expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'applied' })
+    expect(calls).toEqual(['apply'])
+    expect(server.get('web-runconfig')?.metadata.ownerReferences?.[0]).toMatchObject({ uid: 'uid-1', controller: true })
+  })
+
+  test('sends nothing while the cache shows what was applied', async () => {
+    const applier = createChildApplier(client)
+    await applier.ensure(owner, child, signal)
+    cached = server.get('web-runconfig')
+    expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'unchanged' })
+    expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'unchanged' })
+    expect(calls).toEqual(['apply'])
+  })
+
+  test('heals what somebody edited, and keeps what somebody added', async () => {
+    const applier = createChildApplier(client)
+    await applier.ensure(owner, child, signal)
+    const live = server.get('web-runconfig') as ConfigMap
+    cached = { ...live, data: { ...live.data, extra: 'theirs' } }
+    expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'unchanged' })
+    cached = { ...live, data: { a: 'edited' } }
+    expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'applied' })
+    expect(calls).toEqual(['apply', 'apply by force'])
+  })
+
+  test('applies when something must be taken away, which a look at the live object cannot tell', async () => {
+    const applier = createChildApplier(client)
+    await applier.ensure(owner, { ...child, object: { ...wanted, data: { a: '1', b: '2' } } }, signal)
+    cached = server.get('web-runconfig')
+    expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'applied' })
+  })
+
+  test('does not apply for ever what the server writes in its own way', async () => {
+    const applier = createChildApplier({
+      ...client,
+      apply: async (_type: unknown, object: ConfigMap) => {
+        calls.push('apply')
+        return { ...object, data: { a: 'as the server likes it' }, metadata: { ...object.metadata, uid: 'u', generation: 1 } }
+      },
+    } as unknown as KubeClient)
+    await applier.ensure(owner, child, signal)
+    const hash = { [APPLIED_HASH_ANNOTATION]: hashOf() }
+    cached = {
+      ...wanted,
+      data: { a: 'as the server likes it' },
+      metadata: { ...wanted.metadata, uid: 'u', generation: 1, annotations: hash, ownerReferences: ownerReferences() },
+    }
+    expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'unchanged' })
+    cached = { ...cached, metadata: { ...cached.metadata, generation: 2 } }
+    expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'applied' })
+  })
+
+  test("never touches somebody else's object", async () => {
+    cached = { metadata: { name: 'web-runconfig', namespace: 'team', uid: 'other' } }
+    expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({
+      kind: 'foreign',
+      name: 'web-runconfig',
+      childKind: 'ConfigMap',
+      controller: undefined,
+    })
+    expect(calls).toEqual([])
+  })
+
+  test('nor one that the cache does not know yet', async () => {
+    refuse = conflict
+    server.set('web-runconfig', {
+      metadata: { name: 'web-runconfig', ownerReferences: [{ apiVersion: 'v1', kind: 'Other', name: 'o', uid: 'x', controller: true }] },
+    })
+    expect(await createChildApplier(client).ensure(owner, child, signal)).toMatchObject({ kind: 'foreign', controller: 'Other o' })
+    expect(calls).toEqual(['apply', 'get'])
+  })
+
+  test('takes its own object back when only the cache is behind', async () => {
+    refuse = conflict
+    server.set('web-runconfig', { metadata: { name: 'web-runconfig', ownerReferences: ownerReferences() } })
+    expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'applied' })
+    expect(calls).toEqual(['apply', 'get', 'apply by force'])
+  })
+
+  test('removes only what the workload owns', async () => {
+    const applier = createChildApplier(client)
+    const target = { type: configMaps, cache, name: 'web-runconfig' }
+    await applier.remove(owner, target, signal)
+    cached = { metadata: { name: 'web-runconfig', namespace: 'team', uid: 'other' } }
+    await applier.remove(owner, target, signal)
+    expect(calls).toEqual([])
+    cached = { ...cached, metadata: { ...cached.metadata, ownerReferences: ownerReferences() } }
+    await applier.remove(owner, target, signal)
+    expect(calls).toEqual(['delete'])
+    cached = { ...cached, metadata: { ...cached.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } }
+    await applier.remove(owner, target, signal)
+    expect(calls).toEqual(['delete'])
+  })
+})
+
+function ownerReferences() {
+  return [
+    {
+      apiVersion: 'toolhive.stacklok.dev/v1beta1',
+      kind: 'MCPServer',
+      name: 'web',
+      uid: 'uid-1',
+      controller: true,
+      blockOwnerDeletion: true,
+    },
+  ]
+}
+
+/** What the applier writes for this child. */
+function hashOf(): string {
+  let hash = ''
+  const spy = {
+    ...client,
+    async apply(_type: unknown, object: ConfigMap) {
+      hash = object.metadata.annotations?.[APPLIED_HASH_ANNOTATION] ?? ''
+      return object
+    },
+  } as unknown as KubeClient
+  void createChildApplier(spy).ensure(owner, { ...child, cache: { get: () => undefined } as unknown as KindCache<ConfigMap> }, signal)
+  return hash
+}

@@ -1,0 +1,149 @@
+import { done, getCondition, requeueAfter } from '@thv/kube'
+import { MCP_EXTERNAL_AUTH_CONFIG_FINALIZER } from '@thv/resources/kinds/mcp-external-auth-config/constants'
+import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import { describe, expect, it } from 'vitest'
+import { type MemoryCluster, memoryCluster } from '../../testing/memory-cluster.ts'
+import { reconcileMcpExternalAuthConfig } from './reconcile.ts'
+
+const key = { namespace: 'team', name: 'auth' }
+const bearer = { type: 'bearerToken', bearerToken: { tokenSecretRef: { name: 'token', key: 'value' } } }
+const config = (spec: unknown = bearer) => ({ kind: 'MCPExternalAuthConfig', metadata: { name: 'auth' }, spec }) as never
+const secret = (...keys: string[]) =>
+  ({ kind: 'Secret', metadata: { name: 'token' }, data: Object.fromEntries(keys.map((name) => [name, ''])) }) as never
+
+async function reconcile(cluster: MemoryCluster) {
+  const outcome = await reconcileMcpExternalAuthConfig(key, cluster.env, { signal: new AbortController().signal, attempt: 1 })
+  const object = cluster.object<MCPExternalAuthConfig>('MCPExternalAuthConfig', 'auth')
+  return { outcome, object, status: object?.status, condition: (type: string) => getCondition(object?.status?.conditions as never, type) }
+}
+
+const USERS = [
+  { kind: 'MCPServer', metadata: { name: 'server' }, spec: { image: 'i', externalAuthConfigRef: { name: 'auth' } } },
+  { kind: 'MCPServer', metadata: { name: 'login' }, spec: { image: 'i', authServerRef: { name: 'auth' } } },
+  {
+    kind: 'MCPRemoteProxy',
+    metadata: { name: 'proxy' },
+    spec: { remoteUrl: 'https://x.example.com', externalAuthConfigRef: { name: 'auth' } },
+  },
+  {
+    kind: 'MCPServerEntry',
+    metadata: { name: 'entry' },
+    spec: { remoteUrl: 'https://x.example.com', transport: 'sse', groupRef: 'g', externalAuthConfigRef: { name: 'auth' } },
+  },
+  {
+    kind: 'VirtualMCPServer',
+    metadata: { name: 'joined' },
+    spec: {
+      groupRef: { name: 'g' },
+      incomingAuth: { type: 'anonymous' },
+      outgoingAuth: { backends: { server: { type: 'externalAuthConfigRef', externalAuthConfigRef: { name: 'auth' } } } },
+    },
+  },
+]
+
+describe('reconcileMcpExternalAuthConfig', () => {
+  it('names a Secret that is missing, then its key, and heals when it appears', async () => {
+    const cluster = memoryCluster()
+    cluster.put(config())
+    expect((await reconcile(cluster)).condition('Valid')).toMatchObject({
+      status: 'False',
+      reason: 'SecretNotFound',
+      message: 'spec.bearerToken.tokenSecretRef names Secret token, which does not exist: create it with the key value',
+    })
+    cluster.put(secret('other'))
+    expect((await reconcile(cluster)).condition('Valid')).toMatchObject({ message: expect.stringContaining('key value') })
+    cluster.put(secret('other', 'value'))
+    expect((await reconcile(cluster)).condition('Valid')).toMatchObject({ status: 'True', reason: 'ValidationSucceeded' })
+    expect(cluster.events.map(({ type, reason }) => [type, reason])).toEqual([
+      ['Warning', 'SecretNotFound'],
+      ['Warning', 'SecretNotFound'],
+      ['Normal', 'ValidationSucceeded'],
+    ])
+  })
+
+  it('tells of the spec before it tells of Secrets', async () => {
+    const cluster = memoryCluster()
+    cluster.put(config({ ...bearer, headerInjection: {} }))
+    expect((await reconcile(cluster)).condition('Valid')).toMatchObject({ status: 'False', reason: 'ValidationFailed' })
+  })
+
+  it('lists users of all four kinds and is held by each of them', async () => {
+    const cluster = memoryCluster()
+    cluster.put(config({ type: 'unauthenticated' }))
+    for (const user of USERS) cluster.put(user as never)
+    const { status, object } = await reconcile(cluster)
+    expect(object?.metadata.finalizers).toEqual([MCP_EXTERNAL_AUTH_CONFIG_FINALIZER])
+    expect(status?.referencingWorkloads).toEqual([
+      { kind: 'MCPRemoteProxy', name: 'proxy' },
+      { kind: 'MCPServer', name: 'login' },
+      { kind: 'MCPServer', name: 'server' },
+      { kind: 'MCPServerEntry', name: 'entry' },
+      { kind: 'VirtualMCPServer', name: 'joined' },
+    ])
+    cluster.put({
+      ...object,
+      kind: 'MCPExternalAuthConfig',
+      metadata: { ...object?.metadata, name: 'auth', deletionTimestamp: 'now' },
+    } as never)
+    for (const { kind, metadata } of USERS) {
+      const { outcome, condition } = await reconcile(cluster)
+      expect(outcome).toEqual(requeueAfter('30s'))
+      expect(condition('DeletionBlocked')?.message).toContain(`${kind} ${metadata.name}`)
+      cluster.remove(kind, metadata.name)
+    }
+    expect((await reconcile(cluster)).outcome).toEqual(done)
+    expect(cluster.object('MCPExternalAuthConfig', 'auth')).toBeUndefined()
+  })
+
+  it('tells whether the embedded server invents subjects, and stops telling when the type changes', async () => {
+    const provider = (more: object = {}) => ({
+      name: 'git',
+      type: 'oauth2',
+      oauth2Config: { authorizationEndpoint: 'https://g.example.com/a', tokenEndpoint: 'https://g.example.com/t', clientId: 'c', ...more },
+    })
+    const login = (...upstreamProviders: object[]) =>
+      config({ type: 'embeddedAuthServer', embeddedAuthServer: { issuer: 'https://mcp.example.com', upstreamProviders } })
+    const cluster = memoryCluster()
+    cluster.put(login(provider()))
+    const synthesized = (await reconcile(cluster)).condition('IdentitySynthesized')
+    expect(synthesized).toMatchObject({
+      status: 'True',
+      reason: 'OAuth2UpstreamWithoutUserInfo',
+      message: expect.stringContaining('at git'),
+    })
+
+    cluster.put(login(provider({ userInfo: { endpointUrl: 'https://g.example.com/u' } })))
+    expect((await reconcile(cluster)).condition('IdentitySynthesized')).toMatchObject({
+      status: 'False',
+      reason: 'AllUpstreamsHaveUserInfo',
+    })
+    cluster.put(login(provider({ identityFromToken: { subjectPath: 'id' } })))
+    expect((await reconcile(cluster)).condition('IdentitySynthesized')).toMatchObject({ status: 'False' })
+    cluster.put(config({ type: 'unauthenticated' }))
+    expect((await reconcile(cluster)).condition('IdentitySynthesized')).toBeUndefined()
+    expect(cluster.events.map(({ type, reason }) => [type, reason])).toEqual([
+      ['Warning', 'OAuth2UpstreamWithoutUserInfo'],
+      ['Normal', 'AllUpstreamsHaveUserInfo'],
+    ])
+  })
+
+  it('has a hash that changes with the spec, not with the spelling', async () => {
+    const exchange = (spec: object) => config({ type: 'tokenExchange', tokenExchange: { audience: 'a', ...spec } })
+    const cluster = memoryCluster()
+    cluster.put(exchange({ tokenUrl: 'https://idp.example.com' }))
+    const canonical = (await reconcile(cluster)).status?.configHash
+    cluster.put(exchange({ token_url: 'https://idp.example.com' }))
+    expect((await reconcile(cluster)).status?.configHash).toBe(canonical)
+    cluster.put(exchange({ tokenUrl: 'https://other.example.com' }))
+    expect((await reconcile(cluster)).status?.configHash).not.toBe(canonical)
+  })
+
+  it('writes nothing when nothing changed', async () => {
+    const cluster = memoryCluster()
+    cluster.put(config())
+    await reconcile(cluster)
+    cluster.writes.length = 0
+    await reconcile(cluster)
+    expect(cluster.writes).toEqual([])
+  })
+})

@@ -1,0 +1,25 @@
+import type { ObjectKey, Outcome, ReconcileContext } from '@thv/kube'
+import { MCP_EXTERNAL_AUTH_CONFIG_FINALIZER, MCPExternalAuthConfigCondition } from '@thv/resources/kinds/mcp-external-auth-config/constants'
+import { type MCPExternalAuthConfig, mcpExternalAuthConfigType } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import type { References } from '../../caches/references.ts'
+import type { Env } from '../../environment.ts'
+import { loadLookup } from '../../workload/load-lookup.ts'
+import { reconcileConfigObject } from '../config-object/reconcile.ts'
+import { authConfigConditions } from './status.ts'
+
+/** Only Secrets matter here, and those are looked up as they are needed. */
+const NO_CONFIG_MAPS: References = { groups: [], toolConfigs: [], externalAuthConfigs: [], configMaps: [], secrets: [] }
+
+export async function reconcileMcpExternalAuthConfig(key: ObjectKey, env: Env, context: ReconcileContext): Promise<Outcome> {
+  const { namespace = '' } = key
+  const lookup = await loadLookup(env, { namespace, references: NO_CONFIG_MAPS }, context.signal)
+  const kind = {
+    type: mcpExternalAuthConfigType,
+    finalizer: MCP_EXTERNAL_AUTH_CONFIG_FINALIZER,
+    references: 'externalAuthConfigs',
+    cache: env.caches.externalAuthConfigs,
+    warnsWhenTrue: [MCPExternalAuthConfigCondition.IdentitySynthesized],
+    judge: (config: MCPExternalAuthConfig) => authConfigConditions(config, lookup),
+  } as const
+  return await reconcileConfigObject<MCPExternalAuthConfig>(key, { env, context, kind })
+}

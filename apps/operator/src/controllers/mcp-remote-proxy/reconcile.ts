@@ -1,0 +1,25 @@
+import { done, type ObjectKey, type Outcome, type ReconcileContext } from '@thv/kube'
+import { MCPRemoteProxyCondition, MCPRemoteProxyPhase } from '@thv/resources/kinds/mcp-remote-proxy/constants'
+import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import { referencesOfRemoteProxy } from '../../caches/references.ts'
+import type { Env } from '../../environment.ts'
+import { mcpRemoteProxyHealth } from '../../status/pods-health.ts'
+import { reconcileWorkload, type WorkloadKind } from '../../workload/reconcile-workload.ts'
+import { planMcpRemoteProxy } from './plan.ts'
+
+const kind: WorkloadKind<MCPRemoteProxy> = {
+  kind: 'MCPRemoteProxy',
+  type: mcpRemoteProxyType,
+  references: referencesOfRemoteProxy,
+  plan: (proxy, facts) => planMcpRemoteProxy({ ...facts, proxy }),
+  health: mcpRemoteProxyHealth,
+  conditionTypes: Object.values(MCPRemoteProxyCondition),
+  readyPhase: MCPRemoteProxyPhase.Ready,
+}
+
+/** Converges one MCPRemoteProxy. The remote server is never dialled from here. */
+export async function reconcileMcpRemoteProxy(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
+  const proxy = env.caches.remoteProxies.get(key)
+  if (proxy === undefined || proxy.metadata.deletionTimestamp !== undefined) return done
+  return await reconcileWorkload(proxy, { kind, env, signal })
+}

@@ -1,0 +1,166 @@
+import type { PolicyChecker } from '@thv/authz/policy-syntax'
+import type { ConditionUpdate } from '@thv/kube'
+import { MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
+import { type CanonicalMCPServerSpec, normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
+import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import type { OperatorSettings } from '../../operator-settings.ts'
+import { serviceHost, workloadUrl } from '../../status/workload-url.ts'
+import type { Resolved, RunConfigDocument } from '../../workload/contribution.ts'
+import type { Lookup } from '../../workload/lookup.ts'
+import { networkPolicy } from '../../workload/network/network-policy.ts'
+import { resolvePermissionProfile } from '../../workload/network/permission-profile.ts'
+import { type LiveFacts, planWorkload } from '../../workload/plan-workload.ts'
+import { serverLabels } from '../../workload/pod/labels.ts'
+import { resolveMcpPod } from '../../workload/pod/mcp-pod-patch.ts'
+import { serverNames } from '../../workload/pod/names.ts'
+import { resolveAudit } from '../../workload/resolve/audit.ts'
+import { resolveAuthz } from '../../workload/resolve/authz.ts'
+import { resolveExternalAuth } from '../../workload/resolve/external-auth.ts'
+import { resolveGroupRef } from '../../workload/resolve/group-ref.ts'
+import { resolveOidc } from '../../workload/resolve/oidc.ts'
+import { resolveRateLimit } from '../../workload/resolve/rate-limit.ts'
+import { resolveSessionStorage } from '../../workload/resolve/session-storage.ts'
+import { resolveTelemetry } from '../../workload/resolve/telemetry.ts'
+import { resolveToolConfig } from '../../workload/resolve/tool-config.ts'
+import type { WorkloadPlan } from '../../workload/workload-plan.ts'
+import { restartTime } from './restart.ts'
+
+export interface ServerPlanInput {
+  readonly server: MCPServer
+  readonly lookup: Lookup
+  readonly settings: OperatorSettings
+  readonly live: LiveFacts
+  readonly checkPolicies: PolicyChecker
+  readonly now: number
+}
+
+/** Everything that one MCPServer needs, and what to tell of it. Pure. */
+export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
+  const { server, lookup, settings, live, checkPolicies, now } = input
+  const { name, namespace = '' } = server.metadata
+  const { spec, problems } = normaliseMcpServer(server)
+  const address = { kind: 'MCPServer', name, namespace, clusterDomain: settings.clusterDomain } as const
+  const host = serviceHost(address)
+  const place = { name, namespace, lookup, now, clusterDomain: settings.clusterDomain }
+
+  const oidc = resolveOidc({ ...place, oidcConfig: spec.oidcConfig, serviceHost: host, proxyPort: spec.proxyPort })
+  const scale = live.deployment?.spec?.replicas
+  const session = resolveSessionStorage({ ...settings, sessionStorage: spec.sessionStorage, replicas: spec.replicas ?? scale, lookup })
+  const hasSharedStore = session.contribution?.runConfig?.scaling_config?.session_redis !== undefined
+  const replicas = cappedReplicas(spec, { scale, hasSharedStore })
+  const profile = resolvePermissionProfile({ profile: spec.permissionProfile, podTemplateSpec: spec.podTemplateSpec, lookup })
+  const restartedAt = restartTime(server)
+  const resolved: Resolved[] = [
+    resolveMcpPod({ name, spec, settings, restartedAt, lookup }),
+    profile,
+    oidc,
+    resolveAuthz({ authzConfig: spec.authzConfig, checkPolicies, lookup }),
+    resolveExternalAuth({
+      ...place,
+      ref: spec.externalAuthConfigRef,
+      authServerRef: spec.authServerRef,
+      kind: 'MCPServer',
+      transport: spec.transport,
+      oidc: spec.oidcConfig && !oidc.ok ? 'unresolved' : oidc.contribution?.runConfig?.oidc_config,
+      resourceUrl: `http://${host}:${spec.proxyPort}`,
+    }),
+    session,
+    resolveRateLimit({
+      rateLimiting: spec.rateLimiting,
+      namespace,
+      replicas: replicas.wanted,
+      hasSharedStore,
+      isAuthenticated: spec.oidcConfig !== undefined || spec.externalAuthConfigRef !== undefined || spec.authServerRef !== undefined,
+    }),
+    resolveToolConfig({ toolConfigRef: spec.toolConfigRef, tools: spec.tools, lookup }),
+    resolveTelemetry({ telemetry: spec.telemetry, name, namespace }),
+    resolveAudit({ audit: spec.audit }),
+    resolveGroupRef({ groupRef: spec.groupRef, lookup }),
+  ]
+  return planWorkload({
+    kind: 'MCPServer',
+    object: server,
+    spec,
+    problems,
+    resolved,
+    document: documentOf(server, spec, settings),
+    protections: {
+      oidc_config: spec.oidcConfig !== undefined,
+      authz_config: spec.authzConfig !== undefined,
+      audit_config: spec.audit.enabled,
+      rate_limit_config: spec.rateLimiting !== undefined,
+      tools_filter: spec.tools.length > 0 || (lookup.toolConfig(spec.toolConfigRef?.name ?? '')?.spec?.toolsFilter?.length ?? 0) > 0,
+      embedded_auth_server_config: spec.authServerRef !== undefined,
+    },
+    conditions: [replicas.condition],
+    networkPolicy:
+      profile.profile === undefined
+        ? undefined
+        : networkPolicy({
+            name,
+            namespace,
+            transport: spec.transport,
+            mcpPort: spec.mcpPort,
+            profile: profile.profile,
+            platform: settings.platform,
+          }),
+    unwanted: [
+      ...(spec.permissionProfile === undefined ? [{ kind: 'NetworkPolicy', name: serverNames(name).networkPolicy } as const] : []),
+      ...(spec.serviceAccount === undefined ? [] : [{ kind: 'ServiceAccount', name: serverNames(name).account } as const]),
+    ],
+    replicas: replicas.applied,
+    restartedAt,
+    url: workloadUrl({ ...address, proxyMode: spec.proxyMode, proxyPort: spec.proxyPort }),
+    settings,
+    lookup,
+    live,
+  })
+}
+
+/** The same for all who reconcile: what the spec says without looking at anything else. */
+function documentOf(server: MCPServer, spec: CanonicalMCPServerSpec, settings: OperatorSettings): RunConfigDocument {
+  const { name, uid } = server.metadata
+  return {
+    schema_version: 'v0.1.0',
+    name,
+    container_name: name,
+    base_name: name,
+    image: spec.image,
+    ...(spec.args.length > 0 && { cmd_args: spec.args }),
+    transport: spec.transport,
+    proxy_mode: spec.proxyMode,
+    host: settings.proxyHost,
+    port: spec.proxyPort,
+    target_port: spec.mcpPort,
+    container_labels: serverLabels({ name, transport: spec.transport, proxyPort: spec.proxyPort }),
+    ...(uid !== undefined && {
+      owner: { api_version: `${mcpServerType.group}/${mcpServerType.version}`, kind: mcpServerType.kind, name, uid },
+    }),
+    ...(spec.trustProxyHeaders && { trust_proxy_headers: true }),
+    ...(spec.endpointPrefix !== undefined && { endpoint_prefix: spec.endpointPrefix }),
+    ...(spec.backendReplicas !== undefined && { scaling_config: { backend_replicas: spec.backendReplicas } }),
+  }
+}
+
+interface Replicas {
+  /** That somebody asked for. */
+  readonly wanted: number | undefined
+  /** That goes into the Deployment; undefined leaves its number alone. */
+  readonly applied: number | undefined
+  readonly condition: ConditionUpdate
+}
+
+/** Sessions of a stdio server live in its proxy, so without a shared store there can be only one. */
+function cappedReplicas(
+  { replicas, transport }: CanonicalMCPServerSpec,
+  { scale, hasSharedStore }: { scale: number | undefined; hasSharedStore: boolean },
+): Replicas {
+  const wanted = replicas ?? scale
+  const type = MCPServerCondition.StdioReplicaCapped
+  if (transport !== 'stdio' || hasSharedStore || (wanted ?? 1) <= 1) {
+    const message = 'as many proxy pods may run as are asked for'
+    return { wanted, applied: replicas, condition: { type, status: 'False', reason: MCPServerReason.StdioReplicaCapNotActive, message } }
+  }
+  const message = `${wanted} proxy pods are asked for and one runs: sessions of a stdio server are kept in its proxy. Set spec.sessionStorage with provider redis to run more, or ask for one`
+  return { wanted: 1, applied: 1, condition: { type, status: 'True', reason: MCPServerReason.StdioTransportCapAt1, message } }
+}

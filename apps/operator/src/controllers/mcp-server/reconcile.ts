@@ -1,0 +1,42 @@
+import { done, dropFinalizer, isNotFound, keyOf, type ObjectKey, type Outcome, pods, type ReconcileContext } from '@thv/kube'
+import { MCP_SERVER_FINALIZER, MCPServerCondition, MCPServerPhase } from '@thv/resources/kinds/mcp-server/constants'
+import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { referencesOfServer } from '../../caches/references.ts'
+import type { Env } from '../../environment.ts'
+import { mcpServerHealth } from '../../status/pods-health.ts'
+import { podsOf, reconcileWorkload, type WorkloadKind } from '../../workload/reconcile-workload.ts'
+import { planMcpServer } from './plan.ts'
+import { podsToRestartNow } from './restart.ts'
+
+const kind: WorkloadKind<MCPServer> = {
+  kind: 'MCPServer',
+  type: mcpServerType,
+  references: referencesOfServer,
+  plan: (server, facts) => planMcpServer({ ...facts, server }),
+  health: mcpServerHealth,
+  conditionTypes: Object.values(MCPServerCondition),
+  readyPhase: MCPServerPhase.Running,
+}
+
+/** Converges one MCPServer. What it owns goes by owner reference, so deletion needs no finalizer. */
+export async function reconcileMcpServer(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
+  const server = env.caches.servers.get(key)
+  if (server === undefined) return done
+  if (server.metadata.deletionTimestamp !== undefined) {
+    await dropFinalizer(env.client, { type: mcpServerType, object: server, name: MCP_SERVER_FINALIZER }, { signal })
+    return done
+  }
+  const outcome = await reconcileWorkload(server, { kind, env, signal })
+  await restartNow(server, key, env, signal)
+  return outcome
+}
+
+async function restartNow(server: MCPServer, key: ObjectKey, env: Env, signal: AbortSignal): Promise<void> {
+  for (const pod of podsToRestartNow(server, env.caches.deployments.get(key), podsOf(key, 'MCPServer', env).proxyPods)) {
+    try {
+      await env.client.delete(pods, keyOf(pod), { preconditions: { uid: pod.metadata.uid }, signal })
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+    }
+  }
+}

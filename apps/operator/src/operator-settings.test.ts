@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest'
+import { type OperatorFlags, operatorSettings } from './operator-settings.ts'
+
+const flags: OperatorFlags = {
+  metricsBindAddress: ':8080',
+  healthProbeBindAddress: '127.0.0.1:8081',
+  leaderElect: true,
+  leaseDuration: 15_000,
+  denyPrivateRemotes: false,
+  allowLoopbackRemotes: false,
+}
+const here = { openshift: false }
+
+describe('operatorSettings', () => {
+  test('the defaults', () => {
+    expect(operatorSettings(flags, {}, here)).toMatchInlineSnapshot(`
+      {
+        "clusterDomain": "cluster.local",
+        "defaultImagePullSecrets": [],
+        "defaultRedis": undefined,
+        "healthAddress": {
+          "host": "127.0.0.1",
+          "port": 8081,
+        },
+        "leaderElection": true,
+        "leaseDurationMs": 15000,
+        "leaseName": "toolhive-operator-leader-election",
+        "metricsAddress": {
+          "host": "0.0.0.0",
+          "port": 8080,
+        },
+        "platform": "kubernetes",
+        "podName": "thv-operator",
+        "podNamespace": "default",
+        "proxyHost": "0.0.0.0",
+        "remotes": {
+          "allowLoopback": false,
+          "denyPrivate": false,
+        },
+        "runnerImage": "ghcr.io/stacklok/toolhive/proxyrunner:latest",
+        "watchNamespaces": undefined,
+      }
+    `)
+  })
+
+  test('lists are split, trimmed and made unique', () => {
+    const env = { WATCH_NAMESPACE: ' a, b ,a,', TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS: 'x,,y' }
+    expect(operatorSettings(flags, env, here)).toMatchObject({ watchNamespaces: ['a', 'b'], defaultImagePullSecrets: ['x', 'y'] })
+  })
+
+  test('the default Redis, with and without its password', () => {
+    expect(operatorSettings(flags, { TOOLHIVE_DEFAULT_REDIS_ADDR: 'r:6379' }, here).defaultRedis).toEqual({ address: 'r:6379' })
+    const env = { TOOLHIVE_DEFAULT_REDIS_ADDR: 'r:6379', TOOLHIVE_DEFAULT_REDIS_SECRET_NAME: 's' }
+    expect(operatorSettings(flags, env, here).defaultRedis).toEqual({
+      address: 'r:6379',
+      passwordRef: { name: 's', key: 'redis-password' },
+    })
+  })
+
+  test('OpenShift is what is said, and else what is found', () => {
+    expect(operatorSettings(flags, {}, { openshift: true }).platform).toBe('openshift')
+    expect(operatorSettings(flags, { OPERATOR_OPENSHIFT: 'false' }, { openshift: true }).platform).toBe('kubernetes')
+    expect(operatorSettings(flags, { OPERATOR_OPENSHIFT: 'true' }, here).platform).toBe('openshift')
+  })
+
+  test('an address may be left out, or be of IPv6', () => {
+    const settings = operatorSettings({ ...flags, metricsBindAddress: '0', healthProbeBindAddress: '[::1]:9' }, {}, here)
+    expect(settings).toMatchObject({ metricsAddress: undefined, healthAddress: { host: '::1', port: 9 } })
+  })
+
+  test.each([
+    [{ metricsBindAddress: '8080' }, {}, '--metrics-bind-address: "8080" is not HOST:PORT, :PORT or 0'],
+    [{ metricsBindAddress: ':70000' }, {}, '--metrics-bind-address'],
+    [{}, { WATCH_NAMESPACE: 'team-a,Team_B' }, 'WATCH_NAMESPACE: "Team_B" is not the name of a namespace'],
+  ])('refuses %j %j', (wrong, env, message) => {
+    expect(() => operatorSettings({ ...flags, ...wrong }, env, here)).toThrow(message)
+  })
+})

@@ -1,0 +1,110 @@
+import { ThvError } from '@thv/kernel/errors'
+import type { Platform } from '@thv/kube/pod-security'
+
+/** What the operator's flags and variables say, checked. */
+export interface OperatorSettings {
+  /** Undefined: all namespaces. */
+  readonly watchNamespaces: readonly string[] | undefined
+  /** Where the Lease is. */
+  readonly podNamespace: string
+  /** Told the others by the Lease and by Events. */
+  readonly podName: string
+  readonly leaderElection: boolean
+  readonly leaseName: string
+  readonly leaseDurationMs: number
+  readonly metricsAddress: Address | undefined
+  readonly healthAddress: Address | undefined
+
+  readonly runnerImage: string
+  /** Address that proxies listen on. */
+  readonly proxyHost: string
+  readonly defaultImagePullSecrets: readonly string[]
+  readonly defaultRedis: DefaultRedis | undefined
+  readonly platform: Platform
+  readonly remotes: RemotePolicySettings
+  readonly clusterDomain: string
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export interface DefaultRedis {
+  readonly address: string
+  readonly passwordRef?: { readonly name: string; readonly key: string }
+}
+
+export interface RemotePolicySettings {
+  readonly denyPrivate: boolean
+  readonly allowLoopback: boolean
+}
+
+export interface OperatorFlags {
+  readonly metricsBindAddress: string
+  readonly healthProbeBindAddress: string
+  readonly leaderElect: boolean
+  readonly leaseDuration: number
+  readonly denyPrivateRemotes: boolean
+  readonly allowLoopbackRemotes: boolean
+}
+
+export const LEASE_NAME = 'toolhive-operator-leader-election'
+export const DEFAULT_RUNNER_IMAGE = 'ghcr.io/stacklok/toolhive/proxyrunner:latest'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Pure. Throws `usage` with the variable or flag to correct. */
+export function operatorSettings(flags: OperatorFlags, env: Env, detected: { openshift: boolean }): OperatorSettings {
+  const openshift = env['OPERATOR_OPENSHIFT'] ? env['OPERATOR_OPENSHIFT'] === 'true' : detected.openshift
+  return {
+    watchNamespaces: namespaces(env['WATCH_NAMESPACE']),
+    podNamespace: env['POD_NAMESPACE'] || 'default',
+    podName: env['POD_NAME'] || env['HOSTNAME'] || 'thv-operator',
+    leaderElection: flags.leaderElect,
+    leaseName: LEASE_NAME,
+    leaseDurationMs: flags.leaseDuration,
+    metricsAddress: address('--metrics-bind-address', flags.metricsBindAddress),
+    healthAddress: address('--health-probe-bind-address', flags.healthProbeBindAddress),
+    runnerImage: env['TOOLHIVE_RUNNER_IMAGE'] || DEFAULT_RUNNER_IMAGE,
+    proxyHost: env['TOOLHIVE_PROXY_HOST'] || '0.0.0.0',
+    defaultImagePullSecrets: list(env['TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS']),
+    defaultRedis: defaultRedis(env),
+    platform: openshift ? 'openshift' : 'kubernetes',
+    remotes: { denyPrivate: flags.denyPrivateRemotes, allowLoopback: flags.allowLoopbackRemotes },
+    clusterDomain: env['CLUSTER_DOMAIN'] || 'cluster.local',
+  }
+}
+
+function defaultRedis(env: Env): DefaultRedis | undefined {
+  const address = env['TOOLHIVE_DEFAULT_REDIS_ADDR']
+  if (!address) return undefined
+  const name = env['TOOLHIVE_DEFAULT_REDIS_SECRET_NAME']
+  if (!name) return { address }
+  return { address, passwordRef: { name, key: env['TOOLHIVE_DEFAULT_REDIS_SECRET_KEY'] || 'redis-password' } }
+}
+
+function namespaces(text: string | undefined): string[] | undefined {
+  const names = [...new Set(list(text))]
+  for (const name of names) {
+    if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name))
+      throw new ThvError('usage', `WATCH_NAMESPACE: "${name}" is not the name of a namespace`)
+  }
+  return names.length === 0 ? undefined : names
+}
+
+function list(text: string | undefined): string[] {
+  return (text ?? '')
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+/** `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` for none, as the original's flags. */
+function address(flag: string, text: string): Address | undefined {
+  if (text === '0' || text === '') return undefined
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:]*)):(\d{1,5})$/.exec(text)
+  const port = Number(match?.[3])
+  if (!match || port > 65_535) throw new ThvError('usage', `${flag}: "${text}" is not HOST:PORT, :PORT or 0`)
+  return { host: match[1] || match[2] || '0.0.0.0', port }
+}

@@ -1,0 +1,139 @@
+import type { ContainerStatus, Pod } from '@thv/kube'
+import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
+
+export interface PodProblem {
+  /** An exported constant; undefined for what has none. */
+  readonly reason: string | undefined
+  /** Whether it will not go away by itself. */
+  readonly fatal: boolean
+  readonly message: string
+}
+
+/** Whose pod it is: advice differs. */
+export type PodRole = 'proxy' | 'MCP'
+
+/** What the kubelet says that is wrong with a container, whether waiting helps, and what to look at. */
+const WAITING: Readonly<Record<string, { readonly fatal: boolean; readonly advice: (role: PodRole) => string }>> = {
+  [WorkloadReason.ImagePullBackOff]: { fatal: false, advice: imageAdvice },
+  [WorkloadReason.ErrImagePull]: { fatal: false, advice: imageAdvice },
+  [WorkloadReason.ErrImageNeverPull]: { fatal: false, advice: imageAdvice },
+  [WorkloadReason.InvalidImageName]: { fatal: true, advice: imageAdvice },
+  [WorkloadReason.CrashLoopBackOff]: { fatal: true, advice: () => 'Look at its log.' },
+  [WorkloadReason.CreateContainerError]: { fatal: true, advice: () => 'Look at the events of the pod.' },
+  [WorkloadReason.RunContainerError]: { fatal: true, advice: () => 'Check its command and arguments.' },
+  [WorkloadReason.CreateContainerConfigError]: { fatal: false, advice: () => 'Create the Secret or ConfigMap that is missing.' },
+}
+
+function imageAdvice(role: PodRole): string {
+  return role === 'MCP'
+    ? 'Check the image and resourceOverrides.proxyDeployment.imagePullSecrets.'
+    : 'Check TOOLHIVE_RUNNER_IMAGE of the operator and the pull secrets.'
+}
+
+/** The problem that weighs most, of pods that are not going anyway; one that will not go away before one that may. */
+export function worstProblem(pods: readonly Pod[], role: PodRole): PodProblem | undefined {
+  const live = pods.filter(isLive)
+  const problems = live.filter((pod) => !isReady(pod)).flatMap((pod) => podProblems(pod, role))
+  // Pods that are over (evicted, say) lie about until somebody cleans up: they count only while nothing takes their place.
+  const over = live.length > 0 ? [] : pods.filter((pod) => isOver(pod) && !isGoing(pod)).map((pod) => overProblem(pod, role))
+  const all = [...problems, ...over]
+  return all.find(({ fatal }) => fatal) ?? all[0]
+}
+
+/** Runs, or is on its way. */
+export function isLive(pod: Pod): boolean {
+  return !isGoing(pod) && !isOver(pod)
+}
+
+export function isReady(pod: Pod): boolean {
+  return isLive(pod) && pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true
+}
+
+function isGoing({ metadata }: Pod): boolean {
+  return metadata.deletionTimestamp !== undefined
+}
+
+function isOver({ status }: Pod): boolean {
+  return status?.phase === 'Failed' || status?.phase === 'Succeeded'
+}
+
+function overProblem(pod: Pod, role: PodRole): PodProblem {
+  const { status, metadata } = pod
+  const why = status?.reason === undefined ? '' : ` (${status.reason})`
+  return {
+    reason: WorkloadReason.PodFailed,
+    fatal: true,
+    message: `${capital(role)} pod ${metadata.name} has ended${why}. Look at its log and events.`,
+  }
+}
+
+function podProblems(pod: Pod, role: PodRole): PodProblem[] {
+  const { initContainerStatuses = [], containerStatuses = [], conditions = [] } = pod.status ?? {}
+  const problems = [...initContainerStatuses, ...containerStatuses].flatMap((status) => containerProblem(pod, status, role))
+  const scheduled = conditions.find(({ type }) => type === 'PodScheduled')
+  if (scheduled?.status === 'False') {
+    const why = cut(scheduled.message ?? scheduled.reason ?? 'no reason given')
+    problems.push({
+      reason: WorkloadReason.Unschedulable,
+      fatal: false,
+      message: `${capital(role)} pod ${pod.metadata.name} finds no node: ${why}`,
+    })
+  }
+  return problems
+}
+
+function containerProblem(pod: Pod, status: ContainerStatus, role: PodRole): PodProblem[] {
+  const { state = {}, lastState, name } = status
+  const image = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])].find((container) => container.name === name)?.image
+  const what = `Container ${name}${image === undefined ? '' : ` (image ${image})`} of ${role} pod ${pod.metadata.name}`
+  const crash = isCrashing(status) ? (state.terminated ?? lastState?.terminated) : undefined
+  if (crash !== undefined) {
+    const { reason } = waitingFor(WorkloadReason.CrashLoopBackOff)
+    return [{ reason, fatal: true, message: `${what}: ${reason}${lastExit(crash)}. Look at its log.` }]
+  }
+  if (state.waiting?.reason !== undefined && !HARMLESS.has(state.waiting.reason)) {
+    const { reason, fatal, advice } = waitingFor(state.waiting.reason)
+    const said = state.waiting.message ? `: ${cut(state.waiting.message)}` : ''
+    return [{ reason, fatal, message: `${what}: ${state.waiting.reason}${said}. ${advice(role)}` }]
+  }
+  if (state.terminated !== undefined && state.terminated.exitCode !== 0) {
+    return [
+      {
+        reason: WorkloadReason.ContainerTerminated,
+        fatal: true,
+        message: `${what} has ended${lastExit(state.terminated)}. Look at its log.`,
+      },
+    ]
+  }
+  return []
+}
+
+/** From the second crash on the answer is the same whether it is just waiting, running or ending: the status must not flicker. */
+function isCrashing({ ready, restartCount = 0, state = {}, lastState }: ContainerStatus): boolean {
+  if (state.waiting?.reason === WorkloadReason.CrashLoopBackOff) return (lastState?.terminated ?? state.terminated) !== undefined
+  const last = state.terminated ?? lastState?.terminated
+  return ready !== true && restartCount >= 2 && last !== undefined && last.exitCode !== 0 && state.waiting === undefined
+}
+
+function waitingFor(reason: string): { reason: string | undefined; fatal: boolean; advice: (role: PodRole) => string } {
+  const known = WAITING[reason]
+  return known === undefined ? { reason: undefined, fatal: false, advice: () => 'Look at the events of the pod.' } : { reason, ...known }
+}
+
+const HARMLESS = new Set(['ContainerCreating', 'PodInitializing'])
+const MAX_SAID = 300
+
+/** Never the termination message: it comes from the program, which may say anything. */
+function lastExit(terminated: { exitCode: number; reason?: string } | undefined): string {
+  if (terminated === undefined) return ''
+  const isOutOfMemory = terminated.reason === 'OOMKilled'
+  return `, exit code ${terminated.exitCode}${isOutOfMemory ? ' (out of memory: raise its limit)' : ''}`
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_SAID ? text.replace(/\.$/, '') : `${text.slice(0, MAX_SAID)}…`
+}
+
+function capital(role: PodRole): string {
+  return role === 'proxy' ? 'Proxy' : role
+}

@@ -1,0 +1,133 @@
+import type { Deployment, Pod, StatefulSet } from '@thv/kube'
+import { MCPRemoteProxyPhase, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
+import { MCPServerPhase, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
+import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
+import { isLive, isReady, type PodProblem, worstProblem } from './pod-problem.ts'
+
+export interface ObservedPods {
+  readonly deployment: Deployment | undefined
+  readonly proxyPods: readonly Pod[]
+}
+
+export interface ObservedServer extends ObservedPods {
+  readonly statefulSet: StatefulSet | undefined
+  readonly serverPods: readonly Pod[]
+}
+
+export interface PodsHealth<Phase extends string> {
+  readonly phase: Phase
+  /** Of condition `Ready`, which is True when `phase` says so. */
+  readonly reason: string
+  /** Says what to do next when something is wrong. */
+  readonly message: string
+  /** Proxy pods that exist, and those of them that are ready. */
+  readonly replicas: number
+  readonly readyReplicas: number
+  /** Of the MCP server; 0 for a proxy of a remote one. */
+  readonly serverReadyReplicas: number
+}
+
+export type ServerPhase = (typeof MCPServerPhase)[keyof typeof MCPServerPhase]
+export type RemoteProxyPhase = (typeof MCPRemoteProxyPhase)[keyof typeof MCPRemoteProxyPhase]
+
+/** Which words a kind has for the states that both have. */
+interface Words<Phase extends string> {
+  readonly pending: Phase
+  readonly ready: Phase
+  readonly failed: Phase
+  readonly stopped: Phase
+  readonly readyReason: string
+  readonly notReadyReason: string
+}
+
+const SERVER: Words<ServerPhase> = {
+  pending: MCPServerPhase.Pending,
+  ready: MCPServerPhase.Running,
+  failed: MCPServerPhase.Failed,
+  stopped: MCPServerPhase.Stopped,
+  readyReason: MCPServerReason.Ready,
+  notReadyReason: MCPServerReason.NotReady,
+}
+
+const REMOTE: Words<RemoteProxyPhase> = {
+  pending: MCPRemoteProxyPhase.Pending,
+  ready: MCPRemoteProxyPhase.Ready,
+  failed: MCPRemoteProxyPhase.Failed,
+  stopped: MCPRemoteProxyPhase.Pending,
+  readyReason: MCPRemoteProxyReason.DeploymentReady,
+  notReadyReason: MCPRemoteProxyReason.DeploymentNotReady,
+}
+
+/** How an MCPServer is, by what its proxy and the server behind it say of themselves. Pure. */
+export function mcpServerHealth(observed: ObservedServer): PodsHealth<ServerPhase> {
+  const server = {
+    problem: worstProblem(observed.serverPods, 'MCP'),
+    wait: waitForServer(observed.statefulSet, observed.serverPods),
+    exists: observed.statefulSet !== undefined,
+    readyPods: observed.serverPods.filter(isReady).length,
+  }
+  return health(observed, SERVER, server)
+}
+
+export function mcpRemoteProxyHealth(observed: ObservedPods): PodsHealth<RemoteProxyPhase> {
+  return health(observed, REMOTE, undefined)
+}
+
+interface ServerState {
+  readonly problem: PodProblem | undefined
+  readonly wait: string | undefined
+  readonly exists: boolean
+  readonly readyPods: number
+}
+
+function health<Phase extends string>(
+  { deployment, proxyPods }: ObservedPods,
+  words: Words<Phase>,
+  server: ServerState | undefined,
+): PodsHealth<Phase> {
+  const live = proxyPods.filter(isLive)
+  const ready = live.filter(isReady).length
+  const counts = { replicas: live.length, readyReplicas: ready, serverReadyReplicas: server?.readyPods ?? 0 }
+  const wanted = deployment?.spec?.replicas ?? 1
+  const is = (phase: Phase, reason: string, message: string): PodsHealth<Phase> => ({ ...counts, phase, reason, message })
+
+  if (deployment === undefined) return is(words.pending, words.notReadyReason, 'The Deployment of the proxy is not there yet.')
+  if (wanted === 0) {
+    return {
+      ...is(words.stopped, WorkloadReason.ScaledToZero, 'Scaled to 0 pods: set replicas to at least 1 to start it.'),
+      readyReplicas: 0,
+    }
+  }
+  const problem = worstProblem(proxyPods, 'proxy') ?? server?.problem
+  if (ready > 0 && server?.exists !== false) {
+    const more = problem === undefined ? '' : ` ${problem.message}`
+    return is(words.ready, words.readyReason, `${ready} of ${wanted} proxy pods ready.${more}`)
+  }
+  if (problem !== undefined)
+    return is(problem.fatal ? words.failed : words.pending, problem.reason ?? words.notReadyReason, problem.message)
+  const refused = creationProblem(deployment, live)
+  if (refused !== undefined) return is(words.pending, WorkloadReason.PodCreationFailed, refused)
+  return is(words.pending, words.notReadyReason, server?.wait ?? `Waiting: ${ready} of ${wanted} proxy pods ready.`)
+}
+
+/** Why the Deployment makes no pods, in the words of its controller. */
+function creationProblem({ metadata, status }: Deployment, live: readonly Pod[]): string | undefined {
+  const failure = status?.conditions?.find(({ type, status: value }) => type === 'ReplicaFailure' && value === 'True')
+  if (failure !== undefined && live.length === 0) {
+    return `The Deployment ${metadata.name} cannot make pods: ${(failure.message ?? failure.reason ?? 'no reason given').slice(0, 500)}`
+  }
+  return undefined
+}
+
+/** What is awaited of the StatefulSet that the runner makes. It has no condition of its own for pods that were refused. */
+function waitForServer(statefulSet: StatefulSet | undefined, pods: readonly Pod[]): string | undefined {
+  if (statefulSet === undefined) return 'Waiting for the proxy to make the StatefulSet of the MCP server.'
+  const name = statefulSet.metadata.name
+  const wanted = statefulSet.spec?.replicas ?? 1
+  if (wanted === 0) return `The StatefulSet ${name} is scaled to 0 pods: set spec.backendReplicas to at least 1, or scale it up.`
+  const ready = pods.filter(isReady).length
+  if (pods.every((pod) => !isLive(pod))) {
+    return `Waiting for the pods of StatefulSet ${name}. If none appears, kubectl describe statefulset ${name} says why.`
+  }
+  return ready < wanted ? `Waiting: ${ready} of ${wanted} MCP server pods ready.` : undefined
+}

@@ -1,0 +1,219 @@
+import {
+  type Condition,
+  type ConfigMap,
+  configMaps,
+  type Deployment,
+  deployments,
+  events,
+  getCondition,
+  type KubeEvent,
+  type KubeObject,
+  networkPolicies,
+  type Pod,
+  pods,
+  type ResourceType,
+  roleBindings,
+  roles,
+  type StatefulSet,
+  serviceAccounts,
+  services,
+  setControllerReference,
+  statefulSets,
+} from '@thv/kube'
+import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { eventually, type OperatorUnderTest } from './operator-harness.ts'
+
+/* What tests of workloads do again and again, as an admin of the cluster would. */
+
+type Workload = (MCPServer | MCPRemoteProxy) & { status?: WorkloadStatus }
+
+export interface WorkloadStatus {
+  readonly phase?: string
+  readonly message?: string
+  readonly url?: string
+  readonly observedGeneration?: number
+  readonly replicas?: number
+  readonly readyReplicas?: number
+  readonly selector?: string
+  readonly [member: string]: unknown
+}
+
+export const OWNED_TYPES: readonly ResourceType[] = [
+  serviceAccounts,
+  roles,
+  roleBindings,
+  configMaps,
+  networkPolicies,
+  services,
+  deployments,
+]
+
+export type WorkloadSteps = ReturnType<typeof workloadSteps>
+
+export function workloadSteps(operator: Pick<OperatorUnderTest, 'admin' | 'namespace' | 'manager'>, kind: 'MCPServer' | 'MCPRemoteProxy') {
+  const { admin, namespace } = operator
+  const type = (kind === 'MCPServer' ? mcpServerType : mcpRemoteProxyType) as ResourceType<Workload>
+  const at = (name: string) => ({ namespace, name })
+
+  const get = async (name: string) => await admin.get(type, at(name))
+  const create = async (name: string, spec: object, metadata: object = {}) =>
+    await admin.create(type, { metadata: { ...metadata, ...at(name) }, spec } as Workload)
+  const edit = async (name: string, spec: object) => await admin.patch(type, at(name), { kind: 'merge', body: { spec } })
+  const annotate = async (name: string, annotations: object) =>
+    await admin.patch(type, at(name), { kind: 'merge', body: { metadata: { annotations } } })
+  const condition = async (name: string, which: string): Promise<Condition | undefined> =>
+    getCondition((await get(name)).status?.['conditions'] as never, which)
+
+  /** Waits for the condition to have that reason. */
+  const hasReason = async (name: string, which: string, reason: string): Promise<Condition> =>
+    await eventually(`${which} of ${name} has the reason ${reason}`, async () => {
+      const now = await condition(name, which)
+      if (now?.reason !== reason) throw new Error(`it is ${JSON.stringify(now)}`)
+      return now
+    })
+
+  /** Waits until the status is about the spec as it is now. */
+  const settled = async (name: string, phase?: string) =>
+    await eventually(`${name} is settled${phase === undefined ? '' : ` and ${phase}`}`, async () => {
+      const { metadata, status } = await get(name)
+      if (status?.observedGeneration !== metadata.generation) throw new Error('the status is about an older spec')
+      if (phase !== undefined && status?.phase !== phase) throw new Error(`it is ${status?.phase}: ${status?.message}`)
+      return status
+    })
+
+  const deployment = async (name: string): Promise<Deployment> =>
+    await eventually(`Deployment ${name}`, () => admin.tryGet(deployments, at(name)))
+  const runConfig = async (name: string): Promise<Record<string, unknown>> => {
+    const map: ConfigMap = await eventually(`the RunConfig of ${name}`, () => admin.tryGet(configMaps, at(`${name}-runconfig`)))
+    return JSON.parse(map.data?.['runconfig.json'] ?? '{}') as Record<string, unknown>
+  }
+  const template = async (name: string) => JSON.stringify((await deployment(name)).spec?.template)
+
+  const proxyPods = async (name: string): Promise<Pod[]> =>
+    (await admin.list(pods, { namespace, labelSelector: `app=${kind.toLowerCase()},toolhive-name=${name}` })).items.filter(
+      ({ metadata }) => metadata.deletionTimestamp === undefined,
+    )
+  const onePod = async (name: string): Promise<Pod> =>
+    await eventually(`a proxy pod of ${name}`, async () => (await proxyPods(name)).toSorted((a, b) => age(b) - age(a))[0])
+
+  /** As the kubelet would say it. */
+  const sayOfPod = async (pod: Pod, status: NonNullable<Pod['status']>) =>
+    await admin.patch(pods, at(pod.metadata.name), { kind: 'merge', body: { status } }, { subresource: 'status' })
+
+  /** As the runner would do once it runs. */
+  const playRunner = async (name: string): Promise<Pod> => {
+    const owner = { object: await get(name), type }
+    const labels = { app: name, toolhive: 'true', 'toolhive-name': name, 'toolhive-basename': name }
+    const object: StatefulSet = {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { ...at(name), labels },
+      spec: {
+        serviceName: `mcp-${name}-headless`,
+        replicas: 1,
+        selector: { matchLabels: { app: name } },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'mcp', image: 'example.test/server:1' }] } },
+      },
+    }
+    await admin.create(statefulSets, setControllerReference(object, owner))
+    return await eventually(`the pod of StatefulSet ${name}`, () => admin.tryGet(pods, at(`${name}-0`)))
+  }
+
+  /** All that the workload owns, by kind and name. */
+  const owned = async (name: string): Promise<KubeObject[]> => {
+    const { uid } = (await get(name)).metadata
+    const lists = await Promise.all(OWNED_TYPES.map(async (each) => (await admin.list(each, { namespace })).items))
+    return lists
+      .flat()
+      .filter(({ metadata }) => metadata.ownerReferences?.some((reference) => reference.uid === uid))
+      .toSorted((a, b) => `${a.kind} ${a.metadata.name}`.localeCompare(`${b.kind} ${b.metadata.name}`))
+  }
+
+  /** Of the operator, about one workload. */
+  const eventsOf = async (name: string): Promise<KubeEvent[]> =>
+    (await admin.list(events, { namespace })).items.filter(({ regarding }) => regarding?.kind === kind && regarding.name === name)
+
+  /** Waits until no controller has anything to do, and stays so for a while. */
+  const quiet = async (calmMs = 500): Promise<void> => {
+    let last = ''
+    let since = performance.now()
+    await eventually(
+      'the operator has nothing to do',
+      async () => {
+        const stats = operator.manager.controllers.map(({ stats: each }) => each)
+        const now = stats.map(({ reconciles }) => reconciles).join()
+        const isIdle = stats.every(({ depth, active }) => depth === 0 && active === 0)
+        if (!isIdle || now !== last) since = performance.now()
+        last = now
+        return performance.now() - since > calmMs
+      },
+      60_000,
+    )
+  }
+
+  /** What the file made is left to the garbage collector: addresses of Services are few. */
+  const cleanUp = async () => void (await admin.deleteCollection(type, { namespace }))
+
+  const golden = async (name: string): Promise<string> => goldenOf(await get(name), await owned(name))
+
+  return {
+    type,
+    at,
+    get,
+    create,
+    edit,
+    annotate,
+    condition,
+    hasReason,
+    settled,
+    deployment,
+    runConfig,
+    template,
+    proxyPods,
+    onePod,
+    sayOfPod,
+    playRunner,
+    owned,
+    eventsOf,
+    quiet,
+    cleanUp,
+    golden,
+  }
+}
+
+const age = ({ metadata }: KubeObject) => Date.parse(metadata.creationTimestamp ?? '')
+
+/** Live objects without what differs from run to run; hashes that go over such things become words. */
+export function goldenOf(owner: KubeObject, objects: readonly KubeObject[]): string {
+  const text = JSON.stringify(objects.map(withoutServerFields), undefined, 2)
+  const { uid = '', namespace = '' } = owner.metadata
+  return `${text
+    .replaceAll(uid, 'OWNER-UID')
+    .replaceAll(namespace, 'NAMESPACE')
+    .replaceAll(/(applied-hash|checksum|secrets-hash)": "[0-9a-f]+"/g, '$1": "HASH"')
+    .replaceAll(/secrets-hash\\": \\"[0-9a-f]+\\"/g, 'secrets-hash\\": \\"HASH\\"')}\n`
+}
+
+const BY_SERVER = new Set(['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields', 'selfLink'])
+const ALLOCATED = new Set(['clusterIP', 'clusterIPs', 'nodePort', 'healthCheckNodePort'])
+
+function withoutServerFields(object: KubeObject): object {
+  const { metadata, ...rest } = object
+  const { status: _, ...own } = rest as Record<string, unknown>
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => key !== 'deployment.kubernetes.io/revision')
+  const kept = Object.fromEntries(
+    Object.entries({ ...metadata, annotations: Object.fromEntries(annotations) }).filter(([key]) => !BY_SERVER.has(key)),
+  )
+  return without({ ...own, metadata: kept }, ALLOCATED) as object
+}
+
+function without(value: unknown, names: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((item) => without(item, names))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => !names.has(key))
+      .map(([key, member]) => [key, without(member, names)]),
+  )
+}

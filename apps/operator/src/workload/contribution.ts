@@ -1,0 +1,76 @@
+import type { ConditionUpdate } from '@thv/kube'
+import type { RunConfig } from '@thv/runconfig/run-config'
+
+/** The document as the operator writes it: whatever is absent has the reader's default. */
+export type RunConfigDocument = { -readonly [Field in keyof RunConfig]?: RunConfig[Field] }
+
+/** What one block of a spec, or one referenced object, adds to the workload. */
+export interface Contribution {
+  readonly runConfig?: RunConfigDocument
+  /** Of the proxy container. */
+  readonly env?: readonly EnvVar[]
+  readonly volumes?: readonly Volume[]
+  readonly volumeMounts?: readonly VolumeMount[]
+  /** Secrets whose content the pods see: pods are replaced when one of them changes. */
+  readonly secrets?: readonly string[]
+  /** Conditions of the workload to set. Conditions of a resolver that are not named here are removed. */
+  readonly conditions?: readonly ConditionUpdate[]
+  /** Members of the status, such as `toolConfigHash`. */
+  readonly status?: Readonly<Record<string, string>>
+}
+
+/**
+ * Why the workload cannot run as it is written. It is not started, and what ran before is stopped only when it would be open where
+ * the spec asks for a guard.
+ */
+export interface Blocker {
+  /** Exported constants of the kind: the condition that becomes False (or True, for those that warn) with this reason. */
+  readonly condition: string
+  readonly status?: 'True' | 'False'
+  readonly reason: string
+  /** Says what to do next. */
+  readonly message: string
+}
+
+export type Resolved =
+  | { readonly ok: true; readonly contribution: Contribution }
+  /** `conditions` are those that can be told although the workload is blocked. */
+  | { readonly ok: false; readonly blockers: readonly Blocker[]; readonly contribution?: Contribution }
+
+export interface EnvVar {
+  readonly name: string
+  readonly value?: string
+  readonly valueFrom?: Readonly<Record<string, unknown>>
+}
+
+export interface Volume {
+  readonly name: string
+  readonly [source: string]: unknown
+}
+
+export interface VolumeMount {
+  readonly name: string
+  readonly mountPath: string
+  readonly subPath?: string
+  readonly readOnly?: boolean
+}
+
+export const nothing: Resolved = { ok: true, contribution: {} }
+
+export function contributes(contribution: Contribution): Resolved {
+  return { ok: true, contribution }
+}
+
+export function blocked(...blockers: Blocker[]): Resolved {
+  return { ok: false, blockers }
+}
+
+/** A variable that the kubelet fills from a Secret; the pod waits until the Secret is there. */
+export function secretVariable(name: string, ref: { name: string; key: string }): EnvVar {
+  return { name, valueFrom: { secretKeyRef: { name: ref.name, key: ref.key } } }
+}
+
+/** Upper case, with `_` for whatever cannot stand in the name of a variable. */
+export function variablePart(text: string): string {
+  return text.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_')
+}

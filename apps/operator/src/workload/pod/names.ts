@@ -1,0 +1,49 @@
+/* Names of what the operator and the runner make for a workload, all in its namespace. */
+
+export type ProxyKind = 'MCPServer' | 'MCPRemoteProxy'
+
+export interface ProxyNames {
+  readonly deployment: string
+  readonly service: string
+  /** The Service that is named like the workload itself. */
+  readonly aliasService: string
+  readonly runConfig: string
+  /** ServiceAccount of the proxy pods; for an MCPServer its Role and RoleBinding too. */
+  readonly runnerAccount: string
+}
+
+export interface ServerNames {
+  readonly statefulSet: string
+  readonly service: string
+  readonly headlessService: string
+  /** ServiceAccount of the MCP pods when the user names none. */
+  readonly account: string
+  readonly networkPolicy: string
+}
+
+export function proxyNames(kind: ProxyKind, name: string): ProxyNames {
+  const suffix = kind === 'MCPServer' ? 'proxy' : 'remote-proxy'
+  return {
+    deployment: name,
+    service: `mcp-${name}-${suffix}`,
+    aliasService: name,
+    runConfig: `${name}-runconfig`,
+    runnerAccount: `${name}-${suffix}-runner`,
+  }
+}
+
+/** What the runner of an MCPServer makes, and what belongs to the pods it makes. */
+export function serverNames(name: string): ServerNames {
+  return {
+    statefulSet: name,
+    service: `mcp-${name}`,
+    headlessService: `mcp-${name}-headless`,
+    account: `${name}-sa`,
+    networkPolicy: `${name}-mcp`,
+  }
+}
+
+/** Names that Services of other workloads have: an alias with such a name would stand in the way of one of them. */
+export function isReservedServiceName(name: string): boolean {
+  return name.startsWith('mcp-') || name.startsWith('vmcp-')
+}

@@ -1,0 +1,134 @@
+import { checkPolicies } from '@thv/authz/policy-syntax'
+import {
+  type Conditions,
+  type Deployment,
+  formatKey,
+  type KubeObject,
+  type ObjectKey,
+  type Outcome,
+  type Pod,
+  type ResourceType,
+  requeueAfter,
+  type StatefulSet,
+  writeStatus,
+} from '@thv/kube'
+import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
+import { WORKLOAD_INDEX } from '../caches/operator-caches.ts'
+import type { References } from '../caches/references.ts'
+import type { Env } from '../environment.ts'
+import type { PodsHealth } from '../status/pods-health.ts'
+import { executePlan } from './execute-plan.ts'
+import { loadLookup } from './load-lookup.ts'
+import type { Lookup } from './lookup.ts'
+import type { LiveFacts } from './plan-workload.ts'
+import { workloadLabels } from './pod/labels.ts'
+import { type ProxyKind, proxyNames } from './pod/names.ts'
+import type { WorkloadPlan } from './workload-plan.ts'
+import { workloadEvents, workloadStatusOf } from './workload-status.ts'
+
+/** What differs between the kinds that stand behind a proxy. */
+export interface WorkloadKind<T extends KubeObject> {
+  readonly kind: ProxyKind
+  readonly type: ResourceType<T>
+  readonly references: (object: T) => References
+  readonly plan: (object: T, facts: PlanFacts) => WorkloadPlan
+  readonly health: (observed: Observed) => PodsHealth<string>
+  readonly conditionTypes: readonly string[]
+  readonly readyPhase: string
+}
+
+export interface PlanFacts {
+  readonly lookup: Lookup
+  readonly settings: Env['settings']
+  readonly live: LiveFacts
+  readonly checkPolicies: typeof checkPolicies
+  readonly now: number
+}
+
+export interface WorkloadPods {
+  readonly proxyPods: readonly Pod[]
+  readonly serverPods: readonly Pod[]
+}
+
+export interface Observed extends WorkloadPods {
+  readonly deployment: Deployment | undefined
+  readonly statefulSet: StatefulSet | undefined
+}
+
+/** When something is under way that no event may announce, such as a certificate that runs out, it is looked at again after this. */
+const LOOK_AGAIN = '10m'
+
+/** Converges one workload. Level-based: it never learns which event woke it. */
+export async function reconcileWorkload<T extends KubeObject>(
+  object: T,
+  { kind, env, signal }: { kind: WorkloadKind<T>; env: Env; signal: AbortSignal },
+): Promise<Outcome> {
+  const { name, namespace = '' } = object.metadata
+  const key = { namespace, name }
+  const lookup = await loadLookup(env, { namespace, references: kind.references(object) }, signal)
+  const plan = kind.plan(object, {
+    lookup,
+    settings: env.settings,
+    live: liveFacts(key, kind.kind, env),
+    checkPolicies,
+    now: env.clock.now(),
+  })
+  const executed = await executePlan(plan, { object, type: kind.type }, env, signal)
+  const health = kind.health(observe(key, { kind: kind.kind, plan, env }))
+
+  const { written, object: after } = await writeStatus(
+    env.client,
+    { type: kind.type, key, cached: object },
+    {
+      mutate: (current) =>
+        workloadStatusOf(current, {
+          kind: kind.kind,
+          plan,
+          executed,
+          health,
+          managed: kind.conditionTypes,
+          readyPhase: kind.readyPhase,
+          now: env.clock.now(),
+        }),
+      signal,
+      clock: env.clock,
+    },
+  )
+  if (written && after !== undefined) {
+    const { conditions, phase } = statusOf(after)
+    for (const event of workloadEvents(statusOf(object).conditions, conditions ?? [], phase)) env.events.record(after, event)
+  }
+  return executed.conflicts.length > 0 || executed.aliasTaken !== undefined ? requeueAfter('1m') : requeueAfter(LOOK_AGAIN)
+}
+
+function statusOf(object: KubeObject): { conditions?: Conditions; phase?: string } {
+  return (object as KubeObject & { status?: { conditions?: Conditions; phase?: string } }).status ?? {}
+}
+
+function liveFacts(key: ObjectKey, kind: ProxyKind, { caches }: Env): LiveFacts {
+  const runConfigKey = { ...key, name: proxyNames(kind, key.name).runConfig }
+  return {
+    runConfig: caches.configMaps.get(runConfigKey)?.data?.[RUN_CONFIG_KEY],
+    deployment: caches.deployments.get(key),
+  }
+}
+
+/** What has just been applied may not be in the cache yet. */
+function observe(key: ObjectKey, { kind, plan, env }: { kind: ProxyKind; plan: WorkloadPlan; env: Env }): Observed {
+  const planned = plan.children.find((child) => child.kind === 'Deployment')?.object
+  return {
+    ...podsOf(key, kind, env),
+    deployment: env.caches.deployments.get(key) ?? planned,
+    statefulSet: env.caches.statefulSets.get(key),
+  }
+}
+
+/** Both carry the name of the workload; those of the proxy also its kind. */
+export function podsOf(key: ObjectKey, kind: ProxyKind, { caches }: Env): WorkloadPods {
+  const all = caches.pods.byIndex(WORKLOAD_INDEX, formatKey(key))
+  const proxyApp = workloadLabels(kind, key.name)['app']
+  return {
+    proxyPods: all.filter(({ metadata }) => metadata.labels?.['app'] === proxyApp),
+    serverPods: all.filter(({ metadata }) => metadata.labels?.['toolhive-basename'] === key.name),
+  }
+}

@@ -1,0 +1,95 @@
+import { fileURLToPath } from 'node:url'
+import { normaliseMcpExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
+import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import { fixturesOf } from '@thv/resources/testing/fixtures'
+import { describe, expect, it } from 'vitest'
+import { authServerContribution } from './auth-server.ts'
+import { runnerReads } from './testing/snapshot.ts'
+
+const golden = (name: string) => fileURLToPath(new URL(`./auth-server-${name}.golden.json`, import.meta.url))
+const servers = fixturesOf('mcpexternalauthconfigs').flatMap(({ manifest }) => {
+  const { spec } = normaliseMcpExternalAuthConfig({ spec: manifest.spec as MCPExternalAuthConfig['spec'] })
+  return spec.embeddedAuthServer ? [[manifest.metadata.name, spec.embeddedAuthServer] as const] : []
+})
+const place = {
+  scopes: ['openid'],
+  name: 'tickets',
+  namespace: 'team',
+  resourceUrl: 'https://mcp.example.com/tickets/',
+}
+const contribution = (server: CanonicalEmbeddedAuthServer, change: object = {}) => authServerContribution(server, { ...place, ...change })
+const named = (name: string) => {
+  const found = servers.find(([own]) => own === name)?.[1]
+  if (found === undefined) throw new Error(`no fixture ${name}`)
+  return found
+}
+
+describe('authServerContribution', () => {
+  it.each(servers)('%s is as its golden file says, and the runner reads it', async (name, server) => {
+    const result = contribution(server)
+    runnerReads(result)
+    await expect(`${JSON.stringify(result, undefined, 2)}\n`).toMatchFileSnapshot(golden(name))
+  })
+
+  it('sends the browser back to the resource unless told otherwise', () => {
+    const config = contribution(named('login-minimal')).runConfig?.embedded_auth_server_config
+    expect(config).toMatchObject({ upstreams: [{ oidc_config: { redirect_uri: 'https://mcp.example.com/tickets/oauth/callback' } }] })
+    expect(config).toMatchObject({ allowed_audiences: [place.resourceUrl], scopes_supported: ['openid'] })
+  })
+
+  it('finds the sentinels of a Service, by default in its own namespace and cluster domain', () => {
+    const server = named('login-full')
+    const redis = server.storage.redis
+    if (!redis) throw new Error('the fixture has no redis')
+    const own = {
+      ...server,
+      storage: {
+        type: 'redis' as const,
+        redis: { ...redis, sentinelConfig: { masterName: 'm', sentinelAddrs: [], sentinelService: { name: 's', port: 26379 }, db: 0 } },
+      },
+    }
+    const { runConfig } = contribution(own, { clusterDomain: 'corp.test' })
+    expect(runConfig?.embedded_auth_server_config).toMatchObject({
+      storage: {
+        redis_config: { sentinel_config: { sentinel_addrs: ['s.team.svc.corp.test:26379'] }, key_prefix: 'thv:auth:{team:tickets}:' },
+      },
+    })
+  })
+
+  it('mounts exactly one key of a Secret per file, and has a variable for each that the config names', () => {
+    const { runConfig, env = [], volumes = [], volumeMounts = [] } = contribution(named('login-full'))
+    expect(volumes.map(({ name }) => name)).toEqual(volumeMounts.map(({ name }) => name))
+    expect(new Set(volumeMounts.map(({ mountPath }) => mountPath)).size).toBe(volumeMounts.length)
+    const text = JSON.stringify(runConfig)
+    for (const { name } of env) expect(text).toContain(`"${name}"`)
+    for (const [, name] of text.matchAll(/"(TOOLHIVE_[A-Z0-9_]+)"/g)) expect(env.map((variable) => variable.name)).toContain(name)
+    for (const [, path] of text.matchAll(/"(\/etc\/toolhive\/authserver\/[^"]*\/(?:hmac-|ca|sentinel)[^"]*)"/g)) {
+      expect(volumeMounts.map(({ mountPath }) => mountPath)).toContain(path)
+    }
+  })
+
+  it.each(servers)('%s: every field has an effect', (_, server) => {
+    const before = JSON.stringify(contribution(server))
+    const idle = leaves(server).filter((path) => JSON.stringify(contribution(changed(server, path))) === before)
+    // With one provider it can only name that one, and a VirtualMCPServer is all that takes several.
+    expect(idle.map((path) => path.join('.')).filter((path) => path !== 'primaryUpstreamProvider')).toEqual([])
+  })
+})
+
+type Path = readonly (string | number)[]
+
+function leaves(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [path]
+  return Object.entries(value).flatMap(([key, inner]) => leaves(inner, [...path, Array.isArray(value) ? Number(key) : key]))
+}
+
+/** The same with another value at the path. */
+function changed(server: CanonicalEmbeddedAuthServer, path: Path): CanonicalEmbeddedAuthServer {
+  const copy = structuredClone(server)
+  const last = path.at(-1) ?? ''
+  const parent = path.slice(0, -1).reduce<Record<string | number, unknown>>((at, key) => at[key] as Record<string, unknown>, copy as never)
+  const old = parent[last]
+  parent[last] = typeof old === 'boolean' ? !old : typeof old === 'number' ? old + 1 : `${old}x`
+  return copy
+}

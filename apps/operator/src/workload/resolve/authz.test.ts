@@ -1,0 +1,183 @@
+import { checkPolicies } from '@thv/authz/policy-syntax'
+import type { CanonicalAuthzConfig } from '@thv/resources/shared/authz-config'
+import { authzConfig as authzConfigs } from '@thv/resources/testing/workload-arbitraries'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { resolveAuthz } from './authz.ts'
+import { blockersOf, contributionOf, runnerReads, type SnapshotObjects, snapshot } from './testing/snapshot.ts'
+
+const PERMIT = 'permit(principal, action, resource);'
+
+const resolve = (authzConfig: CanonicalAuthzConfig | undefined, objects: SnapshotObjects = {}) =>
+  resolveAuthz({ authzConfig, checkPolicies, lookup: snapshot(objects) })
+
+const inline = (
+  policies: string[],
+  more: Partial<{ entitiesJson: string; primaryUpstreamProvider: string }> = {},
+): CanonicalAuthzConfig => ({
+  type: 'inline',
+  inline: { policies, entitiesJson: '[]', ...more },
+})
+
+const FROM_MAP: CanonicalAuthzConfig = { type: 'configMap', configMap: { name: 'policies', key: 'authz.json' } }
+const fromMap = (text: string, more: Partial<CanonicalAuthzConfig> = {}) =>
+  resolve({ ...FROM_MAP, ...more } as CanonicalAuthzConfig, { configMaps: { policies: { 'authz.json': text } } })
+
+describe('resolveAuthz', () => {
+  it('adds nothing, and never asks the engine, when nothing is asked for', () => {
+    const checker = () => {
+      throw new Error('must not be loaded')
+    }
+    expect(contributionOf(resolveAuthz({ authzConfig: undefined, checkPolicies: checker, lookup: snapshot() }))).toEqual({})
+  })
+
+  it('writes inline policies into the RunConfig', () => {
+    const config = {
+      ...inline([PERMIT], { entitiesJson: '[{"uid":{"type":"A","id":"b"},"attrs":{},"parents":[]}]' }),
+      groupClaimName: 'teams',
+    }
+    expect(contributionOf(resolve(config))).toEqual({
+      runConfig: {
+        authz_config: {
+          version: '1.0',
+          type: 'cedarv1',
+          cedar: {
+            policies: [PERMIT],
+            entities_json: '[{"uid":{"type":"A","id":"b"},"attrs":{},"parents":[]}]',
+            group_claim_name: 'teams',
+          },
+        },
+      },
+      conditions: [],
+      status: { authzConfigHash: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    })
+  })
+
+  it('names policies and entities that Cedar does not take', () => {
+    expect(blockersOf(resolve(inline([PERMIT, 'permit(principal, action)'], { entitiesJson: '{}' })))).toEqual([
+      {
+        condition: 'ConfigurationValid',
+        reason: 'AuthzPolicySyntaxInvalid',
+        message: expect.stringMatching(
+          /^spec\.authzConfig\.inline\.policies\[1\]: .*; spec\.authzConfig\.inline\.entitiesJson: is not a JSON array$/,
+        ),
+      },
+    ])
+  })
+
+  it('warns of a provider that has no effect here, and leaves it out', () => {
+    const { runConfig, conditions } = contributionOf(resolve(inline([PERMIT], { primaryUpstreamProvider: 'github' })))
+    expect(JSON.stringify(runConfig)).not.toContain('github')
+    expect(conditions).toMatchObject([
+      {
+        type: 'AuthzPrimaryUpstreamProviderIgnored',
+        status: 'True',
+        reason: 'PrimaryUpstreamProviderIgnored',
+        message: expect.stringContaining('spec.authzConfig.inline.primaryUpstreamProvider'),
+      },
+    ])
+  })
+
+  describe('from a ConfigMap', () => {
+    const CEDAR = { policies: [PERMIT], entities_json: '[]', group_claim_name: 'g', role_claim_name: 'r', group_entity_type: 'Team' }
+    const yaml = `version: 1.0\ntype: cedarv1\ncedar:\n  policies:\n    - |\n      permit(principal, action, resource);\n  group_claim_name: g\n  multi_valued_claims: [scope]\n`
+
+    it('reads JSON, also with tabs and a byte order mark', () => {
+      const document = { version: '1.0', type: 'cedarv1', cedar: CEDAR }
+      for (const text of [JSON.stringify(document), `\ufeff${JSON.stringify(document, undefined, '\t')}`])
+        expect(contributionOf(fromMap(text)).runConfig?.authz_config).toEqual(document)
+    })
+
+    it('reads YAML, where a version is a number', () => {
+      expect(contributionOf(fromMap(yaml)).runConfig?.authz_config).toEqual({
+        version: '1.0',
+        type: 'cedarv1',
+        cedar: { policies: [`${PERMIT}\n`], entities_json: '[]', group_claim_name: 'g', multi_valued_claims: ['scope'] },
+      })
+    })
+
+    it('lets names of claims in the spec win, those that are set', () => {
+      const text = JSON.stringify({ version: '1.0', type: 'cedarv1', cedar: CEDAR })
+      const { runConfig } = contributionOf(fromMap(text, { groupClaimName: 'mine', roleClaimName: '', groupEntityType: 'Group' }))
+      expect(runConfig?.authz_config?.cedar).toEqual({ ...CEDAR, group_claim_name: 'mine', group_entity_type: 'Group' })
+    })
+
+    it('warns of a provider there too', () => {
+      const { conditions } = contributionOf(
+        fromMap(JSON.stringify({ type: 'cedarv1', cedar: { ...CEDAR, primary_upstream_provider: 'p' } })),
+      )
+      expect(conditions).toMatchObject([
+        { message: expect.stringContaining('key authz.json of ConfigMap policies, cedar.primary_upstream_provider') },
+      ])
+    })
+
+    it.each([
+      ['nothing', ' \n', 'the document is empty'],
+      ['broken JSON', '{"type": hunter2}', 'line 1, column 10: the document is not JSON'],
+      ['broken YAML', 'type: cedarv1\n  x: [hunter2', 'line 1, column 7: the document is neither JSON nor YAML'],
+      ['a key twice', 'type: cedarv1\ntype: hunter2', 'neither JSON nor YAML'],
+      ['a text', 'hunter2', 'the document expects an object'],
+      ['no type', '{"cedar":{"policies":["x"]}}', 'type is required'],
+      ['another engine', '{"type":"httpv1"}', 'type must be cedarv1'],
+      ['another version', '{"version":"2.0","type":"cedarv1","cedar":{"policies":["x"]}}', 'version must be "1.0"'],
+      ['no policies', '{"type":"cedarv1"}', 'cedar is missing'],
+      ['an empty list', '{"type":"cedarv1","cedar":{"policies":[]}}', 'cedar.policies is empty'],
+      ['an empty policy', '{"type":"cedarv1","cedar":{"policies":[""]}}', 'cedar.policies[0]'],
+      [
+        'a misspelt member',
+        `{"type":"cedarv1","cedar":{"policies":["x"],"entites_json":"hunter2"}}`,
+        'cedar.entites_json is not a known field',
+      ],
+      ['another spelling', `{"type":"cedarv1","cedar":{"policies":["x"],"entitiesJson":"hunter2"}}`, 'must be written as entities_json'],
+      ['entities that are no text', `{"type":"cedarv1","cedar":{"policies":["x"],"entities_json":[]}}`, 'cedar.entities_json expects'],
+      ['a type with a namespace', `{"type":"cedarv1","cedar":{"policies":["x"],"group_entity_type":"A::B"}}`, 'without a namespace'],
+      [
+        'too many aliases',
+        `a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: [*c, *c]`,
+        'too many aliases',
+      ],
+      ['a large YAML document', `type: cedarv1 #${'x'.repeat(200_000)}`, 'more than 128 KiB, which only JSON may have'],
+      ['an alias of nothing', 'type: *nothing', 'one that leads nowhere'],
+    ])('refuses %s, without quoting it', (_, text, message) => {
+      const [blocker, ...others] = blockersOf(fromMap(text))
+      expect(blocker).toEqual({
+        condition: 'ConfigurationValid',
+        reason: 'AuthzConfigMapInvalid',
+        message: expect.stringMatching(/^key authz\.json of ConfigMap policies, /),
+      })
+      expect(blocker?.message).toContain(message)
+      expect(blocker?.message).not.toContain('hunter2')
+      expect(others).toEqual([])
+    })
+
+    it('refuses one that is not there, or has no such key', () => {
+      for (const configMaps of [{}, { policies: { other: yaml } }])
+        expect(blockersOf(resolve(FROM_MAP, { configMaps }))).toMatchObject([
+          {
+            reason: 'AuthzConfigMapNotFound',
+            message: expect.stringContaining('key authz.json of ConfigMap policies, which does not exist'),
+          },
+        ])
+    })
+
+    it('checks the policies there too', () => {
+      expect(blockersOf(fromMap('{"type":"cedarv1","cedar":{"policies":["nonsense"]}}'))).toMatchObject([
+        {
+          reason: 'AuthzPolicySyntaxInvalid',
+          message: expect.stringContaining('key authz.json of ConfigMap policies, cedar.policies[0]: '),
+        },
+      ])
+    })
+  })
+
+  it('whatever is asked for: it is blocked with a reason, or the runner gets policies that it reads', () => {
+    fc.assert(
+      fc.property(authzConfigs, fc.boolean(), (config, isWellWritten) => {
+        if (config.type === 'inline' && isWellWritten) config.inline.policies = [PERMIT]
+        const resolved = resolve(config)
+        if (!resolved.ok) expect(resolved.blockers.length).toBeGreaterThan(0)
+        else expect(runnerReads(resolved.contribution).authz_config?.cedar?.policies).toEqual([PERMIT])
+      }),
+    )
+  })
+})

@@ -1,0 +1,87 @@
+{{/*
+The rights of the operator on what it watches, in one place. They are bound for the whole cluster or for single namespaces (rbac.yaml).
+
+Server-side apply is `patch`, and `create` when the object is new. Nobody may grant what he does not hold: what the operator gives the
+runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold itself.
+*/}}
+{{- define "toolhive-operator.rules" -}}
+# The custom resources.
+- apiGroups: [toolhive.stacklok.dev]
+  resources:
+    - mcpexternalauthconfigs
+    - mcpgroups
+    - mcpregistries
+    - mcpremoteproxies
+    - mcpserverentries
+    - mcpservers
+    - mcptoolconfigs
+    - virtualmcpcompositetooldefinitions
+    - virtualmcpservers
+  verbs: [get, list, watch]
+- apiGroups: [toolhive.stacklok.dev]
+  resources:
+    - mcpexternalauthconfigs/status
+    - mcpgroups/status
+    - mcpremoteproxies/status
+    - mcpserverentries/status
+    - mcpservers/status
+    - mcptoolconfigs/status
+  verbs: [patch]
+# Finalizers: those that hold the deletion of a configuration in use, and those that another operator left on groups and servers.
+- apiGroups: [toolhive.stacklok.dev]
+  resources: [mcpexternalauthconfigs, mcpgroups, mcpservers, mcptoolconfigs]
+  verbs: [patch]
+# Owner references with blockOwnerDeletion, where the cluster checks the right to set them.
+- apiGroups: [toolhive.stacklok.dev]
+  resources: [mcpremoteproxies/finalizers, mcpservers/finalizers]
+  verbs: [update]
+# What it makes for them. It makes no StatefulSet itself: runners do, whose rights it grants.
+- apiGroups: ['']
+  resources: [configmaps, serviceaccounts, services]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [apps]
+  resources: [deployments, statefulsets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, watch, create, patch, delete]
+# A restart at once, which the annotation restart-strategy asks for, deletes the pods.
+- apiGroups: ['']
+  resources: [pods]
+  verbs: [get, list, watch, delete]
+# What it only looks at.
+- apiGroups: ['']
+  resources: [secrets]
+  verbs: [get, list, watch]
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [gateways, httproutes, referencegrants]
+  verbs: [get, list, watch]
+# Granted to runners of stdio servers, never used by the operator.
+- apiGroups: ['']
+  resources: [pods/attach]
+  verbs: [create, get]
+- apiGroups: [events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+{{- end -}}
+
+{{/* On the cluster itself; only with scope cluster. */}}
+{{- define "toolhive-operator.clusterRules" -}}
+- apiGroups: [apiextensions.k8s.io]
+  resources: [customresourcedefinitions]
+  verbs: [get, list, watch]
+{{- end -}}
+
+{{/* In its own namespace: the Lease that decides which operator works. */}}
+{{- define "toolhive-operator.leaseRules" -}}
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [toolhive-operator-leader-election]
+  verbs: [get, update]
+{{- end -}}

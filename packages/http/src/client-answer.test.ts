@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest'
+import { ClientAnswer } from './client-answer.ts'
+import type { Exchange } from './exchange.ts'
+import { eventually, get, pause, rawClient, rawExchange, startServer } from './testing/loopback.ts'
+
+const CLOSE = get('/', ['Connection: close'])
+const TYPE = { 'content-type': 'text/event-stream' }
+
+async function answerOf(handler: (exchange: Exchange) => void | Promise<void>): Promise<string> {
+  await using loopback = await startServer(handler)
+  const answer = await rawExchange(loopback.port, CLOSE)
+  expect(loopback.errors).toEqual([])
+  return answer
+}
+
+describe('an answer from a backend', () => {
+  it('goes out whole, with its own length and without what belongs to the backend’s connection', async () => {
+    const headers = { 'content-length': '99', connection: 'x-hop', 'x-hop': '1', 'set-cookie': ['a', 'b'], 'x-none': undefined }
+    const answer = await answerOf((exchange) => new ClientAnswer(exchange).whole(201, headers, Buffer.from('body')))
+    expect(answer).toMatch(/^HTTP\/1.1 201 Created\r\nset-cookie: a\r\nset-cookie: b\r\ncontent-length: 4\r\n[\s\S]*\r\n\r\nbody$/)
+    expect(answer).not.toContain('x-hop')
+  })
+
+  it.each([204, 304])('with status %i has no length', async (status) => {
+    const answer = await answerOf((exchange) => new ClientAnswer(exchange).whole(status, {}, Buffer.alloc(0)))
+    expect(answer).not.toMatch(/content-length|transfer-encoding/i)
+  })
+
+  it.each([
+    ['one piece', ['all']],
+    ['nothing', []],
+  ])('that was begun and ended in one tick with %s has a length', async (_, pieces) => {
+    const answer = await answerOf((exchange) => {
+      const answer = new ClientAnswer(exchange)
+      answer.begin(200, TYPE, ['x-a', '1'])
+      expect(answer.begun).toBe(true)
+      for (const piece of pieces) answer.write(Buffer.from(piece), undefined)
+      answer.end()
+    })
+    const body = pieces.join('')
+    expect(answer).toMatch(/content-type: text\/event-stream\r\nx-a: 1\r\n/)
+    expect(answer).toContain(`content-length: ${body.length}\r\n`)
+    expect(answer.endsWith(`\r\n\r\n${body}`)).toBe(true)
+  })
+
+  it('of several pieces keeps their order, whenever they come', async () => {
+    const answer = await answerOf(async (exchange) => {
+      const answer = new ClientAnswer(exchange)
+      answer.begin(200, TYPE)
+      answer.write(Buffer.from('one,'), undefined)
+      answer.write(Buffer.from('two,'), undefined)
+      await pause(5)
+      answer.write(Buffer.from('three'), undefined)
+      answer.end()
+    })
+    expect(answer).toMatch(/transfer-encoding: chunked/i)
+    expect(answer.replace(/\r\n[0-9a-f]+\r\n/g, '')).toMatch(/one,.*two,.*three/s)
+  })
+
+  it('shows its head and what there is at the end of the tick, not at the end of the answer', async () => {
+    const answers: ClientAnswer[] = []
+    await using loopback = await startServer((exchange) => {
+      const answer = new ClientAnswer(exchange)
+      answers.push(answer)
+      answer.begin(200, TYPE)
+      if (exchange.path === '/first') answer.write(Buffer.from('first'), undefined)
+    })
+    using silent = await rawClient(loopback.port)
+    silent.write(get('/'))
+    await silent.until('\r\n\r\n')
+    using first = await rawClient(loopback.port)
+    first.write(get('/first'))
+    await first.until('first')
+    for (const answer of answers) answer.end()
+  })
+
+  it('with a head that cannot be sent is the fault of the backend, at once or at the end of the tick', async () => {
+    const failures: unknown[] = []
+    await using loopback = await startServer((exchange) => {
+      const owner = {
+        headFailed(error: unknown) {
+          failures.push(error)
+          expect(exchange.begun).toBe(false)
+          new ClientAnswer(exchange).whole(502, {}, Buffer.from('bad'))
+        },
+      }
+      const answer = new ClientAnswer(exchange, owner)
+      answer.begin(200, { 'x-a': 'line\nbreak' })
+      if (exchange.path === '/later') return
+      expect(() => answer.end()).toThrow(expect.objectContaining({ code: 'backend_protocol', sent: true }))
+      new ClientAnswer(exchange).whole(502, {}, Buffer.from('bad'))
+    })
+    expect(await rawExchange(loopback.port, CLOSE)).toMatch(/^HTTP\/1.1 502 /)
+    expect(failures).toEqual([])
+    expect(await rawExchange(loopback.port, get('/later', ['Connection: close']))).toMatch(/^HTTP\/1.1 502 /)
+    expect(failures).toMatchObject([{ code: 'backend_protocol' }])
+  })
+
+  it('that is cut does not look whole', async () => {
+    const answer = await answerOf((exchange) => {
+      const answer = new ClientAnswer(exchange)
+      answer.begin(200, TYPE)
+      answer.write(Buffer.from('half'), undefined)
+      answer.cut(new Error('gone'))
+      answer.end()
+    })
+    expect(answer).toBe('')
+  })
+
+  it('makes the backend wait for a client that does not read, and goes on when the client has gone', async () => {
+    const flow = { paused: 0, resumed: 0, pause: () => void flow.paused++, resume: () => void flow.resumed++ }
+    let exchange: Exchange | undefined
+    await using loopback = await startServer((given) => {
+      exchange = given
+      const answer = new ClientAnswer(given)
+      answer.begin(200, TYPE)
+      for (let i = 0; i < 64; i++) answer.write(Buffer.alloc(1 << 20), flow)
+    })
+    using client = await rawClient(loopback.port, { paused: true })
+    client.write(get('/'))
+    await eventually(() => flow.paused > 0)
+    expect(flow.resumed).toBe(0)
+    client.socket.destroy()
+    await eventually(() => flow.resumed > 0)
+    expect(exchange?.closed).toBe(true)
+    const late = new ClientAnswer(exchange as Exchange)
+    late.begin(200, TYPE)
+    late.write(Buffer.from('nobody'), flow)
+    late.end()
+    expect(late.begun).toBe(true) // as the head of the first answer is out
+  })
+})

@@ -1,0 +1,91 @@
+import { randomBytes } from 'node:crypto'
+import type { KubeEvent, ObjectReference } from './builtin-kinds.ts'
+import { microTime } from './micro-time.ts'
+import { apiVersionOf } from './paths.ts'
+import type { KubeObject, ResourceType } from './types.ts'
+
+export interface EventInput {
+  readonly type: 'Normal' | 'Warning'
+  /** Why, in one word for machines: `ImageMissing`. */
+  readonly reason: string
+  /** For people; cut at 1024 bytes. */
+  readonly note: string
+  /** What was being done. Default `Reconcile`. */
+  readonly action?: string | undefined
+  readonly related?: { readonly type: ResourceType; readonly object: KubeObject } | undefined
+}
+
+export interface Reporter {
+  /** Such as `toolhive.stacklok.dev/operator`. */
+  readonly controller: string
+  /** Which process of it: the pod's name. */
+  readonly instance: string
+}
+
+/** The server's limits (events.k8s.io/v1). The note's is in bytes of UTF-8. */
+const MAX_NOTE = 1024
+const MAX_WORD = 128
+const MAX_NAME = 253
+
+/** Events of objects without a namespace live in `default`: the server takes no other place for them. */
+export function eventNamespace(object: KubeObject): string {
+  return object.metadata.namespace ?? 'default'
+}
+
+/** A name that no other event has: the object's, as far as it may stand in a name, and a random part. */
+export function eventName(object: KubeObject): string {
+  const suffix = randomBytes(8).toString('hex')
+  const stem = object.metadata.name
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]/g, '-')
+    .slice(0, MAX_NAME - suffix.length - 1)
+    .replace(/^[.-]+|[.-]+$/g, '')
+    .replace(/[.-]*\.[.-]*/g, '.')
+  return stem === '' ? suffix : `${stem}.${suffix}`
+}
+
+export function eventObject(
+  about: { readonly type: ResourceType; readonly object: KubeObject },
+  input: EventInput,
+  { reporter, name, timeMs }: { reporter: Reporter; name: string; timeMs: number },
+): KubeEvent {
+  const related = input.related && referenceTo(input.related.type, input.related.object)
+  return {
+    metadata: { name, namespace: eventNamespace(about.object) },
+    eventTime: microTime(timeMs),
+    type: input.type,
+    reason: input.reason.slice(0, MAX_WORD),
+    action: (input.action || 'Reconcile').slice(0, MAX_WORD),
+    note: cutBytes(input.note, MAX_NOTE),
+    regarding: referenceTo(about.type, about.object),
+    ...(related && { related }),
+    reportingController: reporter.controller,
+    reportingInstance: reporter.instance.slice(0, MAX_WORD),
+  }
+}
+
+/** Repeats of the same thing: same object, not only same name, and same words. */
+export function eventKey(object: KubeObject, { type, reason, note, action }: EventInput): string {
+  const { uid, namespace, name } = object.metadata
+  return JSON.stringify([uid ?? [namespace, name], type, reason, note, action])
+}
+
+export function cutBytes(text: string, limit: number): string {
+  const bytes = Buffer.from(text.toWellFormed(), 'utf8')
+  if (bytes.length <= limit) return text.toWellFormed()
+  let end = limit - Buffer.byteLength('…')
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--
+  return `${bytes.subarray(0, end).toString('utf8')}…`
+}
+
+function referenceTo(type: ResourceType, { metadata }: KubeObject): ObjectReference {
+  const { namespace, name, uid, resourceVersion } = metadata
+  return {
+    apiVersion: apiVersionOf(type),
+    kind: type.kind,
+    name,
+    ...(namespace !== undefined && { namespace }),
+    ...(uid !== undefined && { uid }),
+    ...(resourceVersion !== undefined && { resourceVersion }),
+  }
+}

@@ -1,0 +1,53 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join, relative, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ensureBundle } from '../../../../scripts/bundle.mjs'
+import { file, imageNode, text } from './node-runtime.ts'
+import type { TarEntry } from './tar.ts'
+
+const root = fileURLToPath(new URL('../../../..', import.meta.url))
+const appFolder = 'app'
+/** Packages that a bundle leaves outside because they read files from beside themselves, with the folders that are needed. */
+const outside: Readonly<Record<string, readonly string[]>> = { '@cedar-policy/cedar-wasm': ['package.json', 'nodejs'] }
+
+export interface BundledProgram {
+  /** Its command in the image. */
+  readonly name: string
+  /** Its main module, below the repository. */
+  readonly entry: string
+}
+
+/** The bundles of the programs, each as a command on PATH, and the packages that they leave outside. */
+export async function bundledProgramFiles(programs: readonly BundledProgram[]): Promise<TarEntry[]> {
+  const entries = new Map<string, TarEntry>()
+  for (const { name, entry } of programs) {
+    const bundle = readFileSync(await ensureBundle(entry), 'utf8')
+    const path = `${appFolder}/${name}.mjs`
+    // Without a shell in the image the system itself starts Node for it.
+    add(entries, text(path, `#!${imageNode}\n${bundle.replace(/^#!.*\n/, '')}`, 0o755))
+    add(entries, { path: `usr/local/bin/${name}`, content: { kind: 'link', target: `/${path}` } })
+    for (const [packageName, parts] of Object.entries(outside))
+      if (bundle.includes(packageName)) for (const found of packageFiles(packageName, parts)) add(entries, found)
+  }
+  return [...entries.values()]
+}
+
+function add(entries: Map<string, TarEntry>, entry: TarEntry): void {
+  entries.set(entry.path, entry)
+}
+
+function packageFiles(name: string, parts: readonly string[]): TarEntry[] {
+  const folder = join(root, 'node_modules', name)
+  if (!existsSync(folder)) throw new Error(`a program needs the package ${name}, which is not installed`)
+  return parts
+    .flatMap((part) => filesBelow(join(folder, part)))
+    .filter((path) => !/\.d\.ts$|README/.test(path))
+    .map((path) => file([appFolder, 'node_modules', ...name.split('/'), ...relative(folder, path).split(sep)].join('/'), path))
+}
+
+export function filesBelow(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path]
+  return readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+}

@@ -1,0 +1,72 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type BundledProgram, bundledProgramFiles } from '@thv/testkit/image/bundled-program'
+import { type WrittenImage, writeImageArchive } from '@thv/testkit/image/image-archive'
+import { file, imageUser, nodeRuntimeFiles } from '@thv/testkit/image/node-runtime'
+import { ROOT } from './run.ts'
+
+/*
+ * Writes the image of the project as an archive, without Docker or any other engine:
+ *
+ *   node scripts/image.ts [--tag NAME:TAG] [--output FILE]
+ *
+ * One image holds all programs. Load it with `docker load`, `podman load` or `ctr -n k8s.io images import`. The same sources give the
+ * same bytes. deploy/images/Dockerfile describes the same image for those who have an engine.
+ */
+
+export interface ImageOptions {
+  readonly output?: string
+  readonly tag?: string
+}
+
+const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version
+
+export async function writeImage(options: ImageOptions = {}): Promise<WrittenImage & { output: string; tag: string; programs: string[] }> {
+  const { output = join(ROOT, 'dist', 'images', `toolhive-ts-${VERSION}.tar`), tag = `toolhive-ts:${VERSION}` } = options
+  if (process.platform !== 'linux') throw new Error('the image takes Node and its libraries from this machine, which must run Linux')
+  const programs = appPrograms()
+  mkdirSync(dirname(output), { recursive: true })
+  const written = await writeImageArchive(output, {
+    tags: [tag],
+    files: [
+      ...nodeRuntimeFiles(join(ROOT, 'node_modules/.bin/node')),
+      ...(await bundledProgramFiles(programs)),
+      file('usr/share/doc/toolhive-ts/LICENSE', join(ROOT, 'LICENSE')),
+    ],
+    config: {
+      User: imageUser,
+      Env: ['PATH=/usr/local/bin', 'NODE_ENV=production', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt', 'HOME=/tmp'],
+      Cmd: ['thv', '--help'],
+      WorkingDir: '/tmp',
+      Labels: {
+        'org.opencontainers.image.title': 'toolhive-ts',
+        'org.opencontainers.image.version': VERSION,
+        'org.opencontainers.image.licenses': 'Apache-2.0',
+      },
+    },
+  })
+  return { ...written, output, tag, programs: programs.map(({ name }) => name) }
+}
+
+/** Every app that has a command and a main module. */
+export function appPrograms(root = ROOT): BundledProgram[] {
+  const found = readdirSync(join(root, 'apps')).flatMap((app) => {
+    const [manifest, entry] = [join(root, 'apps', app, 'package.json'), `apps/${app}/src/main.ts`]
+    if (!existsSync(manifest) || !existsSync(join(root, entry))) return []
+    const { bin = {} } = JSON.parse(readFileSync(manifest, 'utf8')) as { bin?: Record<string, string> }
+    return Object.keys(bin).map((name) => ({ name, entry }))
+  })
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { tag: { type: 'string' }, output: { type: 'string' } } })
+  const started = performance.now()
+  const image = await writeImage({
+    ...(values.tag !== undefined && { tag: values.tag }),
+    ...(values.output !== undefined && { output: resolve(values.output) }),
+  })
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  console.log(`${image.output}\n${image.tag} ${image.id}\n${(image.size / 1e6).toFixed(0)} MB, ${seconds} s: ${image.programs.join(', ')}`)
+}

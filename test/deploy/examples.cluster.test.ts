@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { KINDS } from '@thv/resources/kinds'
+import { manifestsIn } from '@thv/resources/testing/fixtures'
+import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
+import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { beforeAll, expect, it } from 'vitest'
+import { kubectl } from './kubectl.ts'
+
+/* Every example for the operator is taken by the API server as it is, and what one names of our kinds it brings along. */
+
+const FOLDER = new URL('../../deploy/examples/operator/', import.meta.url)
+const FILES = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'))
+const read = (file: string) => manifestsIn(readFileSync(new URL(file, FOLDER), 'utf8'))
+const OUR_KINDS = KINDS.map((definition) => definition.kind)
+
+describeCluster('examples of the operator', () => {
+  let namespace: string
+
+  beforeAll(async () => {
+    const client = adminClient(sharedCluster())
+    await installCrds(client)
+    await client.close()
+    namespace = await testNamespace('examples')
+  })
+
+  it.each(FILES)('%s applies', (file) => {
+    const path = fileURLToPath(new URL(file, FOLDER))
+    const { code, stdout, stderr } = kubectl(['apply', '--namespace', namespace, '--dry-run=server', '--validate=strict', '-f', path])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout.trim().split('\n')).toHaveLength(read(file).length)
+  })
+
+  it.each(manifestsInPages())('the manifest $name in $page applies', ({ manifest }) => {
+    const args = ['apply', '--namespace', namespace, '--dry-run=server', '--validate=strict', '-f', '-']
+    expect(kubectl(args, manifest)).toMatchObject({ code: 0, stderr: '' })
+  })
+
+  it('hold every kind', () => {
+    const kinds = new Set(FILES.flatMap((file) => read(file).map((each) => each.kind)))
+    expect(OUR_KINDS.filter((kind) => !kinds.has(kind))).toEqual([])
+  })
+
+  it.each([
+    'mcp-servers/mcpserver_with_configmap_oidc.yaml',
+    'mcp-servers/mcpserver_github.yaml',
+    'mcp-servers/mcpserver_with_pod_template.yaml',
+    'mcp-servers/mcpserver_fetch_tools_filter.yaml',
+  ])('hold %s, which design document 002 cites', (file) => {
+    expect(FILES).toContain(file)
+  })
+
+  it.each(FILES)('%s brings the objects of our kinds that it names', (file) => {
+    const manifests = read(file)
+    const present = new Set(manifests.map((each) => `${each.kind}/${each.metadata.name}`))
+    const named = manifests.flatMap(({ spec }) => referencesIn(spec))
+    expect(named.filter((reference) => !present.has(reference))).toEqual([])
+  })
+})
+
+/** Blocks of the pages that are whole manifests. */
+function manifestsInPages(): { page: string; name: string; manifest: string }[] {
+  const folder = new URL('../../docs/', import.meta.url)
+  const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
+  return pages.flatMap((page) =>
+    [...readFileSync(new URL(page, folder), 'utf8').matchAll(/^( *)```yaml\n([\s\S]*?)^ *```/gm)]
+      .map(([, indent = '', text = '']) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
+      .filter((text) => text.startsWith('apiVersion: '))
+      .map((manifest) => ({ page, name: manifestsIn(manifest)[0]?.metadata.name ?? '', manifest })),
+  )
+}
+
+const REFERENCES = { groupRef: 'MCPGroup', toolConfigRef: 'MCPToolConfig', externalAuthConfigRef: 'MCPExternalAuthConfig' } as const
+
+function referencesIn(node: unknown): string[] {
+  if (Array.isArray(node)) return node.flatMap(referencesIn)
+  if (typeof node !== 'object' || node === null) return []
+  return Object.entries(node).flatMap(([key, value]) => {
+    const kind = REFERENCES[key as keyof typeof REFERENCES]
+    return kind ? [`${kind}/${(value as { name: string }).name}`] : referencesIn(value)
+  })
+}

@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { sharedCluster } from '@thv/testkit/cluster/test-cluster'
+
+export interface KubectlResult {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** kubectl on the shared API server, as its administrator. */
+export function kubectl(args: readonly string[], input?: string): KubectlResult {
+  const { kubectlPath, kubeconfigPath } = sharedCluster()
+  const { status, stdout, stderr } = spawnSync(kubectlPath, ['--kubeconfig', kubeconfigPath, ...args], {
+    encoding: 'utf8',
+    timeout: 60_000,
+    maxBuffer: 32 * 1024 * 1024,
+    ...(input === undefined ? {} : { input }),
+  })
+  return { code: status, stdout, stderr }
+}
+
+/** What the API server would say to these manifests, fields it does not know included. */
+export function dryRun(manifests: string): KubectlResult {
+  return kubectl(['apply', '--dry-run=server', '--validate=strict', '-f', '-'], manifests)
+}

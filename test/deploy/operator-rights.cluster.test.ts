@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto'
+import { normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
+import { apiRequest } from '@thv/testkit/cluster/http-request'
+import { sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { describeHelm } from '@thv/testkit/helm/describe-helm'
+import { openHelm } from '@thv/testkit/helm/helm'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+import { runnerRules } from '../../apps/operator/src/workload/pod/rbac.ts'
+import { HELM_LIMIT_MS, OPERATOR_CHART } from './charts.ts'
+import { kubectl } from './kubectl.ts'
+
+/* What the operator's ServiceAccount may do and what it may not, as the API server sees the rules of the chart. */
+
+/** How long the API server may take until it knows new rules. */
+const RULES_LIMIT_MS = 20_000
+
+const OWN_KINDS = [
+  'mcpexternalauthconfigs',
+  'mcpgroups',
+  'mcpregistries',
+  'mcpremoteproxies',
+  'mcpserverentries',
+  'mcpservers',
+  'mcptoolconfigs',
+  'virtualmcpcompositetooldefinitions',
+  'virtualmcpservers',
+]
+const RECONCILED = ['mcpexternalauthconfigs', 'mcpgroups', 'mcpremoteproxies', 'mcpserverentries', 'mcpservers', 'mcptoolconfigs']
+const HAS_FINALIZER = ['mcpexternalauthconfigs', 'mcpgroups', 'mcpservers', 'mcptoolconfigs']
+const OWNS_OBJECTS = ['mcpremoteproxies', 'mcpservers']
+const APPLIED = [
+  ['', 'configmaps'],
+  ['', 'serviceaccounts'],
+  ['', 'services'],
+  ['apps', 'deployments'],
+  ['networking.k8s.io', 'networkpolicies'],
+  ['rbac.authorization.k8s.io', 'roles'],
+  ['rbac.authorization.k8s.io', 'rolebindings'],
+] as const
+const READ = [
+  ['', 'pods'],
+  ['', 'secrets'],
+  ['gateway.networking.k8s.io', 'gateways'],
+  ['gateway.networking.k8s.io', 'httproutes'],
+  ['gateway.networking.k8s.io', 'referencegrants'],
+] as const
+const GROUP = 'toolhive.stacklok.dev'
+
+/** As far as the rights of a runner depend on it. */
+const SERVER = normaliseMcpServer({ spec: { image: 'x:1' } }).spec
+
+interface Question {
+  readonly group: string
+  readonly resource: string
+  readonly verb: string
+  readonly namespace?: string
+  readonly name?: string
+}
+
+describeHelm('rights of the operator', () => {
+  const release = `rights-${randomBytes(4).toString('hex')}`
+  const names = { cluster: `${release}-cluster`, single: `${release}-single` }
+  let home: string
+  let watched: string
+  let other: string
+
+  beforeAll(async () => {
+    const helm = await openHelm()
+    home = await testNamespace('rights-home')
+    watched = await testNamespace('rights-watched')
+    other = await testNamespace('rights-other')
+    const scopes = {
+      [names.cluster]: [],
+      [names.single]: ['operator.rbac.scope=namespace', `operator.rbac.allowedNamespaces={${watched}}`],
+    }
+    for (const [name, set] of Object.entries(scopes)) {
+      const objects = await helm.template({ name, chart: OPERATOR_CHART, namespace: home, set: [`fullnameOverride=${name}`, ...set] })
+      // Nobody is to run here, only to be asked about.
+      const rights = objects.split(/^---$/m).filter((text) => !/^kind: (Deployment|Service)$/m.test(text))
+      expect(kubectl(['apply', '-f', '-'], rights.join('---'))).toMatchObject({ code: 0 })
+    }
+    for (const account of Object.values(names)) {
+      const known = () => may(account, { group: '', resource: 'configmaps', verb: 'get', namespace: watched })
+      await vi.waitFor(async () => expect(await known()).toBe(true), { timeout: RULES_LIMIT_MS, interval: 200 })
+    }
+  }, HELM_LIMIT_MS)
+
+  const user = (account: string) => `system:serviceaccount:${home}:${account}`
+
+  async function may(account: string, { group, resource, verb, namespace = '', name = '' }: Question): Promise<boolean> {
+    const [base = '', subresource = ''] = resource.split('/')
+    const answer = await apiRequest(sharedCluster(), '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+      method: 'POST',
+      body: {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind: 'SubjectAccessReview',
+        spec: {
+          user: user(account),
+          groups: ['system:serviceaccounts', `system:serviceaccounts:${home}`, 'system:authenticated'],
+          resourceAttributes: { group, resource: base, subresource, verb, namespace, name },
+        },
+      },
+    })
+    return answer.json<{ status: { allowed: boolean } }>().status.allowed
+  }
+
+  async function judged(account: string, questions: readonly Question[]): Promise<Map<string, boolean>> {
+    const title = ({ group, resource, verb, name }: Question) => `${verb} ${group}/${resource}${name ? ` ${name}` : ''}`
+    const answers = await Promise.all(questions.map(async (each) => [title(each), await may(account, each)] as const))
+    return new Map(answers)
+  }
+
+  /** Everything that the operator does in a namespace that it watches. */
+  const needed = (namespace: string): Question[] => [
+    ...OWN_KINDS.flatMap((resource) => ['get', 'list', 'watch'].map((verb) => ({ group: GROUP, resource, verb, namespace }))),
+    ...RECONCILED.map((resource) => ({ group: GROUP, resource: `${resource}/status`, verb: 'patch', namespace })),
+    ...HAS_FINALIZER.map((resource) => ({ group: GROUP, resource, verb: 'patch', namespace })),
+    ...OWNS_OBJECTS.map((resource) => ({ group: GROUP, resource: `${resource}/finalizers`, verb: 'update', namespace })),
+    ...APPLIED.flatMap(([group, resource]) =>
+      ['get', 'list', 'watch', 'create', 'patch', 'delete'].map((verb) => ({ group, resource, verb, namespace })),
+    ),
+    ...READ.flatMap(([group, resource]) => ['get', 'list', 'watch'].map((verb) => ({ group, resource, verb, namespace }))),
+    { group: '', resource: 'pods', verb: 'delete', namespace },
+    ...['create', 'patch'].map((verb) => ({ group: 'events.k8s.io', resource: 'events', verb, namespace })),
+  ]
+
+  /** What it never does, so that a stolen token cannot do it either. */
+  const forbidden = (namespace: string): Question[] => [
+    ...['create', 'update', 'delete'].flatMap((verb) => OWN_KINDS.map((resource) => ({ group: GROUP, resource, verb, namespace }))),
+    // Entries are only judged: neither they nor proxies are changed beside their status.
+    ...['mcpserverentries', 'mcpremoteproxies'].map((resource) => ({ group: GROUP, resource, verb: 'patch', namespace })),
+    ...['create', 'update', 'patch', 'delete'].map((verb) => ({ group: '', resource: 'secrets', verb, namespace })),
+    ...['create', 'update', 'patch', 'deletecollection'].map((verb) => ({ group: '', resource: 'pods', verb, namespace })),
+    ...['pods/exec', 'pods/portforward'].map((resource) => ({ group: '', resource, verb: 'create', namespace })),
+    ...['escalate', 'bind'].map((verb) => ({ group: 'rbac.authorization.k8s.io', resource: 'roles', verb, namespace })),
+    ...['users', 'serviceaccounts'].map((resource) => ({ group: '', resource, verb: 'impersonate', namespace })),
+    { group: '', resource: 'serviceaccounts/token', verb: 'create', namespace },
+    { group: 'coordination.k8s.io', resource: 'leases', verb: 'create', namespace },
+    { group: '', resource: 'namespaces', verb: 'create' },
+    { group: 'rbac.authorization.k8s.io', resource: 'clusterroles', verb: 'create' },
+    { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings', verb: 'create' },
+    { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', verb: 'patch' },
+  ]
+
+  describe.each(['cluster', 'single'] as const)('%s', (scope) => {
+    it('cover what it does', async () => {
+      const answers = await judged(names[scope], needed(watched))
+      expect([...answers].filter(([, allowed]) => !allowed)).toEqual([])
+    })
+
+    it('cover nothing else', async () => {
+      const answers = await judged(names[scope], forbidden(watched))
+      expect([...answers].filter(([, allowed]) => allowed)).toEqual([])
+    })
+
+    it('cover its own Lease and no other', async () => {
+      const lease = { group: 'coordination.k8s.io', resource: 'leases', namespace: home }
+      const own = 'toolhive-operator-leader-election'
+      const answers = await judged(names[scope], [
+        { ...lease, verb: 'create' },
+        ...['get', 'update', 'delete'].flatMap((verb) => [own, 'somebody-else'].map((name) => ({ ...lease, verb, name }))),
+      ])
+      const allowed = [...answers].filter(([, yes]) => yes).map(([title]) => title)
+      const leases = 'coordination.k8s.io/leases'
+      expect(allowed).toEqual([`create ${leases}`, `get ${leases} ${own}`, `update ${leases} ${own}`])
+    })
+
+    it('let it make the Role of a runner and bind it', async () => {
+      const name = `${scope}-runner`
+      const role = { metadata: { name }, rules: runnerRules({ name: 'github', spec: { ...SERVER, transport: 'stdio' } }) }
+      expect(await as(names[scope], 'roles', role)).toBe(201)
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name }
+      const subjects = [{ kind: 'ServiceAccount', name, namespace: watched }]
+      expect(await as(names[scope], 'rolebindings', { metadata: { name }, roleRef, subjects })).toBe(201)
+    })
+
+    it('let it grant nothing that it does not hold', async () => {
+      const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['update'] }]
+      expect(await as(names[scope], 'roles', { metadata: { name: `${scope}-too-much` }, rules })).toBe(403)
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' }
+      const subjects = [{ kind: 'ServiceAccount', name: 'x', namespace: watched }]
+      expect(await as(names[scope], 'rolebindings', { metadata: { name: `${scope}-admin` }, roleRef, subjects })).toBe(403)
+    })
+  })
+
+  it('in namespace scope end at the namespace', async () => {
+    const answers = await judged(names.single, [
+      ...needed(other),
+      ...needed(home),
+      { group: '', resource: 'secrets', verb: 'list' },
+      { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', verb: 'list' },
+    ])
+    expect([...answers].filter(([, allowed]) => allowed)).toEqual([])
+  })
+
+  it('in cluster scope reach every namespace', async () => {
+    const answers = await judged(names.cluster, [
+      ...needed(other),
+      { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', verb: 'list' },
+    ])
+    expect([...answers].filter(([, allowed]) => !allowed)).toEqual([])
+  })
+
+  /** Creates an object of RBAC in the watched namespace with the operator's rights; returns the status. */
+  async function as(account: string, resource: string, body: object): Promise<number> {
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${watched}/${resource}`
+    const headers = { 'Impersonate-User': user(account) }
+    return (await apiRequest(sharedCluster(), path, { method: 'POST', headers, body })).status
+  }
+})

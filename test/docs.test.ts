@@ -1,0 +1,122 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { KINDS } from '@thv/resources/kinds'
+import { MCPServerEntryCondition, MCPServerEntryPhase, MCPServerEntryReason } from '@thv/resources/kinds/mcp-server-entry/constants'
+import { describe, expect, it } from 'vitest'
+
+/* What the pages promise: links lead somewhere, files that are named exist, and pages say what they were written for. */
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url))
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')
+const markdownIn = (folder: string) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(folder, name))
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...markdownIn('docs'), ...markdownIn('deploy')]
+
+describe('pages', () => {
+  it('are found', () => {
+    expect(PAGES.length).toBeGreaterThan(12)
+  })
+
+  it.each(PAGES)('%s: every link leads somewhere', (page) => {
+    expect(brokenLinks(page)).toEqual([])
+  })
+
+  it.each(PAGES)('%s: every file of the repository that it names exists', (page) => {
+    const named = [...read(page).matchAll(/\b((?:deploy|docs|packages|apps|scripts|test)\/[\w./-]*\w)/g)].map((match) => match[1] ?? '')
+    expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  })
+})
+
+describe('docs/reference/remote-servers.md', () => {
+  const page = read('docs/reference/remote-servers.md')
+
+  it('compares the two kinds in every respect that a choice depends on', () => {
+    const rows = [...page.matchAll(/^\| ([^|]+) \| [^|]+ \| [^|]+ \|$/gm)].map((match) => match[1])
+    const respects = [
+      'who connects to the remote server',
+      'incoming authentication',
+      'outgoing authentication',
+      'own certificates (`caBundleRef`)',
+      'forwarded headers (`headerForward`)',
+      'tools shown',
+      'cost of the tenth',
+    ]
+    expect(rows).toEqual(expect.arrayContaining(respects))
+    expect(page).toContain('## Which one')
+  })
+
+  it('says that entries take no toolConfigRef and what to use instead', () => {
+    const [, migration = ''] = page.split('## From MCPRemoteProxy to MCPServerEntry')
+    expect(migration).toContain('**`toolConfigRef` has no counterpart on an entry.**')
+    expect(migration).toContain('aggregation.tools[]')
+  })
+
+  it('names every phase, condition and reason of an entry', () => {
+    const words = [MCPServerEntryPhase, MCPServerEntryCondition].flatMap((constants) => Object.values<string>(constants))
+    const bad = Object.values<string>(MCPServerEntryReason).filter((reason) => /Not(Found|Ready|Supported)$|Invalid$/.test(reason))
+    expect(bad.length).toBeGreaterThan(8)
+    expect([...words, ...bad].filter((word) => !page.includes(`\`${word}\``))).toEqual([])
+  })
+
+  it('names the successor, the related proposals and where requests leave from', () => {
+    const [, later = ''] = page.split('## Later: MCPRemoteEndpoint')
+    for (const proposal of ['0008', '0009', '0010', '0014', '0026', '0067']) expect(later).toContain(`THV-${proposal}`)
+    expect(page).toMatch(/requests leave from the VirtualMCPServer's pod/)
+    expect(page).toContain('`headerForward` is for headers that do not authenticate')
+  })
+})
+
+describe('docs/adr/0007-remote-servers-without-a-pod.md', () => {
+  it('weighs every alternative that was raised', () => {
+    const page = read('docs/adr/0007-remote-servers-without-a-pod.md')
+    for (const alternative of ['Make `oidcConfig` optional', '`direct: true`', 'Extend MCPServer', 'No kind:', 'MCPRemoteEndpoint'])
+      expect(page).toContain(alternative)
+    expect(page).toContain('gets no `direct` field')
+  })
+})
+
+describe('docs/architecture/operator-design.md', () => {
+  const page = read('docs/architecture/operator-design.md')
+
+  it('knows every kind', () => {
+    expect(KINDS.filter(({ kind }) => !page.includes(kind)).map(({ kind }) => kind)).toEqual([])
+  })
+
+  it('says what is a field and what belongs into podTemplateSpec', () => {
+    expect(page).toContain('**A field of the spec** is what the operator must understand.')
+    expect(page).toContain('**`podTemplateSpec`** is what only Kubernetes must understand.')
+  })
+})
+
+function brokenLinks(page: string): string[] {
+  return [...withoutCode(read(page)).matchAll(/\]\(([^)\s[\]]+)\)/g)]
+    .map((match) => match[1] ?? '')
+    .filter((target) => !/^https?:/.test(target))
+    .filter((target) => {
+      const [path = '', anchor] = target.split('#')
+      const file = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path)
+      if (!existsSync(file)) return true
+      return anchor !== undefined && statSync(file).isFile() && !anchorsOf(readFileSync(file, 'utf8')).has(anchor)
+    })
+}
+
+function withoutCode(markdown: string): string {
+  return markdown.replaceAll(/^ *```[\s\S]*?^ *```/gm, '').replaceAll(/`[^`\n]+`/g, '')
+}
+
+/** As GitHub makes them of headings. */
+function anchorsOf(markdown: string): Set<string> {
+  const headings = [...markdown.matchAll(/^#+ (.+)$/gm)].map((match) => match[1] ?? '')
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\w\s-]/g, '')
+        .trim()
+        .replace(/\s/g, '-'),
+    ),
+  )
+}
