@@ -5,6 +5,7 @@ import { crdYamlOf } from '@thv/resources/crd-yaml'
 import { KINDS } from '@thv/resources/kinds'
 import { renderResourceReference } from '@thv/resources/resource-reference'
 import { renderRunConfigReference } from '@thv/runconfig/run-config-reference'
+import { renderExternalAuthReference } from '../apps/operator/src/workload/resolve/external-auth-table.ts'
 import { renderFeatures } from '../test/requirements/features.ts'
 import { ROOT } from './run.ts'
 
@@ -24,6 +25,7 @@ function generatedFiles(): Map<string, string> {
   files.set('docs/reference/resources.md', renderResourceReference(KINDS))
   files.set('docs/reference/errors.md', renderErrorReference())
   files.set('docs/reference/runconfig.md', renderRunConfigReference())
+  files.set('docs/reference/external-auth.md', renderExternalAuthReference())
   files.set('docs/features.md', renderFeatures())
   return files
 }

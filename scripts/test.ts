@@ -28,6 +28,7 @@ await stage('conformance', () => vitest('conformance'))
 const built = await stage('binaries', () => binaries)
 await stage('cluster', () => vitest('cluster'))
 await stage('fresh clone', () => vitest('clone'))
+await stage('node', () => vitest('node'))
 checkRequirements()
 checkBudget()
 if (CI && totals.skipped > 0) {
@@ -76,7 +77,7 @@ function readCounts(path: string): VitestCounts {
   }
 }
 
-/** Resolves to whether something had to be built; a failure shows in the cluster stage, which needs the binaries. */
+/** Resolves to whether something had to be built; a failure shows in the stages that need the binaries. */
 function buildBinariesInBackground(): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ['packages/testkit/src/cluster/build-binaries.ts'], {

@@ -6,6 +6,7 @@ export const BUDGET_SECONDS = {
   binaries: 60,
   cluster: 600,
   'fresh clone': 120,
+  node: 600,
 } as const
 
 /** What may come on top when the Kubernetes binaries are not cached and have to be built. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binariesAvailability } from '@thv/testkit/cluster/binaries'
 import { isCi } from '@thv/testkit/cluster/global-setup'
-import { startNode } from '@thv/testkit/cluster/node'
+import { type NodeCluster, startNode } from '@thv/testkit/cluster/node'
 import { nodeProblem } from '@thv/testkit/cluster/node-packages'
 import type {} from '@thv/testkit/cluster/test-node'
 import { fixtureImage, writeFixtureImage } from '@thv/testkit/image/fixture-image'
@@ -18,31 +18,39 @@ export async function setup(project: Pick<TestProject, 'provide'>): Promise<(() 
     return undefined
   }
   const begin = performance.now()
-  const node = await startNode()
+  const folder = await mkdtemp(join(tmpdir(), 'thv-images-'))
   try {
-    const apps = await loadImages(node.importImage)
+    const [node, archives] = await both(startNode(), writeImages(folder))
+    try {
+      for (const path of archives.paths) await node.importImage(path)
+    } catch (error) {
+      await node.stop()
+      throw error
+    }
     console.error(`node ${node.version} ready with its images after ${((performance.now() - begin) / 1000).toFixed(1)} s`)
     const { form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version, nodeName, hostAddress, initPid } = node
     const access = { form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version, nodeName, hostAddress, initPid }
-    project.provide('thvNode', { ...access, images: { apps, fixture: fixtureImage } })
-  } catch (error) {
-    await node.stop()
-    throw error
-  }
-  return () => node.stop()
-}
-
-async function loadImages(importImage: (archive: string) => Promise<void>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'thv-images-'))
-  try {
-    const [apps, fixture] = [join(folder, 'apps.tar'), join(folder, 'fixture.tar')]
-    const { tag } = await writeImage({ output: apps })
-    await writeFixtureImage(fixture)
-    for (const archive of [apps, fixture]) await importImage(archive)
-    return tag
+    project.provide('thvNode', { ...access, images: archives.images })
+    return () => node.stop()
   } finally {
     await rm(folder, { recursive: true })
   }
+}
+
+async function writeImages(folder: string) {
+  const [apps, fixture] = [join(folder, 'apps.tar'), join(folder, 'fixture.tar')]
+  const { tag } = await writeImage({ output: apps })
+  await writeFixtureImage(fixture)
+  return { paths: [apps, fixture], images: { apps: tag, fixture: fixtureImage } }
+}
+
+/** When the images fail, the node must not stay; when the node fails, the images must be done with their folder. */
+async function both<I>(starting: Promise<NodeCluster>, writing: Promise<I>): Promise<[NodeCluster, I]> {
+  const [node, images] = await Promise.allSettled([starting, writing])
+  if (node.status === 'rejected') throw node.reason
+  if (images.status === 'fulfilled') return [node.value, images.value]
+  await node.value.stop()
+  throw images.reason
 }
 
 /** In CI nothing is skipped: there the start itself fails with the reason. */

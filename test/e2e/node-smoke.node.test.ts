@@ -1,11 +1,17 @@
 import { execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { apiRequest, request } from '@thv/testkit/cluster/http-request'
 import { testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { describeNode, sharedNode } from '@thv/testkit/cluster/test-node'
 import { beforeAll, expect, test, vi } from 'vitest'
+import { writeImage } from '../../scripts/image.ts'
 
 /* That the harness's node is a node: what the stories of this folder rely on, each with a test of its own. */
 
@@ -47,6 +53,17 @@ describeNode('a real node', () => {
       seccomp: '2',
       host: 'restricted',
     })
+  })
+
+  test('our image is the same whenever it is written', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'thv-image-'))
+    try {
+      const [one, two] = [join(folder, 'one.tar'), join(folder, 'two.tar')]
+      for (const output of [one, two]) await writeImage({ output })
+      expect(await digest(one)).toBe(await digest(two))
+    } finally {
+      await rm(folder, { recursive: true })
+    }
   })
 
   test.for(['thv', 'thv-operator', 'thv-proxyrunner'])('our image has %s, which explains itself', async (program) => {
@@ -167,6 +184,12 @@ const initialize = {
 
 function callMcp(url: string) {
   return request(url, { method: 'POST', body: initialize, headers: { accept: 'application/json, text/event-stream' }, limitMs: 3000 })
+}
+
+async function digest(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
+  return hash.digest('hex')
 }
 
 function get(path: string) {

@@ -37,7 +37,7 @@ describe('operatorSettings', () => {
           "allowLoopback": false,
           "denyPrivate": false,
         },
-        "runnerImage": "ghcr.io/stacklok/toolhive/proxyrunner:latest",
+        "runnerImage": "toolhive-ts:0.1.0",
         "watchNamespaces": undefined,
       }
     `)

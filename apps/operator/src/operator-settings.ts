@@ -50,7 +50,8 @@ export interface OperatorFlags {
 }
 
 export const LEASE_NAME = 'toolhive-operator-leader-election'
-export const DEFAULT_RUNNER_IMAGE = 'ghcr.io/stacklok/toolhive/proxyrunner:latest'
+/** The one image with all programs, as `scripts/image.ts` writes it. */
+export const DEFAULT_RUNNER_IMAGE = 'toolhive-ts:0.1.0'
 
 type Env = Readonly<Record<string, string | undefined>>
 

@@ -145,6 +145,7 @@ export interface TokenExchangeConfig {
   readonly audience?: string
   readonly scopes: readonly string[]
   readonly subject_token_type?: string
+  readonly subject_provider_name?: string
   readonly header_strategy: 'replace' | 'custom'
   readonly external_token_header_name?: string
 }
@@ -156,6 +157,10 @@ export const TOKEN_EXCHANGE_FIELDS: FieldTable<TokenExchangeConfig> = {
   audience: { reader: text(), doc: 'Audience of the new token.' },
   scopes: { reader: listOf(text()), default: [], doc: 'Scopes of the new token.' },
   subject_token_type: { reader: text(), doc: 'Type of the token that is exchanged.' },
+  subject_provider_name: {
+    reader: text(),
+    doc: "Upstream provider of the embedded authorization server whose token is exchanged; without it, the caller's own.",
+  },
   header_strategy: { reader: oneOf(['replace', 'custom']), default: 'replace', doc: 'Whether the new token replaces `Authorization`.' },
   external_token_header_name: { reader: text(), doc: 'Header of the new token, for `custom`.' },
 }
@@ -194,6 +199,7 @@ export interface AwsStsConfig {
   readonly role_claim: string
   readonly session_duration: number
   readonly session_name_claim: string
+  readonly subject_provider_name?: string
 }
 
 export const AWS_STS_FIELDS: FieldTable<AwsStsConfig> = {
@@ -204,6 +210,10 @@ export const AWS_STS_FIELDS: FieldTable<AwsStsConfig> = {
   role_claim: { reader: text(), default: 'groups', doc: 'Claim that the mappings look at.' },
   session_duration: { reader: integer({ min: 900, max: 43_200 }), default: 3_600, doc: 'Seconds that credentials live.' },
   session_name_claim: { reader: text(), default: 'sub', doc: 'Claim that names the session.' },
+  subject_provider_name: {
+    reader: text(),
+    doc: "Upstream provider of the embedded authorization server whose token is shown to AWS; without it, the caller's own.",
+  },
 }
 
 export interface RemoteAuthConfig {

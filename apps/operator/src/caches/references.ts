@@ -11,6 +11,7 @@ import { normaliseVirtualMcpServer } from '@thv/resources/kinds/virtual-mcp-serv
 import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
 import type { CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
+import { templateSecrets } from '../workload/pod/template-secrets.ts'
 
 /** Names of the objects in the same namespace that an object is built from. Pure. */
 export interface References {
@@ -44,7 +45,12 @@ export function referencesOfServer(server: MCPServer): References {
       ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
       ...(spec.permissionProfile?.type === 'configmap' ? [spec.permissionProfile.name] : []),
     ]),
-    secrets: unique([...oidc.secrets, ...spec.secrets.map(({ name }) => name), ...passwordSecret(spec.sessionStorage)]),
+    secrets: unique([
+      ...oidc.secrets,
+      ...spec.secrets.map(({ name }) => name),
+      ...passwordSecret(spec.sessionStorage),
+      ...templateSecrets(spec.podTemplateSpec),
+    ]),
   }
 }
 

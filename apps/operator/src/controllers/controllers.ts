@@ -2,6 +2,7 @@ import { errorMessage } from '@thv/kernel/errors'
 import {
   annotationsChanged,
   type Controller,
+  controllerOf,
   createController,
   deletionStarted,
   formatKey,
@@ -15,13 +16,16 @@ import {
   type ReconcileReport,
   type Source,
 } from '@thv/kube'
+import type { MCPGroup } from '@thv/resources/kinds/mcp-group/schema'
 import { MCPServerAnnotation } from '@thv/resources/kinds/mcp-server/constants'
 import { API_GROUP } from '@thv/resources/schema/kind-definition'
+import type { KindCache } from '../caches/kind-cache.ts'
 import type { OperatorCaches } from '../caches/operator-caches.ts'
 import { workloadOf } from '../caches/operator-caches.ts'
 import { referencedBy, referrersIn } from '../caches/reference-keys.ts'
 import { referencesOfRemoteProxy, referencesOfServer, referencesOfServerEntry, referencesOfVirtualServer } from '../caches/references.ts'
 import type { Env } from '../environment.ts'
+import { workloadsThatName } from '../workload/pod/names.ts'
 import { reconcileMcpExternalAuthConfig } from './mcp-external-auth-config/reconcile.ts'
 import { reconcileMcpGroup } from './mcp-group/reconcile.ts'
 import { reconcileMcpRemoteProxy } from './mcp-remote-proxy/reconcile.ts'
@@ -62,6 +66,12 @@ export function createControllers(env: Env, { drainMs, onReconcile }: Controller
 
 /** A write to the status, which the controller itself does, wakes nobody. */
 const specChanged: Predicate = or(generationChanged, deletionStarted)
+
+/** All that members look at: whether their group is there and ready. Who else belongs to it is none of their business. */
+const groupChanged: Predicate<MCPGroup> = or<MCPGroup>(
+  deletionStarted,
+  ({ type, object, old }) => type !== 'MODIFIED' || object.status?.phase !== old?.status?.phase,
+)
 
 /** Exactly whom each event concerns: nothing is listed and filtered, and a status that changes wakes nobody who does not read it. */
 export function controllerPlans(caches: OperatorCaches): ControllerPlan[] {
@@ -126,13 +136,7 @@ export function controllerPlans(caches: OperatorCaches): ControllerPlan[] {
       name: 'mcpserverentry',
       reconcile: reconcileMcpServerEntry,
       concurrency: 4,
-      sources: [
-        ...serverEntries.self(specChanged),
-        ...groups.mapped(referrersIn(serverEntries, 'groups')),
-        ...externalAuthConfigs.mapped(referrersIn(serverEntries, 'externalAuthConfigs')),
-        ...caches.configMaps.mapped(referrersIn(serverEntries, 'configMaps')),
-        ...caches.secrets.mapped(referrersIn(serverEntries, 'secrets')),
-      ],
+      sources: [...serverEntries.self(specChanged), ...referenceSources(caches, serverEntries)],
     },
   ]
 }
@@ -154,17 +158,40 @@ function childSources(caches: OperatorCaches, kind: 'MCPServer' | 'MCPRemoteProx
     ...caches.configMaps.owned(ownedBy(kind)),
     ...caches.serviceAccounts.owned(ownedBy(kind)),
     ...caches.pods.mapped(workloads),
+    ...freedNames(caches, kind),
   ]
 }
 
-/** What workloads are built from; through an MCPExternalAuthConfig also the Secrets that it names. */
+/** A workload whose names others have waits for them: when such an object goes, its turn has come. */
+function freedNames(caches: OperatorCaches, kind: 'MCPServer' | 'MCPRemoteProxy'): Source[] {
+  const workloads: Pick<KindCache<KubeObject>, 'get'> = kind === 'MCPServer' ? caches.servers : caches.remoteProxies
+  const waiting = (object: KubeObject): ObjectKey[] => {
+    const { namespace = '', name } = object.metadata
+    if (controllerOf(object)?.kind === kind) return [] // its own
+    return workloadsThatName(kind, name)
+      .map((workload) => ({ namespace, name: workload }))
+      .filter((key) => workloads.get(key) !== undefined)
+  }
+  const gone: Predicate = ({ type }) => type === 'DELETED'
+  return [
+    ...caches.deployments.mapped(waiting, gone),
+    ...caches.services.mapped(waiting, gone),
+    ...caches.configMaps.mapped(waiting, gone),
+    ...caches.serviceAccounts.mapped(waiting, gone),
+    ...caches.roles.mapped(waiting, gone),
+    ...caches.roleBindings.mapped(waiting, gone),
+    ...caches.networkPolicies.mapped(waiting, gone),
+  ]
+}
+
+/** What workloads and entries are built from, judged by what it says and not by its status; through an MCPExternalAuthConfig also the Secrets that it names. */
 function referenceSources<T extends KubeObject>(caches: OperatorCaches, workloads: Parameters<typeof referrersIn<T>>[0]): Source[] {
   const ofAuthConfig = referrersIn(workloads, 'externalAuthConfigs')
   const authConfigsOf = referrersIn(caches.externalAuthConfigs, 'secrets')
   return [
-    ...caches.groups.mapped(referrersIn(workloads, 'groups')),
-    ...caches.toolConfigs.mapped(referrersIn(workloads, 'toolConfigs')),
-    ...caches.externalAuthConfigs.mapped(ofAuthConfig),
+    ...caches.groups.mapped(referrersIn(workloads, 'groups'), groupChanged),
+    ...caches.toolConfigs.mapped(referrersIn(workloads, 'toolConfigs'), specChanged),
+    ...caches.externalAuthConfigs.mapped(ofAuthConfig, specChanged),
     ...caches.configMaps.mapped(referrersIn(workloads, 'configMaps')),
     ...caches.secrets.mapped(referrersIn(workloads, 'secrets')),
     ...caches.secrets.mapped((secret) =>

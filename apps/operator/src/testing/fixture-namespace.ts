@@ -2,7 +2,6 @@ import { checkPolicies } from '@thv/authz/policy-syntax'
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import type { MCPToolConfig } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
-import { createCertificate } from '@thv/testkit/cluster/certificate'
 import { type OperatorFlags, type OperatorSettings, operatorSettings } from '../operator-settings.ts'
 import type { Lookup } from '../workload/lookup.ts'
 
@@ -10,10 +9,21 @@ import type { Lookup } from '../workload/lookup.ts'
 
 const policies = (effect: string) =>
   JSON.stringify({ version: '1.0', type: 'cedarv1', cedar: { policies: [`${effect}(principal, action, resource);`] } })
-const PROFILE = JSON.stringify({ network: { outbound: { allow_port: [443] } } })
+const profile = (port: number) => JSON.stringify({ network: { outbound: { allow_port: [port] } } })
 
-/** The same for all tests of a run: making one costs some milliseconds, and plans name it. */
-export const COMPANY_CA = createCertificate({ commonName: 'company', ca: true }).certPem
+/** Good until 2120. Always the same, as golden files hold what is derived from it. */
+export const COMPANY_CA = `-----BEGIN CERTIFICATE-----
+MIIBnjCCAUOgAwIBAgIQbl34fgnx0j3xeEBKoUdkszAKBggqhkjOPQQDAjAdMRsw
+GQYDVQQDDBJFeGFtcGxlIENvbXBhbnkgQ0EwIBcNMjAwMTAxMDAwMDAwWhgPMjEy
+MDAxMDEwMDAwMDBaMB0xGzAZBgNVBAMMEkV4YW1wbGUgQ29tcGFueSBDQTBZMBMG
+ByqGSM49AgEGCCqGSM49AwEHA0IABDqoLo68sAkjtstQWFJAiPzCtxZsBQfZEGSG
+NAcKk2ds4ygYx9Tt1bf4ywZ8ACL04j9scP7j9ML6qtCB7zUoA1+jYzBhMA8GA1Ud
+EwEB/wQFMAMBAf8wDgYDVR0PAQH/BAQDAgKEMB0GA1UdDgQWBBQh8vV2DXU5wJhc
+wAAscov5c0fQIzAfBgNVHSMEGDAWgBQh8vV2DXU5wJhcwAAscov5c0fQIzAKBggq
+hkjOPQQDAgNJADBGAiEAqNWapsDBrEIs0WdMtumIuzfhkZXVRxAVwLA5FID0SwcC
+IQDaHYoQKesH1RG1xXpnqcdVT3GVdy/1P/B620sAyeqaSA==
+-----END CERTIFICATE-----
+`
 
 /** Names that end in x are others of the same sort, for tests that change a reference. */
 const CONFIG_MAPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -25,7 +35,8 @@ const CONFIG_MAPS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   'company-oidcx': { issuer: 'https://other.example.com', 'settings.json': '{"audience":"a"}' },
   'ticket-policies': { 'policies.json': policies('permit'), 'policies.jsonx': policies('forbid'), 'authz.json': policies('permit') },
   'ticket-policiesx': { 'policies.json': policies('forbid') },
-  'github-profile': { 'profile.json': PROFILE },
+  'github-profile': { 'profile.json': profile(443), 'profile.jsonx': profile(8443) },
+  'github-profilex': { 'profile.json': profile(8443) },
 }
 
 const authConfigs = fixtureSpecs<MCPExternalAuthConfig>('mcpexternalauthconfigs')
@@ -36,6 +47,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   'ticket-tokens': 'both-token-exchanges',
   'ticket-tokensx': 'weather-key',
   'company-login': 'login-minimal',
+  'company-loginx': 'login-with-sentinels',
 }
 
 export const fixtureLookup: Lookup = {
@@ -52,7 +64,7 @@ export function planFacts(settings: Partial<OperatorSettings> = {}) {
     settings: { ...operatorSettings(FLAGS, {}, { openshift: false }), runnerImage: 'example.com/proxyrunner:1', ...settings },
     live: { runConfig: undefined, deployment: undefined },
     checkPolicies,
-    now: Date.now(),
+    now: Date.parse('2026-03-01T10:00:00Z'),
   }
 }
 

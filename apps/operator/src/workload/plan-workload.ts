@@ -56,7 +56,7 @@ export const STOPPED_ANNOTATION = 'toolhive.stacklok.dev/stopped-by-operator'
 export function planWorkload(input: WorkloadInput): WorkloadPlan {
   const { object, resolved, live } = input
   const contributions = resolved.flatMap(({ contribution }) => (contribution ? [contribution] : []))
-  const blockers = [...problemsAsBlockers(input.problems), ...resolved.flatMap((part) => (part.ok ? [] : part.blockers))]
+  const blockers = [...problemsAsBlockers(input.problems), ...resolved.flatMap((part) => (part.ok ? [] : blockersOf(part)))]
   const base: WorkloadPlan = {
     children: [],
     alias: undefined,
@@ -176,6 +176,11 @@ function problemsAsBlockers(problems: readonly Problem[]): Blocker[] {
     reason: code === 'conflicting_spellings' ? WorkloadReason.ConflictingSpellings : WorkloadReason.InvalidSpec,
     message,
   }))
+}
+
+/** Whoever says that something cannot be had without saying why still means it. */
+function blockersOf({ blockers }: Extract<Resolved, { ok: false }>): readonly Blocker[] {
+  return blockers.length > 0 ? blockers : [invalid('a part of the spec cannot be used: see the other conditions')]
 }
 
 function invalid(message: string): Blocker {

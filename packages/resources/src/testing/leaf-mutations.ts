@@ -66,8 +66,10 @@ function otherValues({ node, value }: SetLeaf): unknown[] {
 
 /** One of them fits wherever one of its sort does: a longer name, another URL, a duration, a number, a document. */
 function otherTexts(text: string): string[] {
-  return [`${text}x`, `${text}/x`, `x${text}`, '7m', '0.5', '[]', text.replace('permit', 'forbid'), text.replace('1', '2')]
+  return [`${text}x`, `${text}/x`, `x${text}`, '7m', '0.5', '[]', ENTITIES, text.replace('permit', 'forbid'), text.replace('1', '2')]
 }
+
+const ENTITIES = '[{"uid": {"type": "THVGroup", "id": "other"}, "attrs": {}, "parents": []}]'
 
 function isBetween(value: number, { minimum, maximum }: SchemaNode): boolean {
   return value >= Number(minimum ?? Number.NEGATIVE_INFINITY) && value <= Number(maximum ?? Number.POSITIVE_INFINITY)

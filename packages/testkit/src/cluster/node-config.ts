@@ -73,7 +73,7 @@ export function kubeletConfig(files: { ca: string; cert: string; key: string; re
     },
     imageGCHighThresholdPercent: 100,
     localStorageCapacityIsolation: false,
-    // Tests let containers crash; the usual pauses of 10 s to 5 min are not what they look at.
+    // Tests let containers crash: one that does so again is started again after about 10 s, not after minutes.
     featureGates: { KubeletCrashLoopBackOffMax: true },
     crashLoopBackOff: { maxContainerRestartPeriod: '2s' },
     healthzBindAddress: nodeNetwork.node,

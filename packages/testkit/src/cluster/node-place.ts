@@ -41,7 +41,7 @@ const device = 'thv-node0'
 /** Folders that kubelet, containerd and the plugins write to, some under fixed names. */
 const covered = ['/var/lib', '/var/log', '/run', '/opt']
 /** The kubelet sets these for the whole machine. */
-const settings = [
+export const nodeSettings = [
   'vm/overcommit_memory',
   'vm/panic_on_oom',
   'kernel/panic',
@@ -63,7 +63,7 @@ export async function makeNodePlace({
   const hidden = covered.find((path) => `${folder}/`.startsWith(`${path}/`))
   if (hidden) throw new Error(`a node covers ${hidden}, so its folder cannot be ${folder}: let TMPDIR name another`)
   await removeLeftovers()
-  for (const name of settings) guard.restoreAtEnd(`/proc/sys/${name}`, readFileSync(`/proc/sys/${name}`, 'utf8').trim())
+  for (const name of nodeSettings) guard.restoreAtEnd(`/proc/sys/${name}`, readFileSync(`/proc/sys/${name}`, 'utf8').trim())
   await makeControlGroups(guard)
   const programs = join(folder, 'bin')
   const plugins = join(folder, 'cni-bin')
@@ -124,7 +124,7 @@ async function coverFolders(folder: string): Promise<[string, string][]> {
 async function writeInit(folder: string, binds: readonly (readonly [string, string])[]): Promise<string> {
   const path = join(folder, 'init.sh')
   const lines = ['set -e', 'mount --make-rshared /', ...binds.map(([from, to]) => `mount --bind '${from}' '${to}'`)]
-  await writeFile(path, [...lines, `hostname ${nodeName}`, `touch '${join(folder, 'mounted')}'`, 'exec "$1"', ''].join('\n'))
+  await writeFile(path, [...lines, `hostname ${nodeName}`, 'exec "$1"', ''].join('\n'))
   return path
 }
 

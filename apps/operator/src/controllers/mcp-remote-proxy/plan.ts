@@ -79,7 +79,9 @@ export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
       authz_config: spec.authzConfig !== undefined,
       audit_config: spec.audit.enabled,
       tools_filter: (lookup.toolConfig(spec.toolConfigRef?.name ?? '')?.spec?.toolsFilter?.length ?? 0) > 0,
-      embedded_auth_server_config: spec.authServerRef !== undefined,
+      embedded_auth_server_config:
+        spec.authServerRef !== undefined ||
+        lookup.externalAuthConfig(spec.externalAuthConfigRef?.name ?? '')?.spec.type === 'embeddedAuthServer',
     },
     conditions: [authenticated(spec, oidc)],
     networkPolicy: undefined,

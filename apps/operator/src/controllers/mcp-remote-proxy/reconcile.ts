@@ -5,6 +5,7 @@ import { referencesOfRemoteProxy } from '../../caches/references.ts'
 import type { Env } from '../../environment.ts'
 import { mcpRemoteProxyHealth } from '../../status/pods-health.ts'
 import { reconcileWorkload, type WorkloadKind } from '../../workload/reconcile-workload.ts'
+import { tellTermination } from '../../workload/terminating.ts'
 import { planMcpRemoteProxy } from './plan.ts'
 
 const kind: WorkloadKind<MCPRemoteProxy> = {
@@ -20,6 +21,10 @@ const kind: WorkloadKind<MCPRemoteProxy> = {
 /** Converges one MCPRemoteProxy. The remote server is never dialled from here. */
 export async function reconcileMcpRemoteProxy(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
   const proxy = env.caches.remoteProxies.get(key)
-  if (proxy === undefined || proxy.metadata.deletionTimestamp !== undefined) return done
+  if (proxy === undefined) return done
+  if (proxy.metadata.deletionTimestamp !== undefined) {
+    await tellTermination(proxy, { type: mcpRemoteProxyType, env, signal })
+    return done
+  }
   return await reconcileWorkload(proxy, { kind, env, signal })
 }

@@ -90,7 +90,9 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
       audit_config: spec.audit.enabled,
       rate_limit_config: spec.rateLimiting !== undefined,
       tools_filter: spec.tools.length > 0 || (lookup.toolConfig(spec.toolConfigRef?.name ?? '')?.spec?.toolsFilter?.length ?? 0) > 0,
-      embedded_auth_server_config: spec.authServerRef !== undefined,
+      embedded_auth_server_config:
+        spec.authServerRef !== undefined ||
+        lookup.externalAuthConfig(spec.externalAuthConfigRef?.name ?? '')?.spec.type === 'embeddedAuthServer',
     },
     conditions: [replicas.condition],
     networkPolicy:

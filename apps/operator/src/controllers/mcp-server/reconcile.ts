@@ -1,12 +1,13 @@
 import { done, dropFinalizer, isNotFound, keyOf, type ObjectKey, type Outcome, pods, type ReconcileContext } from '@thv/kube'
-import { MCP_SERVER_FINALIZER, MCPServerCondition, MCPServerPhase } from '@thv/resources/kinds/mcp-server/constants'
+import { MCP_SERVER_FINALIZER, MCPServerAnnotation, MCPServerCondition, MCPServerPhase } from '@thv/resources/kinds/mcp-server/constants'
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { referencesOfServer } from '../../caches/references.ts'
 import type { Env } from '../../environment.ts'
 import { mcpServerHealth } from '../../status/pods-health.ts'
 import { podsOf, reconcileWorkload, type WorkloadKind } from '../../workload/reconcile-workload.ts'
+import { tellTermination } from '../../workload/terminating.ts'
 import { planMcpServer } from './plan.ts'
-import { podsToRestartNow } from './restart.ts'
+import { podsToRestartNow, restartTime } from './restart.ts'
 
 const kind: WorkloadKind<MCPServer> = {
   kind: 'MCPServer',
@@ -23,7 +24,8 @@ export async function reconcileMcpServer(key: ObjectKey, env: Env, { signal }: R
   const server = env.caches.servers.get(key)
   if (server === undefined) return done
   if (server.metadata.deletionTimestamp !== undefined) {
-    await dropFinalizer(env.client, { type: mcpServerType, object: server, name: MCP_SERVER_FINALIZER }, { signal })
+    const left = await dropFinalizer(env.client, { type: mcpServerType, object: server, name: MCP_SERVER_FINALIZER }, { signal })
+    if (left !== undefined) await tellTermination(left, { type: mcpServerType, env, signal })
     return done
   }
   const outcome = await reconcileWorkload(server, { kind, env, signal })
@@ -32,7 +34,12 @@ export async function reconcileMcpServer(key: ObjectKey, env: Env, { signal }: R
 }
 
 async function restartNow(server: MCPServer, key: ObjectKey, env: Env, signal: AbortSignal): Promise<void> {
-  for (const pod of podsToRestartNow(server, env.caches.deployments.get(key), podsOf(key, 'MCPServer', env).proxyPods)) {
+  const old = podsToRestartNow(server, env.caches.deployments.get(key), podsOf(key, 'MCPServer', env).proxyPods)
+  if (old.length === 0) return
+  // Noted first, so that the pods which come instead are never taken for those to go. Should the rest fail they go one by one.
+  const annotations = { [MCPServerAnnotation.lastProcessedRestart]: restartTime(server) }
+  await env.client.patch(mcpServerType, key, { kind: 'merge', body: { metadata: { annotations } } }, { signal })
+  for (const pod of old) {
     try {
       await env.client.delete(pods, keyOf(pod), { preconditions: { uid: pod.metadata.uid }, signal })
     } catch (error) {

@@ -159,9 +159,40 @@ describe('resolveMcpPod', () => {
       ],
       podTemplateSpec: { metadata: null, spec: { containers: null, tolerations: [{ operator: 'Exists', key: null }] } },
     })
-    expect(runConfig.volumes).toEqual(['/srv/x:/x:ro', '/srv/y:/y'])
     expect(JSON.stringify(runConfig)).not.toContain('null')
     expect(readRunConfig({ name: 'demo', transport: 'stdio', image: 'demo:1', ...runConfig })).toMatchObject({ ok: true, warnings: [] })
+  })
+
+  it('mounts folders of the node under the names that they have, beside what the template mounts', () => {
+    const { patch } = resolved({
+      volumes: [
+        { name: 'models', hostPath: '/srv/models', mountPath: '/models', readOnly: true },
+        { name: 'cache', hostPath: '/srv/cache', mountPath: '/cache' },
+      ],
+      ...pod({
+        volumes: [{ name: 'index', emptyDir: {} }],
+        containers: [
+          { name: 'mcp', volumeMounts: [{ name: 'index', mountPath: '/index' }] },
+          { name: 'updater', image: 'updater:1', volumeMounts: [{ name: 'models', mountPath: '/in' }] },
+        ],
+      }),
+    })
+    expect(patch.spec['volumes']).toEqual([
+      { name: 'index', emptyDir: {} },
+      { name: 'models', hostPath: { path: '/srv/models' } },
+      { name: 'cache', hostPath: { path: '/srv/cache' } },
+    ])
+    expect(patch.spec['containers']).toMatchObject([
+      {
+        name: 'mcp',
+        volumeMounts: [
+          { name: 'index', mountPath: '/index' },
+          { name: 'models', mountPath: '/models', readOnly: true },
+          { name: 'cache', mountPath: '/cache' },
+        ],
+      },
+      { name: 'updater', volumeMounts: [{ name: 'models', mountPath: '/in' }] },
+    ])
   })
 
   it('says that the template is used, if there is one', () => {
@@ -214,6 +245,12 @@ describe('resolveMcpPod', () => {
         ],
       },
       'spec.volumes[1].mountPath',
+    ],
+    ['a volume with a name of the runner', { volumes: [{ name: 'thv-tmp', hostPath: '/a', mountPath: '/x' }] }, 'spec.volumes[0].name'],
+    [
+      'a volume with the name of one of the template',
+      { volumes: [{ name: 'y', hostPath: '/a', mountPath: '/x' }], ...pod({ volumes: [{ name: 'y', emptyDir: {} }] }) },
+      'spec.volumes[0].name',
     ],
     [
       'a volume where the template mounts one',

@@ -42,7 +42,6 @@ export function resolveMcpPod(input: McpPodInput): Resolved {
       runConfig: {
         k8s_pod_template_patch: podPatch(input, template, environment.patch),
         env_vars: environment.vars,
-        volumes: spec.volumes.map(({ hostPath, mountPath, readOnly }) => `${hostPath}:${mountPath}${readOnly ? ':ro' : ''}`),
       },
       conditions: [...templateCondition(spec.podTemplateSpec, 'the pods of the MCP server'), ...shadowedCondition(environment.shadowed)],
     },
@@ -72,17 +71,28 @@ function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, te
       ...podSpec,
       serviceAccountName: spec.serviceAccount ?? serverNames(name).account,
       ...(secrets.length > 0 && { imagePullSecrets: secrets }),
-      containers: withEnvironment(arrayAt(podSpec, 'containers'), env),
+      ...(spec.volumes.length > 0 && { volumes: [...arrayAt(podSpec, 'volumes'), ...folders(spec)] }),
+      containers: withOwn(arrayAt(podSpec, 'containers'), env, spec.volumes),
     },
   }
 }
 
-function withEnvironment(containers: readonly Value[], env: readonly EnvVar[]): Value[] {
+/** Under the names that they have in the spec, so that containers of the template can mount them too. */
+function folders({ volumes }: McpPodInput['spec']): Value[] {
+  return volumes.map(({ name, hostPath }) => ({ name, hostPath: { path: hostPath } }))
+}
+
+function withOwn(containers: readonly Value[], env: readonly EnvVar[], volumes: McpPodInput['spec']['volumes']): Value[] {
   const others = containers.some(({ name }) => name === MCP_CONTAINER) ? containers : [...containers, { name: MCP_CONTAINER }]
+  const mounts = volumes.map(({ name, mountPath, readOnly }) => ({ name, mountPath, ...(readOnly && { readOnly }) }))
   return others.map((container) => {
     if (container['name'] !== MCP_CONTAINER) return container
     const { env: _, ...rest } = container
-    return env.length === 0 ? rest : { ...rest, env }
+    return {
+      ...rest,
+      ...(env.length > 0 && { env }),
+      ...(mounts.length > 0 && { volumeMounts: [...arrayAt(container, 'volumeMounts'), ...mounts] }),
+    }
   })
 }
 

@@ -14,13 +14,13 @@ type Spec = Pick<CanonicalMCPServerSpec, 'image' | 'transport' | 'args' | 'volum
 
 /** What is wrong with the `podTemplateSpec` of an MCPServer: what the API server would refuse, and what is not said there. */
 export function mcpTemplateProblems(template: Value, spec: Spec): TemplateProblem[] {
-  const problems = podTemplateProblems(complete(template, spec.image))
+  const problems = podTemplateProblems(complete(template, spec))
   // The types must be right before anybody looks inside.
   return problems.length > 0 ? problems : notSaidHere(template, spec)
 }
 
-/** With what the runner adds and the rules ask for. Appended, so that the paths of the user stay as they are. */
-function complete(template: Value, image: string): Value {
+/** With what is added and the rules ask for. Appended, so that the paths of the user stay as they are. */
+function complete(template: Value, { image, volumes }: Spec): Value {
   const spec = template['spec'] ?? {}
   if (!isRecord(spec) || (spec['containers'] !== undefined && !Array.isArray(spec['containers']))) return template
   const containers: readonly unknown[] = spec['containers'] ?? []
@@ -28,8 +28,20 @@ function complete(template: Value, image: string): Value {
   const withImage = containers.map((container) => (isMcp(container) ? { image, ...container } : container))
   return {
     ...template,
-    spec: { ...spec, containers: containers.some(isMcp) ? withImage : [...withImage, { name: MCP_CONTAINER, image }] },
+    spec: {
+      ...spec,
+      ...withFolders(spec['volumes'] ?? [], volumes),
+      containers: containers.some(isMcp) ? withImage : [...withImage, { name: MCP_CONTAINER, image }],
+    },
   }
+}
+
+/** Only so that their names are known: what is wrong with them is told by `volumeProblems`. */
+function withFolders(given: unknown, volumes: Spec['volumes']): Value {
+  if (volumes.length === 0 || !Array.isArray(given)) return {}
+  const isGiven = (name: string) => given.some((volume) => isRecord(volume) && volume['name'] === name)
+  const own = volumes.filter(({ name }) => !isGiven(name)).map(({ name }) => ({ name, emptyDir: {} }))
+  return { volumes: [...given, ...own] }
 }
 
 const OWN_LABELS = Object.keys({ ...serverLabels({ name: '', transport: '', proxyPort: 0 }), ...serverSelector('') })
@@ -72,21 +84,30 @@ function notSaidHere(template: Value, { transport, args }: Spec): TemplateProble
   return problems
 }
 
-/** Folders of the node become texts of the form HOST_PATH:MOUNT_PATH, and no two volumes can be mounted at one place. */
+/** No two volumes can have one name or be mounted at one place. */
 export function volumeProblems(template: Value, { volumes }: Spec): TemplateProblem[] {
   const container = arrayAt(objectAt(template, 'spec'), 'containers').find(({ name }) => name === MCP_CONTAINER)
   const taken = new Set(arrayAt(container ?? {}, 'volumeMounts').map(({ mountPath }) => placeOf(String(mountPath))))
-  return volumes.flatMap(({ hostPath, mountPath }, index) => {
+  const names = new Set(arrayAt(objectAt(template, 'spec'), 'volumes').map(({ name }) => String(name)))
+  return volumes.flatMap(({ name, hostPath, mountPath }, index) => {
     const at = `spec.volumes[${index}]`
+    const nameProblem = volumeNameProblem(name, names)
+    names.add(name)
     const place = placeOf(mountPath)
     const isTaken = taken.has(place)
     taken.add(place)
     return [
+      ...(nameProblem === undefined ? [] : [{ path: `${at}.name`, message: nameProblem }]),
       ...(isFolder(hostPath) ? [] : [{ path: `${at}.hostPath`, message: 'expects an absolute path without colon and without ..' }]),
       ...(isFolder(mountPath) ? [] : [{ path: `${at}.mountPath`, message: 'expects an absolute path without colon and without ..' }]),
       ...(isTaken ? [{ path: `${at}.mountPath`, message: 'is where another volume is mounted: choose another path' }] : []),
     ]
   })
+}
+
+function volumeNameProblem(name: string, taken: ReadonlySet<string>): string | undefined {
+  if (name.startsWith(OWN_VOLUME)) return `must not begin with ${OWN_VOLUME}: choose another name`
+  return taken.has(name) ? 'is the name of another volume: choose another one' : undefined
 }
 
 function isFolder(path: string): boolean {

@@ -43,6 +43,17 @@ export function serverNames(name: string): ServerNames {
   }
 }
 
+/** Names of the workloads that would have an object of this name; whether there are such workloads is another matter. */
+export function workloadsThatName(kind: ProxyKind, objectName: string): string[] {
+  const { account, networkPolicy } = serverNames('*')
+  const patterns = [...Object.values(proxyNames(kind, '*')), ...(kind === 'MCPServer' ? [account, networkPolicy] : [])]
+  return [...new Set(patterns)].flatMap((pattern) => {
+    const [before = '', after = ''] = pattern.split('*')
+    const fits = objectName.startsWith(before) && objectName.endsWith(after) && objectName.length > before.length + after.length
+    return fits ? [objectName.slice(before.length, objectName.length - after.length)] : []
+  })
+}
+
 /** Names that Services of other workloads have: an alias with such a name would stand in the way of one of them. */
 export function isReservedServiceName(name: string): boolean {
   return name.startsWith('mcp-') || name.startsWith('vmcp-')

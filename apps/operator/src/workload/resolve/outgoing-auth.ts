@@ -71,6 +71,7 @@ type Member<K extends keyof CanonicalMCPExternalAuthConfigSpec> = NonNullable<Ca
 
 function tokenExchangeContribution(exchange: Member<'tokenExchange'>): Contribution {
   const { tokenUrl = '', audience, clientId, clientSecretRef, scopes, subjectTokenType, externalTokenHeaderName } = exchange
+  const { subjectProviderName } = exchange
   return {
     runConfig: {
       token_exchange_config: {
@@ -79,6 +80,7 @@ function tokenExchangeContribution(exchange: Member<'tokenExchange'>): Contribut
         audience,
         scopes,
         ...(subjectTokenType !== undefined && { subject_token_type: tokenTypeUrn(subjectTokenType) }),
+        ...(subjectProviderName !== undefined && { subject_provider_name: subjectProviderName }),
         ...(externalTokenHeaderName === undefined
           ? { header_strategy: 'replace' }
           : { header_strategy: 'custom', external_token_header_name: externalTokenHeaderName }),
@@ -129,6 +131,7 @@ function awsStsContribution(awsSts: Member<'awsSts'>): Contribution {
         role_claim: awsSts.roleClaim,
         session_duration: awsSts.sessionDuration,
         session_name_claim: awsSts.sessionNameClaim,
+        ...(awsSts.subjectProviderName !== undefined && { subject_provider_name: awsSts.subjectProviderName }),
       },
     },
   }

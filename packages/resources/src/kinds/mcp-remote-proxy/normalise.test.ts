@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compact } from '../../normalise.ts'
 import { fixturesOf } from '../../testing/fixtures.ts'
+import { canonicalRemoteProxySpec, REMOTE_PROXY_DEFAULTS, respelledRemoteProxy } from '../../testing/mcp-remote-proxy-arbitraries.ts'
 import * as gen from '../../testing/workload-arbitraries.ts'
-import { type CanonicalMCPRemoteProxySpec, normaliseMcpRemoteProxy } from './normalise.ts'
+import { normaliseMcpRemoteProxy } from './normalise.ts'
 import type { MCPRemoteProxy } from './schema.ts'
 
 type Spec = MCPRemoteProxy['spec']
@@ -14,7 +14,7 @@ describe('normaliseMcpRemoteProxy', () => {
   it('fills in every default', () => {
     expect(normaliseMcpRemoteProxy({ spec: { remoteUrl } })).toEqual({
       spec: {
-        ...DEFAULTS,
+        ...REMOTE_PROXY_DEFAULTS,
         remoteUrl,
         // Missing as a whole means off, not "with default values".
         caBundleRef: undefined,
@@ -89,15 +89,15 @@ describe('normaliseMcpRemoteProxy', () => {
 
   it('gives the same object for every accepted spelling', () => {
     fc.assert(
-      fc.property(canonicalSpec, gen.coins, (canonical, coin) => {
-        expect(normaliseMcpRemoteProxy({ spec: respelled(canonical, coin) })).toEqual({ spec: canonical, problems: [] })
+      fc.property(canonicalRemoteProxySpec, gen.coins, (canonical, coin) => {
+        expect(normaliseMcpRemoteProxy({ spec: respelledRemoteProxy(canonical, coin) })).toEqual({ spec: canonical, problems: [] })
       }),
     )
   })
 
   it('changes nothing the second time', () => {
     fc.assert(
-      fc.property(canonicalSpec, (canonical) => {
+      fc.property(canonicalRemoteProxySpec, (canonical) => {
         expect(normaliseMcpRemoteProxy({ spec: canonical })).toEqual({ spec: canonical, problems: [] })
       }),
     )
@@ -112,74 +112,3 @@ describe('normaliseMcpRemoteProxy', () => {
     )
   })
 })
-
-const secretHeader = fc.record({ headerName: gen.name, valueSecretRef: fc.record({ name: gen.name, key: gen.name }) })
-
-const canonicalSpec: fc.Arbitrary<CanonicalMCPRemoteProxySpec> = fc
-  .record({
-    remoteUrl: fc.constantFrom(remoteUrl, 'http://tickets.corp.example.com/sse'),
-    allowPrivateEndpoint: fc.boolean(),
-    transport: fc.constantFrom('sse' as const, 'streamable-http' as const),
-    caBundleRef: gen.maybe(gen.caBundle),
-    headerForward: fc.record({
-      addPlaintextHeaders: fc.dictionary(fc.constantFrom('X-A', 'X-B'), fc.string()),
-      addHeadersFromSecret: fc
-        .uniqueArray(secretHeader, { maxLength: 3, selector: (header) => header.headerName })
-        .map((headers) => headers.toSorted((a, b) => (a.headerName < b.headerName ? -1 : 1))),
-    }),
-    proxyPort: gen.port,
-    resources: gen.resources,
-    podTemplateSpec: gen.maybe(fc.dictionary(gen.name, fc.jsonValue())),
-    resourceOverrides: gen.resourceOverrides,
-    serviceAccount: gen.maybe(gen.name),
-    groupRef: gen.maybe(fc.record({ name: gen.name })),
-    toolConfigRef: gen.maybe(fc.record({ name: gen.name })),
-    oidcConfig: gen.maybe(gen.oidcConfig),
-    externalAuthConfigRef: gen.maybe(fc.record({ name: gen.name })),
-    authServerRef: gen.maybe(fc.record({ kind: fc.constant('MCPExternalAuthConfig' as const), name: gen.name })),
-    authzConfig: gen.maybe(gen.authzConfig),
-    audit: fc.record({ enabled: fc.boolean() }),
-    telemetry: gen.telemetry,
-    replicas: gen.maybe(fc.nat(5)),
-    sessionStorage: gen.maybe(gen.sessionStorage),
-    sessionAffinity: fc.constantFrom('ClientIP' as const, 'None' as const),
-    serviceType: fc.constantFrom('ClusterIP' as const, 'NodePort' as const, 'LoadBalancer' as const),
-    trustProxyHeaders: fc.boolean(),
-    endpointPrefix: gen.maybe(gen.name),
-  })
-  .map((spec) => compact(spec))
-
-const DEFAULTS = {
-  ...gen.COMMON_DEFAULTS,
-  allowPrivateEndpoint: false,
-  transport: 'streamable-http',
-  caBundleRef: { configMapRef: { key: 'ca.crt', optional: false } },
-  headerForward: { addPlaintextHeaders: {}, addHeadersFromSecret: [] },
-}
-
-/** Writes a canonical spec with randomly chosen accepted spellings. */
-function respelled(canonical: CanonicalMCPRemoteProxySpec, coin: gen.Coin): Spec {
-  const { oidcConfig, ...plain } = canonical
-  const spec: Spec = structuredClone(plain)
-  spec.resources = gen.respelledResources(canonical.resources, coin)
-  if (oidcConfig) spec.oidcConfig = gen.respelledOidc(oidcConfig, coin)
-  if (canonical.caBundleRef) spec.caBundleRef = gen.respelledCaBundle(canonical.caBundleRef, coin)
-  if (coin()) {
-    spec.remoteURL = canonical.remoteUrl
-    if (coin()) delete spec.remoteUrl
-  }
-  if (coin()) {
-    spec.port = canonical.proxyPort
-    if (coin()) delete spec.proxyPort
-  }
-  if (spec.headerForward && coin()) {
-    spec.headerForward.addHeadersFromSecrets = canonical.headerForward.addHeadersFromSecret
-    if (coin()) delete spec.headerForward.addHeadersFromSecret
-  }
-  if (canonical.groupRef && coin()) spec.groupRef = canonical.groupRef.name
-  if (canonical.externalAuthConfigRef && !oidcConfig && coin()) {
-    spec.oidcConfig = { type: 'external', external: canonical.externalAuthConfigRef }
-    if (coin()) delete spec.externalAuthConfigRef
-  }
-  return gen.withoutDefaults(spec, DEFAULTS, coin)
-}
