@@ -2,10 +2,8 @@ import { checkPolicies } from '@thv/authz/policy-syntax'
 import {
   type Conditions,
   type Deployment,
-  done,
   formatKey,
   type KubeObject,
-  keyOf,
   type ObjectKey,
   type Outcome,
   type Pod,
@@ -26,7 +24,7 @@ import type { LiveFacts } from './plan-workload.ts'
 import { workloadLabels } from './pod/labels.ts'
 import { type ProxyKind, proxyNames } from './pod/names.ts'
 import type { WorkloadPlan } from './workload-plan.ts'
-import { terminatingStatus, workloadEvents, workloadStatusOf } from './workload-status.ts'
+import { workloadEvents, workloadStatusOf } from './workload-status.ts'
 
 /** What differs between the kinds that stand behind a proxy. */
 export interface WorkloadKind<T extends KubeObject> {
@@ -101,19 +99,6 @@ export async function reconcileWorkload<T extends KubeObject>(
     for (const event of workloadEvents(statusOf(object).conditions, conditions ?? [], phase)) env.events.record(after, event)
   }
   return executed.conflicts.length > 0 || executed.aliasTaken !== undefined ? requeueAfter('1m') : requeueAfter(LOOK_AGAIN)
-}
-
-/** Its children go by owner reference; until they, or whoever else holds it, are gone the status says so. */
-export async function tellOfDeletion<T extends KubeObject>(
-  object: T,
-  { type, env, signal }: { type: ResourceType<T>; env: Env; signal: AbortSignal },
-): Promise<Outcome> {
-  await writeStatus(
-    env.client,
-    { type, key: keyOf(object), cached: object },
-    { mutate: (current) => terminatingStatus(current, env.clock.now()), signal, clock: env.clock },
-  )
-  return done
 }
 
 function statusOf(object: KubeObject): { conditions?: Conditions; phase?: string } {

@@ -107,16 +107,6 @@ describe('workloadStatusOf', () => {
   })
 })
 
-test('a workload that is being deleted says so, and who holds it', () => {
-  const going = { metadata: { ...object.metadata, finalizers: ['foregroundDeletion'] }, status: workloadStatusOf(object, input) }
-  expect(terminatingStatus(going, input.now)).toMatchObject({
-    phase: 'Terminating',
-    message: 'It is being deleted and waits for foregroundDeletion.',
-    url: 'http://somewhere/mcp',
-  })
-  expect(conditionsOf(terminatingStatus(going, input.now))).toMatchObject({ Ready: 'False NotReady' })
-})
-
 describe('workloadEvents', () => {
   const ready = (status: 'True' | 'False', reason: string): Condition => ({
     type: 'Ready',

@@ -72,15 +72,6 @@ export function workloadStatusOf(current: WithStatus, input: WorkloadStatusInput
   }
 }
 
-/** Of a workload that is being deleted: what was said of it before stays. */
-export function terminatingStatus(current: WithStatus, now: number): Record<string, unknown> {
-  const { generation, finalizers = [] } = current.metadata
-  const message = `It is being deleted${finalizers.length > 0 ? ` and waits for ${finalizers.join(', ')}` : ''}.`
-  const ready: ConditionUpdate = { type: WorkloadCondition.Ready, status: 'False', reason: WorkloadReason.NotReady, message }
-  const conditions = nextConditions(current.status?.conditions as Conditions | undefined, { set: [ready] }, { generation, now })
-  return { ...current.status, phase: 'Terminating', message, conditions: [...conditions] }
-}
-
 interface Trouble {
   readonly message: string
 }

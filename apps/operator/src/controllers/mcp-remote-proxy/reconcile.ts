@@ -4,7 +4,7 @@ import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mc
 import { referencesOfRemoteProxy } from '../../caches/references.ts'
 import type { Env } from '../../environment.ts'
 import { mcpRemoteProxyHealth } from '../../status/pods-health.ts'
-import { reconcileWorkload, tellOfDeletion, type WorkloadKind } from '../../workload/reconcile-workload.ts'
+import { reconcileWorkload, type WorkloadKind } from '../../workload/reconcile-workload.ts'
 import { tellTermination } from '../../workload/terminating.ts'
 import { planMcpRemoteProxy } from './plan.ts'
 

@@ -4,7 +4,7 @@ import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/s
 import { referencesOfServer } from '../../caches/references.ts'
 import type { Env } from '../../environment.ts'
 import { mcpServerHealth } from '../../status/pods-health.ts'
-import { podsOf, reconcileWorkload, tellOfDeletion, type WorkloadKind } from '../../workload/reconcile-workload.ts'
+import { podsOf, reconcileWorkload, type WorkloadKind } from '../../workload/reconcile-workload.ts'
 import { tellTermination } from '../../workload/terminating.ts'
 import { planMcpServer } from './plan.ts'
 import { podsToRestartNow, restartTime } from './restart.ts'

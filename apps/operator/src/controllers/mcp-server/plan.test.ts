@@ -1,0 +1,174 @@
+import { fileURLToPath } from 'node:url'
+import { MCPExternalAuthConfigReason } from '@thv/resources/kinds/mcp-external-auth-config/constants'
+import { MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
+import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
+import { MCPToolConfigReason } from '@thv/resources/kinds/mcp-tool-config/constants'
+import { fixturesOf } from '@thv/resources/testing/fixtures'
+import { canonicalServerSpec, respelledServer } from '@thv/resources/testing/mcp-server-arbitraries'
+import { coins } from '@thv/resources/testing/workload-arbitraries'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fixtureLookup, planFacts } from '../../testing/fixture-namespace.ts'
+import { conditionWords, readablePlan, runConfigProblems, toldBy } from '../../testing/plan-checks.ts'
+import type { Lookup } from '../../workload/lookup.ts'
+import { snapshot } from '../../workload/resolve/testing/snapshot.ts'
+import type { WorkloadPlan } from '../../workload/workload-plan.ts'
+import { planMcpServer } from './plan.ts'
+import { BLOCKED, NOTABLE, type ServerCase, WHOLE } from './testing/plan-cases.ts'
+
+type Spec = MCPServer['spec']
+
+const golden = (name: string) => fileURLToPath(new URL(`./plan-${name}.golden.json`, import.meta.url))
+const json = (value: unknown) => `${JSON.stringify(value, undefined, 2)}\n`
+const metadata = { name: 'demo', namespace: 'team', uid: 'uid-demo', generation: 3 }
+const facts = planFacts()
+
+function plan(spec: Spec, lookup: Lookup = fixtureLookup, change: Partial<Parameters<typeof planMcpServer>[0]> = {}): WorkloadPlan {
+  return planMcpServer({ ...facts, lookup, server: { metadata, spec } as MCPServer, ...change })
+}
+const planOf = ({ spec, lookup }: ServerCase) => plan(spec, lookup)
+const FIXTURES = fixturesOf('mcpservers').map(({ manifest }) => [manifest.metadata.name, manifest.spec as Spec] as const)
+
+describe('what becomes of an MCPServer', () => {
+  it.each(Object.entries(WHOLE))('%s', async (name, spec) => {
+    const whole = plan(spec)
+    expect(whole.blockers).toEqual([])
+    await expect(json(readablePlan(whole))).toMatchFileSnapshot(golden(name))
+  })
+
+  it('makes nothing while something blocks, and says what', async () => {
+    const plans = Object.entries(BLOCKED).map(([title, each]) => [title, planOf(each)] as const)
+    for (const [title, { blockers, children, alias, unwanted }] of plans) {
+      expect({ title, isBlocked: blockers.length > 0, children, alias, unwanted }).toEqual({
+        title,
+        isBlocked: true,
+        children: [],
+        alias: undefined,
+        unwanted: [],
+      })
+    }
+    await expect(json(Object.fromEntries(plans.map(([title, each]) => [title, toldBy(each)])))).toMatchFileSnapshot(golden('blockers'))
+  })
+
+  it('tells what is notable although it runs', async () => {
+    const plans = Object.entries(NOTABLE).map(([title, each]) => [title, planOf(each)] as const)
+    expect(plans.filter(([, { blockers }]) => blockers.length > 0)).toEqual([])
+    await expect(json(Object.fromEntries(plans.map(([title, each]) => [title, toldBy(each)])))).toMatchFileSnapshot(golden('conditions'))
+  })
+
+  it('has a case for every reason that a plan can give', () => {
+    const all = [...Object.values(WHOLE).map((spec) => plan(spec)), ...Object.values({ ...BLOCKED, ...NOTABLE }).map(planOf)]
+    const seen = new Set(all.flatMap((each) => conditionWords(each).reasons))
+    expect(Object.values(MCPServerReason).filter((reason) => !seen.has(reason) && !NOT_OF_PLANS.has(reason))).toEqual([])
+  })
+})
+
+/** Reasons that are found out later, when objects are made or pods looked at. */
+const NOT_OF_PLANS: ReadonlySet<string> = new Set<string>([])
+
+describe('every plan of an MCPServer', () => {
+  const anyone: Lookup = { ...snapshot(), secret: fixtureLookup.secret, group: fixtureLookup.group }
+  const random = (check: (spec: Spec, lookup: Lookup) => void) => {
+    fc.assert(fc.property(canonicalServerSpec, fc.constantFrom(anyone, fixtureLookup), check), { numRuns: 60 })
+  }
+  const CASES = [...FIXTURES.map(([, spec]) => plan(spec)), ...Object.values({ ...BLOCKED, ...NOTABLE }).map(planOf)]
+
+  it('is the same the second time', () => {
+    for (const [, spec] of FIXTURES) expect(plan(spec)).toEqual(plan(structuredClone(spec)))
+    random((spec, lookup) => expect(plan(spec, lookup)).toEqual(plan(structuredClone(spec), lookup)))
+  })
+
+  it('is the same for all spellings of one spec', () => {
+    fc.assert(
+      fc.property(canonicalServerSpec, coins, (canonical, coin) => {
+        expect(plan(respelledServer(canonical, coin))).toEqual(plan(canonical))
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('leaves the spec as it is', () => {
+    for (const [, spec] of FIXTURES) {
+      const before = structuredClone(spec)
+      plan(spec)
+      expect(spec).toEqual(before)
+    }
+  })
+
+  it('has a RunConfig that the runner reads without a warning, if any', () => {
+    for (const each of CASES) expect(runConfigProblems(each)).toEqual([])
+    random((spec, lookup) => expect(runConfigProblems(plan(spec, lookup))).toEqual([]))
+  })
+
+  it('uses only words that are constants', () => {
+    const types = new Set<string>(Object.values(MCPServerCondition))
+    const reasons = new Set<string>(
+      [MCPServerReason, MCPToolConfigReason, MCPExternalAuthConfigReason].flatMap((each) => Object.values<string>(each)),
+    )
+    const check = (each: WorkloadPlan) => {
+      const words = conditionWords(each)
+      expect(words.types.filter((type) => !types.has(type))).toEqual([])
+      expect(words.reasons.filter((reason) => !reasons.has(reason))).toEqual([])
+    }
+    CASES.forEach(check)
+    random((spec, lookup) => check(plan(spec, lookup)))
+  })
+
+  it('says each thing once', () => {
+    for (const { conditions, children } of CASES) {
+      expect(conditions.map(({ type }) => type)).toEqual([...new Set(conditions.map(({ type }) => type))])
+      const names = children.map(({ kind, object }) => `${kind}/${object.metadata.name}`)
+      expect(names).toEqual([...new Set(names)])
+    }
+  })
+})
+
+describe('a secret that stands in clear', () => {
+  const CANARY = 'c4n4ry-in-a-coal-mine'
+  const inline = { issuer: 'https://login.example.com', clientId: 'c', clientSecret: CANARY }
+  const withoutRunConfig = (each: WorkloadPlan) =>
+    JSON.stringify({ ...each, children: each.children.filter(({ kind }) => kind !== 'ConfigMap') })
+
+  it('of the spec is in the RunConfig and nowhere else', () => {
+    const each = plan({ image: 'i', oidcConfig: { type: 'inline', inline } })
+    expect(JSON.stringify(each)).toContain(CANARY)
+    expect(withoutRunConfig(each)).not.toContain(CANARY)
+  })
+
+  it('of a ConfigMap is not repeated at all', () => {
+    const lookup = snapshot({ configMaps: { settings: { issuer: inline.issuer, clientId: 'c', clientSecret: CANARY } } })
+    const each = plan({ image: 'i', oidcConfig: { type: 'configMap', configMap: { name: 'settings' } } }, lookup)
+    expect(each.blockers).toEqual([])
+    expect(JSON.stringify(each)).not.toContain(CANARY)
+  })
+
+  it.each([
+    ['OIDC settings', { oidcConfig: { type: 'configMap', configMap: { name: 'c', key: 'k' } } }],
+    ['policies', { authzConfig: { type: 'configMap', configMap: { name: 'c', key: 'k' } } }],
+    ['a permission profile', { permissionProfile: { type: 'configmap', name: 'c', key: 'k' } }],
+    ['a CA bundle', { oidcConfig: { type: 'inline', inline: { ...inline, clientSecret: 's', caBundleRef: { name: 'c', key: 'k' } } } }],
+  ] as const)('is not quoted when somebody put it where %s should be', (_, change) => {
+    for (const text of [CANARY, `{"${CANARY}`, `-----BEGIN CERTIFICATE-----\n${CANARY}\n-----END CERTIFICATE-----\n`]) {
+      const each = plan({ image: 'i', ...change } as Spec, snapshot({ configMaps: { c: { k: text } } }))
+      expect(each.blockers.length).toBeGreaterThan(0)
+      expect(JSON.stringify(each)).not.toContain(CANARY)
+    }
+  })
+})
+
+describe('what ran before', () => {
+  const running = { metadata: { name: 'demo' }, spec: { replicas: 1 } }
+  const live = (spec: Spec) => ({ runConfig: JSON.stringify({ ...(readablePlan(plan(spec)) as object) }), deployment: running }) as never
+  const open: Spec = { image: 'i' }
+
+  it('stops when it would stand open where a guard is asked for that cannot be had', () => {
+    const guarded: Spec = { image: 'i', oidcConfig: { type: 'configMap', configMap: { name: 'missing' } } }
+    expect(plan(guarded, snapshot(), { live: live(open) }).stopsWhatRuns).toBe(true)
+    expect(plan(guarded, snapshot()).stopsWhatRuns).toBe(false)
+  })
+
+  it('stays when what is missing guards nothing', () => {
+    const broken: Spec = { image: 'i', secrets: [{ name: 'missing', key: 'k' }] }
+    expect(plan(broken, snapshot(), { live: live(open) })).toMatchObject({ stopsWhatRuns: false, blockers: [{ reason: 'SecretNotFound' }] })
+  })
+})

@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { deployments, type KubeClient, leases } from '@thv/kube'
+import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
+import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
+import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { LEASE_NAME } from './operator-settings.ts'
+import { operatorAccount } from './testing/operator-account.ts'
+import { eventually } from './testing/operator-harness.ts'
+
+const BIN = fileURLToPath(new URL('../bin/thv-operator.js', import.meta.url))
+
+/** The program as people start it, on an API server of its own: at first without our kinds. */
+describeCluster('thv-operator', () => {
+  let server: ApiServer
+  let admin: KubeClient
+  let namespace: string
+  let folder: string
+  let kubeconfig: string
+  const running: ReturnType<typeof start>[] = []
+
+  beforeAll(async () => {
+    server = await startApiServer()
+    admin = adminClient(server)
+    namespace = await testNamespace('process', server)
+    folder = await mkdtemp(join(tmpdir(), 'thv-operator-'))
+    kubeconfig = join(folder, 'kubeconfig')
+    const token = await operatorAccount(admin, { namespace, watched: [namespace] })
+    const cluster = { server: server.url, 'certificate-authority-data': Buffer.from(server.caPem).toString('base64') }
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'c', cluster }],
+      users: [{ name: 'u', user: { token } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }
+    await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 })
+  }, 120_000)
+  afterAll(async () => {
+    for (const { child } of running) if (child.exitCode === null) child.kill('SIGKILL')
+    await admin?.close()
+    await server?.stop()
+    if (folder) await rm(folder, { recursive: true, force: true })
+  })
+
+  function start(...args: string[]) {
+    const env = { PATH: process.env['PATH'] ?? '', WATCH_NAMESPACE: namespace, POD_NAMESPACE: namespace, POD_NAME: 'the-pod' }
+    const child = spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const said = { out: '', err: '' }
+    child.stdout.on('data', (chunk: Buffer) => (said.out += chunk))
+    child.stderr.on('data', (chunk: Buffer) => (said.err += chunk))
+    const ended = once(child, 'close').then(([code]) => code as number | null)
+    const process_ = { child, said, ended }
+    running.push(process_)
+    return process_
+  }
+
+  const ADDRESSES = ['--metrics-bind-address', '127.0.0.1:0', '--health-probe-bind-address', '127.0.0.1:0']
+
+  test('explains itself', async () => {
+    const { ended, said } = start('--help')
+    expect(await ended).toBe(0)
+    for (const word of ['--leader-elect', '--kubeconfig', 'WATCH_NAMESPACE', 'TOOLHIVE_RUNNER_IMAGE', 'thv crds'])
+      expect(said.out).toContain(word)
+    expect(said.err).toBe('')
+  })
+
+  test.each([
+    [['--what'], '--what'],
+    [['--lease-duration', 'soon'], '--lease-duration'],
+    [['--metrics-bind-address', 'everywhere'], '--metrics-bind-address'],
+    [['extra'], 'thv-operator'],
+  ])('says in one line what is wrong with %j', async (args, word) => {
+    const { ended, said } = start(...args)
+    expect(await ended).toBe(2)
+    expect(said.err.trimEnd().split('\n')).toEqual([expect.stringMatching(/^thv-operator: .+/)])
+    expect(said.err).toContain(word)
+  })
+
+  test('says in one line that the cluster does not know our kinds, and how to teach it', async () => {
+    const { ended, said } = start('--kubeconfig', kubeconfig, ...ADDRESSES)
+    expect(await ended).toBe(2)
+    expect(said.err.trimEnd().split('\n')).toHaveLength(1)
+    expect(said.err).toContain('MCPServer')
+    expect(said.err).toContain('thv crds | kubectl apply -f -')
+  })
+
+  test('works, tells its health and its metrics, and ends cleanly at SIGTERM', async () => {
+    await installCrds(admin)
+    const { child, ended, said } = start('--kubeconfig', kubeconfig, '--leader-elect', ...ADDRESSES)
+    const urlOf = async (port: string) =>
+      await eventually(`it says where ${port} is`, async () => {
+        const lines = `${said.out}${said.err}`.split('\n').filter((line) => line.startsWith('{'))
+        return lines.map((line) => JSON.parse(line) as { port?: string; url?: string }).find((line) => line.port === port)?.url
+      })
+    const health = await urlOf('health')
+    const metrics = await urlOf('metrics')
+    const get = async (url: string) => await fetch(url, { signal: AbortSignal.timeout(5_000) })
+    expect((await get(new URL('/healthz', health).href)).status).toBe(200)
+    await eventually('it is ready', async () => (await get(new URL('/readyz', health).href)).status === 200)
+    expect((await get(new URL('/', health).href)).status).toBe(404)
+
+    const at = { namespace, name: 'served' }
+    await admin.create(mcpServerType, { metadata: at, spec: { image: 'example.test/server:1' } })
+    await eventually('the Deployment', () => admin.tryGet(deployments, at))
+    await eventually('the status', async () => (await admin.get(mcpServerType, at)).status?.phase === 'Pending')
+    const text = await (await get(new URL('/metrics', metrics).href)).text()
+    expect(text).toContain('thv_operator_leader 1')
+    expect(text).toMatch(/thv_operator_reconciles_total\{controller="mcpserver",result="requeueAfter"\} [1-9]/)
+    expect(text).toMatch(/thv_operator_queue_depth\{controller="mcpserver"\} \d/)
+    expect(text).toContain('thv_operator_reconcile_seconds_bucket')
+    expect((await admin.get(leases, { namespace, name: LEASE_NAME })).spec?.holderIdentity).toMatch(/^the-pod_/)
+
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
+    // The next one need not wait.
+    expect((await admin.get(leases, { namespace, name: LEASE_NAME })).spec?.holderIdentity ?? '').toBe('')
+    expect(`${said.out}${said.err}`).not.toMatch(/"level":"(warn|error)"|Error:/)
+  })
+})
