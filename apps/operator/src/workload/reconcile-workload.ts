@@ -83,6 +83,7 @@ export async function reconcileWorkload<T extends KubeObject>(
       mutate: (current) =>
         workloadStatusOf(current, {
           kind: kind.kind,
+          generation: object.metadata.generation,
           plan,
           executed,
           health,

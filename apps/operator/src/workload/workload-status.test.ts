@@ -26,6 +26,7 @@ const health: PodsHealth<string> = {
 }
 const input: WorkloadStatusInput = {
   kind: 'MCPServer',
+  generation: 3,
   plan,
   executed: { conflicts: [], aliasTaken: undefined },
   health,
@@ -99,6 +100,11 @@ describe('workloadStatusOf', () => {
       Ready: 'True Ready',
       ConfigurationValid: 'True ConfigurationValid',
     })
+  })
+
+  test('it is about the spec that was looked at, not about one that came meanwhile', () => {
+    const status = workloadStatusOf({ metadata: { ...object.metadata, generation: 4 } }, input)
+    expect(status).toMatchObject({ observedGeneration: 3, conditions: [{ observedGeneration: 3 }, { observedGeneration: 3 }] })
   })
 
   test('writing it twice changes nothing', () => {

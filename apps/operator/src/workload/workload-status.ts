@@ -13,6 +13,8 @@ import type { WorkloadPlan } from './workload-plan.ts'
 
 export interface WorkloadStatusInput {
   readonly kind: ProxyKind
+  /** Of the spec that the plan was made of: when the status is written, somebody may have edited it already. */
+  readonly generation: number | undefined
   readonly plan: WorkloadPlan
   readonly executed: Executed
   readonly health: PodsHealth<string>
@@ -47,8 +49,8 @@ type WithStatus = KubeObject & { status?: { conditions?: readonly unknown[] | un
 
 /** The whole status after one reconcile. Pure: asked again about fresh state when somebody else wrote first. */
 export function workloadStatusOf(current: WithStatus, input: WorkloadStatusInput): Record<string, unknown> {
-  const { kind, plan, health, now } = input
-  const { generation, name } = current.metadata
+  const { kind, plan, health, now, generation } = input
+  const { name } = current.metadata
   const trouble = troubleOf(input)
   const phase = trouble === undefined ? health.phase : 'Failed'
   const message = trouble?.message ?? health.message

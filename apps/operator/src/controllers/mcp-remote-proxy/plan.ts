@@ -4,22 +4,15 @@ import { MCPRemoteProxyCondition, MCPRemoteProxyReason } from '@thv/resources/ki
 import { type CanonicalMCPRemoteProxySpec, normaliseMcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/normalise'
 import type { MCPRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import type { OperatorSettings } from '../../operator-settings.ts'
-import { serviceHost, workloadUrl } from '../../status/workload-url.ts'
+import { workloadUrl } from '../../status/workload-url.ts'
 import type { Resolved, RunConfigDocument } from '../../workload/contribution.ts'
 import type { Lookup } from '../../workload/lookup.ts'
 import { type LiveFacts, planWorkload } from '../../workload/plan-workload.ts'
 import { proxyNames } from '../../workload/pod/names.ts'
-import { resolveAudit } from '../../workload/resolve/audit.ts'
-import { resolveAuthz } from '../../workload/resolve/authz.ts'
 import { resolveRemoteCaBundle } from '../../workload/resolve/ca-bundle.ts'
-import { resolveExternalAuth } from '../../workload/resolve/external-auth.ts'
-import { resolveGroupRef } from '../../workload/resolve/group-ref.ts'
 import { resolveHeaderForward } from '../../workload/resolve/header-forward.ts'
-import { resolveOidc } from '../../workload/resolve/oidc.ts'
 import { resolveRemoteUrl } from '../../workload/resolve/remote-url.ts'
-import { resolveSessionStorage } from '../../workload/resolve/session-storage.ts'
-import { resolveTelemetry } from '../../workload/resolve/telemetry.ts'
-import { resolveToolConfig } from '../../workload/resolve/tool-config.ts'
+import { resolveSharedBlocks } from '../../workload/resolve/shared-blocks.ts'
 import type { WorkloadPlan } from '../../workload/workload-plan.ts'
 
 export interface RemoteProxyPlanInput {
@@ -33,39 +26,16 @@ export interface RemoteProxyPlanInput {
 
 /** Everything that one MCPRemoteProxy needs, and what to tell of it. Pure. Nobody ever dials the remote server from here. */
 export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
-  const { proxy, lookup, settings, live, checkPolicies, now } = input
+  const { proxy, lookup, settings, live, now } = input
   const { name, namespace = '' } = proxy.metadata
   const { spec, problems } = normaliseMcpRemoteProxy(proxy)
-  const address = { kind: 'MCPRemoteProxy', name, namespace, clusterDomain: settings.clusterDomain } as const
-  const host = serviceHost(address)
-  const place = { name, namespace, lookup, now, clusterDomain: settings.clusterDomain }
-
-  const oidc = resolveOidc({ ...place, oidcConfig: spec.oidcConfig, serviceHost: host, proxyPort: spec.proxyPort })
+  const scale = live.deployment?.spec?.replicas
+  const shared = resolveSharedBlocks({ ...input, kind: 'MCPRemoteProxy', name, namespace, spec, replicas: spec.replicas ?? scale })
   const resolved: Resolved[] = [
     resolveRemoteUrl({ ...spec, ...settings }),
     resolveRemoteCaBundle({ caBundleRef: spec.caBundleRef, lookup, now }),
     resolveHeaderForward({ headerForward: spec.headerForward, name, lookup }),
-    oidc,
-    resolveAuthz({ authzConfig: spec.authzConfig, checkPolicies, lookup }),
-    resolveExternalAuth({
-      ...place,
-      ref: spec.externalAuthConfigRef,
-      authServerRef: spec.authServerRef,
-      kind: 'MCPRemoteProxy',
-      transport: spec.transport,
-      oidc: spec.oidcConfig && !oidc.ok ? 'unresolved' : oidc.contribution?.runConfig?.oidc_config,
-      resourceUrl: `http://${host}:${spec.proxyPort}`,
-    }),
-    resolveSessionStorage({
-      ...settings,
-      sessionStorage: spec.sessionStorage,
-      replicas: spec.replicas ?? live.deployment?.spec?.replicas,
-      lookup,
-    }),
-    resolveToolConfig({ toolConfigRef: spec.toolConfigRef, lookup }),
-    resolveTelemetry({ telemetry: spec.telemetry, name, namespace }),
-    resolveAudit({ audit: spec.audit }),
-    resolveGroupRef({ groupRef: spec.groupRef, lookup }),
+    ...shared.resolved,
   ]
   return planWorkload({
     kind: 'MCPRemoteProxy',
@@ -74,21 +44,20 @@ export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
     problems,
     resolved,
     document: documentOf(name, spec, settings),
-    protections: {
-      oidc_config: spec.oidcConfig !== undefined,
-      authz_config: spec.authzConfig !== undefined,
-      audit_config: spec.audit.enabled,
-      tools_filter: (lookup.toolConfig(spec.toolConfigRef?.name ?? '')?.spec?.toolsFilter?.length ?? 0) > 0,
-      embedded_auth_server_config:
-        spec.authServerRef !== undefined ||
-        lookup.externalAuthConfig(spec.externalAuthConfigRef?.name ?? '')?.spec.type === 'embeddedAuthServer',
-    },
-    conditions: [authenticated(spec, oidc)],
+    protections: shared.protections,
+    conditions: [authenticated(spec, shared.oidc)],
     networkPolicy: undefined,
     unwanted: spec.serviceAccount === undefined ? [] : [{ kind: 'ServiceAccount', name: proxyNames('MCPRemoteProxy', name).runnerAccount }],
     replicas: spec.replicas,
     restartedAt: undefined,
-    url: workloadUrl({ ...address, proxyMode: spec.transport, proxyPort: spec.proxyPort }),
+    url: workloadUrl({
+      kind: 'MCPRemoteProxy',
+      name,
+      namespace,
+      clusterDomain: settings.clusterDomain,
+      proxyMode: spec.transport,
+      proxyPort: spec.proxyPort,
+    }),
     settings,
     lookup,
     live,

@@ -4,7 +4,7 @@ import { MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-se
 import { type CanonicalMCPServerSpec, normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import type { OperatorSettings } from '../../operator-settings.ts'
-import { serviceHost, workloadUrl } from '../../status/workload-url.ts'
+import { workloadUrl } from '../../status/workload-url.ts'
 import type { Resolved, RunConfigDocument } from '../../workload/contribution.ts'
 import type { Lookup } from '../../workload/lookup.ts'
 import { networkPolicy } from '../../workload/network/network-policy.ts'
@@ -13,15 +13,8 @@ import { type LiveFacts, planWorkload } from '../../workload/plan-workload.ts'
 import { serverLabels } from '../../workload/pod/labels.ts'
 import { resolveMcpPod } from '../../workload/pod/mcp-pod-patch.ts'
 import { serverNames } from '../../workload/pod/names.ts'
-import { resolveAudit } from '../../workload/resolve/audit.ts'
-import { resolveAuthz } from '../../workload/resolve/authz.ts'
-import { resolveExternalAuth } from '../../workload/resolve/external-auth.ts'
-import { resolveGroupRef } from '../../workload/resolve/group-ref.ts'
-import { resolveOidc } from '../../workload/resolve/oidc.ts'
 import { resolveRateLimit } from '../../workload/resolve/rate-limit.ts'
-import { resolveSessionStorage } from '../../workload/resolve/session-storage.ts'
-import { resolveTelemetry } from '../../workload/resolve/telemetry.ts'
-import { resolveToolConfig } from '../../workload/resolve/tool-config.ts'
+import { resolveSharedBlocks } from '../../workload/resolve/shared-blocks.ts'
 import type { WorkloadPlan } from '../../workload/workload-plan.ts'
 import { restartTime } from './restart.ts'
 
@@ -36,35 +29,19 @@ export interface ServerPlanInput {
 
 /** Everything that one MCPServer needs, and what to tell of it. Pure. */
 export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
-  const { server, lookup, settings, live, checkPolicies, now } = input
+  const { server, lookup, settings, live } = input
   const { name, namespace = '' } = server.metadata
   const { spec, problems } = normaliseMcpServer(server)
-  const address = { kind: 'MCPServer', name, namespace, clusterDomain: settings.clusterDomain } as const
-  const host = serviceHost(address)
-  const place = { name, namespace, lookup, now, clusterDomain: settings.clusterDomain }
-
-  const oidc = resolveOidc({ ...place, oidcConfig: spec.oidcConfig, serviceHost: host, proxyPort: spec.proxyPort })
   const scale = live.deployment?.spec?.replicas
-  const session = resolveSessionStorage({ ...settings, sessionStorage: spec.sessionStorage, replicas: spec.replicas ?? scale, lookup })
-  const hasSharedStore = session.contribution?.runConfig?.scaling_config?.session_redis !== undefined
+  const shared = resolveSharedBlocks({ ...input, kind: 'MCPServer', name, namespace, spec, replicas: spec.replicas ?? scale })
+  const { hasSharedStore } = shared
   const replicas = cappedReplicas(spec, { scale, hasSharedStore })
   const profile = resolvePermissionProfile({ profile: spec.permissionProfile, podTemplateSpec: spec.podTemplateSpec, lookup })
   const restartedAt = restartTime(server)
   const resolved: Resolved[] = [
     resolveMcpPod({ name, spec, settings, restartedAt, lookup }),
     profile,
-    oidc,
-    resolveAuthz({ authzConfig: spec.authzConfig, checkPolicies, lookup }),
-    resolveExternalAuth({
-      ...place,
-      ref: spec.externalAuthConfigRef,
-      authServerRef: spec.authServerRef,
-      kind: 'MCPServer',
-      transport: spec.transport,
-      oidc: spec.oidcConfig && !oidc.ok ? 'unresolved' : oidc.contribution?.runConfig?.oidc_config,
-      resourceUrl: `http://${host}:${spec.proxyPort}`,
-    }),
-    session,
+    ...shared.resolved,
     resolveRateLimit({
       rateLimiting: spec.rateLimiting,
       namespace,
@@ -72,10 +49,6 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
       hasSharedStore,
       isAuthenticated: spec.oidcConfig !== undefined || spec.externalAuthConfigRef !== undefined || spec.authServerRef !== undefined,
     }),
-    resolveToolConfig({ toolConfigRef: spec.toolConfigRef, tools: spec.tools, lookup }),
-    resolveTelemetry({ telemetry: spec.telemetry, name, namespace }),
-    resolveAudit({ audit: spec.audit }),
-    resolveGroupRef({ groupRef: spec.groupRef, lookup }),
   ]
   return planWorkload({
     kind: 'MCPServer',
@@ -84,16 +57,7 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
     problems,
     resolved,
     document: documentOf(server, spec, settings),
-    protections: {
-      oidc_config: spec.oidcConfig !== undefined,
-      authz_config: spec.authzConfig !== undefined,
-      audit_config: spec.audit.enabled,
-      rate_limit_config: spec.rateLimiting !== undefined,
-      tools_filter: spec.tools.length > 0 || (lookup.toolConfig(spec.toolConfigRef?.name ?? '')?.spec?.toolsFilter?.length ?? 0) > 0,
-      embedded_auth_server_config:
-        spec.authServerRef !== undefined ||
-        lookup.externalAuthConfig(spec.externalAuthConfigRef?.name ?? '')?.spec.type === 'embeddedAuthServer',
-    },
+    protections: { ...shared.protections, rate_limit_config: spec.rateLimiting !== undefined },
     conditions: [replicas.condition],
     networkPolicy:
       profile.profile === undefined
@@ -112,7 +76,14 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
     ],
     replicas: replicas.applied,
     restartedAt,
-    url: workloadUrl({ ...address, proxyMode: spec.proxyMode, proxyPort: spec.proxyPort }),
+    url: workloadUrl({
+      kind: 'MCPServer',
+      name,
+      namespace,
+      clusterDomain: settings.clusterDomain,
+      proxyMode: spec.proxyMode,
+      proxyPort: spec.proxyPort,
+    }),
     settings,
     lookup,
     live,
