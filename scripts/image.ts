@@ -2,17 +2,19 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type BundledProgram, bundledProgramFiles } from '@thv/testkit/image/bundled-program'
-import { type WrittenImage, writeImageArchive } from '@thv/testkit/image/image-archive'
+import { type ImageConfig, type WrittenImage, writeImageArchive } from '@thv/testkit/image/image-archive'
 import { file, imageUser, nodeRuntimeFiles } from '@thv/testkit/image/node-runtime'
+import { type TarEntry, writeTar } from '@thv/testkit/image/tar'
 import { ROOT } from './run.ts'
 
 /*
  * Writes the image of the project as an archive, without Docker or any other engine:
  *
  *   node scripts/image.ts [--tag NAME:TAG] [--output FILE]
+ *   node scripts/image.ts --layer FILE      only its files, as a plain tar file
  *
  * One image holds all programs. Load it with `docker load`, `podman load` or `ctr -n k8s.io images import`. The same sources give the
- * same bytes. deploy/images/Dockerfile describes the same image for those who have an engine.
+ * same bytes. deploy/images/Dockerfile makes the same image for those who have an engine.
  */
 
 export interface ImageOptions {
@@ -22,31 +24,33 @@ export interface ImageOptions {
 
 const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version
 
-export async function writeImage(options: ImageOptions = {}): Promise<WrittenImage & { output: string; tag: string; programs: string[] }> {
+/** deploy/images/Dockerfile says the same, and a test compares them. */
+export const imageConfig: ImageConfig = {
+  User: imageUser,
+  Env: ['PATH=/usr/local/bin', 'NODE_ENV=production', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt', 'HOME=/tmp'],
+  Cmd: ['thv', '--help'],
+  WorkingDir: '/tmp',
+  Labels: {
+    'org.opencontainers.image.title': 'toolhive-ts',
+    'org.opencontainers.image.version': VERSION,
+    'org.opencontainers.image.licenses': 'Apache-2.0',
+  },
+}
+
+export async function writeImage(options: ImageOptions = {}): Promise<WrittenImage & { output: string; tag: string }> {
   const { output = join(ROOT, 'dist', 'images', `toolhive-ts-${VERSION}.tar`), tag = `toolhive-ts:${VERSION}` } = options
-  if (process.platform !== 'linux') throw new Error('the image takes Node and its libraries from this machine, which must run Linux')
-  const programs = appPrograms()
   mkdirSync(dirname(output), { recursive: true })
-  const written = await writeImageArchive(output, {
-    tags: [tag],
-    files: [
-      ...nodeRuntimeFiles(join(ROOT, 'node_modules/.bin/node')),
-      ...(await bundledProgramFiles(programs)),
-      file('usr/share/doc/toolhive-ts/LICENSE', join(ROOT, 'LICENSE')),
-    ],
-    config: {
-      User: imageUser,
-      Env: ['PATH=/usr/local/bin', 'NODE_ENV=production', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt', 'HOME=/tmp'],
-      Cmd: ['thv', '--help'],
-      WorkingDir: '/tmp',
-      Labels: {
-        'org.opencontainers.image.title': 'toolhive-ts',
-        'org.opencontainers.image.version': VERSION,
-        'org.opencontainers.image.licenses': 'Apache-2.0',
-      },
-    },
-  })
-  return { ...written, output, tag, programs: programs.map(({ name }) => name) }
+  const written = await writeImageArchive(output, { tags: [tag], files: await imageFiles(), config: imageConfig })
+  return { ...written, output, tag }
+}
+
+async function imageFiles(): Promise<TarEntry[]> {
+  if (process.platform !== 'linux') throw new Error('the image takes Node and its libraries from this machine, which must run Linux')
+  return [
+    ...nodeRuntimeFiles(join(ROOT, 'node_modules/.bin/node')),
+    ...(await bundledProgramFiles(appPrograms())),
+    file('usr/share/doc/toolhive-ts/LICENSE', join(ROOT, 'LICENSE')),
+  ]
 }
 
 /** Every app that has a command and a main module. */
@@ -61,12 +65,18 @@ export function appPrograms(root = ROOT): BundledProgram[] {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { tag: { type: 'string' }, output: { type: 'string' } } })
+  const text = { type: 'string' } as const
+  const { values } = parseArgs({ options: { tag: text, output: text, layer: text } })
   const started = performance.now()
-  const image = await writeImage({
-    ...(values.tag !== undefined && { tag: values.tag }),
-    ...(values.output !== undefined && { output: resolve(values.output) }),
-  })
-  const seconds = ((performance.now() - started) / 1000).toFixed(1)
-  console.log(`${image.output}\n${image.tag} ${image.id}\n${(image.size / 1e6).toFixed(0)} MB, ${seconds} s: ${image.programs.join(', ')}`)
+  const done = (size: number) => `${(size / 1e6).toFixed(0)} MB, ${((performance.now() - started) / 1000).toFixed(1)} s`
+  if (values.layer !== undefined) {
+    const { sha256, size } = await writeTar(resolve(values.layer), await imageFiles())
+    console.log(`${resolve(values.layer)} sha256:${sha256} (${done(size)})`)
+  } else {
+    const image = await writeImage({
+      ...(values.tag !== undefined && { tag: values.tag }),
+      ...(values.output !== undefined && { output: resolve(values.output) }),
+    })
+    console.log(`${image.output}\n${image.tag} ${image.id} (${done(image.size)})`)
+  }
 }

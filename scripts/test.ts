@@ -10,8 +10,8 @@ import { verify } from './verify.ts'
 import type { VitestCounts } from './vitest-reporter.ts'
 
 /*
- * npm test: everything, in stages. The Kubernetes binaries are built in the background from second 0. In CI nothing may be skipped;
- * elsewhere a missing tool skips its part with a loud line.
+ * npm test: everything, in stages. The Kubernetes binaries are built, and the packages of a node installed, in the background from
+ * second 0. In CI nothing may be skipped; elsewhere a missing tool skips its part with a loud line.
  */
 
 const CI = process.env['CI'] === 'true'
@@ -77,20 +77,25 @@ function readCounts(path: string): VitestCounts {
   }
 }
 
-/** Resolves to whether something had to be built; a failure shows in the stages that need the binaries. */
-function buildBinariesInBackground(): Promise<boolean> {
+/** One after the other, for they would only get in each other's way. Resolves to whether something had to be built. */
+async function buildBinariesInBackground(): Promise<boolean> {
+  const kubernetes = await build('packages/testkit/src/cluster/build-binaries.ts')
+  const helm = await build('packages/testkit/src/helm/build-helm.ts')
+  return kubernetes || helm
+}
+
+/** A failure shows in the stages that need what should have been built. */
+function build(script: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['packages/testkit/src/cluster/build-binaries.ts'], {
-      cwd: ROOT,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    const child = spawn(process.execPath, [script], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
     let output = ''
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString()
-      process.stdout.write(chunk)
-    })
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString()
+        process.stdout.write(chunk)
+      })
     child.on('error', (error) => {
-      console.error(`✗ cannot start the build of the Kubernetes binaries: ${error.message}`)
+      console.error(`✗ cannot start ${script}: ${error.message}`)
       resolve(false)
     })
     child.on('close', () => resolve(/building/i.test(output)))

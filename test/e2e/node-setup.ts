@@ -1,10 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binariesAvailability } from '@thv/testkit/cluster/binaries'
 import { isCi } from '@thv/testkit/cluster/global-setup'
 import { type NodeCluster, startNode } from '@thv/testkit/cluster/node'
 import { nodeProblem } from '@thv/testkit/cluster/node-packages'
+import { guardedFolderPrefix, startGuard } from '@thv/testkit/cluster/process-guard'
 import type {} from '@thv/testkit/cluster/test-node'
 import { fixtureImage, writeFixtureImage } from '@thv/testkit/image/fixture-image'
 import type { TestProject } from 'vitest/node'
@@ -18,7 +19,9 @@ export async function setup(project: Pick<TestProject, 'provide'>): Promise<(() 
     return undefined
   }
   const begin = performance.now()
-  const folder = await mkdtemp(join(tmpdir(), 'thv-images-'))
+  const folder = await mkdtemp(join(tmpdir(), `${guardedFolderPrefix}images-`))
+  const guard = startGuard()
+  guard.removeAtEnd(folder)
   try {
     const [node, archives] = await both(startNode(), writeImages(folder))
     try {
@@ -33,7 +36,7 @@ export async function setup(project: Pick<TestProject, 'provide'>): Promise<(() 
     project.provide('thvNode', { ...access, images: archives.images })
     return () => node.stop()
   } finally {
-    await rm(folder, { recursive: true })
+    await guard.close()
   }
 }
 

@@ -37,6 +37,8 @@ export interface Manager {
 
 /** A limit for the drain of reconciles under way when the operator stops or has lost the lease. */
 const DRAIN_MS = 5_000
+/** The drain, what its aborted reconciles take to notice, and the release of the lease. */
+const WORK_END_MS = 15_000
 
 export function createManager({ client, settings, metrics, log, clock = systemClock }: ManagerOptions): Manager {
   const caches = createOperatorCaches({
@@ -84,7 +86,14 @@ export function createManager({ client, settings, metrics, log, clock = systemCl
       })
       lifecycle.onShutdown('events', (signal) => recorder.flush(signal), { timeoutMs: 3_000 })
       const env: Env = { client, caches, children: createChildApplier(client), events: eventSink(recorder), settings, clock, log }
-      await elected(env, lifecycle, (signal) => work(env, signal))
+      const ended = Promise.withResolvers<void>()
+      // Before all others: work under way and the release of the lease still need the client and the caches.
+      lifecycle.onShutdown('work', () => ended.promise, { timeoutMs: WORK_END_MS })
+      try {
+        await elected(env, lifecycle, (signal) => work(env, signal))
+      } finally {
+        ended.resolve()
+      }
     },
   }
 }

@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { deployments, type KubeClient, leases } from '@thv/kube'
+import { deployments, isAlreadyExists, type KubeClient, leases } from '@thv/kube'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
@@ -12,7 +12,8 @@ import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluste
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LEASE_NAME } from './operator-settings.ts'
 import { operatorAccount } from './testing/operator-account.ts'
-import { eventually } from './testing/operator-harness.ts'
+import { eventually, startOperator } from './testing/operator-harness.ts'
+import { workloadSteps } from './testing/workload-steps.ts'
 
 const BIN = fileURLToPath(new URL('../bin/thv-operator.js', import.meta.url))
 
@@ -23,15 +24,24 @@ describeCluster('thv-operator', () => {
   let namespace: string
   let folder: string
   let kubeconfig: string
-  const running: ReturnType<typeof start>[] = []
+  const running: ChildProcess[] = []
 
   beforeAll(async () => {
     server = await startApiServer()
     admin = adminClient(server)
     namespace = await testNamespace('process', server)
     folder = await mkdtemp(join(tmpdir(), 'thv-operator-'))
-    kubeconfig = join(folder, 'kubeconfig')
-    const token = await operatorAccount(admin, { namespace, watched: [namespace] })
+    kubeconfig = await kubeconfigOf('operator', await operatorAccount(admin, { namespace, watched: undefined }))
+  }, 120_000)
+  afterAll(async () => {
+    for (const child of running) if (child.exitCode === null) child.kill('SIGKILL')
+    await admin?.close()
+    await server?.stop()
+    if (folder) await rm(folder, { recursive: true, force: true })
+  })
+
+  async function kubeconfigOf(name: string, token: string): Promise<string> {
+    const path = join(folder, name)
     const cluster = { server: server.url, 'certificate-authority-data': Buffer.from(server.caPem).toString('base64') }
     const config = {
       apiVersion: 'v1',
@@ -41,28 +51,29 @@ describeCluster('thv-operator', () => {
       contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
       'current-context': 'x',
     }
-    await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 })
-  }, 120_000)
-  afterAll(async () => {
-    for (const { child } of running) if (child.exitCode === null) child.kill('SIGKILL')
-    await admin?.close()
-    await server?.stop()
-    if (folder) await rm(folder, { recursive: true, force: true })
-  })
+    await writeFile(path, JSON.stringify(config), { mode: 0o600 })
+    return path
+  }
 
   function start(...args: string[]) {
-    const env = { PATH: process.env['PATH'] ?? '', WATCH_NAMESPACE: namespace, POD_NAMESPACE: namespace, POD_NAME: 'the-pod' }
+    const env = { PATH: process.env['PATH'] ?? '', POD_NAMESPACE: namespace, POD_NAME: 'the-pod' }
     const child = spawn(process.execPath, [BIN, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
     const said = { out: '', err: '' }
     child.stdout.on('data', (chunk: Buffer) => (said.out += chunk))
     child.stderr.on('data', (chunk: Buffer) => (said.err += chunk))
     const ended = once(child, 'close').then(([code]) => code as number | null)
-    const process_ = { child, said, ended }
-    running.push(process_)
-    return process_
+    running.push(child)
+    return { child, said, ended }
   }
 
   const ADDRESSES = ['--metrics-bind-address', '127.0.0.1:0', '--health-probe-bind-address', '127.0.0.1:0']
+
+  const urlOf = async (said: { out: string; err: string }, port: string) =>
+    await eventually(`it says where ${port} is`, async () => {
+      const lines = `${said.out}${said.err}`.split('\n').filter((line) => line.startsWith('{'))
+      return lines.map((line) => JSON.parse(line) as { port?: string; url?: string }).find((line) => line.port === port)?.url
+    })
+  const get = async (url: string) => await fetch(url, { signal: AbortSignal.timeout(5_000) })
 
   test('explains itself', async () => {
     const { ended, said } = start('--help')
@@ -95,22 +106,19 @@ describeCluster('thv-operator', () => {
   test('works, tells its health and its metrics, and ends cleanly at SIGTERM', async () => {
     await installCrds(admin)
     const { child, ended, said } = start('--kubeconfig', kubeconfig, '--leader-elect', ...ADDRESSES)
-    const urlOf = async (port: string) =>
-      await eventually(`it says where ${port} is`, async () => {
-        const lines = `${said.out}${said.err}`.split('\n').filter((line) => line.startsWith('{'))
-        return lines.map((line) => JSON.parse(line) as { port?: string; url?: string }).find((line) => line.port === port)?.url
-      })
-    const health = await urlOf('health')
-    const metrics = await urlOf('metrics')
-    const get = async (url: string) => await fetch(url, { signal: AbortSignal.timeout(5_000) })
+    const health = await urlOf(said, 'health')
+    const metrics = await urlOf(said, 'metrics')
     expect((await get(new URL('/healthz', health).href)).status).toBe(200)
     await eventually('it is ready', async () => (await get(new URL('/readyz', health).href)).status === 200)
     expect((await get(new URL('/', health).href)).status).toBe(404)
 
-    const at = { namespace, name: 'served' }
-    await admin.create(mcpServerType, { metadata: at, spec: { image: 'example.test/server:1' } })
-    await eventually('the Deployment', () => admin.tryGet(deployments, at))
-    await eventually('the status', async () => (await admin.get(mcpServerType, at)).status?.phase === 'Pending')
+    // Without WATCH_NAMESPACE it looks after all of them.
+    for (const place of [namespace, await testNamespace('elsewhere', server)]) {
+      const at = { namespace: place, name: 'served' }
+      await admin.create(mcpServerType, { metadata: at, spec: { image: 'example.test/server:1' } })
+      await eventually('the Deployment', () => admin.tryGet(deployments, at))
+      await eventually('the status', async () => (await admin.get(mcpServerType, at)).status?.phase === 'Pending')
+    }
     const text = await (await get(new URL('/metrics', metrics).href)).text()
     expect(text).toContain('thv_operator_leader 1')
     expect(text).toMatch(/thv_operator_reconciles_total\{controller="mcpserver",result="requeueAfter"\} [1-9]/)
@@ -123,5 +131,64 @@ describeCluster('thv-operator', () => {
     // The next one need not wait.
     expect((await admin.get(leases, { namespace, name: LEASE_NAME })).spec?.holderIdentity ?? '').toBe('')
     expect(`${said.out}${said.err}`).not.toMatch(/"level":"(warn|error)"|Error:/)
+  })
+
+  test('without the rights it needs it is alive, not ready, says why, and still ends when told to', async () => {
+    const powerless = await kubeconfigOf('powerless', await server.serviceAccountToken({ namespace, name: 'nobody' }))
+    const { child, ended, said } = start('--kubeconfig', powerless, ...ADDRESSES)
+    const health = await urlOf(said, 'health')
+    await eventually('it says why', async () => /mcpservers.*forbidden|forbidden.*mcpservers/i.test(`${said.out}${said.err}`))
+    expect((await get(new URL('/healthz', health).href)).status).toBe(200)
+    expect((await get(new URL('/readyz', health).href)).status).toBe(503)
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
+  })
+
+  const names = Array.from({ length: 50 }, (_, index) => `server-${index}`)
+  /** As somebody would who does not give up. */
+  const insist = async (name: string) =>
+    await eventually(`${name} is created`, async () => {
+      try {
+        return await admin.create(mcpServerType, { metadata: { name, namespace }, spec: { image: 'example.test/server:1' } })
+      } catch (error) {
+        if (isAlreadyExists(error)) return true
+        throw error
+      }
+    })
+
+  test('an API server that goes away in the middle of much work: all is done in the end, and an operator that starts anew writes nothing', async () => {
+    const operator = await startOperator({ cluster: server, namespace })
+    try {
+      operator.calls.clear()
+      const creating = names.map(insist)
+      await eventually('some are made', async () => operator.calls.writes.length > 100)
+      await server.kill()
+      await server.restart()
+      await Promise.all(creating)
+      await eventually(
+        'all servers are told',
+        async () => {
+          const { items } = await admin.list(mcpServerType, { namespace })
+          return items.length === names.length + 1 && items.every(({ status }) => status?.phase === 'Pending')
+        },
+        90_000,
+      )
+      expect((await admin.list(deployments, { namespace })).items).toHaveLength(names.length + 1)
+      // It watches on.
+      await admin.delete(deployments, { namespace, name: 'server-8' })
+      await eventually('it is made again', () => admin.tryGet(deployments, { namespace, name: 'server-8' }))
+      await workloadSteps(operator, 'MCPServer').quiet()
+      expect(operator.log.join('')).not.toContain('the operator failed')
+    } finally {
+      await operator.stop()
+    }
+    const again = await startOperator({ cluster: server, namespace })
+    try {
+      await workloadSteps(again, 'MCPServer').quiet()
+      expect(again.manager.controllers.find(({ name }) => name === 'mcpserver')?.stats.reconciles).toBeGreaterThan(names.length)
+      expect(again.calls.writes).toEqual([])
+    } finally {
+      await again.stop()
+    }
   })
 })

@@ -210,6 +210,13 @@ export const internalErrors = {
   crd_schema_invalid: {
     meaning: 'The schema of a custom resource cannot be a structural Kubernetes schema. Correct the schema at the path in the message.',
   },
+  data_folder_failed: {
+    meaning:
+      'The data folder cannot be read or written: no room, no rights, or a damaged file. The write was not done; repair it and retry.',
+  },
+  data_folder_in_use: {
+    meaning: 'Another process works on the same data folder. Stop it (thv down), or choose another folder with --data-dir.',
+  },
   duration_invalid: {
     meaning: 'A text is not a duration, or lies beyond about 292 years. Write numbers with units, such as "1h30m", "250ms" or "1.5s".',
   },

@@ -47,6 +47,12 @@ describe('writeStatus', () => {
     expect(api.patches).toEqual([])
   })
 
+  test('another object that has the name by now is left alone', async () => {
+    const api = new OneObjectApi({ ...widget(), metadata: { ...key, uid: 'other', resourceVersion: '20' } })
+    expect(await write(api, () => ({ phase: 'Ready' }), { cached: widget() })).toEqual({ written: false, object: undefined })
+    expect(api.object).not.toHaveProperty('status')
+  })
+
   test('an object from a cache saves the read; when it is stale the status is computed anew', async () => {
     const api = new OneObjectApi(widget())
     await write(api, () => ({ n: 1 }), { cached: widget() })

@@ -16,7 +16,7 @@ export interface StatusTarget<T extends KubeObject> {
 
 export interface StatusWrite<T extends KubeObject> {
   readonly written: boolean
-  /** As it is now; undefined when it is gone. */
+  /** As it is now; undefined when it is gone, or when another one has its name. */
   readonly object: T | undefined
 }
 
@@ -35,7 +35,9 @@ export async function writeStatus<T extends KubeObject>(
   return await retryOnConflict(
     async (attempt) => {
       const current = attempt === 1 && cached !== undefined ? cached : await client.tryGet(type, key, { signal })
-      if (current === undefined) return { written: false, object: undefined }
+      // Another object may have the name by now; what was found out is not about that one.
+      const isOther = cached?.metadata.uid !== undefined && current?.metadata.uid !== cached.metadata.uid
+      if (current === undefined || isOther) return { written: false, object: undefined }
       const status = options.mutate(current)
       if (status === undefined || jsonEqual(status, statusOf(current))) return { written: false, object: current }
       try {

@@ -41,6 +41,14 @@ describe('covers', () => {
     ['plain values of which one was added', ['a', 'b', 'c'], ['a', 'b'], false],
     ['rules by place', [{ verbs: ['get'] }], [{ verbs: ['get'] }], true],
     ['a rule more than wanted', [{ verbs: ['get'] }, { verbs: ['*'] }], [{ verbs: ['get'] }], false],
+    ['a key more in a selector', { selector: { app: 'a', evil: 'b' } }, { selector: { app: 'a' } }, false],
+    ['a subject more in a binding', { subjects: [{ name: 'a' }, { name: 'evil' }] }, { subjects: [{ name: 'a' }] }, false],
+    [
+      'a port more in a rule for traffic',
+      { egress: [{ ports: [{ port: 443 }, { port: 22 }] }] },
+      { egress: [{ ports: [{ port: 443 }] }] },
+      false,
+    ],
     ['a list where there should be none', [{ a: 1 }], { a: 1 }, false],
     ['nothing where a list should be', undefined, [], false],
   ])('%s', (_, live, wanted, expected) => {

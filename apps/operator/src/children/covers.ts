@@ -1,19 +1,29 @@
+import { jsonEqual } from '@thv/kernel/json-equal'
+
 import { parseQuantity } from '../workload/pod/quantity.ts'
 
 /**
  * Whether a live object has all that is wanted: every member of `wanted`, down to the leaves. What the server or others have added is no
  * difference. Items of a list are found by their name, path or port where they have one, and by their place otherwise; a list of plain
- * values must be equal. Pure.
+ * values must be equal, and so must what belongs to whoever applies it as a whole. Pure.
  */
 export function covers(live: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) return Array.isArray(live) && coversList(live, wanted)
   if (isObject(wanted)) {
     // The server drops members that are empty, so {} and nothing are the same.
     if (!isObject(live)) return live === undefined && Object.values(wanted).every((value) => covers(undefined, value))
-    return Object.entries(wanted).every(([key, value]) => value === undefined || covers(live[key], value))
+    return Object.entries(wanted).every(
+      ([key, value]) => value === undefined || (ATOMIC.has(key) ? jsonEqual(live[key], value) : covers(live[key], value)),
+    )
   }
   return live === wanted || sameQuantity(live, wanted)
 }
+
+/**
+ * Members that server-side apply treats as one value, so nobody can add to them: whoever did has widened what a runner may do, what a
+ * server may reach, or where clients are led.
+ */
+const ATOMIC: ReadonlySet<string> = new Set(['selector', 'podSelector', 'nodeSelector', 'rules', 'subjects', 'ingress', 'egress'])
 
 function coversList(live: readonly unknown[], wanted: readonly unknown[]): boolean {
   if (!wanted.every(isObject)) return live.length === wanted.length && wanted.every((item, at) => covers(live[at], item))

@@ -5,8 +5,10 @@ import {
   controllerOf,
   createController,
   deletionStarted,
+  done,
   formatKey,
   generationChanged,
+  KubeApiError,
   type KubeObject,
   type ObjectKey,
   type Outcome,
@@ -51,7 +53,7 @@ export function createControllers(env: Env, { drainMs, onReconcile }: Controller
   return controllerPlans(env.caches).map(({ name, reconcile, sources, concurrency }) =>
     createController({
       name,
-      reconcile: (key, context) => reconcile(key, env, context),
+      reconcile: (key, context) => reconcile(key, env, context).catch(unlessNamespaceGoes),
       sources,
       concurrency,
       drainMs,
@@ -62,6 +64,12 @@ export function createControllers(env: Env, { drainMs, onReconcile }: Controller
         env.log.warn('a reconcile failed; trying again', { controller: name, object: key && formatKey(key), error: errorMessage(error) }),
     }),
   )
+}
+
+/** In a namespace that is being deleted nothing can be made any more, and nothing needs to. */
+function unlessNamespaceGoes(error: unknown): Outcome {
+  if (error instanceof KubeApiError && error.causes.some(({ reason }) => reason === 'NamespaceTerminating')) return done
+  throw error
 }
 
 /** A write to the status, which the controller itself does, wakes nobody. */

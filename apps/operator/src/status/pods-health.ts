@@ -63,7 +63,6 @@ export function mcpServerHealth(observed: ObservedServer): PodsHealth<ServerPhas
   const server = {
     problem: worstProblem(observed.serverPods, 'MCP'),
     wait: waitForServer(observed.statefulSet, observed.serverPods),
-    exists: observed.statefulSet !== undefined,
     readyPods: observed.serverPods.filter(isReady).length,
   }
   return health(observed, SERVER, server)
@@ -76,7 +75,6 @@ export function mcpRemoteProxyHealth(observed: ObservedPods): PodsHealth<RemoteP
 interface ServerState {
   readonly problem: PodProblem | undefined
   readonly wait: string | undefined
-  readonly exists: boolean
   readonly readyPods: number
 }
 
@@ -99,9 +97,10 @@ function health<Phase extends string>(
     }
   }
   const problem = worstProblem(proxyPods, 'proxy') ?? server?.problem
-  if (ready > 0 && server?.exists !== false) {
-    const more = problem === undefined ? '' : ` ${problem.message}`
-    return is(words.ready, words.readyReason, `${ready} of ${wanted} proxy pods ready.${more}`)
+  // A proxy stays ready for a while after the server behind it has gone: the pods of both must say so.
+  if (ready > 0 && (server === undefined || server.readyPods > 0)) {
+    const more = [`${ready} of ${wanted} proxy pods ready.`, problem?.message ?? server?.wait]
+    return is(words.ready, words.readyReason, more.filter((part) => part !== undefined).join(' '))
   }
   if (problem !== undefined)
     return is(problem.fatal ? words.failed : words.pending, problem.reason ?? words.notReadyReason, problem.message)

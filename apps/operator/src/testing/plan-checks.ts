@@ -1,3 +1,4 @@
+import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
 import type { WorkloadPlan } from '../workload/workload-plan.ts'
@@ -35,5 +36,67 @@ export function conditionWords({ conditions, blockers }: WorkloadPlan): { types:
   return {
     types: [...conditions.map(({ type }) => type), ...blockers.map(({ condition }) => condition)],
     reasons: [...conditions, ...blockers].map(({ reason }) => reason),
+  }
+}
+
+type CommonSpec = Pick<
+  CanonicalMCPServerSpec,
+  | 'oidcConfig'
+  | 'podTemplateSpec'
+  | 'authzConfig'
+  | 'toolConfigRef'
+  | 'externalAuthConfigRef'
+  | 'authServerRef'
+  | 'telemetry'
+  | 'endpointPrefix'
+  | 'resources'
+  | 'resourceOverrides'
+>
+
+/** A random spec without what blocks nearly always because it is random: so nothing blocks in the namespace of the fixtures. */
+export function usableSpec<S extends CommonSpec>(spec: S): S {
+  const { oidcConfig, podTemplateSpec, authzConfig, externalAuthConfigRef, authServerRef, toolConfigRef, endpointPrefix, ...rest } = spec
+  const { openTelemetry } = rest.telemetry
+  const { proxyDeployment, proxyService } = rest.resourceOverrides
+  const { annotations, labels } = proxyDeployment.podTemplateMetadataOverrides
+  return {
+    ...rest,
+    telemetry: { ...rest.telemetry, openTelemetry: { ...openTelemetry, headers: [], metrics: { enabled: true } } },
+    resources: { ...rest.resources, requests: {} },
+    resourceOverrides: {
+      proxyDeployment: {
+        ...proxyDeployment,
+        labels: usableLabels(proxyDeployment.labels),
+        podTemplateMetadataOverrides: { annotations, labels: usableLabels(labels) },
+        env: proxyDeployment.env.map(({ value }, index) => ({ name: `PROXY_${index}`, value: value.replaceAll('\0', '') })),
+      },
+      proxyService: { ...proxyService, labels: usableLabels(proxyService.labels) },
+    },
+    ...(toolConfigRef && { toolConfigRef: { name: 'read-only' } }),
+    ...(endpointPrefix && { endpointPrefix: `/${endpointPrefix}` }),
+    ...(oidcConfig?.type === 'kubernetes' && { oidcConfig: { ...oidcConfig, kubernetes: { ...oidcConfig.kubernetes, issuer: ISSUER } } }),
+  } as unknown as S
+}
+
+function usableLabels(labels: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).flatMap(([key, value]) => (key === 'app' ? [] : [[key, `v${value.length}`]])))
+}
+
+const ISSUER = 'https://kubernetes.default.svc'
+
+export function usableServerSpec(spec: CanonicalMCPServerSpec): CanonicalMCPServerSpec {
+  const { permissionProfile, rateLimiting, ...rest } = usableSpec(spec)
+  return {
+    ...rest,
+    ...(permissionProfile?.type === 'builtin' && { permissionProfile }),
+    ...(rateLimiting && rest.oidcConfig && rest.replicas === 1 && { rateLimiting }),
+    secrets: rest.secrets.map((secret, index) => ({ ...secret, targetEnvName: `SECRET_${index}` })),
+    env: rest.env.map(({ value }, index) => ({ name: `VARIABLE_${index}`, value: value.replaceAll('\0', '') })),
+    volumes: rest.volumes.map(({ readOnly }, index) => ({
+      name: `v${index}`,
+      hostPath: `/srv/${index}`,
+      mountPath: `/v/${index}`,
+      readOnly,
+    })),
   }
 }

@@ -135,7 +135,7 @@ export function workloadSteps(operator: Pick<OperatorUnderTest, 'admin' | 'names
     (await admin.list(events, { namespace })).items.filter(({ regarding }) => regarding?.kind === kind && regarding.name === name)
 
   /** Waits until no controller has anything to do, and stays so for a while. */
-  const quiet = async (calmMs = 500): Promise<void> => {
+  const quiet = async (calmMs = 300): Promise<void> => {
     let last = ''
     let since = performance.now()
     await eventually(

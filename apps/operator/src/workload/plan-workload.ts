@@ -129,7 +129,8 @@ function deploymentOf(input: WorkloadInput, contributions: readonly Contribution
   const { spec, settings, lookup, live, restartedAt } = input
   const ofTemplate = input.kind === 'MCPRemoteProxy' ? templateSecrets(spec.podTemplateSpec) : []
   const wasStopped = live.deployment?.metadata.annotations?.[STOPPED_ANNOTATION] === 'true'
-  const replicas = rendered.unsupported.length > 0 ? 0 : (input.replicas ?? (wasStopped ? 1 : undefined))
+  const mustStop = rendered.unsupported.length > 0
+  const replicas = mustStop ? 0 : (input.replicas ?? (wasStopped ? 1 : undefined))
   const proxy = proxyDeployment({
     ...place(input),
     spec,
@@ -142,7 +143,8 @@ function deploymentOf(input: WorkloadInput, contributions: readonly Contribution
     secretsHash: secretsHash([...contributions.flatMap(({ secrets = [] }) => secrets), ...ofTemplate], lookup),
   })
   const { metadata, spec: deploymentSpec } = proxy.deployment
-  const annotations = wasStopped ? { ...metadata.annotations, [STOPPED_ANNOTATION]: 'false' } : metadata.annotations
+  // Stays until it may run again: to stop it a patch has set the number, which does not go away when no apply names it any more.
+  const annotations = wasStopped ? { ...metadata.annotations, [STOPPED_ANNOTATION]: String(mustStop) } : metadata.annotations
   const deployment: Deployment = {
     ...proxy.deployment,
     metadata: { ...metadata, ...(annotations && { annotations }) },

@@ -14,6 +14,7 @@ export interface Manifest {
 export function fixturesOf(plural: string): { file: string; manifest: Manifest }[] {
   const folder = new URL(`${plural}/`, FIXTURES)
   return readdirSync(folder)
+    .filter((file) => file.endsWith('.yaml'))
     .toSorted()
     .flatMap((file) => manifestsIn(readFileSync(new URL(file, folder), 'utf8')).map((manifest) => ({ file, manifest })))
 }

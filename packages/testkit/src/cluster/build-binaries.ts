@@ -1,9 +1,10 @@
 import { ensureBinaries } from './binaries.ts'
+import { ensureNodePackages, nodeProblem } from './node-packages.ts'
 import { isProgramSet, programSets } from './programs.ts'
 
-// `node packages/testkit/src/cluster/build-binaries.ts [SET]`: makes sure that the Kubernetes binaries (all of them, or those of
-// one set) are there, prints their folder. Started in the background at the beginning of a test run; the cluster stage waits for the
-// same lock.
+// `node packages/testkit/src/cluster/build-binaries.ts [SET]`: makes sure that the Kubernetes binaries (all of them, or those of one
+// set) are there, and for a node the packages of the system too; prints the folder. Started in the background at the beginning of a
+// test run; whoever needs the binaries meanwhile waits for the same lock.
 
 const set = process.argv[2] ?? 'node'
 if (!isProgramSet(set)) throw new Error(`there is no set "${set}": ${Object.keys(programSets).join(', ')}`)
@@ -12,8 +13,10 @@ const interruption = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, () => interruption.abort(new Error(`interrupted by ${signal}`)))
 
+const log = (line: string) => console.error(line)
 try {
-  const binaries = await ensureBinaries({ set, log: (line) => console.error(line), signal: interruption.signal })
+  const installing = set === 'node' && nodeProblem() === undefined ? ensureNodePackages(log) : undefined
+  const [binaries] = await Promise.all([ensureBinaries({ set, log, signal: interruption.signal }), installing])
   console.log(binaries.folder)
 } catch (error) {
   console.error(`kubernetes binaries: ${error instanceof Error ? error.message : String(error)}`)

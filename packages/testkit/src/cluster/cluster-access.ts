@@ -4,7 +4,7 @@ import type { ProgramSet } from './programs.ts'
 export interface ClusterAccess {
   /** What runs: the API server alone, with controllers and scheduler, or with a node too. */
   readonly form: ProgramSet
-  /** https://127.0.0.1:PORT */
+  /** https://127.0.0.1:PORT, of a node another address of this machine. */
   readonly url: string
   readonly caPem: string
   /** Of group system:masters: every right. */

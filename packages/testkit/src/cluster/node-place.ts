@@ -40,7 +40,7 @@ export const nodeControlGroup = 'thv-testkit-node'
 const device = 'thv-node0'
 /** Folders that kubelet, containerd and the plugins write to, some under fixed names. */
 const covered = ['/var/lib', '/var/log', '/run', '/opt']
-/** The kubelet sets these for the whole machine. */
+/** The kubelet sets these for the whole machine. Not every kernel has all of them. */
 export const nodeSettings = [
   'vm/overcommit_memory',
   'vm/panic_on_oom',
@@ -48,7 +48,7 @@ export const nodeSettings = [
   'kernel/panic_on_oops',
   'kernel/keys/root_maxkeys',
   'kernel/keys/root_maxbytes',
-]
+].filter((name) => existsSync(`/proc/sys/${name}`))
 const leftoverLimitMs = 20_000
 
 export async function makeNodePlace({
@@ -156,28 +156,24 @@ async function connect(initPid: number): Promise<void> {
 }
 
 async function makeControlGroups(guard: ProcessGuard): Promise<void> {
-  for (const hierarchy of controlGroupHierarchies()) {
-    const folder = join(hierarchy, nodeControlGroup)
+  for (const folder of controlGroupFolders()) {
     guard.removeControlGroupAtEnd(folder)
     await mkdir(folder, { recursive: true })
   }
 }
 
-function controlGroupHierarchies(): string[] {
+/** One folder, or one in each hierarchy where the system has the older control groups. */
+export function controlGroupFolders(): string[] {
   const root = '/sys/fs/cgroup'
-  if (existsSync(join(root, 'cgroup.controllers'))) return [root]
-  return readdirSync(root, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map((entry) => join(root, entry.name))
+  if (existsSync(join(root, 'cgroup.controllers'))) return [join(root, nodeControlGroup)]
+  const hierarchies = readdirSync(root, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  return hierarchies.map(({ name }) => join(root, name, nodeControlGroup))
 }
 
 /** The guard of a run that was killed may still be at it; the lock says that nobody else uses the names. */
 async function removeLeftovers(): Promise<void> {
   const deadline = performance.now() + leftoverLimitMs
-  const left = () =>
-    [...controlGroupHierarchies().map((hierarchy) => join(hierarchy, nodeControlGroup)), `/sys/class/net/${device}`].filter((path) =>
-      existsSync(path),
-    )
+  const left = () => [...controlGroupFolders(), `/sys/class/net/${device}`].filter((path) => existsSync(path))
   while (left().length > 0) {
     if (performance.now() > deadline) throw new Error(`an earlier node has left ${left().join(', ')}: end its processes and remove them`)
     await sleep(200)

@@ -101,15 +101,19 @@ export async function startNode(options: ApiServerOptions = {}): Promise<NodeClu
 }
 
 async function startNodeParts(parts: CompanionParts, place: NodePlace): Promise<readonly Daemon[]> {
-  const controllers = startControllers(parts, ['--node-monitor-period=1s'])
+  const [programs, controllers] = await Promise.all([startPrograms(parts, place), startControllers(parts, ['--node-monitor-period=1s'])])
+  const daemons = [...programs, ...controllers]
+  const wait = (what: string, ready: () => Promise<boolean>) => waitFor(what, { limitMs: parts.limitMs, daemons, ready })
+  await wait('the node', () => nodeIsReady(parts))
+  await wait('CoreDNS', () => answers(`http://${nodeNetwork.node}:8181/ready`))
+  await wait('kube-proxy', () => answers(`http://${nodeNetwork.node}:10256/healthz`))
+  return daemons
+}
+
+async function startPrograms(parts: CompanionParts, place: NodePlace): Promise<readonly Daemon[]> {
   const containerd = await startContainerd(parts, place)
   await importPauseImage(place, parts.binaries)
-  const rest = await Promise.all([startKubelet(parts, place), startKubeProxy(parts, place), startCoredns(parts, place)])
-  const daemons = [...rest, ...(await controllers), containerd]
-  await waitFor('the node', { limitMs: parts.limitMs, daemons, ready: () => nodeIsReady(parts) })
-  await waitFor('CoreDNS', { limitMs: parts.limitMs, daemons, ready: () => answers(`http://${nodeNetwork.node}:8181/ready`) })
-  await waitFor('kube-proxy', { limitMs: parts.limitMs, daemons, ready: () => answers(`http://${nodeNetwork.node}:10256/healthz`) })
-  return daemons
+  return [...(await Promise.all([startKubelet(parts, place), startKubeProxy(parts, place), startCoredns(parts, place)])), containerd]
 }
 
 async function startContainerd(parts: CompanionParts, place: NodePlace): Promise<Daemon> {

@@ -13,6 +13,7 @@ export async function runFixture(argv: readonly string[]): Promise<void> {
   const life = new AbortController()
   const world = createWorld(options, { signal: life.signal, crash: (code) => process.exit(code) })
   if (options.transport === 'stdio') {
+    process.once('SIGTERM', () => process.exit(0)) // as the first process of a container it would not end by itself
     await serveStdio(world, processEnds())
     process.exit(0)
   }

@@ -2,7 +2,7 @@ import type { OwnerReference, Service, StatefulSet } from '@thv/kube'
 import type { Platform } from '@thv/kube/pod-security'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runtimeError } from '../runtime-errors.ts'
-import { podTemplate, portName } from './pod-template.ts'
+import { GENERATION_ANNOTATION, podTemplate, portName } from './pod-template.ts'
 
 export interface DesiredOptions {
   readonly namespace: string
@@ -44,8 +44,10 @@ export function desiredObjects(config: RunConfig, { namespace, platform = 'kuber
   const statefulSet: StatefulSet = {
     apiVersion: 'apps/v1',
     kind: 'StatefulSet',
-    metadata: metadata(names.statefulSet),
+    metadata: { ...metadata(names.statefulSet), ...generationGuard(config) },
     spec: {
+      // The pods do not need each other; and with the other policy one that cannot start is never replaced by a corrected one.
+      podManagementPolicy: 'Parallel',
       serviceName: names.headlessService,
       ...(replicas !== undefined && { replicas }),
       selector: { matchLabels: { ...names.selector } },
@@ -104,6 +106,11 @@ function workloadLabels(config: RunConfig, { selector }: WorkloadNames): Record<
     toolhive: 'true',
     ...selector,
   }
+}
+
+/** On the StatefulSet itself: in the template it would replace the pods with every change that concerns the proxy alone. */
+function generationGuard({ mcpserver_generation: generation }: RunConfig): { annotations?: Record<string, string> } {
+  return generation > 0 ? { annotations: { [GENERATION_ANNOTATION]: String(generation) } } : {}
 }
 
 /** Without blockOwnerDeletion the runner needs no right on the owner. */

@@ -9,6 +9,8 @@ export const MCP_CONTAINER = 'mcp'
 export const GENERATION_ANNOTATION = 'toolhive.stacklok.dev/mcpserver-generation'
 
 const TMP_VOLUME = 'thv-tmp'
+/** Many servers wait for the end of their input and know no signals; nobody can end it for them, so they would take all the time there is. */
+const STDIO_GRACE_SECONDS = 10
 
 export interface PodTemplateOptions {
   readonly config: RunConfig
@@ -22,11 +24,7 @@ export interface PodTemplateOptions {
 export function podTemplate({ config, labels, ports, platform }: PodTemplateOptions): PodTemplateSpec {
   const patch = config.k8s_pod_template_patch ?? {}
   const metadata = objectAt(patch, 'metadata')
-  const generation = config.mcpserver_generation
-  const annotations = {
-    ...textsAt(metadata, 'annotations'),
-    ...(generation > 0 && { [GENERATION_ANNOTATION]: String(generation) }),
-  }
+  const annotations = textsAt(metadata, 'annotations')
   return {
     metadata: {
       labels: { ...textsAt(metadata, 'labels'), ...labels },
@@ -45,6 +43,7 @@ function podSpec(config: RunConfig, patch: JsonObject, ports: readonly number[])
   return {
     restartPolicy: 'Always',
     enableServiceLinks: false,
+    ...(config.transport === 'stdio' && { terminationGracePeriodSeconds: STDIO_GRACE_SECONDS }),
     ...patch,
     volumes: volumesOf(config, listAt<Volume>(patch, 'volumes'), listAt<VolumeMount>(own ?? {}, 'volumeMounts')),
     containers: containers.map(withTmp),

@@ -6,9 +6,13 @@ import { desiredObjects } from './desired-objects.ts'
 import { createApplier, FIELD_MANAGER, isSuperseded, needsReplacement, refuseForeign } from './workload-apply.ts'
 
 const OWNER = { api_version: 'v1', kind: 'MCPServer', name: 'demo', uid: 'u1' }
-const withGeneration = (text: string | undefined): StatefulSet => ({
+const guard = (text: string | undefined) =>
+  text === undefined ? {} : { annotations: { 'toolhive.stacklok.dev/mcpserver-generation': text } }
+const withGeneration = (text: string | undefined): StatefulSet => ({ metadata: { name: 'demo', ...guard(text) } })
+/** As the original has it. */
+const inTemplate = (text: string | undefined): StatefulSet => ({
   metadata: { name: 'demo' },
-  spec: { template: { metadata: text === undefined ? {} : { annotations: { 'toolhive.stacklok.dev/mcpserver-generation': text } } } },
+  spec: { template: { metadata: guard(text) } },
 })
 const owned = (uid?: string, controller = true): KubeObject => ({
   kind: 'Service',
@@ -26,7 +30,8 @@ describe('isSuperseded', () => {
     [7, '-8', false],
     [0, '8', false],
   ])('of generation %s beside %s is %s', (own, live, expected) => {
-    expect(isSuperseded(withGeneration(live), configOf({ mcpserver_generation: own }))).toBe(expected)
+    for (const where of [withGeneration, inTemplate])
+      expect(isSuperseded(where(live), configOf({ mcpserver_generation: own }))).toBe(expected)
   })
 
   it('of nothing is false', () => {
@@ -58,6 +63,9 @@ describe('needsReplacement', () => {
     expect(
       needsReplacement({ ...statefulSet, spec: { ...statefulSet.spec, selector: { matchLabels: { app: 'demo' } } } }, statefulSet),
     ).toBe(true)
+    // The default, which the API server fills in.
+    const ordered = { ...statefulSet, spec: { ...statefulSet.spec, podManagementPolicy: 'OrderedReady' } }
+    expect(needsReplacement(ordered, statefulSet)).toBe(true)
   })
 })
 

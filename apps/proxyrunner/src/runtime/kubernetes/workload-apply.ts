@@ -12,7 +12,9 @@ export const FIELD_MANAGER = 'toolhive-container-manager'
  * A missing or unreadable number is no objection.
  */
 export function isSuperseded(live: StatefulSet | undefined, config: RunConfig): boolean {
-  const text = live?.spec?.template?.metadata?.annotations?.[GENERATION_ANNOTATION]
+  // In the template it is where others put it.
+  const of = (annotations: Readonly<Record<string, string>> | undefined) => annotations?.[GENERATION_ANNOTATION]
+  const text = of(live?.metadata.annotations) ?? of(live?.spec?.template?.metadata?.annotations)
   if (config.mcpserver_generation === 0 || text === undefined || !/^\d+$/.test(text)) return false
   return Number(text) > config.mcpserver_generation
 }
@@ -31,6 +33,7 @@ export function refuseForeign(live: KubeObject, config: RunConfig): void {
 export function needsReplacement(live: StatefulSet, desired: StatefulSet): boolean {
   return (
     live.spec?.serviceName !== desired.spec?.serviceName ||
+    (live.spec?.['podManagementPolicy'] ?? 'OrderedReady') !== (desired.spec?.['podManagementPolicy'] ?? 'OrderedReady') ||
     !jsonEqual(live.spec?.selector?.matchLabels, desired.spec?.selector?.matchLabels)
   )
 }

@@ -1,4 +1,4 @@
-import { type AnswerOwner, ClientAnswer } from '@thv/http/client-answer'
+import { ClientAnswer } from '@thv/http/client-answer'
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { ResponseFlow, ResponseSink } from '@thv/http/outbound-call'
 import { OutboundError } from '@thv/http/outbound-error'
@@ -51,7 +51,7 @@ const STREAM_HEADERS = ['cache-control', 'no-store', 'x-accel-buffering', 'no']
  * events, so that an answer that breaks off can be completed with an error that names the call. Results that links edit are the
  * exception: they are held until they are whole.
  */
-export class RelayCall implements ResponseSink, WatchedCall, AnswerOwner {
+export class RelayCall implements ResponseSink, WatchedCall {
   readonly startedAt: number
   lastActivityAt: number
   idleLimitMs: number
@@ -77,7 +77,7 @@ export class RelayCall implements ResponseSink, WatchedCall, AnswerOwner {
   constructor(context: RequestContext, options: RelayOptions) {
     this.#context = context
     this.#options = options
-    this.#answer = new ClientAnswer(context.exchange, this)
+    this.#answer = new ClientAnswer(context.exchange)
     const { received } = context
     this.#id = received.kind === 'request' ? received.id : undefined
     this.#edits = received.kind === 'request' && options.chain.editsResultOf(received.method)
@@ -92,10 +92,6 @@ export class RelayCall implements ResponseSink, WatchedCall, AnswerOwner {
   /** The client went away. */
   handleEvent(): void {
     this.signal.cancel(this.#context.exchange.reason)
-  }
-
-  headFailed(error: OutboundError): void {
-    this.signal.cancel(error)
   }
 
   expire(why: 'silent' | 'too long'): void {

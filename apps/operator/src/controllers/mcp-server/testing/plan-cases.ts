@@ -1,5 +1,6 @@
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
+import type { OperatorSettings } from '../../../operator-settings.ts'
 import type { Lookup } from '../../../workload/lookup.ts'
 import { snapshot } from '../../../workload/resolve/testing/snapshot.ts'
 
@@ -11,6 +12,8 @@ export interface ServerCase {
   readonly spec: Spec
   /** By default everything that the fixtures name is there. */
   readonly lookup?: Lookup
+  readonly name?: string
+  readonly settings?: Partial<OperatorSettings>
 }
 
 const image = 'ghcr.io/example/fetch:1.4.0'
@@ -152,10 +155,6 @@ export const BLOCKED: Readonly<Record<string, ServerCase>> = {
   'an authorization server that is none': { spec: logsIn, lookup: auth({ type: 'unauthenticated' }) },
   'an authorization server with several upstream providers': { spec: logsIn, lookup: auth(login('a', 'b')) },
   'an authorization server whose tokens are not accepted': { spec: logsIn, lookup: auth(login('a')) },
-  'an authorization server of a kind that cannot be one': {
-    spec: { ...http, authServerRef: { kind: 'MCPGroup' as never, name: 'login' } },
-    lookup: nothing,
-  },
   'limits per user without users': { spec: { image, rateLimiting: { perUser: { maxTokens: 1, refillPeriod: '1m' } } } },
   'limits that pods cannot keep together': {
     spec: { ...http, replicas: 2, rateLimiting: { shared: { maxTokens: 1, refillPeriod: '1m' } } },
@@ -176,6 +175,13 @@ export const NOTABLE: Readonly<Record<string, ServerCase>> = {
   'a group that is not ready': { spec: { image, groupRef: 'g' }, lookup: snapshot({ groups: { g: {} } }) },
   'a group': { spec: { image, groupRef: 'g' } },
   'more proxies than a stdio server can have': { spec: { image, replicas: 3 } },
+  'no Service of its own name': { spec: { image }, name: 'mcp-demo' },
+  'a Redis of the operator without its password': {
+    spec: { image },
+    lookup: nothing,
+    settings: { defaultRedis: { address: 'redis:6379', passwordRef: { name: 'redis', key: 'password' } } },
+  },
+  'a Redis of the operator': { spec: { ...http, replicas: 2 }, settings: { defaultRedis: { address: 'redis:6379' } } },
   'several proxies without a common store': { spec: { ...http, replicas: 2 } },
   'a variable that is set twice': {
     spec: { image, env: [{ name: 'TOKEN', value: 'x' }], secrets: [{ name: 's', key: 'k', targetEnvName: 'TOKEN' }] },

@@ -1,0 +1,118 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { KINDS } from '@thv/resources/kinds'
+import { type Manifest, manifestsIn } from '@thv/resources/testing/fixtures'
+import { parse, stringify } from 'yaml'
+import { COMPANY_CA } from './fixture-namespace.ts'
+
+/*
+ * Beside each file of manifests stands one with the ending `.status`: what must be in the namespace (`given`) and the status that its
+ * objects then reach. kubectl passes over that ending when it is given a whole folder.
+ */
+
+const ROOT = new URL('../../../../', import.meta.url)
+const FOLDERS = ['deploy/examples/operator/', 'test/fixtures/seeds/', 'test/fixtures/resources/']
+
+/** Those that this operator has a controller for. */
+export const RECONCILED = ['MCPServer', 'MCPRemoteProxy', 'MCPToolConfig', 'MCPExternalAuthConfig', 'MCPGroup', 'MCPServerEntry']
+
+export interface ManifestFile {
+  /** From the root of the repository, without its ending. */
+  readonly name: string
+  readonly manifests: readonly Manifest[]
+  readonly given: readonly Manifest[]
+  /** Path of the file with the status. */
+  readonly statusPath: string
+  /** What is in it. */
+  readonly expected: string
+}
+
+/** Every file with at least one object that the operator reconciles. */
+export function manifestFiles(): ManifestFile[] {
+  return FOLDERS.flatMap((folder) =>
+    readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.yaml'))
+      .map((file) => `${folder}${file.slice(0, -'.yaml'.length)}`)
+      .toSorted()
+      .map(read)
+      .filter(({ manifests }) => manifests.some(({ kind }) => RECONCILED.includes(kind))),
+  )
+}
+
+type Given = Readonly<Record<string, unknown>>
+
+function read(name: string): ManifestFile {
+  const statusPath = fileURLToPath(new URL(`${name}.status`, ROOT))
+  const manifests = manifestsIn(readFileSync(new URL(`${name}.yaml`, ROOT), 'utf8'))
+  if (!manifests.some(({ kind }) => RECONCILED.includes(kind))) return { name, manifests, given: [], statusPath, expected: '' }
+  const expected = readFileSync(statusPath, 'utf8')
+  const { given } = parse(expected) as { given: Given }
+  return { name, manifests, given: Object.entries(given).map(givenObject), statusPath, expected }
+}
+
+/** `Secret/NAME` with its keys, `ConfigMap/NAME` with its data, or one of our kinds with its spec. */
+function givenObject([id, content]: [string, unknown]): Manifest {
+  const [kind = '', name = ''] = id.split('/')
+  const metadata = { name }
+  if (kind === 'Secret') {
+    const stringData = Object.fromEntries((content as string[]).map((key) => [key, 'value']))
+    return { apiVersion: 'v1', kind, metadata, stringData } as Manifest
+  }
+  if (kind === 'ConfigMap') {
+    const data = Object.fromEntries(
+      Object.entries(content as Record<string, string>).map(([key, text]) => [key, text === 'COMPANY_CA' ? COMPANY_CA : text]),
+    )
+    return { apiVersion: 'v1', kind, metadata, data } as Manifest
+  }
+  return { apiVersion: 'toolhive.stacklok.dev/v1beta1', kind, metadata, spec: content }
+}
+
+/** The text of the file if the objects have these statuses. */
+export function statusText({ expected }: ManifestFile, reaches: Readonly<Record<string, unknown>>): string {
+  const { given } = parse(expected) as { given: Given }
+  return stringify({ given, reaches }, { lineWidth: 0 })
+}
+
+interface Status {
+  conditions?: { type: string; status: string; reason: string }[]
+  [member: string]: unknown
+}
+
+/** Without what differs from run to run, and without texts: those may be written better at any time. */
+export function stableStatus(status: Status, namespace: string): Record<string, unknown> {
+  const { conditions = [], message: _, observedGeneration: __, selector: ___, ...rest } = status
+  const members = Object.entries(rest).filter(([member]) => !member.endsWith('Hash'))
+  const told = conditions.map(({ type, status: is, reason }) => [type, `${is} ${reason}`] as const)
+  return {
+    ...Object.fromEntries(members.map(([member, value]) => [member, withoutNamespace(value, namespace)])),
+    conditions: Object.fromEntries(told.toSorted(([a], [b]) => (a < b ? -1 : 1))),
+  }
+}
+
+function withoutNamespace(value: unknown, namespace: string): unknown {
+  return typeof value === 'string' ? value.replaceAll(namespace, 'NAMESPACE') : value
+}
+
+/** Puts the files into as few namespaces as can be without two objects of one name; the two kinds that make objects share theirs. */
+export function sharedOut(files: readonly ManifestFile[]): ManifestFile[][] {
+  const places: { names: Set<string>; files: ManifestFile[] }[] = []
+  for (const file of files) {
+    const names = [...file.given, ...file.manifests].map(({ kind, metadata }) => `${WORKLOADS.includes(kind) ? '' : kind}/${metadata.name}`)
+    let place = places.find((each) => names.every((name) => !each.names.has(name)))
+    if (place === undefined) {
+      place = { names: new Set(), files: [] }
+      places.push(place)
+    }
+    place.files.push(file)
+    for (const name of names) place.names.add(name)
+  }
+  return places.map((place) => place.files)
+}
+
+const WORKLOADS = ['MCPServer', 'MCPRemoteProxy']
+
+/** Path of the collection that an object is created in, by the version that it is written in. */
+export function collectionOf({ apiVersion, kind }: Manifest, namespace: string): string {
+  const plural = KINDS.find((definition) => definition.kind === kind)?.plural ?? `${kind.toLowerCase()}s`
+  return `/${apiVersion === 'v1' ? 'api' : 'apis'}/${apiVersion}/namespaces/${namespace}/${plural}`
+}

@@ -1,0 +1,88 @@
+import type { Exchange } from '@thv/http/exchange'
+import type { Clock } from '@thv/kernel/clock'
+import type { ObjectStore } from '../store/object-store.ts'
+import { objectKey, type StoredObject } from '../store/stored-object.ts'
+import type { ResourcePath } from './api-path.ts'
+import type { KindRegistry } from './kind-registry.ts'
+import type { JsonObject } from './kind-schema.ts'
+import { servedObject, servedText } from './object-encoder.ts'
+import { headerOf } from './read-input.ts'
+import type { ServedKind } from './served-kind.ts'
+import { badRequest, notFound } from './status-error.ts'
+import { includeObject, tableOf, wantsTable } from './table.ts'
+
+export interface ApiEnv {
+  readonly store: ObjectStore
+  readonly registry: KindRegistry
+  readonly clock: Clock
+}
+
+/** One request for a resource. */
+export interface ApiCall {
+  readonly env: ApiEnv
+  readonly exchange: Exchange
+  readonly kind: ServedKind
+  readonly path: ResourcePath
+  readonly query: URLSearchParams
+  /** Told to the client in Warning headers. */
+  readonly warnings: string[]
+}
+
+/** What is sent back; undefined when the verb has taken over the response itself. */
+export interface ApiAnswer {
+  readonly status: number
+  readonly text: string
+}
+
+/** The object that the path names, or 404. */
+export function storedObject({ env, kind, path }: ApiCall): StoredObject {
+  const found = env.store.get(kind.type, objectKey(path.namespace, path.name ?? ''))
+  if (found === undefined) throw notFound(kind, path.name ?? '')
+  return found
+}
+
+/** An object that is stored, in the form that the client asks for. */
+export function answerStored(call: ApiCall, object: StoredObject, status = 200): ApiAnswer {
+  if (wantsTable(acceptOf(call))) return answerBody(call, object.body, status)
+  return { status, text: servedText(call.kind, object) }
+}
+
+/** A body in its stored form that may not be stored: a dry run's. */
+export function answerBody(call: ApiCall, body: JsonObject, status = 200): ApiAnswer {
+  const { kind, query, env } = call
+  if (!wantsTable(acceptOf(call))) return { status, text: JSON.stringify(servedObject(kind, body)) }
+  const table = tableOf(kind, [body], { include: includeObject(query), now: env.clock.now(), metadata: revisionOf(body) })
+  return { status, text: JSON.stringify(table) }
+}
+
+export function acceptOf({ exchange }: ApiCall): string {
+  return headerOf(exchange, 'accept')
+}
+
+export function flagOf(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name)
+  return value !== null && !['', '0', 'f', 'F', 'false', 'False', 'FALSE'].includes(value)
+}
+
+/** A whole number of the query; undefined when it is not given. */
+export function numberOf(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name) ?? ''
+  if (text === '') return undefined
+  if (!/^-?\d{1,15}$/.test(text)) throw badRequest(`${name}: strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
+  return Number(text)
+}
+
+export function isDryRun(query: URLSearchParams): boolean {
+  return query.getAll('dryRun').includes('All')
+}
+
+/** RFC 3339 in whole seconds, as all times in metadata. */
+export function timestamp(clock: Clock): string {
+  return new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
+}
+
+function revisionOf(body: JsonObject): JsonObject {
+  const metadata = body['metadata'] as JsonObject
+  const version = metadata['resourceVersion']
+  return version === undefined ? {} : { resourceVersion: version }
+}

@@ -1,0 +1,14 @@
+import { randomUUID } from 'node:crypto'
+import { type ApiEnv, timestamp } from './api-call.ts'
+import { namespaceRules } from './builtin-rules.ts'
+
+const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
+
+/** The namespaces that every cluster has from its start. */
+export function ensureNamespaces({ store, clock }: ApiEnv): void {
+  for (const name of NAMESPACES) {
+    if (store.get('namespaces', name)) continue
+    const body = { metadata: { name, uid: randomUUID(), creationTimestamp: timestamp(clock) }, spec: {} }
+    store.create('namespaces', name, namespaceRules.prepareCreate?.(body) ?? body)
+  }
+}

@@ -1,0 +1,138 @@
+import { builtinColumns } from './builtin-columns.ts'
+import { configMapRules, eventRules, namespaceRules, plainRules, podRules, secretRules, serviceRules, specRules } from './builtin-rules.ts'
+import { crdRules } from './crd-rules.ts'
+import { eventFromCore, eventToCore } from './event-conversion.ts'
+import type { KindSchema } from './kind-schema.ts'
+import type { KindRules, ServedKind } from './served-kind.ts'
+
+interface Row {
+  readonly group?: string
+  readonly kind: string
+  readonly plural: string
+  readonly short?: readonly string[]
+  readonly categories?: readonly string[]
+  readonly clusterWide?: boolean
+  readonly rules?: KindRules
+  readonly status?: boolean
+  readonly scale?: boolean
+  /** Stored together with another group's kind. */
+  readonly type?: string
+  readonly conversion?: ServedKind['conversion']
+}
+
+const RBAC = 'rbac.authorization.k8s.io'
+
+const ROWS: readonly Row[] = [
+  { kind: 'Namespace', plural: 'namespaces', short: ['ns'], clusterWide: true, status: true, rules: namespaceRules },
+  { kind: 'Node', plural: 'nodes', short: ['no'], clusterWide: true, status: true },
+  { kind: 'Pod', plural: 'pods', short: ['po'], categories: ['all'], status: true, rules: podRules },
+  { kind: 'Service', plural: 'services', short: ['svc'], categories: ['all'], status: true, rules: serviceRules },
+  { kind: 'ConfigMap', plural: 'configmaps', short: ['cm'], rules: configMapRules },
+  { kind: 'Secret', plural: 'secrets', rules: secretRules },
+  {
+    kind: 'ServiceAccount',
+    plural: 'serviceaccounts',
+    short: ['sa'],
+    rules: plainRules('subdomain', { unconditionalUpdate: false, returnsDeleted: true }),
+  },
+  { kind: 'Event', plural: 'events', short: ['ev'], rules: eventRules },
+  {
+    group: 'events.k8s.io',
+    kind: 'Event',
+    plural: 'events',
+    short: ['ev'],
+    rules: eventRules,
+    type: 'events',
+    conversion: { toStored: eventToCore, fromStored: eventFromCore },
+  },
+  {
+    group: 'apps',
+    kind: 'Deployment',
+    plural: 'deployments',
+    short: ['deploy'],
+    categories: ['all'],
+    status: true,
+    scale: true,
+    rules: specRules(),
+  },
+  {
+    group: 'apps',
+    kind: 'ReplicaSet',
+    plural: 'replicasets',
+    short: ['rs'],
+    categories: ['all'],
+    status: true,
+    scale: true,
+    rules: specRules(),
+  },
+  {
+    group: 'apps',
+    kind: 'StatefulSet',
+    plural: 'statefulsets',
+    short: ['sts'],
+    categories: ['all'],
+    status: true,
+    scale: true,
+    rules: specRules(),
+  },
+  { group: RBAC, kind: 'Role', plural: 'roles', rules: plainRules('path') },
+  { group: RBAC, kind: 'RoleBinding', plural: 'rolebindings', rules: plainRules('path') },
+  { group: RBAC, kind: 'ClusterRole', plural: 'clusterroles', clusterWide: true, rules: plainRules('path') },
+  { group: RBAC, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', clusterWide: true, rules: plainRules('path') },
+  {
+    group: 'coordination.k8s.io',
+    kind: 'Lease',
+    plural: 'leases',
+    rules: plainRules('subdomain', { unconditionalUpdate: false }),
+  },
+  {
+    group: 'networking.k8s.io',
+    kind: 'NetworkPolicy',
+    plural: 'networkpolicies',
+    short: ['netpol'],
+    rules: plainRules('subdomain', { generation: ['spec'] }),
+  },
+  {
+    group: 'discovery.k8s.io',
+    kind: 'EndpointSlice',
+    plural: 'endpointslices',
+    rules: plainRules('subdomain', { generation: ['addressType', 'endpoints', 'ports'] }),
+  },
+  {
+    group: 'apiextensions.k8s.io',
+    kind: 'CustomResourceDefinition',
+    plural: 'customresourcedefinitions',
+    short: ['crd', 'crds'],
+    categories: ['api-extensions'],
+    clusterWide: true,
+    status: true,
+    rules: crdRules,
+  },
+]
+
+/** The kinds that are always there. `schemaOf` gives each its schema. */
+export function builtinServedKinds(schemaOf: (gvk: { group: string; version: string; kind: string }) => KindSchema): ServedKind[] {
+  return ROWS.map((row): ServedKind => {
+    const { group = '', kind, plural } = row
+    return {
+      group,
+      version: 'v1',
+      kind,
+      plural,
+      listKind: `${kind}List`,
+      singular: kind.toLowerCase(),
+      shortNames: row.short ?? [],
+      categories: row.categories ?? [],
+      namespaced: row.clusterWide !== true,
+      type: row.type ?? (group === '' ? plural : `${plural}.${group}`),
+      schema: schemaOf({ group, version: 'v1', kind }),
+      openApi: {},
+      columns: builtinColumns(kind),
+      status: row.status ?? false,
+      ...(row.scale ? { scale: { spec: ['spec', 'replicas'], status: ['status', 'replicas'] } } : {}),
+      rules: row.rules ?? plainRules(),
+      custom: false,
+      ...(row.conversion ? { conversion: row.conversion } : {}),
+    }
+  })
+}

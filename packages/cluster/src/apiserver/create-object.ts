@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import { objectKey } from '../store/stored-object.ts'
+import { type ApiAnswer, type ApiCall, answerBody, answerStored, timestamp } from './api-call.ts'
+import { CRD_TYPE } from './crd-rules.ts'
+import { withCrdStatus } from './crd-status.ts'
+import { decodeObject, placeInNamespace } from './decode-object.ts'
+import type { FieldTracker } from './field-tracker.ts'
+import type { Json, JsonObject } from './kind-schema.ts'
+import { generatedName } from './object-name.ts'
+import { metaOf, textAt, without } from './served-kind.ts'
+import { alreadyExists, forbidden, methodNotAllowed, notFound, StatusError } from './status-error.ts'
+import { validateObject } from './validate-object.ts'
+import { type WriteOptions, writeOptions } from './write-options.ts'
+
+export function createObject(call: ApiCall, input: Json, tracker: FieldTracker): ApiAnswer {
+  const options = writeOptions(call, 'CreateOptions')
+  const body = placeInNamespace(call, decodeObject(call, input, options.fieldValidation))
+  return createDecoded(call, { body, track: (object) => tracker.created(call.kind, object, options), options })
+}
+
+export interface NewObject {
+  readonly body: JsonObject
+  readonly track: (object: JsonObject) => JsonObject
+  readonly options: WriteOptions
+}
+
+/** The second half: for POST, and for an apply of what is not there yet. */
+export function createDecoded(call: ApiCall, { body, track, options }: NewObject): ApiAnswer {
+  const { kind, env } = call
+  checkNamespace(call)
+  checkDefinition(call)
+  if (textAt(body, 'metadata', 'resourceVersion') !== '')
+    throw new StatusError({ code: 500, reason: '', message: 'resourceVersion should not be set on objects to be created' })
+  const prepared = prepare(call, body)
+  validateObject(kind, prepared)
+  const object = track(prepared)
+  const name = textAt(object, 'metadata', 'name')
+  const key = objectKey(call.path.namespace, name)
+  if (options.dryRun) {
+    if (env.store.get(kind.type, key)) throw alreadyExists(kind, name)
+    return answerBody(call, object, 201)
+  }
+  const result = env.store.create(kind.type, key, object)
+  if ('refused' in result) throw alreadyExists(kind, name)
+  return answerStored(call, result.object, 201)
+}
+
+function prepare({ kind, env }: ApiCall, body: JsonObject): JsonObject {
+  const given = without(
+    metaOf(body),
+    'selfLink',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'managedFields',
+    'resourceVersion',
+    ...(kind.rules.generation.length > 0 ? ['generation'] : []),
+  )
+  const base = textAt(given, 'generateName')
+  const metadata = {
+    ...given,
+    ...(textAt(given, 'name') === '' && base !== '' ? { name: generatedName(base) } : {}),
+    uid: randomUUID(),
+    creationTimestamp: timestamp(env.clock),
+    ...(kind.rules.generation.length > 0 ? { generation: 1 } : {}),
+  }
+  const fresh: JsonObject = { ...(kind.custom && kind.status ? without(body, 'status') : body), metadata }
+  const prepared = kind.rules.prepareCreate?.(fresh) ?? fresh
+  return kind.type === CRD_TYPE ? withCrdStatus(prepared, env.registry.namesTaken(prepared), timestamp(env.clock)) : prepared
+}
+
+const NAMESPACES = { group: '', kind: 'Namespace', plural: 'namespaces' }
+
+/** Nothing is made in a namespace that is not there, or that is about to go. */
+function checkNamespace({ env, kind, path }: ApiCall): void {
+  if (!kind.namespaced) return
+  const name = path.namespace ?? ''
+  const namespace = env.store.get('namespaces', name)
+  if (namespace === undefined) throw notFound(NAMESPACES, name)
+  if (textAt(namespace.body, 'metadata', 'deletionTimestamp') === '') return
+  const why = `unable to create new content in namespace ${name} because it is being terminated`
+  const causes = [{ reason: 'NamespaceTerminating', message: `namespace ${name} is being terminated`, field: 'metadata.namespace' }]
+  throw forbidden(kind, '', why, causes)
+}
+
+function checkDefinition({ env, kind }: ApiCall): void {
+  if (!kind.custom || textAt(env.store.get(CRD_TYPE, kind.type)?.body, 'metadata', 'deletionTimestamp') === '') return
+  const message = 'create not allowed while custom resource definition is terminating'
+  throw new StatusError({ ...methodNotAllowed().init, message })
+}

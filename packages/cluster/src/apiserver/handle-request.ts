@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto'
+import type { Exchange } from '@thv/http/exchange'
+import { type HeaderPairs, sendBytes, sendText } from '@thv/http/respond'
+import { type ApiAnswer, type ApiCall, type ApiEnv, answerStored, flagOf, storedObject } from './api-call.ts'
+import { parseResourcePath, type ResourcePath } from './api-path.ts'
+import { createObject } from './create-object.ts'
+import { deleteCollection, deleteObject } from './delete-object.ts'
+import { AGGREGATED, aggregatedDiscovery, discoveryDocument, wantsAggregated } from './discovery.ts'
+import { noTracker } from './field-tracker.ts'
+import type { KindRegistry } from './kind-registry.ts'
+import type { Json } from './kind-schema.ts'
+import { listObjects } from './list-objects.ts'
+import { openApiDocument, openApiIndex } from './openapi.ts'
+import { openApiSchemas } from './openapi-schemas.ts'
+import { patchObject, patchOf } from './patch-object.ts'
+import { headerOf, mediaTypeOf, parseJson, readInput, readJsonInput } from './read-input.ts'
+import { getScale, putScale } from './scale.ts'
+import { methodNotAllowed, noSuchPath, StatusError, unauthorized } from './status-error.ts'
+import type { Tokens } from './tokens.ts'
+import { replaceObject } from './update-object.ts'
+import { VERSION } from './version.ts'
+import { watchObjects } from './watch-objects.ts'
+
+export interface FrontEnv extends ApiEnv {
+  readonly tokens: Tokens
+}
+
+const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz', '/version', '/version/'])
+
+/** One request. Rejects with a StatusError for what is refused. */
+export async function handleRequest(exchange: Exchange, env: FrontEnv): Promise<void> {
+  if (!OPEN_PATHS.has(exchange.path) && env.tokens.userOf(headerOf(exchange, 'authorization')) === undefined) throw unauthorized()
+  const path = parseResourcePath(exchange.path)
+  if (path === undefined) {
+    answerDocument(exchange, env)
+    return
+  }
+  const kind = env.registry.find(path.group, path.version, path.plural)
+  if (kind === undefined && !env.registry.all().some((one) => one.group === path.group)) {
+    answerNowhere(exchange)
+    return
+  }
+  if (kind === undefined || (path.namespace !== undefined && !kind.namespaced)) throw noSuchPath()
+  const call: ApiCall = { env, exchange, kind, path, query: new URLSearchParams(exchange.query), warnings: [] }
+  const answer = await runVerb(call)
+  if (answer !== undefined) sendJsonText(exchange, answer, call.warnings)
+}
+
+/** Everything but the reading of bodies is one synchronous step, so nobody can write between a read and the write that follows from it. */
+async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
+  const { path, exchange, query, kind } = call
+  if (path.name === undefined) {
+    switch (exchange.method) {
+      case 'GET':
+        if (!flagOf(query, 'watch')) return listObjects(call)
+        watchObjects(call)
+        return undefined
+      case 'POST':
+        if (kind.namespaced && path.namespace === undefined) throw methodNotAllowed()
+        return createObject(call, await readJsonInput(exchange, kind.kind), noTracker)
+      case 'DELETE':
+        return deleteCollection(call, await deleteInput(exchange))
+      default:
+        throw methodNotAllowed()
+    }
+  }
+  if (kind.namespaced && path.namespace === undefined) throw noSuchPath()
+  if (path.subresource !== undefined) return await runSubresource(call, path)
+  switch (exchange.method) {
+    case 'GET':
+      return answerStored(call, storedObject(call))
+    case 'PUT':
+      return replaceObject(call, await readJsonInput(exchange, kind.kind), noTracker)
+    case 'PATCH':
+      return patchObject(call, { mediaType: mediaTypeOf(exchange), bytes: await readInput(exchange) }, noTracker)
+    case 'DELETE':
+      return deleteObject(call, await deleteInput(exchange))
+    default:
+      throw methodNotAllowed()
+  }
+}
+
+async function runSubresource(call: ApiCall, { subresource }: ResourcePath): Promise<ApiAnswer> {
+  const { kind, exchange } = call
+  const isStatus = subresource === 'status' && kind.status
+  const isFinalize = subresource === 'finalize' && kind.type === 'namespaces' && exchange.method === 'PUT'
+  if (subresource === 'scale' && kind.scale) return await runScale(call)
+  if (!isStatus && !isFinalize) throw missingSubresource(call, subresource ?? '')
+  switch (exchange.method) {
+    case 'GET':
+      return answerStored(call, storedObject(call))
+    case 'PUT':
+      return replaceObject(call, await readJsonInput(exchange, kind.kind), noTracker)
+    case 'PATCH':
+      return patchObject(call, { mediaType: mediaTypeOf(exchange), bytes: await readInput(exchange) }, noTracker)
+    default:
+      throw methodNotAllowed()
+  }
+}
+
+async function runScale(call: ApiCall): Promise<ApiAnswer> {
+  const { exchange, kind } = call
+  switch (exchange.method) {
+    case 'GET':
+      return getScale(call)
+    case 'PUT': {
+      const wanted = await readJsonInput(exchange, 'Scale')
+      return putScale(call, () => wanted, noTracker)
+    }
+    case 'PATCH': {
+      const patch = patchOf(kind, { mediaType: mediaTypeOf(exchange), bytes: await readInput(exchange) })
+      return putScale(call, patch, noTracker)
+    }
+    default:
+      throw methodNotAllowed()
+  }
+}
+
+const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'binding', 'eviction', 'exec', 'log', 'portforward', 'proxy', 'token'])
+
+/** What Kubernetes has and this server has not yet says so, so that nobody looks for a mistake of their own. */
+function missingSubresource({ kind }: ApiCall, subresource: string): StatusError {
+  if (kind.custom || !KNOWN_SUBRESOURCES.has(subresource)) return noSuchPath()
+  return new StatusError({
+    code: 501,
+    reason: 'NotImplemented',
+    message: `${kind.plural}/${subresource} is not implemented by this server`,
+  })
+}
+
+async function deleteInput(exchange: Exchange): Promise<Json | undefined> {
+  const bytes = await readInput(exchange)
+  return bytes.length === 0 ? undefined : parseJson(bytes)
+}
+
+function answerDocument(exchange: Exchange, { registry }: FrontEnv): void {
+  if (exchange.method !== 'GET' && exchange.method !== 'HEAD') throw exchange.path.startsWith('/api') ? noSuchPath() : methodNotAllowed()
+  const path = exchange.path.replace(/\/+$/, '') || '/'
+  if (path === '/healthz' || path === '/livez' || path === '/readyz') sendText(exchange, 'ok')
+  else if ((path === '/api' || path === '/apis') && wantsAggregated(headerOf(exchange, 'accept')))
+    sendDocument(exchange, aggregatedDiscovery(registry, path === '/api' ? 'api' : 'apis'), AGGREGATED)
+  else {
+    const document = documentAt(path, registry) ?? discoveryDocument(registry, path, headerOf(exchange, 'host'))
+    if (document === undefined) answerNowhere(exchange)
+    else sendDocument(exchange, document)
+  }
+}
+
+/** Outside of all groups the real server answers with plain text. */
+function answerNowhere(exchange: Exchange): void {
+  sendText(exchange, '404 page not found\n', { status: 404 })
+}
+
+function documentAt(path: string, registry: KindRegistry): object | undefined {
+  if (path === '/version') return VERSION
+  if (path === '/openapi/v3') return openApiIndex(registry, openApiSchemas)
+  return path.startsWith('/openapi/v3/') ? openApiDocument(registry, path.slice('/openapi/v3/'.length), openApiSchemas) : undefined
+}
+
+/** With an ETag: kubectl asks again and again for documents that seldom change. */
+function sendDocument(exchange: Exchange, document: object, type = 'application/json'): void {
+  const body = Buffer.from(JSON.stringify(document))
+  const etag = `"${createHash('sha256').update(body).digest('hex').toUpperCase()}"`
+  if (exchange.headers['if-none-match'] === etag) {
+    exchange.response.writeHead(304, { ETag: etag }).end()
+    return
+  }
+  sendBytes(exchange, 200, { type, body, headers: ['ETag', etag, 'Vary', 'Accept'] })
+}
+
+function sendJsonText(exchange: Exchange, { status, text }: ApiAnswer, warnings: readonly string[]): void {
+  const headers: HeaderPairs = ['Cache-Control', 'no-cache, private', ...warnings.flatMap((warning) => ['Warning', warningHeader(warning)])]
+  sendBytes(exchange, status, { type: 'application/json', body: Buffer.from(text), headers })
+}
+
+/** RFC 9111 §5.5 takes ASCII only in a quoted text. */
+function warningHeader(text: string): string {
+  return `299 - ${JSON.stringify(text.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 1_000))}`
+}

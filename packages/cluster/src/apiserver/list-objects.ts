@@ -1,0 +1,73 @@
+import type { ListPage } from '../store/object-store.ts'
+import { type ApiAnswer, type ApiCall, acceptOf, numberOf } from './api-call.ts'
+import { readContinue, writeContinue } from './continue-token.ts'
+import { itemText } from './object-encoder.ts'
+import { objectFilter } from './selectors.ts'
+import { apiVersionOf } from './served-kind.ts'
+import { badRequest, expired, tooLargeVersion } from './status-error.ts'
+import { includeObject, tableOf, wantsTable } from './table.ts'
+
+const TOO_OLD =
+  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
+
+/** All pages of one list show the store at the revision of the first. */
+export function listObjects(call: ApiCall): ApiAnswer {
+  const { kind, query, env } = call
+  const keep = objectFilter(kind, query)
+  const page = pageOf(call, keep)
+  const last = page.objects.at(-1)
+  const more = page.remaining > 0 && last !== undefined
+  const metadata = {
+    resourceVersion: String(page.revision),
+    ...(more ? { continue: writeContinue({ revision: page.revision, key: last.key }) } : kind.custom ? { continue: '' } : {}),
+    ...(more && keep === undefined ? { remainingItemCount: page.remaining } : {}),
+  }
+  if (wantsTable(acceptOf(call))) {
+    const options = { include: includeObject(query), now: env.clock.now(), metadata }
+    const bodies = page.objects.map((object) => object.body)
+    return { status: 200, text: JSON.stringify(tableOf(kind, bodies, options)) }
+  }
+  const head = JSON.stringify({ kind: kind.listKind, apiVersion: apiVersionOf(kind), metadata })
+  return { status: 200, text: `${head.slice(0, -1)},"items":[${page.objects.map((object) => itemText(kind, object)).join(',')}]}` }
+}
+
+function pageOf({ kind, path, query, env }: ApiCall, keep: ReturnType<typeof objectFilter>): ListPage {
+  const { store } = env
+  const asked = askedRevision(query)
+  if (asked > store.revision) throw tooLargeVersion(asked, store.revision)
+  const base = { type: kind.type, namespace: path.namespace, keep }
+  const token = query.get('continue') ?? ''
+  const limit = limitOf(query, asked)
+  if (token !== '') {
+    if (asked !== 0 && query.get('resourceVersion') !== null && query.get('resourceVersion') !== '')
+      throw badRequest('specifying resource version is not allowed when using continue')
+    const { revision, key } = readContinue(token)
+    const after = { revision: revision < 0 ? store.revision : revision, key }
+    if (after.revision > store.revision) throw badRequest('continue key is not valid: it is of a later state than this server has')
+    const page = store.list({ ...base, limit, after })
+    if (page === 'expired') throw expired(TOO_OLD, writeContinue({ revision: -1, key }))
+    return page
+  }
+  const exact = query.get('resourceVersionMatch') === 'Exact' && asked > 0
+  const page = store.list({ ...base, limit, ...(exact ? { after: { revision: asked, key: '' } } : {}) })
+  if (page === 'expired') throw expired(`The resourceVersion for the provided list is too old.`)
+  return page
+}
+
+/** A list that may be of any age is answered whole, as the real server does from its cache. */
+function limitOf(query: URLSearchParams, asked: number): number | undefined {
+  const limit = numberOf(query, 'limit') ?? 0
+  const any = asked === 0 && query.get('resourceVersion') === '0'
+  return limit > 0 && !any ? limit : undefined
+}
+
+/** 0 when the client takes any. */
+export function askedRevision(query: URLSearchParams): number {
+  const text = query.get('resourceVersion') ?? ''
+  if (text === '') return 0
+  if (!/^\d{1,15}$/.test(text))
+    throw badRequest(
+      `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
+    )
+  return Number(text)
+}

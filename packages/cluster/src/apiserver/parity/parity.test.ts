@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { request } from '@thv/testkit/cluster/http-request'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type EmbeddedApiServer, startApiServer } from '../api-server.ts'
+import { allRows } from './all-rows.ts'
+import { widgetDefinition } from './custom-rows.ts'
+import { type ParityAnswer, type ParityTarget, runRow } from './run-row.ts'
+
+/** Answers of the real server, checked against it by parity.cluster.test.ts. */
+const goldens = JSON.parse(readFileSync(new URL('./parity.golden.json', import.meta.url), 'utf8')) as Record<string, ParityAnswer[]>
+
+describe('parity with the recorded answers of a real API server', () => {
+  const namespace = 'parity-run'
+  const errors: unknown[] = []
+  let server: EmbeddedApiServer
+  let target: ParityTarget
+
+  beforeAll(async () => {
+    server = await startApiServer({ onError: (error) => errors.push(error) })
+    target = { url: server.url, caPem: server.caPem, adminToken: server.adminToken, namespace }
+    const create = (path: string, body: unknown) =>
+      request(`${server.url}${path}`, {
+        method: 'POST',
+        body,
+        caPem: server.caPem,
+        headers: { authorization: `Bearer ${server.adminToken}` },
+      })
+    await create('/api/v1/namespaces', { metadata: { name: namespace } })
+    await create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', widgetDefinition)
+  })
+  afterAll(async () => {
+    await server.close()
+    expect(errors).toEqual([])
+  })
+
+  it('has a recorded answer for every row, under a name of its own', () => {
+    expect(Object.keys(goldens)).toEqual(allRows.map(({ name }) => name))
+  })
+
+  it.each(allRows)('$name', async (row) => {
+    expect(await runRow(target, row)).toEqual(goldens[row.name])
+  })
+})

@@ -1,0 +1,138 @@
+import { jsonEqual } from '@thv/kernel/json-equal'
+import type { StoredObject } from '../store/stored-object.ts'
+import { type ApiAnswer, type ApiCall, answerBody, answerStored, storedObject, timestamp } from './api-call.ts'
+import { CRD_TYPE } from './crd-rules.ts'
+import { withCrdStatus } from './crd-status.ts'
+import { decodeObject, placeInNamespace } from './decode-object.ts'
+import { finishDefinition } from './definition-cleanup.ts'
+import type { FieldTracker } from './field-tracker.ts'
+import type { Json, JsonObject } from './kind-schema.ts'
+import { finalizersOf } from './object-meta.ts'
+import { at, metaOf, type ServedKind, textAt, without } from './served-kind.ts'
+import { badRequest, conflict, invalid, problem } from './status-error.ts'
+import { validateObject } from './validate-object.ts'
+import { type WriteOptions, writeOptions } from './write-options.ts'
+
+/** PUT of an object or of its status. */
+export function replaceObject(call: ApiCall, input: Json, tracker: FieldTracker): ApiAnswer {
+  const options = writeOptions(call, 'UpdateOptions')
+  const decoded = decodeObject(call, input, options.fieldValidation)
+  const name = textAt(decoded, 'metadata', 'name')
+  const { path } = call
+  if (name === '') throw badRequest(`the name of the object (${path.name} based on URL) was undeterminable: name must be provided`)
+  checkName(call, name)
+  const body = placeInNamespace(call, decoded)
+  const old = storedObject(call)
+  if (textAt(body, 'metadata', 'resourceVersion') === '' && !call.kind.rules.unconditionalUpdate)
+    throw invalid(call.kind, name, [
+      problem('metadata.resourceVersion', 'FieldValueInvalid', 'Invalid value: 0: must be specified for an update'),
+    ])
+  return updateDecoded(call, { old, body, options, tracker })
+}
+
+export function checkName({ path }: ApiCall, name: string): void {
+  if (name !== path.name) throw badRequest(`the name of the object (${name}) does not match the name on the URL (${path.name})`)
+}
+
+export interface Update {
+  readonly old: StoredObject
+  /** In stored form. */
+  readonly body: JsonObject
+  readonly options: WriteOptions
+  /** Left out by an apply, which has kept the entries itself. */
+  readonly tracker?: FieldTracker
+}
+
+/** The second half of every change of an existing object: PUT, PATCH, apply, scale. */
+export function updateDecoded(call: ApiCall, { old, body, options, tracker }: Update): ApiAnswer {
+  const { kind, env, path } = call
+  checkVersion(kind, body, old)
+  const prepared = prepare(call, body, old.body)
+  validateObject(kind, prepared, old.body)
+  const writer = { fieldManager: options.fieldManager, ...(path.subresource === undefined ? {} : { subresource: path.subresource }) }
+  const tracked = tracker?.updated(kind, { object: prepared, old: old.body }, writer) ?? prepared
+  if (isSame(tracked, old.body)) return answerStored(call, old)
+  const object = withGeneration(kind, tracked, old.body)
+  if (options.dryRun) return answerBody(call, withVersion(object, old))
+  const result = isFinished(kind, object) ? env.store.delete(old, object) : env.store.update(old, object)
+  if ('refused' in result) throw conflict(kind, old.name)
+  if (isFinished(kind, object)) finishDefinition(env, kind)
+  return answerStored(call, result.object)
+}
+
+function checkVersion(kind: ServedKind, body: JsonObject, old: StoredObject): void {
+  const version = textAt(body, 'metadata', 'resourceVersion')
+  if (version !== '' && version !== String(old.revision)) throw conflict(kind, old.name)
+  const uid = textAt(body, 'metadata', 'uid')
+  const current = textAt(old.body, 'metadata', 'uid')
+  if (uid === '' || uid === current) return
+  const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current}`
+  const key = `/registry/${kind.custom ? `${kind.group}/` : ''}${kind.plural}/${old.key}`
+  throw conflict(kind, old.name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`)
+}
+
+/** What belongs to the server stays as it is; the status changes by its subresource only, and nothing else by that. */
+function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject): JsonObject {
+  const before = metaOf(old)
+  const given = metaOf(body)
+  const kept: Record<string, Json> = {}
+  for (const name of OWNED) if (before[name] !== undefined) kept[name] = before[name]
+  const metadata: JsonObject = { ...without(given, ...OWNED), ...kept, ...immutable(given, before) }
+  const status = (value: Json | undefined) => (value === undefined ? {} : { status: value })
+  if (path.subresource === 'status') {
+    // Labels and the rest of the metadata are not the status' business.
+    const managed = given['managedFields']
+    const own = { ...before, ...(managed === undefined ? {} : { managedFields: managed }) }
+    return { ...without(old, 'status', 'metadata'), metadata: own, ...status(body['status']) }
+  }
+  if (path.subresource === 'finalize')
+    return { ...old, metadata: { ...metadata, managedFields: before['managedFields'] ?? [] }, spec: body['spec'] ?? {} }
+  const merged: JsonObject = kind.status ? { ...without(body, 'status'), metadata, ...status(old['status']) } : { ...body, metadata }
+  const prepared = kind.rules.prepareUpdate?.(merged, old) ?? merged
+  return kind.type === CRD_TYPE ? withCrdStatus(prepared, env.registry.namesTaken(prepared), timestamp(env.clock)) : prepared
+}
+
+/** What no client can change at all; `immutable` lists what it must repeat if it says it. */
+const OWNED = ['generation', 'selfLink', 'resourceVersion', 'creationTimestamp', 'uid', 'generateName']
+
+function immutable(given: JsonObject, before: JsonObject): JsonObject {
+  const members = ['deletionTimestamp', 'deletionGracePeriodSeconds'].filter(
+    (name) => given[name] === undefined && before[name] !== undefined,
+  )
+  return Object.fromEntries(members.map((name) => [name, before[name] ?? null]))
+}
+
+function withGeneration(kind: ServedKind, object: JsonObject, old: JsonObject): JsonObject {
+  const generation = at(old, 'metadata', 'generation')
+  if (typeof generation !== 'number' || !isNewGeneration(kind, object, old)) return object
+  return { ...object, metadata: { ...metaOf(object), generation: generation + 1 } }
+}
+
+function isNewGeneration({ rules, status }: ServedKind, object: JsonObject, old: JsonObject): boolean {
+  if (!rules.generation.includes('*')) return rules.generation.some((name) => !jsonEqual(object[name], old[name]))
+  const ignored = ['metadata', ...(status ? ['status'] : [])]
+  return !jsonEqual(without(object, ...ignored), without(old, ...ignored))
+}
+
+/** Deleted, and nothing holds it any more. */
+export function isFinished(kind: ServedKind, object: JsonObject): boolean {
+  if (textAt(object, 'metadata', 'deletionTimestamp') === '' || finalizersOf(object).length > 0) return false
+  const grace = at(object, 'metadata', 'deletionGracePeriodSeconds')
+  return !(kind.rules.held?.(object) ?? false) && !(typeof grace === 'number' && grace > 0)
+}
+
+/** A write that changes nothing is none: the version stays. The times in managed fields do not count. */
+function isSame(object: JsonObject, old: JsonObject): boolean {
+  return jsonEqual(comparable(object), comparable(old))
+}
+
+function comparable(object: JsonObject): JsonObject {
+  const metadata = without(metaOf(object), 'resourceVersion')
+  const managed = metadata['managedFields']
+  const entries = Array.isArray(managed) ? (managed as JsonObject[]).map((entry) => without(entry, 'time')) : []
+  return { ...object, metadata: { ...metadata, managedFields: entries } }
+}
+
+function withVersion(object: JsonObject, old: StoredObject): JsonObject {
+  return { ...object, metadata: { ...metaOf(object), resourceVersion: String(old.revision) } }
+}

@@ -1,0 +1,48 @@
+import { type ApiCall, isDryRun } from './api-call.ts'
+import type { FieldProblem } from './kind-schema.ts'
+import { headerOf } from './read-input.ts'
+import { invalid, invalidValue, problem } from './status-error.ts'
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
+
+/** What a write says about itself in its query. */
+export interface WriteOptions {
+  readonly dryRun: boolean
+  readonly fieldManager: string
+  readonly fieldValidation: FieldValidation
+  readonly force: boolean
+}
+
+const MODES: readonly string[] = ['Ignore', 'Warn', 'Strict']
+
+/** `kind`: what the real server calls these options in its refusal, for example `CreateOptions`. */
+export function writeOptions({ query, exchange }: ApiCall, kind: string): WriteOptions {
+  const problems: FieldProblem[] = []
+  const dryRun = query.getAll('dryRun')
+  if (dryRun.some((value) => value !== 'All' && value !== ''))
+    problems.push(problem('dryRun', 'FieldValueNotSupported', `Unsupported value: ${JSON.stringify(dryRun)}: supported values: "All"`))
+  const validation = query.get('fieldValidation') || 'Warn'
+  if (!MODES.includes(validation))
+    problems.push(
+      problem(
+        'fieldValidation',
+        'FieldValueNotSupported',
+        `Unsupported value: ${JSON.stringify(validation)}: supported values: "", "Ignore", "Strict", "Warn"`,
+      ),
+    )
+  const manager = query.get('fieldManager') ?? ''
+  if (manager.length > 128) problems.push(problem('fieldManager', 'FieldValueTooLong', 'Too long: may not be more than 128 bytes'))
+  else if (/[^\P{C}]/u.test(manager)) problems.push(invalidValue('fieldManager', manager, 'should only contain printable characters'))
+  if (problems.length > 0) throw invalid({ group: 'meta.k8s.io', kind, plural: '' }, '', problems)
+  return {
+    dryRun: isDryRun(query),
+    fieldManager: manager || agentName(headerOf(exchange, 'user-agent')),
+    fieldValidation: validation as FieldValidation,
+    force: query.get('force') === 'true',
+  }
+}
+
+/** Without a name of its own a client is known by its program's. */
+function agentName(agent: string): string {
+  return (agent.split('/', 1)[0] ?? '').replaceAll(/\p{C}/gu, '').slice(0, 128) || 'unknown'
+}

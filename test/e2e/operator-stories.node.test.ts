@@ -1,0 +1,50 @@
+import { createKubeClient, type KubeClient, loadKubeconfig, namespaces } from '@thv/kube'
+import { testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { describeNode, sharedNode } from '@thv/testkit/cluster/test-node'
+import { afterAll, beforeAll, test } from 'vitest'
+import { type InstalledOperator, installOperator } from './install-operator.ts'
+import { STORIES } from './stories/all.ts'
+import { type Story, titleOf } from './stories/story.ts'
+import { openWorld } from './stories/world.ts'
+
+/* The operator as people install it, on a real node: charts, image, pods, attach, clients outside the cluster. */
+
+const STORY_LIMIT_MS = 300_000
+
+describeNode('on a real node', () => {
+  let operator: InstalledOperator
+  let client: KubeClient
+  beforeAll(async () => {
+    const { kubeconfigPath, images } = sharedNode()
+    client = createKubeClient(await loadKubeconfig({ path: kubeconfigPath }))
+    operator = await installOperator({ kubeconfigPath, image: images.apps })
+  }, 20 * 60_000)
+  afterAll(() => client?.close())
+
+  for (const story of STORIES.filter(({ disturbsOthers }) => !disturbsOthers))
+    test.concurrent(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
+  for (const story of STORIES.filter(({ disturbsOthers }) => disturbsOthers))
+    test(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
+
+  async function tell(story: Story): Promise<void> {
+    const node = sharedNode()
+    const namespace = await testNamespace('story', node)
+    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
+    await client.patch(namespaces, { name: namespace }, { kind: 'merge', body: { metadata: { labels } } })
+    try {
+      await using world = await openWorld({
+        kubeconfigPath: node.kubeconfigPath,
+        namespace,
+        operator,
+        images: { ...node.images, sameFixture: `docker.io/library/${node.images.fixture}` },
+        hostAddress: node.hostAddress,
+        // The host has a route to the addresses of Services.
+        reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
+      })
+      await story.tell(world)
+    } finally {
+      // What is left of it would only take processor time from the others.
+      await client.delete(namespaces, { name: namespace })
+    }
+  }
+})

@@ -1,0 +1,31 @@
+import { crash } from './crash.ts'
+import { deletion } from './deletion.ts'
+import { edit } from './edit.ts'
+import { httpServers } from './http-servers.ts'
+import { operatorKilled } from './operator-killed.ts'
+import { permissionProfile } from './permission-profile.ts'
+import { podTemplate } from './pod-template.ts'
+import { policySyntax } from './policy-syntax.ts'
+import { remoteProxy } from './remote-proxy.ts'
+import { scale } from './scale.ts'
+import { stdioServer } from './stdio-server.ts'
+import type { Story } from './story.ts'
+import { toolConfig } from './tool-config.ts'
+import { wrongImage } from './wrong-image.ts'
+
+/** The long ones first. */
+export const STORIES: readonly Story[] = [
+  crash,
+  deletion,
+  scale,
+  toolConfig,
+  edit,
+  remoteProxy,
+  wrongImage,
+  policySyntax,
+  podTemplate,
+  httpServers,
+  stdioServer,
+  permissionProfile,
+  operatorKilled,
+]

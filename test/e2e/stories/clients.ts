@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { inspect, promisify } from 'node:util'
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ensurePythonEnv } from '@thv/testkit/python/python-env'
+
+/* The official clients, as somebody outside the cluster uses them. */
+
+export interface McpClient extends AsyncDisposable {
+  tools(): Promise<Tool[]>
+  /** Progress is handed on as it comes. */
+  call(tool: string, args?: Record<string, unknown>, onProgress?: (progress: number) => void): Promise<ToolResult>
+}
+
+export interface Tool {
+  readonly name: string
+  readonly description?: string | undefined
+}
+
+export interface ToolResult {
+  readonly content: readonly { readonly type: string; readonly text?: string }[]
+  readonly structuredContent?: Record<string, unknown>
+  readonly isError?: boolean
+}
+
+/** `v1` is of the eras before 2026, `v2` asks for the newest first, `sse` is `v1` over the transport of 2024. */
+export type Sdk = 'v1' | 'v2' | 'sse'
+
+const info = { name: 'story', version: '1.0.0' }
+const CALL_LIMIT_MS = 30_000
+const REFUSED_LIMIT_MS = 10_000
+
+/** A pod may be ready a moment before the cluster leads anybody to it: a refused connection is tried again for a while. */
+export async function connect(sdk: Sdk, url: string): Promise<McpClient> {
+  const deadline = performance.now() + REFUSED_LIMIT_MS
+  for (;;) {
+    try {
+      return await connectOnce(sdk, url)
+    } catch (error) {
+      if (!isRefused(error) || performance.now() > deadline) throw error
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  // Each SDK hides it elsewhere.
+  return inspect(error, { depth: 6 }).includes('ECONNREFUSED')
+}
+
+async function connectOnce(sdk: Sdk, url: string): Promise<McpClient> {
+  if (sdk === 'v2') {
+    const client = new ClientV2(info, { versionNegotiation: { mode: 'auto' } })
+    await client.connect(new TransportV2(new URL(url)))
+    return {
+      tools: async () => (await client.listTools()).tools,
+      call: async (name, args = {}, onProgress) =>
+        (await client.callTool({ name, arguments: args }, options(onProgress))) as unknown as ToolResult,
+      [Symbol.asyncDispose]: () => client.close(),
+    }
+  }
+  const client = new ClientV1(info)
+  const transport = sdk === 'sse' ? new SSEClientTransport(new URL(url)) : new TransportV1(new URL(url))
+  // The SDK's own type of the transport is not exact about optional members.
+  await client.connect(transport as never)
+  return {
+    tools: async () => (await client.listTools()).tools,
+    call: async (name, args = {}, onProgress) =>
+      (await client.callTool({ name, arguments: args }, undefined, options(onProgress))) as unknown as ToolResult,
+    [Symbol.asyncDispose]: () => client.close(),
+  }
+}
+
+function options(onProgress: ((progress: number) => void) | undefined) {
+  return { timeout: CALL_LIMIT_MS, ...(onProgress && { onprogress: ({ progress }: { progress: number }) => onProgress(progress) }) }
+}
+
+/** Connects, calls and goes again; for questions that may have to be asked more than once. */
+export async function ask(url: string, tool: string, args: Record<string, unknown> = {}): Promise<ToolResult> {
+  await using client = await connect('v2', url)
+  return await client.call(tool, args)
+}
+
+/** The Python SDK: names of the tools, and the text that one of them answered. */
+export async function askWithPython(
+  url: string,
+  { tool, args, mode }: { tool: string; args: Record<string, unknown>; mode: 'auto' | 'legacy' },
+): Promise<{ tools: string[]; texts: string[] }> {
+  const { python } = await ensurePythonEnv(['mcp==2.3.0', 'uv==0.13.7'])
+  const script = fileURLToPath(new URL('../python-client.py', import.meta.url))
+  const { stdout } = await promisify(execFile)(python, [script, url, mode, tool, JSON.stringify(args)], { timeout: 60_000 })
+  return JSON.parse(stdout) as { tools: string[]; texts: string[] }
+}
+
+/** What the fixture says of itself. */
+export async function whoAmI(client: Pick<McpClient, 'call'>): Promise<{ name: string; instance: string }> {
+  return (await client.call('who_am_i')).structuredContent as { name: string; instance: string }
+}
+
+export function namesOf(tools: readonly Tool[]): string[] {
+  return tools.map(({ name }) => name)
+}

@@ -1,0 +1,67 @@
+import { pods } from '@thv/kube'
+import { expect } from 'vitest'
+import { ask, connect, whoAmI } from './clients.ts'
+import type { Story } from './story.ts'
+import { SERVER, type World } from './world.ts'
+
+export const crash: Story = {
+  title: 'a server that crashes and pods that are deleted come back, and the status tells it meanwhile',
+  proves: ['002-069', '002-070'],
+  async tell(world) {
+    const { fixture } = world.images
+    await world.create(SERVER, 'piped', { image: fixture })
+    await world.create(SERVER, 'web', { image: fixture, transport: 'streamable-http' })
+    await world.create(SERVER, 'broken', { image: fixture, args: ['--no-such-flag'] })
+    const { message } = await world.hasReason(SERVER, 'piped', { condition: 'Ready', reason: 'NotReady' })
+    expect(message).toMatch(/waiting for/i)
+    await Promise.all(['piped', 'web'].map((name) => recovers(world, name)))
+
+    const { url } = await world
+      .hasReason(SERVER, 'broken', { condition: 'Ready', reason: 'CrashLoopBackOff' })
+      .then(async () => await world.reaches(SERVER, 'broken', 'Failed'))
+    expect((await world.client.get(SERVER, world.at('broken'))).status?.message).toMatch(/Container mcp .*exit code 2/)
+    await world.edit(SERVER, 'broken', { args: [] })
+    await world.reaches(SERVER, 'broken', 'Running')
+    expect((await ask(await world.outside(url), 'echo', { message: 'mended' })).structuredContent).toEqual({
+      arguments: { message: 'mended' },
+    })
+  },
+}
+
+async function recovers(world: World, name: string): Promise<void> {
+  const url = await world.outside((await world.reaches(SERVER, name, 'Running')).url)
+  let instance = await instanceAt(url)
+  const becomesAnother = async (what: string) => {
+    instance = await world.eventually(what, async () => {
+      const now = await instanceAt(url)
+      return now !== instance && now
+    })
+    await world.reaches(SERVER, name, 'Running')
+  }
+
+  // The process ends in the middle of a call: its caller gets an error in good time, the next one an answer.
+  await expect(ask(url, 'crash', { code: 3 })).rejects.toThrow()
+  await becomesAnother(`the process of ${name} is another one`)
+  expect((await world.client.get(pods, world.at(`${name}-0`))).status?.containerStatuses?.[0]?.restartCount).toBe(1)
+
+  await world.client.delete(pods, world.at(`${name}-0`))
+  await world.eventually(`the status of ${name} tells that its server is away`, async () => {
+    const { phase, message } = (await world.client.get(SERVER, world.at(name))).status ?? {}
+    return phase === 'Pending' && message
+  })
+  await becomesAnother(`the server pod of ${name} is another one`)
+
+  const [proxy] = await world.proxyPods(name)
+  await world.client.delete(pods, world.at(proxy?.metadata.name ?? ''))
+  await world.eventually(`the proxy of ${name} is another one and ready`, async () => {
+    const [now, ...more] = await world.proxyPods(name)
+    return more.length === 0 && now?.metadata.uid !== proxy?.metadata.uid && now?.status?.containerStatuses?.[0]?.ready === true
+  })
+  await world.reaches(SERVER, name, 'Running')
+  await world.eventually(`${name} answers through the new proxy`, async () => (await instanceAt(url)) !== undefined)
+}
+
+async function instanceAt(url: string): Promise<string> {
+  await using client = await connect('v1', url)
+  return (await whoAmI(client)).instance
+}

@@ -1,0 +1,64 @@
+import {
+  configMaps,
+  deployments,
+  events,
+  networkPolicies,
+  pods,
+  type ResourceType,
+  replicaSets,
+  roleBindings,
+  roles,
+  serviceAccounts,
+  services,
+  statefulSets,
+} from '@thv/kube'
+import { expect } from 'vitest'
+import type { Story } from './story.ts'
+import { SERVER, TOOLS, type World } from './world.ts'
+
+const CHILDREN: readonly ResourceType[] = [
+  ...[deployments, replicaSets, statefulSets, pods],
+  ...[services, configMaps, serviceAccounts, roles, roleBindings, networkPolicies],
+]
+
+export const deletion: Story = {
+  title: 'a deleted server takes all that belongs to it along; a config in use goes when nobody uses it any more',
+  proves: ['002-201'],
+  async tell(world) {
+    const { fixture } = world.images
+    const before = await namesOfAll(world)
+    await world.create(TOOLS, 'kind', { toolsFilter: ['echo'] })
+    const permissionProfile = { type: 'builtin', name: 'none' }
+    await world.create(SERVER, 'piped', { image: fixture, toolConfigRef: { name: 'kind' }, permissionProfile })
+    await world.create(SERVER, 'web', { image: fixture, transport: 'streamable-http', toolConfigRef: { name: 'kind' }, permissionProfile })
+    for (const name of ['piped', 'web']) await world.reaches(SERVER, name, 'Running')
+
+    await world.client.delete(TOOLS, world.at('kind'))
+    const { message } = await world.hasReason(TOOLS, 'kind', { condition: 'DeletionBlocked', reason: 'ReferencedByWorkloads' })
+    expect(message).toMatch(/piped/)
+    await world.eventually('an event names who holds it', async () =>
+      (await world.client.list(events, { namespace: world.namespace })).items.some(
+        ({ regarding, note }) => regarding?.kind === 'MCPToolConfig' && /web/.test(note ?? ''),
+      ),
+    )
+    // Its users go on with it meanwhile.
+    await world.reaches(SERVER, 'web', 'Running')
+
+    await world.client.delete(SERVER, world.at('piped'))
+    await world.client.delete(SERVER, world.at('web'), { propagationPolicy: 'Foreground' })
+    await world.eventually('the config is gone', async () => (await world.client.tryGet(TOOLS, world.at('kind'))) === undefined)
+    await world.eventually(
+      'all is as it was before',
+      async () => {
+        const left = (await namesOfAll(world)).filter((name) => !before.includes(name))
+        return left.length === 0 || Promise.reject(new Error(`left: ${left.join(', ')}`))
+      },
+      150_000,
+    )
+  },
+}
+
+async function namesOfAll({ client, namespace }: World): Promise<string[]> {
+  const lists = await Promise.all(CHILDREN.map(async (type) => (await client.list(type, { namespace })).items))
+  return lists.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+}

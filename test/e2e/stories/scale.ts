@@ -1,0 +1,64 @@
+import { deployments, type Pod, statefulSets } from '@thv/kube'
+import { expect } from 'vitest'
+import { connect, namesOf, whoAmI } from './clients.ts'
+import type { Story } from './story.ts'
+import { SERVER, type World } from './world.ts'
+
+export const scale: Story = {
+  title: 'proxies and servers are scaled, each by its own number; a stdio server keeps one proxy',
+  proves: ['002-007', '004-076'],
+  async tell(world) {
+    const { fixture } = world.images
+    await world.create(SERVER, 'web', { image: fixture, transport: 'streamable-http' })
+    await world.create(SERVER, 'piped', { image: fixture, replicas: 3 })
+    const { url } = await world.reaches(SERVER, 'web', 'Running')
+    const outside = await world.outside(url)
+    const [first] = uids(await world.proxyPods('web'))
+
+    await scaleTo(world, 'web', 3)
+    await world.eventually(
+      'three proxies are ready',
+      async () => (await world.client.get(SERVER, world.at('web'))).status?.readyReplicas === 3,
+    )
+    expect((await world.client.get(statefulSets, world.at('web'))).spec?.replicas).toBe(1)
+    // Nobody was restarted for it.
+    expect(uids(await world.proxyPods('web'))).toContain(first)
+    for (const pod of await world.proxyPods('web')) {
+      await using client = await connect('v1', `http://${pod.status?.podIP}:8080/mcp`)
+      expect(namesOf(await client.tools())).toContain('echo')
+    }
+
+    await world.edit(SERVER, 'web', { backendReplicas: 2 })
+    await world.eventually(
+      'two servers are ready',
+      async () => (await world.client.get(statefulSets, world.at('web'))).status?.readyReplicas === 2,
+    )
+    expect((await world.client.get(deployments, world.at('web'))).spec?.replicas).toBe(3)
+    await using session = await connect('v1', outside)
+    expect((await whoAmI(session)).instance).toBe((await whoAmI(session)).instance)
+
+    await scaleTo(world, 'web', 1)
+    await world.eventually('one proxy is left', async () => (await world.client.get(SERVER, world.at('web'))).status?.replicas === 1)
+    await world.eventually('it serves', async () => {
+      await using client = await connect('v2', outside)
+      return namesOf(await client.tools()).includes('echo')
+    })
+
+    await world.reaches(SERVER, 'piped', 'Running')
+    await world.hasReason(SERVER, 'piped', { condition: 'StdioReplicaCapped', reason: 'StdioTransportCapAt1' })
+    expect(await world.proxyPods('piped')).toHaveLength(1)
+    await scaleTo(world, 'piped', 0)
+    await world.reaches(SERVER, 'piped', 'Stopped')
+    await scaleTo(world, 'piped', 1)
+    await world.reaches(SERVER, 'piped', 'Running')
+  },
+}
+
+/** As `kubectl scale` and autoscalers do it. */
+async function scaleTo({ client, at }: World, name: string, replicas: number): Promise<void> {
+  await client.patch(SERVER, at(name), { kind: 'merge', body: { spec: { replicas } } }, { subresource: 'scale' })
+}
+
+function uids(pods: readonly Pod[]): (string | undefined)[] {
+  return pods.map(({ metadata }) => metadata.uid)
+}

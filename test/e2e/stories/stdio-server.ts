@@ -1,0 +1,53 @@
+import { statefulSets } from '@thv/kube'
+import { expect } from 'vitest'
+import { askWithPython, connect, namesOf, whoAmI } from './clients.ts'
+import type { Story } from './story.ts'
+import { SERVER, type World } from './world.ts'
+
+export const stdioServer: Story = {
+  title: 'a stdio server is applied, and clients outside the cluster use it over HTTP',
+  proves: ['002-002', '002-004', '002-015', '002-016', '002-017', '002-019', '002-028', '002-058', '002-068', '002-073', '002-218'],
+  async tell(world) {
+    await world.create(SERVER, 'notes', { image: world.images.fixture, args: ['--name', 'the notes'] })
+    const { url: inside, readyReplicas } = await world.reaches(SERVER, 'notes', 'Running')
+    expect(inside).toBe(`http://mcp-notes-proxy.${world.namespace}.svc.cluster.local:8080/mcp`)
+    expect(readyReplicas).toBe(1)
+    await expectOneStatefulSet(world)
+
+    const url = await world.outside(inside)
+    await using older = await connect('v1', url)
+    await using newer = await connect('v2', url)
+    for (const client of [older, newer]) {
+      expect(namesOf(await client.tools())).toContain('echo')
+      expect((await whoAmI(client)).name).toBe('the notes')
+      const message = 'grüße 👩‍👩‍👧 \u00a0\u2028 "quoted" \\ \n end'
+      expect((await client.call('echo', { message })).structuredContent).toEqual({ arguments: { message } })
+    }
+    // One stdin for all of them: nobody gets what another asked for.
+    const calls = Array.from({ length: 50 }, async (_, index) => {
+      const { structuredContent } = await (index % 2 === 0 ? older : newer).call('echo', { index, text: 'x'.repeat(index * 100) })
+      return (structuredContent as { arguments: { index: number } }).arguments.index
+    })
+    expect(await Promise.all(calls)).toEqual(Array.from({ length: 50 }, (_, index) => index))
+
+    const { tools, texts } = await askWithPython(url, { tool: 'echo', args: { message: 'Grüße aus Python' }, mode: 'auto' })
+    expect(tools).toContain('echo')
+    expect(texts.join('')).toContain('Grüße aus Python')
+
+    // The URL of the status is for pods: one of them uses it as it is written there.
+    const listed = await world.runInPod('client', ['thv', 'tools', inside ?? '', '--output', 'json'])
+    expect(namesOf(JSON.parse(listed.slice(listed.indexOf('['), listed.lastIndexOf(']') + 1)) as { name: string }[])).toContain('echo')
+  },
+}
+
+/** Of the server, for one pod; the runner writes under that name, the operator under another. */
+async function expectOneStatefulSet({ client, namespace }: World): Promise<void> {
+  const { items } = await client.list(statefulSets, { namespace })
+  expect(items.map(({ metadata, spec, status }) => [metadata.name, spec?.replicas, status?.readyReplicas])).toEqual([['notes', 1, 1]])
+  const managers = items.flatMap(({ metadata }) => (metadata as Managed).managedFields.map(({ manager }) => manager))
+  expect(managers.filter((manager) => manager !== 'kube-controller-manager')).toEqual(['toolhive-container-manager'])
+}
+
+interface Managed {
+  readonly managedFields: readonly { readonly manager: string }[]
+}

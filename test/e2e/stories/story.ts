@@ -1,0 +1,39 @@
+import type { Service } from '@thv/kube'
+import type { World } from './world.ts'
+
+/**
+ * Something that people do with the system and what they see, on a cluster with a running operator. It needs nothing but what is in
+ * its context, so that the same file tells it on any cluster.
+ */
+export interface Story {
+  readonly title: string
+  /** Requirements that it shows to be met. */
+  readonly proves: readonly string[]
+  /** Says so when other stories could not go on meanwhile. */
+  readonly disturbsOthers?: boolean
+  tell(world: World): Promise<void>
+}
+
+export interface StoryContext {
+  /** Of somebody who may do everything. */
+  readonly kubeconfigPath: string
+  /** Nobody else's; pod security `restricted` is enforced in it. */
+  readonly namespace: string
+  readonly operator: { readonly namespace: string; readonly deployment: string }
+  readonly images: {
+    /** All programs of the project. */
+    readonly apps: string
+    /** The MCP fixture server, see packages/testkit/src/mcp. */
+    readonly fixture: string
+    /** The same under another name, for a change of image. */
+    readonly sameFixture: string
+  }
+  /** Where a server of this process listens so that pods reach it. */
+  readonly hostAddress: string
+  /** How clients outside the cluster reach a port of a Service: `host:port`. */
+  reach(service: Service, port: number): string
+}
+
+export function titleOf({ title, proves }: Story): string {
+  return [title, ...proves.map((id) => `[${id}]`)].join(' ')
+}

@@ -1,0 +1,152 @@
+import { errorMessage } from '@thv/kernel/errors'
+import {
+  type Condition,
+  createKubeClient,
+  getCondition,
+  type KubeClient,
+  type KubeObject,
+  loadKubeconfig,
+  type Pod,
+  pods,
+  type ResourceType,
+  services,
+} from '@thv/kube'
+import { podLogs } from '@thv/kube/streams/pod-logs'
+import { mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
+import { report } from './report.ts'
+import type { StoryContext } from './story.ts'
+
+/** One of our kinds, as a story sees it. */
+export interface Resource extends KubeObject {
+  spec?: Record<string, unknown>
+  status?: ResourceStatus
+}
+
+export interface ResourceStatus {
+  phase?: string
+  message?: string
+  url?: string
+  observedGeneration?: number
+  replicas?: number
+  readyReplicas?: number
+  conditions?: readonly Condition[]
+  referencingWorkloads?: readonly { kind: string; name: string }[]
+}
+
+export const SERVER = mcpServerType as ResourceType<Resource>
+export const REMOTE = mcpRemoteProxyType as ResourceType<Resource>
+export const TOOLS = mcpToolConfigType as ResourceType<Resource>
+
+/** What stories do again and again. Closing it ends the client, not what was made. */
+export interface World extends StoryContext, AsyncDisposable {
+  readonly client: KubeClient
+  at(name: string): { namespace: string; name: string }
+  create(type: ResourceType<Resource>, name: string, spec: object): Promise<Resource>
+  edit(type: ResourceType<Resource>, name: string, spec: object): Promise<Resource>
+  /** Waits until the status is about the spec as it is now, and says that phase. */
+  reaches(type: ResourceType<Resource>, name: string, phase: string): Promise<ResourceStatus>
+  /** Waits until the condition has that reason. */
+  hasReason(type: ResourceType<Resource>, name: string, which: { condition: string; reason: string }): Promise<Condition>
+  /** `status.url`, as clients outside the cluster have to write it. */
+  outside(url: string | undefined): Promise<string>
+  /** Pods that are not going. */
+  proxyPods(name: string): Promise<Pod[]>
+  serverPods(name: string): Promise<Pod[]>
+  /** Runs a program of our image in a pod to its end, and returns what it printed. Fails when the program did. */
+  runInPod(name: string, command: readonly string[]): Promise<string>
+  /** Waits until `check` gives something true; otherwise fails with `what`, what it threw last, and the state of the namespace. */
+  eventually<T>(what: string, check: () => Promise<T | undefined | false>, limitMs?: number): Promise<T>
+}
+
+const PATIENCE_MS = 90_000
+const INTERVAL_MS = 200
+
+export async function openWorld(context: StoryContext): Promise<World> {
+  const { namespace } = context
+  const client = createKubeClient(await loadKubeconfig({ path: context.kubeconfigPath }))
+  const at = (name: string) => ({ namespace, name })
+
+  const eventually: World['eventually'] = async (what, check, limitMs = PATIENCE_MS) => {
+    const deadline = performance.now() + limitMs
+    for (;;) {
+      let last: unknown = 'it gave nothing'
+      try {
+        const result = await check()
+        if (result !== undefined && result !== false) return result
+      } catch (error) {
+        last = error
+      }
+      if (performance.now() > deadline)
+        throw new Error(`never happened: ${what} (${errorMessage(last)})\n${await report(client, namespace)}`, { cause: last })
+      await pause()
+    }
+  }
+
+  const livePods = async (labelSelector: string) =>
+    (await client.list(pods, { namespace, labelSelector })).items.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+
+  return {
+    ...context,
+    client,
+    at,
+    eventually,
+    create: (type, name, spec) => client.create(type, { metadata: at(name), spec: { ...spec } }),
+    edit: (type, name, spec) => client.patch(type, at(name), { kind: 'merge', body: { spec } }),
+
+    reaches: (type, name, phase) =>
+      eventually(`${type.kind} ${name} is ${phase}`, async () => {
+        const { metadata, status } = await client.get(type, at(name))
+        if (status?.observedGeneration !== metadata.generation) throw new Error('its status is about an older spec')
+        if (status?.phase !== phase) throw new Error(`it is ${status?.phase}: ${status?.message}`)
+        return status
+      }),
+
+    hasReason: (type, name, { condition, reason }) =>
+      eventually(`${condition} of ${type.kind} ${name} has the reason ${reason}`, async () => {
+        const now = getCondition((await client.get(type, at(name))).status?.conditions, condition)
+        if (now?.reason !== reason) throw new Error(`it is ${JSON.stringify(now)}`)
+        return now
+      }),
+
+    async outside(url) {
+      const inside = new URL(url ?? 'the status has no url')
+      const [service = '', of = ''] = inside.hostname.split('.')
+      const object = await client.get(services, { namespace: of, name: service })
+      return `${inside.protocol}//${context.reach(object, Number(inside.port))}${inside.pathname}`
+    },
+
+    // The kind is part of it: pods of the server have `toolhive-name` too.
+    proxyPods: (name) => livePods(`app in (mcpserver,mcpremoteproxy),toolhive-name=${name}`),
+    serverPods: (name) => livePods(`app=${name},toolhive-basename=${name}`),
+
+    async runInPod(name, command) {
+      await client.create(pods, { metadata: at(name), spec: podOf(context.images.apps, command) })
+      const phase = await eventually(`pod ${name} ends`, async () => {
+        const { status } = await client.get(pods, at(name))
+        return (status?.phase === 'Succeeded' || status?.phase === 'Failed') && status.phase
+      })
+      const chunks: Uint8Array[] = []
+      for await (const chunk of podLogs(client, { namespace, pod: name })) chunks.push(chunk)
+      const printed = Buffer.concat(chunks).toString()
+      if (phase === 'Failed') throw new Error(`${command.join(' ')} failed in its pod: ${printed}`)
+      return printed
+    },
+
+    [Symbol.asyncDispose]: () => client.close(),
+  }
+}
+
+function pause(ms = INTERVAL_MS): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function podOf(image: string, command: readonly string[]) {
+  return {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    containers: [{ name: 'main', image, command, securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } }],
+  }
+}
