@@ -33,7 +33,7 @@ describe('pages', () => {
 describe('docs/reference/remote-servers.md', () => {
   const page = read('docs/reference/remote-servers.md')
 
-  it('compares the two kinds in every respect that a choice depends on', () => {
+  it('compares the two kinds in every respect that a choice depends on [004-029]', () => {
     const rows = [...page.matchAll(/^\| ([^|]+) \| [^|]+ \| [^|]+ \|$/gm)].map((match) => match[1])
     const respects = [
       'who connects to the remote server',
@@ -48,7 +48,17 @@ describe('docs/reference/remote-servers.md', () => {
     expect(page).toContain('## Which one')
   })
 
-  it('says that entries take no toolConfigRef and what to use instead', () => {
+  it('tells the three kinds apart whose names are easily confused [004-053]', () => {
+    const rows = [...page.matchAll(/^\| (MCPServer|MCPRemoteProxy|MCPServerEntry) \| (.+) \| .+ \|$/gm)].map((match) => [
+      match[1],
+      match[2],
+    ])
+    expect(rows.map(([kind]) => kind)).toEqual(['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry'])
+    expect(new Set(rows.map(([, place]) => place?.startsWith('elsewhere')))).toEqual(new Set([false, true]))
+    expect(page).toContain('An entry is for remote servers only, although its name does not say so.')
+  })
+
+  it('says that entries take no toolConfigRef and what to use instead [004-036]', () => {
     const [, migration = ''] = page.split('## From MCPRemoteProxy to MCPServerEntry')
     expect(migration).toContain('**`toolConfigRef` has no counterpart on an entry.**')
     expect(migration).toContain('aggregation.tools[]')
@@ -61,20 +71,22 @@ describe('docs/reference/remote-servers.md', () => {
     expect([...words, ...bad].filter((word) => !page.includes(`\`${word}\``))).toEqual([])
   })
 
-  it('names the successor, the related proposals and where requests leave from', () => {
+  it('names the successor, the related proposals and where requests leave from [004-022] [004-023] [004-028] [004-054] [004-098]', () => {
     const [, later = ''] = page.split('## Later: MCPRemoteEndpoint')
     for (const proposal of ['0008', '0009', '0010', '0014', '0026', '0067']) expect(later).toContain(`THV-${proposal}`)
     expect(page).toMatch(/requests leave from the VirtualMCPServer's pod/)
     expect(page).toContain('`headerForward` is for headers that do not authenticate')
+    expect(KINDS.map(({ kind }): string => kind)).not.toContain('MCPRemoteEndpoint')
   })
 })
 
 describe('docs/adr/0007-remote-servers-without-a-pod.md', () => {
-  it('weighs every alternative that was raised', () => {
+  it('weighs every alternative that was raised [004-050] [004-051] [004-052] [004-057]', () => {
     const page = read('docs/adr/0007-remote-servers-without-a-pod.md')
     for (const alternative of ['Make `oidcConfig` optional', '`direct: true`', 'Extend MCPServer', 'No kind:', 'MCPRemoteEndpoint'])
       expect(page).toContain(alternative)
     expect(page).toContain('gets no `direct` field')
+    expect(page).toMatch(/## What it costs\n\nA third word beside MCPServer and MCPRemoteProxy/)
   })
 })
 
@@ -85,7 +97,7 @@ describe('docs/architecture/operator-design.md', () => {
     expect(KINDS.filter(({ kind }) => !page.includes(kind)).map(({ kind }) => kind)).toEqual([])
   })
 
-  it('says what is a field and what belongs into podTemplateSpec', () => {
+  it('says what is a field and what belongs into podTemplateSpec [002-232]', () => {
     expect(page).toContain('**A field of the spec** is what the operator must understand.')
     expect(page).toContain('**`podTemplateSpec`** is what only Kubernetes must understand.')
   })

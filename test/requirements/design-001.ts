@@ -321,7 +321,7 @@ export const design001: readonly Requirement[] = [
     line: 162,
     kind: 'feature',
     text: 'An MCPServer creates a Service of its own name that reaches its proxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-042',

@@ -80,7 +80,7 @@ export const design002: readonly Requirement[] = [
     line: 21,
     kind: 'feature',
     text: 'The operator learns of changes by watching; a broken watch resumes without losing an event.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-011',
@@ -88,7 +88,7 @@ export const design002: readonly Requirement[] = [
     line: 23,
     kind: 'feature',
     text: 'Each MCPServer gets one Deployment, named like it, for the proxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-012',
@@ -96,7 +96,7 @@ export const design002: readonly Requirement[] = [
     line: 24,
     kind: 'feature',
     text: 'Each MCPServer gets a Service `mcp-X-proxy` in front of its proxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-013',
@@ -104,7 +104,7 @@ export const design002: readonly Requirement[] = [
     line: 25,
     kind: 'feature',
     text: 'Each MCPServer gets a ConfigMap `X-runconfig` for its proxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-014',
@@ -112,7 +112,7 @@ export const design002: readonly Requirement[] = [
     line: 27,
     kind: 'feature',
     text: 'The proxy pod mounts the RunConfig ConfigMap read-only.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-015',
@@ -120,7 +120,7 @@ export const design002: readonly Requirement[] = [
     line: 28,
     kind: 'feature',
     text: 'The StatefulSet of the MCP server is created by the runner, never by the operator.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-016',
@@ -144,7 +144,7 @@ export const design002: readonly Requirement[] = [
     line: 32,
     kind: 'feature',
     text: 'The proxy Service selects proxy pods only, never pods of the StatefulSet.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-019',
@@ -225,7 +225,7 @@ export const design002: readonly Requirement[] = [
     line: 84,
     kind: 'feature',
     text: 'An MCPRemoteProxy ends up as one Deployment and no StatefulSet.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-030',
@@ -249,7 +249,7 @@ export const design002: readonly Requirement[] = [
     line: 88,
     kind: 'feature',
     text: 'MCPGroup, MCPToolConfig, MCPExternalAuthConfig and composite definitions create no child objects.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-033',
@@ -345,7 +345,7 @@ export const design002: readonly Requirement[] = [
     line: 121,
     kind: 'edge',
     text: 'An MCPServer naming a missing group has `GroupRefValidated=False`, reason `GroupRefNotFound`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-045',
@@ -393,7 +393,7 @@ export const design002: readonly Requirement[] = [
     line: 125,
     kind: 'edge',
     text: 'An MCPRemoteProxy naming a missing group has `GroupRefValidated=False`, reason `GroupRefNotFound`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-051',
@@ -545,7 +545,7 @@ export const design002: readonly Requirement[] = [
     line: 138,
     kind: 'feature',
     text: 'An MCPServer that is coming up is `Pending`, and a condition names what it waits for.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-070',
@@ -553,7 +553,7 @@ export const design002: readonly Requirement[] = [
     line: 138,
     kind: 'feature',
     text: 'An MCPServer with an unusable spec or crashing pods is `Failed`, the cause named.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-071',
@@ -561,7 +561,7 @@ export const design002: readonly Requirement[] = [
     line: 138,
     kind: 'feature',
     text: 'An MCPServer with a deletion timestamp is `Terminating`.',
-    state: 'planned',
+    state: 'met',
   },
   { id: '002-072', section: 'MCPServer', line: 138, kind: 'feature', text: 'MCPServer status has the field `url`.', state: 'met' },
   {
@@ -578,7 +578,7 @@ export const design002: readonly Requirement[] = [
     line: 141,
     kind: 'docs',
     text: 'Example `mcpserver_github.yaml`, a basic GitHub server, exists and applies.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-075',
@@ -586,7 +586,7 @@ export const design002: readonly Requirement[] = [
     line: 142,
     kind: 'docs',
     text: 'Example `mcpserver_with_configmap_oidc.yaml` exists and applies.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-076',
@@ -594,7 +594,7 @@ export const design002: readonly Requirement[] = [
     line: 143,
     kind: 'docs',
     text: 'Example `mcpserver_with_pod_template.yaml` exists and applies.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-077',
@@ -634,7 +634,7 @@ export const design002: readonly Requirement[] = [
     line: 155,
     kind: 'docs',
     text: 'Examples hold an MCPRegistry with a git source and one with a ConfigMap source; both apply.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-082',
@@ -674,7 +674,7 @@ export const design002: readonly Requirement[] = [
     line: 163,
     kind: 'docs',
     text: 'Example `mcpserver_fetch_tools_filter.yaml`, with its MCPToolConfig, exists and applies.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-087',
@@ -850,7 +850,7 @@ export const design002: readonly Requirement[] = [
     line: 187,
     kind: 'edge',
     text: 'Without `oidcConfig`, MCPRemoteProxy has `Authenticated=False`, reason `NoIncomingAuth`, and a Warning event.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-109',
@@ -890,7 +890,7 @@ export const design002: readonly Requirement[] = [
     line: 194,
     kind: 'feature',
     text: 'The MCPRemoteProxy controller adds RunConfig and Service `mcp-X-remote-proxy`, and reports phase and URL.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-114',
@@ -898,7 +898,7 @@ export const design002: readonly Requirement[] = [
     line: 202,
     kind: 'feature',
     text: 'Setting or removing `groupRef` on an MCPServer adds it to or drops it from the status of the group.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-115',
@@ -906,7 +906,7 @@ export const design002: readonly Requirement[] = [
     line: 202,
     kind: 'edge',
     text: 'Moving a server to another group updates the status of both groups.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-116',
@@ -938,7 +938,7 @@ export const design002: readonly Requirement[] = [
     line: 204,
     kind: 'feature',
     text: 'An MCPGroup is `Ready` once its members are counted, even if there are none.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-120',
@@ -954,7 +954,7 @@ export const design002: readonly Requirement[] = [
     line: 204,
     kind: 'feature',
     text: '`servers` holds the sorted names of the members and `serverCount` their number.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-122',
@@ -962,7 +962,7 @@ export const design002: readonly Requirement[] = [
     line: 208,
     kind: 'feature',
     text: 'The MCPGroup controller follows member changes by watch, without waiting for a resync.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-123',
@@ -1378,7 +1378,7 @@ export const design002: readonly Requirement[] = [
     line: 275,
     kind: 'feature',
     text: 'A status write that meets a conflict is retried on the fresh object and loses no foreign change.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-175',
@@ -1514,7 +1514,7 @@ export const design002: readonly Requirement[] = [
     line: 291,
     kind: 'docs',
     text: 'Examples hold a VirtualMCPCompositeToolDefinition; it applies.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-192',
@@ -1522,7 +1522,7 @@ export const design002: readonly Requirement[] = [
     line: 293,
     kind: 'docs',
     text: 'Every kind has at least one complete example manifest, and all of them apply.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-193',
@@ -1538,7 +1538,7 @@ export const design002: readonly Requirement[] = [
     line: 302,
     kind: 'feature',
     text: 'Desired objects are a pure function of the spec and what it references.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-195',
@@ -1546,7 +1546,7 @@ export const design002: readonly Requirement[] = [
     line: 303,
     kind: 'feature',
     text: 'A restarted operator takes over existing children from cluster state and recreates none.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-196',
@@ -1554,16 +1554,16 @@ export const design002: readonly Requirement[] = [
     line: 304,
     kind: 'feature',
     text: 'A reconcile that finds no difference writes nothing.',
-    state: 'planned',
+    state: 'met',
   },
-  { id: '002-197', section: 'Controller', line: 305, kind: 'feature', text: 'A missing child object is created again.', state: 'planned' },
+  { id: '002-197', section: 'Controller', line: 305, kind: 'feature', text: 'A missing child object is created again.', state: 'met' },
   {
     id: '002-198',
     section: 'Controller',
     line: 305,
     kind: 'feature',
     text: 'A child object changed by hand is put right.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-199',
@@ -1571,7 +1571,7 @@ export const design002: readonly Requirement[] = [
     line: 305,
     kind: 'feature',
     text: 'A child object that the spec no longer asks for is deleted.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-200',
@@ -1579,7 +1579,7 @@ export const design002: readonly Requirement[] = [
     line: 306,
     kind: 'feature',
     text: 'Each reconcile records its result in status, with `observedGeneration`; errors appear as conditions.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-201',
@@ -1587,7 +1587,7 @@ export const design002: readonly Requirement[] = [
     line: 314,
     kind: 'feature',
     text: 'The proxy Deployment has the MCPServer as controller owner and goes with it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-202',
@@ -1595,7 +1595,7 @@ export const design002: readonly Requirement[] = [
     line: 315,
     kind: 'feature',
     text: 'The proxy container runs the runner image with command `thv-proxyrunner` and argument `run`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-203',
@@ -1635,7 +1635,7 @@ export const design002: readonly Requirement[] = [
     line: 325,
     kind: 'feature',
     text: 'The proxy Service exposes the port on which the proxy listens.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-208',
@@ -1651,7 +1651,7 @@ export const design002: readonly Requirement[] = [
     line: 326,
     kind: 'feature',
     text: '`spec.serviceType` sets the type of the proxy Service; changing it restarts no pod.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-210',
@@ -1659,7 +1659,7 @@ export const design002: readonly Requirement[] = [
     line: 330,
     kind: 'feature',
     text: 'The ConfigMap holds the whole RunConfig as JSON that the runner can read back.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-211',
@@ -1675,7 +1675,7 @@ export const design002: readonly Requirement[] = [
     line: 333,
     kind: 'feature',
     text: 'Without `spec.serviceAccount` the operator creates a ServiceAccount `X-sa`; with it, none.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-213',
@@ -1699,7 +1699,7 @@ export const design002: readonly Requirement[] = [
     line: 341,
     kind: 'feature',
     text: 'All objects of an MCPServer live in its namespace.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-216',
@@ -1707,7 +1707,7 @@ export const design002: readonly Requirement[] = [
     line: 342,
     kind: 'feature',
     text: 'The proxy Deployment runs one replica unless the spec says otherwise.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-217',
@@ -1715,7 +1715,7 @@ export const design002: readonly Requirement[] = [
     line: 343,
     kind: 'feature',
     text: 'The proxy Service is `ClusterIP` unless the spec says otherwise.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-218',
@@ -1835,7 +1835,7 @@ export const design002: readonly Requirement[] = [
     line: 386,
     kind: 'docs',
     text: 'Docs state which settings are spec fields and which belong into `podTemplateSpec`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-233',
@@ -1867,7 +1867,7 @@ export const design002: readonly Requirement[] = [
     line: 392,
     kind: 'feature',
     text: 'What the operator decides (`serviceAccountName`, image of `mcp`) is rejected inside `podTemplateSpec`, naming the spec field.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-237',
@@ -1923,7 +1923,7 @@ export const design002: readonly Requirement[] = [
     line: 405,
     kind: 'feature',
     text: '`transport: sse` makes the operator render an SSE proxy and an SSE path in `status.url`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-244',
@@ -1931,7 +1931,7 @@ export const design002: readonly Requirement[] = [
     line: 406,
     kind: 'feature',
     text: '`port` sets the port of the Service.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-245',
@@ -1955,7 +1955,7 @@ export const design002: readonly Requirement[] = [
     line: 420,
     kind: 'feature',
     text: 'All status changes of one reconcile go out in one write.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-248',
@@ -1963,7 +1963,7 @@ export const design002: readonly Requirement[] = [
     line: 422,
     kind: 'feature',
     text: 'Two writers of one status do not undo each other.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-249',
@@ -1971,7 +1971,7 @@ export const design002: readonly Requirement[] = [
     line: 422,
     kind: 'feature',
     text: 'A reconcile that changes nothing in status writes no status.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-250',
@@ -2197,7 +2197,7 @@ export const design002: readonly Requirement[] = [
     line: 518,
     kind: 'edge',
     text: 'A ConfigMap that fits neither pattern gives a condition naming what is missing.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-280',
@@ -2205,7 +2205,7 @@ export const design002: readonly Requirement[] = [
     line: 521,
     kind: 'feature',
     text: 'Pattern 1 reads `issuer`, `audience` and `clientId` as direct fields of the ConfigMap.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-281',
@@ -2221,7 +2221,7 @@ export const design002: readonly Requirement[] = [
     line: 529,
     kind: 'feature',
     text: 'Pattern 2 reads the OIDC settings from the JSON file at `key`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-283',

@@ -98,7 +98,7 @@ export const design004: readonly Requirement[] = [
     line: 39,
     kind: 'rbac',
     text: 'The operator may read entries and write their status; its rules allow no other change.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-015',
@@ -162,7 +162,7 @@ export const design004: readonly Requirement[] = [
     line: 43,
     kind: 'future',
     text: 'MCPRemoteEndpoint, one kind for direct and proxied remotes, comes later and is not built now.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-023',
@@ -170,7 +170,7 @@ export const design004: readonly Requirement[] = [
     line: 45,
     kind: 'docs',
     text: 'Docs of MCPServerEntry name the related proposals THV-0008, 0009, 0010, 0014, 0026, 0067.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-024',
@@ -202,7 +202,7 @@ export const design004: readonly Requirement[] = [
     line: 58,
     kind: 'test',
     text: 'A test proves SSRF protection with a table of addresses and names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-028',
@@ -210,7 +210,7 @@ export const design004: readonly Requirement[] = [
     line: 59,
     kind: 'docs',
     text: 'Docs describe the way from MCPServerEntry to MCPRemoteEndpoint.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-029',
@@ -218,7 +218,7 @@ export const design004: readonly Requirement[] = [
     line: 60,
     kind: 'docs',
     text: 'A guide compares MCPRemoteProxy with MCPServerEntry and says when to use which.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-030',
@@ -234,7 +234,7 @@ export const design004: readonly Requirement[] = [
     line: 94,
     kind: 'review',
     text: 'Settled: `--deny-private-remotes` refuses private addresses unless the resource sets `allowPrivateEndpoint: true`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-032',
@@ -250,7 +250,7 @@ export const design004: readonly Requirement[] = [
     line: 94,
     kind: 'review',
     text: 'Link-local addresses, cloud metadata names and 0.0.0.0/8 are refused under every setting.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-034',
@@ -258,7 +258,7 @@ export const design004: readonly Requirement[] = [
     line: 94,
     kind: 'review',
     text: 'Loopback remotes are refused unless `--allow-loopback-remotes` is set.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-035',
@@ -274,7 +274,7 @@ export const design004: readonly Requirement[] = [
     line: 97,
     kind: 'review',
     text: 'The comparison guide says that entries lack `toolConfigRef` and shows what to use instead.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-037',
@@ -298,7 +298,7 @@ export const design004: readonly Requirement[] = [
     line: 102,
     kind: 'feature',
     text: 'Private and in-cluster remote addresses are allowed by default: internal servers are legitimate.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-040',
@@ -338,7 +338,7 @@ export const design004: readonly Requirement[] = [
     line: 148,
     kind: 'review',
     text: 'Examples use different servers for the public remote and the one that needs credentials.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-045',
@@ -378,7 +378,7 @@ export const design004: readonly Requirement[] = [
     line: 207,
     kind: 'review',
     text: 'On MCPRemoteProxy `oidcConfig` governs only incoming, `externalAuthConfigRef` only outgoing authentication.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-050',
@@ -386,7 +386,7 @@ export const design004: readonly Requirement[] = [
     line: 208,
     kind: 'review',
     text: 'Settled by a decision record: MCPRemoteProxy gets no field `direct`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-051',
@@ -394,7 +394,7 @@ export const design004: readonly Requirement[] = [
     line: 210,
     kind: 'review',
     text: 'The decision record weighs a light mode of MCPRemoteProxy against the new kind.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-052',
@@ -402,7 +402,7 @@ export const design004: readonly Requirement[] = [
     line: 210,
     kind: 'docs',
     text: 'The decision record covers the other alternatives: extending MCPServer, and configuration without a kind.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-053',
@@ -410,7 +410,7 @@ export const design004: readonly Requirement[] = [
     line: 212,
     kind: 'review',
     text: 'The guide tells MCPServer, MCPRemoteProxy and MCPServerEntry apart, so that the names do not confuse.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-054',
@@ -418,7 +418,7 @@ export const design004: readonly Requirement[] = [
     line: 212,
     kind: 'review',
     text: 'Docs admit that outbound calls to remotes leave from the vMCP pod.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-055',
@@ -442,7 +442,7 @@ export const design004: readonly Requirement[] = [
     line: 238,
     kind: 'docs',
     text: 'The decision record says why existing kinds are unfit, and weighs the load on users and docs.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-058',
@@ -514,7 +514,7 @@ export const design004: readonly Requirement[] = [
     line: 326,
     kind: 'review',
     text: 'MCPServer uses `GroupRefValidated`, `ExternalAuthConfigValidated`, `CABundleRefValidated`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-067',
@@ -522,7 +522,7 @@ export const design004: readonly Requirement[] = [
     line: 327,
     kind: 'review',
     text: 'MCPRemoteProxy uses `GroupRefValidated`, `ExternalAuthConfigValidated`, `ToolConfigValidated`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-068',
@@ -594,7 +594,7 @@ export const design004: readonly Requirement[] = [
     line: 353,
     kind: 'review',
     text: 'An MCPServer scaled to zero proxies is `Stopped`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-077',
@@ -770,7 +770,7 @@ export const design004: readonly Requirement[] = [
     line: 406,
     kind: 'review',
     text: 'Docs say that `headerForward` is for headers that do not authenticate.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-099',
@@ -778,7 +778,7 @@ export const design004: readonly Requirement[] = [
     line: 408,
     kind: 'feature',
     text: 'Group status counts entries, in `serverEntryCount`, beside the servers counted in `serverCount`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-100',
@@ -802,7 +802,7 @@ export const design004: readonly Requirement[] = [
     line: 425,
     kind: 'review',
     text: 'The group finds all entries that refer to it, in either spelling of `groupRef`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-103',
@@ -810,7 +810,7 @@ export const design004: readonly Requirement[] = [
     line: 426,
     kind: 'review',
     text: '`serverEntries` lists the entries sorted by name and is empty again when the last one leaves.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-104',
@@ -818,7 +818,7 @@ export const design004: readonly Requirement[] = [
     line: 427,
     kind: 'review',
     text: 'Deleting an MCPGroup turns `GroupRefValidated` of its entries to False.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-105',
@@ -826,7 +826,7 @@ export const design004: readonly Requirement[] = [
     line: 428,
     kind: 'review',
     text: 'Creating or deleting an entry updates its group by watch.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-106',
@@ -842,7 +842,7 @@ export const design004: readonly Requirement[] = [
     line: 430,
     kind: 'review',
     text: 'Condition `MCPServersChecked` keeps its name, and its message covers entries too.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-108',

@@ -1,5 +1,17 @@
-import type { KubeObject } from '@thv/kube'
-import type { Manifest } from '@thv/resources/testing/fixtures'
+import {
+  configMaps,
+  deployments,
+  type KubeObject,
+  networkPolicies,
+  type ResourceType,
+  roleBindings,
+  roles,
+  serviceAccounts,
+  services,
+  statefulSets,
+} from '@thv/kube'
+import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
+import { fixturesOf, type Manifest } from '@thv/resources/testing/fixtures'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
@@ -18,9 +30,22 @@ import { eventually, type OperatorUnderTest, startOperator } from './testing/ope
  * No node runs pods here, so what is all right stays Pending.
  */
 
+/** File → requirements that it proves by reaching its status. */
+const PROVES: Readonly<Record<string, readonly string[]>> = { 'test/fixtures/resources/mcpgroups/group': ['[002-119]'] }
 const REACHED_WITHIN_MS = 60_000
+const CHILD_TYPES: readonly ResourceType<KubeObject>[] = [
+  configMaps,
+  deployments,
+  networkPolicies,
+  roleBindings,
+  roles,
+  serviceAccounts,
+  services,
+]
 const PLACES = sharedOut(manifestFiles())
-const FILES = PLACES.flatMap((files, place) => files.map((file) => ({ name: file.name, file, place })))
+const FILES = PLACES.flatMap((files, place) =>
+  files.map((file) => ({ name: [file.name, ...(PROVES[file.name] ?? [])].join(' '), file, place })),
+)
 
 describeCluster('the status that manifests reach', () => {
   let operator: OperatorUnderTest
@@ -71,6 +96,49 @@ describeCluster('the status that manifests reach', () => {
     await eventually(file.name, isReached, left).catch(() => undefined) // the next line shows what differs
     await expect((await reached(file, namespace)).text).toMatchFileSnapshot(file.statusPath)
   })
+
+  it('leaves the StatefulSet to the runner, and all pods to those who make them [002-015]', async () => {
+    for (const namespace of namespaces) expect((await operator.admin.list(statefulSets, { namespace })).items).toEqual([])
+    expect(operator.calls.all.filter(({ plural }) => plural === 'statefulsets' || plural === 'pods')).toEqual([])
+  })
+
+  it('groups, configurations, definitions and entries have no children [002-032]', async () => {
+    for (const { manifest } of fixturesOf('virtualmcpcompositetooldefinitions')) await create(manifest, namespaces[0] ?? '')
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const owners = new Set<string>()
+    for (const namespace of namespaces) {
+      for (const type of CHILD_TYPES) {
+        const { items } = await operator.admin.list(type, { namespace })
+        for (const { metadata } of items)
+          for (const { apiVersion, kind } of metadata.ownerReferences ?? []) owners.add(`${apiVersion} ${kind}`)
+      }
+    }
+    const version = 'toolhive.stacklok.dev/v1beta1'
+    expect([...owners].filter((owner) => owner.startsWith('toolhive')).toSorted()).toEqual([
+      `${version} MCPRemoteProxy`,
+      `${version} MCPServer`,
+    ])
+  })
+
+  it('a proxy has one replica and a Service inside the cluster unless its spec says otherwise [002-216] [002-217]', async () => {
+    const namespace = namespaceOf('deploy/examples/operator/mcp-servers/mcpserver_fetch_tools_filter')
+    expect((await operator.admin.get(deployments, { namespace, name: 'fetch' })).spec?.replicas).toBe(1)
+    expect((await operator.admin.get(services, { namespace, name: 'mcp-fetch-proxy' })).spec?.type).toBe('ClusterIP')
+    const told = namespaceOf('test/fixtures/resources/mcpservers/pods')
+    expect((await operator.admin.get(deployments, { namespace: told, name: 'several-proxies' })).spec?.replicas).toBe(2)
+    expect((await operator.admin.get(services, { namespace: told, name: 'mcp-offline-proxy' })).spec?.type).toBe('NodePort')
+  })
+
+  it('a group finds its entries in either spelling [004-102]', async () => {
+    const namespace = namespaceOf('test/fixtures/resources/mcpserverentries/entries')
+    const { status } = await operator.admin.get(mcpGroupType as ResourceType<MCPGroup>, { namespace, name: 'plant' })
+    // The one names it as an object, the other by its bare name.
+    expect(status?.serverEntries).toEqual(['plant-sensors', 'static-authorization'])
+  })
+
+  function namespaceOf(file: string): string {
+    return namespaces[FILES.find((each) => each.file.name === file)?.place ?? -1] ?? ''
+  }
 
   it('stays', async () => {
     operator.calls.clear()

@@ -156,7 +156,7 @@ describeCluster('thv-operator', () => {
       }
     })
 
-  test('an API server that goes away in the middle of much work: all is done in the end, and an operator that starts anew writes nothing', async () => {
+  test('an API server that goes away in the middle of much work: all is done in the end, and an operator that starts anew writes nothing [002-010] [002-195]', async () => {
     const operator = await startOperator({ cluster: server, namespace })
     try {
       operator.calls.clear()

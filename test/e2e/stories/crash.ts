@@ -6,7 +6,7 @@ import { SERVER, type World } from './world.ts'
 
 export const crash: Story = {
   title: 'a server that crashes and pods that are deleted come back, and the status tells it meanwhile',
-  proves: ['002-069', '002-070'],
+  proves: ['002-002', '002-068', '002-069', '002-070'],
   async tell(world) {
     const { fixture } = world.images
     await world.create(SERVER, 'piped', { image: fixture })

@@ -23,7 +23,7 @@ const CHILDREN: readonly ResourceType[] = [
 
 export const deletion: Story = {
   title: 'a deleted server takes all that belongs to it along; a config in use goes when nobody uses it any more',
-  proves: ['002-201'],
+  proves: ['002-071', '002-201'],
   async tell(world) {
     const { fixture } = world.images
     const before = await namesOfAll(world)
@@ -44,8 +44,16 @@ export const deletion: Story = {
     // Its users go on with it meanwhile.
     await world.reaches(SERVER, 'web', 'Running')
 
+    const { ownerReferences } = (await world.client.get(deployments, world.at('web'))).metadata
+    expect(ownerReferences).toMatchObject([{ kind: 'MCPServer', name: 'web', controller: true }])
     await world.client.delete(SERVER, world.at('piped'))
-    await world.client.delete(SERVER, world.at('web'), { propagationPolicy: 'Foreground' })
+    await holdWith(world, ['example.com/hold'])
+    await world.client.delete(SERVER, world.at('web'))
+    await world.eventually(
+      'web is Terminating',
+      async () => (await world.client.get(SERVER, world.at('web'))).status?.phase === 'Terminating',
+    )
+    await holdWith(world, null)
     await world.eventually('the config is gone', async () => (await world.client.tryGet(TOOLS, world.at('kind'))) === undefined)
     await world.eventually(
       'all is as it was before',
@@ -61,4 +69,9 @@ export const deletion: Story = {
 async function namesOfAll({ client, namespace }: World): Promise<string[]> {
   const lists = await Promise.all(CHILDREN.map(async (type) => (await client.list(type, { namespace })).items))
   return lists.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+}
+
+/** Somebody else's reason to keep the object for a while. */
+async function holdWith({ client, at }: World, finalizers: string[] | null): Promise<void> {
+  await client.patch(SERVER, at('web'), { kind: 'merge', body: { metadata: { finalizers } } })
 }

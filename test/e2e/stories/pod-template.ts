@@ -28,6 +28,11 @@ export const podTemplate: Story = {
     })
     await client.create(configMaps, { metadata: at('motd'), data: { motd: 'grüße' } })
     await client.create(secrets, { metadata: at('key'), stringData: { key: 'from a Secret' } })
+    const runtimeClass = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'story' }, handler: 'runc' }
+    const byStory = { query: { fieldManager: 'story', force: 'true' }, contentType: 'application/apply-patch+yaml' }
+    await client.raw('PATCH', '/apis/node.k8s.io/v1/runtimeclasses/story', { body: runtimeClass, ...byStory })
+    const matchExpressions = [{ key: 'disktype', operator: 'In', values: ['ssd'] }]
+    const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } } }
     const shared = { name: 'shared', mountPath: '/shared' }
     const key = { name: 'KEY', valueFrom: { secretKeyRef: { name: 'key', key: 'key' } } }
     await world.create(SERVER, 'rich', {
@@ -40,8 +45,9 @@ export const podTemplate: Story = {
         spec: {
           nodeSelector: label,
           tolerations: [{ key: 'dedicated', operator: 'Exists' }],
-          affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } },
+          affinity,
           priorityClassName: 'system-node-critical',
+          runtimeClassName: 'story',
           volumes: [
             { name: 'shared', emptyDir: {} },
             { name: 'motd', configMap: { name: 'motd' } },
@@ -73,7 +79,13 @@ export const podTemplate: Story = {
 
     const pod = await client.get(pods, at('rich-0'))
     expect(pod.metadata.annotations).toMatchObject({ 'example.com/owner': 'weather' })
-    expect(pod.spec).toMatchObject({ nodeSelector: label, priorityClassName: 'system-node-critical', serviceAccountName: 'rich-sa' })
+    expect(pod.spec).toMatchObject({
+      nodeSelector: label,
+      priorityClassName: 'system-node-critical',
+      runtimeClassName: 'story',
+      affinity,
+      serviceAccountName: 'rich-sa',
+    })
     expect(pod.spec?.['tolerations']).toContainEqual({ key: 'dedicated', operator: 'Exists' })
     expect(container(pod.spec?.containers, 'mcp')).toMatchObject({ resources: { requests: { cpu: '10m' } } })
     expect((await world.proxyPods('rich'))[0]?.spec).toMatchObject({ serviceAccountName: 'rich-proxy-runner' })

@@ -5,7 +5,7 @@ import { SERVER } from './world.ts'
 
 export const policySyntax: Story = {
   title: 'what must not run open does not run: a policy with a mistake is named, and a server with policies never stands open',
-  proves: [],
+  proves: ['002-070'],
   async tell(world) {
     const { client, at } = world
     const withPolicy = (policy: string) => ({

@@ -1,4 +1,4 @@
-import { deployments, type Pod, statefulSets } from '@thv/kube'
+import { deployments, endpointSlices, type Pod, statefulSets } from '@thv/kube'
 import { expect } from 'vitest'
 import { connect, namesOf, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
@@ -23,10 +23,7 @@ export const scale: Story = {
     expect((await world.client.get(statefulSets, world.at('web'))).spec?.replicas).toBe(1)
     // Nobody was restarted for it.
     expect(uids(await world.proxyPods('web'))).toContain(first)
-    for (const pod of await world.proxyPods('web')) {
-      await using client = await connect('v1', `http://${pod.status?.podIP}:8080/mcp`)
-      expect(namesOf(await client.tools())).toContain('echo')
-    }
+    await world.eventually('the Service leads to all three', async () => (await readyAddresses(world)).length === 3)
 
     await world.edit(SERVER, 'web', { backendReplicas: 2 })
     await world.eventually(
@@ -61,4 +58,9 @@ async function scaleTo({ client, at }: World, name: string, replicas: number): P
 
 function uids(pods: readonly Pod[]): (string | undefined)[] {
   return pods.map(({ metadata }) => metadata.uid)
+}
+
+async function readyAddresses({ client, namespace }: World): Promise<string[]> {
+  const { items } = await client.list(endpointSlices, { namespace, labelSelector: 'kubernetes.io/service-name=mcp-web-proxy' })
+  return items.flatMap(({ endpoints = [] }) => endpoints.flatMap(({ addresses, conditions }) => (conditions?.ready ? addresses : [])))
 }

@@ -1,4 +1,4 @@
-import { statefulSets } from '@thv/kube'
+import { deployments, endpointSlices, statefulSets } from '@thv/kube'
 import { expect } from 'vitest'
 import { askWithPython, connect, namesOf, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
@@ -6,13 +6,16 @@ import { SERVER, type World } from './world.ts'
 
 export const stdioServer: Story = {
   title: 'a stdio server is applied, and clients outside the cluster use it over HTTP',
-  proves: ['002-002', '002-004', '002-015', '002-016', '002-017', '002-019', '002-028', '002-058', '002-068', '002-073', '002-218'],
+  proves: [
+    ...['002-004', '002-008', '002-014', '002-015', '002-016', '002-017', '002-018', '002-019', '002-028'],
+    ...['002-058', '002-068', '002-073', '002-202', '002-218'],
+  ],
   async tell(world) {
     await world.create(SERVER, 'notes', { image: world.images.fixture, args: ['--name', 'the notes'] })
     const { url: inside, readyReplicas } = await world.reaches(SERVER, 'notes', 'Running')
     expect(inside).toBe(`http://mcp-notes-proxy.${world.namespace}.svc.cluster.local:8080/mcp`)
     expect(readyReplicas).toBe(1)
-    await expectOneStatefulSet(world)
+    await expectWorkload(world)
 
     const url = await world.outside(inside)
     await using older = await connect('v1', url)
@@ -40,12 +43,26 @@ export const stdioServer: Story = {
   },
 }
 
-/** Of the server, for one pod; the runner writes under that name, the operator under another. */
-async function expectOneStatefulSet({ client, namespace }: World): Promise<void> {
-  const { items } = await client.list(statefulSets, { namespace })
-  expect(items.map(({ metadata, spec, status }) => [metadata.name, spec?.replicas, status?.readyReplicas])).toEqual([['notes', 1, 1]])
-  const managers = items.flatMap(({ metadata }) => (metadata as Managed).managedFields.map(({ manager }) => manager))
+/** One StatefulSet, written by the runner and by nobody else, behind one Deployment that the Service leads to. */
+async function expectWorkload(world: World): Promise<void> {
+  const { client, namespace, operator } = world
+  const sets = (await client.list(statefulSets, { namespace })).items
+  expect(sets.map(({ metadata, spec, status }) => [metadata.name, spec?.replicas, status?.readyReplicas])).toEqual([['notes', 1, 1]])
+  const managers = sets.flatMap(({ metadata }) => (metadata as Managed).managedFields.map(({ manager }) => manager))
   expect(managers.filter((manager) => manager !== 'kube-controller-manager')).toEqual(['toolhive-container-manager'])
+
+  expect((await client.list(deployments, { namespace })).items.map(({ metadata }) => metadata.name)).toEqual(['notes'])
+  const [proxy] = await world.proxyPods('notes')
+  const container = proxy?.spec?.containers[0]
+  expect(container).toMatchObject({ image: world.images.apps, command: ['thv-proxyrunner'], args: ['run'] })
+  expect(container?.['volumeMounts']).toContainEqual({ name: 'runconfig', mountPath: '/etc/runconfig', readOnly: true })
+  expect(proxy?.spec?.['volumes']).toContainEqual({ name: 'runconfig', configMap: expect.objectContaining({ name: 'notes-runconfig' }) })
+  const own = await client.get(deployments, { namespace: operator.namespace, name: operator.deployment })
+  expect(own.spec?.template?.spec?.containers[0]).toMatchObject({ command: ['thv-operator'] })
+
+  const slices = await client.list(endpointSlices, { namespace, labelSelector: 'kubernetes.io/service-name=mcp-notes-proxy' })
+  const addresses = slices.items.flatMap(({ endpoints = [] }) => endpoints.flatMap((endpoint) => endpoint.addresses))
+  expect(addresses).toEqual([proxy?.status?.podIP])
 }
 
 interface Managed {

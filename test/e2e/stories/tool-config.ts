@@ -5,7 +5,7 @@ import { SERVER, TOOLS, type World } from './world.ts'
 
 export const toolConfig: Story = {
   title: 'an MCPToolConfig filters and renames tools, and an edit reaches every server that uses it',
-  proves: ['002-027', '002-203', '002-225'],
+  proves: [],
   async tell(world) {
     const { fixture } = world.images
     await world.create(TOOLS, 'kind', { toolsFilter: ['say'], toolsOverride: { echo: { name: 'say', description: 'Says it again' } } })

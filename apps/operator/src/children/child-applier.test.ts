@@ -124,6 +124,12 @@ describe('createChildApplier', () => {
     expect(calls).toEqual(['apply', 'get', 'apply by force'])
   })
 
+  test('takes what was left behind when its workload was deleted without it', async () => {
+    cached = { metadata: { name: 'web-runconfig', namespace: 'team', uid: 'o', annotations: { [APPLIED_HASH_ANNOTATION]: 'old' } } }
+    expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'applied' })
+    expect(calls).toEqual(['apply by force'])
+  })
+
   test('removes only what the workload owns', async () => {
     const applier = createChildApplier(client)
     const target = { type: configMaps, cache, name: 'web-runconfig' }

@@ -61,7 +61,7 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
     const wanted = withHash(setControllerReference(child.object, owner))
     const key = keyOf(wanted)
     const live = child.cache.get(key)
-    if (live !== undefined && !isControlledBy(live, owner.object)) return foreign(live, child.type)
+    if (live !== undefined && !isOurs(live, owner)) return foreign(live, child.type)
     const id = `${child.type.plural}/${formatKey(key)}`
     if (live !== undefined && isAsApplied(live, wanted, rewritten.get(id))) return { kind: 'unchanged' }
 
@@ -83,7 +83,7 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
     } catch (error) {
       if (live !== undefined || !isConflict(error)) throw error
       const existing = await client.tryGet(type, keyOf(object), { signal })
-      if (existing !== undefined && !isControlledBy(existing, owner.object)) return { taken: existing }
+      if (existing !== undefined && !isOurs(existing, owner)) return { taken: existing }
       return { result: await client.apply(type, object, { fieldManager: FIELD_MANAGER, force: true, signal }) }
     }
   }
@@ -102,6 +102,12 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
   }
 
   return { ensure, remove }
+}
+
+/** Also what was ours and is nobody's since its workload was deleted without it: the hash is the sign of who made it. */
+export function isOurs(live: KubeObject, owner: Owner): boolean {
+  if (isControlledBy(live, owner.object)) return true
+  return controllerOf(live) === undefined && live.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== undefined
 }
 
 async function deleteIfSame(

@@ -73,6 +73,21 @@ const CASES: readonly Case[] = [
     expected: { phase: 'Pending', reason: 'NotReady', readyReplicas: 1 },
   },
   {
+    name: 'a server that has just gone, while its proxy is still ready',
+    ...RUNNING,
+    proxy: [ready('proxy-1')],
+    server: [going(ready('demo-0'))],
+    expected: { phase: 'Pending', reason: 'NotReady', message: /Waiting for the pods of StatefulSet demo/, readyReplicas: 1 },
+  },
+  {
+    name: 'one of two servers',
+    deployment: deployment(),
+    statefulSet: statefulSet(2),
+    proxy: [ready('proxy-1')],
+    server: [ready('demo-0'), starting('demo-1')],
+    expected: { phase: 'Running', reason: 'Ready', message: '1 of 1 proxy pods ready. Waiting: 1 of 2 MCP server pods ready.' },
+  },
+  {
     name: 'a proxy that starts',
     ...RUNNING,
     proxy: [starting('proxy-1')],

@@ -96,7 +96,7 @@ function health<Phase extends string>(
       readyReplicas: 0,
     }
   }
-  const problem = worstProblem(proxyPods, 'proxy') ?? server?.problem
+  const problem = graver(worstProblem(proxyPods, 'proxy'), server?.problem)
   // A proxy stays ready for a while after the server behind it has gone: the pods of both must say so.
   if (ready > 0 && (server === undefined || server.readyPods > 0)) {
     const more = [`${ready} of ${wanted} proxy pods ready.`, problem?.message ?? server?.wait]
@@ -107,6 +107,11 @@ function health<Phase extends string>(
   const refused = creationProblem(deployment, live)
   if (refused !== undefined) return is(words.pending, WorkloadReason.PodCreationFailed, refused)
   return is(words.pending, words.notReadyReason, server?.wait ?? `Waiting: ${ready} of ${wanted} proxy pods ready.`)
+}
+
+/** What will not heal by itself, before what may. */
+function graver(proxy: PodProblem | undefined, server: PodProblem | undefined): PodProblem | undefined {
+  return server?.fatal && !proxy?.fatal ? server : (proxy ?? server)
 }
 
 /** Why the Deployment makes no pods, in the words of its controller. */

@@ -45,8 +45,8 @@ const env = { children, client, caches } as unknown as Env
 
 const named = (name: string) => ({ metadata: { name, namespace: 'team' } })
 const plan: WorkloadPlan = {
+  guards: [{ kind: 'NetworkPolicy', object: named('x-mcp') }],
   children: [
-    { kind: 'NetworkPolicy', object: named('x-mcp') },
     { kind: 'ConfigMap', object: named('x-runconfig') },
     { kind: 'Deployment', object: named('x') },
   ],
@@ -59,6 +59,7 @@ const plan: WorkloadPlan = {
   stopsWhatRuns: false,
   url: '',
 }
+const unguarded = { ...plan, guards: [] }
 const blocked: WorkloadPlan = { ...plan, blockers: [{ condition: 'C', reason: 'R', message: 'm' }] }
 const running: Deployment = { metadata: { name: 'x', namespace: 'team', ...owned }, spec: { replicas: 2 } }
 
@@ -90,7 +91,7 @@ describe('executePlan', () => {
     cached.set('deployments/x', {
       metadata: { name: 'x', ...ownedBy('MCPRemoteProxy', 'other') },
     })
-    const { conflicts } = await executePlan(plan, owner, env, signal)
+    const { conflicts } = await executePlan(unguarded, owner, env, signal)
     expect(conflicts).toEqual([{ kind: 'foreign', name: 'x', childKind: 'Deployment', controller: 'MCPRemoteProxy x' }])
     expect(done).toEqual([])
   })
@@ -104,19 +105,19 @@ describe('executePlan', () => {
 
   test('an alias gives way, and the rest is made', async () => {
     foreign.add('x')
-    const { conflicts, aliasTaken } = await executePlan({ ...plan, children: plan.children.slice(0, 2) }, owner, env, signal)
+    const { conflicts, aliasTaken } = await executePlan({ ...plan, children: plan.children.slice(0, 1) }, owner, env, signal)
     expect({ conflicts, aliasTaken }).toMatchObject({ conflicts: [], aliasTaken: { name: 'x' } })
     expect(done).toContain('remove ServiceAccount x-sa')
   })
 
-  test('a blocked plan changes nothing', async () => {
+  test('a blocked plan makes the guards and changes nothing else', async () => {
     cached.set('deployments/x', running)
     await executePlan(blocked, owner, env, signal)
-    expect(done).toEqual([])
+    expect(done).toEqual(['ensure NetworkPolicy x-mcp'])
   })
 
   test('but stops what stands open, once, and only its own', async () => {
-    const open = { ...blocked, stopsWhatRuns: true }
+    const open = { ...blocked, guards: [], stopsWhatRuns: true }
     await executePlan(open, owner, env, signal)
     expect(done).toEqual([])
     cached.set('deployments/x', { metadata: { name: 'x' }, spec: { replicas: 2 } } as Deployment)

@@ -1,5 +1,5 @@
 import { deployments, isControlledBy, isNotFound, keyOf } from '@thv/kube'
-import { FIELD_MANAGER, type ForeignChild, type Owner } from '../children/child-applier.ts'
+import { FIELD_MANAGER, type ForeignChild, isOurs, type Owner } from '../children/child-applier.ts'
 import type { Env } from '../environment.ts'
 import { STOPPED_ANNOTATION } from './plan-workload.ts'
 import { type ChildKind, placeOf, type WorkloadPlan } from './workload-plan.ts'
@@ -15,6 +15,10 @@ export interface Executed {
 export async function executePlan(plan: WorkloadPlan, owner: Owner, env: Env, signal: AbortSignal): Promise<Executed> {
   const nothing: Executed = { conflicts: [], aliasTaken: undefined }
   if (plan.stopsWhatRuns) await stopDeployment(owner, env, signal)
+  for (const { kind, object } of plan.guards) {
+    const outcome = await env.children.ensure(owner, { ...placeOf(kind, env.caches), object }, signal)
+    if (outcome.kind === 'foreign') return { ...nothing, conflicts: [outcome] }
+  }
   if (plan.blockers.length > 0) return nothing
 
   const taken = knownConflicts(plan, owner, env)
@@ -32,7 +36,7 @@ export async function executePlan(plan: WorkloadPlan, owner: Owner, env: Env, si
 function knownConflicts(plan: WorkloadPlan, owner: Owner, { caches }: Env): ForeignChild[] {
   return plan.children.flatMap(({ kind, object }): ForeignChild[] => {
     const live = placeOf(kind, caches).cache.get(keyOf(object))
-    if (live === undefined || isControlledBy(live, owner.object)) return []
+    if (live === undefined || isOurs(live, owner)) return []
     const controller = live.metadata.ownerReferences?.find((reference) => reference.controller === true)
     return [
       { kind: 'foreign', name: live.metadata.name, childKind: kind, controller: controller && `${controller.kind} ${controller.name}` },

@@ -58,6 +58,7 @@ export function planWorkload(input: WorkloadInput): WorkloadPlan {
   const contributions = resolved.flatMap(({ contribution }) => (contribution ? [contribution] : []))
   const blockers = [...problemsAsBlockers(input.problems), ...resolved.flatMap((part) => (part.ok ? [] : blockersOf(part)))]
   const base: WorkloadPlan = {
+    guards: input.networkPolicy === undefined ? [] : [{ kind: 'NetworkPolicy', object: input.networkPolicy }],
     children: [],
     alias: undefined,
     unwanted: [],
@@ -95,14 +96,13 @@ export function planWorkload(input: WorkloadInput): WorkloadPlan {
 }
 
 function childrenOf(input: WorkloadInput, rendered: RenderedRunConfig, deployment: Deployment): PlannedChild[] {
-  const { spec, settings, networkPolicy } = input
+  const { spec, settings } = input
   const { serviceAccounts, roles, roleBindings } = workloadAccess({ ...place(input), spec, settings })
   return [
     ...serviceAccounts.map((account): PlannedChild => ({ kind: 'ServiceAccount', object: account })),
     ...roles.map((role): PlannedChild => ({ kind: 'Role', object: role })),
     ...roleBindings.map((binding): PlannedChild => ({ kind: 'RoleBinding', object: binding })),
     { kind: 'ConfigMap', object: runConfigMap(input, rendered) },
-    ...(networkPolicy === undefined ? [] : [{ kind: 'NetworkPolicy', object: networkPolicy } as const]),
     { kind: 'Service', object: proxyService({ ...place(input), spec }) },
     { kind: 'Deployment', object: deployment },
   ]

@@ -20,6 +20,8 @@ import type { Blocker } from './contribution.ts'
 export interface WorkloadPlan {
   /** In the order in which they must exist; the Deployment last. */
   readonly children: readonly PlannedChild[]
+  /** Made first, and also when the rest is blocked: what runs must not run without them meanwhile. */
+  readonly guards: readonly PlannedChild[]
   /** The Service with the workload's own name: gives way to one of somebody else. */
   readonly alias: Service | undefined
   /** Children of an earlier state that must go. */
@@ -27,7 +29,7 @@ export interface WorkloadPlan {
   readonly conditions: readonly ConditionUpdate[]
   /** Members of the status besides phase, conditions and counts. */
   readonly status: Readonly<Record<string, string>>
-  /** Not empty: nothing is made or changed. */
+  /** Not empty: nothing but the guards is made or changed. */
   readonly blockers: readonly Blocker[]
   /** What the spec asks for and no runner can do yet; not empty: the Deployment has no pods. */
   readonly unsupported: readonly UnsupportedField[]

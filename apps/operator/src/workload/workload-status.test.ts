@@ -6,6 +6,7 @@ import type { WorkloadPlan } from './workload-plan.ts'
 import { type WorkloadStatusInput, workloadEvents, workloadStatusOf } from './workload-status.ts'
 
 const plan: WorkloadPlan = {
+  guards: [],
   children: [],
   alias: undefined,
   unwanted: [],

@@ -80,7 +80,7 @@ export interface CompanionParts extends Parts {
   readonly limitMs: number
 }
 
-export const loopbackServices: ServiceRange = { range: '10.0.0.0/24', first: '10.0.0.1' }
+export const loopbackServices: ServiceRange = { range: '10.0.0.0/16', first: '10.0.0.1' }
 
 const plainForm: ClusterForm = {
   programs: 'api-server',

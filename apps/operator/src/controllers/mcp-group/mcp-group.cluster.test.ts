@@ -55,7 +55,7 @@ describeCluster('MCPGroup', () => {
       return status
     })
 
-  test('lists members of all three kinds, by creation and by deletion, also those that were there before it', async () => {
+  test('lists members of all three kinds, by creation and by deletion, also those that were there before it [002-044] [002-121] [002-122] [004-099] [004-105] [004-107]', async () => {
     await servers.create('early', { image, groupRef: 'team' })
     await servers.hasReason('early', 'GroupRefValidated', 'GroupRefNotFound')
     await create('team')
@@ -74,7 +74,7 @@ describeCluster('MCPGroup', () => {
     await hasMembers('team', { servers: ['broken'] })
   })
 
-  test('a member that moves leaves one group and joins the other', async () => {
+  test('a member that moves leaves one group and joins the other [002-114] [002-115] [004-103]', async () => {
     await create('from')
     await create('to')
     await servers.create('mover', { image, groupRef: { name: 'from' } })
@@ -93,7 +93,7 @@ describeCluster('MCPGroup', () => {
     expect((await servers.get('mover')).status?.['group']).toBeUndefined()
   })
 
-  test('when it is deleted its members say that it is missing, and run on; a finalizer of another operator does not hold it', async () => {
+  test('when it is deleted its members say that it is missing, and run on; a finalizer of another operator does not hold it [002-050] [004-104]', async () => {
     await create('going', { finalizers: [MCP_GROUP_FINALIZER] })
     await servers.create('left', { image, groupRef: { name: 'going' } })
     await proxies.create('remote-left', { remoteUrl, groupRef: { name: 'going' } })
@@ -129,7 +129,7 @@ describeCluster('MCPGroup', () => {
     expect(operator.calls.writes.filter(({ plural }) => plural === 'mcpgroups')).toEqual([])
   })
 
-  test('is told of members once when many come at a time', async () => {
+  test('is told of members once when many come at a time [004-103]', async () => {
     await create('crowd')
     await hasMembers('crowd', {})
     operator.calls.clear()

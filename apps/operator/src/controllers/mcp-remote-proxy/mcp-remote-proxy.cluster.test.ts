@@ -31,7 +31,7 @@ describeCluster('MCPRemoteProxy', () => {
   const putConfigMap = async (name: string, data: Record<string, string>) =>
     await admin.apply(configMaps, { metadata: at(name), data }, { fieldManager: 'test', force: true })
 
-  test('makes what a proxy needs, with at most 12 requests, and no right on anything', async () => {
+  test('makes what a proxy needs, with at most 12 requests, and no right on anything [002-029] [002-108] [002-113]', async () => {
     operator.calls.clear()
     await steps.create('minimal', { remoteUrl })
     const status = await steps.settled('minimal', 'Pending')

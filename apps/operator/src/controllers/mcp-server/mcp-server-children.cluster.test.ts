@@ -39,7 +39,7 @@ describeCluster('the children of an MCPServer', () => {
   const gone = async (type: ResourceType, name: string) =>
     await eventually(`${type.kind} ${name} is gone`, async () => (await admin.tryGet(type, at(name))) === undefined)
 
-  test('children that are deleted come back', async () => {
+  test('children that are deleted come back [002-197]', async () => {
     await steps.create('robbed', { ...http, permissionProfile: { type: 'builtin', name: 'none' } })
     await steps.settled('robbed')
     const before = await steps.owned('robbed')
@@ -56,7 +56,7 @@ describeCluster('the children of an MCPServer', () => {
     await steps.settled('robbed', 'Pending')
   })
 
-  test('children that are edited are put right; what others added stays', async () => {
+  test('children that are edited are put right; what others added stays [002-198]', async () => {
     await steps.create('meddled', { ...http, replicas: 1 })
     await steps.settled('meddled')
     await steps.quiet()
@@ -100,7 +100,7 @@ describeCluster('the children of an MCPServer', () => {
     })
   })
 
-  test('its deletion takes all children along, and a finalizer that another operator left', async () => {
+  test('its deletion takes all children along, and a finalizer that another operator left [002-201]', async () => {
     await steps.create('over', { ...http, permissionProfile: { type: 'builtin', name: 'none' } }, { finalizers: [MCP_SERVER_FINALIZER] })
     await steps.settled('over')
     const children = await steps.owned('over')
@@ -115,7 +115,7 @@ describeCluster('the children of an MCPServer', () => {
     expect(await admin.tryGet(deployments, at('over'))).toBeUndefined()
   })
 
-  test('one whose deletion others hold up makes nothing any more and says that it goes', async () => {
+  test('one whose deletion others hold up makes nothing any more and says that it goes [002-071]', async () => {
     await steps.create('held', http, { finalizers: ['example.com/hold'] })
     await steps.settled('held')
     await admin.delete(mcpServerType, at('held'))

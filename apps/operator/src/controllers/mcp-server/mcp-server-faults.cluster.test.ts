@@ -53,21 +53,24 @@ describeCluster('MCPServer in trouble', () => {
     ['account', { podTemplateSpec: { spec: { serviceAccountName: 'mine' } } }, 'PodTemplateValid', 'InvalidPodTemplateSpec'],
     ['cedar', { authzConfig: { type: 'inline', inline: { policies: ['permit('] } } }, 'ConfigurationValid', 'AuthzPolicySyntaxInvalid'],
     ['group', { groupRef: 5 }, 'ConfigurationValid', 'InvalidSpec'],
-  ])('says what is wrong (%s), makes nothing, is mended by an edit, and can be deleted at any time', async (name, wrong, which, reason) => {
-    const server = `wrong-${name}`
-    await steps.create(server, { ...http, ...wrong })
-    const told = await steps.hasReason(server, which, reason)
-    expect(told.status).toBe('False')
-    await steps.settled(server, 'Failed')
-    expect(await steps.owned(server)).toEqual([])
-    const mended = Object.fromEntries(Object.keys(wrong).map((key) => [key, null]))
-    await steps.edit(server, mended)
-    await steps.deployment(server)
-    await steps.edit(server, wrong)
-    await steps.hasReason(server, which, reason)
-    await admin.delete(mcpServerType, at(server))
-    await gone(mcpServerType, server)
-  })
+  ])(
+    'says what is wrong (%s), makes nothing, is mended by an edit, and can be deleted at any time [002-070] [002-200]',
+    async (name, wrong, which, reason) => {
+      const server = `wrong-${name}`
+      await steps.create(server, { ...http, ...wrong })
+      const told = await steps.hasReason(server, which, reason)
+      expect(told.status).toBe('False')
+      await steps.settled(server, 'Failed')
+      expect(await steps.owned(server)).toEqual([])
+      const mended = Object.fromEntries(Object.keys(wrong).map((key) => [key, null]))
+      await steps.edit(server, mended)
+      await steps.deployment(server)
+      await steps.edit(server, wrong)
+      await steps.hasReason(server, which, reason)
+      await admin.delete(mcpServerType, at(server))
+      await gone(mcpServerType, server)
+    },
+  )
 
   test('a CA bundle that is none is refused', async () => {
     await admin.create(configMaps, { metadata: at('no-bundle'), data: { 'ca.crt': 'not a certificate' } })
@@ -85,23 +88,6 @@ describeCluster('MCPServer in trouble', () => {
     await expect(steps.create('1st', { image })).rejects.toSatisfy(isInvalid)
     await steps.create('y'.repeat(46), { image })
     await steps.settled('y'.repeat(46), 'Pending')
-  })
-
-  test('of an MCPServer and an MCPRemoteProxy with one name the first has it; the second comes up when the first goes', async () => {
-    await steps.create('both', http)
-    await steps.settled('both', 'Pending')
-    const remote = workloadSteps(operator, 'MCPRemoteProxy')
-    await remote.create('both', { remoteUrl: 'https://mcp.example.com/mcp' })
-    const told = await remote.hasReason('both', 'NameConflict', 'NameTakenByOtherWorkload')
-    expect(told).toMatchObject({ status: 'True', message: expect.stringContaining('MCPServer both') })
-    await remote.settled('both', 'Failed')
-    expect(await remote.owned('both')).toEqual([])
-    expect(await steps.condition('both', 'NameConflict')).toBeUndefined()
-    await admin.delete(mcpServerType, at('both'))
-    await remote.settled('both', 'Pending')
-    expect(await remote.condition('both', 'NameConflict')).toBeUndefined()
-    expect((await steps.deployment('both')).metadata.ownerReferences?.[0]?.kind).toBe('MCPRemoteProxy')
-    await admin.delete(mcpRemoteProxyType, at('both'))
   })
 
   const strangers: [string, ResourceType, string, object][] = [
@@ -183,7 +169,7 @@ describeCluster('MCPServer in trouble', () => {
     expect((await admin.get(services, at('mcp-hasty-proxy'))).spec?.ports).toMatchObject([{ port: 8020 }])
   })
 
-  test('somebody who writes the same status all the time does not keep it from being written', async () => {
+  test('somebody who writes the same status all the time does not keep it from being written [002-174] [002-248]', async () => {
     await steps.create('contested', http)
     await steps.settled('contested')
     const stop = new AbortController()
@@ -192,6 +178,7 @@ describeCluster('MCPServer in trouble', () => {
       for (; !stop.signal.aborted; writes++) {
         const body = { status: { message: `storm ${writes}` } }
         await admin.patch(mcpServerType, at('contested'), { kind: 'merge', body }, { subresource: 'status' })
+        await new Promise((resolve) => setTimeout(resolve, 5))
       }
     }
     const writers = [storm(), storm()]
@@ -211,7 +198,7 @@ describeCluster('MCPServer in trouble', () => {
     expect(message).not.toContain('storm')
   })
 
-  test('conditions of others in the status stay', async () => {
+  test('conditions of others in the status stay [002-174] [002-248]', async () => {
     await steps.create('annexed', http)
     await steps.settled('annexed')
     await steps.quiet()
@@ -231,5 +218,22 @@ describeCluster('MCPServer in trouble', () => {
     await steps.edit('annexed', { proxyPort: 9100 })
     await steps.settled('annexed')
     expect(await steps.condition('annexed', 'example.com/Approved')).toMatchObject({ reason: 'Approved' })
+  })
+
+  test('of an MCPServer and an MCPRemoteProxy with one name the first has it; the second comes up when the first goes', async () => {
+    await steps.create('both', http)
+    await steps.settled('both', 'Pending')
+    const remote = workloadSteps(operator, 'MCPRemoteProxy')
+    await remote.create('both', { remoteUrl: 'https://mcp.example.com/mcp' })
+    const told = await remote.hasReason('both', 'NameConflict', 'NameTakenByOtherWorkload')
+    expect(told).toMatchObject({ status: 'True', message: expect.stringContaining('MCPServer both') })
+    await remote.settled('both', 'Failed')
+    expect(await remote.owned('both')).toEqual([])
+    expect(await steps.condition('both', 'NameConflict')).toBeUndefined()
+    await admin.delete(mcpServerType, at('both'))
+    await remote.settled('both', 'Pending')
+    expect(await remote.condition('both', 'NameConflict')).toBeUndefined()
+    expect((await steps.deployment('both')).metadata.ownerReferences?.[0]?.kind).toBe('MCPRemoteProxy')
+    await admin.delete(mcpRemoteProxyType, at('both'))
   })
 })

@@ -35,7 +35,7 @@ describeCluster('the status of an MCPServer', () => {
     ({ name, image: '', imageID: '', ready: false, restartCount: 0, state, ...more }) as never
   const readyReason = async (name: string, reason: string) => await steps.hasReason(name, 'Ready', reason)
 
-  test('goes from Pending to Running with its pods, and to Pending again without them', async () => {
+  test('goes from Pending to Running with its pods, and to Pending again without them [002-069]', async () => {
     await steps.create('fine', http)
     const pending = await steps.settled('fine', 'Pending')
     expect(pending).toMatchObject({ readyReplicas: 0 })
@@ -56,7 +56,7 @@ describeCluster('the status of an MCPServer', () => {
     await steps.settled('fine', 'Pending')
   })
 
-  test('names what is wrong with the pod of the proxy', async () => {
+  test('names what is wrong with the pod of the proxy [002-070]', async () => {
     await steps.create('proxied', http)
     const pod = await steps.onePod('proxied')
     await steps.sayOfPod(pod, waiting('toolhive', 'ImagePullBackOff', 'Back-off pulling image'))
@@ -138,13 +138,13 @@ describeCluster('the status of an MCPServer', () => {
     })
     await steps.edit('eventful', { toolConfigRef: null })
     await steps.onePod('eventful')
-    await steps.playRunner('eventful')
+    await steps.sayOfPod(await steps.playRunner('eventful'), READY)
     await steps.sayOfPod(await steps.onePod('eventful'), READY)
     await steps.settled('eventful', 'Running')
     await eventually('the good news', async () => (await reasons()).includes('Normal Ready'))
   })
 
-  test('writes its status once for one change', async () => {
+  test('writes its status once for one change [002-247]', async () => {
     await steps.create('frugal', { ...http, toolConfigRef: { name: 'absent' } })
     await steps.settled('frugal', 'Failed')
     await steps.quiet()

@@ -39,7 +39,7 @@ describeCluster('MCPServer', () => {
     return pod.metadata.name
   }
 
-  test('makes everything that a server needs, with at most 12 requests until it has told so', async () => {
+  test('makes everything that a server needs, with at most 12 requests until it has told so [002-011] [002-012] [002-013]', async () => {
     operator.calls.clear()
     await steps.create('minimal', { image })
     const status = await steps.settled('minimal', 'Pending')
@@ -119,7 +119,7 @@ describeCluster('MCPServer', () => {
     await expect(await steps.golden(`golden-${name}`)).toMatchFileSnapshot(golden(name))
   })
 
-  test('a look at everything again writes nothing', async () => {
+  test('a look at everything again writes nothing [002-196] [002-249]', async () => {
     await steps.quiet()
     operator.calls.clear()
     const objects = (await admin.list(mcpServerType, { namespace })).items
@@ -153,7 +153,7 @@ describeCluster('MCPServer', () => {
     })
   })
 
-  test('the URL, the Services and the container follow the port', async () => {
+  test('the URL, the Services and the container follow the port [002-207]', async () => {
     await running('ported', http)
     await steps.edit('ported', { proxyPort: 9191 })
     const { url } = await steps.settled('ported')
@@ -186,7 +186,7 @@ describeCluster('MCPServer', () => {
     expect(await steps.runConfig('turned')).toMatchObject({ transport: 'stdio' })
   })
 
-  test('replicas, group and Service type change without a new pod', async () => {
+  test('replicas, group and Service type change without a new pod [002-209]', async () => {
     const pod = await running('calm', http)
     const template = await steps.template('calm')
     await steps.edit('calm', { groupRef: { name: 'nobody' } })
@@ -202,7 +202,7 @@ describeCluster('MCPServer', () => {
     expect((await steps.proxyPods('calm')).map(({ metadata }) => metadata.name)).toContain(pod)
   })
 
-  test('a permission profile comes with its NetworkPolicy, before the pods it is for, and goes with it', async () => {
+  test('a permission profile comes with its NetworkPolicy, before the pods it is for, and goes with it [002-199]', async () => {
     await running('closed', http)
     operator.calls.clear()
     await steps.edit('closed', { permissionProfile: { type: 'builtin', name: 'none' } })
@@ -216,7 +216,7 @@ describeCluster('MCPServer', () => {
     await eventually('it is gone', async () => (await admin.tryGet(networkPolicies, at('closed-mcp'))) === undefined)
   })
 
-  test('an account of the user takes the place of ours', async () => {
+  test('an account of the user takes the place of ours [002-212]', async () => {
     await running('accounted', http)
     await admin.get(serviceAccounts, at('accounted-sa'))
     await steps.edit('accounted', { serviceAccount: 'default' })
@@ -226,7 +226,7 @@ describeCluster('MCPServer', () => {
     await eventually('ours is back', () => admin.tryGet(serviceAccounts, at('accounted-sa')))
   })
 
-  test('is scaled through its scale subresource', async () => {
+  test('is scaled through its scale subresource [004-076]', async () => {
     await running('scaled', http)
     const template = await steps.template('scaled')
     await admin.patch(mcpServerType, at('scaled'), { kind: 'merge', body: { spec: { replicas: 3 } } }, { subresource: 'scale' })

@@ -8,7 +8,7 @@ import { workloadUrl } from '../../status/workload-url.ts'
 import type { Resolved, RunConfigDocument } from '../../workload/contribution.ts'
 import type { Lookup } from '../../workload/lookup.ts'
 import { networkPolicy } from '../../workload/network/network-policy.ts'
-import { resolvePermissionProfile } from '../../workload/network/permission-profile.ts'
+import { NO_PERMISSIONS, resolvePermissionProfile } from '../../workload/network/permission-profile.ts'
 import { type LiveFacts, planWorkload } from '../../workload/plan-workload.ts'
 import { serverLabels } from '../../workload/pod/labels.ts'
 import { resolveMcpPod } from '../../workload/pod/mcp-pod-patch.ts'
@@ -60,14 +60,15 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
     protections: { ...shared.protections, rate_limit_config: spec.rateLimiting !== undefined },
     conditions: [replicas.condition],
     networkPolicy:
-      profile.profile === undefined
+      spec.permissionProfile === undefined
         ? undefined
         : networkPolicy({
             name,
             namespace,
             transport: spec.transport,
             mcpPort: spec.mcpPort,
-            profile: profile.profile,
+            // A profile that cannot be had allows nothing until it can.
+            profile: profile.profile ?? NO_PERMISSIONS,
             platform: settings.platform,
           }),
     unwanted: [

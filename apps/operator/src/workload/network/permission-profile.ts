@@ -70,6 +70,9 @@ const BUILTIN = {
 
 type Found = PermissionProfile | { readonly reason: string; readonly message: string }
 
+/** The builtin profile `none`. */
+export const NO_PERMISSIONS: PermissionProfile = BUILTIN.none
+
 function builtin(name: string): Found {
   if (name === 'none' || name === 'network') return BUILTIN[name]
   const message = `There is no builtin permission profile of the name in spec.permissionProfile.name: use none or network, or type configmap.`

@@ -5,7 +5,7 @@ import { blockersOf, contributionOf, runnerReads } from './testing/snapshot.ts'
 
 const OPEN = { denyPrivate: false, allowPrivate: false, allowLoopback: false, insecureAllowHTTP: false }
 
-describe('vetRemoteUrl', () => {
+describe('vetRemoteUrl, a table of addresses and names [004-027]', () => {
   it.each([
     ['https://mcp.example.com/mcp?x=1', OPEN, undefined],
     ['https://10.0.0.1/mcp', OPEN, undefined],

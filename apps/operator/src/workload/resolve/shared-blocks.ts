@@ -83,13 +83,16 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
 }
 
 function protectionsOf(spec: SharedBlocksInput['spec'], lookup: Lookup): WantedProtections {
-  const filter = spec.toolConfigRef === undefined ? spec.tools : lookup.toolConfig(spec.toolConfigRef.name)?.spec?.toolsFilter
+  const config = spec.toolConfigRef && lookup.toolConfig(spec.toolConfigRef.name)
+  // A config that is not there may be meant to hide something.
+  const isFilterMissing = spec.toolConfigRef !== undefined && config === undefined
+  const filter = spec.toolConfigRef === undefined ? spec.tools : config?.spec?.toolsFilter
   const outgoing = spec.externalAuthConfigRef && lookup.externalAuthConfig(spec.externalAuthConfigRef.name)
   return {
     oidc_config: spec.oidcConfig !== undefined,
     authz_config: spec.authzConfig !== undefined,
     audit_config: spec.audit.enabled,
-    tools_filter: (filter?.length ?? 0) > 0,
+    tools_filter: isFilterMissing || (filter?.length ?? 0) > 0,
     embedded_auth_server_config: spec.authServerRef !== undefined || outgoing?.spec.type === 'embeddedAuthServer',
   }
 }

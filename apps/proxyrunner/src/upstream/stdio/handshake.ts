@@ -71,17 +71,23 @@ async function greetEither(link: ProcessLink, initialize: string, env: GreeterEn
   return modern.outcome === 'greeted' ? modern : legacy
 }
 
-/** A server that exits on `initialize` must be asked the other way by its next process. */
+/** Exits during the handshake, one after the other, that say something about the server. */
+const TELLING_EXITS = 2
+
+/**
+ * A server that exits on `initialize` must be asked the other way by its next process. A single exit says nothing: in a rollout the pod
+ * that is greeted may be the one that is just going, and its successor would be pinned to an era for life.
+ */
 export function podGreeter(initialize: string, env: GreeterEnv): (link: ProcessLink) => Promise<HandshakeOutcome> {
-  let exitsOnInitialize = false
+  let exits = 0
   return async (link) => {
     if (env.config.era === 'legacy') return greetLegacy(link, initialize, env)
-    if (env.config.era === 'modern' || exitsOnInitialize) {
-      exitsOnInitialize = false
+    if (env.config.era === 'modern' || exits >= TELLING_EXITS) {
+      exits = 0
       return greetModern(link, env)
     }
     const outcome = await greetEither(link, initialize, env)
-    exitsOnInitialize = outcome.outcome !== 'greeted' && link.ended
+    exits = outcome.outcome !== 'greeted' && link.ended ? exits + 1 : 0
     return outcome
   }
 }

@@ -1,6 +1,6 @@
 import type { FixtureOptions } from '@thv/testkit/mcp/state/options'
 import { describe, expect, it } from 'vitest'
-import { fixtureServer, pipeRuntime, scriptedServer } from './testing/pipe-runtime.ts'
+import { fixtureServer, pipeRuntime, type ServerEnds, scriptedServer } from './testing/pipe-runtime.ts'
 import { startStdioRunner } from './testing/stdio-runner.ts'
 import { eventually, MODERN, modern, openLegacy, post, send, textOf } from './testing/wire-client.ts'
 
@@ -117,6 +117,22 @@ describe('the one process of a pod', () => {
     expect(await modernEcho(runner.url)).toBe('{"era":"modern"}')
     expect((await post(runner.url, INITIALIZE)).status).toBe(400)
     expect(runtime.started).toHaveLength(1)
+  })
+
+  /** The first so many end as soon as they are spoken to. */
+  const goingFirst = (count: number) => (ends: ServerEnds) =>
+    ends.index < count ? void ends.input.once('data', () => ends.exit(0)) : fixtureServer({ era: 'dual' })(ends)
+  const soon = { backoff: { baseMs: 1, maxMs: 1 } }
+
+  it.each([
+    ['is still greeted the legacy way when the one before it went meanwhile, as in a rollout', 1, 'legacy'],
+    ['is asked the modern way when those before it went each time', 2, 'modern'],
+  ])('%s', async (_, count, era) => {
+    const runtime = pipeRuntime(goingFirst(count), { name: 'kubernetes', capacity: 1, instance: String })
+    await using runner = await startStdioRunner({ runtime, config: soon })
+    await eventually('it is ready', () => runner.upstream.status.ready)
+    expect(runner.upstream.status).toMatchObject({ eras: [era] })
+    expect(runtime.started).toHaveLength(count + 1)
   })
 
   it('is shared with attribution: the runner declares what it can relay', async () => {
