@@ -370,7 +370,7 @@ export const design004: readonly Requirement[] = [
     line: 206,
     kind: 'review',
     text: 'A public remote works through an MCPRemoteProxy without `oidcConfig`; `Authenticated=False` and a Warning tell of it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-049',

@@ -1,6 +1,11 @@
+import { setFlagsFromString } from 'node:v8'
 import { createLifecycle } from '@thv/kernel/lifecycle'
 import { runMain } from '@thv/kernel/process-signals'
 import { buildProgram } from './program.ts'
+
+// The operator lives in bursts of short-lived JSON, for which V8 would grow its nursery and never shrink it again: 206 MB of memory with
+// 23 MB in use. A nursery that stays small costs a little more collecting and halves the memory.
+setFlagsFromString('--semi-space-growth-factor=1')
 
 await runMain(
   (lifecycle) => buildProgram({ out: (text) => void process.stdout.write(text), env: process.env, lifecycle }).parseAsync(process.argv),

@@ -31,24 +31,24 @@ export type Sdk = 'v1' | 'v2' | 'sse'
 
 const info = { name: 'story', version: '1.0.0' }
 const CALL_LIMIT_MS = 30_000
-const REFUSED_LIMIT_MS = 10_000
+const NOWHERE_LIMIT_MS = 10_000
 
-/** A pod may be ready a moment before the cluster leads anybody to it: a refused connection is tried again for a while. */
+/** A pod may be ready a moment before the cluster leads anybody to it: a connection that leads nowhere is tried again for a while. */
 export async function connect(sdk: Sdk, url: string): Promise<McpClient> {
-  const deadline = performance.now() + REFUSED_LIMIT_MS
+  const deadline = performance.now() + NOWHERE_LIMIT_MS
   for (;;) {
     try {
       return await connectOnce(sdk, url)
     } catch (error) {
-      if (!isRefused(error) || performance.now() > deadline) throw error
+      if (!leadsNowhere(error) || performance.now() > deadline) throw error
       await new Promise((resolve) => setTimeout(resolve, 200))
     }
   }
 }
 
-function isRefused(error: unknown): boolean {
-  // Each SDK hides it elsewhere.
-  return inspect(error, { depth: 6 }).includes('ECONNREFUSED')
+function leadsNowhere(error: unknown): boolean {
+  // Each SDK hides it elsewhere. A host is unreachable while the rules of a Service are being replaced.
+  return /ECONNREFUSED|EHOSTUNREACH/.test(inspect(error, { depth: 6 }))
 }
 
 async function connectOnce(sdk: Sdk, url: string): Promise<McpClient> {

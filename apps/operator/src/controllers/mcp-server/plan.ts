@@ -33,7 +33,9 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
   const { name, namespace = '' } = server.metadata
   const { spec, problems } = normaliseMcpServer(server)
   const scale = live.deployment?.spec?.replicas
-  const shared = resolveSharedBlocks({ ...input, kind: 'MCPServer', name, namespace, spec, replicas: spec.replicas ?? scale })
+  // One proxy needs no shared store, and without one a stdio server has one proxy.
+  const wanted = spec.transport === 'stdio' ? 1 : (spec.replicas ?? scale)
+  const shared = resolveSharedBlocks({ ...input, kind: 'MCPServer', name, namespace, spec, replicas: wanted })
   const { hasSharedStore } = shared
   const replicas = cappedReplicas(spec, { scale, hasSharedStore })
   const profile = resolvePermissionProfile({ profile: spec.permissionProfile, podTemplateSpec: spec.podTemplateSpec, lookup })

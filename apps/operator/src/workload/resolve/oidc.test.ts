@@ -207,7 +207,7 @@ describe('resolveOidc', () => {
       })
     })
 
-    it('reads settings from a JSON document, with keys of the ConfigMap winning over its members', () => {
+    it('reads settings from a JSON document at oidc.json, with keys of the ConfigMap winning over its members [002-284]', () => {
       const document = { issuer: 'https://a.example.com', audience: 'a', jwksAllowPrivateIP: true, scopes: ['one', 'two'], clientId: null }
       const expected = { issuer: 'https://a.example.com', audience: 'a', jwks_allow_private_ip: true, scopes: ['one', 'two'] }
       expect(oidcOf({ 'oidc.json': JSON.stringify(document) })).toMatchObject(expected)

@@ -25,8 +25,8 @@ describeCluster('a pod that the runner before has used', () => {
   async function giveUpTwice(mayDeletePods: boolean) {
     const namespace = await testNamespace('replaced', cluster)
     const client = await runnerClient(admin, { namespace, name: 'demo', cluster })
-    if (mayDeletePods) {
-      const rules = [...runnerRules('demo'), { apiGroups: [''], resources: ['pods'], resourceNames: ['demo-0'], verbs: ['delete'] }]
+    if (!mayDeletePods) {
+      const rules = runnerRules('demo').filter(({ resources, verbs }) => !(resources?.includes('pods') && verbs.includes('delete')))
       await admin.apply(roles, { metadata: { namespace, name: 'demo-proxy-runner' }, rules }, { fieldManager: 'test', force: true })
     }
     const pod = await createReadyPod(namespace)

@@ -132,6 +132,10 @@ export const BLOCKED: Readonly<Record<string, ServerCase>> = {
   'no Secret': { spec: { image, secrets: [{ name: 's', key: 'k' }] }, lookup: nothing },
   'no permission profile': { spec: profileFrom, lookup: nothing },
   'a permission profile that is none': { spec: profileFrom, lookup: config('profile', { p: '{"nettwork": {}}' }) },
+  'no Secret, beside a permission profile': {
+    spec: { image, secrets: [{ name: 's', key: 'k' }], permissionProfile: { type: 'builtin', name: 'none' } },
+    lookup: nothing,
+  },
   'no tool config': { spec: { image, toolConfigRef: { name: 't' } }, lookup: nothing },
   'a tool config that is not valid': {
     spec: { image, toolConfigRef: { name: 't' } },
