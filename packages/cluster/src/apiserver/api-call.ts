@@ -81,7 +81,8 @@ export function timestamp(clock: Clock): string {
   return new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-function revisionOf(body: JsonObject): JsonObject {
+/** What the metadata of a Table repeat of its object. */
+export function revisionOf(body: JsonObject): JsonObject {
   const metadata = body['metadata'] as JsonObject
   const version = metadata['resourceVersion']
   return version === undefined ? {} : { resourceVersion: version }

@@ -9,6 +9,7 @@ export function ensureNamespaces({ store, clock }: ApiEnv): void {
   for (const name of NAMESPACES) {
     if (store.get('namespaces', name)) continue
     const body = { metadata: { name, uid: randomUUID(), creationTimestamp: timestamp(clock) }, spec: {} }
-    store.create('namespaces', name, namespaceRules.prepareCreate?.(body) ?? body)
+    const labelled = namespaceRules.applyDefaults?.(body) ?? body
+    store.create('namespaces', name, namespaceRules.prepareCreate?.(labelled) ?? labelled)
   }
 }

@@ -18,9 +18,13 @@ export function specRules(name: NameRule = 'subdomain', more: Partial<KindRules>
 
 export const namespaceRules: KindRules = plainRules('label', {
   returnsDeleted: true,
-  prepareCreate: (object) =>
-    labelled({ ...object, spec: { ...objectAt(object, 'spec'), finalizers: ['kubernetes'] }, status: { phase: 'Active' } }),
-  prepareUpdate: (object, old) => labelled({ ...object, spec: old['spec'] ?? {} }),
+  applyDefaults: labelled,
+  prepareCreate: (object) => ({
+    ...object,
+    spec: { ...objectAt(object, 'spec'), finalizers: ['kubernetes'] },
+    status: { phase: 'Active' },
+  }),
+  prepareUpdate: (object, old) => ({ ...object, spec: old['spec'] ?? {} }),
   beginDeletion: (object) => ({ ...object, status: { ...objectAt(object, 'status'), phase: 'Terminating' } }),
   held: (object) => {
     const finalizers = at(object, 'spec', 'finalizers')
@@ -55,7 +59,7 @@ const EVENT_FIELDS = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourc
 
 /** Of the stored form, that of the core group. */
 export const eventRules: KindRules = plainRules('subdomain', {
-  prepareCreate: (object) => ({
+  applyDefaults: (object) => ({
     eventTime: null,
     firstTimestamp: null,
     lastTimestamp: null,
@@ -79,8 +83,7 @@ export const configMapRules: KindRules = plainRules('subdomain', {
 })
 
 export const secretRules: KindRules = plainRules('subdomain', {
-  prepareCreate: secretData,
-  prepareUpdate: (object, old) => secretData({ ...object, type: object['type'] ?? old['type'] ?? 'Opaque' }),
+  applyDefaults: secretData,
   validate: (object, old) => [
     ...keyProblems(object, ['data']),
     ...(old && object['type'] !== old['type'] ? [invalidValue('type', object['type'], 'field is immutable')] : []),

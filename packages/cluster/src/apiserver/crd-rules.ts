@@ -1,3 +1,4 @@
+import { type CrdVersions, crdSchemaProblems } from '../schema/structural/crd-schemas.ts'
 import { plainRules } from './builtin-rules.ts'
 import type { FieldProblem, JsonObject } from './kind-schema.ts'
 import { at, isObject, type KindRules, metaOf, textAt } from './served-kind.ts'
@@ -11,8 +12,8 @@ export const CRD_TYPE = 'customresourcedefinitions.apiextensions.k8s.io'
 export const crdRules: KindRules = plainRules('subdomain', {
   generation: ['spec'],
   unconditionalUpdate: false,
-  prepareCreate: (object) => withFinalizer(withDefaults(object)),
-  prepareUpdate: (object) => withDefaults(object),
+  applyDefaults: withDefaults,
+  prepareCreate: withFinalizer,
   validate: crdProblems,
 })
 
@@ -56,7 +57,8 @@ function crdProblems(crd: JsonObject, old?: JsonObject): FieldProblem[] {
     ])
       if (textAt(crd, ...path) !== textAt(old, ...path))
         problems.push(invalidValue(path.join('.'), textAt(crd, ...path), 'field is immutable'))
-  return problems
+  const named = list.length > 0 && list.every((version) => textAt(version, 'name') !== '')
+  return named ? [...problems, ...crdSchemaProblems(crd as unknown as CrdVersions)] : [...problems, requiredValue('spec.versions')]
 }
 
 function objectAt(object: JsonObject, name: string): JsonObject {

@@ -14,8 +14,16 @@ import { type WriteOptions, writeOptions } from './write-options.ts'
 
 export function createObject(call: ApiCall, input: Json, tracker: FieldTracker): ApiAnswer {
   const options = writeOptions(call, 'CreateOptions')
-  const body = placeInNamespace(call, decodeObject(call, input, options.fieldValidation))
-  return createDecoded(call, { body, track: (object) => tracker.created(call.kind, object, options), options })
+  const decoded = placeInNamespace(call, decodeObject(call, input, options.fieldValidation))
+  const body = {
+    ...decoded,
+    metadata: without(metaOf(decoded), 'managedFields', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'),
+  }
+  return createDecoded(call, {
+    body,
+    track: (object) => tracker(call.kind, { object }, { ...options, now: timestamp(call.env.clock) }),
+    options,
+  })
 }
 
 export interface NewObject {
@@ -31,9 +39,9 @@ export function createDecoded(call: ApiCall, { body, track, options }: NewObject
   checkDefinition(call)
   if (textAt(body, 'metadata', 'resourceVersion') !== '')
     throw new StatusError({ code: 500, reason: '', message: 'resourceVersion should not be set on objects to be created' })
-  const prepared = prepare(call, body)
-  validateObject(kind, prepared)
-  const object = track(prepared)
+  // As on the real server: what the server itself adds belongs to nobody.
+  const object = prepare(call, track(body))
+  validateObject(kind, object)
   const name = textAt(object, 'metadata', 'name')
   const key = objectKey(call.path.namespace, name)
   if (options.dryRun) {
@@ -51,7 +59,6 @@ function prepare({ kind, env }: ApiCall, body: JsonObject): JsonObject {
     'selfLink',
     'deletionTimestamp',
     'deletionGracePeriodSeconds',
-    'managedFields',
     'resourceVersion',
     ...(kind.rules.generation.length > 0 ? ['generation'] : []),
   )

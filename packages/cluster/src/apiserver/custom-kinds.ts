@@ -1,3 +1,4 @@
+import { anySchema } from './any-schema.ts'
 import { age, name as nameColumn } from './builtin-columns.ts'
 import { customRules } from './builtin-rules.ts'
 import { ageSince } from './human-duration.ts'
@@ -5,16 +6,8 @@ import type { Json, JsonObject, KindSchema } from './kind-schema.ts'
 import { compilePrinterPath } from './printer-path.ts'
 import { at, type Column, isObject, type ScalePaths, type ServedKind, textAt } from './served-kind.ts'
 
-/** One version of a definition, as its schema is compiled. */
-export interface CustomVersion {
-  readonly crd: JsonObject
-  readonly version: string
-  /** `openAPIV3Schema`; an empty object when the version has none. */
-  readonly schema: JsonObject
-}
-
-/** The kinds that a definition stands for, one per served version. */
-export function customServedKinds(crd: JsonObject, compile: (version: CustomVersion) => KindSchema): ServedKind[] {
+/** The kinds that a definition stands for, one per served version. `schemas` are those of its versions. */
+export function customServedKinds(crd: JsonObject, schemas: ReadonlyMap<string, KindSchema>): ServedKind[] {
   const names = at(crd, 'spec', 'names')
   const [group, kind, plural] = [textAt(crd, 'spec', 'group'), textAt(names, 'kind'), textAt(names, 'plural')]
   return versionsOf(crd)
@@ -33,7 +26,7 @@ export function customServedKinds(crd: JsonObject, compile: (version: CustomVers
         categories: texts(at(names, 'categories')),
         namespaced: textAt(crd, 'spec', 'scope') === 'Namespaced',
         type: `${plural}.${group}`,
-        schema: compile({ crd, version: textAt(version, 'name'), schema: isObject(schema) ? schema : {} }),
+        schema: schemas.get(textAt(version, 'name')) ?? anySchema,
         openApi: isObject(schema) ? schema : {},
         columns: printerColumns(at(version, 'additionalPrinterColumns')),
         status: isObject(at(version, 'subresources', 'status')),

@@ -1,20 +1,50 @@
+import { EMPTY_SET, type FieldSet, setOf } from '../apply/field-set.ts'
+import { managersOf, withManagers } from '../apply/managed-fields.ts'
+import { type Writer, withOwnership } from '../apply/ownership.ts'
+import { emptyObject } from '../schema/builtin/empty-objects.ts'
 import type { JsonObject } from './kind-schema.ts'
-import type { ServedKind } from './served-kind.ts'
+import { servedObject, storedBody } from './object-encoder.ts'
+import { apiVersionOf, type ServedKind } from './served-kind.ts'
 
 /** Who writes, for `metadata.managedFields`. */
-export interface Writer {
+export interface FieldWriter {
   readonly fieldManager: string
-  readonly subresource?: string
+  readonly subresource?: string | undefined
+  /** RFC 3339, whole seconds. */
+  readonly now: string
 }
 
-/** Keeps `metadata.managedFields`. All calls give the object with the new entries. */
-export interface FieldTracker {
-  created(kind: ServedKind, object: JsonObject, writer: Writer): JsonObject
-  updated(kind: ServedKind, change: { object: JsonObject; old: JsonObject }, writer: Writer): JsonObject
+/** Keeps `metadata.managedFields` for every write but an apply. Objects are in their stored form; `old` is undefined for a new one. */
+export type FieldTracker = (kind: ServedKind, change: { object: JsonObject; old?: JsonObject }, writer: FieldWriter) => JsonObject
+
+export const fieldTracker: FieldTracker = (kind, { object, old }, writer) => {
+  const live = old === undefined ? undefined : servedObject(kind, old)
+  const tracked = withOwnership(live, servedObject(kind, object), ownershipOf(kind, writer))
+  return storedBody(kind, writer.subresource === 'scale' ? withoutTime(tracked) : tracked)
 }
 
-/** Keeps none: whatever a client sends of them is dropped. */
-export const noTracker: FieldTracker = {
-  created: (_kind, object) => object,
-  updated: (_kind, { object }) => object,
+/** The same in the words of the rules of ownership. */
+export function ownershipOf(kind: ServedKind, { fieldManager, subresource, now }: FieldWriter): Writer {
+  const empty = kind.custom ? undefined : emptyObject(kind.kind)
+  return {
+    schema: kind.schema.merge,
+    manager: fieldManager,
+    apiVersion: apiVersionOf(kind),
+    now,
+    resetFields: resetFields(kind, subresource),
+    ...(subresource === undefined ? {} : { subresource }),
+    ...(empty === undefined ? {} : { empty: kind.conversion?.fromStored(empty) ?? empty }),
+  }
+}
+
+function resetFields({ status }: ServedKind, subresource: string | undefined): FieldSet {
+  if (subresource === 'status') return setOf(['f:spec'])
+  return status ? setOf(['f:status']) : EMPTY_SET
+}
+
+/** The real server notes no time for a scale. */
+function withoutTime(object: JsonObject): JsonObject {
+  const managers = new Map(managersOf(object))
+  for (const [key, manager] of managers) if (manager.subresource === 'scale') managers.set(key, { ...manager, time: undefined })
+  return withManagers(object, managers)
 }

@@ -3,15 +3,15 @@ import type { Exchange } from '@thv/http/exchange'
 import { type HeaderPairs, sendBytes, sendText } from '@thv/http/respond'
 import { type ApiAnswer, type ApiCall, type ApiEnv, answerStored, flagOf, storedObject } from './api-call.ts'
 import { parseResourcePath, type ResourcePath } from './api-path.ts'
+import { APPLY_TYPE, applyObject } from './apply-object.ts'
 import { createObject } from './create-object.ts'
 import { deleteCollection, deleteObject } from './delete-object.ts'
 import { AGGREGATED, aggregatedDiscovery, discoveryDocument, wantsAggregated } from './discovery.ts'
-import { noTracker } from './field-tracker.ts'
+import { fieldTracker } from './field-tracker.ts'
 import type { KindRegistry } from './kind-registry.ts'
 import type { Json } from './kind-schema.ts'
 import { listObjects } from './list-objects.ts'
 import { openApiDocument, openApiIndex } from './openapi.ts'
-import { openApiSchemas } from './openapi-schemas.ts'
 import { patchObject, patchOf } from './patch-object.ts'
 import { headerOf, mediaTypeOf, parseJson, readInput, readJsonInput } from './read-input.ts'
 import { getScale, putScale } from './scale.ts'
@@ -37,6 +37,7 @@ export async function handleRequest(exchange: Exchange, env: FrontEnv): Promise<
   }
   const kind = env.registry.find(path.group, path.version, path.plural)
   if (kind === undefined && !env.registry.all().some((one) => one.group === path.group)) {
+    if (REVIEWS.has(path.group)) throw notImplemented(`${path.plural}.${path.group}`)
     answerNowhere(exchange)
     return
   }
@@ -57,7 +58,7 @@ async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
         return undefined
       case 'POST':
         if (kind.namespaced && path.namespace === undefined) throw methodNotAllowed()
-        return createObject(call, await readJsonInput(exchange, kind.kind), noTracker)
+        return createObject(call, await readJsonInput(exchange, kind), fieldTracker)
       case 'DELETE':
         return deleteCollection(call, await deleteInput(exchange))
       default:
@@ -70,14 +71,20 @@ async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
     case 'GET':
       return answerStored(call, storedObject(call))
     case 'PUT':
-      return replaceObject(call, await readJsonInput(exchange, kind.kind), noTracker)
+      return replaceObject(call, await readJsonInput(exchange, kind), fieldTracker)
     case 'PATCH':
-      return patchObject(call, { mediaType: mediaTypeOf(exchange), bytes: await readInput(exchange) }, noTracker)
+      return await runPatch(call)
     case 'DELETE':
       return deleteObject(call, await deleteInput(exchange))
     default:
       throw methodNotAllowed()
   }
+}
+
+async function runPatch(call: ApiCall): Promise<ApiAnswer> {
+  const mediaType = mediaTypeOf(call.exchange)
+  const bytes = await readInput(call.exchange)
+  return mediaType === APPLY_TYPE ? applyObject(call, bytes) : patchObject(call, { mediaType, bytes }, fieldTracker)
 }
 
 async function runSubresource(call: ApiCall, { subresource }: ResourcePath): Promise<ApiAnswer> {
@@ -90,9 +97,9 @@ async function runSubresource(call: ApiCall, { subresource }: ResourcePath): Pro
     case 'GET':
       return answerStored(call, storedObject(call))
     case 'PUT':
-      return replaceObject(call, await readJsonInput(exchange, kind.kind), noTracker)
+      return replaceObject(call, await readJsonInput(exchange, kind), fieldTracker)
     case 'PATCH':
-      return patchObject(call, { mediaType: mediaTypeOf(exchange), bytes: await readInput(exchange) }, noTracker)
+      return await runPatch(call)
     default:
       throw methodNotAllowed()
   }
@@ -104,12 +111,12 @@ async function runScale(call: ApiCall): Promise<ApiAnswer> {
     case 'GET':
       return getScale(call)
     case 'PUT': {
-      const wanted = await readJsonInput(exchange, 'Scale')
-      return putScale(call, () => wanted, noTracker)
+      const wanted = await readJsonInput(exchange, { kind: 'Scale', custom: false })
+      return putScale(call, () => wanted, fieldTracker)
     }
     case 'PATCH': {
       const patch = patchOf(kind, { mediaType: mediaTypeOf(exchange), bytes: await readInput(exchange) })
-      return putScale(call, patch, noTracker)
+      return putScale(call, patch, fieldTracker)
     }
     default:
       throw methodNotAllowed()
@@ -121,11 +128,14 @@ const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'binding', 'e
 /** What Kubernetes has and this server has not yet says so, so that nobody looks for a mistake of their own. */
 function missingSubresource({ kind }: ApiCall, subresource: string): StatusError {
   if (kind.custom || !KNOWN_SUBRESOURCES.has(subresource)) return noSuchPath()
-  return new StatusError({
-    code: 501,
-    reason: 'NotImplemented',
-    message: `${kind.plural}/${subresource} is not implemented by this server`,
-  })
+  return notImplemented(`${kind.plural}/${subresource}`)
+}
+
+/** Every token may do everything, so there is nothing to review yet. */
+const REVIEWS: ReadonlySet<string> = new Set(['authentication.k8s.io', 'authorization.k8s.io'])
+
+function notImplemented(what: string): StatusError {
+  return new StatusError({ code: 501, reason: 'NotImplemented', message: `${what} is not implemented by this server` })
 }
 
 async function deleteInput(exchange: Exchange): Promise<Json | undefined> {
@@ -153,8 +163,8 @@ function answerNowhere(exchange: Exchange): void {
 
 function documentAt(path: string, registry: KindRegistry): object | undefined {
   if (path === '/version') return VERSION
-  if (path === '/openapi/v3') return openApiIndex(registry, openApiSchemas)
-  return path.startsWith('/openapi/v3/') ? openApiDocument(registry, path.slice('/openapi/v3/'.length), openApiSchemas) : undefined
+  if (path === '/openapi/v3') return openApiIndex(registry)
+  return path.startsWith('/openapi/v3/') ? openApiDocument(registry, path.slice('/openapi/v3/'.length)) : undefined
 }
 
 /** With an ETag: kubectl asks again and again for documents that seldom change. */

@@ -3,15 +3,10 @@ import type { StoredObject } from '../store/stored-object.ts'
 import { builtinServedKinds } from './builtin-served-kinds.ts'
 import { CRD_TYPE } from './crd-rules.ts'
 import { isEstablished } from './crd-status.ts'
-import { type CustomVersion, customServedKinds } from './custom-kinds.ts'
-import type { JsonObject, KindSchema } from './kind-schema.ts'
+import { customServedKinds } from './custom-kinds.ts'
+import type { JsonObject } from './kind-schema.ts'
+import type { KindSchemas } from './kind-schemas.ts'
 import { type ServedKind, textAt } from './served-kind.ts'
-
-/** Where the schemas of kinds come from. */
-export interface KindSchemas {
-  builtin(gvk: { group: string; version: string; kind: string }): KindSchema
-  custom(version: CustomVersion): KindSchema
-}
 
 /** All kinds that are served now: the built-in ones, and those of the definitions in the store, which it follows. */
 export class KindRegistry {
@@ -59,7 +54,7 @@ export class KindRegistry {
     for (const crd of this.#definitions()) {
       seen.add(crd.name)
       if (this.#custom.get(crd.name)?.revision === crd.revision) continue
-      const kinds = isEstablished(crd.body) ? customServedKinds(crd.body, (version) => this.#schemas.custom(version)) : []
+      const kinds = isEstablished(crd.body) ? customServedKinds(crd.body, this.#schemas.custom(crd.body)) : []
       this.#custom.set(crd.name, { revision: crd.revision, kinds })
     }
     for (const name of [...this.#custom.keys()]) if (!seen.has(name)) this.#custom.delete(name)

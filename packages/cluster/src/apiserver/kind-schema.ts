@@ -56,6 +56,8 @@ export interface MapMerge {
   readonly atomic: boolean
   /** The rule of a member; undefined when the schema knows no such field. */
   member(name: string): MergeSchema | undefined
+  /** A field of a struct; false for a key of a map. Both have a `member`, but ownership of the two is written differently. */
+  isField(name: string): boolean
   readonly strategy: PatchStrategy
 }
 

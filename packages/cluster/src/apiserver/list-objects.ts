@@ -4,7 +4,7 @@ import { readContinue, writeContinue } from './continue-token.ts'
 import { itemText } from './object-encoder.ts'
 import { objectFilter } from './selectors.ts'
 import { apiVersionOf } from './served-kind.ts'
-import { badRequest, expired, tooLargeVersion } from './status-error.ts'
+import { badRequest, expired, type StatusError, tooLargeVersion } from './status-error.ts'
 import { includeObject, tableOf, wantsTable } from './table.ts'
 
 const TOO_OLD =
@@ -61,13 +61,16 @@ function limitOf(query: URLSearchParams, asked: number): number | undefined {
   return limit > 0 && !any ? limit : undefined
 }
 
-/** 0 when the client takes any. */
-export function askedRevision(query: URLSearchParams): number {
+/** 0 when the client takes any. `refuse` makes what is thrown for a version that is none. */
+export function askedRevision(query: URLSearchParams, refuse = refusedList): number {
   const text = query.get('resourceVersion') ?? ''
   if (text === '') return 0
+  const quoted = JSON.stringify(text)
   if (!/^\d{1,15}$/.test(text))
-    throw badRequest(
-      `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`,
-    )
+    throw refuse(`resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`)
   return Number(text)
+}
+
+function refusedList(why: string): StatusError {
+  return badRequest(`invalid resource version: ${why}`)
 }

@@ -1,11 +1,17 @@
 import type { Change } from '../store/change-log.ts'
 import type { StoredObject } from '../store/stored-object.ts'
 import type { JsonObject } from './kind-schema.ts'
-import { apiVersionOf, type ServedKind } from './served-kind.ts'
+import { apiVersionOf, type ServedKind, without } from './served-kind.ts'
 
 /** A stored object as it is served under one version: with its kind, and converted where the stored form is another. */
 export function servedObject(kind: ServedKind, body: JsonObject): JsonObject {
   return { kind: kind.kind, apiVersion: apiVersionOf(kind), ...(kind.conversion?.fromStored(body) ?? body) }
+}
+
+/** The way back. */
+export function storedBody(kind: ServedKind, object: JsonObject): JsonObject {
+  const body = without(object, 'kind', 'apiVersion')
+  return kind.conversion?.toStored(body) ?? body
 }
 
 /** The same as text, without parsing or serialising anew where it is not needed. */

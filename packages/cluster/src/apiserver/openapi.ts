@@ -2,19 +2,14 @@ import { createHash } from 'node:crypto'
 import { groupsOf } from './discovery.ts'
 import type { KindRegistry } from './kind-registry.ts'
 import type { JsonObject } from './kind-schema.ts'
+import { openApiSchemas } from './openapi-schemas.ts'
 import type { ServedKind } from './served-kind.ts'
 
-/** Schemas that the documents refer to, by the name under which they do. */
-export interface OpenApiSchemas {
-  /** The schema of a kind, and of everything it refers to. */
-  schemasOf(kind: ServedKind): { readonly root: string; readonly schemas: Readonly<Record<string, JsonObject>> }
-}
-
 /** /openapi/v3: where each group version's document is. The hash changes with its content, so clients may keep it for ever. */
-export function openApiIndex(registry: KindRegistry, source: OpenApiSchemas): object {
+export function openApiIndex(registry: KindRegistry): object {
   const paths = documentNames(registry).map(({ name, kinds }) => {
     const hash = createHash('sha256')
-      .update(JSON.stringify(documentOf(name, kinds, source)))
+      .update(JSON.stringify(documentOf(name, kinds)))
       .digest('hex')
       .toUpperCase()
     return [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${hash}` }]
@@ -23,9 +18,9 @@ export function openApiIndex(registry: KindRegistry, source: OpenApiSchemas): ob
 }
 
 /** The document of `api/v1` or `apis/GROUP/VERSION`; undefined when there is none. */
-export function openApiDocument(registry: KindRegistry, name: string, source: OpenApiSchemas): object | undefined {
+export function openApiDocument(registry: KindRegistry, name: string): object | undefined {
   const found = documentNames(registry).find((document) => document.name === name)
-  return found ? documentOf(found.name, found.kinds, source) : undefined
+  return found ? documentOf(found.name, found.kinds) : undefined
 }
 
 function documentNames(registry: KindRegistry): { name: string; kinds: readonly ServedKind[] }[] {
@@ -34,11 +29,11 @@ function documentNames(registry: KindRegistry): { name: string; kinds: readonly 
   )
 }
 
-function documentOf(name: string, kinds: readonly ServedKind[], source: OpenApiSchemas): object {
+function documentOf(name: string, kinds: readonly ServedKind[]): object {
   const schemas: Record<string, JsonObject> = {}
   const paths: Record<string, object> = {}
   for (const kind of kinds) {
-    const { root, schemas: own } = source.schemasOf(kind)
+    const { root, schemas: own } = openApiSchemas(kind)
     for (const [key, schema] of Object.entries(own)) schemas[key] = schema
     const collection = `/${name}/${kind.namespaced ? 'namespaces/{namespace}/' : ''}${kind.plural}`
     paths[collection] = { get: operation(kind, 'list', root), post: operation(kind, 'post', root) }

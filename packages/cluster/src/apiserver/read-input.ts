@@ -2,6 +2,7 @@ import type { Exchange } from '@thv/http/exchange'
 import { RequestError } from '@thv/http/http-errors'
 import { readBody } from '@thv/http/read-body'
 import type { Json } from './kind-schema.ts'
+import { isObject, textAt } from './served-kind.ts'
 import { badRequest, StatusError, unsupportedMediaType } from './status-error.ts'
 
 const MAX_BYTES = 3 << 20
@@ -32,18 +33,19 @@ export function mediaTypeOf(exchange: Exchange): string {
   return type.trim().toLowerCase() || 'application/json'
 }
 
-/** `kind` is what the body should hold, for the refusal. */
-export async function readJsonInput(exchange: Exchange, kind: string): Promise<Json> {
+/** `kind` is what the body should hold, for the refusal; a custom one must say so itself. */
+export async function readJsonInput(exchange: Exchange, { kind, custom }: { kind: string; custom: boolean }): Promise<Json> {
   const type = mediaTypeOf(exchange)
   if (type !== 'application/json') throw unsupportedMediaType(['application/json'])
   const bytes = await readInput(exchange)
-  const unrecognized = (why: string) =>
-    badRequest(
-      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${why} (${summary(bytes)})`,
-    )
+  const refused = (why: string) => badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${summary(bytes)})`)
+  const unrecognized = (why: string) => refused(`couldn't get version/kind; json parse error: ${why}`)
   const value = parseJson(bytes, unrecognized)
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-  throw unrecognized(`json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into Go value of type ${GO_TYPE}`)
+  if (!isObject(value))
+    throw unrecognized(`json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into Go value of type ${GO_TYPE}`)
+  const missing = custom ? ['Kind', 'apiVersion'].find((name) => textAt(value, name === 'Kind' ? 'kind' : name) === '') : undefined
+  if (missing !== undefined) throw refused(`Object '${missing}' is missing in '${bytes.toString()}'`)
+  return value
 }
 
 const GO_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'

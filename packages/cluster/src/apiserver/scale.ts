@@ -20,16 +20,16 @@ export function putScale(call: ApiCall, change: (current: JsonObject) => Json, t
   const options = writeOptions(call, 'UpdateOptions')
   if (!isObject(wanted)) throw badRequest('the object provided is not a Scale')
   const replicas = at(wanted, 'spec', 'replicas') ?? 0
-  const problems =
-    typeof replicas !== 'number' || !Number.isInteger(replicas) || replicas < 0
-      ? [invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')]
-      : []
-  if (problems.length > 0) throw invalid({ group: 'autoscaling', kind: 'Scale', plural: 'scales' }, old.name, problems)
+  // The schema of a custom kind says so itself, in other words.
+  if (!call.kind.custom && !(typeof replicas === 'number' && Number.isInteger(replicas) && replicas >= 0)) {
+    const wrong = invalidValue('spec.replicas', replicas, 'must be greater than or equal to 0')
+    throw invalid({ group: 'autoscaling', kind: 'Scale', plural: 'scales' }, old.name, [wrong])
+  }
   const version = textAt(wanted, 'metadata', 'resourceVersion')
   if (version !== '' && version !== String(old.revision)) throw conflict(call.kind, old.name)
   const body = withAt(old.body, paths.spec, replicas)
   const inner: ApiCall = { ...call, path: { ...call.path, subresource: undefined } }
-  const { status } = updateDecoded(inner, { old, body, options, tracker })
+  const { status } = updateDecoded(inner, { old, body, options, tracker, subresource: 'scale' })
   const stored = options.dryRun ? body : storedObject(call).body
   return { status, text: JSON.stringify(scaleOf(paths, stored)) }
 }

@@ -34,7 +34,9 @@ export interface KindRules {
   readonly unconditionalUpdate: boolean
   /** A deletion that was done at once answers with the object instead of a Status. */
   readonly returnsDeleted: boolean
-  /** Further members that a new object may not bring, as `status`. */
+  /** What the schema cannot tell of defaults: filled in when an object comes in, as if the client had sent it. In stored form. */
+  applyDefaults?(object: JsonObject): JsonObject
+  /** What the server adds to a new object, or takes away from it. */
   prepareCreate?(object: JsonObject): JsonObject
   prepareUpdate?(object: JsonObject, old: JsonObject): JsonObject
   validate?(object: JsonObject, old?: JsonObject): readonly FieldProblem[]

@@ -80,7 +80,7 @@ export function invalid(kind: KindName, name: string, problems: readonly FieldPr
   const joined = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   const qualified = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
   const causes = problems.map(({ reason, message, field }) => ({ reason, message, field }))
-  const details = { ...(name === '' ? {} : { name }), ...groupOf(kind), kind: kind.kind, causes }
+  const details = { ...(name === '' ? {} : { name }), ...groupOf(kind), ...(kind.kind === '' ? {} : { kind: kind.kind }), causes }
   return new StatusError({ code: 422, reason: 'Invalid', message: `${qualified} "${name}" is invalid: ${joined}`, details })
 }
 

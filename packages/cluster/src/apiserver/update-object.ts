@@ -24,7 +24,7 @@ export function replaceObject(call: ApiCall, input: Json, tracker: FieldTracker)
   const body = placeInNamespace(call, decoded)
   const old = storedObject(call)
   if (textAt(body, 'metadata', 'resourceVersion') === '' && !call.kind.rules.unconditionalUpdate)
-    throw invalid(call.kind, name, [
+    throw invalid({ ...call.kind, kind: call.kind.plural }, name, [
       problem('metadata.resourceVersion', 'FieldValueInvalid', 'Invalid value: 0: must be specified for an update'),
     ])
   return updateDecoded(call, { old, body, options, tracker })
@@ -41,18 +41,20 @@ export interface Update {
   readonly options: WriteOptions
   /** Left out by an apply, which has kept the entries itself. */
   readonly tracker?: FieldTracker
+  /** The one that is written by way of the object itself. */
+  readonly subresource?: string
 }
 
 /** The second half of every change of an existing object: PUT, PATCH, apply, scale. */
-export function updateDecoded(call: ApiCall, { old, body, options, tracker }: Update): ApiAnswer {
+export function updateDecoded(call: ApiCall, { old, body, options, tracker, subresource }: Update): ApiAnswer {
   const { kind, env, path } = call
   checkVersion(kind, body, old)
-  const prepared = prepare(call, body, old.body)
-  validateObject(kind, prepared, old.body)
-  const writer = { fieldManager: options.fieldManager, ...(path.subresource === undefined ? {} : { subresource: path.subresource }) }
-  const tracked = tracker?.updated(kind, { object: prepared, old: old.body }, writer) ?? prepared
-  if (isSame(tracked, old.body)) return answerStored(call, old)
-  const object = withGeneration(kind, tracked, old.body)
+  const writer = { fieldManager: options.fieldManager, subresource: subresource ?? path.subresource, now: timestamp(env.clock) }
+  const tracked = tracker?.(kind, { object: body, old: old.body }, writer) ?? body
+  const prepared = prepare(call, tracked, old.body)
+  validateObject(kind, prepared, { old: old.body, statusOnly: path.subresource === 'status' })
+  if (isSame(prepared, old.body)) return answerStored(call, old)
+  const object = withGeneration(kind, prepared, old.body)
   if (options.dryRun) return answerBody(call, withVersion(object, old))
   const result = isFinished(kind, object) ? env.store.delete(old, object) : env.store.update(old, object)
   if ('refused' in result) throw conflict(kind, old.name)
@@ -85,8 +87,7 @@ function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject
     const own = { ...before, ...(managed === undefined ? {} : { managedFields: managed }) }
     return { ...without(old, 'status', 'metadata'), metadata: own, ...status(body['status']) }
   }
-  if (path.subresource === 'finalize')
-    return { ...old, metadata: { ...metadata, managedFields: before['managedFields'] ?? [] }, spec: body['spec'] ?? {} }
+  if (path.subresource === 'finalize') return { ...old, spec: body['spec'] ?? {} }
   const merged: JsonObject = kind.status ? { ...without(body, 'status'), metadata, ...status(old['status']) } : { ...body, metadata }
   const prepared = kind.rules.prepareUpdate?.(merged, old) ?? merged
   return kind.type === CRD_TYPE ? withCrdStatus(prepared, env.registry.namesTaken(prepared), timestamp(env.clock)) : prepared

@@ -4,13 +4,27 @@ import { metaProblems, metaUpdateProblems } from './object-meta.ts'
 import { type ServedKind, textAt } from './served-kind.ts'
 import { invalid } from './status-error.ts'
 
-/** Throws 422 with everything that is wrong with an object in its stored form; `old` is what it is to replace. */
-export function validateObject(kind: ServedKind, object: JsonObject, old?: JsonObject): void {
+export interface ValidationContext {
+  /** What the object is to replace. */
+  readonly old?: JsonObject
+  /** The write is of the status subresource. */
+  readonly statusOnly?: boolean
+}
+
+/** Throws 422 with everything that is wrong with an object in its stored form. */
+export function validateObject(kind: ServedKind, object: JsonObject, { old, statusOnly = false }: ValidationContext = {}): void {
+  const found = kind.schema.validate(servedObject(kind, object), old === undefined ? undefined : servedObject(kind, old))
   const problems: FieldProblem[] = [
     ...metaProblems(kind, object),
     ...(old === undefined ? [] : metaUpdateProblems(object, old)),
-    ...kind.schema.validate(servedObject(kind, object), old === undefined ? undefined : servedObject(kind, old)),
+    ...(statusOnly ? found.map(belowStatus) : found),
     ...(kind.rules.validate?.(object, old) ?? []),
   ]
   if (problems.length > 0) throw invalid(kind, textAt(object, 'metadata', 'name'), problems)
+}
+
+/** The real server checks a status on its own, so the sentences about it name fields from there on. */
+function belowStatus(problem: FieldProblem): FieldProblem {
+  const message = problem.message.replace(': status.', ': ')
+  return { ...problem, message, detail: `${problem.field}: ${message}` }
 }

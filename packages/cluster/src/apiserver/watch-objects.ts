@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http'
 import type { Timer } from '@thv/kernel/clock'
 import type { Change } from '../store/change-log.ts'
 import type { StoredObject } from '../store/stored-object.ts'
-import { type ApiCall, acceptOf, flagOf, numberOf } from './api-call.ts'
+import { type ApiCall, acceptOf, flagOf, numberOf, revisionOf } from './api-call.ts'
 import type { JsonObject } from './kind-schema.ts'
 import { askedRevision } from './list-objects.ts'
 import { eventText, servedObject, servedText, sharedEvent } from './object-encoder.ts'
 import { objectFilter } from './selectors.ts'
 import { apiVersionOf } from './served-kind.ts'
-import { expired, tooLargeVersion } from './status-error.ts'
+import { expired, StatusError, tooLargeVersion } from './status-error.ts'
 import { type IncludeObject, includeObject, tableOf, wantsTable } from './table.ts'
 
 const BOOKMARK_MS = 60_000
@@ -17,7 +17,8 @@ const MIN_WATCH_MS = 30 * 60_000
 /** Answers with events for as long as the client stays, at most for timeoutSeconds. */
 export function watchObjects(call: ApiCall): void {
   const { env, query } = call
-  const asked = askedRevision(query)
+  // 500 and no reason: the real server does not expect it here.
+  const asked = askedRevision(query, (message) => new StatusError({ code: 500, reason: '', message }))
   if (asked > env.store.revision) throw tooLargeVersion(asked, env.store.revision)
   new WatchStream(call, asked).start()
 }
@@ -138,8 +139,9 @@ class WatchStream {
     if (this.#table === undefined) return eventText(type, stored ? servedText(kind, object) : JSON.stringify(servedObject(kind, object)))
     const headless = this.#headSent
     this.#headSent = true
-    const options = { include: this.#table, now: env.clock.now(), headless }
-    return eventText(type, JSON.stringify(tableOf(kind, [stored ? object.body : object], options)))
+    const body = stored ? object.body : object
+    const options = { include: this.#table, now: env.clock.now(), headless, metadata: revisionOf(body) }
+    return eventText(type, JSON.stringify(tableOf(kind, [body], options)))
   }
 
   #write(bytes: Buffer): void {

@@ -16,6 +16,11 @@ export function invalid(field: string, value: Json, text: string): FieldProblem 
   return problem('FieldValueInvalid', field, withText(`Invalid value: ${shown(value)}`, text))
 }
 
+/** For values that are shown in a way of their own. */
+export function invalidShown(field: string, value: string, text: string): FieldProblem {
+  return problem('FieldValueInvalid', field, withText(`Invalid value: ${value}`, text))
+}
+
 export function typeInvalid(field: string, value: Json, text: string): FieldProblem {
   return problem('FieldValueTypeInvalid', field, withText(`Invalid value: ${shown(value)}`, text))
 }

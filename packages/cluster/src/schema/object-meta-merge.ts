@@ -3,7 +3,7 @@ import type { MapMerge, MergeSchema, PatchStrategy } from '../apiserver/kind-sch
 const REPLACE: PatchStrategy = { merge: false, retainKeys: false }
 const SCALAR: MergeSchema = { type: 'scalar' }
 
-const TEXT_MAP = mapOf(() => SCALAR)
+const TEXT_MAP: MapMerge = { ...mapOf(() => SCALAR), isField: () => false }
 
 const OWNER_REFERENCES: MergeSchema = {
   type: 'list',
@@ -54,5 +54,5 @@ const MEMBERS: Readonly<Record<string, MergeSchema>> = {
 export const OBJECT_META_MERGE: MapMerge = mapOf((name) => (Object.hasOwn(MEMBERS, name) ? MEMBERS[name] : undefined))
 
 function mapOf(member: (name: string) => MergeSchema | undefined): MapMerge {
-  return { type: 'map', atomic: false, member, strategy: REPLACE }
+  return { type: 'map', atomic: false, member, isField: (name) => member(name) !== undefined, strategy: REPLACE }
 }

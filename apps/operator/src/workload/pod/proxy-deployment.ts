@@ -169,9 +169,9 @@ const probe = (path: string) => ({ httpGet: { path, port: 'http' } })
 
 /** Before it listens the runner waits up to three minutes for the mounted file to become the right one, so starting may take longer. */
 const PROBES = {
-  startupProbe: { ...probe('/health'), periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 42 },
+  startupProbe: { ...probe('/health'), periodSeconds: 1, timeoutSeconds: 3, failureThreshold: 210 },
   livenessProbe: { ...probe('/health'), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 },
-  readinessProbe: { ...probe('/ready'), periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 3 },
+  readinessProbe: { ...probe('/ready'), periodSeconds: 2, timeoutSeconds: 3, failureThreshold: 3 },
 }
 
 const SECRET_PREFIX = 'TOOLHIVE_SECRET_'

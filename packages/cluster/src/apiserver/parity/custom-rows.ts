@@ -74,6 +74,15 @@ const widget = (name: string, spec: JsonObject = { size: 3 }, more: JsonObject =
   spec,
   ...more,
 })
+const gadgets = (openAPIV3Schema: JsonObject): JsonObject => ({
+  metadata: { name: `gadgets.${GROUP}` },
+  spec: {
+    group: GROUP,
+    scope: 'Cluster',
+    names: { kind: 'Gadget', plural: 'gadgets' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema } }],
+  },
+})
 const last = (earlier: readonly JsonObject[]): JsonObject => earlier.at(-1) ?? {}
 
 /** Verbs on a kind of a definition: schema, versions, subresources. */
@@ -89,6 +98,11 @@ export const customRows: readonly ParityRow[] = [
   row('custom: a wrong type', post(WIDGETS, widget('w5', { size: 'big' }))),
   row('custom: an unknown field is dropped', post(WIDGETS, widget('w6', { size: 1, unknown: true }))),
   row('custom: an unknown field, strictly', post(`${WIDGETS}?fieldValidation=Strict`, widget('w7', { size: 1, unknown: true }))),
+  row(
+    'custom: a patch to an unknown field, strictly',
+    post(WIDGETS, widget('w7')),
+    patch(`${WIDGETS}/w7?fieldValidation=Strict`, { spec: { unknown: 1 } }),
+  ),
   row('custom: a status is dropped', post(WIDGETS, widget('w8', { size: 1 }, { status: { phase: 'Ready' } }))),
   row('custom: an invalid name', post(WIDGETS, widget('Not_A_Name'))),
   row('custom: put without a version', post(WIDGETS, widget('w9')), put(`${WIDGETS}/w9`, widget('w9', { size: 3, colour: 'green' }))),
@@ -107,7 +121,7 @@ export const customRows: readonly ParityRow[] = [
     patch(`${WIDGETS}/w12`, { status: { phase: 'Other' }, spec: { colour: 'green' } }),
     get(`${WIDGETS}/w12/status`),
   ),
-  row('custom: an invalid status', post(WIDGETS, widget('w13')), patch(`${WIDGETS}/w13/status`, { status: { replicas: 'x' } })),
+  row('custom: an invalid status', post(WIDGETS, widget('w13')), patch(`${WIDGETS}/w13/status`, { status: { phase: 3 } })),
   row(
     'custom: scale',
     post(WIDGETS, widget('w14', { size: 3, replicas: 2 })),
@@ -148,6 +162,15 @@ export const customRows: readonly ParityRow[] = [
   ),
   row('custom: a field that cannot be selected', get(`${WIDGETS}?fieldSelector=spec.size%3D1`)),
   row('definition under a wrong name', post(CRDS, { ...widgetDefinition, metadata: { name: 'wrong.example.com' } })),
+  row('definition that is not structural', post(CRDS, gadgets({ type: 'object', properties: { spec: {} } }))),
+  row(
+    'definition with a default that does not fit',
+    post(CRDS, gadgets({ type: 'object', properties: { a: { type: 'string', default: 3 } } })),
+  ),
+  row(
+    'definition with a rule that does not compile',
+    post(CRDS, gadgets({ type: 'object', 'x-kubernetes-validations': [{ rule: 'self.nothing > 1' }] })),
+  ),
   row('definition that is not there', get(`${CRDS}/nothings.example.com`)),
   row('definition that exists', post(CRDS, widgetDefinition)),
   row('discovery of the group', get(`/apis/${GROUP}`)),

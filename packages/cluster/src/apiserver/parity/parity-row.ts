@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../kind-schema.ts'
 /** One request. `{ns}` in a path stands for the namespace of the run. */
 export interface Step {
   readonly method: string
-  readonly path: string
+  readonly path: string | ((earlier: readonly JsonObject[]) => string)
   readonly body?: Json | ((earlier: readonly JsonObject[]) => Json)
   /** Content-Type. */
   readonly type?: string

@@ -4,7 +4,7 @@ import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/clus
 import { expect, it } from 'vitest'
 import { allRows } from './all-rows.ts'
 import { widgetDefinition } from './custom-rows.ts'
-import { type ParityAnswer, runRow } from './run-row.ts'
+import { type ParityAnswer, runRow } from './testing/run-row.ts'
 
 const GOLDEN = new URL('./parity.golden.json', import.meta.url)
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'

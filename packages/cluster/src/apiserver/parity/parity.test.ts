@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type EmbeddedApiServer, startApiServer } from '../api-server.ts'
 import { allRows } from './all-rows.ts'
 import { widgetDefinition } from './custom-rows.ts'
-import { type ParityAnswer, type ParityTarget, runRow } from './run-row.ts'
+import { type ParityAnswer, type ParityTarget, runRow } from './testing/run-row.ts'
 
 /** Answers of the real server, checked against it by parity.cluster.test.ts. */
 const goldens = JSON.parse(readFileSync(new URL('./parity.golden.json', import.meta.url), 'utf8')) as Record<string, ParityAnswer[]>

@@ -1,6 +1,7 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { celEqual } from './cel-equality.ts'
 import { addresses } from './library/addresses.ts'
+import { conversions } from './library/conversions.ts'
 import { install } from './library/define.ts'
 import { lists } from './library/lists.ts'
 import { quantities } from './library/quantities.ts'
@@ -27,7 +28,7 @@ let built: CelEnvironment | undefined
 
 function build(): CelEnvironment {
   const base = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: true, limits: LIMITS })
-  const libraryNames = install(base, [strings, lists, regex, urls, quantities, addresses])
+  const libraryNames = install(base, [conversions, strings, lists, regex, urls, quantities, addresses])
   for (const type of ['kubernetes.Quantity', 'kubernetes.URL', 'net.IP', 'net.CIDR']) base.registerOperator(`${type} == ${type}`, celEqual)
   return { forSchema: () => base.clone({ enableOptionalTypes: true }), libraryNames }
 }

@@ -25,23 +25,29 @@ export interface RuleProblem {
 export interface RuleScope {
   readonly self: CelType
   readonly fieldsOf: FieldsOf
-  /** With `self` and `oldSelf` declared, the latter as an optional if so asked. */
-  environment(optionalOldSelf: boolean): Environment
+  /** With `self` and `oldSelf` declared, the latter as an optional if so asked. `mixed`: lists may hold values of several types. */
+  environment(options: EnvironmentOptions): Environment
+}
+
+interface EnvironmentOptions {
+  readonly optionalOldSelf: boolean
+  readonly mixed: boolean
 }
 
 /** The rules of one node share their environments: making one is what costs. */
 export function ruleScope(environment: Environment, self: CelType, fieldsOf: FieldsOf): RuleScope {
-  const made = new Map<boolean, Environment>()
+  const made = new Map<string, Environment>()
   return {
     self,
     fieldsOf,
-    environment(optionalOldSelf) {
-      const known = made.get(optionalOldSelf)
+    environment({ optionalOldSelf, mixed }) {
+      const key = `${optionalOldSelf} ${mixed}`
+      const known = made.get(key)
       if (known) return known
-      const fresh = environment.clone({ enableOptionalTypes: true })
+      const fresh = environment.clone({ enableOptionalTypes: true, homogeneousAggregateLiterals: !mixed })
       fresh.registerVariable('self', self.name)
       fresh.registerVariable('oldSelf', optionalOldSelf ? `optional<${self.name}>` : self.name)
-      made.set(optionalOldSelf, fresh)
+      made.set(key, fresh)
       return fresh
     },
   }
@@ -49,16 +55,15 @@ export function ruleScope(environment: Environment, self: CelType, fieldsOf: Fie
 
 /** A rule that cannot be compiled refuses the whole CRD, as on the real server. */
 export function compileRule(rule: ValidationRule, scope: RuleScope): { compiled?: CompiledRule; problems: RuleProblem[] } {
-  const environment = scope.environment(rule.optionalOldSelf === true)
-  const condition = compileExpression(rule.rule, { environment, fieldsOf: scope.fieldsOf, type: 'bool' })
+  const compile = (text: string, type: 'bool' | 'string') =>
+    compileExpression(text, { environment: environmentFor(text, rule, scope), fieldsOf: scope.fieldsOf, type })
+  const condition = compile(rule.rule, 'bool')
   if ('problem' in condition) return { problems: [{ member: 'rule', text: condition.problem }] }
   const problems: RuleProblem[] = []
   if (!condition.usesOldSelf && rule.optionalOldSelf !== undefined) {
     problems.push({ member: 'optionalOldSelf', text: 'may not be set if oldSelf is not used in rule' })
   }
-  const message = rule.messageExpression
-    ? compileExpression(rule.messageExpression, { environment, fieldsOf: scope.fieldsOf, type: 'string' })
-    : undefined
+  const message = rule.messageExpression ? compile(rule.messageExpression, 'string') : undefined
   if (message && 'problem' in message) problems.push({ member: 'messageExpression', text: `messageExpression ${message.problem}` })
   const compiled: CompiledRule = {
     rule,
@@ -67,6 +72,11 @@ export function compileRule(rule: ValidationRule, scope: RuleScope): { compiled?
     ...(message && 'run' in message && { message: message.run }),
   }
   return { compiled, problems }
+}
+
+/** Only the arguments of `format` may be of several types. */
+function environmentFor(text: string, rule: ValidationRule, scope: RuleScope): Environment {
+  return scope.environment({ optionalOldSelf: rule.optionalOldSelf === true, mixed: /\.format\s*\(/.test(text) })
 }
 
 interface Expected {

@@ -126,6 +126,8 @@ function ruleText({ rule, message }: ValidationRule): string {
 /** In the words of cel-go, as far as they are known. */
 function evaluationText(error: Error): string {
   const line = error.message.split('\n')[0] ?? ''
+  const index = /index out of bounds, index (-?\d+)/.exec(line)
+  if (index) return `index out of bounds: ${index[1]}`
   const key = /^No such key: (.*)$/.exec(line)
   return key ? `no such key: ${key[1]}` : line.charAt(0).toLowerCase() + line.slice(1)
 }

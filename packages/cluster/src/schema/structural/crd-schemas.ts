@@ -1,10 +1,14 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { FieldProblem, KindSchema } from '../../apiserver/kind-schema.ts'
-import { required } from '../field-problems.ts'
+import { boundedTime, TimeExceeded } from '../bounded-time.ts'
+import { forbidden, required } from '../field-problems.ts'
 import type { ScalePaths } from './scale-problems.ts'
 import type { SchemaNode } from './schema-node.ts'
 import { schemaProblems } from './schema-problems.ts'
 import { structuralSchema } from './structural-schema.ts'
+
+/** Defaults are held against patterns and rules, which may be hostile. */
+const CHECK_LIMIT_MS = 20_000
 
 /** The part of a CustomResourceDefinition that matters here. */
 export interface CrdVersions {
@@ -19,7 +23,15 @@ export interface CrdVersions {
 
 /** What is wrong with the schemas of a CRD; fields as the real server names them. */
 export function crdSchemaProblems(crd: CrdVersions): readonly FieldProblem[] {
-  const { versions } = crd.spec
+  try {
+    return boundedTime(CHECK_LIMIT_MS, () => problemsOf(crd.spec))
+  } catch (error) {
+    if (error instanceof TimeExceeded) return [forbidden('spec.versions', 'checking the defaults in the schema takes too long')]
+    throw error
+  }
+}
+
+function problemsOf({ versions }: CrdVersions['spec']): readonly FieldProblem[] {
   const [first] = versions
   // the real server first moves a schema that all versions share to `spec.validation`
   const isShared = first?.schema?.openAPIV3Schema !== undefined && versions.every(({ schema }) => jsonEqual(schema, first.schema))

@@ -14,7 +14,7 @@ function* problemsIn(value: Json, node: SchemaNode, field: string): Generator<Fi
   } else if (isMap(value)) {
     if (node['x-kubernetes-embedded-resource']) {
       for (const name of ['apiVersion', 'kind']) {
-        if (!own(value, name)) yield required(childField(field, name), 'must not be empty')
+        if (!own(value, name)) yield required(childField(field, name))
       }
     }
     const further = furtherOf(node)

@@ -4,7 +4,7 @@ import { furtherOf, type SchemaNode } from './schema-node.ts'
 export function canTakeLong(node: SchemaNode): boolean {
   const further = furtherOf(node)
   return (
-    (node.pattern !== undefined && hasNestedRepeat(node.pattern)) ||
+    (node.pattern !== undefined && isRiskyPattern(node.pattern)) ||
     (node['x-kubernetes-validations'] ?? []).some(({ rule, messageExpression = '' }) => isRiskyRule(`${rule} ${messageExpression}`)) ||
     [...(node.allOf ?? []), ...(node.anyOf ?? []), ...(node.oneOf ?? []), node.not, node.items, further].some(
       (inner) => inner !== undefined && canTakeLong(inner),
@@ -13,15 +13,20 @@ export function canTakeLong(node: SchemaNode): boolean {
   )
 }
 
-/** A pattern that is not written out may be anything. */
+/** Loops in loops, and a pattern that is not written out: that may be anything. */
 function isRiskyRule(rule: string): boolean {
+  if ([...rule.matchAll(/\.(?:all|exists|exists_one|map|filter)\s*\(/g)].length >= MANY) return true
   const calls = rule.matchAll(/(?:matches|find|findAll)\s*\(\s*(r?"(?:[^"\\]|\\.)*"|r?'(?:[^'\\]|\\.)*')?/g)
-  return [...calls].some(([, literal]) => literal === undefined || hasNestedRepeat(literal))
+  return [...calls].some(([, literal]) => literal === undefined || isRiskyPattern(literal))
 }
 
-/** A repeat without end around something that holds such a repeat, or alternatives. */
-function hasNestedRepeat(pattern: string): boolean {
+/** Two loops or repeats over a small object are done at once; each further one multiplies the work by its size. */
+const MANY = 3
+
+/** Many repeats without end, or one around something that holds such a repeat or alternatives. */
+function isRiskyPattern(pattern: string): boolean {
   const text = pattern.replace(/\\./g, 'x').replace(/\[(?:\]|[^\]])[^\]]*\]/g, 'x')
+  if ([...text.matchAll(/[*+]|\{\d*,\}/g)].length >= MANY) return true
   const open: boolean[] = []
   for (let at = 0; at < text.length; at += 1) {
     const repeats = /^(?:[*+]|\{\d*,\})/.test(text.slice(at, at + 8))

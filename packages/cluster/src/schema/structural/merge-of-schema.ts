@@ -1,13 +1,17 @@
 import type { JsonObject, ListMerge, MapMerge, MergeSchema, PatchStrategy } from '../../apiserver/kind-schema.ts'
 import { OBJECT_META_MERGE } from '../object-meta-merge.ts'
-import { memberOf, type SchemaNode } from './schema-node.ts'
+import { memberOf, own, propertyOf, type SchemaNode } from './schema-node.ts'
 
 const REPLACE: PatchStrategy = { merge: false, retainKeys: false }
 
 /** Merge rules of a custom resource: `x-kubernetes-list-type` and `-map-type`; no strategic merge. */
 export function mergeOfSchema(root: SchemaNode): MergeSchema {
   const inner = mapMerge(root)
-  return { ...inner, member: (name) => ROOT_MEMBERS[name] ?? inner.member(name) }
+  return {
+    ...inner,
+    member: (name) => own(ROOT_MEMBERS, name) ?? inner.member(name),
+    isField: (name) => Object.hasOwn(ROOT_MEMBERS, name) || inner.isField(name),
+  }
 }
 
 const ROOT_MEMBERS: Readonly<Record<string, MergeSchema>> = {
@@ -27,6 +31,7 @@ function mapMerge(node: SchemaNode): MapMerge {
     type: 'map',
     atomic: node['x-kubernetes-map-type'] === 'atomic',
     strategy: REPLACE,
+    isField: (name) => propertyOf(node, name) !== undefined,
     member(name) {
       const inner = memberOf(node, name)
       if (inner) return inner['x-kubernetes-embedded-resource'] ? mergeOfSchema(inner) : mergeOf(inner)

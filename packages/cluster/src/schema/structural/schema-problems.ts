@@ -1,14 +1,12 @@
 import type { FieldProblem, Json } from '../../apiserver/kind-schema.ts'
-import { parseRuleFieldPath } from '../cel/rule-field-path.ts'
-import { compileRules } from '../cel/rule-tree.ts'
 import { forbidden, invalid, notSupported, required } from '../field-problems.ts'
 import { defaultProblems } from './default-problems.ts'
-import { furtherOf, isMap, META_FIELDS, type SchemaNode } from './schema-node.ts'
+import { ruleProblems, ruleShapeProblems } from './rule-problems.ts'
+import { furtherOf, META_FIELDS, type SchemaNode } from './schema-node.ts'
 import { structuralProblems } from './structural-problems.ts'
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 const UNSUPPORTED = ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref'] as const
-const RULE_REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
 /**
  * Why the real server would refuse a CRD with this schema: not structural, a default that does not fit, a rule that
@@ -20,7 +18,7 @@ export function schemaProblems(root: SchemaNode, field: string): readonly FieldP
   const structure = structuralProblems(root, field)
   const defaults = structure.length > 0 ? [] : defaultProblems(root, field)
   problems.push(...structure, ...defaults, ...nodeProblems(root, { field, isRoot: true }))
-  return problems.length > 0 ? problems : [...rootOldSelfProblems(root, field), ...ruleProblems(root, field)]
+  return problems.length > 0 ? problems : [...ruleProblems(root, field)]
 }
 
 interface Place {
@@ -34,7 +32,7 @@ function* nodeProblems(node: SchemaNode, place: Place): Generator<FieldProblem> 
   const { field, noDefaults } = place
   const odd = node as Readonly<Record<string, Json | undefined>>
   if (node.type === 'null') yield forbidden(`${field}.type`, 'type cannot be set to null, use nullable as an alternative')
-  else if (node.type && !TYPES.includes(node.type)) yield notSupported(`${field}.type`, node.type, TYPES)
+  if (node.type && !TYPES.includes(node.type)) yield notSupported(`${field}.type`, node.type, TYPES)
   if (node.default !== undefined && noDefaults !== undefined) yield forbidden(`${field}.default`, noDefaults)
   for (const name of UNSUPPORTED) if (odd[name] !== undefined) yield forbidden(`${field}.${name}`, `${name} is not supported`)
   if (Array.isArray(odd['items'])) yield forbidden(`${field}.items`, 'items must be a schema object and not an array')
@@ -61,10 +59,7 @@ function* nodeProblems(node: SchemaNode, place: Place): Generator<FieldProblem> 
   }
   const further = furtherOf(node)
   if (further) {
-    yield* nodeProblems(further, {
-      field: `${field}.additionalProperties`,
-      noDefaults: noDefaults ?? 'must not be set inside additionalProperties applying to object properties',
-    })
+    yield* nodeProblems(further, { field: `${field}.additionalProperties`, ...(noDefaults !== undefined && { noDefaults }) })
   }
 }
 
@@ -139,62 +134,5 @@ function* listMapProblems(node: SchemaNode, field: string): Generator<FieldProbl
   }
   if (new Set(keys).size !== keys.length) {
     yield invalid(`${field}.x-kubernetes-list-map-keys`, [...keys], 'must not contain duplicate entries')
-  }
-}
-
-function* ruleShapeProblems(node: SchemaNode, field: string): Generator<FieldProblem> {
-  for (const [index, rule] of (node['x-kubernetes-validations'] ?? []).entries()) {
-    const at = `${field}.x-kubernetes-validations[${index}]`
-    const message = rule.message ?? ''
-    if ((rule.rule ?? '').trim() === '') yield required(`${at}.rule`, 'rule is not specified')
-    else if (message !== '' && message.trim() === '') yield invalid(`${at}.message`, message, 'must be non-empty if specified')
-    else if (message.trim().includes('\n')) yield invalid(`${at}.message`, message, 'must not contain line breaks')
-    else if (rule.rule.trim().includes('\n') && message.trim() === '') {
-      yield required(`${at}.message`, 'message must be specified if rule contains line breaks')
-    }
-    if (rule.messageExpression && rule.messageExpression.trim() === '') {
-      yield required(`${at}.messageExpression`, 'messageExpression must be non-empty if specified')
-    }
-    if (rule.reason !== undefined && !RULE_REASONS.includes(rule.reason)) yield notSupported(`${at}.reason`, rule.reason, RULE_REASONS)
-    if (!rule.fieldPath) continue
-    if (rule.fieldPath.trim() === '') yield invalid(`${at}.fieldPath`, rule.fieldPath, 'must be non-empty if specified')
-    if (rule.fieldPath.includes('\n')) yield invalid(`${at}.fieldPath`, rule.fieldPath, 'must not contain line breaks')
-    if (!parseRuleFieldPath(rule.fieldPath, node)) yield invalid(`${at}.fieldPath`, rule.fieldPath, 'must be a valid path')
-  }
-}
-
-function* ruleProblems(root: SchemaNode, field: string): Generator<FieldProblem> {
-  for (const { at, index, member, text, node } of compileRules(root).problems) {
-    const rule = node['x-kubernetes-validations']?.[index]
-    const value = member === 'optionalOldSelf' ? (rule?.optionalOldSelf ?? null) : goRule(rule)
-    yield invalid(`${field}${at}.x-kubernetes-validations[${index}].${member}`, value, text)
-  }
-}
-
-/** The real server shows a rule as the Go struct that holds it. */
-function goRule(rule: NonNullable<SchemaNode['x-kubernetes-validations']>[number] | undefined): Json {
-  return {
-    Rule: rule?.rule ?? '',
-    Message: rule?.message ?? '',
-    MessageExpression: rule?.messageExpression ?? '',
-    Reason: rule?.reason ?? null,
-    FieldPath: rule?.fieldPath ?? '',
-    OptionalOldSelf: rule?.optionalOldSelf ?? null,
-  }
-}
-
-/** Transition rules need a value that can be found again in the old object. */
-function* rootOldSelfProblems(node: SchemaNode, field: string, lost?: string): Generator<FieldProblem> {
-  for (const [index, { rule }] of (node['x-kubernetes-validations'] ?? []).entries()) {
-    if (lost === undefined || !/\boldSelf\b/.test(rule)) continue
-    const text = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${lost}`
-    yield invalid(`${field}.x-kubernetes-validations[${index}].rule`, rule, text)
-  }
-  for (const [name, inner] of Object.entries(node.properties ?? {})) yield* rootOldSelfProblems(inner, `${field}.properties[${name}]`, lost)
-  const further = furtherOf(node)
-  if (further) yield* rootOldSelfProblems(further, `${field}.additionalProperties`, lost)
-  if (node.items && isMap(node.items as unknown as Json)) {
-    const found = node['x-kubernetes-list-type'] === 'map' ? lost : (lost ?? `${field}.items`)
-    yield* rootOldSelfProblems(node.items, `${field}.items`, found)
   }
 }

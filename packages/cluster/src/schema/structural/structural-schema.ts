@@ -16,8 +16,8 @@ import { compileValidator, validateRoot } from './validate-value.ts'
 /** The real server counts cost; we give one object this long for all its patterns and rules. */
 const VALIDATION_LIMIT_MS = 2000
 
-/** Below this, a pattern without nested repeats is quick, and the watchdog would cost more than the work. */
-const SMALL_OBJECT = 8192
+/** Below this, what `canTakeLong` does not suspect is quick, and the watchdog would cost more than the work. */
+const SMALL_OBJECT = 2048
 
 const BLOCKING: ReadonlySet<string> = new Set([
   'FieldValueNotSupported',

@@ -16,6 +16,7 @@ export const strings: Library = {
       if (at < 0n || at > BigInt(points.length)) throw new RuleError(`index out of range: ${at}`)
       return points[Number(at)] ?? ''
     },
+    'string.contains(string): bool': (text: string, part: string) => text.includes(part),
     'string.indexOf(string): int': (text: string, part: string) => indexOf(text, part, 0n),
     'string.indexOf(string, int): int': indexOf,
     'string.lastIndexOf(string): int': (text: string, part: string) => pointIndex(text, text.lastIndexOf(part)),

@@ -1,6 +1,6 @@
 import { request } from '@thv/testkit/cluster/http-request'
-import type { Json, JsonObject } from '../kind-schema.ts'
-import type { ParityRow, Step } from './parity-row.ts'
+import type { Json, JsonObject } from '../../kind-schema.ts'
+import type { ParityRow, Step } from '../parity-row.ts'
 
 export interface ParityTarget {
   readonly url: string
@@ -31,7 +31,8 @@ function send(target: ParityTarget, step: Step, earlier: readonly JsonObject[]) 
   const body = typeof step.body === 'function' ? step.body(earlier) : step.body
   const filled = body === undefined ? undefined : fill(body, target.namespace)
   const payload = filled === undefined || typeof filled === 'string' ? filled : JSON.stringify(filled)
-  return request(`${target.url}${step.path.replaceAll('{ns}', target.namespace)}`, {
+  const path = typeof step.path === 'function' ? step.path(earlier) : step.path
+  return request(`${target.url}${path.replaceAll('{ns}', target.namespace)}`, {
     method: step.method,
     caPem: target.caPem,
     body: payload,
@@ -52,8 +53,11 @@ function fill(body: Json, namespace: string): Json {
     : (JSON.parse(JSON.stringify(body).replaceAll('{ns}', namespace)) as Json)
 }
 
+/** The events of a watch stand in a line each. */
 function parse(text: string): Json {
   try {
+    const lines = text.trimEnd().split('\n')
+    if (lines.length > 1) return lines.map((line) => JSON.parse(line) as Json)
     return JSON.parse(text) as Json
   } catch {
     return text
@@ -62,8 +66,8 @@ function parse(text: string): Json {
 
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g
-/** Not compared: who manages which field has a table of its own, and the descriptions of columns are prose. */
-const LEFT_OUT = new Set(['managedFields', 'creationTimestamp', 'remainingItemCount', 'description', 'storageVersionHash'])
+/** Not compared: what differs from run to run, and the descriptions of columns, which are prose. */
+const LEFT_OUT = new Set(['creationTimestamp', 'remainingItemCount', 'description', 'storageVersionHash'])
 const PLACEHOLDERS: Readonly<Record<string, string>> = { resourceVersion: '<version>', uid: '<uid>', continue: '<token>' }
 
 function normalise(value: Json, namespace: string): Json {
@@ -75,9 +79,8 @@ function normalise(value: Json, namespace: string): Json {
     .map(([name, member]): [string, Json] => {
       const placeholder = PLACEHOLDERS[name]
       if (placeholder !== undefined && typeof member === 'string' && member !== '') return [name, placeholder]
-      if (name === 'message' && typeof member === 'string')
-        return [name, (normalise(member, namespace) as string).replaceAll(/\((\d+)\)/g, '(<version>)')]
-      // The real server finds some problems more than once.
+      if (name === 'message' && typeof member === 'string') return [name, plainMessage(normalise(member, namespace) as string)]
+      // The real server finds some problems more than once, and in no order.
       if (name === 'causes' && Array.isArray(member)) return [name, distinct(member.map((cause: Json) => normalise(cause, namespace)))]
       if (name === 'cells' && Array.isArray(member))
         return [name, member.map((cell) => (typeof cell === 'string' && /^\d+s$/.test(cell) ? '<age>' : normalise(cell, namespace)))]
@@ -87,5 +90,18 @@ function normalise(value: Json, namespace: string): Json {
 }
 
 function distinct(values: readonly Json[]): Json[] {
-  return [...new Map(values.map((value) => [JSON.stringify(value), value])).values()]
+  const byText = new Map(values.map((value) => [JSON.stringify(value), value]))
+  return [...byText.keys()].toSorted().map((text) => byText.get(text) ?? null)
+}
+
+const NEXT_PROBLEM = /, (?=[^ ]+: (?:Invalid|Unsupported|Required|Forbidden|Too|Duplicate|Internal))/
+
+/** Without versions, whole objects, the words of the CEL compiler, and an order of problems: the real server has none. */
+function plainMessage(text: string): string {
+  return text
+    .replace(/ is invalid: \[(.*)\]$/s, (_all, list: string) => ` is invalid: [${list.split(NEXT_PROBLEM).toSorted().join(', ')}]`)
+    .replaceAll(/\((\d+)\)/g, '(<version>)')
+    .replace(/current: \d+/, 'current: <version>')
+    .replace(/Invalid value: "\{.*\}": (strict|json)/s, 'Invalid value: <object>: $1')
+    .replace(/Invalid value: \{.*\}: compilation failed: .*/s, 'Invalid value: <rule>: compilation failed')
 }

@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { REJECTIONS } from '../../../../test/fixtures/resources/rejections.ts'
-import type { FieldProblem, JsonObject, KindSchema } from '../apiserver/kind-schema.ts'
-import type { SchemaNode } from './structural/schema-node.ts'
-import { structuralSchema } from './structural/structural-schema.ts'
+import { REJECTIONS } from '../../../../../test/fixtures/resources/rejections.ts'
+import type { FieldProblem, JsonObject, KindSchema } from '../../apiserver/kind-schema.ts'
+import type { SchemaNode } from '../structural/schema-node.ts'
+import { structuralSchema } from '../structural/structural-schema.ts'
 
 /*
  * The corpus of packages/resources, whose expectations were made on the real server: the same manifests, the same
- * answers, without any server. `admission.cluster.test.ts` beside this compares the answers word by word.
+ * answers, without any server. `answers.test.ts` compares the answers word by word.
  */
 
-const ROOT = new URL('../../../../', import.meta.url)
+const ROOT = new URL('../../../../../', import.meta.url)
 
 interface Crd {
   readonly spec: {

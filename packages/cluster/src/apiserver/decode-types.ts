@@ -1,0 +1,121 @@
+import { type BuiltinNode, builtinSchemas } from '../schema/builtin/builtin-schema.ts'
+import type { Json, JsonObject } from './kind-schema.ts'
+import { apiVersionOf, isObject, type ServedKind } from './served-kind.ts'
+
+const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+
+/**
+ * Why the real server could not even read the object: the first value of another type than its field's, in the words of Go's decoder.
+ * Custom kinds have their own check for all but the metadata.
+ */
+export function typeProblem(kind: ServedKind, object: JsonObject): string | undefined {
+  const metadata = builtinSchemas().schemas[OBJECT_META]
+  if (kind.custom) {
+    const value = object['metadata']
+    if (value === undefined || value === null || metadata === undefined) return undefined
+    if (!isObject(value)) return `json: cannot unmarshal ${jsonType(value)} into Go value of type v1.ObjectMeta`
+    return memberProblem(value, metadata, { struct: 'ObjectMeta', path: [] })
+  }
+  const id = builtinSchemas().kinds[`${apiVersionOf(kind)} ${kind.kind}`]
+  const root = id === undefined ? undefined : builtinSchemas().schemas[id]
+  return root && memberProblem(object, root, { struct: kind.kind, path: [] })
+}
+
+/** Null is as good as nothing to a field of a built-in kind. */
+export function withoutNulls(object: JsonObject): JsonObject {
+  const members = Object.entries(object).filter(([, value]) => value !== null)
+  return Object.fromEntries(members.map(([name, value]) => [name, isObject(value) ? withoutNulls(value) : value]))
+}
+
+/** Where the decoder is: the innermost struct, and the fields that lead there. */
+interface Place {
+  readonly struct: string
+  readonly path: readonly string[]
+}
+
+function memberProblem(object: JsonObject, node: BuiltinNode, place: Place): string | undefined {
+  for (const [name, value] of Object.entries(object)) {
+    const field = node.properties !== undefined && Object.hasOwn(node.properties, name) ? node.properties[name] : undefined
+    const problem = field && valueProblem(value, field, { ...place, path: [...place.path, name] })
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function valueProblem(value: Json, node: BuiltinNode, place: Place): string | undefined {
+  if (value === null) return undefined
+  const known = resolved(node)
+  const wrong = (what = jsonType(value)) =>
+    `json: cannot unmarshal ${what} into Go struct field ${place.struct}.${place.path.join('.')} of type ${goType(node)}`
+  switch (known.type) {
+    case 'string':
+      if (typeof value !== 'string')
+        return known.format === 'date-time' ? `json: cannot unmarshal ${jsonType(value)} into Go value of type string` : wrong()
+      return known.format === 'byte' ? base64Problem(value) : undefined
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : wrong()
+    case 'number':
+      return typeof value === 'number' ? undefined : wrong()
+    case 'integer':
+      if (typeof value !== 'number') return wrong()
+      return Number.isInteger(value) && (known.format === 'int64' || Math.abs(value) < 2 ** 31) ? undefined : wrong(`number ${value}`)
+    case 'array':
+      if (!Array.isArray(value)) return wrong()
+      return known.items && firstProblem(value as readonly Json[], known.items, place)
+    case 'object': {
+      if (!isObject(value)) return wrong()
+      if (known.additionalProperties) return firstProblem(Object.values(value), known.additionalProperties, place)
+      return memberProblem(value, known, { ...place, struct: structName(node) ?? place.struct })
+    }
+    default:
+      return undefined // a type that reads itself, such as a quantity
+  }
+}
+
+function firstProblem(values: readonly Json[], node: BuiltinNode, place: Place): string | undefined {
+  for (const value of values) {
+    const problem = valueProblem(value, node, place)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function resolved(node: BuiltinNode): BuiltinNode {
+  const target = node.$ref === undefined ? undefined : builtinSchemas().schemas[node.$ref]
+  return target ?? node
+}
+
+function structName(node: BuiltinNode): string | undefined {
+  return node.$ref?.split('.').at(-1)
+}
+
+function goType(node: BuiltinNode): string {
+  if (node.$ref !== undefined) return node.$ref.split('.').slice(-2).join('.')
+  switch (node.type) {
+    case 'boolean':
+      return 'bool'
+    case 'number':
+      return 'float64'
+    case 'integer':
+      return node.format ?? 'int64'
+    case 'array':
+      return `[]${node.items ? goType(node.items) : 'interface {}'}`
+    case 'object':
+      return `map[string]${node.additionalProperties ? goType(node.additionalProperties) : 'interface {}'}`
+    default:
+      return node.format === 'byte' ? '[]uint8' : 'string'
+  }
+}
+
+function jsonType(value: Json): string {
+  if (Array.isArray(value)) return 'array'
+  return typeof value === 'boolean' ? 'bool' : typeof value
+}
+
+function base64Problem(text: string): string | undefined {
+  const at = text.search(/[^A-Za-z0-9+/\r\n]/)
+  const end = at < 0 ? text.length : at
+  const rest = text.slice(end).replaceAll(/[\r\n]/g, '')
+  const good = /^={0,2}$/.test(rest) && text.replaceAll(/[\r\n]/g, '').length % 4 === 0
+  return good ? undefined : `illegal base64 data at input byte ${end}`
+}
