@@ -9,6 +9,7 @@ export default defineConfig({
           name: 'unit',
           include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance,node}.test.ts'],
+          setupFiles: ['test/property-seed.ts'],
           isolate: false,
           pool: 'threads',
           testTimeout: 20_000,

@@ -22,7 +22,7 @@ it('agrees with the sorted text for any JSON', () => {
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_key, member) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).toSorted())
+      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : member,
   )
 }
