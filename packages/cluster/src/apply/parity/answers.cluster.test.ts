@@ -29,7 +29,7 @@ describeCluster('answers to applies and patches', () => {
 
   it('are those recorded', async () => {
     await expect
-      .poll(async () => (await apiRequest(sharedCluster(), '/apis/parity.example.com/v1/widgets')).status, { timeout: 30_000 })
+      .poll(async () => (await apiRequest(sharedCluster(), '/apis/apply.example.com/v1/widgets')).status, { timeout: 30_000 })
       .toBe(200)
     const answers: Record<string, unknown[]> = {}
     for (const [index, scenario] of SCENARIOS.entries()) {

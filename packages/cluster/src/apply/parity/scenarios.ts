@@ -24,7 +24,7 @@ const patch = (verb: 'merge' | 'strategic' | 'json', manager: string, body: Step
 const configMaps: Omit<Scenario, 'name' | 'steps'> = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' }
 const deployments: Omit<Scenario, 'name' | 'steps'> = { apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments' }
 const services: Omit<Scenario, 'name' | 'steps'> = { apiVersion: 'v1', kind: 'Service', plural: 'services' }
-const widgets: Omit<Scenario, 'name' | 'steps'> = { apiVersion: 'parity.example.com/v1', kind: 'Widget', plural: 'widgets' }
+const widgets: Omit<Scenario, 'name' | 'steps'> = { apiVersion: 'apply.example.com/v1', kind: 'Widget', plural: 'widgets' }
 
 const container = (name: string, more: JsonObject = {}): JsonObject => ({ name, image: 'example.com/x:1', ...more })
 const deployment = (containers: readonly JsonObject[], more: JsonObject = {}): JsonObject => ({
@@ -40,9 +40,9 @@ const deployment = (containers: readonly JsonObject[], more: JsonObject = {}): J
 export const WIDGET_CRD: JsonObject = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: 'widgets.parity.example.com' },
+  metadata: { name: 'widgets.apply.example.com' },
   spec: {
-    group: 'parity.example.com',
+    group: 'apply.example.com',
     scope: 'Namespaced',
     names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
     versions: [
