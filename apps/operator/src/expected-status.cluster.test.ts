@@ -86,7 +86,8 @@ describeCluster('the status that manifests reach', () => {
     }
   }
 
-  it.each(FILES)('$name', async ({ file, place }) => {
+  // Not `$name`, which vitest cuts at 40 characters.
+  it.each(FILES.map((each) => [each.name, each] as const))('%s', async (_name, { file, place }) => {
     const namespace = namespaces[place] ?? ''
     const isReached = async () => {
       const { text, isSettled } = await reached(file, namespace)
