@@ -3,8 +3,8 @@ import { createLifecycle } from '@thv/kernel/lifecycle'
 import { runMain } from '@thv/kernel/process-signals'
 import { buildProgram } from './program.ts'
 
-// The operator lives in bursts of short-lived JSON, for which V8 would grow its nursery and never shrink it again: 206 MB of memory with
-// 23 MB in use. A nursery that stays small costs a little more collecting and halves the memory.
+// The operator lives in bursts of short-lived JSON, for which V8 would grow its nursery and never shrink it again. One that stays small
+// costs a little more collecting; with 300 servers it took the process from 206 to 163 MB.
 setFlagsFromString('--semi-space-growth-factor=1')
 
 await runMain(

@@ -139,8 +139,15 @@ export function workloadOf({ metadata }: KubeObject): string[] {
 }
 
 function addReferenceIndexes<T extends KubeObject>(cache: KindCache<T>, referencesOf: (object: T) => References): void {
+  // Each index asks when an object comes and again when it goes, always about the same one.
+  const known = new WeakMap<T, References>()
+  const once = (object: T): References => {
+    const found = known.get(object) ?? referencesOf(object)
+    known.set(object, found)
+    return found
+  }
   for (const [kind, index] of Object.entries(REFERENCE_INDEXES) as [keyof References, string][]) {
-    cache.addIndex(index, indexValues(referencesOf, kind))
+    cache.addIndex(index, indexValues(once, kind))
   }
 }
 

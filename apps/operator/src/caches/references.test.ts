@@ -76,6 +76,13 @@ test('a remote proxy names its CA bundle and the Secrets of its headers', () => 
   expect(referencesOfRemoteProxy(proxy)).toMatchObject({ configMaps: ['ca'], secrets: ['s'] })
 })
 
+test('the Secrets that a pod template turns into variables count, for both kinds', () => {
+  const podTemplateSpec = { spec: { containers: [{ name: 'toolhive', envFrom: [{ secretRef: { name: 'from-template' } }] }] } }
+  const proxy: MCPRemoteProxy = { metadata, spec: { remoteUrl: 'https://a', podTemplateSpec } }
+  expect(referencesOfRemoteProxy(proxy).secrets).toEqual(['from-template'])
+  expect(referencesOfServer(server({ podTemplateSpec })).secrets).toEqual(['from-template'])
+})
+
 test('a server entry', () => {
   const entry: MCPServerEntry = {
     metadata,

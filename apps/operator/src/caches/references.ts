@@ -70,6 +70,7 @@ export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
       ...oidc.secrets,
       ...spec.headerForward.addHeadersFromSecret.map(({ valueSecretRef }) => valueSecretRef.name),
       ...passwordSecret(spec.sessionStorage),
+      ...templateSecrets(spec.podTemplateSpec),
     ]),
   }
 }

@@ -1,5 +1,4 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
-
 import { parseQuantity } from '../workload/pod/quantity.ts'
 
 /**
