@@ -35,7 +35,7 @@ export const awsSts = () =>
       sessionNameClaim: opt(claimName('Claim that names the session.', 'sub')),
       sessionDuration: opt(int32('Lifetime of the credentials in seconds.', { minimum: 900, maximum: 43200, default: 3600 })),
       subjectProviderName: opt(
-        str("Upstream provider whose token is used instead of the caller's. Under a VirtualMCPServer only.", {
+        str("Upstream provider whose token is used instead of the caller's. Needs an embedded authorization server with that provider.", {
           minLength: 1,
           maxLength: 2048,
         }),

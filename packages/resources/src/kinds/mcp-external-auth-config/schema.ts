@@ -44,7 +44,7 @@ const spec = obj(
     embeddedAuthServer: opt(embeddedAuthServer('Runs an authorization server in the proxy; users log in at its upstream providers.')),
     awsSts: opt(awsSts()),
     upstreamInject: opt(
-      obj('Sends the token that an upstream provider gave to the user. Under a VirtualMCPServer only.', {
+      obj('Sends the token that an upstream provider gave to the user. Needs an embedded authorization server with that provider.', {
         providerName: str('Name of the upstream provider.', { minLength: 1, maxLength: 63 }),
       }),
     ),

@@ -35,7 +35,11 @@ export const tokenExchange = () =>
           pattern: '^(access_token|id_token|jwt|urn:ietf:params:oauth:token-type:(access_token|id_token|jwt))?$',
         }),
       ),
-      subjectProviderName: opt(text("Upstream provider whose token is exchanged instead of the caller's. Under a VirtualMCPServer only.")),
+      subjectProviderName: opt(
+        text(
+          "Upstream provider whose token is exchanged instead of the caller's. Needs an embedded authorization server with that provider.",
+        ),
+      ),
     },
     {
       rules: [
