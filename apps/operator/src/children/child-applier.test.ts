@@ -130,6 +130,34 @@ describe('createChildApplier', () => {
     expect(calls).toEqual(['apply by force'])
   })
 
+  test('sees its own writes before the cache does, and forgets them when it does', async () => {
+    const applier = createChildApplier(client)
+    const stored = (version: string, data: Record<string, string>): ConfigMap => ({
+      ...wanted,
+      data,
+      metadata: { ...wanted.metadata, uid: 'u', resourceVersion: version, ownerReferences: ownerReferences() },
+    })
+    cached = stored('0', { a: 'old' })
+    await applier.ensure(owner, { ...child, object: { ...wanted, metadata: { ...wanted.metadata, uid: 'u' } } }, signal)
+    expect(applier.latest(child, { namespace: 'team', name: 'web-runconfig' })?.data).toEqual({ a: '1' })
+    expect(await applier.ensure(owner, { ...child, object: { ...wanted, metadata: { ...wanted.metadata, uid: 'u' } } }, signal)).toEqual({
+      kind: 'unchanged',
+    })
+    expect(calls).toEqual(['apply by force'])
+    cached = stored('2', { a: 'edited since' })
+    expect(applier.latest(child, { namespace: 'team', name: 'web-runconfig' })?.data).toEqual({ a: 'edited since' })
+    cached = stored('0', { a: 'old' })
+    expect(applier.latest(child, { namespace: 'team', name: 'web-runconfig' })?.data).toEqual({ a: 'old' })
+  })
+
+  test('what is gone from the cache is made anew, although it was applied', async () => {
+    const applier = createChildApplier(client)
+    await applier.ensure(owner, child, signal)
+    expect(applier.latest(child, { namespace: 'team', name: 'web-runconfig' })).toBeUndefined()
+    await applier.ensure(owner, child, signal)
+    expect(calls).toEqual(['apply', 'apply'])
+  })
+
   test('removes only what the workload owns', async () => {
     const applier = createChildApplier(client)
     const target = { type: configMaps, cache, name: 'web-runconfig' }

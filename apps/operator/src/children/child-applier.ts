@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import {
+  compareResourceVersions,
   controllerOf,
   formatKey,
   isConflict,
@@ -8,8 +9,10 @@ import {
   type KubeClient,
   type KubeObject,
   keyOf,
+  type ObjectKey,
   type ResourceType,
   setControllerReference,
+  withoutManagedFields,
 } from '@thv/kube'
 import type { KindCache } from '../caches/kind-cache.ts'
 import { covers } from './covers.ts'
@@ -43,6 +46,8 @@ export interface ForeignChild {
 }
 
 export interface ChildApplier {
+  /** The object as the cache has it, or as our last apply left it when the cache has not caught up with that yet. */
+  latest<T extends KubeObject>(place: Pick<Child<T>, 'type' | 'cache'>, key: ObjectKey): T | undefined
   /** Makes the child as wanted; sends nothing when it is. Never touches an object that the owner does not control. */
   ensure<T extends KubeObject>(owner: Owner, child: Child<T>, signal: AbortSignal): Promise<ChildOutcome>
   /** Deletes a child that is no longer wanted, if it is there and the owner's. */
@@ -57,16 +62,35 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
   /** What the server made of an object whose values it writes in another way than we do; else it would be applied for ever. */
   const rewritten = new Map<string, string>()
 
+  /** What was applied last, until the cache has it: a plan made from an older state would take back what was just begun. */
+  const applied = new Map<string, KubeObject>()
+
+  function latest<T extends KubeObject>({ type, cache }: Pick<Child<T>, 'type' | 'cache'>, key: ObjectKey): T | undefined {
+    const id = idOf(type, key)
+    const cached = cache.get(key)
+    const own = applied.get(id) as T | undefined
+    if (own === undefined) return cached
+    // Not in the cache: it may have been deleted since, and then it must be made anew.
+    const isBehind =
+      cached !== undefined &&
+      cached.metadata.uid === own.metadata.uid &&
+      (compareResourceVersions(cached.metadata.resourceVersion, own.metadata.resourceVersion) ?? 0) < 0
+    if (isBehind) return own
+    applied.delete(id)
+    return cached
+  }
+
   async function ensure<T extends KubeObject>(owner: Owner, child: Child<T>, signal: AbortSignal): Promise<ChildOutcome> {
     const wanted = withHash(setControllerReference(child.object, owner))
     const key = keyOf(wanted)
-    const live = child.cache.get(key)
+    const live = latest(child, key)
     if (live !== undefined && !isOurs(live, owner)) return foreign(live, child.type)
-    const id = `${child.type.plural}/${formatKey(key)}`
+    const id = idOf(child.type, key)
     if (live !== undefined && isAsApplied(live, wanted, rewritten.get(id))) return { kind: 'unchanged' }
 
     const { result, taken } = await apply(owner, { ...child, object: wanted }, { live, signal })
     if (taken !== undefined) return foreign(taken, child.type)
+    applied.set(id, withoutManagedFields(result))
     if (covers(result, wanted)) rewritten.delete(id)
     else rewritten.set(id, versionOf(result))
     return { kind: 'applied' }
@@ -97,11 +121,16 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
     const key = namespace === undefined ? { name } : { namespace, name }
     const live = cache.get(key)
     if (live === undefined || live.metadata.deletionTimestamp !== undefined || !isControlledBy(live, owner.object)) return
-    rewritten.delete(`${type.plural}/${formatKey(key)}`)
+    rewritten.delete(idOf(type, key))
+    applied.delete(idOf(type, key))
     await deleteIfSame(client, { type, live, signal })
   }
 
-  return { ensure, remove }
+  return { latest, ensure, remove }
+}
+
+function idOf(type: ResourceType, key: ObjectKey): string {
+  return `${type.plural}/${formatKey(key)}`
 }
 
 /** Also what was ours and is nobody's since its workload was deleted without it: the hash is the sign of who made it. */

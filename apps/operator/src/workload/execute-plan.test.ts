@@ -18,6 +18,7 @@ let foreign: Set<string>
 let patchError: Error | undefined
 
 const children: ChildApplier = {
+  latest: ({ cache }, key) => cache.get(key),
   async ensure(_owner, { type, object }) {
     done.push(`ensure ${type.kind} ${object.metadata.name}`)
     return foreign.has(object.metadata.name)

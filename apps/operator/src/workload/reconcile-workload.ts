@@ -1,7 +1,9 @@
 import { checkPolicies } from '@thv/authz/policy-syntax'
 import {
   type Conditions,
+  configMaps,
   type Deployment,
+  deployments,
   formatKey,
   type KubeObject,
   type ObjectKey,
@@ -106,11 +108,11 @@ function statusOf(object: KubeObject): { conditions?: Conditions; phase?: string
   return (object as KubeObject & { status?: { conditions?: Conditions; phase?: string } }).status ?? {}
 }
 
-function liveFacts(key: ObjectKey, kind: ProxyKind, { caches }: Env): LiveFacts {
+function liveFacts(key: ObjectKey, kind: ProxyKind, { caches, children }: Env): LiveFacts {
   const runConfigKey = { ...key, name: proxyNames(kind, key.name).runConfig }
   return {
-    runConfig: caches.configMaps.get(runConfigKey)?.data?.[RUN_CONFIG_KEY],
-    deployment: caches.deployments.get(key),
+    runConfig: children.latest({ type: configMaps, cache: caches.configMaps }, runConfigKey)?.data?.[RUN_CONFIG_KEY],
+    deployment: children.latest({ type: deployments, cache: caches.deployments }, key),
   }
 }
 
