@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { TestProject } from 'vitest/node'
 import { binariesAvailability } from './binaries.ts'
 import type { ClusterAccess } from './cluster-access.ts'
@@ -10,11 +11,19 @@ declare module 'vitest' {
   }
 }
 
-/** Vitest calls this once per run, before the first test, and what it returns after the last. */
+/**
+ * Vitest calls this once per run, before the first test, and what it returns after the last. THV_TEST_CLUSTER names the file of a
+ * control plane that runs already (scripts/test-cluster.ts): who runs one file again and again does not wait for a new one each time.
+ */
 export async function setup(project: Pick<TestProject, 'provide'>): Promise<(() => Promise<void>) | undefined> {
   const reason = reasonToSkip(process.env)
   if (reason) {
     console.error(`\n!!! NO CLUSTER TESTS: ${reason} !!!\n`)
+    return undefined
+  }
+  const running = process.env['THV_TEST_CLUSTER']
+  if (running !== undefined && !isCi(process.env)) {
+    project.provide('thvCluster', JSON.parse(readFileSync(running, 'utf8')) as ClusterAccess)
     return undefined
   }
   const begin = performance.now()
