@@ -13,6 +13,7 @@ const LAYER: Readonly<Record<string, number>> = {
   http: 1,
   telemetry: 1,
   store: 1,
+  programs: 1,
   resources: 2,
   runconfig: 2,
   auth: 2,

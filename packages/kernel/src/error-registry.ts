@@ -224,6 +224,9 @@ export const internalErrors = {
     meaning:
       'The credential plugin that the kubeconfig names could not be run, or gave no usable credentials. Install it as the message says, or run it by hand to see what it prints.',
   },
+  image_unavailable: {
+    meaning: 'The local node has no program for an image. The message says what to write instead, or what to install.',
+  },
   image_invalid: {
     meaning:
       'The image is not something this runtime can run. Without a cluster write npx://PACKAGE@VERSION, uvx://PACKAGE@VERSION or exec:///path/to/program.',

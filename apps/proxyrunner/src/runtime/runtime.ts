@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { ProgramEnd as StdioEnd } from '@thv/programs/program-end'
 
 /** What runs the MCP server: a child process of this one (`local`), or a StatefulSet (`kubernetes`). */
 export interface Runtime {
@@ -45,9 +46,4 @@ export interface StdioConnection {
   close(): Promise<void>
 }
 
-export interface StdioEnd {
-  readonly code?: number
-  readonly signal?: string
-  /** For people. */
-  readonly message: string
-}
+export type { ProgramEnd as StdioEnd } from '@thv/programs/program-end'

@@ -1,10 +1,10 @@
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { Connection } from '@thv/kube'
+import type { ProgramLog } from '@thv/programs/program-log'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { AttachPort } from './kubernetes/attach-port.ts'
 import type { Runtime } from './runtime.ts'
-import type { RuntimeLog } from './runtime-log.ts'
 
 export const RUNTIME_CHOICES = ['auto', 'kubernetes', 'local'] as const
 export type RuntimeChoice = (typeof RUNTIME_CHOICES)[number]
@@ -24,7 +24,7 @@ export function chooseRuntime(choice: string, env: Env): 'kubernetes' | 'local' 
 export interface CreateRuntimeOptions {
   readonly runtime: RuntimeChoice
   readonly config: RunConfig
-  readonly log: RuntimeLog
+  readonly log: ProgramLog
   readonly env?: Env
   /** Where local packages are installed. */
   readonly dataDir?: string

@@ -4,10 +4,10 @@ import { ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
 import { type KubeClient, pods } from '@thv/kube'
 import type { Platform } from '@thv/kube/pod-security'
+import type { ProgramLog } from '@thv/programs/program-log'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { Runtime } from '../runtime.ts'
 import { runtimeError } from '../runtime-errors.ts'
-import type { RuntimeLog } from '../runtime-log.ts'
 import type { AttachPort } from './attach-port.ts'
 import { desiredObjects, workloadNames } from './desired-objects.ts'
 import { createStdioAttacher, type StdioAttacher } from './stdio-attacher.ts'
@@ -21,7 +21,7 @@ export interface KubernetesRuntimeOptions {
   readonly platform?: Platform
   /** Needed for stdio. */
   readonly attach?: AttachPort
-  readonly log: RuntimeLog
+  readonly log: ProgramLog
   readonly clock?: Clock
   readonly recreateDelayMs?: number
   readonly watchBackoff?: BackoffOptions

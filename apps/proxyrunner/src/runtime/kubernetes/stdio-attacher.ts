@@ -2,8 +2,8 @@ import { type BackoffOptions, createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import type { Pod } from '@thv/kube'
+import type { ProgramLog } from '@thv/programs/program-log'
 import type { StdioConnection } from '../runtime.ts'
-import type { RuntimeLog } from '../runtime-log.ts'
 import { AttachHistory } from './attach-history.ts'
 import type { AttachEnd, AttachedStream, AttachPort } from './attach-port.ts'
 import { choosePod, instanceOf, isOver, uidOf } from './pod-choice.ts'
@@ -13,7 +13,7 @@ export interface StdioAttacherOptions {
   readonly namespace: string
   readonly port: AttachPort
   readonly workload: { readonly pods: readonly Pod[]; onChange(listener: () => void): () => void }
-  readonly log: RuntimeLog
+  readonly log: ProgramLog
   readonly clock: Clock
   readonly backoff?: BackoffOptions
   /** A connection that lived shorter counts as a failure. */

@@ -19,10 +19,10 @@ import {
   statefulSets,
   watchMapped,
 } from '@thv/kube'
+import type { ProgramLog } from '@thv/programs/program-log'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { WorkloadState } from '../runtime.ts'
 import { isRuntimeError } from '../runtime-errors.ts'
-import type { RuntimeLog } from '../runtime-log.ts'
 import { createStateCell } from '../state-cell.ts'
 import { type DesiredObjects, workloadNames } from './desired-objects.ts'
 import { instanceOf, isReady } from './pod-choice.ts'
@@ -34,7 +34,7 @@ export interface WorkloadKeeperOptions {
   readonly namespace: string
   readonly desired: DesiredObjects
   readonly client: KubeClient
-  readonly log: RuntimeLog
+  readonly log: ProgramLog
   readonly clock: Clock
   /** How long a deleted object stays away: when its owner is being deleted, this process is about to end as well. */
   readonly recreateDelayMs?: number

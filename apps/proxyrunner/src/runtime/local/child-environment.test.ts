@@ -1,6 +1,7 @@
+import { inheritedEnvironment, installerEnvironment } from '@thv/programs/program-environment'
 import { describe, expect, it } from 'vitest'
 import { configOf } from '../testing/runtime-fixtures.ts'
-import { inheritedEnvironment, installerEnvironment, serverEnvironment } from './child-environment.ts'
+import { serverEnvironment } from './child-environment.ts'
 
 const OURS = {
   PATH: '/bin',

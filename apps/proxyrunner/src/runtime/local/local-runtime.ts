@@ -6,21 +6,22 @@ import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
 import { orAbort } from '@thv/mcp/abortable'
+import { type Child, type StopLimits, startChild } from '@thv/programs/child-process'
+import { parseImageReference } from '@thv/programs/image-reference'
+import { createProcessGuard } from '@thv/programs/process-guard'
+import type { Env } from '@thv/programs/program-environment'
+import type { ProgramLog } from '@thv/programs/program-log'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { Runtime, StdioConnection } from '../runtime.ts'
 import { runtimeError } from '../runtime-errors.ts'
-import type { RuntimeLog } from '../runtime-log.ts'
-import { type Env, serverEnvironment } from './child-environment.ts'
-import { type Child, type StopLimits, startChild } from './child-process.ts'
-import { parseImageReference } from './image-reference.ts'
+import { serverEnvironment } from './child-environment.ts'
 import { freePort } from './local-port.ts'
-import { createProcessGuard } from './process-guard.ts'
 import { serverCommand } from './server-command.ts'
 import { superviseServer } from './supervised-server.ts'
 
 export interface LocalRuntimeOptions {
   readonly config: RunConfig
-  readonly log: RuntimeLog
+  readonly log: ProgramLog
   readonly env?: Env
   /** Where packages are installed. Default: THV_DATA_DIR, else a folder of the user's cache. */
   readonly dataDir?: string
@@ -142,7 +143,7 @@ function connectionTo(child: Child, leaving: Set<Child>): StdioConnection {
 }
 
 /** What a process on this machine cannot have, and what it silently would not have. */
-function checkSuitable(config: RunConfig, log: RuntimeLog): void {
+function checkSuitable(config: RunConfig, log: ProgramLog): void {
   for (const field of ['volumes', 'publish'] as const) {
     if (config[field].length > 0) {
       throw runtimeError(

@@ -1,10 +1,11 @@
 import { createSingleFlight } from '@thv/kernel/single-flight'
+import type { Command } from '@thv/programs/child-process'
+import { isExecutable } from '@thv/programs/find-program'
+import type { ImageReference } from '@thv/programs/image-reference'
+import { type InstallOptions, installNpmPackage, npmCommand } from '@thv/programs/npm-package'
+import { installerEnvironment } from '@thv/programs/program-environment'
+import { type PythonPackage, pythonCommand } from '@thv/programs/python-package'
 import { runtimeError } from '../runtime-errors.ts'
-import { installerEnvironment } from './child-environment.ts'
-import type { Command } from './child-process.ts'
-import { findProgram, isExecutable } from './find-program.ts'
-import type { ImageReference } from './image-reference.ts'
-import { type InstallOptions, installNpmPackage, npmCommand } from './npm-package.ts'
 
 /** How the server is started, found out when it is first needed. */
 export interface ServerCommand {
@@ -50,15 +51,7 @@ function npxCommand(pkg: { name: string; version: string }, args: readonly strin
   }
 }
 
-/** uv keeps packages and locks by itself. */
-function uvxCommand({ name, version }: { name: string; version: string }, args: readonly string[], options: InstallOptions): ServerCommand {
-  const { env } = options
-  const resolve = async (): Promise<Command> => {
-    const uvx = await findProgram(['uvx'], env['PATH'])
-    if (uvx !== undefined) return { file: uvx, args: [`${name}@${version}`, ...args] }
-    const uv = await findProgram(['uv'], env['PATH'])
-    if (uv !== undefined) return { file: uv, args: ['tool', 'run', `${name}@${version}`, ...args] }
-    throw runtimeError('program_missing', `image: ${name}@${version} is run by uv, which is not on PATH; install it with: pip install uv`)
-  }
+function uvxCommand(pkg: PythonPackage, args: readonly string[], { env }: InstallOptions): ServerCommand {
+  const resolve = () => pythonCommand(pkg, args, env)
   return { env: installerEnvironment(env), check: async () => void (await resolve()), resolve }
 }

@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:net'
 import { systemClock } from '@thv/kernel/clock'
+import { type Child, startChild } from '@thv/programs/child-process'
+import { createProcessGuard, type ProcessGuard } from '@thv/programs/process-guard'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { eventually, isAlive, type MemoryLog, memoryLog } from '../testing/runtime-fixtures.ts'
-import { type Child, startChild } from './child-process.ts'
 import { freePort } from './local-port.ts'
-import { createProcessGuard, type ProcessGuard } from './process-guard.ts'
 import { superviseServer } from './supervised-server.ts'
 
 const LISTEN =

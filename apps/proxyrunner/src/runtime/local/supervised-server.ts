@@ -2,10 +2,10 @@ import { type BackoffOptions, createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
+import type { Child } from '@thv/programs/child-process'
+import type { ProgramLog } from '@thv/programs/program-log'
 import type { ServerHandle } from '../runtime.ts'
-import type { RuntimeLog } from '../runtime-log.ts'
 import { createStateCell } from '../state-cell.ts'
-import type { Child } from './child-process.ts'
 import { isListening, LOOPBACK, waitForListener } from './local-port.ts'
 
 export interface SupervisedServerOptions {
@@ -13,7 +13,7 @@ export interface SupervisedServerOptions {
   readonly port: number
   /** Installs and starts; called anew for each start. */
   readonly start: () => Promise<Child>
-  readonly log: RuntimeLog
+  readonly log: ProgramLog
   readonly clock: Clock
   readonly backoff?: BackoffOptions
   /** A server that was ready for this long did not crash at its start: the next delay is the shortest again. */

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { type Clock, systemClock } from '@thv/kernel/clock'
-import type { StdioEnd } from '../runtime.ts'
-import { runtimeError } from '../runtime-errors.ts'
-import type { RuntimeLog } from '../runtime-log.ts'
+import { ThvError } from '@thv/kernel/errors'
 import { createLineLog } from './line-log.ts'
 import type { ProcessGuard } from './process-guard.ts'
+import type { ProgramEnd } from './program-end.ts'
+import type { ProgramLog } from './program-log.ts'
 
 /** What to start. */
 export interface Command {
@@ -21,7 +21,7 @@ export interface ChildOptions {
   /** `protocol`: stdin and stdout are for the caller. `log`: there is no stdin, and stdout goes to the log as stderr does. */
   readonly stdio: 'protocol' | 'log'
   readonly guard: ProcessGuard
-  readonly log: RuntimeLog
+  readonly log: ProgramLog
   readonly clock?: Clock
   readonly limits?: Partial<StopLimits> | undefined
 }
@@ -43,7 +43,7 @@ export interface Child {
   readonly stdout: Readable | null
   readonly isRunning: boolean
   /** Never rejects. */
-  readonly ended: Promise<StdioEnd>
+  readonly ended: Promise<ProgramEnd>
   /** Idempotent; resolves when it has ended, or has survived even SIGKILL for its limit. */
   stop(): Promise<void>
 }
@@ -66,7 +66,7 @@ export async function startChild(command: Command, options: ChildOptions): Promi
   for (const stream of [child.stdin, child.stdout]) stream?.on('error', () => {}) // the child is gone, which `ended` says
 
   let isRunning = true
-  const ended = new Promise<StdioEnd>((resolve) => {
+  const ended = new Promise<ProgramEnd>((resolve) => {
     child.once('exit', (code, signal) => {
       isRunning = false
       signalGroup(pid, 'SIGKILL') // what it started and left behind
@@ -103,7 +103,7 @@ export async function startChild(command: Command, options: ChildOptions): Promi
   }
 }
 
-function logStream(stream: Readable | null, from: 'stderr' | 'stdout', to: { log: RuntimeLog; clock: Clock; pid: number }): void {
+function logStream(stream: Readable | null, from: 'stderr' | 'stdout', to: { log: ProgramLog; clock: Clock; pid: number }): void {
   const lines = createLineLog({ write: (line) => to.log.info(line, { from, pid: to.pid }), clock: to.clock })
   stream?.on('data', (chunk: Buffer) => lines.push(chunk))
   stream?.once('close', () => lines.end())
@@ -128,7 +128,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-function endOf(name: string, code: number | null, signal: NodeJS.Signals | null): StdioEnd {
+function endOf(name: string, code: number | null, signal: NodeJS.Signals | null): ProgramEnd {
   if (signal !== null) return { signal, message: `${name} was ended by ${signal}` }
   return { code: code ?? 0, message: `${name} ended with code ${code ?? 0}` }
 }
@@ -137,7 +137,7 @@ function startFailure(child: ChildProcess, name: string): Promise<Error> {
   return new Promise((resolve) => {
     child.once('error', (cause) => {
       const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : 'unknown error'
-      resolve(runtimeError('process_start_failed', `${name} could not be started (${code})`, { details: { code } }))
+      resolve(new ThvError('process_start_failed', `${name} could not be started (${code})`, { details: { code } }))
     })
   })
 }

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { isThvError } from '@thv/kernel/errors'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isRuntimeError } from '../runtime-errors.ts'
-import { eventually, isAlive, type MemoryLog, memoryLog } from '../testing/runtime-fixtures.ts'
 import { type ChildOptions, startChild } from './child-process.ts'
 import { createProcessGuard, type ProcessGuard } from './process-guard.ts'
+import { eventually, isAlive, type MemoryLog, memoryLog } from './testing/program-fixtures.ts'
 
 let guard: ProcessGuard
 let log: MemoryLog
@@ -49,7 +49,7 @@ describe('startChild', () => {
     const error = await startChild({ file: '/nowhere/program', args: [] }, { name: 'demo', env: {}, stdio: 'protocol', guard, log }).catch(
       (e: unknown) => e,
     )
-    expect(isRuntimeError(error, 'process_start_failed')).toBe(true)
+    expect(isThvError(error, 'process_start_failed')).toBe(true)
     expect(String(error)).toContain('demo could not be started (ENOENT)')
   })
 

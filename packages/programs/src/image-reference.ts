@@ -1,4 +1,4 @@
-import { runtimeError } from '../runtime-errors.ts'
+import { ThvError } from '@thv/kernel/errors'
 
 /** What an image means without a cluster. */
 export type ImageReference =
@@ -24,7 +24,7 @@ export function parseImageReference(image: string): ImageReference {
   if (scheme === 'npx') return { kind: 'npx', ...packageAt(rest, { name: NPM_NAME, version: SEMVER, example: '1.2.3' }) }
   if (scheme === 'uvx') return { kind: 'uvx', ...packageAt(rest, { name: PYPI_NAME, version: PYPI_VERSION, example: '1.2.3' }) }
   if (scheme === 'exec') return { kind: 'exec', path: absolutePath(rest) }
-  throw runtimeError(
+  throw new ThvError(
     'image_invalid',
     'image: without a cluster only npx://PACKAGE@VERSION, uvx://PACKAGE@VERSION and exec:///path/to/program can be run; container images need --runtime kubernetes',
   )
@@ -36,11 +36,11 @@ function packageAt(text: string, rules: { name: RegExp; version: RegExp; example
   const name = hasVersion ? text.slice(0, at) : text
   const version = hasVersion ? text.slice(at + 1) : ''
   if (name.length > MAX_LENGTH || !rules.name.test(name) || name.includes('..')) {
-    throw runtimeError('image_invalid', 'image: expects the name of a package, such as npx://@scope/name@1.2.3')
+    throw new ThvError('image_invalid', 'image: expects the name of a package, such as npx://@scope/name@1.2.3')
   }
-  if (version === '') throw runtimeError('image_invalid', `image: the package ${name} needs a version, as in ${name}@${rules.example}`)
+  if (version === '') throw new ThvError('image_invalid', `image: the package ${name} needs a version, as in ${name}@${rules.example}`)
   if (version.length > MAX_LENGTH || !rules.version.test(version) || version.includes('..')) {
-    throw runtimeError('image_invalid', `image: the package ${name} needs one exact version, as in ${name}@${rules.example}`)
+    throw new ThvError('image_invalid', `image: the package ${name} needs one exact version, as in ${name}@${rules.example}`)
   }
   return { name, version }
 }
@@ -48,7 +48,7 @@ function packageAt(text: string, rules: { name: RegExp; version: RegExp; example
 function absolutePath(path: string): string {
   const isClean = path.startsWith('/') && !path.endsWith('/') && !/\p{Cc}/u.test(path) && !path.split('/').includes('..')
   if (!isClean || path.startsWith('//')) {
-    throw runtimeError('image_invalid', 'image: exec:// expects the absolute path of a program, as in exec:///usr/local/bin/server')
+    throw new ThvError('image_invalid', 'image: exec:// expects the absolute path of a program, as in exec:///usr/local/bin/server')
   }
   return path
 }

@@ -4,8 +4,8 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { isThvError } from '@thv/kernel/errors'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type TestFolder, testFolder } from '../testing/runtime-fixtures.ts'
 import { type InstallLockOptions, withInstallLock } from './install-lock.ts'
+import { type TestFolder, testFolder } from './testing/program-fixtures.ts'
 
 const NEVER = new AbortController().signal
 

@@ -1,6 +1,6 @@
+import { isThvError } from '@thv/kernel/errors'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isRuntimeError } from '../runtime-errors.ts'
 import { parseImageReference } from './image-reference.ts'
 
 describe('parseImageReference', () => {
@@ -48,7 +48,7 @@ describe('parseImageReference', () => {
     ['', 'container images need'],
   ])('refuses %s', (image, message) => {
     const error = attempt(image)
-    expect(isRuntimeError(error, 'image_invalid')).toBe(true)
+    expect(isThvError(error, 'image_invalid')).toBe(true)
     expect(String(error)).toContain(message)
   })
 

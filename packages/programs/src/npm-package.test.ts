@@ -1,10 +1,10 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isThvError } from '@thv/kernel/errors'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isRuntimeError } from '../runtime-errors.ts'
-import { type MemoryLog, memoryLog, type TestFolder, testFolder } from '../testing/runtime-fixtures.ts'
 import { chooseBin, type InstallOptions, installNpmPackage, npmCommand } from './npm-package.ts'
 import { createProcessGuard, type ProcessGuard } from './process-guard.ts'
+import { type MemoryLog, memoryLog, type TestFolder, testFolder } from './testing/program-fixtures.ts'
 
 const PKG = { name: '@scope/server', version: '1.2.3' }
 
@@ -79,7 +79,7 @@ describe('installNpmPackage', () => {
   it('says that npm failed, leaves no folder, and tries again when asked again', async () => {
     const failing = options({ env: { PATH: folder.path, npm_config_mode: 'fail' } })
     const error = await installNpmPackage(PKG, failing).catch((e: unknown) => e)
-    expect(isRuntimeError(error, 'package_install_failed')).toBe(true)
+    expect(isThvError(error, 'package_install_failed')).toBe(true)
     expect(String(error)).toContain('@scope/server@1.2.3 could not be installed: npm ended with code 1')
     expect(await readdir(join(folder.path, 'data', 'npm'))).toEqual([])
     await expect(installNpmPackage(PKG, options())).resolves.toContain('@scope+server@1.2.3')
@@ -96,7 +96,7 @@ describe('installNpmPackage', () => {
 
   it('says that npm is missing', async () => {
     const error = await installNpmPackage(PKG, options({ env: { PATH: '/nowhere' } })).catch((e: unknown) => e)
-    expect(isRuntimeError(error, 'program_missing')).toBe(true)
+    expect(isThvError(error, 'program_missing')).toBe(true)
   })
 
   it('runs the program of the package with the Node that runs us', async () => {

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { access, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join, resolve, sep } from 'node:path'
 import { type Clock, systemClock } from '@thv/kernel/clock'
-import { runtimeError } from '../runtime-errors.ts'
-import type { RuntimeLog } from '../runtime-log.ts'
-import { type Env, installerEnvironment } from './child-environment.ts'
+import { ThvError } from '@thv/kernel/errors'
 import { type Command, startChild } from './child-process.ts'
 import { findProgram } from './find-program.ts'
 import { withInstallLock } from './install-lock.ts'
 import type { ProcessGuard } from './process-guard.ts'
+import { type Env, installerEnvironment } from './program-environment.ts'
+import type { ProgramLog } from './program-log.ts'
 
 export interface NpmPackage {
   readonly name: string
@@ -20,7 +20,7 @@ export interface InstallOptions {
   readonly dataDir: string
   readonly env: Env
   readonly guard: ProcessGuard
-  readonly log: RuntimeLog
+  readonly log: ProgramLog
   readonly signal: AbortSignal
   readonly clock?: Clock
   readonly limitMs?: number
@@ -62,7 +62,7 @@ async function fill(folder: string, pkg: NpmPackage, options: InstallOptions): P
   const id = `${pkg.name}@${pkg.version}`
   const npm = await findProgram(['npm'], env['PATH'])
   if (npm === undefined)
-    throw runtimeError('program_missing', `image: ${id} is installed by npm, which is not on PATH; install Node with npm`)
+    throw new ThvError('program_missing', `image: ${id} is installed by npm, which is not on PATH; install Node with npm`)
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies: { [pkg.name]: pkg.version } }))
 
@@ -94,7 +94,7 @@ async function fill(folder: string, pkg: NpmPackage, options: InstallOptions): P
   })
   signal.throwIfAborted()
   if (end.code !== 0)
-    throw runtimeError('package_install_failed', `image: ${id} could not be installed: ${end.message}; the log has the rest`)
+    throw new ThvError('package_install_failed', `image: ${id} could not be installed: ${end.message}; the log has the rest`)
   log.info(`installed ${id}`, { seconds: seconds() })
 }
 
@@ -108,7 +108,7 @@ export async function npmCommand(folder: string, pkg: NpmPackage, args: readonly
   const root = join(folder, 'node_modules', ...pkg.name.split('/'))
   const manifest = await readManifest(join(root, 'package.json'), pkg)
   const bin = resolve(root, chooseBin(pkg.name, manifest.bin))
-  if (!bin.startsWith(root + sep)) throw runtimeError('image_invalid', `image: the program of ${pkg.name} lies outside of its package`)
+  if (!bin.startsWith(root + sep)) throw new ThvError('image_invalid', `image: the program of ${pkg.name} lies outside of its package`)
   const nodeFlags = await nodeFlagsOf(bin)
   return nodeFlags === undefined ? { file: bin, args } : { file: process.execPath, args: [...nodeFlags, bin, ...args] }
 }
@@ -117,10 +117,10 @@ async function readManifest(file: string, { name, version }: NpmPackage): Promis
   try {
     const manifest = JSON.parse(await readFile(file, 'utf8')) as Manifest
     if (manifest.version === version) return manifest
-    throw runtimeError('package_install_failed', `image: ${name} was installed in another version than ${version}`)
+    throw new ThvError('package_install_failed', `image: ${name} was installed in another version than ${version}`)
   } catch (cause) {
     if (!isCode(cause, 'ENOENT') && !(cause instanceof SyntaxError)) throw cause
-    throw runtimeError('package_install_failed', `image: ${name} is not where npm should have put it; delete ${dirname(file)}`)
+    throw new ThvError('package_install_failed', `image: ${name} is not where npm should have put it; delete ${dirname(file)}`)
   }
 }
 
@@ -134,7 +134,7 @@ export function chooseBin(name: string, bin: unknown): string {
   const chosen = new Set(entries.map(([, file]) => file)).size === 1 ? entries[0] : entries.find(([program]) => program === bare)
   if (chosen !== undefined) return chosen[1]
   const found = entries.length === 0 ? 'it has none' : `it has ${entries.map(([program]) => program).join(', ')}`
-  throw runtimeError('image_invalid', `image: the package ${name} has no program to run: one called ${bare} is needed, and ${found}`)
+  throw new ThvError('image_invalid', `image: the package ${name} has no program to run: one called ${bare} is needed, and ${found}`)
 }
 
 /** Undefined for what is no Node script; that must be able to run by itself. */
