@@ -301,6 +301,10 @@ export const internalErrors = {
     meaning:
       'The run config asks for a link of the chain that this version cannot apply, and running without it would leave the server unguarded. Remove the field in the message, or use a version that has the link.',
   },
+  network_unavailable: {
+    meaning:
+      'The embedded platform cannot use its loopback addresses: another platform holds them, or none is left. Stop the other one (thv down).',
+  },
   package_install_failed: {
     meaning: 'A package could not be installed. The log holds what the installer said; check name, version and network. It is tried again.',
   },

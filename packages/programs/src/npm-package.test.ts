@@ -2,8 +2,9 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isThvError } from '@thv/kernel/errors'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { chooseBin, type InstallOptions, installNpmPackage, npmCommand } from './npm-package.ts'
+import { chooseBin, installNpmPackage, npmCommand } from './npm-package.ts'
 import { createProcessGuard, type ProcessGuard } from './process-guard.ts'
+import type { InstallOptions } from './run-installer.ts'
 import { type MemoryLog, memoryLog, type TestFolder, testFolder } from './testing/program-fixtures.ts'
 
 const PKG = { name: '@scope/server', version: '1.2.3' }

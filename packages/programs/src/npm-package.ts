@@ -1,40 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { access, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join, resolve, sep } from 'node:path'
-import { type Clock, systemClock } from '@thv/kernel/clock'
+import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import { type Command, startChild } from './child-process.ts'
+import type { Command } from './child-process.ts'
 import { findProgram } from './find-program.ts'
 import { withInstallLock } from './install-lock.ts'
-import type { ProcessGuard } from './process-guard.ts'
-import { type Env, installerEnvironment } from './program-environment.ts'
-import type { ProgramLog } from './program-log.ts'
-
-export interface NpmPackage {
-  readonly name: string
-  /** Exact. */
-  readonly version: string
-}
-
-export interface InstallOptions {
-  readonly dataDir: string
-  readonly env: Env
-  readonly guard: ProcessGuard
-  readonly log: ProgramLog
-  readonly signal: AbortSignal
-  readonly clock?: Clock
-  readonly limitMs?: number
-}
-
-const LIMIT_MS = 10 * 60_000
-const PROGRESS_MS = 15_000
+import { installerEnvironment } from './program-environment.ts'
+import { exists, INSTALL_LIMIT_MS, type InstallOptions, type PackageId, runInstaller } from './run-installer.ts'
 
 /**
  * Installs a package once for all processes of this machine and says where. A folder that is there is complete: it was filled elsewhere
  * and then renamed. Throws `package_install_failed` or `program_missing`.
  */
-export async function installNpmPackage(pkg: NpmPackage, options: InstallOptions): Promise<string> {
-  const { dataDir, signal, log, limitMs = LIMIT_MS, clock = systemClock } = options
+export async function installNpmPackage(pkg: PackageId, options: InstallOptions): Promise<string> {
+  const { dataDir, signal, log, limitMs = INSTALL_LIMIT_MS, clock = systemClock } = options
   const id = `${pkg.name}@${pkg.version}`
   // No name holds a plus, so no two packages share a folder; and none leads out of it.
   const folder = join(dataDir, 'npm', id.replace('/', '+'))
@@ -57,8 +37,8 @@ export async function installNpmPackage(pkg: NpmPackage, options: InstallOptions
   return folder
 }
 
-async function fill(folder: string, pkg: NpmPackage, options: InstallOptions): Promise<void> {
-  const { env, guard, log, signal, clock = systemClock, limitMs = LIMIT_MS } = options
+async function fill(folder: string, pkg: PackageId, options: InstallOptions): Promise<void> {
+  const { env } = options
   const id = `${pkg.name}@${pkg.version}`
   const npm = await findProgram(['npm'], env['PATH'])
   if (npm === undefined)
@@ -66,36 +46,11 @@ async function fill(folder: string, pkg: NpmPackage, options: InstallOptions): P
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies: { [pkg.name]: pkg.version } }))
 
-  log.info(`installing ${id}`)
-  const startedAt = clock.monotonic()
-  const seconds = () => Math.round((clock.monotonic() - startedAt) / 1_000)
   const inherited = installerEnvironment(env)
-  const child = await startChild(
-    { file: npm, args: ['install', '--prefix', folder, '--no-audit', '--no-fund', '--no-package-lock', '--omit=dev', '--loglevel=error'] },
-    {
-      name: 'npm',
-      cwd: folder,
-      // npm runs on the Node that runs us, not on whatever comes first on PATH.
-      env: { ...inherited, PATH: [dirname(process.execPath), inherited['PATH']].filter(Boolean).join(delimiter) },
-      stdio: 'log',
-      guard,
-      log,
-      clock,
-    },
-  )
-  const stop = () => void child.stop()
-  signal.addEventListener('abort', stop, { once: true })
-  const limit = clock.setTimer(limitMs, stop)
-  const progress = setInterval(() => log.info(`still installing ${id}`, { seconds: seconds() }), PROGRESS_MS)
-  const end = await child.ended.finally(() => {
-    signal.removeEventListener('abort', stop)
-    limit.cancel()
-    clearInterval(progress)
-  })
-  signal.throwIfAborted()
-  if (end.code !== 0)
-    throw new ThvError('package_install_failed', `image: ${id} could not be installed: ${end.message}; the log has the rest`)
-  log.info(`installed ${id}`, { seconds: seconds() })
+  const args = ['install', '--prefix', folder, '--no-audit', '--no-fund', '--no-package-lock', '--omit=dev', '--loglevel=error']
+  // npm runs on the Node that runs us, not on whatever comes first on PATH.
+  const path = [dirname(process.execPath), inherited['PATH']].filter(Boolean).join(delimiter)
+  await runInstaller(id, { command: { file: npm, args }, cwd: folder, env: { ...inherited, PATH: path } }, options)
 }
 
 interface Manifest {
@@ -104,7 +59,7 @@ interface Manifest {
 }
 
 /** How to run an installed package: directly, without npm or npx between us and the server. */
-export async function npmCommand(folder: string, pkg: NpmPackage, args: readonly string[]): Promise<Command> {
+export async function npmCommand(folder: string, pkg: PackageId, args: readonly string[]): Promise<Command> {
   const root = join(folder, 'node_modules', ...pkg.name.split('/'))
   const manifest = await readManifest(join(root, 'package.json'), pkg)
   const bin = resolve(root, chooseBin(pkg.name, manifest.bin))
@@ -113,7 +68,7 @@ export async function npmCommand(folder: string, pkg: NpmPackage, args: readonly
   return nodeFlags === undefined ? { file: bin, args } : { file: process.execPath, args: [...nodeFlags, bin, ...args] }
 }
 
-async function readManifest(file: string, { name, version }: NpmPackage): Promise<Manifest> {
+async function readManifest(file: string, { name, version }: PackageId): Promise<Manifest> {
   try {
     const manifest = JSON.parse(await readFile(file, 'utf8')) as Manifest
     if (manifest.version === version) return manifest
@@ -154,13 +109,6 @@ async function firstLine(file: string): Promise<string> {
   } finally {
     await handle.close()
   }
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await access(path).then(
-    () => true,
-    () => false,
-  )
 }
 
 function isCode(error: unknown, ...codes: string[]): boolean {

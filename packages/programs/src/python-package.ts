@@ -1,19 +1,67 @@
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { Command } from './child-process.ts'
-import { findProgram } from './find-program.ts'
-import type { Env } from './program-environment.ts'
+import { findProgram, isExecutable } from './find-program.ts'
+import { withInstallLock } from './install-lock.ts'
+import { installerEnvironment } from './program-environment.ts'
+import { exists, INSTALL_LIMIT_MS, type InstallOptions, type PackageId, runInstaller } from './run-installer.ts'
 
-export interface PythonPackage {
-  readonly name: string
-  /** Exact. */
-  readonly version: string
+const STAMP = 'complete'
+
+/**
+ * Installs a package of PyPI once for all processes of this machine and says where. A Python environment cannot be moved, so it is made
+ * in its place, and is complete when it has its stamp. Throws `package_install_failed` or `program_missing`.
+ */
+export async function installPythonPackage(pkg: PackageId, options: InstallOptions): Promise<string> {
+  const { signal, log, limitMs = INSTALL_LIMIT_MS, clock = systemClock } = options
+  const id = idOf(pkg)
+  const folder = folderOf(pkg, options)
+  const stamp = join(folder, STAMP)
+  if (await exists(stamp)) return folder
+
+  const install = async () => {
+    if (await exists(stamp)) return
+    await rm(folder, { recursive: true, force: true })
+    await mkdir(folder, { recursive: true })
+    const env = { ...installerEnvironment(options.env), UV_TOOL_DIR: join(folder, 'tools'), UV_TOOL_BIN_DIR: join(folder, 'bin') }
+    const command = { file: await findUv(id, options), args: ['tool', 'install', '--no-progress', `${pkg.name}==${pkg.version}`] }
+    await runInstaller(id, { command, cwd: folder, env }, options)
+    await writeFile(stamp, id)
+  }
+  const onWait = (holder: string) => log.info(`waiting for ${holder}, which installs ${id}`)
+  await withInstallLock(`${folder}.lock`, install, { limitMs, signal, clock, onWait })
+  return folder
 }
 
-/** How a program of PyPI is run. uv keeps packages and locks by itself. Throws `program_missing` with the line that installs uv. */
-export async function pythonCommand({ name, version }: PythonPackage, args: readonly string[], env: Env): Promise<Command> {
-  const uvx = await findProgram(['uvx'], env['PATH'])
-  if (uvx !== undefined) return { file: uvx, args: [`${name}@${version}`, ...args] }
+/** As uvx chooses: the program called like the package, or the only one. */
+export async function pythonCommand(folder: string, { name }: PackageId, args: readonly string[]): Promise<Command> {
+  const bin = join(folder, 'bin')
+  const programs = (await readdir(bin)).sort()
+  const chosen = programs.find((program) => program === name) ?? (programs.length === 1 ? programs[0] : undefined)
+  if (chosen === undefined || !(await isExecutable(join(bin, chosen)))) {
+    const found = programs.length === 0 ? 'it has none' : `it has ${programs.join(', ')}`
+    throw new ThvError('image_invalid', `image: the package ${name} has no program to run: one called ${name} is needed, and ${found}`)
+  }
+  return { file: join(bin, chosen), args }
+}
+
+/** Throws `program_missing` at once when the package is not there and cannot be installed either. */
+export async function checkPythonPackage(pkg: PackageId, options: Pick<InstallOptions, 'dataDir' | 'env'>): Promise<void> {
+  if (!(await exists(join(folderOf(pkg, options), STAMP)))) await findUv(idOf(pkg), options)
+}
+
+function idOf({ name, version }: PackageId): string {
+  return `${name}@${version}`
+}
+
+function folderOf(pkg: PackageId, { dataDir }: Pick<InstallOptions, 'dataDir'>): string {
+  return join(dataDir, 'pypi', idOf(pkg))
+}
+
+async function findUv(id: string, { env }: Pick<InstallOptions, 'env'>): Promise<string> {
   const uv = await findProgram(['uv'], env['PATH'])
-  if (uv !== undefined) return { file: uv, args: ['tool', 'run', `${name}@${version}`, ...args] }
-  throw new ThvError('program_missing', `image: ${name}@${version} is run by uv, which is not on PATH; install it with: pip install uv`)
+  if (uv !== undefined) return uv
+  throw new ThvError('program_missing', `image: ${id} is installed by uv, which is not on PATH; install it with: pip install uv`)
 }

@@ -2,10 +2,12 @@ import type { Exchange } from '@thv/http/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import type { ObjectStore } from '../store/object-store.ts'
 import { objectKey, type StoredObject } from '../store/stored-object.ts'
+import type { AccountTokens } from './accounts/account-tokens.ts'
 import type { ResourcePath } from './api-path.ts'
 import type { KindRegistry } from './kind-registry.ts'
 import type { JsonObject } from './kind-schema.ts'
 import { servedObject, servedText } from './object-encoder.ts'
+import type { PodStreams } from './pod-streams.ts'
 import { headerOf } from './read-input.ts'
 import type { ServedKind } from './served-kind.ts'
 import { badRequest, notFound } from './status-error.ts'
@@ -15,6 +17,11 @@ export interface ApiEnv {
   readonly store: ObjectStore
   readonly registry: KindRegistry
   readonly clock: Clock
+  /** The addresses of Services, as a CIDR. */
+  readonly serviceRange: string
+  readonly accounts: AccountTokens
+  /** Of whoever runs the pods; undefined while nobody does. */
+  podStreams(): PodStreams | undefined
 }
 
 /** One request for a resource. */

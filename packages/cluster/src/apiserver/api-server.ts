@@ -1,27 +1,31 @@
-import { randomBytes } from 'node:crypto'
 import type { Exchange } from '@thv/http/exchange'
 import type { HttpLimits } from '@thv/http/http-limits'
 import { sendBytes } from '@thv/http/respond'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
 import { ObjectStore } from '../store/object-store.ts'
-import { createCertificate } from '../tls/certificate.ts'
+import { AccountTokens } from './accounts/account-tokens.ts'
+import { createTokenKey } from './accounts/token-key.ts'
 import type { ApiEnv } from './api-call.ts'
 import { ensureNamespaces } from './bootstrap.ts'
 import { handleRequest } from './handle-request.ts'
+import { openIdentity, type ServerIdentity } from './identity/server-identity.ts'
 import { KindRegistry } from './kind-registry.ts'
 import { type KindSchemas, kindSchemas } from './kind-schemas.ts'
+import type { PodStreams } from './pod-streams.ts'
 import { failure, StatusError } from './status-error.ts'
 import { TlsFront } from './tls-front.ts'
 import { Tokens, type User } from './tokens.ts'
 
 export interface ApiServerOptions {
-  /** Where objects survive; in memory when absent. */
+  /** Where objects, keys, tokens and the port survive; without it all of them are new at every start. */
   readonly folder?: string
   /** A loopback address. */
   readonly host?: string
-  /** 0 takes a free one. */
+  /** Without one, or with 0, that of the last start if it is free, else any free one. */
   readonly port?: number
+  /** Services get their addresses from it. A CIDR; 127.96.0.0/17 unless told otherwise. */
+  readonly serviceRange?: string
   readonly clock?: Clock
   readonly limits?: Partial<HttpLimits>
   readonly history?: { readonly maxChanges?: number; readonly maxBytes?: number }
@@ -39,50 +43,81 @@ export interface EmbeddedApiServer extends AsyncDisposable {
   /** Of system:masters. */
   readonly adminToken: string
   readonly store: ObjectStore
+  /** Who answers for logs and attach from now on. Without anyone these are refused. */
+  servePods(streams: PodStreams | undefined): void
   close(): Promise<void>
 }
 
-const CERTIFICATE_DAYS = 365
+const SERVICE_RANGE = '127.96.0.0/17'
+const HOSTS = [
+  '127.0.0.1',
+  'localhost',
+  'kubernetes',
+  'kubernetes.default',
+  'kubernetes.default.svc',
+  'kubernetes.default.svc.cluster.local',
+]
 
 /** Rejects with `data_folder_in_use`, `data_folder_failed` or `listen_failed`. */
 export async function startApiServer(options: ApiServerOptions = {}): Promise<EmbeddedApiServer> {
-  const { host = '127.0.0.1', port = 0, clock = systemClock, onError = () => undefined } = options
+  const { host = '127.0.0.1', folder, clock = systemClock, serviceRange = SERVICE_RANGE, onError = () => undefined } = options
   const store = new ObjectStore({
-    ...(options.folder === undefined ? {} : { folder: options.folder }),
+    ...(folder === undefined ? {} : { folder }),
     ...(options.history === undefined ? {} : { history: options.history }),
   })
   try {
-    const env: ApiEnv = { store, registry: new KindRegistry(store, options.schemas ?? kindSchemas), clock }
+    const identity = openIdentity({ folder, hosts: [host, ...HOSTS], clock })
+    const accounts = new AccountTokens(createTokenKey(identity.serviceAccountKey), store, clock)
+    const registry = new KindRegistry(store, options.schemas ?? kindSchemas)
+    let streams: PodStreams | undefined
+    const env: ApiEnv = { store, registry, clock, serviceRange, accounts, podStreams: () => streams }
     ensureNamespaces(env)
-    const ca = createCertificate({ commonName: 'thv authority', ca: true, notAfter: afterDays(clock, CERTIFICATE_DAYS) })
-    const hosts = [host, '127.0.0.1', 'localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc']
-    const certificate = createCertificate({
-      commonName: 'thv-apiserver',
-      hosts: [...new Set(hosts)],
-      issuer: ca,
-      notAfter: afterDays(clock, CERTIFICATE_DAYS),
-    })
     const tokens = new Tokens()
-    const adminToken = randomBytes(24).toString('base64url')
-    tokens.add(adminToken, { name: 'admin', groups: ['system:masters'] })
+    tokens.add(identity.adminToken, { name: 'admin', groups: ['system:masters', 'system:authenticated'] })
     for (const [token, user] of Object.entries(options.users ?? {})) tokens.add(token, user)
     const front = new TlsFront({
-      certificate,
+      certificate: identity.server,
       clock,
       onError,
       ...(options.limits === undefined ? {} : { limits: options.limits }),
       handler: (exchange) => handleRequest(exchange, { ...env, tokens }).catch((error: unknown) => answerError(exchange, error, onError)),
     })
-    const bound = await front.listen(host, port)
+    const port = await listen(front, identity, { host, port: options.port ?? 0 })
     const close = async () => {
       await front.close()
       store.close()
     }
-    return { url: `https://${host}:${bound}`, caPem: ca.certPem, adminToken, store, close, [Symbol.asyncDispose]: close }
+    return {
+      url: `https://${host}:${port}`,
+      caPem: identity.ca.certPem,
+      adminToken: identity.adminToken,
+      store,
+      servePods(next) {
+        streams = next
+      },
+      close,
+      [Symbol.asyncDispose]: close,
+    }
   } catch (error) {
     store.close()
     throw error
   }
+}
+
+/** On the port that is asked for and no other; when none is, rather on the last one, which clients have in their kubeconfig files. */
+async function listen(front: TlsFront, identity: ServerIdentity, { host, port }: { host: string; port: number }): Promise<number> {
+  const last = port === 0 ? identity.port : undefined
+  const bound = await front.listen(host, last ?? port).catch((error: unknown) => {
+    if (last === undefined || !isThvError(error, 'listen_failed')) throw error
+    return front.listen(host, 0)
+  })
+  try {
+    identity.keepPort(bound)
+  } catch (error) {
+    await front.close()
+    throw error
+  }
+  return bound
 }
 
 function answerError(exchange: Exchange, error: unknown, onError: (error: unknown) => void): void {
@@ -91,8 +126,4 @@ function answerError(exchange: Exchange, error: unknown, onError: (error: unknow
   if (!(error instanceof StatusError) && !gone) onError(error)
   if (exchange.begun) exchange.destroy(error)
   else sendBytes(exchange, status.code, { type: 'application/json', body: Buffer.from(JSON.stringify(failure(status))) })
-}
-
-function afterDays(clock: Clock, days: number): Date {
-  return new Date(clock.now() + days * 86_400_000)
 }

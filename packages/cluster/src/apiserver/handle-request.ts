@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Exchange } from '@thv/http/exchange'
 import { type HeaderPairs, sendBytes, sendText } from '@thv/http/respond'
+import { ISSUER } from './accounts/account-tokens.ts'
+import { requestToken } from './accounts/token-request.ts'
 import { type ApiAnswer, type ApiCall, type ApiEnv, answerStored, flagOf, storedObject } from './api-call.ts'
 import { parseResourcePath, type ResourcePath } from './api-path.ts'
 import { APPLY_TYPE, applyObject } from './apply-object.ts'
@@ -16,7 +18,7 @@ import { patchObject, patchOf } from './patch-object.ts'
 import { headerOf, mediaTypeOf, parseJson, readInput, readJsonInput } from './read-input.ts'
 import { getScale, putScale } from './scale.ts'
 import { methodNotAllowed, noSuchPath, StatusError, unauthorized } from './status-error.ts'
-import type { Tokens } from './tokens.ts'
+import { bearerOf, type Tokens, type User } from './tokens.ts'
 import { replaceObject } from './update-object.ts'
 import { VERSION } from './version.ts'
 import { watchObjects } from './watch-objects.ts'
@@ -29,7 +31,7 @@ const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz'
 
 /** One request. Rejects with a StatusError for what is refused. */
 export async function handleRequest(exchange: Exchange, env: FrontEnv): Promise<void> {
-  if (!OPEN_PATHS.has(exchange.path) && env.tokens.userOf(headerOf(exchange, 'authorization')) === undefined) throw unauthorized()
+  if (!OPEN_PATHS.has(exchange.path) && userOf(exchange, env) === undefined) throw unauthorized()
   const path = parseResourcePath(exchange.path)
   if (path === undefined) {
     answerDocument(exchange, env)
@@ -45,6 +47,11 @@ export async function handleRequest(exchange: Exchange, env: FrontEnv): Promise<
   const call: ApiCall = { env, exchange, kind, path, query: new URLSearchParams(exchange.query), warnings: [] }
   const answer = await runVerb(call)
   if (answer !== undefined) sendJsonText(exchange, answer, call.warnings)
+}
+
+function userOf(exchange: Exchange, { tokens, accounts }: FrontEnv): User | undefined {
+  const token = bearerOf(headerOf(exchange, 'authorization'))
+  return token === undefined ? undefined : (tokens.userOf(token) ?? accounts.userOf(token))
 }
 
 /** Everything but the reading of bodies is one synchronous step, so nobody can write between a read and the write that follows from it. */
@@ -92,6 +99,7 @@ async function runSubresource(call: ApiCall, { subresource }: ResourcePath): Pro
   const isStatus = subresource === 'status' && kind.status
   const isFinalize = subresource === 'finalize' && kind.type === 'namespaces' && exchange.method === 'PUT'
   if (subresource === 'scale' && kind.scale) return await runScale(call)
+  if (subresource === 'token' && kind.type === 'serviceaccounts') return await runToken(call)
   if (!isStatus && !isFinalize) throw missingSubresource(call, subresource ?? '')
   switch (exchange.method) {
     case 'GET':
@@ -123,7 +131,12 @@ async function runScale(call: ApiCall): Promise<ApiAnswer> {
   }
 }
 
-const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'binding', 'eviction', 'exec', 'log', 'portforward', 'proxy', 'token'])
+async function runToken(call: ApiCall): Promise<ApiAnswer> {
+  if (call.exchange.method !== 'POST') throw methodNotAllowed()
+  return requestToken(call, await readJsonInput(call.exchange, { kind: 'TokenRequest', custom: false }))
+}
+
+const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'binding', 'eviction', 'exec', 'log', 'portforward', 'proxy'])
 
 /** What Kubernetes has and this server has not yet says so, so that nobody looks for a mistake of their own. */
 function missingSubresource({ kind }: ApiCall, subresource: string): StatusError {
@@ -143,10 +156,12 @@ async function deleteInput(exchange: Exchange): Promise<Json | undefined> {
   return bytes.length === 0 ? undefined : parseJson(bytes)
 }
 
-function answerDocument(exchange: Exchange, { registry }: FrontEnv): void {
+function answerDocument(exchange: Exchange, { registry, accounts }: FrontEnv): void {
   if (exchange.method !== 'GET' && exchange.method !== 'HEAD') throw exchange.path.startsWith('/api') ? noSuchPath() : methodNotAllowed()
   const path = exchange.path.replace(/\/+$/, '') || '/'
   if (path === '/healthz' || path === '/livez' || path === '/readyz') sendText(exchange, 'ok')
+  else if (path === '/openid/v1/jwks') sendBytes(exchange, 200, { type: 'application/jwk-set+json', body: jsonBytes(accounts.jwks) })
+  else if (path === '/.well-known/openid-configuration') sendDocument(exchange, openIdConfiguration(exchange))
   else if ((path === '/api' || path === '/apis') && wantsAggregated(headerOf(exchange, 'accept')))
     sendDocument(exchange, aggregatedDiscovery(registry, path === '/api' ? 'api' : 'apis'), AGGREGATED)
   else {
@@ -167,9 +182,24 @@ function documentAt(path: string, registry: KindRegistry): object | undefined {
   return path.startsWith('/openapi/v3/') ? openApiDocument(registry, path.slice('/openapi/v3/'.length)) : undefined
 }
 
+/** By which others could check our tokens by themselves. */
+function openIdConfiguration(exchange: Exchange): object {
+  return {
+    issuer: ISSUER,
+    jwks_uri: `https://${headerOf(exchange, 'host')}/openid/v1/jwks`,
+    response_types_supported: ['id_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256'],
+  }
+}
+
+function jsonBytes(value: object): Buffer {
+  return Buffer.from(JSON.stringify(value))
+}
+
 /** With an ETag: kubectl asks again and again for documents that seldom change. */
 function sendDocument(exchange: Exchange, document: object, type = 'application/json'): void {
-  const body = Buffer.from(JSON.stringify(document))
+  const body = jsonBytes(document)
   const etag = `"${createHash('sha256').update(body).digest('hex').toUpperCase()}"`
   if (exchange.headers['if-none-match'] === etag) {
     exchange.response.writeHead(304, { ETag: etag }).end()

@@ -1,15 +1,11 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
-import { isLabelKey, isLabelValue } from '@thv/kube/label-selector'
 import { CRD_TYPE } from './crd-rules.ts'
+import { labelMapProblems, qualifiedNameProblems } from './field-problems.ts'
 import type { FieldProblem, Json, JsonObject } from './kind-schema.ts'
 import { nameProblems } from './object-name.ts'
 import { at, isObject, metaOf, type ServedKind, textAt } from './served-kind.ts'
 import { forbiddenValue, invalidValue, problem, requiredValue } from './status-error.ts'
 
-const LABEL_VALUE =
-  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-const QUALIFIED_NAME =
-  "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 const MAX_ANNOTATION_BYTES = 256 * 1024
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
@@ -19,7 +15,7 @@ export function metaProblems(kind: ServedKind, object: JsonObject): FieldProblem
   return [
     ...generateNameProblems(kind, metadata),
     ...nameFieldProblems(kind, metadata),
-    ...labelProblems(metadata['labels']),
+    ...labelMapProblems('metadata.labels', metadata['labels']),
     ...annotationProblems(metadata['annotations']),
     ...ownerProblems(metadata['ownerReferences']),
     ...finalizerProblems(kind, metadata['finalizers']),
@@ -64,39 +60,15 @@ function nameFieldProblems(kind: ServedKind, metadata: JsonObject): FieldProblem
   return nameProblems(kind.rules.name, name).map((why) => invalidValue('metadata.name', name, why))
 }
 
-function labelProblems(labels: Json | undefined): FieldProblem[] {
-  return entries(labels).flatMap(([key, value]) => [
-    ...keyProblems('metadata.labels', key),
-    ...(typeof value === 'string' && !isLabelValue(value) ? [invalidValue('metadata.labels', value, labelValueProblem(value))] : []),
-  ])
-}
-
-function labelValueProblem(value: string): string {
-  return value.length > 63 ? 'must be no more than 63 characters' : LABEL_VALUE
-}
-
 function annotationProblems(annotations: Json | undefined): FieldProblem[] {
   let bytes = 0
   const problems = entries(annotations).flatMap(([key, value]) => {
     bytes += Buffer.byteLength(key) + Buffer.byteLength(String(value))
-    return keyProblems('metadata.annotations', key, key.toLowerCase())
+    return qualifiedNameProblems('metadata.annotations', key, key.toLowerCase())
   })
   if (bytes > MAX_ANNOTATION_BYTES)
     problems.push(problem('metadata.annotations', 'FieldValueTooLong', `Too long: may not be more than ${MAX_ANNOTATION_BYTES} bytes`))
   return problems
-}
-
-function keyProblems(field: string, key: string, checked = key): FieldProblem[] {
-  if (isLabelKey(checked)) return []
-  const [prefix = '', name] = key.includes('/') ? key.split('/', 2) : ['', key]
-  if (key.includes('/') && prefix === '') return [invalidValue(field, key, 'prefix part must be non-empty')]
-  if (prefix !== '') {
-    const wrong = nameProblems('subdomain', prefix.toLowerCase())
-    if (wrong.length > 0) return wrong.map((why) => invalidValue(field, key, `prefix part ${why}`))
-  }
-  if ((name ?? '') === '') return [invalidValue(field, key, 'name part must be non-empty'), invalidValue(field, key, QUALIFIED_NAME)]
-  if ((name ?? '').length > 63) return [invalidValue(field, key, 'name part must be no more than 63 characters')]
-  return [invalidValue(field, key, QUALIFIED_NAME)]
 }
 
 function ownerProblems(owners: Json | undefined): FieldProblem[] {
@@ -123,7 +95,7 @@ function ownerProblems(owners: Json | undefined): FieldProblem[] {
 function finalizerProblems({ custom, type }: ServedKind, finalizers: Json | undefined): FieldProblem[] {
   const list = Array.isArray(finalizers) ? finalizers.filter((one): one is string => typeof one === 'string') : []
   const problems = list.flatMap((finalizer, index) => {
-    const wrong = keyProblems('metadata.finalizers', finalizer)
+    const wrong = qualifiedNameProblems('metadata.finalizers', finalizer)
     if (wrong.length > 0) return wrong
     if (finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer) || custom || type === CRD_TYPE) return []
     return [invalidValue(`metadata.finalizers[${index}]`, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')]

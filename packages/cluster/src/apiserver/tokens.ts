@@ -3,6 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 /** Who a bearer token stands for. */
 export interface User {
   readonly name: string
+  readonly uid?: string
   readonly groups: readonly string[]
 }
 
@@ -15,15 +16,17 @@ export class Tokens {
     this.#known.push({ digest: digestOf(token), user })
   }
 
-  /** Of an Authorization header; undefined for a missing, malformed or unknown one. */
-  userOf(authorization: string | undefined): User | undefined {
-    const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
-    if (token === undefined) return undefined
+  userOf(token: string): User | undefined {
     const digest = digestOf(token)
     let found: User | undefined
     for (const known of this.#known) if (timingSafeEqual(known.digest, digest)) found = known.user
     return found
   }
+}
+
+/** Of an Authorization header; undefined for a missing or malformed one. */
+export function bearerOf(authorization: string): string | undefined {
+  return /^bearer +(\S+)$/i.exec(authorization)?.[1]
 }
 
 function digestOf(token: string): Buffer {

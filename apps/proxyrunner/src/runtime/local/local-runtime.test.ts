@@ -120,14 +120,16 @@ describe('createLocalRuntime', () => {
     expect(String(error)).toContain('pip install uv')
   })
 
-  it('runs uvx:// with uvx, or with uv alone', async () => {
-    const script = `#!${process.execPath}\nconsole.log(JSON.stringify([require('node:path').basename(__filename), ...process.argv.slice(2)]))\n`
-    await folder.write('uv', script, 0o755)
-    const open = () =>
-      runtimeOf({ image: 'uvx://mcp-server-time@1.0.0', cmd_args: ['--tz', 'UTC'] }, { env: { PATH: folder.path } }).openStdio(never)
-    expect(JSON.parse(await text((await open()).stdout))).toEqual(['uv', 'tool', 'run', 'mcp-server-time@1.0.0', '--tz', 'UTC'])
-    await folder.write('uvx', script, 0o755)
-    expect(JSON.parse(await text((await open()).stdout))).toEqual(['uvx', 'mcp-server-time@1.0.0', '--tz', 'UTC'])
+  it('installs and runs a uvx:// package', async () => {
+    const program = '#!/bin/sh\\necho $*, $MCP_TRANSPORT, $UV_INDEX\\n'
+    const install = `const fs = require('node:fs'); const bin = process.env.UV_TOOL_BIN_DIR; fs.mkdirSync(bin, { recursive: true })
+fs.writeFileSync(bin + '/mcp-server-time', '${program}', { mode: 0o755 })\n`
+    await folder.write('uv', `#!${process.execPath}\n${install}`, 0o755)
+    const env = { PATH: folder.path, UV_INDEX: 'somewhere' }
+    const runtime = runtimeOf({ image: 'uvx://mcp-server-time@1.0.0', cmd_args: ['--tz', 'UTC'] }, { env })
+    const outputs = await Promise.all([1, 2].map(async () => text((await runtime.openStdio(never)).stdout)))
+    expect(outputs).toEqual(['--tz UTC, stdio,\n', '--tz UTC, stdio,\n'])
+    expect(log.lines.filter(({ message }) => message === 'installing mcp-server-time@1.0.0')).toHaveLength(1)
   })
 
   it('installs and runs an npx:// package', async () => {

@@ -59,7 +59,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): Runtime {
   async function start(stdio: 'protocol' | 'log', port?: number): Promise<Child> {
     const { file, args } = await command.resolve()
     closing.signal.throwIfAborted()
-    const childEnv = { ...command.env, ...serverEnvironment(config, env, port) }
+    const childEnv = serverEnvironment(config, env, port)
     const child = await startChild(
       { file, args },
       { name: config.name, env: childEnv, stdio, guard, log, clock, limits: options.stopLimits },

@@ -7,6 +7,8 @@ export interface ParityTarget {
   readonly caPem: string
   readonly adminToken: string
   readonly namespace: string
+  /** Where Services get their addresses: `10.0.0.0/16`. */
+  readonly serviceRange: string
 }
 
 /** What is compared: the status code and the body without what differs from run to run. */
@@ -22,7 +24,7 @@ export async function runRow(target: ParityTarget, { steps }: ParityRow): Promis
     const { status, text } = await send(target, step, bodies)
     const body = parse(text)
     bodies.push(typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as JsonObject) : {})
-    answers.push({ code: status, body: normalise(body, target.namespace) })
+    answers.push({ code: status, body: normalise(withoutAddresses(body, target), target.namespace) })
   }
   return answers
 }
@@ -62,6 +64,19 @@ function parse(text: string): Json {
   } catch {
     return text
   }
+}
+
+/** Each server gives addresses and node ports of its own. */
+function withoutAddresses(body: Json, { serviceRange }: ParityTarget): Json {
+  const [first = '', bits = ''] = serviceRange.split('/')
+  const prefix = first.split('.').slice(0, Math.floor(Number(bits) / 8))
+  const address = new RegExp(`\\b${prefix.join('\\.')}(?:\\.\\d+){${4 - prefix.length}}\\b`, 'g')
+  const text = JSON.stringify(body)
+    .replaceAll(serviceRange, '<service range>')
+    .replaceAll(address, '<service address>')
+    .replaceAll(/("(?:nodePort|healthCheckNodePort)":)3[0-2]\d{3}\b/g, '$1"<node port>"')
+    .replaceAll(/:3[0-2]\d{3}\/(TCP|UDP)/g, ':<node port>/$1')
+  return JSON.parse(text) as Json
 }
 
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g

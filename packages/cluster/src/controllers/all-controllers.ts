@@ -1,0 +1,36 @@
+import { createBackoff } from '@thv/kernel/backoff'
+import type { ControllerEnv, ControllerFactory } from './controller-env.ts'
+import { endpointSliceController } from './endpoint-slices/endpoint-slice-controller.ts'
+import { scheduler } from './scheduler/scheduler.ts'
+import { type ServiceAccountSettings, serviceAccountController } from './service-accounts/service-account-controller.ts'
+
+export interface ControllerSettings extends ServiceAccountSettings {}
+
+/** All that a cluster's own controllers do on this platform. */
+export function allControllers(settings: ControllerSettings = {}): readonly ControllerFactory[] {
+  return [scheduler, endpointSliceController, (env) => serviceAccountController(env, settings)]
+}
+
+export interface RunningControllers {
+  /** Resolves when the signal has aborted and all have ended. Never rejects. */
+  readonly done: Promise<void>
+}
+
+/** Resolves when their caches are filled. One that fails is reported and begun again: none takes the others with it. */
+export async function startControllers(env: ControllerEnv, signal: AbortSignal, settings?: ControllerSettings): Promise<RunningControllers> {
+  const running = allControllers(settings).map((factory) => keepRunning(factory, env, signal))
+  await env.caches.waitForSync(signal)
+  return { done: Promise.all(running).then(() => undefined) }
+}
+
+async function keepRunning(factory: ControllerFactory, env: ControllerEnv, signal: AbortSignal): Promise<void> {
+  const backoff = createBackoff({ baseMs: 1_000, maxMs: 60_000 })
+  while (!signal.aborted) {
+    try {
+      await factory(env).run(signal)
+    } catch (error) {
+      env.onError(error)
+      await env.clock.sleep(backoff.next(), signal).catch(() => undefined) // aborted: the loop ends
+    }
+  }
+}
