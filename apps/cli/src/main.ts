@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises'
+import { text } from 'node:stream/consumers'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { buildProgram } from './program.ts'
 
@@ -22,9 +23,11 @@ const program = buildProgram({
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   cwd: process.cwd(),
+  variables: process.env,
   isTerminal: process.stderr.isTTY === true,
   signal: interrupted.signal,
   ask: isInteractive ? ask : undefined,
+  readInput: () => text(process.stdin),
 })
 
 try {

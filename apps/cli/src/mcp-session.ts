@@ -5,6 +5,7 @@ import { isThvError, ThvError } from '@thv/kernel/errors'
 import type { McpClient } from '@thv/mcp/client/mcp-client'
 import { createStreamableHttpClient } from '@thv/mcp/client/streamable-http-client'
 import { OFFERED, serverHandlers } from './answer-server.ts'
+import type { ClusterFlags } from './cluster/open-cluster.ts'
 import { plainText } from './plain-text.ts'
 import type { ProgramEnv } from './program.ts'
 import { resolveServer } from './resolve-server.ts'
@@ -12,10 +13,9 @@ import { resolveServer } from './resolve-server.ts'
 export const CLIENT_INFO = { name: 'thv', title: 'ToolHive TS', version: '0.1.0' }
 
 /** Options that all commands share which speak to a server. */
-export interface SessionOptions {
+export interface SessionOptions extends ClusterFlags {
   readonly header: readonly string[]
   readonly timeout?: string
-  readonly dataDir?: string
   readonly verbose?: boolean
 }
 
@@ -36,7 +36,7 @@ export async function withServer<T>(
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
   const { env, verbose = false } = options
-  const url = resolveServer(nameOrUrl, { dataDir: options.dataDir, cwd: env.cwd })
+  const url = await resolveServer(nameOrUrl, options, env)
   const timeoutMs = timeoutOf(options.timeout) ?? (env.ask ? INTERACTIVE_TIMEOUT_MS : DEFAULT_TIMEOUT_MS)
   const headers = headersOf(options.header)
   await using outbound = createOutbound()

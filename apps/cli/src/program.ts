@@ -2,6 +2,7 @@ import { ThvError } from '@thv/kernel/errors'
 import { Command, CommanderError, Option } from 'commander'
 import type { CallOptions } from './call-command.ts'
 import { printCrds } from './crds.ts'
+import { addObjectCommands } from './objects/object-commands.ts'
 import { overview } from './overview.ts'
 import type { ToolsOptions } from './tools-command.ts'
 
@@ -11,12 +12,16 @@ export interface ProgramEnv {
   /** For people: progress, questions, and what went wrong on the way. */
   err: (text: string) => void
   readonly cwd: string
+  /** The environment variables. */
+  readonly variables: Readonly<Record<string, string | undefined>>
   /** `err` is a terminal, so that a line may be written over. */
   readonly isTerminal: boolean
   /** The user wants it to end. */
   readonly signal?: AbortSignal | undefined
   /** Asks the user; undefined when the input has ended. Absent where there is nobody to ask. */
   ask?: ((question: string, signal: AbortSignal) => Promise<string | undefined>) | undefined
+  /** All of the standard input. */
+  readInput?: (() => Promise<string>) | undefined
 }
 
 export interface Program {
@@ -32,9 +37,10 @@ export function buildProgram(env: ProgramEnv): Program {
       throw new ThvError('usage', `there is no command ${JSON.stringify(unknown)}; "thv --help" lists what there is`)
     env.out(overview())
   })
-  addCrds(program, env)
   addTools(program, env)
   addCall(program, env)
+  addObjectCommands(program, env)
+  addCrds(program, env)
   for (const command of [program, ...program.commands]) configure(command, env)
   return { parseAsync: (argv) => parse(program, argv) }
 }
@@ -51,7 +57,7 @@ function addTools(program: Command, env: ProgramEnv): void {
   const command = program
     .command('tools')
     .description('list the tools of an MCP server')
-    .argument('<server>', 'name of a running server, or the URL of its MCP endpoint')
+    .argument('<server>', 'NAME or NAMESPACE/NAME of a server of the platform, or the URL of an MCP endpoint')
     .addOption(new Option('-o, --output <form>', 'form of the output').choices(['table', 'json']).default('table'))
     .action(async (server: string, options: ToolsOptions) => {
       const { runTools } = await import('./tools-command.ts')
@@ -64,7 +70,7 @@ function addCall(program: Command, env: ProgramEnv): void {
   const command = program
     .command('call')
     .description('call a tool of an MCP server')
-    .argument('<server>', 'name of a running server, or the URL of its MCP endpoint')
+    .argument('<server>', 'NAME or NAMESPACE/NAME of a server of the platform, or the URL of an MCP endpoint')
     .argument('<tool>', 'name of the tool')
     .argument('[arguments...]', 'name=value, name:=JSON, name=@file, or @file for a JSON object of arguments')
     .addOption(new Option('-o, --output <form>', 'form of the output').choices(['text', 'json']).default('text'))
@@ -80,8 +86,17 @@ function addSessionOptions(command: Command): void {
   command
     .option('--header <name=value>', 'send this HTTP header too; may be repeated', collect, [])
     .option('--timeout <duration>', 'give up after this time, such as 30s or 2m')
-    .option('--data-dir <folder>', 'where the names of running servers are kept (default: .thv, here or above)')
     .option('-v, --verbose', 'tell on standard error what else the server says')
+  addClusterOptions(command)
+}
+
+/** How to find the API server. */
+export function addClusterOptions(command: Command): void {
+  command
+    .option('-n, --namespace <name>', 'the namespace (default: the one of the kubeconfig)')
+    .option('--data-dir <folder>', 'the data folder of a platform on this machine (default: .thv, here or above)')
+    .option('--kubeconfig <file>', 'another cluster (default: the platform, else KUBECONFIG, else ~/.kube/config)')
+    .option('--context <name>', 'a context of the kubeconfig')
 }
 
 /** Errors come back as errors, so that there is one place that prints them. */

@@ -1,51 +1,91 @@
-import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { ThvError } from '@thv/kernel/errors'
+import { isThvError, ThvError } from '@thv/kernel/errors'
+import type { StatusCondition } from '@thv/kube/builtin-kinds'
+import type { KubeClient } from '@thv/kube/client'
+import { isForbidden, isNotFound } from '@thv/kube/kube-api-error'
+import type { KubeObject, ResourceType } from '@thv/kube/types'
+import { mcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import { mcpServer } from '@thv/resources/kinds/mcp-server/schema'
+import { virtualMcpServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import { resourceTypeOf } from '@thv/resources/schema/kind-definition'
 import { suggestion } from './closest.ts'
+import { type ClusterFlags, withCluster } from './cluster/open-cluster.ts'
+import { plainText } from './plain-text.ts'
+import type { ProgramEnv } from './program.ts'
 
-export interface ResolveOptions {
-  /** Where to look for the file of running servers; unless given, `.thv` here or in a folder above. */
-  readonly dataDir?: string | undefined
-  readonly cwd: string
+/** The kinds that clients talk to. */
+const KINDS: readonly ResourceType<ServerObject>[] = [mcpServer, mcpRemoteProxy, virtualMcpServer].map((kind) => resourceTypeOf(kind))
+
+interface ServerObject extends KubeObject {
+  readonly status?: { readonly url?: string; readonly phase?: string; readonly message?: string; readonly conditions?: StatusCondition[] }
 }
 
-const FILE = 'servers.json'
-const FOLDER = '.thv'
-
-/** The URL behind what the user typed: a URL, or the name of a server that runs on this machine. */
-export function resolveServer(nameOrUrl: string, options: ResolveOptions): string {
+/** The URL behind what the user typed: a URL, or the name of a server of the platform, also as NAMESPACE/NAME. */
+export async function resolveServer(nameOrUrl: string, flags: ClusterFlags, env: ProgramEnv): Promise<string> {
   if (nameOrUrl.includes('://')) return checkedUrl(nameOrUrl)
-  const servers = readServers(options)
-  const url = servers && Object.hasOwn(servers, nameOrUrl) ? servers[nameOrUrl] : undefined
-  if (url !== undefined) return url
   if (/^[\w.-]+:\d+(\/|$)/.test(nameOrUrl))
     throw usage(`${JSON.stringify(nameOrUrl)} is no name; if it is a URL, write http://${nameOrUrl}`)
-  const names = Object.keys(servers ?? {})
-  if (names.length === 0)
-    throw usage(`no server runs here under the name ${JSON.stringify(nameOrUrl)}: start one with "npm start", or give a URL`)
-  throw usage(`there is no server ${JSON.stringify(nameOrUrl)}.${suggestion(nameOrUrl, names)} Running: ${names.join(', ')}`)
-}
-
-/** Names and URLs as whoever starts servers has written them; undefined where nobody has. */
-function readServers({ dataDir, cwd }: ResolveOptions): Record<string, string> | undefined {
-  if (dataDir !== undefined) return readFile(join(dataDir, FILE))
-  for (let folder = cwd; ; folder = dirname(folder)) {
-    const found = readFile(join(folder, FOLDER, FILE))
-    if (found || folder === dirname(folder)) return found
-  }
-}
-
-function readFile(path: string): Record<string, string> | undefined {
+  const [first = '', second, ...rest] = nameOrUrl.split('/')
+  if (first === '' || second === '' || rest.length > 0)
+    throw usage(`${JSON.stringify(nameOrUrl)} is neither a URL, nor NAME, nor NAMESPACE/NAME`)
   try {
-    const value: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    if (typeof value === 'object' && value !== null && Object.values(value).every((url) => typeof url === 'string'))
-      return value as Record<string, string>
-    throw usage(`${path} is not a JSON object of names and URLs: remove it and start the server again`)
+    return await withCluster(second === undefined ? flags : { ...flags, namespace: first }, env, async ({ client, namespace }) => {
+      const name = second ?? first
+      const found = await lookUp(client, { namespace, name })
+      return found ? urlOf(found) : await elsewhere(client, { name, namespace, mayBeElsewhere: second === undefined })
+    })
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || (error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
-    if (error instanceof SyntaxError) throw usage(`${path} is not JSON: remove it and start the server again`)
+    if (isThvError(error, 'kubeconfig_invalid') || isThvError(error, 'kube_unreachable'))
+      throw new ThvError(error.code, `${JSON.stringify(nameOrUrl)} cannot be looked up: ${error.message} (a URL works without a platform)`)
     throw error
   }
+}
+
+async function lookUp(client: KubeClient, key: { namespace: string; name: string }): Promise<ServerObject | undefined> {
+  const found = await Promise.all(KINDS.map((kind) => client.tryGet(kind, key)))
+  return found.find((object) => object !== undefined)
+}
+
+/** A name that is not in the user's namespace, but in just one other, is what was meant. */
+async function elsewhere(
+  client: KubeClient,
+  { name, namespace, mayBeElsewhere }: { name: string; namespace: string; mayBeElsewhere: boolean },
+): Promise<string> {
+  const all = (await Promise.all(KINDS.map((kind) => listed(client, kind)))).flat()
+  const same = mayBeElsewhere ? all.filter((object) => object.metadata.name === name) : []
+  if (same.length === 1 && same[0]) return urlOf(same[0])
+  const shown = (object: ServerObject) => fullName(object, namespace)
+  if (same.length > 1) throw usage(`there are several servers ${JSON.stringify(name)}: say ${same.map(shown).join(' or ')}`)
+  if (all.length === 0) throw usage(`there is no server ${JSON.stringify(name)}, and no other: declare one with "thv apply -f FILE"`)
+  const names = all.map(shown)
+  const list = names.length > MAX_LISTED ? `${names.slice(0, MAX_LISTED).join(', ')} …` : names.join(', ')
+  throw usage(`there is no server ${JSON.stringify(name)}.${suggestion(name, names)} There are: ${list}`)
+}
+
+const MAX_LISTED = 12
+
+async function listed(client: KubeClient, kind: ResourceType<ServerObject>): Promise<ServerObject[]> {
+  try {
+    return (await client.listAll(kind)).items
+  } catch (error) {
+    if (isForbidden(error) || isNotFound(error)) return [] // only for suggestions
+    throw error
+  }
+}
+
+function urlOf(object: ServerObject): string {
+  const { url, phase = 'Pending', message, conditions = [] } = object.status ?? {}
+  if (url && phase !== 'Failed') return url.replace(/#.*$/, '')
+  const ready = conditions.find(({ type }) => type === 'Ready')
+  const why = plainText(message || ready?.message) || 'it was declared a moment ago'
+  const { namespace, name } = object.metadata
+  throw new ThvError(
+    'backend_refused',
+    `${object.kind} ${namespace}/${name} is ${phase}: ${why} ("thv describe ${object.kind?.toLowerCase()} ${name}" says more)`,
+  )
+}
+
+function fullName({ metadata }: ServerObject, namespace: string): string {
+  return metadata.namespace === namespace ? metadata.name : `${metadata.namespace}/${metadata.name}`
 }
 
 function checkedUrl(text: string): string {

@@ -38,9 +38,15 @@ describe('operatorSettings', () => {
           "denyPrivate": false,
         },
         "runnerImage": "toolhive-ts:0.1.0",
+        "serviceUrls": "dns",
         "watchNamespaces": undefined,
       }
     `)
+  })
+
+  test('URLs are made of names, or of addresses where it is said', () => {
+    expect(operatorSettings(flags, { TOOLHIVE_SERVICE_URLS: 'address' }, here).serviceUrls).toBe('address')
+    expect(() => operatorSettings(flags, { TOOLHIVE_SERVICE_URLS: 'ip' }, here)).toThrow('TOOLHIVE_SERVICE_URLS: "ip" is neither')
   })
 
   test('lists are split, trimmed and made unique', () => {

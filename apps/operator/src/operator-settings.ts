@@ -23,6 +23,8 @@ export interface OperatorSettings {
   readonly platform: Platform
   readonly remotes: RemotePolicySettings
   readonly clusterDomain: string
+  /** `dns`: URLs for clients in the cluster. `address`: of the Service itself, where clients outside reach it but know no cluster names. */
+  readonly serviceUrls: 'dns' | 'address'
 }
 
 export interface Address {
@@ -74,7 +76,14 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: { ope
     platform: openshift ? 'openshift' : 'kubernetes',
     remotes: { denyPrivate: flags.denyPrivateRemotes, allowLoopback: flags.allowLoopbackRemotes },
     clusterDomain: env['CLUSTER_DOMAIN'] || 'cluster.local',
+    serviceUrls: serviceUrls(env['TOOLHIVE_SERVICE_URLS']),
   }
+}
+
+function serviceUrls(text: string | undefined): OperatorSettings['serviceUrls'] {
+  if (!text || text === 'dns') return 'dns'
+  if (text === 'address') return text
+  throw new ThvError('usage', `TOOLHIVE_SERVICE_URLS: "${text}" is neither dns nor address`)
 }
 
 function defaultRedis(env: Env): DefaultRedis | undefined {

@@ -102,7 +102,7 @@ describe('objects of an MCPServer', () => {
     const [manifest] = manifestsIn(text)
     const plan = server(manifest?.spec as Spec)
     expect(runConfigOf(plan)).toMatchObject({ transport: 'sse', proxy_mode: 'sse' })
-    expect(new URL(plan.url).pathname).toBe('/sse')
+    expect(new URL(plan.url ?? '').pathname).toBe('/sse')
     expect(childrenOf<Service>(plan, 'Service')[0]?.spec?.ports).toMatchObject([{ port: 8080 }])
     const other = server({ ...(manifest?.spec as Spec), port: 8081 })
     expect(childrenOf<Service>(other, 'Service')[0]?.spec?.ports).toMatchObject([{ port: 8081 }])

@@ -4,6 +4,7 @@ import { createOutbound, type Outbound } from '@thv/http/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
+import { mountedPath } from '@thv/kernel/mounted-path'
 import { isRemote, type RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
@@ -135,7 +136,7 @@ function openStore<T extends JsonValue>({ clock, lifecycle }: UpstreamDeps): Ses
 
 async function readCaBundle({ remote_ca_bundle_path: path }: RunConfig, log: Logger): Promise<CaBundle | undefined> {
   if (path === undefined) return undefined
-  const pem = await readFile(path, 'utf8').catch((error: unknown) => {
+  const pem = await readFile(mountedPath(path), 'utf8').catch((error: unknown) => {
     throw runConfigError('run_config_invalid', `remote_ca_bundle_path: ${path} cannot be read: ${errorMessage(error)}`)
   })
   const bundle = parseCaBundle(pem, { name: path })

@@ -207,6 +207,10 @@ export const internalErrors = {
     meaning:
       'A CA bundle holds no certificate, or one that cannot be parsed. The message names the bundle and the entry; correct that one.',
   },
+  command_incomplete: {
+    meaning:
+      'Some of the objects that a command names were not applied, deleted or shown. The lines before say which and why; correct those and repeat the command.',
+  },
   crd_schema_invalid: {
     meaning: 'The schema of a custom resource cannot be a structural Kubernetes schema. Correct the schema at the path in the message.',
   },

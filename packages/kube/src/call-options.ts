@@ -92,6 +92,8 @@ export interface StreamOptions {
   /** Until the answer begins. Default 30 s. */
   timeoutMs?: number | undefined
   query?: Record<string, string | number | boolean | undefined> | undefined
+  /** Default: anything. */
+  accept?: string | undefined
   /** Silence longer than this is taken for a broken connection. Default: none. */
   silenceMs?: number | undefined
 }

@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
+import { mountRoot } from '@thv/kernel/mounted-path'
 import type { Connection } from './connection.ts'
 import { tokenFile } from './token-file.ts'
 
 export interface InClusterOptions {
   env?: Readonly<Record<string, string | undefined>>
-  /** Put before `/var/run/secrets/…`; for tests. */
+  /** Put before `/var/run/secrets/…`. Default: THV_ROOT, else `/`. */
   root?: string
   clock?: Clock
 }
@@ -15,7 +16,7 @@ export interface InClusterOptions {
 const ACCOUNT_FOLDER = 'var/run/secrets/kubernetes.io/serviceaccount'
 
 /** The connection that every pod with a service account is given: address by environment, token and CA by mounted files. */
-export async function inClusterConnection({ env = process.env, root = '/', clock }: InClusterOptions = {}): Promise<Connection> {
+export async function inClusterConnection({ env = process.env, root = mountRoot(env), clock }: InClusterOptions = {}): Promise<Connection> {
   const host = env.KUBERNETES_SERVICE_HOST
   const port = env.KUBERNETES_SERVICE_PORT
   if (!host || !port) throw missing('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not both set')

@@ -52,9 +52,9 @@ export function rawCall(method: HttpMethod, path: string, opts: RawOptions): Cal
   return { ...target, body: isReady ? body : JSON.stringify(body), contentType, accept, signal, timeoutMs }
 }
 
-export function streamCall(path: string, { signal, timeoutMs, query = {}, silenceMs = 0 }: StreamOptions): Call {
+export function streamCall(path: string, { signal, timeoutMs, query = {}, accept = '*/*', silenceMs = 0 }: StreamOptions): Call {
   const parts = { verb: 'stream', target: path, method: 'GET', path: withQuery(vetRawPath(path), query) } as const
-  return { ...parts, accept: '*/*', signal, timeoutMs, silenceMs }
+  return { ...parts, accept, signal, timeoutMs, silenceMs }
 }
 
 export function targetOf(type: ResourceType, key: { namespace?: string | undefined; name: string }, subresource?: string): string {

@@ -20,6 +20,7 @@ export async function runThv(args: readonly string[], env: Partial<ProgramEnv> =
       err += text
     },
     cwd: '/nowhere',
+    variables: { HOME: '/nowhere' },
     isTerminal: false,
     ...env,
   })

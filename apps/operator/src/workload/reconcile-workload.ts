@@ -12,6 +12,7 @@ import {
   type ResourceType,
   requeueAfter,
   type StatefulSet,
+  services,
   writeStatus,
 } from '@thv/kube'
 import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
@@ -19,6 +20,7 @@ import { WORKLOAD_INDEX } from '../caches/operator-caches.ts'
 import type { References } from '../caches/references.ts'
 import type { Env } from '../environment.ts'
 import type { PodsHealth } from '../status/pods-health.ts'
+import { urlAtAddress } from '../status/workload-url.ts'
 import { executePlan } from './execute-plan.ts'
 import { loadLookup } from './load-lookup.ts'
 import type { Lookup } from './lookup.ts'
@@ -76,6 +78,7 @@ export async function reconcileWorkload<T extends KubeObject>(
     now: env.clock.now(),
   })
   const executed = await executePlan(plan, { object, type: kind.type }, env, signal)
+  const url = urlOf(plan, { key, kind: kind.kind, env })
   const health = kind.health(observe(key, { kind: kind.kind, plan, env }))
 
   const { written, object: after } = await writeStatus(
@@ -86,7 +89,7 @@ export async function reconcileWorkload<T extends KubeObject>(
         workloadStatusOf(current, {
           kind: kind.kind,
           generation: object.metadata.generation,
-          plan,
+          plan: { ...plan, url },
           executed,
           health,
           managed: kind.conditionTypes,
@@ -114,6 +117,13 @@ function liveFacts(key: ObjectKey, kind: ProxyKind, { caches, children }: Env): 
     runConfig: children.latest({ type: configMaps, cache: caches.configMaps }, runConfigKey)?.data?.[RUN_CONFIG_KEY],
     deployment: children.latest({ type: deployments, cache: caches.deployments }, key),
   }
+}
+
+/** An address is known only after the Service was made. */
+function urlOf(plan: WorkloadPlan, { key, kind, env }: { key: ObjectKey; kind: ProxyKind; env: Env }): string | undefined {
+  if (env.settings.serviceUrls === 'dns' || plan.url === undefined) return plan.url
+  const serviceKey = { ...key, name: proxyNames(kind, key.name).service }
+  return urlAtAddress(plan.url, env.children.latest({ type: services, cache: env.caches.services }, serviceKey))
 }
 
 /** What has just been applied may not be in the cache yet. */

@@ -35,7 +35,8 @@ export interface WorkloadPlan {
   readonly unsupported: readonly UnsupportedField[]
   /** What runs now would stand open where the spec asks for a guard, so it must stop although it cannot be replaced. */
   readonly stopsWhatRuns: boolean
-  readonly url: string
+  /** Undefined while nobody knows it. */
+  readonly url: string | undefined
 }
 
 /** The kinds of objects that workloads are made of, and where they are cached. */

@@ -64,7 +64,7 @@ export function workloadStatusOf(current: WithStatus, input: WorkloadStatusInput
   return {
     phase,
     message,
-    url: plan.url,
+    ...(plan.url !== undefined && { url: plan.url }),
     ...plan.status,
     ...(generation !== undefined && { observedGeneration: generation }),
     replicas: health.replicas,

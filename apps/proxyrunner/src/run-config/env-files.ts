@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { mountedPath } from '@thv/kernel/mounted-path'
 import type { Problem } from '@thv/runconfig/field'
 
 const MAX_FILES = 256
@@ -20,14 +21,14 @@ export async function readEnvFiles(folder: string): Promise<EnvFiles> {
   const at = (message: string) => problems.push({ path: 'env_file_dir', message })
   let names: string[]
   try {
-    names = (await readdir(folder)).filter((name) => !name.startsWith('.')).sort()
+    names = (await readdir(mountedPath(folder))).filter((name) => !name.startsWith('.')).sort()
   } catch (error) {
     at(`the folder ${folder} cannot be read (${codeOf(error)})`)
     return { vars: {}, problems }
   }
   if (names.length > MAX_FILES) at(`the folder ${folder} holds more than ${MAX_FILES} files`)
   for (const name of names.slice(0, MAX_FILES)) {
-    const file = join(folder, name)
+    const file = join(mountedPath(folder), name)
     try {
       const { size, isFile } = await stat(file).then((info) => ({ size: info.size, isFile: info.isFile() }))
       if (!isFile) continue

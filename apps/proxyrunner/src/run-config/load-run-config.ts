@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { createBackoff } from '@thv/kernel/backoff'
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { mountedPath } from '@thv/kernel/mounted-path'
 import { isJsonObject, type Problem } from '@thv/runconfig/field'
 import { parseJsonText } from '@thv/runconfig/json-text'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
@@ -85,11 +86,11 @@ async function expectedContent(options: LoadOptions): Promise<Found> {
   }
 }
 
-async function findContent({ configPath, searchPaths = RUN_CONFIG_PATHS }: LoadOptions): Promise<Found> {
+async function findContent({ env, configPath, searchPaths = RUN_CONFIG_PATHS }: LoadOptions): Promise<Found> {
   const paths = configPath === undefined ? searchPaths : [configPath]
   for (const file of paths) {
     try {
-      return { file, content: await readFile(file, 'utf8') }
+      return { file, content: await readFile(mountedPath(file, env), 'utf8') }
     } catch (error) {
       if (codeOf(error) === 'ENOENT') continue
       throw runConfigError('run_config_missing', `run config ${file} cannot be read (${codeOf(error)})`)

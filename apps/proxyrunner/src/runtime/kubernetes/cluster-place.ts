@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { mountRoot } from '@thv/kernel/mounted-path'
 import { type Connection, isNotFound, type KubeClient } from '@thv/kube'
 import type { Platform } from '@thv/kube/pod-security'
 
@@ -9,7 +10,7 @@ const NAMESPACE_FILE = 'var/run/secrets/kubernetes.io/serviceaccount/namespace'
 
 /** The pod's own namespace, else POD_NAMESPACE, else that of the kubeconfig, else `default`. */
 export async function resolveNamespace(options: { env: Env; connection: Connection; root?: string }): Promise<string> {
-  const { env, connection, root = '/' } = options
+  const { env, connection, root = mountRoot(env) } = options
   const mounted = await readFile(join(root, NAMESPACE_FILE), 'utf8').catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR')) return ''
     throw error

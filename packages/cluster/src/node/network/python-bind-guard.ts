@@ -4,6 +4,7 @@
  * for each family on an address that both now share.
  */
 export const PYTHON_BIND_GUARD = `# Written by the platform at each start: changes are lost.
+import errno
 import importlib.machinery
 import importlib.util
 import os
@@ -31,10 +32,7 @@ def _host_for(host, port, address):
     return '127.0.0.1' if name in _ALL else None
 
 
-def _guard_sockets(address):
-    import errno
-    import socket
-
+def _guard_sockets(socket, address):
     bind = socket.socket.bind
     taken = set()
 
@@ -127,11 +125,14 @@ class _AfterImport:
 
 
 def _guard(address):
-    _guard_sockets(address)
-    sys.meta_path.insert(0, _AfterImport({
+    patches = {
+        'socket': lambda module: _guard_sockets(module, address),
         'asyncio.base_events': lambda module: _guard_loop(module.BaseEventLoop, address),
         'uvloop': lambda module: _guard_loop(module.Loop, address),
-    }))
+    }
+    for name in [name for name in patches if name in sys.modules]:
+        patches.pop(name)(sys.modules[name])
+    sys.meta_path.insert(0, _AfterImport(patches))
 
 
 def _run_the_other():

@@ -1,0 +1,111 @@
+import { ThvError } from '@thv/kernel/errors'
+import type { KubeClient } from '@thv/kube/client'
+import { apiVersionOf, resourceName } from '@thv/kube/paths'
+import type { KubeObject, ResourceType } from '@thv/kube/types'
+import { suggestion } from '../closest.ts'
+
+/** A kind of object that the server has, and the words for it. */
+export interface ServedResource {
+  readonly type: ResourceType
+  readonly singular: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly verbs: readonly string[]
+  /** Of the versions of its group this is the one that the server would choose. */
+  readonly isPreferred: boolean
+}
+
+export interface KindCatalog {
+  /** What a word means: a kind, plural, short name, `plural.group`, or a category, which is several. Throws `usage`. */
+  find(word: string): readonly ServedResource[]
+  /** The resource of a manifest. */
+  ofManifest(apiVersion: string, kind: string): ServedResource | undefined
+}
+
+const AGGREGATED = ['v2', 'v2beta1'].map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
+const ACCEPT = [...AGGREGATED, 'application/json'].join(',')
+
+/** Asks the server what it has: two requests. */
+export async function loadKinds(client: KubeClient, signal?: AbortSignal): Promise<KindCatalog> {
+  const documents = await Promise.all(['/api', '/apis'].map((path) => client.raw('GET', path, { accept: ACCEPT, signal })))
+  return createCatalog(documents.flatMap((document) => resourcesOf(document.json())))
+}
+
+export function createCatalog(resources: readonly ServedResource[]): KindCatalog {
+  const preferred = resources.filter((each) => each.isPreferred)
+  return {
+    find(word) {
+      const lower = word.toLowerCase()
+      const byName =
+        preferred.find((each) => namesOf(each).includes(lower)) ??
+        preferred.find((each) => each.shortNames.includes(lower)) ??
+        resources.find((each) => fullNamesOf(each).includes(lower))
+      if (byName) return [byName]
+      const group = preferred.filter((each) => each.categories.includes(lower) && each.verbs.includes('list'))
+      if (group.length > 0) return group
+      const known = preferred.flatMap((each) => [each.type.plural, ...each.shortNames])
+      throw new ThvError('usage', `the server has no kind ${JSON.stringify(word)}.${suggestion(word, known)}`)
+    },
+    ofManifest: (apiVersion, kind) => resources.find(({ type }) => type.kind === kind && apiVersionOf(type) === apiVersion),
+  }
+}
+
+/** `mcpserver.toolhive.stacklok.dev/everything`, as kubectl writes it. */
+export function shownName({ type, singular }: ServedResource, name: string): string {
+  const word = singular || type.kind.toLowerCase()
+  return `${type.group === '' ? word : `${word}.${type.group}`}/${name}`
+}
+
+/** `MCPServer default/everything`, for sentences. */
+export function shownObject(object: KubeObject): string {
+  const { namespace, name, generateName } = object.metadata ?? {}
+  return `${object.kind ?? 'object'} ${namespace ? `${namespace}/` : ''}${name ?? `${generateName ?? ''}*`}`
+}
+
+function namesOf({ type, singular }: ServedResource): string[] {
+  return [type.plural, singular, type.kind.toLowerCase()]
+}
+
+function fullNamesOf(each: ServedResource): string[] {
+  const { type } = each
+  if (type.group === '') return namesOf(each).map((name) => `${name}.${type.version}`)
+  const short = each.isPreferred ? [resourceName(type), ...namesOf(each).map((name) => `${name}.${type.group}`)] : []
+  return [...short, ...namesOf(each).map((name) => `${name}.${type.version}.${type.group}`)]
+}
+
+interface DiscoveryDocument {
+  readonly kind?: string
+  readonly items?: readonly {
+    readonly metadata?: { readonly name?: string }
+    readonly versions?: readonly { readonly version: string; readonly resources?: readonly DiscoveredResource[] }[]
+  }[]
+}
+
+interface DiscoveredResource {
+  readonly resource: string
+  readonly responseKind?: { readonly kind?: string }
+  readonly scope?: string
+  readonly singularResource?: string
+  readonly verbs?: readonly string[]
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+}
+
+function resourcesOf(document: unknown): ServedResource[] {
+  const { kind, items = [] } = document as DiscoveryDocument
+  if (kind !== 'APIGroupDiscoveryList')
+    throw new ThvError('kube_response_malformed', 'the server does not tell what it has in one answer: it is older than Kubernetes 1.27')
+  return items.flatMap(({ metadata, versions = [] }) =>
+    versions.flatMap(({ version, resources = [] }, index) =>
+      resources.map((each) => servedResource(each, { group: metadata?.name ?? '', version, isPreferred: index === 0 })),
+    ),
+  )
+}
+
+function servedResource(
+  { resource, responseKind, scope, singularResource = '', verbs = [], shortNames = [], categories = [] }: DiscoveredResource,
+  { group, version, isPreferred }: { group: string; version: string; isPreferred: boolean },
+): ServedResource {
+  const type = { group, version, kind: responseKind?.kind ?? '', plural: resource, namespaced: scope === 'Namespaced' }
+  return { type, singular: singularResource, shortNames, categories, verbs, isPreferred }
+}

@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+
+/** Every process of a container has this in its environment, so that those are found too that left its process group. */
+export const CONTAINER_MARK = 'THV_CONTAINER'
+
+/** When the process started, as an opaque text. Undefined when it does not run: a zombie has ended too. */
+export function processStart(pid: number): string | undefined {
+  return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid)
+}
+
+/** To the process, or with a negative id to its group. False when there is none. */
+export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, signal)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ESRCH' || codeOf(error) === 'EPERM') return false // EPERM: the id belongs to somebody else by now
+    throw error
+  }
+}
+
+/**
+ * Kills whatever carries a mark that begins so, wherever it has moved. Best effort: a program may empty its environment, and only
+ * Linux shows it. Returns how many there were.
+ */
+export async function killMarked(mark: string): Promise<number> {
+  if (process.platform !== 'linux') return 0
+  const wanted = Buffer.from(`${CONTAINER_MARK}=${mark}`)
+  let killed = 0
+  for (const name of await readdir('/proc')) {
+    if (!/^[1-9]\d*$/.test(name) || Number(name) === process.pid) continue
+    const environment = await readFile(`/proc/${name}/environ`).catch(() => undefined) // gone, or another user's
+    if (environment?.includes(wanted) && sendSignal(Number(name), 'SIGKILL')) killed++
+  }
+  return killed
+}
+
+/** proc(5): the second field is the command in brackets and may hold anything, so counting starts after the last bracket. */
+function startFromProc(pid: number): string | undefined {
+  let stat: string
+  try {
+    stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return undefined
+    throw error
+  }
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const [state, start] = [fields[0], fields[19]]
+  return state === 'Z' || state === 'X' ? undefined : start
+}
+
+function startFromPs(pid: number): string | undefined {
+  const ps = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } })
+  if (ps.error) throw ps.error
+  const [state = '', ...start] = ps.stdout.trim().split(/\s+/)
+  return state === '' || state.startsWith('Z') ? undefined : start.join(' ')
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}
