@@ -1,6 +1,7 @@
 import { ThvError } from '@thv/kernel/errors'
 import { Command, CommanderError, Option } from 'commander'
 import type { CallOptions } from './call-command.ts'
+import { addClusterOptions } from './cluster/cluster-options.ts'
 import { printCrds } from './crds.ts'
 import { addObjectCommands } from './objects/object-commands.ts'
 import { overview } from './overview.ts'
@@ -88,15 +89,6 @@ function addSessionOptions(command: Command): void {
     .option('--timeout <duration>', 'give up after this time, such as 30s or 2m')
     .option('-v, --verbose', 'tell on standard error what else the server says')
   addClusterOptions(command)
-}
-
-/** How to find the API server. */
-export function addClusterOptions(command: Command): void {
-  command
-    .option('-n, --namespace <name>', 'the namespace (default: the one of the kubeconfig)')
-    .option('--data-dir <folder>', 'the data folder of a platform on this machine (default: .thv, here or above)')
-    .option('--kubeconfig <file>', 'another cluster (default: the platform, else KUBECONFIG, else ~/.kube/config)')
-    .option('--context <name>', 'a context of the kubeconfig')
 }
 
 /** Errors come back as errors, so that there is one place that prints them. */

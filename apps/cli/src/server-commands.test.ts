@@ -1,6 +1,3 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { runThv } from './testing/run-thv.ts'
@@ -151,15 +148,6 @@ describe('options', () => {
     const { err } = await runThv(['call', fixture.url, 'test_tool_with_logging', '--verbose'])
     expect(err).toMatch(/warning: tool "zz_invalid_header" is left out/)
     expect(err).toMatch(/notifications\/message .*Tool execution started/)
-  })
-
-  it('a name is looked up where servers are noted when they start', async () => {
-    await using fixture = await startFixture()
-    const folder = mkdtempSync(join(tmpdir(), 'thv-cli-'))
-    mkdirSync(join(folder, '.thv'))
-    writeFileSync(join(folder, '.thv', 'servers.json'), JSON.stringify({ demo: fixture.url }))
-    expect((await runThv(['call', 'demo', 'greet'], { cwd: folder })).out).toBe('Hello, World!\n')
-    rmSync(folder, { recursive: true })
   })
 })
 

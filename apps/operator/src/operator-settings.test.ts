@@ -29,6 +29,10 @@ describe('operatorSettings', () => {
           "host": "0.0.0.0",
           "port": 8080,
         },
+        "packageImages": {
+          "npx": "docker.io/library/node:24-alpine",
+          "uvx": "ghcr.io/astral-sh/uv:python3.13-alpine",
+        },
         "platform": "kubernetes",
         "podName": "thv-operator",
         "podNamespace": "default",
@@ -47,6 +51,13 @@ describe('operatorSettings', () => {
   test('URLs are made of names, or of addresses where it is said', () => {
     expect(operatorSettings(flags, { TOOLHIVE_SERVICE_URLS: 'address' }, here).serviceUrls).toBe('address')
     expect(() => operatorSettings(flags, { TOOLHIVE_SERVICE_URLS: 'ip' }, here)).toThrow('TOOLHIVE_SERVICE_URLS: "ip" is neither')
+  })
+
+  test('packages are run by images of the user, or by the nodes themselves', () => {
+    const env = { TOOLHIVE_NPX_IMAGE: 'my/node:1', TOOLHIVE_UVX_IMAGE: 'my/uv:1' }
+    expect(operatorSettings(flags, env, here).packageImages).toEqual({ npx: 'my/node:1', uvx: 'my/uv:1' })
+    expect(operatorSettings(flags, { TOOLHIVE_PACKAGE_IMAGES: 'native' }, here).packageImages).toBe('native')
+    expect(() => operatorSettings(flags, { TOOLHIVE_PACKAGE_IMAGES: 'yes' }, here)).toThrow('TOOLHIVE_PACKAGE_IMAGES: "yes" is not native')
   })
 
   test('lists are split, trimmed and made unique', () => {

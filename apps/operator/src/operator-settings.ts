@@ -25,6 +25,13 @@ export interface OperatorSettings {
   readonly clusterDomain: string
   /** `dns`: URLs for clients in the cluster. `address`: of the Service itself, where clients outside reach it but know no cluster names. */
   readonly serviceUrls: 'dns' | 'address'
+  /** The images that run npx:// and uvx:// packages; `native` where nodes run them by themselves. */
+  readonly packageImages: PackageImages | 'native'
+}
+
+export interface PackageImages {
+  readonly npx: string
+  readonly uvx: string
 }
 
 export interface Address {
@@ -55,6 +62,10 @@ export const LEASE_NAME = 'toolhive-operator-leader-election'
 /** The one image with all programs, as `scripts/image.ts` writes it. */
 export const DEFAULT_RUNNER_IMAGE = 'toolhive-ts:0.1.0'
 
+/** Public images that hold npx, and uvx. */
+export const DEFAULT_NPX_IMAGE = 'docker.io/library/node:24-alpine'
+export const DEFAULT_UVX_IMAGE = 'ghcr.io/astral-sh/uv:python3.13-alpine'
+
 type Env = Readonly<Record<string, string | undefined>>
 
 /** Pure. Throws `usage` with the variable or flag to correct. */
@@ -77,7 +88,15 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: { ope
     remotes: { denyPrivate: flags.denyPrivateRemotes, allowLoopback: flags.allowLoopbackRemotes },
     clusterDomain: env['CLUSTER_DOMAIN'] || 'cluster.local',
     serviceUrls: serviceUrls(env['TOOLHIVE_SERVICE_URLS']),
+    packageImages: packageImages(env),
   }
+}
+
+function packageImages(env: Env): OperatorSettings['packageImages'] {
+  const how = env['TOOLHIVE_PACKAGE_IMAGES']
+  if (how === 'native') return how
+  if (how) throw new ThvError('usage', `TOOLHIVE_PACKAGE_IMAGES: "${how}" is not native; leave it out to run packages by images`)
+  return { npx: env['TOOLHIVE_NPX_IMAGE'] || DEFAULT_NPX_IMAGE, uvx: env['TOOLHIVE_UVX_IMAGE'] || DEFAULT_UVX_IMAGE }
 }
 
 function serviceUrls(text: string | undefined): OperatorSettings['serviceUrls'] {

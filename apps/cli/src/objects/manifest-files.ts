@@ -57,7 +57,7 @@ export function parseManifests(file: string, text: string): Manifests {
       problems.push({ file, line: lineAt(error.pos[0]), message: `not YAML: ${error.message}` })
       continue
     }
-    const value = valueOf(document)
+    const value = contentOf(document)
     if (value === null || value === undefined) continue // only comments
     for (const { object, path } of objectsOf(value)) {
       const at = (field: readonly (string | number)[]) => lineAt(nodeAt(document, [...path, ...field])?.range?.[0])
@@ -69,7 +69,7 @@ export function parseManifests(file: string, text: string): Manifests {
   return { objects, problems }
 }
 
-function valueOf(document: Document.Parsed): unknown {
+function contentOf(document: Document.Parsed): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 })
   } catch (error) {

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander'
+import { addClusterOptions } from '../cluster/cluster-options.ts'
 import type { ClusterFlags } from '../cluster/open-cluster.ts'
-import { addClusterOptions, type ProgramEnv } from '../program.ts'
+import type { ProgramEnv } from '../program.ts'
 import type { ApplyOptions } from './apply-command.ts'
 import type { DeleteOptions } from './delete-command.ts'
 import type { GetOptions } from './get-command.ts'

@@ -71,7 +71,8 @@ function prepare({ kind, env }: ApiCall, body: JsonObject): JsonObject {
     ...(kind.rules.generation.length > 0 ? { generation: 1 } : {}),
   }
   const fresh: JsonObject = { ...(kind.custom && kind.status ? without(body, 'status') : body), metadata }
-  const prepared = kind.rules.prepareCreate?.(fresh) ?? fresh
+  const equipped = kind.rules.allocate?.(fresh, env) ?? fresh
+  const prepared = kind.rules.prepareCreate?.(equipped) ?? equipped
   return kind.type === CRD_TYPE ? withCrdStatus(prepared, env.registry.namesTaken(prepared), timestamp(env.clock)) : prepared
 }
 

@@ -1,6 +1,6 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import { CRD_TYPE } from './crd-rules.ts'
-import { labelMapProblems, qualifiedNameProblems } from './field-problems.ts'
+import { labelMapProblems, qualifiedNameProblems } from './field-checks.ts'
 import type { FieldProblem, Json, JsonObject } from './kind-schema.ts'
 import { nameProblems } from './object-name.ts'
 import { at, isObject, metaOf, type ServedKind, textAt } from './served-kind.ts'

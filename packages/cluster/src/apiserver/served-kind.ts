@@ -1,3 +1,4 @@
+import type { ObjectStore } from '../store/object-store.ts'
 import type { FieldProblem, Json, JsonObject, KindSchema } from './kind-schema.ts'
 import type { NameRule } from './object-name.ts'
 import type { KindName } from './status-error.ts'
@@ -25,7 +26,7 @@ export interface ServedKind extends KindName {
   readonly conversion?: { toStored(body: JsonObject): JsonObject; fromStored(body: JsonObject): JsonObject }
 }
 
-/** What is special about a kind beyond its schema. All pure. */
+/** What is special about a kind beyond its schema. All pure but `allocate`, which may look at what is stored. */
 export interface KindRules {
   readonly name: NameRule
   /** Members whose change is a new generation; none when the kind has no generations. `*`: all but metadata and status. */
@@ -36,10 +37,16 @@ export interface KindRules {
   readonly returnsDeleted: boolean
   /** What the schema cannot tell of defaults: filled in when an object comes in, as if the client had sent it. In stored form. */
   applyDefaults?(object: JsonObject): JsonObject
+  /** A PUT of what is not there creates it. */
+  readonly createOnUpdate?: boolean
+  /** What is given out to each object once, such as addresses; before it is prepared and validated. Refuses with a StatusError. */
+  allocate?(object: JsonObject, from: Allocation): JsonObject
   /** What the server adds to a new object, or takes away from it. */
   prepareCreate?(object: JsonObject): JsonObject
   prepareUpdate?(object: JsonObject, old: JsonObject): JsonObject
   validate?(object: JsonObject, old?: JsonObject): readonly FieldProblem[]
+  /** In place of `validate` when only the status is written. */
+  validateStatus?(object: JsonObject, old: JsonObject): readonly FieldProblem[]
   /** Seconds until the object may go; 0 is at once. Asked for what is deleted gracefully only. */
   gracePeriod?(object: JsonObject, asked: number | undefined): number
   /** What happens to the object when its deletion begins and cannot be completed yet. */
@@ -48,6 +55,14 @@ export interface KindRules {
   held?(object: JsonObject): boolean
   /** Values of fields for field selectors, besides metadata.name and metadata.namespace. */
   readonly selectable?: Readonly<Record<string, (object: JsonObject) => string>>
+}
+
+export interface Allocation {
+  readonly store: ObjectStore
+  /** A CIDR. */
+  readonly serviceRange: string
+  /** What the object is to replace. */
+  readonly old?: JsonObject
 }
 
 export interface ScalePaths {

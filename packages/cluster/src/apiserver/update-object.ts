@@ -1,8 +1,9 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
-import type { StoredObject } from '../store/stored-object.ts'
+import { objectKey, type StoredObject } from '../store/stored-object.ts'
 import { type ApiAnswer, type ApiCall, answerBody, answerStored, storedObject, timestamp } from './api-call.ts'
 import { CRD_TYPE } from './crd-rules.ts'
 import { withCrdStatus } from './crd-status.ts'
+import { createDecoded } from './create-object.ts'
 import { decodeObject, placeInNamespace } from './decode-object.ts'
 import { finishDefinition } from './definition-cleanup.ts'
 import type { FieldTracker } from './field-tracker.ts'
@@ -22,12 +23,20 @@ export function replaceObject(call: ApiCall, input: Json, tracker: FieldTracker)
   if (name === '') throw badRequest(`the name of the object (${path.name} based on URL) was undeterminable: name must be provided`)
   checkName(call, name)
   const body = placeInNamespace(call, decoded)
+  if (call.kind.rules.createOnUpdate && path.subresource === undefined && !isStored(call)) {
+    const track = (object: JsonObject) => tracker(call.kind, { object }, { ...options, now: timestamp(call.env.clock) })
+    return createDecoded(call, { body, track, options })
+  }
   const old = storedObject(call)
   if (textAt(body, 'metadata', 'resourceVersion') === '' && !call.kind.rules.unconditionalUpdate)
     throw invalid({ ...call.kind, kind: call.kind.plural }, name, [
       problem('metadata.resourceVersion', 'FieldValueInvalid', 'Invalid value: 0: must be specified for an update'),
     ])
   return updateDecoded(call, { old, body, options, tracker })
+}
+
+function isStored({ env, kind, path }: ApiCall): boolean {
+  return env.store.get(kind.type, objectKey(path.namespace, path.name ?? '')) !== undefined
 }
 
 export function checkName({ path }: ApiCall, name: string): void {
@@ -89,7 +98,8 @@ function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject
   }
   if (path.subresource === 'finalize') return { ...old, spec: body['spec'] ?? {} }
   const merged: JsonObject = kind.status ? { ...without(body, 'status'), metadata, ...status(old['status']) } : { ...body, metadata }
-  const prepared = kind.rules.prepareUpdate?.(merged, old) ?? merged
+  const equipped = kind.rules.allocate?.(merged, { ...env, old }) ?? merged
+  const prepared = kind.rules.prepareUpdate?.(equipped, old) ?? equipped
   return kind.type === CRD_TYPE ? withCrdStatus(prepared, env.registry.namesTaken(prepared), timestamp(env.clock)) : prepared
 }
 

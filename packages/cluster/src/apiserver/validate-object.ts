@@ -6,7 +6,7 @@ import { invalid } from './status-error.ts'
 
 export interface ValidationContext {
   /** What the object is to replace. */
-  readonly old?: JsonObject
+  readonly old?: JsonObject | undefined
   /** The write is of the status subresource. */
   readonly statusOnly?: boolean
 }
@@ -18,9 +18,14 @@ export function validateObject(kind: ServedKind, object: JsonObject, { old, stat
     ...metaProblems(kind, object),
     ...(old === undefined ? [] : metaUpdateProblems(object, old)),
     ...(statusOnly ? found.map(belowStatus) : found),
-    ...(kind.rules.validate?.(object, old) ?? []),
+    ...ruleProblems(kind, object, { old, statusOnly }),
   ]
   if (problems.length > 0) throw invalid(kind, textAt(object, 'metadata', 'name'), problems)
+}
+
+function ruleProblems({ rules }: ServedKind, object: JsonObject, { old, statusOnly }: ValidationContext): readonly FieldProblem[] {
+  if (statusOnly === true && old !== undefined && rules.validateStatus) return rules.validateStatus(object, old)
+  return rules.validate?.(object, old) ?? []
 }
 
 /** The real server checks a status on its own, so the sentences about it name fields from there on. */

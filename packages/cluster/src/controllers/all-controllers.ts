@@ -1,6 +1,7 @@
 import { createBackoff } from '@thv/kernel/backoff'
 import type { ControllerEnv, ControllerFactory } from './controller-env.ts'
 import { endpointSliceController } from './endpoint-slices/endpoint-slice-controller.ts'
+import { garbageCollector } from './garbage-collector/garbage-collector.ts'
 import { scheduler } from './scheduler/scheduler.ts'
 import { type ServiceAccountSettings, serviceAccountController } from './service-accounts/service-account-controller.ts'
 
@@ -8,7 +9,7 @@ export interface ControllerSettings extends ServiceAccountSettings {}
 
 /** All that a cluster's own controllers do on this platform. */
 export function allControllers(settings: ControllerSettings = {}): readonly ControllerFactory[] {
-  return [scheduler, endpointSliceController, (env) => serviceAccountController(env, settings)]
+  return [scheduler, endpointSliceController, garbageCollector, (env) => serviceAccountController(env, settings)]
 }
 
 export interface RunningControllers {
@@ -17,7 +18,11 @@ export interface RunningControllers {
 }
 
 /** Resolves when their caches are filled. One that fails is reported and begun again: none takes the others with it. */
-export async function startControllers(env: ControllerEnv, signal: AbortSignal, settings?: ControllerSettings): Promise<RunningControllers> {
+export async function startControllers(
+  env: ControllerEnv,
+  signal: AbortSignal,
+  settings?: ControllerSettings,
+): Promise<RunningControllers> {
   const running = allControllers(settings).map((factory) => keepRunning(factory, env, signal))
   await env.caches.waitForSync(signal)
   return { done: Promise.all(running).then(() => undefined) }

@@ -101,7 +101,6 @@ function documentOf(server: MCPServer, spec: CanonicalMCPServerSpec, settings: O
     name,
     container_name: name,
     base_name: name,
-    image: spec.image,
     ...(spec.args.length > 0 && { cmd_args: spec.args }),
     transport: spec.transport,
     proxy_mode: spec.proxyMode,

@@ -4,7 +4,7 @@ import { readRunConfig } from '@thv/runconfig/read-run-config'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Lookup } from '../lookup.ts'
-import { resolveMcpPod } from './mcp-pod-patch.ts'
+import { type McpPodInput, resolveMcpPod } from './mcp-pod-patch.ts'
 import { secretLookup } from './testing/workload-cases.ts'
 
 type Spec = Partial<MCPServer['spec']>
@@ -15,11 +15,15 @@ interface Options {
   readonly lookup?: Pick<Lookup, 'secret'>
   readonly restartedAt?: string
   readonly defaultImagePullSecrets?: readonly string[]
+  readonly packageImages?: McpPodInput['settings']['packageImages']
 }
 
-function resolve(spec: Spec, { lookup = secretLookup(SECRETS), restartedAt, defaultImagePullSecrets = [] }: Options = {}) {
+const IMAGES = { npx: 'node:24', uvx: 'uv:1' }
+
+function resolve(spec: Spec, options: Options = {}) {
+  const { lookup = secretLookup(SECRETS), restartedAt, defaultImagePullSecrets = [], packageImages = IMAGES } = options
   const canonical = normaliseMcpServer({ spec: { image: 'demo:1', ...spec } }).spec
-  return resolveMcpPod({ name: 'demo', spec: canonical, settings: { defaultImagePullSecrets }, lookup, restartedAt })
+  return resolveMcpPod({ name: 'demo', spec: canonical, settings: { defaultImagePullSecrets, packageImages }, lookup, restartedAt })
 }
 
 interface Patch {
@@ -247,6 +251,8 @@ describe('resolveMcpPod', () => {
       'spec.volumes[1].mountPath',
     ],
     ['a volume with a name of the runner', { volumes: [{ name: 'thv-tmp', hostPath: '/a', mountPath: '/x' }] }, 'spec.volumes[0].name'],
+    ['a package without a version', { image: 'npx://@modelcontextprotocol/server-everything' }, 'spec.image'],
+    ['a package that is a path', { image: 'uvx://../x@1.0' }, 'spec.image'],
     [
       'a volume with the name of one of the template',
       { volumes: [{ name: 'y', hostPath: '/a', mountPath: '/x' }], ...pod({ volumes: [{ name: 'y', emptyDir: {} }] }) },
@@ -276,5 +282,37 @@ describe('resolveMcpPod', () => {
     })
     expect(blocker).toMatchObject({ condition: 'ConfigurationValid', reason: 'SecretNotFound' })
     expect(blocker?.message).toContain('Secret gone does not exist; Secret s has no key gone')
+  })
+
+  describe('a package of a registry', () => {
+    const image = 'npx://@modelcontextprotocol/server-everything@2026.8.31'
+
+    it.each([
+      [image, 'node:24', ['npx', '--yes', '@modelcontextprotocol/server-everything@2026.8.31']],
+      ['uvx://mcp-server-time@2026.10.19', 'uv:1', ['uvx', 'mcp-server-time@2026.10.19']],
+    ])('%s is fetched and run by an image', (wanted, runner, command) => {
+      const { runConfig, mcp } = resolved({ image: wanted })
+      expect(runConfig.image).toBe(runner)
+      expect(mcp).toMatchObject({ command })
+      expect(mcp?.env).toContainEqual({ name: 'HOME', value: '/tmp' })
+    })
+
+    it('gives way to what the user writes', () => {
+      const { mcp, runConfig } = resolved({
+        image,
+        env: [{ name: 'HOME', value: '/home/me' }],
+        ...pod({ containers: [{ name: 'mcp', command: ['my-npx'] }] }),
+      })
+      expect(mcp).toMatchObject({ command: ['my-npx'] })
+      expect(mcp?.env?.find(({ name }) => name === 'HOME')).toBeUndefined()
+      expect(runConfig.env_vars).toEqual({ HOME: '/home/me' })
+    })
+
+    it('stays as it is where nodes run packages, and so does every other image', () => {
+      const { runConfig, mcp } = resolved({ image }, { packageImages: 'native' })
+      expect(runConfig.image).toBe(image)
+      expect(mcp).not.toHaveProperty('command')
+      expect(resolved({ image: 'ghcr.io/x/y:1' }).runConfig.image).toBe('ghcr.io/x/y:1')
+    })
   })
 })

@@ -7,6 +7,7 @@ import { secretsHash, WorkloadAnnotation } from './annotations.ts'
 import { mergeEnvironment, shadowedCondition } from './environment.ts'
 import { MCP_CONTAINER, mcpTemplateProblems, volumeProblems } from './mcp-template-problems.ts'
 import { serverNames } from './names.ts'
+import { type ImageRun, imageRun, packageProblems } from './package-image.ts'
 import { pullSecrets } from './pull-secrets.ts'
 import { isVariableName } from './scalars.ts'
 import { problemBlockers, type TemplateProblem, templateCondition } from './template-problem.ts'
@@ -19,7 +20,7 @@ export interface McpPodInput {
     CanonicalMCPServerSpec,
     'image' | 'transport' | 'mcpPort' | 'args' | 'env' | 'secrets' | 'volumes' | 'podTemplateSpec' | 'serviceAccount' | 'resourceOverrides'
   >
-  readonly settings: Pick<OperatorSettings, 'defaultImagePullSecrets'>
+  readonly settings: Pick<OperatorSettings, 'defaultImagePullSecrets' | 'packageImages'>
   /** The annotation of the user, as it is: a new value makes new pods. */
   readonly restartedAt?: string | undefined
   readonly lookup: Pick<Lookup, 'secret'>
@@ -30,17 +31,24 @@ export function resolveMcpPod(input: McpPodInput): Resolved {
   const { spec, lookup } = input
   const template = withoutNulls(spec.podTemplateSpec ?? {})
   const blockers = [
-    ...problemBlockers([...mcpTemplateProblems(template, spec), ...variableProblems(spec), ...volumeProblems(template, spec)]),
+    ...problemBlockers([
+      ...mcpTemplateProblems(template, spec),
+      ...packageProblems(spec),
+      ...variableProblems(spec),
+      ...volumeProblems(template, spec),
+    ]),
     ...missingSecrets(spec, lookup),
   ]
   if (blockers.length > 0) return blocked(...blockers)
 
-  const environment = environmentOf(spec, template)
+  const run = imageRun(spec.image, input.settings)
+  const environment = environmentOf(spec, template, run.env)
   return {
     ok: true,
     contribution: {
       runConfig: {
-        k8s_pod_template_patch: podPatch(input, template, environment.patch),
+        image: run.image,
+        k8s_pod_template_patch: podPatch(input, template, { ...run, env: environment.patch }),
         env_vars: environment.vars,
       },
       conditions: [...templateCondition(spec.podTemplateSpec, 'the pods of the MCP server'), ...shadowedCondition(environment.shadowed)],
@@ -48,7 +56,7 @@ export function resolveMcpPod(input: McpPodInput): Resolved {
   }
 }
 
-function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, template: Value, env: readonly EnvVar[]): Value {
+function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, template: Value, run: ImageRun): Value {
   const [metadata, podSpec] = [objectAt(template, 'metadata'), objectAt(template, 'spec')]
   const hash = secretsHash([...spec.secrets.map((secret) => secret.name), ...templateSecrets(template)], lookup)
   const annotations = {
@@ -72,7 +80,7 @@ function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, te
       serviceAccountName: spec.serviceAccount ?? serverNames(name).account,
       ...(secrets.length > 0 && { imagePullSecrets: secrets }),
       ...(spec.volumes.length > 0 && { volumes: [...arrayAt(podSpec, 'volumes'), ...folders(spec)] }),
-      containers: withOwn(arrayAt(podSpec, 'containers'), env, spec.volumes),
+      containers: withOwn(arrayAt(podSpec, 'containers'), run, spec.volumes),
     },
   }
 }
@@ -82,13 +90,15 @@ function folders({ volumes }: McpPodInput['spec']): Value[] {
   return volumes.map(({ name, hostPath }) => ({ name, hostPath: { path: hostPath } }))
 }
 
-function withOwn(containers: readonly Value[], env: readonly EnvVar[], volumes: McpPodInput['spec']['volumes']): Value[] {
+function withOwn(containers: readonly Value[], { command, env }: ImageRun, volumes: McpPodInput['spec']['volumes']): Value[] {
   const others = containers.some(({ name }) => name === MCP_CONTAINER) ? containers : [...containers, { name: MCP_CONTAINER }]
   const mounts = volumes.map(({ name, mountPath, readOnly }) => ({ name, mountPath, ...(readOnly && { readOnly }) }))
   return others.map((container) => {
     if (container['name'] !== MCP_CONTAINER) return container
     const { env: _, ...rest } = container
     return {
+      // The template's own command, where it has one: whoever writes it knows how to fetch the package.
+      ...(command !== undefined && { command }),
       ...rest,
       ...(env.length > 0 && { env }),
       ...(mounts.length > 0 && { volumeMounts: [...arrayAt(container, 'volumeMounts'), ...mounts] }),
@@ -105,15 +115,16 @@ interface McpEnvironment {
 }
 
 /** The runner cannot tell a secret of the template from one of the spec, so whatever loses is taken out here. */
-function environmentOf(spec: McpPodInput['spec'], template: Value): McpEnvironment {
+function environmentOf(spec: McpPodInput['spec'], template: Value, runEnv: readonly EnvVar[]): McpEnvironment {
   const forced = transportVariables(spec)
   const secrets = spec.secrets.map((secret) => secretVariable(variableOf(secret), secret))
   const container = arrayAt(objectAt(template, 'spec'), 'containers').find(({ name }) => name === MCP_CONTAINER)
   const given = arrayAt(container ?? {}, 'env') as unknown as EnvVar[]
   const { env, shadowed } = mergeEnvironment(forced, secrets, spec.env, given)
+  const missing = runEnv.filter(({ name }) => !env.some((entry) => entry.name === name))
   return {
     vars: Object.fromEntries(env.flatMap((entry) => (spec.env.some((own) => own === entry) ? [[entry.name, entry.value ?? '']] : []))),
-    patch: env.filter((entry) => secrets.includes(entry) || given.includes(entry)),
+    patch: [...env.filter((entry) => secrets.includes(entry) || given.includes(entry)), ...missing],
     shadowed,
   }
 }

@@ -1,9 +1,10 @@
-import { parseLabelSelector } from '@thv/kube/label-selector'
+import { labelSelectorProblem, parseLabelSelector } from '@thv/kube/label-selector'
+import { forbidden, invalid, required, tooLong } from '../../schema/field-problems.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { textAt } from '../served-kind.ts'
 import { objectAt, objectsAt, textsAt } from './fields.ts'
 import { labelValueProblems, qualifiedNameProblems } from './name-checks.ts'
-import { forbidden, invalid, invalidAll, required, tooLong } from './problems.ts'
+import { invalidAll } from './problems.ts'
 
 const MAX_ANNOTATION_BYTES = 256 * 1024
 
@@ -61,9 +62,6 @@ export function requirementProblems(requirement: JsonObject, path: string, optio
 
 /** Undefined when the selector makes no sense. */
 export function selectorMatches(selector: JsonObject, labels: JsonObject): boolean | undefined {
-  try {
-    return parseLabelSelector(selector as Parameters<typeof parseLabelSelector>[0]).matches(labels as Record<string, string>)
-  } catch {
-    return undefined // said already, by selectorProblems
-  }
+  const given = selector as Parameters<typeof parseLabelSelector>[0]
+  return labelSelectorProblem(given) === undefined ? parseLabelSelector(given).matches(labels as Record<string, string>) : undefined
 }

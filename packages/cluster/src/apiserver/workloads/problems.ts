@@ -3,8 +3,6 @@ import { invalid, notSupported, required } from '../../schema/field-problems.ts'
 import type { FieldProblem, Json } from '../kind-schema.ts'
 import { problem } from '../status-error.ts'
 
-export { duplicate, forbidden, invalid, invalidShown, notSupported, required, tooLong } from '../../schema/field-problems.ts'
-
 /** One problem for each thing that is wrong with a value. */
 export function invalidAll(field: string, value: Json, whys: readonly string[]): FieldProblem[] {
   return whys.map((why) => invalid(field, value, why))

@@ -37,7 +37,9 @@ function shrinkOld({ newest, old }: Rollout, { replicas, maxUnavailable }: Deplo
   const minAvailable = replicas - maxUnavailable
   const newestMissing = sizeOf(newest) - availableOf(newest)
   const most = sum([newest, ...active], sizeOf) - minAvailable - newestMissing
-  if (active.length === 0 || most <= 0) return []
+  // A set that shrinks still counts pods that are about to go; nobody may be shrunk on their account.
+  const shrinking = active.some((set) => availableOf(set) > sizeOf(set))
+  if (active.length === 0 || most <= 0 || shrinking) return []
   const sizes = new Map(active.map((set) => [set, sizeOf(set)]))
   const resizes: Resize[] = []
 

@@ -145,7 +145,8 @@ export class OwnerGraph {
     const { uid } = node.identity
     const known = new Set(before?.owners.map((owner) => owner.uid))
     const named = new Set(node.owners.map((owner) => owner.uid))
-    for (const removed of known.difference(named)) {
+    for (const removed of known) {
+      if (named.has(removed)) continue
       const owner = this.#nodes.get(removed)
       owner?.dependents.delete(uid)
       if (owner !== undefined) this.#forgetUnused(owner)

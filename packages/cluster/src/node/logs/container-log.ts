@@ -44,7 +44,8 @@ export class ContainerLog {
     this.#options = options
     this.run = options.run
     this.#limits = options.limits ?? LOG_LIMITS
-    const cutter = (stream: StreamName) => new LineCutter((text, isWhole) => this.#add(formatPiece(stream, options.clock.now(), text, isWhole)))
+    const cutter = (stream: StreamName) =>
+      new LineCutter((text, isWhole) => this.#add(formatPiece(stream, options.clock.now(), text, isWhole)))
     this.#cutters = { stdout: cutter('stdout'), stderr: cutter('stderr') }
   }
 

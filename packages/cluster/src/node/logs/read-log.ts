@@ -169,7 +169,10 @@ function watchChanges(live: ContainerLog, signal: AbortSignal): { next(): Promis
   signal.addEventListener('abort', notice, { once: true })
   return {
     async next() {
-      if (!changed) await new Promise<void>((resolve) => { wake = resolve })
+      if (!changed)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
       changed = false
     },
     stop() {

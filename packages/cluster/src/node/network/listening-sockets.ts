@@ -1,3 +1,5 @@
+import { endianness } from 'node:os'
+
 /** A line of /proc/net/tcp or tcp6. */
 export interface ListeningSocket {
   /** As people write it: `0.0.0.0:3001`, `[::]:3001`. */
@@ -25,9 +27,10 @@ function parseLine(line: string): readonly ListeningSocket[] {
   return [{ place, loopback, uid: Number(uid), inode }]
 }
 
-/** The kernel prints words of four bytes in the order of the machine, which is little-endian wherever Node runs today. */
+/** The kernel prints words of four bytes in the order of the machine. */
 function addressBytes(hex: string): readonly number[] {
-  return [...Buffer.from(hex, 'hex').swap32()]
+  const bytes = Buffer.from(hex, 'hex')
+  return [...(endianness() === 'LE' ? bytes.swap32() : bytes)]
 }
 
 function mappedV4(bytes: readonly number[]): readonly number[] | undefined {

@@ -22,6 +22,8 @@ function problemOf(file: string): string | undefined {
     accessSync(file, constants.X_OK)
     return undefined
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EACCES' ? 'permission denied' : `stat ${file}: no such file or directory`
+    return error instanceof Error && 'code' in error && error.code === 'EACCES'
+      ? 'permission denied'
+      : `stat ${file}: no such file or directory`
   }
 }

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
 import { readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 
 /** Every process of a container has this in its environment, so that those are found too that left its process group. */
 export const CONTAINER_MARK = 'THV_CONTAINER'
@@ -52,7 +52,10 @@ function startFromProc(pid: number): string | undefined {
 }
 
 function startFromPs(pid: number): string | undefined {
-  const ps = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], { encoding: 'utf8', env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' } })
+  const ps = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
+    encoding: 'utf8',
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
+  })
   if (ps.error) throw ps.error
   const [state = '', ...start] = ps.stdout.trim().split(/\s+/)
   return state === '' || state.startsWith('Z') ? undefined : start.join(' ')

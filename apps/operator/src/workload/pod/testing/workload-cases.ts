@@ -15,9 +15,14 @@ import { aliasService, proxyService } from '../services.ts'
 
 /* Workloads of which the golden files show all objects. */
 
-type Settings = Pick<OperatorSettings, 'runnerImage' | 'defaultImagePullSecrets' | 'platform'>
+type Settings = Pick<OperatorSettings, 'runnerImage' | 'defaultImagePullSecrets' | 'platform' | 'packageImages'>
 
-export const SETTINGS: Settings = { runnerImage: 'example.com/proxyrunner:1', defaultImagePullSecrets: [], platform: 'kubernetes' }
+export const SETTINGS: Settings = {
+  runnerImage: 'example.com/proxyrunner:1',
+  defaultImagePullSecrets: [],
+  platform: 'kubernetes',
+  packageImages: { npx: 'node:24', uvx: 'uv:1' },
+}
 
 export function secretLookup(secrets: Readonly<Record<string, readonly string[]>>): Pick<Lookup, 'secret' | 'configMap'> {
   return {

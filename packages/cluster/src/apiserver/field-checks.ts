@@ -1,8 +1,8 @@
 import { isLabelKey, isLabelValue } from '@thv/kube/label-selector'
+import { forbidden, invalid, notSupported, required } from '../schema/field-problems.ts'
 import type { FieldProblem, Json, JsonObject } from './kind-schema.ts'
 import { type NameRule, nameProblems } from './object-name.ts'
 import { at, isObject, textAt } from './served-kind.ts'
-import { forbiddenValue, invalidValue, problem, requiredValue } from './status-error.ts'
 
 // Checks that many kinds share, in the words of the real server.
 
@@ -11,27 +11,14 @@ const LABEL_VALUE =
 const QUALIFIED_NAME =
   "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 
-export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldProblem {
-  const list = supported.map((one) => JSON.stringify(one)).join(', ')
-  return problem(field, 'FieldValueNotSupported', `Unsupported value: ${JSON.stringify(value)}: supported values: ${list}`)
-}
-
-export function duplicateValue(field: string, value: unknown): FieldProblem {
-  return problem(field, 'FieldValueDuplicate', `Duplicate value: ${JSON.stringify(value)}`)
-}
-
-export function tooMany(field: string, count: number, max: number): FieldProblem {
-  return problem(field, 'FieldValueTooMany', `Too many: ${count}: must have at most ${max} items`)
-}
-
 /** Nothing when the value is one of the supported ones; `Required` when there is none. */
 export function choiceProblems(field: string, value: Json | undefined, supported: readonly string[]): FieldProblem[] {
-  if (value === undefined || value === '') return [requiredValue(field)]
+  if (value === undefined || value === '') return [required(field)]
   return typeof value === 'string' && supported.includes(value) ? [] : [notSupported(field, value, supported)]
 }
 
 export function nameValueProblems(field: string, value: string, rule: NameRule): FieldProblem[] {
-  return nameProblems(rule, value).map((why) => invalidValue(field, value, why))
+  return nameProblems(rule, value).map((why) => invalid(field, value, why))
 }
 
 /** Of a map of labels; all problems name the map as a whole. */
@@ -45,8 +32,8 @@ export function labelMapProblems(field: string, labels: Json | undefined): Field
 
 export function labelValueProblems(field: string, value: string): FieldProblem[] {
   if (isLabelValue(value)) return []
-  const long = value.length > 63 ? [invalidValue(field, value, 'must be no more than 63 characters')] : []
-  return LABEL_VALUE_PATTERN.test(value) ? long : [...long, invalidValue(field, value, LABEL_VALUE)]
+  const long = value.length > 63 ? [invalid(field, value, 'must be no more than 63 characters')] : []
+  return LABEL_VALUE_PATTERN.test(value) ? long : [...long, invalid(field, value, LABEL_VALUE)]
 }
 
 const LABEL_VALUE_PATTERN = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/
@@ -55,7 +42,7 @@ const LABEL_VALUE_PATTERN = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/
 export function qualifiedNameProblems(field: string, name: string, checked = name): FieldProblem[] {
   if (isLabelKey(checked)) return []
   const parts = name.split('/')
-  if (parts.length > 2) return [invalidValue(field, name, MANY_PARTS)]
+  if (parts.length > 2) return [invalid(field, name, MANY_PARTS)]
   const [prefix, local = ''] = parts.length === 2 ? parts : [undefined, name]
   const problems: string[] = []
   if (prefix === '') problems.push('prefix part must be non-empty')
@@ -63,7 +50,7 @@ export function qualifiedNameProblems(field: string, name: string, checked = nam
   if (local === '') problems.push('name part must be non-empty')
   else if (local.length > 63) problems.push('name part must be no more than 63 characters')
   if (!LOCAL_NAME.test(local)) problems.push(QUALIFIED_NAME)
-  return problems.map((why) => invalidValue(field, name, why))
+  return problems.map((why) => invalid(field, name, why))
 }
 
 const LOCAL_NAME = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
@@ -84,11 +71,11 @@ function expressionProblems(field: string, expression: JsonObject): FieldProblem
   const values = textsOf(expression['values'])
   const problems: FieldProblem[] = []
   if (operator === 'In' || operator === 'NotIn') {
-    if (values.length === 0) problems.push(requiredValue(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
+    if (values.length === 0) problems.push(required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
   } else if (operator === 'Exists' || operator === 'DoesNotExist') {
     const why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-    if (values.length > 0) problems.push(forbiddenValue(`${field}.values`, why))
-  } else problems.push(invalidValue(`${field}.operator`, operator, 'not a valid selector operator'))
+    if (values.length > 0) problems.push(forbidden(`${field}.values`, why))
+  } else problems.push(invalid(`${field}.operator`, operator, 'not a valid selector operator'))
   problems.push(...qualifiedNameProblems(`${field}.key`, textAt(expression, 'key')))
   for (const [index, value] of values.entries()) problems.push(...labelValueProblems(`${field}.values[${index}]`, value))
   return problems
@@ -96,7 +83,7 @@ function expressionProblems(field: string, expression: JsonObject): FieldProblem
 
 export function portNumberProblems(field: string, port: Json | undefined): FieldProblem[] {
   const number = typeof port === 'number' ? port : 0
-  return number >= 1 && number <= 65_535 ? [] : [invalidValue(field, number, 'must be between 1 and 65535, inclusive')]
+  return number >= 1 && number <= 65_535 ? [] : [invalid(field, number, 'must be between 1 and 65535, inclusive')]
 }
 
 /** An IANA service name, as ports of containers have them. */
@@ -107,7 +94,7 @@ export function portNameProblems(field: string, name: string): FieldProblem[] {
   if (!/[a-z]/.test(name)) problems.push('must contain at least one letter (a-z)')
   if (name.includes('--')) problems.push('must not contain consecutive hyphens')
   if (name.startsWith('-') || name.endsWith('-')) problems.push('must not begin or end with a hyphen')
-  return problems.map((why) => invalidValue(field, name, why))
+  return problems.map((why) => invalid(field, name, why))
 }
 
 /** A number or a name of a port. */
