@@ -2,7 +2,6 @@ import { ThvError } from '@thv/kernel/errors'
 import type { StatusCondition } from '@thv/kube/builtin-kinds'
 import type { KubeClient } from '@thv/kube/client'
 import type { KubeObject, ResourceType } from '@thv/kube/types'
-import { stringify } from 'yaml'
 import { loadKinds } from '../cluster/kind-catalog.ts'
 import { type ClusterFlags, withCluster } from '../cluster/open-cluster.ts'
 import { parseTargets } from '../cluster/targets.ts'
@@ -10,6 +9,7 @@ import { plainText } from '../plain-text.ts'
 import type { ProgramEnv } from '../program.ts'
 import { ageText } from './age-text.ts'
 import { alignedRows } from './print-table.ts'
+import { yamlText } from './yaml-text.ts'
 
 /** thv describe KIND NAME…: all that matters about an object, for people: what is wanted, how it is, and what happened. */
 export async function runDescribe(words: readonly string[], options: ClusterFlags, env: ProgramEnv): Promise<void> {
@@ -137,5 +137,5 @@ function section(title: string, lines: readonly string[]): string[] {
 }
 
 function yamlLines(value: unknown): string[] {
-  return stringify(value, { lineWidth: 0 }).trimEnd().split('\n')
+  return yamlText(value).trimEnd().split('\n')
 }

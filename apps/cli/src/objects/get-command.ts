@@ -1,12 +1,12 @@
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import type { KubeObject } from '@thv/kube/types'
-import { stringify } from 'yaml'
 import { loadKinds, shownName } from '../cluster/kind-catalog.ts'
 import { type ClusterFlags, type OpenCluster, withCluster } from '../cluster/open-cluster.ts'
 import { fetchTable, type ServerTable, type TableQuery, versionOf, watchTable } from '../cluster/server-table.ts'
 import { parseTargets, type Target } from '../cluster/targets.ts'
 import type { ProgramEnv } from '../program.ts'
 import { createTablePrinter, type TablePrinter } from './print-table.ts'
+import { yamlText } from './yaml-text.ts'
 
 export interface GetOptions extends ClusterFlags {
   readonly allNamespaces?: boolean
@@ -142,11 +142,11 @@ function emptyMessage({ options, namespace }: Getting): string {
   return options.allNamespaces ? 'No resources found' : `No resources found in ${namespace} namespace.`
 }
 
-function withoutManagedFields(object: KubeObject): KubeObject {
-  const { managedFields, ...metadata } = object.metadata
-  return { ...object, metadata }
+/** As people read it: what it is comes first. */
+function withoutManagedFields({ apiVersion, kind, metadata: { managedFields, ...metadata }, ...rest }: KubeObject): KubeObject {
+  return { ...(apiVersion && { apiVersion }), ...(kind && { kind }), metadata, ...rest }
 }
 
 function printed(value: unknown, form: GetOptions['output']): string {
-  return form === 'json' ? `${JSON.stringify(value, null, 4)}\n` : stringify(value, { lineWidth: 0 })
+  return form === 'json' ? `${JSON.stringify(value, null, 4)}\n` : yamlText(value)
 }

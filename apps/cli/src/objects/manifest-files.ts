@@ -4,6 +4,7 @@ import { ThvError } from '@thv/kernel/errors'
 import type { KubeObject } from '@thv/kube/types'
 import { type Document, isNode, LineCounter, type Node, parseAllDocuments } from 'yaml'
 import type { ProgramEnv } from '../program.ts'
+import { KUBE_YAML } from './yaml-text.ts'
 
 /** One object of a file, and where it stands. */
 export interface ManifestObject {
@@ -48,7 +49,7 @@ export function parseManifests(file: string, text: string): Manifests {
   const lineCounter = new LineCounter()
   const objects: ManifestObject[] = []
   const problems: ManifestProblem[] = []
-  const parsed = parseAllDocuments(text, { lineCounter, prettyErrors: false })
+  const parsed = parseAllDocuments(text, { ...KUBE_YAML, lineCounter, prettyErrors: false })
   const lineAt = (offset: number | undefined) => (offset === undefined ? 1 : lineCounter.linePos(offset).line)
   for (const document of Array.isArray(parsed) ? parsed : []) {
     const line = lineAt(document.contents?.range?.[0])

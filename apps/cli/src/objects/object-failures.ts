@@ -47,16 +47,21 @@ function rethrowGeneral(error: unknown, env: ProgramEnv): void {
   if (!isThvError(error)) throw error
 }
 
+/** Two parts of the server find fields that are not there, each in its own words. */
+const UNKNOWN_FIELD = /unknown field "([^"]+)"|(?<=[\s:,])\.([^\s:,]+): field not declared in schema/g
+
 /** One line for each wrong field, with its line in the file. */
 function manifestLines(manifest: ManifestObject, error: unknown): string[] {
   const { file, line, object } = manifest
   const what = shownObject(object)
-  const causes = error instanceof KubeApiError ? error.causes.filter(({ field, message }) => field && message) : []
-  if (causes.length > 0 && error instanceof KubeApiError && error.status === 422)
-    return causes.map(({ field = '', message = '' }) => `${file}:${manifest.lineOf(field)}: ${what}: ${field}: ${message}`)
   const message = messageOf(error)
-  const unknown = [...message.matchAll(/unknown field "([^"]+)"/g)].map(([, field = '']) => field)
+  const unknown = [...message.matchAll(UNKNOWN_FIELD)].map(([, strict, typed]) => strict ?? typed ?? '')
   if (unknown.length > 0) return unknown.map((field) => `${file}:${manifest.lineOf(field)}: ${what}: there is no field ${field}`)
+  const isInvalid = error instanceof KubeApiError && error.status === 422
+  // A cause without a field only says that the list may not be complete.
+  const causes = isInvalid ? error.causes.filter(({ field, message }) => field && field !== '<nil>' && message) : []
+  if (causes.length > 0)
+    return causes.map(({ field = '', message = '' }) => `${file}:${manifest.lineOf(field)}: ${what}: ${field}: ${message}`)
   return [`${file}:${line}: ${what}: ${message}`]
 }
 

@@ -8,7 +8,9 @@ import { bearerToken } from '@thv/kube/connection'
 import { customResourceDefinitions } from '@thv/kube/resource-types'
 import { crdYamlOf } from '@thv/resources/crd-yaml'
 import { KINDS } from '@thv/resources/kinds'
+import { API_GROUP, STORAGE_VERSION } from '@thv/resources/schema/kind-definition'
 import { parse } from 'yaml'
+import { loadKinds } from '../cluster/kind-catalog.ts'
 import { runThv, type ThvRun } from './run-thv.ts'
 
 /** A folder whose `.thv` leads to an API server, as `thv up` leaves it. */
@@ -36,6 +38,7 @@ export async function commandPlace(access: ServerAccess): Promise<CommandPlace> 
   await Promise.all(
     KINDS.map((kind) => client.apply(customResourceDefinitions, parse(crdYamlOf(kind)), { fieldManager: 'cli-test', force: true })),
   )
+  await served(client)
   return {
     folder,
     client,
@@ -50,6 +53,18 @@ export async function commandPlace(access: ServerAccess): Promise<CommandPlace> 
       await client.close()
       rmSync(folder, { recursive: true })
     },
+  }
+}
+
+/** A definition is served a moment after it was written. */
+async function served(client: KubeClient): Promise<void> {
+  const deadline = Date.now() + 20_000
+  for (;;) {
+    const catalog = await loadKinds(client)
+    const missing = KINDS.filter(({ kind }) => catalog.ofManifest(`${API_GROUP}/${STORAGE_VERSION}`, kind) === undefined)
+    if (missing.length === 0) return
+    if (Date.now() > deadline) throw new Error(`not served: ${missing.map(({ kind }) => kind).join(', ')}`)
+    await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
 

@@ -92,6 +92,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     containerNames,
     images,
   ],
+  ControllerRevision: [name, column('Controller', controllerName), column('Revision', (o) => number(o, 'revision')), age],
   Event: [
     column('Last Seen', (o, now) => ageSince(textAt(o, 'lastTimestamp') || textAt(o, 'eventTime') || textAt(o, 'firstTimestamp'), now)),
     column('Type', (o) => textAt(o, 'type')),
@@ -140,6 +141,14 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     wide('Kernel-Version', (o) => textAt(o, 'status', 'nodeInfo', 'kernelVersion') || '<unknown>'),
     wide('Container-Runtime', (o) => textAt(o, 'status', 'nodeInfo', 'containerRuntimeVersion') || '<unknown>'),
   ],
+}
+
+function controllerName(o: JsonObject): string {
+  const owner = list(at(o, 'metadata', 'ownerReferences')).find((reference) => reference['controller'] === true)
+  if (owner === undefined) return '<none>'
+  const group = textAt(owner, 'apiVersion').split('/').slice(0, -1).join('')
+  const kind = textAt(owner, 'kind').toLowerCase()
+  return `${group === '' ? kind : `${kind}.${group}`}/${textAt(owner, 'name')}`
 }
 
 function bindingColumns(): Column[] {

@@ -92,11 +92,6 @@ export const secretRules: KindRules = plainRules('subdomain', {
   selectable: { type: (object) => textAt(object, 'type') },
 })
 
-export const serviceRules: KindRules = plainRules('label1035', {
-  returnsDeleted: true,
-  prepareCreate: (object) => ({ ...object, status: { loadBalancer: {} } }),
-})
-
 /** `stringData` is a way of writing `data`; it is never stored. */
 function secretData(object: JsonObject): JsonObject {
   const { stringData, ...rest } = object

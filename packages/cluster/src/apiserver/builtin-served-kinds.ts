@@ -1,9 +1,11 @@
 import { builtinColumns } from './builtin-columns.ts'
-import { configMapRules, eventRules, namespaceRules, plainRules, podRules, secretRules, serviceRules, specRules } from './builtin-rules.ts'
+import { configMapRules, eventRules, namespaceRules, plainRules, podRules, secretRules, specRules } from './builtin-rules.ts'
+import { controllerRevisionRules } from './controller-revision-rules.ts'
 import { crdRules } from './crd-rules.ts'
 import { eventFromCore, eventToCore } from './event-conversion.ts'
 import type { KindSchema } from './kind-schema.ts'
 import type { KindRules, ServedKind } from './served-kind.ts'
+import { serviceRules } from './services/service-rules.ts'
 
 interface Row {
   readonly group?: string
@@ -75,6 +77,7 @@ const ROWS: readonly Row[] = [
     scale: true,
     rules: specRules(),
   },
+  { group: 'apps', kind: 'ControllerRevision', plural: 'controllerrevisions', rules: controllerRevisionRules },
   { group: RBAC, kind: 'Role', plural: 'roles', rules: plainRules('path') },
   { group: RBAC, kind: 'RoleBinding', plural: 'rolebindings', rules: plainRules('path') },
   { group: RBAC, kind: 'ClusterRole', plural: 'clusterroles', clusterWide: true, rules: plainRules('path') },

@@ -92,8 +92,8 @@ function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject
   const status = (value: Json | undefined) => (value === undefined ? {} : { status: value })
   if (path.subresource === 'status') {
     // Labels and the rest of the metadata are not the status' business.
-    const managed = given['managedFields']
-    const own = { ...before, ...(managed === undefined ? {} : { managedFields: managed }) }
+    const taken = ['managedFields', ...(STATUS_METADATA[kind.type] ?? [])].filter((name) => given[name] !== undefined)
+    const own = { ...before, ...Object.fromEntries(taken.map((name) => [name, given[name] ?? null])) }
     return { ...without(old, 'status', 'metadata'), metadata: own, ...status(body['status']) }
   }
   if (path.subresource === 'finalize') return { ...old, spec: body['spec'] ?? {} }
@@ -102,6 +102,9 @@ function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject
   const prepared = kind.rules.prepareUpdate?.(equipped, old) ?? equipped
   return kind.type === CRD_TYPE ? withCrdStatus(prepared, env.registry.namesTaken(prepared), timestamp(env.clock)) : prepared
 }
+
+/** Metadata that a write of the status may change all the same: the revision of a Deployment comes this way. */
+const STATUS_METADATA: Readonly<Record<string, readonly string[]>> = { 'deployments.apps': ['annotations'] }
 
 /** What no client can change at all; `immutable` lists what it must repeat if it says it. */
 const OWNED = ['generation', 'selfLink', 'resourceVersion', 'creationTimestamp', 'uid', 'generateName']

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { BUILTIN_KINDS } from '../schema/builtin/builtin-kinds.ts'
-import { READ_BY_HAND } from './read-by-hand.ts'
+import { specialMessages } from './special-messages.ts'
 
 /** Where the types are defined. Each folder has a generated.proto, and the Go types whose tags tell their names in JSON. */
 const MODULES: Readonly<Record<string, readonly string[]>> = {
@@ -23,7 +23,9 @@ const MORE_KINDS: Readonly<Record<string, readonly string[]>> = {
 /** The folders of the sources, of this version, in Go's module cache; undefined when one is not there. */
 export function sourceFolders(version: string, env: NodeJS.ProcessEnv = process.env): string[] | undefined {
   const cache = env['GOMODCACHE'] ?? join(env['GOPATH'] ?? join(homedir(), 'go'), 'pkg', 'mod')
-  const folders = Object.entries(MODULES).flatMap(([module, paths]) => paths.map((path) => join(cache, 'k8s.io', `${module}@${version}`, path)))
+  const folders = Object.entries(MODULES).flatMap(([module, paths]) =>
+    paths.map((path) => join(cache, 'k8s.io', `${module}@${version}`, path)),
+  )
   return folders.every((folder) => existsSync(join(folder, 'generated.proto'))) ? folders : undefined
 }
 
@@ -70,7 +72,7 @@ interface Message {
 const SCALARS: ReadonlySet<string> = new Set(['bool', 'bytes', 'double', 'int32', 'int64', 'string'])
 
 function collect(id: string, messages: ReadonlyMap<string, Message>, found: Map<string, string>): void {
-  if (found.has(id) || READ_BY_HAND.has(id)) return
+  if (found.has(id) || specialMessages.has(id)) return
   const message = messages.get(id)
   if (message === undefined) throw new Error(`no message ${id}`)
   found.set(id, '')

@@ -6,17 +6,7 @@ import { type Allocation, textAt } from '../served-kind.ts'
 import { invalid, StatusError } from '../status-error.ts'
 import { addressPool, nextNodePort, nodePortRefusal } from './address-pool.ts'
 import { alignAddresses, settleFamilies } from './service-families.ts'
-import {
-  draftOf,
-  givesNodePorts,
-  isHeadless,
-  isOpen,
-  NONE,
-  needsAddress,
-  needsHealthCheck,
-  type ServiceDraft,
-  withDraft,
-} from './service-spec.ts'
+import { draftOf, givesNodePorts, isOpen, NONE, needsAddress, needsHealthCheck, type ServiceDraft, withDraft } from './service-spec.ts'
 
 /**
  * Gives a Service its address and its node ports. What is given out is nowhere but in the Services themselves: all calls of the store are
@@ -29,7 +19,7 @@ export function allocateForService(service: JsonObject, from: Allocation): JsonO
   if (before !== undefined) keepGiven(draft, before)
   alignAddresses(draft, before)
   refuseIf(settleFamilies(draft, before), self.name)
-  const taken = takenByOthers(from.store, self)
+  const taken = once(() => takenByOthers(from.store, self))
   giveAddress(draft, before, { taken, range: from.serviceRange, name: self.name })
   giveNodePorts(draft, before, { taken, name: self.name })
   return withDraft(service, draft)
@@ -73,13 +63,22 @@ function takenByOthers(store: ObjectStore, self: { namespace: string; name: stri
   return { addresses, ports }
 }
 
+/** A change that needs nothing new looks at no other Service. */
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
 function dotted(address: string): string {
   const parsed = parseAddress(address)
   return parsed?.family === 4 ? formatFour(parsed.value) : address
 }
 
 interface AddressSource {
-  readonly taken: Taken
+  readonly taken: () => Taken
   readonly range: string
   readonly name: string
 }
@@ -91,13 +90,13 @@ function giveAddress(draft: ServiceDraft, before: ServiceDraft | undefined, { ta
   const pool = addressPool(range)
   const asked = draft.clusterIPs[0] ?? ''
   if (asked === '') {
-    const address = pool.next(taken.addresses)
+    const address = pool.next(taken().addresses)
     if (address === undefined) throw exhausted('failed to allocate a serviceIP: range is full')
     draft.clusterIP = address
     draft.clusterIPs = [address]
     return
   }
-  const refusal = pool.refusal(asked, taken.addresses)
+  const refusal = pool.refusal(asked, taken().addresses)
   if (refusal !== undefined)
     refuseIf([invalidField('spec.clusterIPs', draft.clusterIPs, `failed to allocate IP ${asked}: ${refusal}`)], name)
 }
@@ -107,11 +106,11 @@ function giveNodePorts(draft: ServiceDraft, before: ServiceDraft | undefined, { 
   const mine = new Set<number>()
   const ask = (port: number, index: number) => {
     if (had.has(port) || (before !== undefined && mine.has(port))) return
-    const refusal = nodePortRefusal(port, new Set([...taken.ports, ...mine]))
+    const refusal = nodePortRefusal(port, new Set([...taken().ports, ...mine]))
     if (refusal !== undefined) refuseIf([invalidField(`spec.ports[${index}].nodePort`, port, refusal)], name)
   }
   const take = (): number => {
-    const port = nextNodePort(new Set([...taken.ports, ...mine, ...had]))
+    const port = nextNodePort(new Set([...taken().ports, ...mine, ...had]))
     if (port === undefined) throw exhausted('failed to allocate a nodePort: range is full')
     return port
   }
@@ -134,7 +133,7 @@ function giveNodePorts(draft: ServiceDraft, before: ServiceDraft | undefined, { 
   if (!needsHealthCheck(draft) || (before !== undefined && needsHealthCheck(before))) return
   if (draft.healthCheckNodePort === 0) draft.healthCheckNodePort = take()
   else {
-    const refusal = nodePortRefusal(draft.healthCheckNodePort, new Set([...taken.ports, ...mine]))
+    const refusal = nodePortRefusal(draft.healthCheckNodePort, new Set([...taken().ports, ...mine]))
     if (refusal !== undefined) throw exhausted(`failed to allocate requested HealthCheck NodePort ${draft.healthCheckNodePort}: ${refusal}`)
   }
 }

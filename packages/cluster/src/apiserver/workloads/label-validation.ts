@@ -55,9 +55,8 @@ export function requirementProblems(requirement: JsonObject, path: string, optio
   } else problems.push(invalid(`${path}.operator`, operator, 'not a valid selector operator'))
   const key = textAt(requirement, 'key')
   problems.push(...invalidAll(`${path}.key`, key, qualifiedNameProblems(key)))
-  if (options.anyValue !== true)
-    values.forEach((value, index) => problems.push(...invalidAll(`${path}.values[${index}]`, value, labelValueProblems(value))))
-  return problems
+  if (options.anyValue === true) return problems
+  return [...problems, ...values.flatMap((value, index) => invalidAll(`${path}.values[${index}]`, value, labelValueProblems(value)))]
 }
 
 /** Undefined when the selector makes no sense. */

@@ -28,11 +28,8 @@ export function securityProblems(context: JsonObject | undefined, path: string, 
 export function podSecurityProblems(spec: JsonObject, path: string): FieldProblem[] {
   const context = objectAt(spec, 'securityContext') ?? {}
   const problems = idFieldProblems(context, path, ['fsGroup', 'runAsUser', 'runAsGroup'])
-  const groups = context['supplementalGroups']
-  if (Array.isArray(groups))
-    groups.forEach((group: unknown, index) =>
-      problems.push(...invalidAll(`${path}.supplementalGroups[${index}]`, Number(group), idProblems(Number(group)))),
-    )
+  const groups = Array.isArray(context['supplementalGroups']) ? context['supplementalGroups'].map(Number) : []
+  problems.push(...groups.flatMap((group, index) => invalidAll(`${path}.supplementalGroups[${index}]`, group, idProblems(group))))
   if (flagAt(spec, 'shareProcessNamespace') === true && flagAt(spec, 'hostPID') === true)
     problems.push(invalid(`${path}.shareProcessNamespace`, true, 'ShareProcessNamespace and HostPID cannot both be enabled'))
   return [

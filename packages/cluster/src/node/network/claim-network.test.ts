@@ -62,11 +62,12 @@ describe.skipIf(process.platform !== 'linux')('claimNetwork', () => {
 
   it('is not confused by a server on all addresses at its port, such as a kubelet', async () => {
     const kubelet = createServer()
-    await new Promise<void>((resolve, reject) => kubelet.once('error', reject).listen(10_250, '0.0.0.0', resolve))
+    await new Promise<void>((resolve, reject) => kubelet.once('error', reject).listen(21_250, '0.0.0.0', resolve))
     cleanups.push(() => kubelet.close())
     const folder = newFolder()
-    await claim(folder, { pick: picks(207) })
-    await expect(claim(folder)).rejects.toMatchObject({ code: 'network_unavailable' })
+    const markPorts = [21_250, 22_250]
+    await claim(folder, { pick: picks(207), markPorts })
+    await expect(claim(folder, { markPorts })).rejects.toMatchObject({ code: 'network_unavailable' })
   })
 
   it.each(['', 'null', '{}', '{"network":1}', '{"network":251}', '{"network":"7"}', '{"network":2.5}', '{"network":7'])(

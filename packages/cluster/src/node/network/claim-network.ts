@@ -23,6 +23,7 @@ export interface ClaimOptions {
   readonly mode?: NetworkMode
   /** Between 2 and 250, for the first start. */
   readonly pick?: () => number
+  readonly markPorts?: readonly number[]
 }
 
 const FILE = 'network.json'
@@ -30,7 +31,7 @@ const FIRST = 2
 const LAST = 250
 const PICKS = 16
 /** A kubelet listens on every address at the first; then the next one is the mark, for everybody. */
-const MARK_PORTS = [10_250, 20_250, 30_250, 40_250]
+const MARK_PORTS = [10_250, 20_250, 30_250]
 
 /**
  * The addresses of one data folder: chosen at the first start, the same ever after, since the Services in the store keep theirs.
@@ -38,7 +39,7 @@ const MARK_PORTS = [10_250, 20_250, 30_250, 40_250]
  * `network_unavailable` when somebody else has them, with `data_folder_failed` when the file cannot be used.
  */
 export async function claimNetwork(folder: string, options: ClaimOptions = {}): Promise<ClaimedNetwork> {
-  const { pick = () => randomInt(FIRST, LAST + 1) } = options
+  const { pick = () => randomInt(FIRST, LAST + 1), markPorts = MARK_PORTS } = options
   const kept = await readChoice(folder)
   if (options.mode === 'single' || (options.mode === undefined && !(await bindsAnyLoopback()))) {
     const net = kept ?? pick()
@@ -46,7 +47,7 @@ export async function claimNetwork(folder: string, options: ClaimOptions = {}): 
     return claimed(net, 'single', undefined)
   }
   if (kept !== undefined) {
-    const mark = await markNetwork(kept)
+    const mark = await markNetwork(kept, markPorts)
     if (mark === undefined)
       throw new ThvError(
         'network_unavailable',
@@ -57,7 +58,7 @@ export async function claimNetwork(folder: string, options: ClaimOptions = {}): 
   }
   for (let attempt = 0; attempt < PICKS; attempt++) {
     const net = pick()
-    const mark = await markNetwork(net)
+    const mark = await markNetwork(net, markPorts)
     if (mark === undefined) continue
     try {
       await writeChoice(folder, net)
@@ -80,8 +81,8 @@ function claimed(net: number, mode: NetworkMode, mark: Server | undefined): Clai
 }
 
 /** Undefined: somebody has marked it already. */
-async function markNetwork(net: number): Promise<Server | undefined> {
-  for (const port of MARK_PORTS) {
+async function markNetwork(net: number, ports: readonly number[]): Promise<Server | undefined> {
+  for (const port of ports) {
     const mark = await tryListen(`127.${net}.255.254`, port)
     if (typeof mark !== 'string') return mark
     if (mark !== 'EADDRINUSE') throw new ThvError('network_unavailable', `127.${net}.255.254:${port} cannot be bound: ${mark}`)

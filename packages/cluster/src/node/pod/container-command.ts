@@ -50,7 +50,7 @@ export async function containerSurroundings(input: SurroundingsInput): Promise<C
   // A folder of the pod, never one of the machine's: a program writes where it stands.
   const cwd = join(root, container.workingDir ?? '/')
   await mkdir(cwd, { recursive: true, mode: 0o700 })
-  return { env, cwd, place: (text) => rewrite(expand(text, { ...podPlace.env, ...wanted })) }
+  return { env, cwd, place: (text) => rewrite(expand(text, wanted)) }
 }
 
 /** What to run. Throws ConfigError when the image has no program and the spec names none, and StartProblem when it is not there. */

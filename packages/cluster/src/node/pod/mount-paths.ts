@@ -9,11 +9,11 @@ import type { ContainerSpec } from './pod-spec.ts'
 export function pathRewriter(container: ContainerSpec, root: string): (text: string) => string {
   const places = (container.volumeMounts ?? []).map(mountPlace).filter((place) => place !== '/')
   if (places.length === 0) return (text) => text
-  const longestFirst = [...new Set(places)].sort((a, b) => b.length - a.length).map(escape)
+  const longestFirst = [...new Set(places)].sort((a, b) => b.length - a.length).map(literal)
   const pattern = new RegExp(`(^|[\\s=:,;'"]|file://)(${longestFirst.join('|')})(?=$|[/\\s:,;'"?#])`, 'g')
   return (text) => text.replace(pattern, (_, before: string, path: string) => `${before}${join(root, path)}`)
 }
 
-function escape(text: string): string {
+function literal(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }

@@ -29,6 +29,7 @@ const EMPTY: Readonly<Record<string, JsonObject>> = {
     spec: { selector: null, template: TEMPLATE, serviceName: '', updateStrategy: {} },
     status: { replicas: 0, availableReplicas: 0 },
   },
+  ControllerRevision: { metadata: META, revision: 0 },
   Role: { metadata: META, rules: null },
   ClusterRole: { metadata: META, rules: null },
   RoleBinding: { metadata: META, roleRef: { apiGroup: '', kind: '', name: '' } },

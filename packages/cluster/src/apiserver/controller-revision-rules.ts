@@ -1,0 +1,16 @@
+import { jsonEqual } from '@thv/kernel/json-equal'
+import { plainRules } from './builtin-rules.ts'
+import type { FieldProblem, JsonObject } from './kind-schema.ts'
+import type { KindRules } from './served-kind.ts'
+import { invalidValue, problem } from './status-error.ts'
+
+/** What a StatefulSet was: its data never changes, only its place in the order of revisions. */
+export const controllerRevisionRules: KindRules = plainRules('subdomain', { validate })
+
+function validate({ data, revision }: JsonObject, old?: JsonObject): FieldProblem[] {
+  const problems: FieldProblem[] = []
+  if (typeof revision === 'number' && revision < 0) problems.push(invalidValue('revision', revision, 'must be greater than or equal to 0'))
+  if (data === undefined || data === null) problems.push(problem('data', 'FieldValueRequired', 'Required value: data is mandatory'))
+  else if (old && !jsonEqual(data, old['data'])) problems.push(invalidValue('data', data, 'field is immutable'))
+  return problems
+}

@@ -1,0 +1,32 @@
+import { forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
+import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { at, textAt } from '../served-kind.ts'
+import { givenText, objectAt, textsAt } from './fields.ts'
+import { selectorProblems } from './label-validation.ts'
+import { subdomainProblems } from './name-checks.ts'
+import { invalidAll, oneOf } from './problems.ts'
+import { quantityOf, quantityText } from './quantity.ts'
+
+const MODES = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
+
+/** Of the spec of a PersistentVolumeClaim, as templates have it. Data sources are not looked into. */
+export function claimSpecProblems(spec: JsonObject, path: string): FieldProblem[] {
+  const modes = textsAt(spec, 'accessModes')
+  const field = `${path}.accessModes`
+  const problems: FieldProblem[] = modes.length === 0 ? [required(field, 'at least 1 access mode is required')] : []
+  problems.push(...selectorProblems(objectAt(spec, 'selector'), `${path}.selector`))
+  problems.push(...modes.filter((mode) => !MODES.includes(mode)).map((mode) => notSupported(field, mode, MODES)))
+  if (modes.includes('ReadWriteOncePod') && modes.some((mode) => mode !== 'ReadWriteOncePod' && MODES.includes(mode)))
+    problems.push(forbidden(field, 'may not use ReadWriteOncePod with other access modes'))
+  problems.push(...storageProblems(spec, `${path}.resources[storage]`))
+  const name = textAt(spec, 'storageClassName')
+  if (name !== '') problems.push(...invalidAll(`${path}.storageClassName`, name, subdomainProblems(name)))
+  return [...problems, ...oneOf(`${path}.volumeMode`, givenText(spec, 'volumeMode'), ['Block', 'Filesystem'])]
+}
+
+function storageProblems(spec: JsonObject, field: string): FieldProblem[] {
+  const storage = at(spec, 'resources', 'requests', 'storage')
+  if (storage === undefined) return [required(field)]
+  const quantity = quantityOf(storage)
+  return quantity.nanos > 0n ? [] : [invalid(field, quantityText(quantity), 'must be greater than zero')]
+}

@@ -1,0 +1,44 @@
+import { writeFileSync } from 'node:fs'
+import { startApiServer } from '@thv/cluster/apiserver/api-server'
+import { startControllers } from '@thv/cluster/controllers/all-controllers'
+import { systemClock } from '@thv/kernel/clock'
+import { bearerToken, createEventRecorder, createKubeClient, createSharedCaches } from '@thv/kube'
+
+/*
+ * The embedded control plane as a process of its own, for tests: API server, and controllers unless told otherwise. What a client needs
+ * is written to READY-FILE once it answers. SIGUSR2 forgets all history, as etcd's compaction does.
+ *   node embedded-main.ts FOLDER PORT READY-FILE [--no-controllers]
+ */
+
+const [folder = '', port = '0', readyFile = '', ...flags] = process.argv.slice(2)
+const stop = new AbortController()
+const onError = (error: unknown) => {
+  if (!stop.signal.aborted) console.error(new Date().toISOString(), error)
+}
+
+const server = await startApiServer({ folder, port: Number(port), onError })
+process.on('SIGUSR2', () => server.store.compact())
+const client = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) })
+const caches = createSharedCaches(client, { onError })
+const events = createEventRecorder({
+  client,
+  controller: 'toolhive.stacklok.dev/controllers',
+  instance: 'embedded',
+  signal: stop.signal,
+  onError,
+})
+const controllers = flags.includes('--no-controllers')
+  ? undefined
+  : await startControllers({ client, caches, events, clock: systemClock, onError }, stop.signal)
+writeFileSync(readyFile, JSON.stringify({ url: server.url, caPem: server.caPem, adminToken: server.adminToken }), { mode: 0o600 })
+
+process.on('SIGTERM', () => {
+  stop.abort()
+  void (async () => {
+    await controllers?.done
+    await caches.close()
+    await client.close()
+    await server.close()
+    process.exit(0)
+  })()
+})
