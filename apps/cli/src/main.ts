@@ -8,15 +8,26 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
 
-// The first Ctrl-C ends the work in good order: calls are cancelled, sessions ended. The second ends the process.
+// The first Ctrl-C ends the work in good order: calls are cancelled, sessions ended, pods stopped. The second ends the process. npm
+// passes a Ctrl-C on that the terminal has sent to all already, so two at once are one.
 const interrupted = new AbortController()
-process.once('SIGINT', () => {
-  process.exitCode = INTERRUPTED
-  interrupted.abort(new ThvError('aborted', 'interrupted'))
-})
-
-/** 128 and the number of the signal, as shells have it. */
-const INTERRUPTED = 130
+const ONE_PRESS_MS = 500
+let interruptedAt: number | undefined
+for (const [signal, number] of [
+  ['SIGINT', 2],
+  ['SIGTERM', 15],
+  ['SIGHUP', 1],
+] as const) {
+  process.on(signal, () => {
+    const now = performance.now()
+    if (interruptedAt !== undefined && now - interruptedAt > ONE_PRESS_MS) process.exit(128 + number)
+    if (interruptedAt !== undefined) return
+    interruptedAt = now
+    failureCode = 128 + number // as shells have it
+    interrupted.abort(new ThvError('aborted', 'interrupted'))
+  })
+}
+let failureCode: number | undefined
 
 const isInteractive = process.stdin.isTTY === true && process.stderr.isTTY === true
 const program = buildProgram({
@@ -35,7 +46,7 @@ try {
 } catch (error) {
   console.error(`thv: ${errorMessage(error)}`)
   // Not process.exit: what was written to a pipe must still get out.
-  process.exitCode ??= isThvError(error, 'usage') ? 2 : 1
+  process.exitCode = failureCode ?? (isThvError(error, 'usage') ? 2 : 1)
 }
 
 /** Asks on the terminal, beside the output. Ctrl-C and Ctrl-D end the input. */

@@ -5,6 +5,7 @@ import { addClusterOptions } from './cluster/cluster-options.ts'
 import { printCrds } from './crds.ts'
 import { addObjectCommands } from './objects/object-commands.ts'
 import { overview } from './overview.ts'
+import { addPlatformCommands } from './platform/platform-commands.ts'
 import type { ToolsOptions } from './tools-command.ts'
 
 /** What a command may use of the world around it. */
@@ -38,6 +39,7 @@ export function buildProgram(env: ProgramEnv): Program {
       throw new ThvError('usage', `there is no command ${JSON.stringify(unknown)}; "thv --help" lists what there is`)
     env.out(overview())
   })
+  addPlatformCommands(program, env)
   addTools(program, env)
   addCall(program, env)
   addObjectCommands(program, env)

@@ -3,17 +3,13 @@ import type { StatusCondition } from '@thv/kube/builtin-kinds'
 import type { KubeClient } from '@thv/kube/client'
 import { isForbidden, isNotFound } from '@thv/kube/kube-api-error'
 import type { KubeObject, ResourceType } from '@thv/kube/types'
-import { mcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
-import { mcpServer } from '@thv/resources/kinds/mcp-server/schema'
-import { virtualMcpServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
-import { resourceTypeOf } from '@thv/resources/schema/kind-definition'
 import { suggestion } from './closest.ts'
 import { type ClusterFlags, withCluster } from './cluster/open-cluster.ts'
+import { SERVER_KINDS } from './cluster/server-kinds.ts'
 import { plainText } from './plain-text.ts'
 import type { ProgramEnv } from './program.ts'
 
-/** The kinds that clients talk to. */
-const KINDS: readonly ResourceType<ServerObject>[] = [mcpServer, mcpRemoteProxy, virtualMcpServer].map((kind) => resourceTypeOf(kind))
+const KINDS = SERVER_KINDS as readonly ResourceType<ServerObject>[]
 
 interface ServerObject extends KubeObject {
   readonly status?: { readonly url?: string; readonly phase?: string; readonly message?: string; readonly conditions?: StatusCondition[] }

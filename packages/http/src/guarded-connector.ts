@@ -3,7 +3,8 @@ import { isIP, type Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { buildConnector } from 'undici'
-import { type AddressPolicy, vetAddress, vetHost } from './address-policy.ts'
+import { type AddressPolicy, vetAddress, vetHost, vetVouchedAddress } from './address-policy.ts'
+import type { ConnectHook } from './connect-hook.ts'
 import { httpError } from './http-errors.ts'
 
 export interface ResolvedAddress {
@@ -19,6 +20,8 @@ export interface ConnectorOptions {
   /** Absent: every address is good, for backends that we started ourselves. */
   readonly policy?: AddressPolicy | undefined
   readonly resolve?: Resolve | undefined
+  /** Asked before `resolve`, about names that it may know. */
+  readonly hook?: ConnectHook | undefined
   readonly clock?: Clock
   /** For name resolution and all attempts together. */
   readonly connectTimeoutMs?: number
@@ -31,6 +34,12 @@ export interface ConnectorOptions {
 
 type ConnectOptions = buildConnector.Options
 type ConnectAttempt = (options: ConnectOptions) => Promise<Socket>
+
+interface Places {
+  readonly addresses: readonly ResolvedAddress[]
+  /** The connect hook named them. */
+  readonly vouched: boolean
+}
 
 const MAX_ADDRESSES = 8
 
@@ -46,7 +55,21 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
 
   async function connect(asked: ConnectOptions): Promise<Socket> {
     const deadline = clock.monotonic() + connectTimeoutMs
-    const addresses = await vettedAddresses(asked)
+    const { addresses, vouched } = await placesOf(asked)
+    try {
+      return await firstThatAnswers(asked, addresses, deadline)
+    } catch (failure) {
+      if (!vouched || clock.monotonic() >= deadline) throw failure
+      // Pods come and go: others may stand behind the name by now.
+      options.hook?.forget(asked.hostname, portOf(asked))
+      const again = await placesOf(asked)
+      const others = again.addresses.filter((one) => !addresses.some((tried) => tried.address === one.address && tried.port === one.port))
+      if (others.length === 0) throw failure
+      return await firstThatAnswers(asked, others, deadline)
+    }
+  }
+
+  async function firstThatAnswers(asked: ConnectOptions, addresses: readonly ResolvedAddress[], deadline: number): Promise<Socket> {
     let failure: unknown
     for (const [i, { address, port }] of addresses.entries()) {
       if (i > 0 && clock.monotonic() >= deadline) break
@@ -60,13 +83,34 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     throw failure
   }
 
-  async function vettedAddresses({ hostname, port, protocol }: ConnectOptions): Promise<readonly ResolvedAddress[]> {
-    const { policy } = options
-    if (isIP(hostname) !== 0) return [vetted({ address: hostname }, hostname)]
-    const verdict = policy ? vetHost(hostname, policy) : undefined
+  async function placesOf(asked: ConnectOptions): Promise<Places> {
+    const { hostname } = asked
+    const { policy, hook } = options
+    if (isIP(hostname) !== 0) return outside([vetted({ address: hostname }, hostname)])
+    vetName(hostname)
+    const limit = { clock, ms: connectTimeoutMs, host: hostname }
+    if (hook?.mayKnow(hostname) !== true) return outside(await vettedAddresses(hostname, asked))
+    const answer = await withLimit(hook.resolve(hostname, portOf(asked)), limit)
+    if (answer.kind === 'unknown') return outside(await vettedAddresses(hostname, asked))
+    if (answer.kind === 'alias') {
+      vetName(answer.host)
+      return outside(await vettedAddresses(answer.host, asked))
+    }
+    const verdicts = answer.addresses.map((place) => ({ place, verdict: policy && vetVouchedAddress(place.address, policy) }))
+    const good = verdicts.filter(({ verdict }) => verdict?.ok !== false).map(({ place }) => place)
+    if (good.length > 0) return { addresses: good.slice(0, MAX_ADDRESSES), vouched: true }
+    const refusal = verdicts[0]?.verdict
+    throw refusal?.ok === false ? blocked(hostname, refusal.message) : httpError('backend_dns', `${hostname} has no address`)
+  }
+
+  function vetName(hostname: string): void {
+    const verdict = options.policy ? vetHost(hostname, options.policy) : undefined
     if (verdict?.ok === false) throw blocked(hostname, verdict.message)
-    const portNumber = Number(port || (protocol === 'https:' ? 443 : 80))
-    const found = await withLimit(resolve(hostname, portNumber), { clock, ms: connectTimeoutMs, host: hostname })
+  }
+
+  async function vettedAddresses(hostname: string, asked: ConnectOptions): Promise<readonly ResolvedAddress[]> {
+    const { policy } = options
+    const found = await withLimit(resolve(hostname, portOf(asked)), { clock, ms: connectTimeoutMs, host: hostname })
     if (found.length === 0) throw httpError('backend_dns', `${hostname} has no address`)
     const good = found.filter(({ address }) => policy === undefined || vetAddress(address, policy).ok)
     return good.length > 0 ? good.slice(0, MAX_ADDRESSES) : found.slice(0, 1).map((address) => vetted(address, hostname))
@@ -98,6 +142,14 @@ function attemptWith({ secureContext, serverName }: ConnectorOptions, timeout: n
   })
   return (options) =>
     new Promise((resolve, reject) => connector(options, (error, socket) => (error === null ? resolve(socket) : reject(error))))
+}
+
+function outside(addresses: readonly ResolvedAddress[]): Places {
+  return { addresses, vouched: false }
+}
+
+function portOf({ port, protocol }: ConnectOptions): number {
+  return Number(port || (protocol === 'https:' ? 443 : 80))
 }
 
 async function resolveByDns(host: string): Promise<readonly ResolvedAddress[]> {

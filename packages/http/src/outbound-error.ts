@@ -82,7 +82,8 @@ function kindOf(cause: unknown, code: string | undefined, sent: boolean): HttpEr
 function ownCode(cause: unknown): { code: HttpErrorCode; message: string; cause: unknown } | undefined {
   if (!(cause instanceof ThvError)) return undefined
   const { message } = cause
-  for (const code of ['backend_blocked', 'backend_dns'] as const) if (cause.code === code) return { code, message, cause: cause.cause }
+  for (const code of ['backend_blocked', 'backend_dns', 'backend_refused'] as const)
+    if (cause.code === code) return { code, message, cause: cause.cause }
   return undefined
 }
 

@@ -1,6 +1,7 @@
 import { type Clock, systemClock, type Timer } from '@thv/kernel/clock'
 import { type AddressPolicy, vetUrl } from './address-policy.ts'
 import type { CaBundle } from './ca-bundle.ts'
+import { type ConnectHook, connectHookFromEnv } from './connect-hook.ts'
 import type { Resolve } from './guarded-connector.ts'
 import type { OutboundRequest, ResponseSink } from './outbound-call.ts'
 import { OutboundError } from './outbound-error.ts'
@@ -11,6 +12,8 @@ export interface OutboundOptions {
   /** Also for targets that do not bring their own. Absent: everything may be called. */
   readonly policy?: AddressPolicy
   readonly resolve?: Resolve
+  /** Absent: what THV_RESOLVER says. */
+  readonly connectHook?: ConnectHook
   /** Connections per backend for requests; streams are not counted. */
   readonly maxConnections?: number
   /** Requests that may wait for a connection, per backend. */
@@ -64,7 +67,9 @@ const DEFAULTS = {
 }
 
 export function createOutbound(options: OutboundOptions = {}): Outbound {
-  const shared: SharedByTargets = { settings: { ...DEFAULTS, ...options }, open: new Set(), closed: false, onOpen: armSweep }
+  const connectHook = options.connectHook ?? connectHookFromEnv()
+  const settings = { ...DEFAULTS, ...options, ...(connectHook !== undefined && { connectHook }) }
+  const shared: SharedByTargets = { settings, open: new Set(), closed: false, onOpen: armSweep }
   const { clock, poolIdleMs } = shared.settings
   const targets = new Map<string, PooledTarget>()
   let sweep: Timer | undefined

@@ -7,7 +7,8 @@ import type { OutboundOptions, Target, TargetOptions } from './outbound.ts'
 import { abortReason, type CallCounter, OutboundCall, type OutboundRequest, type ResponseSink } from './outbound-call.ts'
 import { OutboundError } from './outbound-error.ts'
 
-export type OutboundSettings = Required<Omit<OutboundOptions, 'policy' | 'resolve'>> & Pick<OutboundOptions, 'policy' | 'resolve'>
+export type OutboundSettings = Required<Omit<OutboundOptions, Optional>> & Pick<OutboundOptions, Optional>
+type Optional = 'policy' | 'resolve' | 'connectHook'
 
 /** What the targets of one outbound have in common. */
 export interface SharedByTargets {
@@ -62,11 +63,20 @@ export class PooledTarget implements Target {
   }
 
   #open(purpose: Purpose): OpenPool {
-    const { clock, maxConnections, headersTimeoutMs, bodyTimeoutMs, keepAliveMs, connectTimeoutMs, resolve } = this.#shared.settings
+    const {
+      clock,
+      maxConnections,
+      headersTimeoutMs,
+      bodyTimeoutMs,
+      keepAliveMs,
+      connectTimeoutMs,
+      resolve,
+      connectHook: hook,
+    } = this.#shared.settings
     const { ca, serverName, policy } = this.#options
     const secureContext = ca === undefined ? undefined : secureContextOf(ca)
     const pool = new Pool(this.origin, {
-      connect: guardedConnector({ policy, resolve, clock, connectTimeoutMs, serverName, secureContext }),
+      connect: guardedConnector({ policy, resolve, hook, clock, connectTimeoutMs, serverName, secureContext }),
       allowH2: false,
       connections: purpose === 'request' ? maxConnections : null,
       headersTimeout: headersTimeoutMs,

@@ -312,6 +312,9 @@ export const internalErrors = {
   package_install_failed: {
     meaning: 'A package could not be installed. The log holds what the installer said; check name, version and network. It is tried again.',
   },
+  platform_stopped: {
+    meaning: 'No platform runs on the data folder. Start it with "thv up", or name another folder with --data-dir.',
+  },
   process_start_failed: {
     meaning: 'The system could not start the program of the MCP server. Check that it is there, executable, and made for this machine.',
   },

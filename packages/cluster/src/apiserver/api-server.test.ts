@@ -63,7 +63,7 @@ describe('the embedded API server', () => {
     const other = await call(server, MAPS, {
       method: 'POST',
       body: 'k8s',
-      headers: { 'content-type': 'application/vnd.kubernetes.protobuf' },
+      headers: { 'content-type': 'application/cbor' },
     })
     expect([other.status, other.json()['reason']]).toEqual([415, 'UnsupportedMediaType'])
     expect((await call(server, '/api/v1/namespaces/%zz/configmaps')).status).toBe(400)

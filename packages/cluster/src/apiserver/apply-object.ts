@@ -8,13 +8,12 @@ import { ownershipOf } from './field-tracker.ts'
 import type { Json, JsonObject } from './kind-schema.ts'
 import { servedObject } from './object-encoder.ts'
 import { PATCH_OPTIONS } from './patch-object.ts'
-import { parseJson } from './read-input.ts'
 import { apiVersionOf, at, isObject, textAt } from './served-kind.ts'
 import { badRequest, invalid, notFound, requiredValue, StatusError } from './status-error.ts'
 import { checkName, updateDecoded } from './update-object.ts'
 import { type WriteOptions, writeOptions } from './write-options.ts'
+import { parseYaml, YamlError } from './yaml-body.ts'
 
-/** The name says YAML. JSON is YAML, and what clients send. */
 export const APPLY_TYPE = 'application/apply-patch+yaml'
 
 /** Server-side apply: what is not there is made; of what is there only the fields of this manager change. */
@@ -23,7 +22,7 @@ export function applyObject(call: ApiCall, bytes: Buffer): ApiAnswer {
   const options = writeOptions(call, 'PatchOptions')
   if ((query.get('fieldManager') ?? '') === '')
     throw invalid(PATCH_OPTIONS, '', [requiredValue('fieldManager', 'is required for apply patch')])
-  const applied = appliedObject(call, parseJson(bytes), options)
+  const applied = appliedObject(call, readApplied(bytes), options)
   const old = env.store.get(kind.type, objectKey(path.namespace, path.name ?? ''))
   if (old === undefined && path.subresource !== undefined) throw notFound(kind, path.name ?? '')
   const result = merged(call, { live: old && servedObject(kind, old.body), applied, options })
@@ -34,6 +33,14 @@ export function applyObject(call: ApiCall, bytes: Buffer): ApiAnswer {
   const body = placeInNamespace(call, decodeObject(call, result.object, 'Ignore'))
   if (old !== undefined) return updateDecoded(call, { old, body, options })
   return createDecoded(call, { body, options, track: (object) => object })
+}
+
+function readApplied(bytes: Buffer): Json {
+  try {
+    return parseYaml(bytes, false)
+  } catch (error) {
+    throw error instanceof YamlError ? badRequest(`error decoding YAML: error converting YAML to JSON: ${error.message}`) : error
+  }
 }
 
 interface Apply {

@@ -1,11 +1,22 @@
 import { builtinColumns } from './builtin-columns.ts'
-import { configMapRules, eventRules, namespaceRules, plainRules, podRules, secretRules, specRules } from './builtin-rules.ts'
+import { namespaceRules, plainRules } from './builtin-rules.ts'
 import { controllerRevisionRules } from './controller-revision-rules.ts'
 import { crdRules } from './crd-rules.ts'
+import { configMapRules, secretRules } from './data-rules.ts'
 import { eventFromCore, eventToCore } from './event-conversion.ts'
+import { eventRules, groupedEventRules } from './event-rules.ts'
 import type { KindSchema } from './kind-schema.ts'
+import { leaseRules } from './lease-rules.ts'
+import { networkPolicyRules } from './network-policy-rules.ts'
+import { nodeRules } from './node-rules.ts'
+import { clusterRoleBindingRules, clusterRoleRules, roleBindingRules, roleRules } from './rbac-rules.ts'
 import type { KindRules, ServedKind } from './served-kind.ts'
+import { endpointSliceRules } from './services/endpoint-slice-rules.ts'
 import { serviceRules } from './services/service-rules.ts'
+import { deploymentRules } from './workloads/deployment-rules.ts'
+import { podRules } from './workloads/pod-rules.ts'
+import { replicaSetRules } from './workloads/replica-set-rules.ts'
+import { statefulSetRules } from './workloads/stateful-set-rules.ts'
 
 interface Row {
   readonly group?: string
@@ -26,7 +37,7 @@ const RBAC = 'rbac.authorization.k8s.io'
 
 const ROWS: readonly Row[] = [
   { kind: 'Namespace', plural: 'namespaces', short: ['ns'], clusterWide: true, status: true, rules: namespaceRules },
-  { kind: 'Node', plural: 'nodes', short: ['no'], clusterWide: true, status: true },
+  { kind: 'Node', plural: 'nodes', short: ['no'], clusterWide: true, status: true, rules: nodeRules },
   { kind: 'Pod', plural: 'pods', short: ['po'], categories: ['all'], status: true, rules: podRules },
   { kind: 'Service', plural: 'services', short: ['svc'], categories: ['all'], status: true, rules: serviceRules },
   { kind: 'ConfigMap', plural: 'configmaps', short: ['cm'], rules: configMapRules },
@@ -35,7 +46,7 @@ const ROWS: readonly Row[] = [
     kind: 'ServiceAccount',
     plural: 'serviceaccounts',
     short: ['sa'],
-    rules: plainRules('subdomain', { unconditionalUpdate: false, returnsDeleted: true }),
+    rules: plainRules('subdomain', { returnsDeleted: true }),
   },
   { kind: 'Event', plural: 'events', short: ['ev'], rules: eventRules },
   {
@@ -43,7 +54,7 @@ const ROWS: readonly Row[] = [
     kind: 'Event',
     plural: 'events',
     short: ['ev'],
-    rules: eventRules,
+    rules: groupedEventRules,
     type: 'events',
     conversion: { toStored: eventToCore, fromStored: eventFromCore },
   },
@@ -55,7 +66,7 @@ const ROWS: readonly Row[] = [
     categories: ['all'],
     status: true,
     scale: true,
-    rules: specRules(),
+    rules: deploymentRules,
   },
   {
     group: 'apps',
@@ -65,7 +76,7 @@ const ROWS: readonly Row[] = [
     categories: ['all'],
     status: true,
     scale: true,
-    rules: specRules(),
+    rules: replicaSetRules,
   },
   {
     group: 'apps',
@@ -75,31 +86,31 @@ const ROWS: readonly Row[] = [
     categories: ['all'],
     status: true,
     scale: true,
-    rules: specRules(),
+    rules: statefulSetRules,
   },
   { group: 'apps', kind: 'ControllerRevision', plural: 'controllerrevisions', rules: controllerRevisionRules },
-  { group: RBAC, kind: 'Role', plural: 'roles', rules: plainRules('path') },
-  { group: RBAC, kind: 'RoleBinding', plural: 'rolebindings', rules: plainRules('path') },
-  { group: RBAC, kind: 'ClusterRole', plural: 'clusterroles', clusterWide: true, rules: plainRules('path') },
-  { group: RBAC, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', clusterWide: true, rules: plainRules('path') },
+  { group: RBAC, kind: 'Role', plural: 'roles', rules: roleRules },
+  { group: RBAC, kind: 'RoleBinding', plural: 'rolebindings', rules: roleBindingRules },
+  { group: RBAC, kind: 'ClusterRole', plural: 'clusterroles', clusterWide: true, rules: clusterRoleRules },
+  { group: RBAC, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', clusterWide: true, rules: clusterRoleBindingRules },
   {
     group: 'coordination.k8s.io',
     kind: 'Lease',
     plural: 'leases',
-    rules: plainRules('subdomain', { unconditionalUpdate: false }),
+    rules: leaseRules,
   },
   {
     group: 'networking.k8s.io',
     kind: 'NetworkPolicy',
     plural: 'networkpolicies',
     short: ['netpol'],
-    rules: plainRules('subdomain', { generation: ['spec'] }),
+    rules: networkPolicyRules,
   },
   {
     group: 'discovery.k8s.io',
     kind: 'EndpointSlice',
     plural: 'endpointslices',
-    rules: plainRules('subdomain', { generation: ['addressType', 'endpoints', 'ports'] }),
+    rules: endpointSliceRules,
   },
   {
     group: 'apiextensions.k8s.io',

@@ -1,8 +1,10 @@
 import { type BuiltinNode, builtinSchemas } from '../schema/builtin/builtin-schema.ts'
 import type { Json, JsonObject } from './kind-schema.ts'
 import { apiVersionOf, isObject, type ServedKind } from './served-kind.ts'
+import { parseQuantity } from './workloads/quantity.ts'
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity'
 
 /**
  * Why the real server could not even read the object: the first value of another type than its field's, in the words of Go's decoder.
@@ -68,7 +70,7 @@ function valueProblem(value: Json, node: BuiltinNode, place: Place): string | un
       return memberProblem(value, known, { ...place, struct: structName(node) ?? place.struct })
     }
     default:
-      return undefined // a type that reads itself, such as a quantity
+      return node.$ref === QUANTITY ? quantityProblem(value) : undefined // other types read themselves as they like
   }
 }
 
@@ -110,6 +112,11 @@ function goType(node: BuiltinNode): string {
 function jsonType(value: Json): string {
   if (Array.isArray(value)) return 'array'
   return typeof value === 'boolean' ? 'bool' : typeof value
+}
+
+function quantityProblem(value: Json): string | undefined {
+  const parsed = parseQuantity(typeof value === 'string' ? value : JSON.stringify(value))
+  return 'problem' in parsed ? parsed.problem : undefined
 }
 
 function base64Problem(text: string): string | undefined {

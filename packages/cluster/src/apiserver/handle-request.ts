@@ -11,11 +11,10 @@ import { deleteCollection, deleteObject } from './delete-object.ts'
 import { AGGREGATED, aggregatedDiscovery, discoveryDocument, wantsAggregated } from './discovery.ts'
 import { fieldTracker } from './field-tracker.ts'
 import type { KindRegistry } from './kind-registry.ts'
-import type { Json } from './kind-schema.ts'
 import { listObjects } from './list-objects.ts'
 import { openApiDocument, openApiIndex } from './openapi.ts'
 import { patchObject, patchOf } from './patch-object.ts'
-import { headerOf, mediaTypeOf, parseJson, readInput, readJsonInput } from './read-input.ts'
+import { headerOf, mediaTypeOf, readDeleteInput, readInput, readJsonInput } from './read-input.ts'
 import { getScale, putScale } from './scale.ts'
 import { methodNotAllowed, noSuchPath, StatusError, unauthorized } from './status-error.ts'
 import { bearerOf, type Tokens, type User } from './tokens.ts'
@@ -67,7 +66,7 @@ async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
         if (kind.namespaced && path.namespace === undefined) throw methodNotAllowed()
         return createObject(call, await readJsonInput(exchange, kind), fieldTracker)
       case 'DELETE':
-        return deleteCollection(call, await deleteInput(exchange))
+        return deleteCollection(call, await readDeleteInput(exchange))
       default:
         throw methodNotAllowed()
     }
@@ -82,7 +81,7 @@ async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
     case 'PATCH':
       return await runPatch(call)
     case 'DELETE':
-      return deleteObject(call, await deleteInput(exchange))
+      return deleteObject(call, await readDeleteInput(exchange))
     default:
       throw methodNotAllowed()
   }
@@ -119,7 +118,7 @@ async function runScale(call: ApiCall): Promise<ApiAnswer> {
     case 'GET':
       return getScale(call)
     case 'PUT': {
-      const wanted = await readJsonInput(exchange, { kind: 'Scale', custom: false })
+      const wanted = await readJsonInput(exchange, { group: 'autoscaling', kind: 'Scale', custom: false })
       return putScale(call, () => wanted, fieldTracker)
     }
     case 'PATCH': {
@@ -133,7 +132,7 @@ async function runScale(call: ApiCall): Promise<ApiAnswer> {
 
 async function runToken(call: ApiCall): Promise<ApiAnswer> {
   if (call.exchange.method !== 'POST') throw methodNotAllowed()
-  return requestToken(call, await readJsonInput(call.exchange, { kind: 'TokenRequest', custom: false }))
+  return requestToken(call, await readJsonInput(call.exchange, { group: 'authentication.k8s.io', kind: 'TokenRequest', custom: false }))
 }
 
 const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'binding', 'eviction', 'exec', 'log', 'portforward', 'proxy'])
@@ -149,11 +148,6 @@ const REVIEWS: ReadonlySet<string> = new Set(['authentication.k8s.io', 'authoriz
 
 function notImplemented(what: string): StatusError {
   return new StatusError({ code: 501, reason: 'NotImplemented', message: `${what} is not implemented by this server` })
-}
-
-async function deleteInput(exchange: Exchange): Promise<Json | undefined> {
-  const bytes = await readInput(exchange)
-  return bytes.length === 0 ? undefined : parseJson(bytes)
 }
 
 function answerDocument(exchange: Exchange, { registry, accounts }: FrontEnv): void {

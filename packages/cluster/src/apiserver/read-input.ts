@@ -1,13 +1,16 @@
 import type { Exchange } from '@thv/http/exchange'
 import { RequestError } from '@thv/http/http-errors'
 import { readBody } from '@thv/http/read-body'
+import { isTooDeep, MAX_DEPTH } from './json-depth.ts'
 import type { Json } from './kind-schema.ts'
+import { type ExpectedKind, PROTOBUF_TYPE, parseProtobuf } from './protobuf-body.ts'
 import { isObject, textAt } from './served-kind.ts'
 import { badRequest, StatusError, unsupportedMediaType } from './status-error.ts'
+import { parseYaml, YamlError } from './yaml-body.ts'
 
 const MAX_BYTES = 3 << 20
-/** Far more than any manifest has, and little enough for everyone who walks the value by recursion. */
-const MAX_DEPTH = 500
+const YAML_TYPE = 'application/yaml'
+const OBJECT_TYPES = ['application/json', YAML_TYPE, PROTOBUF_TYPE]
 
 /** The whole body; 413 over 3 MiB, as on the real server. */
 export async function readInput(exchange: Exchange): Promise<Buffer> {
@@ -33,19 +36,50 @@ export function mediaTypeOf(exchange: Exchange): string {
   return type.trim().toLowerCase() || 'application/json'
 }
 
-/** `kind` is what the body should hold, for the refusal; a custom one must say so itself. */
-export async function readJsonInput(exchange: Exchange, { kind, custom }: { kind: string; custom: boolean }): Promise<Json> {
+/** The object of a body as JSON, whatever its form. A custom one must tell its kind itself. */
+export async function readJsonInput(exchange: Exchange, expected: ExpectedKind & { readonly custom: boolean }): Promise<Json> {
   const type = mediaTypeOf(exchange)
-  if (type !== 'application/json') throw unsupportedMediaType(['application/json'])
+  const types = expected.custom ? OBJECT_TYPES.slice(0, -1) : OBJECT_TYPES
+  if (!types.includes(type)) throw unsupportedMediaType(types)
   const bytes = await readInput(exchange)
-  const refused = (why: string) => badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${summary(bytes)})`)
+  const refused = (why: string) =>
+    badRequest(`the object provided is unrecognized (must be of type ${expected.kind}): ${why} (${summary(bytes)})`)
+  if (type === PROTOBUF_TYPE) return parseProtobuf(bytes, expected, refused)
   const unrecognized = (why: string) => refused(`couldn't get version/kind; json parse error: ${why}`)
-  const value = parseJson(bytes, unrecognized)
+  const value = type === YAML_TYPE ? readYaml(bytes, exchange, refused) : parseJson(bytes, unrecognized)
   if (!isObject(value))
     throw unrecognized(`json: cannot unmarshal ${Array.isArray(value) ? 'array' : typeof value} into Go value of type ${GO_TYPE}`)
-  const missing = custom ? ['Kind', 'apiVersion'].find((name) => textAt(value, name === 'Kind' ? 'kind' : name) === '') : undefined
+  const missing = expected.custom ? ['Kind', 'apiVersion'].find((name) => textAt(value, name === 'Kind' ? 'kind' : name) === '') : undefined
   if (missing !== undefined) throw refused(`Object '${missing}' is missing in '${bytes.toString()}'`)
   return value
+}
+
+const DELETE_OPTIONS = { kind: 'DeleteOptions' }
+
+/** The options of a deletion; undefined when the body is empty. */
+export async function readDeleteInput(exchange: Exchange): Promise<Json | undefined> {
+  const bytes = await readInput(exchange)
+  if (bytes.length === 0) return undefined
+  switch (mediaTypeOf(exchange)) {
+    case 'application/json':
+      return parseJson(bytes)
+    case YAML_TYPE:
+      return readYaml(bytes, exchange, badRequest)
+    case PROTOBUF_TYPE:
+      return parseProtobuf(bytes, DELETE_OPTIONS, badRequest)
+    default:
+      throw unsupportedMediaType(OBJECT_TYPES)
+  }
+}
+
+/** An empty document is an empty object. */
+function readYaml(bytes: Buffer, exchange: Exchange, refused: (why: string) => StatusError): Json {
+  const isStrict = new URLSearchParams(exchange.query).get('fieldValidation') === 'Strict'
+  try {
+    return parseYaml(bytes, isStrict) ?? {}
+  } catch (error) {
+    throw error instanceof YamlError ? refused(error.message) : error
+  }
 }
 
 const GO_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -67,21 +101,4 @@ function summary(bytes: Buffer): string {
   const head = bytes.subarray(0, SUMMARY_BYTES)
   const text = bytes[0] === 0x7b ? head.toString() : head.toString('hex')
   return bytes.length > SUMMARY_BYTES ? `${text} ...` : text
-}
-
-function isTooDeep(bytes: Buffer): boolean {
-  if (bytes.length <= MAX_DEPTH) return false
-  let depth = 0
-  let inText = false
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at]
-    if (inText) {
-      if (byte === 0x5c) at++
-      else if (byte === 0x22) inText = false
-    } else if (byte === 0x22) inText = true
-    else if (byte === 0x7b || byte === 0x5b) {
-      if (++depth > MAX_DEPTH) return true
-    } else if (byte === 0x7d || byte === 0x5d) depth--
-  }
-  return false
 }

@@ -29,7 +29,7 @@ export interface ServedKind extends KindName {
 /** What is special about a kind beyond its schema. All pure but `allocate`, which may look at what is stored. */
 export interface KindRules {
   readonly name: NameRule
-  /** Members whose change is a new generation; none when the kind has no generations. `*`: all but metadata and status. */
+  /** Members (`spec`, `metadata.annotations`) whose change is a new generation; none when the kind has no generations. `*`: all but metadata and status. */
   readonly generation: readonly string[]
   /** A PUT may leave the resource version out. */
   readonly unconditionalUpdate: boolean
@@ -39,11 +39,16 @@ export interface KindRules {
   applyDefaults?(object: JsonObject): JsonObject
   /** A PUT of what is not there creates it. */
   readonly createOnUpdate?: boolean
-  /** What is given out to each object once, such as addresses; before it is prepared and validated. Refuses with a StatusError. */
+  /**
+   * What an object gets by what is stored: addresses that are given out once, the account of a pod. Before it is prepared and validated.
+   * Refuses with a StatusError.
+   */
   allocate?(object: JsonObject, from: Allocation): JsonObject
   /** What the server adds to a new object, or takes away from it. */
   prepareCreate?(object: JsonObject): JsonObject
   prepareUpdate?(object: JsonObject, old: JsonObject): JsonObject
+  /** The same for a write of the status only. */
+  prepareStatus?(object: JsonObject, old: JsonObject): JsonObject
   validate?(object: JsonObject, old?: JsonObject): readonly FieldProblem[]
   /** In place of `validate` when only the status is written. */
   validateStatus?(object: JsonObject, old: JsonObject): readonly FieldProblem[]

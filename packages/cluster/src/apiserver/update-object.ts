@@ -94,7 +94,8 @@ function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject
     // Labels and the rest of the metadata are not the status' business.
     const taken = ['managedFields', ...(STATUS_METADATA[kind.type] ?? [])].filter((name) => given[name] !== undefined)
     const own = { ...before, ...Object.fromEntries(taken.map((name) => [name, given[name] ?? null])) }
-    return { ...without(old, 'status', 'metadata'), metadata: own, ...status(body['status']) }
+    const written = { ...without(old, 'status', 'metadata'), metadata: own, ...status(body['status']) }
+    return kind.rules.prepareStatus?.(written, old) ?? written
   }
   if (path.subresource === 'finalize') return { ...old, spec: body['spec'] ?? {} }
   const merged: JsonObject = kind.status ? { ...without(body, 'status'), metadata, ...status(old['status']) } : { ...body, metadata }
@@ -123,7 +124,8 @@ function withGeneration(kind: ServedKind, object: JsonObject, old: JsonObject): 
 }
 
 function isNewGeneration({ rules, status }: ServedKind, object: JsonObject, old: JsonObject): boolean {
-  if (!rules.generation.includes('*')) return rules.generation.some((name) => !jsonEqual(object[name], old[name]))
+  if (!rules.generation.includes('*'))
+    return rules.generation.some((name) => !jsonEqual(at(object, ...name.split('.')), at(old, ...name.split('.'))))
   const ignored = ['metadata', ...(status ? ['status'] : [])]
   return !jsonEqual(without(object, ...ignored), without(old, ...ignored))
 }

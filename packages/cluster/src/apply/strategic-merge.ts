@@ -51,7 +51,7 @@ function mergeMember({ current, value, order }: Member, schema: MergeSchema | un
   if (!Array.isArray(value) || known.type !== 'list' || !known.strategy.merge) return withoutDirectives(value)
   const list = Array.isArray(current) ? (current as readonly Json[]) : []
   return known.strategy.mergeKey === undefined
-    ? inOrder(mergePrimitives(list, value as readonly Json[]), order, (item) => item)
+    ? inOrder(mergePrimitives(list, value as readonly Json[]), { order: order ?? value, before: list, idOf: (item) => item })
     : mergeItems({ list, patch: value as readonly Json[], order }, known, known.strategy.mergeKey)
 }
 
@@ -88,20 +88,29 @@ function mergeItems(
     else if (at < 0) result.push(mergeMaps({}, item, schema.item()))
     else result[at] = mergeMaps(result[at] as JsonObject, item, schema.item())
   }
-  return inOrder(result, order, (item) => (isMapValue(item) ? item[key] : item))
+  return inOrder(result, { order: order ?? patch, before: list, idOf: (item) => (isMapValue(item) ? item[key] : item) })
 }
 
-/** Items that the order names stand as it says; the others keep their place relative to those before them. */
-function inOrder(items: Json[], order: Json | undefined, idOf: (item: Json) => Json | undefined): Json[] {
+interface Ordering {
+  /** The items that the client wants in this order: as its patch has them, if it does not say. */
+  readonly order: Json
+  /** The list before the patch. */
+  readonly before: readonly Json[]
+  readonly idOf: (item: Json) => Json | undefined
+}
+
+/** Items that the order names stand as it says; the others keep their place relative to those before them. New ones come first. */
+function inOrder(items: Json[], { order, before, idOf }: Ordering): Json[] {
   if (!Array.isArray(order)) return items
   const places = (order as readonly Json[]).map(idOf)
   const placeOf = (item: Json) => places.findIndex((id) => jsonEqual(id, idOf(item)))
   const named = items.filter((item) => placeOf(item) >= 0).sort((a, b) => placeOf(a) - placeOf(b))
   const serverOnly = items.filter((item) => placeOf(item) < 0)
-  return interleave(named, serverOnly, items)
+  const had = before.map(idOf)
+  return interleave(named, serverOnly, (item) => had.findIndex((id) => jsonEqual(id, idOf(item))))
 }
 
-function interleave(named: Json[], others: Json[], before: readonly Json[]): Json[] {
+function interleave(named: Json[], others: Json[], placeBefore: (item: Json) => number): Json[] {
   const result: Json[] = []
   let [n, o] = [0, 0]
   while (n < named.length || o < others.length) {
@@ -110,7 +119,7 @@ function interleave(named: Json[], others: Json[], before: readonly Json[]): Jso
     if (other === undefined) {
       result.push(next as Json)
       n += 1
-    } else if (next === undefined || before.indexOf(other) < before.indexOf(next)) {
+    } else if (next === undefined || placeBefore(other) < placeBefore(next)) {
       result.push(other)
       o += 1
     } else {
@@ -135,7 +144,11 @@ function reorder(result: Map<string, Json>, name: string, { order, schema }: { o
   const key = inner.strategy.mergeKey
   result.set(
     name,
-    inOrder([...(list as readonly Json[])], order, (item) => (key !== undefined && isMapValue(item) ? item[key] : item)),
+    inOrder([...(list as readonly Json[])], {
+      order,
+      before: list as readonly Json[],
+      idOf: (item) => (key !== undefined && isMapValue(item) ? item[key] : item),
+    }),
   )
 }
 

@@ -1,18 +1,24 @@
 import { createBackoff } from '@thv/kernel/backoff'
 import type { ControllerEnv, ControllerFactory } from './controller-env.ts'
+import { deploymentController } from './deployment/deployment-controller.ts'
 import { endpointSliceController } from './endpoint-slices/endpoint-slice-controller.ts'
 import { type EventExpirySettings, eventExpiry } from './events-ttl/event-expiry.ts'
 import { garbageCollector } from './garbage-collector/garbage-collector.ts'
 import { namespaceController } from './namespaces/namespace-controller.ts'
 import { type PodCollectorSettings, podCollector } from './pod-gc/pod-collector.ts'
+import { replicaSetController } from './replicaset/replica-set-controller.ts'
 import { scheduler } from './scheduler/scheduler.ts'
 import { type ServiceAccountSettings, serviceAccountController } from './service-accounts/service-account-controller.ts'
+import { statefulSetController } from './statefulset/stateful-set-controller.ts'
 
 export interface ControllerSettings extends ServiceAccountSettings, EventExpirySettings, PodCollectorSettings {}
 
 /** All that a cluster's own controllers do on this platform. */
 export function allControllers(settings: ControllerSettings = {}): readonly ControllerFactory[] {
   return [
+    deploymentController,
+    replicaSetController,
+    statefulSetController,
     scheduler,
     endpointSliceController,
     garbageCollector,

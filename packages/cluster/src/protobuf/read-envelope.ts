@@ -15,7 +15,7 @@ export function readEnvelope(body: Buffer): Envelope {
   if (!body.subarray(0, PREFIX.length).equals(PREFIX))
     throw new ProtobufError(`provided data does not appear to be a protobuf message, expected prefix [${[...PREFIX].join(' ')}]`)
   if (body.length === PREFIX.length) throw new ProtobufError('empty body')
-  const envelope = { apiVersion: '', kind: '', raw: Buffer.alloc(0) }
+  const envelope: { apiVersion: string; kind: string; raw: Buffer } = { apiVersion: '', kind: '', raw: Buffer.alloc(0) }
   for (const { number, wire, bytes } of wireFields(body.subarray(PREFIX.length))) {
     if (wire !== 2) continue
     if (number === 1) Object.assign(envelope, typeMeta(bytes))

@@ -1,3 +1,4 @@
+import { isTooDeep, MAX_DEPTH } from '../apiserver/json-depth.ts'
 import type { Json, JsonObject } from '../apiserver/kind-schema.ts'
 import { ProtobufError, wireFields } from './wire-reader.ts'
 
@@ -83,9 +84,10 @@ function schema(bytes: Buffer | undefined, decode: DecodeMessage): JsonObject | 
   return bytes === undefined ? undefined : decode(SCHEMA, bytes)
 }
 
-/** JSON that is carried as it is. Its depth is the caller's to check, as of all JSON. */
+/** JSON that is carried as it is. */
 function parse(bytes: Buffer | undefined): Json | undefined {
   if (bytes === undefined || bytes.length === 0) return undefined
+  if (isTooDeep(bytes)) throw new ProtobufError(`nested more than ${MAX_DEPTH} levels deep`)
   try {
     return JSON.parse(bytes.toString()) as Json
   } catch {

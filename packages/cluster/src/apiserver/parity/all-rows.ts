@@ -3,10 +3,16 @@ import { customRows } from './custom-rows.ts'
 import { objectRows } from './object-rows.ts'
 import type { ParityRow } from './parity-row.ts'
 import { patchRows } from './patch-rows.ts'
+import { podRows } from './pod-rows.ts'
+import { serviceRows } from './service-rows.ts'
 import { typeRows } from './type-rows.ts'
 import { watchRows } from './watch-rows.ts'
+import { workloadRows } from './workload-rows.ts'
 
 /** By the name of the file that holds their answers: `services` is in `services.golden.json`. */
 export const rowSets: Readonly<Record<string, readonly ParityRow[]>> = {
   parity: [...objectRows, ...customRows, ...clusterRows, ...patchRows, ...typeRows, ...watchRows],
+  services: serviceRows,
+  pods: podRows,
+  workloads: workloadRows,
 }

@@ -14,6 +14,8 @@ export interface Step {
 export interface ParityRow {
   readonly name: string
   readonly steps: readonly Step[]
+  /** The real cluster has controllers that see the objects: what they may write is not compared. */
+  readonly controlled?: boolean
 }
 
 export function row(name: string, ...steps: Step[]): ParityRow {

@@ -25,6 +25,7 @@ describe('parity with the recorded answers of a real API server', () => {
         headers: { authorization: `Bearer ${server.adminToken}` },
       })
     await create('/api/v1/namespaces', { metadata: { name: namespace } })
+    await create(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'default' } })
     await create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', widgetDefinition)
   })
   afterAll(async () => {

@@ -12,6 +12,7 @@ import {
 import { addressProblems, parseAddress, rangeProblems, specialAddressProblems } from '../ip-address.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { at, textAt } from '../served-kind.ts'
+import { problem } from '../status-error.ts'
 import { familyProblems } from './service-families.ts'
 import { draftOf, isHeadless, isOpen, needsHealthCheck, numberAt, portsOf, type ServiceDraft, specOf } from './service-spec.ts'
 
@@ -136,8 +137,8 @@ function samePortProblems(service: JsonObject): FieldProblem[] {
       return []
     }
     // The real server shows what it compares by.
-    const shown = { Name: '', Protocol: protocol, AppProtocol: null, Port: number, TargetPort: 0, NodePort: 0 }
-    return [duplicate(`spec.ports[${index}]`, shown)]
+    const shown = JSON.stringify({ Name: '', Protocol: protocol, AppProtocol: null, Port: number, TargetPort: 0, NodePort: 0 })
+    return [problem(`spec.ports[${index}]`, 'FieldValueDuplicate', `Duplicate value: ${shown}`)]
   })
 }
 
@@ -168,7 +169,7 @@ function trafficProblems(spec: JsonObject, draft: ServiceDraft): FieldProblem[] 
   const inside = spec['internalTrafficPolicy']
   if (inside !== undefined) problems.push(...supported('spec.internalTrafficPolicy', inside, ['Cluster', 'Local']))
   const distribution = spec['trafficDistribution']
-  const close = ['PreferClose']
+  const close = ['PreferClose', 'PreferSameZone', 'PreferSameNode']
   return distribution === undefined ? problems : [...problems, ...supported('spec.trafficDistribution', distribution, close)]
 }
 

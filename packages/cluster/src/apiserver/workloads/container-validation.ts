@@ -27,9 +27,7 @@ export function containerProblems(place: ContainerPlace, path: string): FieldPro
     const name = textAt(container, 'name')
     const again = names.has(name) ? [duplicate(`${field}.name`, name)] : []
     names.add(name)
-    const restart =
-      container['restartPolicy'] === undefined ? [] : [forbidden(`${field}.restartPolicy`, 'may not be set for non-init containers')]
-    return [...commonProblems(container, place, field), ...again, ...lifeProblems(container, field, place.graceSeconds), ...restart]
+    return [...commonProblems(container, place, field), ...again, ...lifeProblems(container, field, place.graceSeconds)]
   })
   return [...problems, ...hostPortProblems(containers, `${path}.containers`)]
 }
@@ -49,13 +47,7 @@ export function initContainerProblems(place: ContainerPlace, path: string): Fiel
         : ONLY_SIDECARS.filter((member) => container[member] !== undefined).map((member) =>
             forbidden(`${field}.${member}`, 'may not be set for init containers without restartPolicy=Always'),
           )
-    return [
-      ...commonProblems(container, place, field),
-      ...oneOf(`${field}.restartPolicy`, givenText(container, 'restartPolicy'), ['Always']),
-      ...again,
-      ...hostPortProblems([container], `${path}.initContainers`),
-      ...life,
-    ]
+    return [...commonProblems(container, place, field), ...again, ...hostPortProblems([container], `${path}.initContainers`), ...life]
   })
 }
 

@@ -14,9 +14,9 @@ const HEADER_TEXT =
   "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
 const PERCENT_TEXT =
   "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
-const UNDERSCORED = /^[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*$/
-const UNDERSCORED_TEXT =
-  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*')"
+const UNDERSCORED = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?'
+const SEARCH_DOMAIN = `${UNDERSCORED}(\\.${UNDERSCORED})*`
+const SEARCH_DOMAIN_TEXT = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${SEARCH_DOMAIN}')`
 
 export const MAX_INT32 = 2 ** 31 - 1
 
@@ -92,6 +92,6 @@ export function percentProblems(text: string): string[] {
 export function searchDomainProblems(name: string): string[] {
   const problems: string[] = []
   if (name.length > 253) problems.push('must be no more than 253 characters')
-  if (!UNDERSCORED.test(name)) problems.push(UNDERSCORED_TEXT)
+  if (!new RegExp(`^${SEARCH_DOMAIN}$`).test(name)) problems.push(SEARCH_DOMAIN_TEXT)
   return problems
 }

@@ -1,8 +1,7 @@
 import { objectKey } from '../../store/stored-object.ts'
 import type { JsonObject } from '../kind-schema.ts'
 import { generatedName } from '../object-name.ts'
-import { at, textAt } from '../served-kind.ts'
-import type { AdmissionContext } from '../served-kind.ts'
+import { type Allocation, at, textAt } from '../served-kind.ts'
 import { forbidden } from '../status-error.ts'
 import { changedItems, flagAt, givenText, numberAt, objectsAt } from './fields.ts'
 
@@ -13,18 +12,18 @@ const VOLUME_PREFIX = 'kube-api-access-'
 const TOKEN_SECONDS = 3_607
 
 /** What the server itself adds to a pod, from its ServiceAccount and by custom. Throws 403 for a pod that nobody could run. */
-export function admitPod(pod: JsonObject, context: AdmissionContext): JsonObject {
+export function admitPod(pod: JsonObject, context: Pick<Allocation, 'store' | 'old'>): JsonObject {
   const spec = (pod['spec'] ?? {}) as JsonObject
   const { old } = context
   if (old !== undefined) return { ...pod, spec: tolerant(prioritisedAsBefore(spec, old)) }
   return { ...pod, spec: runnable(tolerant(prioritised(accounted(spec, pod, context), pod)), pod) }
 }
 
-function accounted(spec: JsonObject, pod: JsonObject, { store, namespace }: AdmissionContext): JsonObject {
+function accounted(spec: JsonObject, pod: JsonObject, { store }: Pick<Allocation, 'store'>): JsonObject {
+  const namespace = textAt(pod, 'metadata', 'namespace')
   const name = textAt(spec, 'serviceAccountName') || 'default'
   const account = store.get('serviceaccounts', objectKey(namespace, name))?.body
-  if (account === undefined)
-    throw refused(pod, `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`)
+  if (account === undefined) throw refused(pod, `error looking up service account ${namespace}/${name}: serviceaccount "${name}" not found`)
   const named: JsonObject = { ...spec, serviceAccountName: name, serviceAccount: name }
   const mounts = flagAt(spec, 'automountServiceAccountToken') ?? flagAt(account, 'automountServiceAccountToken') ?? true
   const mounted = mounts ? withToken(named) : named
@@ -92,8 +91,7 @@ const TROUBLES = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachabl
 function tolerant(spec: JsonObject): JsonObject {
   const tolerations = objectsAt(spec, 'tolerations')
   const missing = TROUBLES.filter(
-    (key) =>
-      !tolerations.some((one) => ['', key].includes(textAt(one, 'key')) && ['', 'NoExecute'].includes(textAt(one, 'effect'))),
+    (key) => !tolerations.some((one) => ['', key].includes(textAt(one, 'key')) && ['', 'NoExecute'].includes(textAt(one, 'effect'))),
   )
   if (missing.length === 0) return spec
   const added = missing.map((key) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 }))
@@ -108,5 +106,6 @@ function runnable(spec: JsonObject, pod: JsonObject): JsonObject {
 }
 
 function refused(pod: JsonObject, why: string) {
-  return forbidden(PODS, textAt(pod, 'metadata', 'name'), why)
+  // The real server refuses before it makes a name.
+  return forbidden(PODS, textAt(pod, 'metadata', 'generateName') || textAt(pod, 'metadata', 'name'), why)
 }

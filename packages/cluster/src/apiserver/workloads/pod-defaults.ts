@@ -110,7 +110,9 @@ function volumeDefaults(volume: JsonObject): JsonObject {
   )
   result = changed(result, 'image', (source) => withDefaults(source, { pullPolicy: pullPolicyOf(textAt(source, 'reference')) }))
   return changed(result, 'ephemeral', (source) =>
-    changed(source, 'volumeClaimTemplate', (claim) => changed(claim, 'spec', claimSpecDefaults)),
+    changed(source, 'volumeClaimTemplate', (claim) =>
+      withDefaults({ ...claim, spec: claimSpecDefaults(objectAt(claim, 'spec') ?? {}) }, { metadata: {} }),
+    ),
   )
 }
 

@@ -1,5 +1,5 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
-import { forbidden, invalid, invalidShown, required } from '../../schema/field-problems.ts'
+import { forbidden, invalid, required } from '../../schema/field-problems.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { textAt, without } from '../served-kind.ts'
 import { imageProblems } from './container-validation.ts'
@@ -33,15 +33,15 @@ export function podUpdateProblems(pod: JsonObject, old: JsonObject): FieldProble
   if (deadline.length > 0 && after['activeDeadlineSeconds'] !== undefined) return problems
   problems.push(...addedTolerations(after, before), ...removedGates(after, before))
   const munged = withOld(after, before)
-  if (!jsonEqual(munged, before)) problems.push(forbidden('spec', `pod updates may not change fields other than ${CHANGEABLE}\n${difference(munged, before)}`))
+  if (!jsonEqual(munged, before))
+    problems.push(forbidden('spec', `pod updates may not change fields other than ${CHANGEABLE}\n${difference(munged, before)}`))
   return problems
 }
 
 function deadlineProblems(after: JsonObject, before: JsonObject): FieldProblem[] {
   const field = 'spec.activeDeadlineSeconds'
   const [seconds, old] = [numberAt(after, 'activeDeadlineSeconds'), numberAt(before, 'activeDeadlineSeconds')]
-  if (seconds === undefined)
-    return old === undefined ? [] : [invalidShown(field, '"null"', 'must not update from a positive integer to nil value')]
+  if (seconds === undefined) return old === undefined ? [] : [invalid(field, null, 'must not update from a positive integer to nil value')]
   const outside = invalidAll(field, seconds, rangeProblems(seconds, 0, MAX_INT32))
   if (outside.length > 0 || old === undefined || old >= seconds) return outside
   return [invalid(field, seconds, 'must be less than or equal to previous value')]

@@ -4,7 +4,14 @@ import { textAt } from '../served-kind.ts'
 import { containerProblems, ephemeralContainerProblems, imageProblems, initContainerProblems } from './container-validation.ts'
 import { flagAt, givenText, numberAt, objectAt, objectsAt, textsAt } from './fields.ts'
 import { labelProblems } from './label-validation.ts'
-import { labelNameProblems, MAX_INT32, qualifiedNameProblems, rangeProblems, searchDomainProblems, subdomainProblems } from './name-checks.ts'
+import {
+  labelNameProblems,
+  MAX_INT32,
+  qualifiedNameProblems,
+  rangeProblems,
+  searchDomainProblems,
+  subdomainProblems,
+} from './name-checks.ts'
 import { addressProblems, invalidAll, oneOf } from './problems.ts'
 import { resourceProblems } from './resource-validation.ts'
 import { affinityProblems, spreadProblems, tolerationProblems } from './scheduling-validation.ts'
@@ -93,8 +100,7 @@ function dnsProblems(spec: JsonObject, path: string): FieldProblem[] {
   const servers = textsAt(config, 'nameservers')
   if (textAt(spec, 'dnsPolicy') === 'None') {
     if (config === undefined) return [required(path, 'must provide `dnsConfig` when `dnsPolicy` is None')]
-    if (servers.length === 0)
-      return [required(`${path}.nameservers`, 'must provide at least one DNS nameserver when `dnsPolicy` is None')]
+    if (servers.length === 0) return [required(`${path}.nameservers`, 'must provide at least one DNS nameserver when `dnsPolicy` is None')]
   }
   const searches = textsAt(config, 'searches')
   const problems: FieldProblem[] = []

@@ -61,8 +61,9 @@ export function roundedToMilli({ nanos, form }: Quantity): Quantity {
 export function quantityText({ nanos, form }: Quantity): string {
   if (nanos === 0n) return '0'
   const large = nanos >= 1024n * NANO || nanos <= -1024n * NANO
-  if (form === 'binary' && large) {
-    let value = dividedUp(nanos, NANO)
+  // A part of a byte cannot be written with these suffixes.
+  if (form === 'binary' && large && nanos % NANO === 0n) {
+    let value = nanos / NANO
     let step = 0
     for (; step < BINARY.length - 1 && value % 1024n === 0n; step++) value /= 1024n
     return `${value}${BINARY[step] ?? ''}`

@@ -134,7 +134,8 @@ export function spreadProblems(constraints: readonly JsonObject[], path: string)
     if (key === '') problems.push(required(`${field}.topologyKey`, 'can not be empty'))
     problems.push(...oneOf(`${field}.whenUnsatisfiable`, action, ACTIONS))
     const same = (other: JsonObject) => textAt(other, 'topologyKey') === key && textAt(other, 'whenUnsatisfiable') === action
-    if (constraints.slice(index + 1).some(same)) problems.push(duplicate(`${field}.{topologyKey, whenUnsatisfiable}`, `{${key}, ${action}}`))
+    if (constraints.slice(index + 1).some(same))
+      problems.push(duplicate(`${field}.{topologyKey, whenUnsatisfiable}`, `{${key}, ${action}}`))
     if (domains !== undefined && domains <= 0) problems.push(invalid(`${field}.minDomains`, domains, 'must be greater than zero'))
     if (domains !== undefined && action !== 'DoNotSchedule') {
       const why = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${action}`

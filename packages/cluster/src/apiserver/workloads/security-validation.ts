@@ -131,5 +131,5 @@ function goCapabilities(context: JsonObject): JsonObject | null {
 }
 
 function capital(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1)
+  return name === 'seLinuxOptions' ? 'SELinuxOptions' : name.charAt(0).toUpperCase() + name.slice(1)
 }

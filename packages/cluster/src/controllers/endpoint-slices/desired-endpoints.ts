@@ -23,7 +23,7 @@ export interface EndpointGroup {
   readonly endpoints: readonly Endpoint[]
 }
 
-/** What the slices of a Service must say, by `portKey`. `nodeOf` finds a pod's node, for its zone. */
+/** What the slices of a Service must say, by `portKey`. `nodeOf` finds a pod's node. */
 export function desiredEndpoints(
   service: Service,
   selected: readonly Pod[],
@@ -58,7 +58,10 @@ function endpointOf(service: Service, pod: Pod, nodeOf: (name: string) => KubeNo
   const terminating = deletionTimestamp !== undefined
   const ready = service.spec?.['publishNotReadyAddresses'] === true || (serving && !terminating)
   const { nodeName, hostname, subdomain }: Partial<PodSpec> = pod.spec ?? {}
-  const zone = nodeName ? nodeOf(nodeName)?.metadata.labels?.['topology.kubernetes.io/zone'] : undefined
+  const node = nodeName ? nodeOf(nodeName) : undefined
+  // Nobody runs it any more; it will be collected.
+  if (nodeName && node === undefined && service.spec?.['publishNotReadyAddresses'] !== true) return undefined
+  const zone = node?.metadata.labels?.['topology.kubernetes.io/zone']
   return {
     addresses: [address],
     conditions: { ready, serving, terminating },

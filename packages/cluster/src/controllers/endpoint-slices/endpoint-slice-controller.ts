@@ -63,18 +63,25 @@ export function endpointSliceController(env: ControllerEnv): RunningController {
     })
   }
 
+  function servicesOf(pod: Pod): ObjectKey[] {
+    const { namespace = '' } = pod.metadata
+    return serviceCache.store
+      .list({ namespace })
+      .filter((service) => selects(service, pod))
+      .map(keyOf)
+  }
+
   return createController({
     name: 'endpoint-slices',
     reconcile,
     sources: [
       watchSelf(serviceCache),
-      watchMapped(podCache, (pod) => {
-        const { namespace = '' } = pod.metadata
-        return serviceCache.store
-          .list({ namespace })
-          .filter((service) => selects(service, pod))
-          .map(keyOf)
-      }),
+      watchMapped(podCache, servicesOf),
+      watchMapped(
+        nodeCache,
+        ({ metadata }) => podCache.store.list().flatMap((pod) => (pod.spec?.nodeName === metadata.name ? servicesOf(pod) : [])),
+        ({ type }) => type !== 'MODIFIED',
+      ),
       watchMapped(sliceCache, ({ metadata: { namespace = '', labels } }) => {
         const name = labels?.[SERVICE_NAME]
         return name !== undefined && isSliceOf(labels, name) ? [{ namespace, name }] : []

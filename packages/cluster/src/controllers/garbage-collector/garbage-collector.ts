@@ -30,7 +30,7 @@ export function garbageCollector(env: ControllerEnv): RunningController {
   const { client, clock, onError } = env
   const resources = new Map<string, ServedResource>()
   const find = (apiVersion: string, kind: string) => resources.get(`${apiVersion} ${kind}`)
-  const wake = (uid: string) => controller.enqueue({ name: uid })
+  const wake = (uid: string) => controller.enqueue({ name: encodeURIComponent(uid) }) // a reference may hold any text for a uid
   const graph = new OwnerGraph({ wake, wrongNamespace })
   const monitors = createKindMonitors({ client, clock, onError, onEvent })
 
@@ -49,9 +49,9 @@ export function garbageCollector(env: ControllerEnv): RunningController {
     env.events.record(type, object, { type: 'Warning', reason: 'OwnerRefInvalidNamespace', note })
   }
 
-  async function reconcile({ name: uid }: ObjectKey, { signal }: ReconcileContext): Promise<Outcome> {
+  async function reconcile({ name }: ObjectKey, { signal }: ReconcileContext): Promise<Outcome> {
     if (!monitors.ready) return requeueAfter(SETTLE_MS) // who its dependents are is not known yet
-    const node = graph.get(uid)
+    const node = graph.get(decodeURIComponent(name))
     return node === undefined ? done : await collect(node, { client, graph, find, wake }, signal)
   }
 

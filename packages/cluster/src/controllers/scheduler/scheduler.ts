@@ -3,6 +3,7 @@ import {
   done,
   isConflict,
   isNotFound,
+  KubeApiError,
   type KubeNode,
   keyOf,
   nodes,
@@ -47,7 +48,11 @@ export function scheduler(env: ControllerEnv): RunningController {
     const target = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name }
     const body = { apiVersion: 'v1', kind: 'Binding', metadata: { namespace, name, uid }, target }
     try {
-      await client.raw('POST', `/api/v1/namespaces/${namespace}/pods/${name}/binding`, { body, signal })
+      await client.raw('POST', `/api/v1/namespaces/${namespace}/pods/${name}/binding`, { body, signal }).catch(async (error: unknown) => {
+        if (!(error instanceof KubeApiError) || error.status !== 501) throw error
+        const patch = { metadata: { uid }, spec: { nodeName: node.metadata.name } }
+        await client.patch(pods, { namespace, name }, { kind: 'merge', body: patch }, { signal })
+      })
     } catch (error) {
       if (isNotFound(error)) return done
       if (isConflict(error)) return retry('the pod changed, or was bound')

@@ -66,7 +66,11 @@ function httpGet(get: HttpGetSpec, { container, address }: HandlerEnv, signal: A
   })
 }
 
-function tcpConnect(target: { host?: string; port: number | string }, { container, address }: HandlerEnv, signal: AbortSignal): Promise<HandlerResult> {
+function tcpConnect(
+  target: { host?: string; port: number | string },
+  { container, address }: HandlerEnv,
+  signal: AbortSignal,
+): Promise<HandlerResult> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: target.host || address, port: portOf(target.port, container), signal })
     socket.once('error', reject)

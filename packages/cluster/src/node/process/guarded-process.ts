@@ -84,7 +84,7 @@ export async function startGuarded(command: GuardedCommand): Promise<GuardedProc
       isRunning = false
       sendSignal(-pid, 'SIGKILL') // the guard, and what the program left behind
       void killMarked(mark)
-        .catch(() => 0) // best effort
+        .catch(() => undefined) // best effort
         .then(() => {
           lifeline?.destroy()
           resolve(endOf(code, signal))

@@ -23,19 +23,40 @@ export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
 
 /**
  * Kills whatever carries a mark that begins so, wherever it has moved. Best effort: a program may empty its environment, and only
- * Linux shows it. Returns how many there were.
+ * Linux shows it.
  */
-export async function killMarked(mark: string): Promise<number> {
-  if (process.platform !== 'linux') return 0
-  const wanted = Buffer.from(`${CONTAINER_MARK}=${mark}`)
-  let killed = 0
+export async function killMarked(mark: string): Promise<void> {
+  if (process.platform !== 'linux') return
+  wanted.add(mark)
+  // Many containers may end at once, and one look at all processes does for all of them; a look under way may have begun too early.
+  const last = looking
+  next ??= Promise.resolve(last?.catch(() => undefined)).then(() => {
+    next = undefined
+    const marks = [...wanted]
+    wanted.clear()
+    looking = killAll(marks)
+    return looking
+  })
+  await next
+}
+
+const wanted = new Set<string>()
+let looking: Promise<void> | undefined
+let next: Promise<void> | undefined
+
+async function killAll(marks: readonly string[]): Promise<void> {
+  const entry = Buffer.from(`${CONTAINER_MARK}=`)
   for (const name of await readdir('/proc')) {
     if (!/^[1-9]\d*$/.test(name) || Number(name) === process.pid) continue
     const environment = await readFile(`/proc/${name}/environ`).catch(() => undefined) // gone, or another user's
-    if (environment?.includes(wanted) && sendSignal(Number(name), 'SIGKILL')) killed++
+    const at = environment?.indexOf(entry) ?? -1
+    if (environment === undefined || at < 0) continue
+    const value = environment.toString('latin1', at + entry.length, at + entry.length + MAX_MARK)
+    if (marks.some((mark) => value.startsWith(mark))) sendSignal(Number(name), 'SIGKILL')
   }
-  return killed
 }
+
+const MAX_MARK = 200
 
 /** proc(5): the second field is the command in brackets and may hold anything, so counting starts after the last bracket. */
 function startFromProc(pid: number): string | undefined {

@@ -1,6 +1,7 @@
 import { request } from '@thv/testkit/cluster/http-request'
 import type { Json, JsonObject } from '../../kind-schema.ts'
 import type { ParityRow, Step } from '../parity-row.ts'
+import { withoutControllers } from './controlled.ts'
 
 export interface ParityTarget {
   readonly url: string
@@ -17,14 +18,15 @@ export interface ParityAnswer {
   readonly body: Json
 }
 
-export async function runRow(target: ParityTarget, { steps }: ParityRow): Promise<ParityAnswer[]> {
+export async function runRow(target: ParityTarget, { steps, controlled = false }: ParityRow): Promise<ParityAnswer[]> {
   const bodies: JsonObject[] = []
   const answers: ParityAnswer[] = []
   for (const step of steps) {
     const { status, text } = await send(target, step, bodies)
     const body = parse(text)
     bodies.push(typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as JsonObject) : {})
-    answers.push({ code: status, body: normalise(withoutAddresses(body, target), target.namespace) })
+    const own = controlled ? withoutControllers(body) : body
+    answers.push({ code: status, body: normalise(withoutAddresses(own, target), target.namespace) })
   }
   return answers
 }
@@ -80,13 +82,19 @@ function withoutAddresses(body: Json, { serviceRange }: ParityTarget): Json {
 }
 
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+const RANDOM_VOLUME = /kube-api-access-[a-z0-9]{5}/g
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g
 /** Not compared: what differs from run to run, and the descriptions of columns, which are prose. */
 const LEFT_OUT = new Set(['creationTimestamp', 'remainingItemCount', 'description', 'storageVersionHash'])
 const PLACEHOLDERS: Readonly<Record<string, string>> = { resourceVersion: '<version>', uid: '<uid>', continue: '<token>' }
 
 function normalise(value: Json, namespace: string): Json {
-  if (typeof value === 'string') return value.replaceAll(namespace, '<ns>').replaceAll(UID, '<uid>').replaceAll(TIME, '<time>')
+  if (typeof value === 'string')
+    return value
+      .replaceAll(namespace, '<ns>')
+      .replaceAll(UID, '<uid>')
+      .replaceAll(TIME, '<time>')
+      .replaceAll(RANDOM_VOLUME, 'kube-api-access-<random>')
   if (Array.isArray(value)) return value.map((item: Json) => normalise(item, namespace))
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value)
@@ -109,14 +117,18 @@ function distinct(values: readonly Json[]): Json[] {
   return [...byText.keys()].toSorted().map((text) => byText.get(text) ?? null)
 }
 
-const NEXT_PROBLEM = /, (?=[^ ]+: (?:Invalid|Unsupported|Required|Forbidden|Too|Duplicate|Internal))/
+const NEXT_PROBLEM = /, (?=[^ ]+: (?:Invalid|Unsupported|Required|Forbidden|Too|Duplicate|Internal|Not found))/
 
-/** Without versions, whole objects, the words of the CEL compiler, and an order of problems: the real server has none. */
+/** Without versions, whole objects, diffs, the words of the CEL compiler, and an order of problems: the real server has none. */
 function plainMessage(text: string): string {
-  return text
-    .replace(/ is invalid: \[(.*)\]$/s, (_all, list: string) => ` is invalid: [${list.split(NEXT_PROBLEM).toSorted().join(', ')}]`)
-    .replaceAll(/\((\d+)\)/g, '(<version>)')
-    .replace(/current: \d+/, 'current: <version>')
-    .replace(/Invalid value: "\{.*\}": (strict|json)/s, 'Invalid value: <object>: $1')
-    .replace(/Invalid value: \{.*\}: compilation failed: .*/s, 'Invalid value: <rule>: compilation failed')
+  return (
+    text
+      .replace(/ is invalid: \[(.*)\]$/s, (_all, list: string) => ` is invalid: [${list.split(NEXT_PROBLEM).toSorted().join(', ')}]`)
+      .replaceAll(/\((\d+)\)/g, '(<version>)')
+      .replace(/current: \d+/, 'current: <version>')
+      // A diff of the server's own structs follows.
+      .replace(/(was previously negative\))\n.*/s, '$1 <diff>')
+      .replace(/Invalid value: "\{.*\}": (strict|json)/s, 'Invalid value: <object>: $1')
+      .replace(/Invalid value: \{.*\}: compilation failed: .*/s, 'Invalid value: <rule>: compilation failed')
+  )
 }

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import { plainText } from '../plain-text.ts'
+import type { ProgramEnv } from '../program.ts'
+import { LOG_FILE } from './platform-log.ts'
+import { programPath } from './platform-parts.ts'
+import { findRunning } from './running-platform.ts'
+
+const STARTS_WITHIN_MS = 60_000
+const LOOK_MS = 50
+const MAX_SAID = 4_096
+
+/** Starts the platform in a process of its own, in the background. Resolves when its API server answers. */
+export async function startDetached(folder: string, { port, env }: { port: number | undefined; env: ProgramEnv }): Promise<void> {
+  env.err(`Starting the platform in ${folder} …\n`)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const logFile = join(folder, LOG_FILE)
+  const log = openSync(logFile, 'a', 0o600)
+  const before = statSync(logFile).size
+  const args = [programPath(), 'up', '--bare', '--data-dir', folder, ...(port === undefined ? [] : ['--port', String(port)])]
+  const child = spawn(process.execPath, args, { cwd: env.cwd, env: env.variables, detached: true, stdio: ['ignore', log, log] })
+  closeSync(log)
+  let end: string | undefined
+  child.once('error', (error) => {
+    end = error.message
+  })
+  child.once('exit', (code, signal) => {
+    end = `it ended with ${signal ?? `code ${code}`}`
+  })
+  const deadline = systemClock.monotonic() + STARTS_WITHIN_MS
+  while (findRunning(folder)?.pid !== child.pid) {
+    if (end !== undefined)
+      throw new ThvError('process_start_failed', saidSince(logFile, before) ?? `the platform did not start: ${end} (see ${logFile})`)
+    if (systemClock.monotonic() > deadline || env.signal?.aborted) {
+      child.kill('SIGTERM')
+      throw new ThvError('timeout', `the platform did not start within ${STARTS_WITHIN_MS / 1_000} s: see ${logFile}`)
+    }
+    await systemClock.sleep(LOOK_MS)
+  }
+  child.unref()
+}
+
+/** The last thing that it said to people, not to the log. */
+function saidSince(file: string, offset: number): string | undefined {
+  const size = statSync(file).size
+  const start = Math.max(offset, size - MAX_SAID)
+  const bytes = Buffer.alloc(size - start)
+  const open = openSync(file, 'r')
+  readSync(open, bytes, 0, bytes.length, start)
+  closeSync(open)
+  const line = bytes
+    .toString('utf8')
+    .split('\n')
+    .findLast((each) => each.startsWith('thv: '))
+  return line && plainText(line.slice('thv: '.length))
+}

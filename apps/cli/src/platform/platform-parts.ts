@@ -1,0 +1,104 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { OwnImage } from '@thv/cluster/node/images/image-resolver'
+import type { PlatformManifest } from '@thv/cluster/platform/apply-manifests'
+import { ThvError } from '@thv/kernel/errors'
+import {
+  clusterRoleBindings,
+  clusterRoles,
+  customResourceDefinitions,
+  deployments,
+  namespaces,
+  roleBindings,
+  roles,
+  serviceAccounts,
+  services,
+} from '@thv/kube/resource-types'
+import type { KubeObject } from '@thv/kube/types'
+import { KINDS } from '@thv/resources/kinds'
+import { crdOf } from '@thv/resources/schema/crd'
+import { parseAllDocuments } from 'yaml'
+
+/** What the platform runs and knows from its first moment. */
+export interface PlatformParts {
+  readonly ownImages: readonly OwnImage[]
+  readonly manifests: readonly PlatformManifest[]
+}
+
+const IMAGE = 'toolhive-ts'
+/** Names of programs in our image, and where they are built from. */
+const PROGRAMS = { 'thv-operator': 'apps/operator/src/main.ts', 'thv-proxyrunner': 'apps/proxyrunner/src/main.ts' }
+const OPERATOR_FILE = 'deploy/manifests/operator.yaml'
+/** What the operator must know of this platform: Services have addresses that the host reaches, and packages run as they are. */
+const OPERATOR_ENV = { TOOLHIVE_SERVICE_URLS: 'address', TOOLHIVE_PACKAGE_IMAGES: 'native' }
+const OPERATOR_KINDS = [namespaces, serviceAccounts, clusterRoles, clusterRoleBindings, roles, roleBindings, services, deployments]
+
+/** Bundles our programs if they changed, and reads the operator's manifests. Needs the checkout that this program runs from. */
+export async function loadPlatformParts(root = findCheckout()): Promise<PlatformParts> {
+  const { ensureBundle } = (await import(pathToFileURL(join(root, 'scripts/bundle.mjs')).href)) as Bundler
+  const programs = await Promise.all(
+    Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, ...NODE_FLAGS, await ensureBundle(entry)]] as const),
+  )
+  return {
+    ownImages: [{ repository: IMAGE, programs: Object.fromEntries(programs), main: 'thv-operator' }],
+    manifests: [...definitions(), ...operatorManifests(readFileSync(join(root, OPERATOR_FILE), 'utf8'))],
+  }
+}
+
+/** Folder of the quick start's manifests. */
+export function examplesFolder(): string {
+  return join(findCheckout(), 'deploy/examples/quickstart')
+}
+
+/** This program, to be started once more. */
+export function programPath(): string {
+  return join(findCheckout(), 'apps/cli/bin/thv.js')
+}
+
+interface Bundler {
+  ensureBundle(entry: string): Promise<string>
+}
+
+/** Each program is one of several on a small machine: less memory is worth more than the last bit of speed. */
+const NODE_FLAGS: readonly string[] = []
+
+function findCheckout(): string {
+  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, OPERATOR_FILE)) && existsSync(join(folder, 'scripts/bundle.mjs'))) return folder
+    if (folder === dirname(folder))
+      throw new ThvError('usage', 'the platform is started from a checkout of the repository, and this is none')
+  }
+}
+
+function definitions(): PlatformManifest[] {
+  return KINDS.map((kind) => ({ type: customResourceDefinitions, object: crdOf(kind) as unknown as KubeObject }))
+}
+
+/** The manifests of any cluster, told what is different here. */
+export function operatorManifests(text: string): PlatformManifest[] {
+  const documents = parseAllDocuments(text)
+  return (Array.isArray(documents) ? documents : []).map((document) => {
+    const object = document.toJS() as KubeObject
+    const type = OPERATOR_KINDS.find(({ kind }) => kind === object.kind)
+    if (type === undefined) throw new ThvError('manifest_invalid', `${OPERATOR_FILE}: ${object.kind} is not expected there`)
+    return { type, object: object.kind === 'Deployment' ? withEnv(object as OperatorDeployment) : object }
+  })
+}
+
+interface OperatorDeployment extends KubeObject {
+  readonly spec: {
+    readonly template: { readonly spec: { readonly containers: readonly { readonly env?: readonly { readonly name: string }[] }[] } }
+  }
+}
+
+function withEnv(deployment: OperatorDeployment): KubeObject {
+  const { template } = deployment.spec
+  const added = Object.entries(OPERATOR_ENV).map(([name, value]) => ({ name, value }))
+  const containers = template.spec.containers.map((container) => ({
+    ...container,
+    env: [...(container.env ?? []).filter(({ name }) => !(name in OPERATOR_ENV)), ...added],
+  }))
+  const spec = { ...deployment.spec, template: { ...template, spec: { ...template.spec, containers } } }
+  return { ...deployment, spec } as KubeObject
+}

@@ -1,0 +1,75 @@
+import type { ContainerStatus, Deployment, Pod, StatusCondition } from '@thv/kube/builtin-kinds'
+import type { KubeObject } from '@thv/kube/types'
+import { plainText } from '../plain-text.ts'
+
+/** How far a server is, for people. */
+export interface ServerState {
+  readonly name: string
+  readonly state: 'waiting' | 'pulling' | 'starting' | 'ready' | 'failing'
+  readonly url?: string
+  /** What goes on, or what is wrong and what to do. */
+  readonly detail: string
+}
+
+export interface ServerResource extends KubeObject {
+  readonly spec?: { readonly image?: string; readonly remoteUrl?: string }
+  readonly status?: {
+    readonly url?: string
+    readonly phase?: string
+    readonly message?: string
+    readonly observedGeneration?: number
+    readonly conditions?: StatusCondition[]
+  }
+}
+
+/** Reasons of a waiting container that do not pass by themselves soon. */
+const TROUBLE = /BackOff|Err|Invalid|UnsafeBind|Error/
+
+/** Pure: from the resource and the pods that carry its name. */
+export function serverState(server: ServerResource, pods: readonly Pod[]): ServerState {
+  const { name, generation } = server.metadata
+  const { status = {} } = server
+  const ready = status.conditions?.find(({ type }) => type === 'Ready')
+  const isCurrent = status.observedGeneration === undefined || status.observedGeneration === generation
+  if (isCurrent && ready?.status === 'True' && status.url) return { name, state: 'ready', url: status.url.replace(/#.*$/, ''), detail: '' }
+  const trouble = pods.map(troubleOf).find((each) => each !== undefined)
+  if (trouble !== undefined) return { name, state: 'failing', detail: trouble }
+  if (status.phase === 'Failed') return { name, state: 'failing', detail: plainText(status.message || ready?.message) || 'it failed' }
+  if (status.conditions === undefined) return { name, state: 'waiting', detail: 'for the operator' }
+  const image = server.spec?.image ?? ''
+  const server_ = pods.find((pod) => pod.spec?.containers.some((container) => container.image === image))
+  if (server_ && isPulling(server_)) return { name, state: 'pulling', detail: image }
+  return { name, state: 'starting', detail: pods.length === 0 ? '' : server_ === undefined ? 'the proxy' : 'the server' }
+}
+
+/** The operator's Deployment and its pods. */
+export function operatorState(deployment: Deployment | undefined, pods: readonly Pod[]): ServerState {
+  const name = 'operator'
+  if ((deployment?.status?.availableReplicas ?? 0) > 0) return { name, state: 'ready', detail: '' }
+  const trouble = pods.map(troubleOf).find((each) => each !== undefined)
+  if (trouble !== undefined) return { name, state: 'failing', detail: trouble }
+  return { name, state: deployment === undefined ? 'waiting' : 'starting', detail: '' }
+}
+
+/** What is wrong with a pod, in one line. */
+function troubleOf(pod: Pod): string | undefined {
+  const where = `pod ${pod.metadata.name}`
+  if (pod.status?.phase === 'Failed')
+    return `${where}: ${pod.status.reason ?? 'failed'}${pod.status.message ? `: ${plainText(pod.status.message)}` : ''}`
+  for (const status of allStatuses(pod)) {
+    const { waiting } = status.state ?? {}
+    if (waiting?.reason === undefined || !TROUBLE.test(waiting.reason)) continue
+    const last = status.lastState?.terminated
+    const ended = last ? ` (it ended with code ${last.exitCode}${last.message ? `: ${plainText(last.message)}` : ''})` : ''
+    return `${where}: ${waiting.reason}${waiting.message ? `: ${plainText(waiting.message)}` : ''}${ended}`
+  }
+  return undefined
+}
+
+function isPulling(pod: Pod): boolean {
+  return allStatuses(pod).some(({ state }) => state?.waiting !== undefined && state.waiting.reason !== 'PodInitializing')
+}
+
+function allStatuses({ status }: Pod): ContainerStatus[] {
+  return [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]
+}

@@ -1,0 +1,29 @@
+import { join } from 'node:path'
+import { ThvError } from '@thv/kernel/errors'
+import { KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
+import { ageText } from '../objects/age-text.ts'
+import { alignedRows } from '../objects/print-table.ts'
+import type { ProgramEnv } from '../program.ts'
+import { type PlatformFlags, platformFolder } from './down-command.ts'
+import { findRunning } from './running-platform.ts'
+import { readStates } from './wait-for-servers.ts'
+
+/** thv status: the platform, its operator and its servers. Fails where no platform runs. */
+export async function runStatus(options: PlatformFlags, env: ProgramEnv): Promise<void> {
+  const folder = platformFolder(options, env)
+  const running = findRunning(folder)
+  if (running === undefined) throw new ThvError('platform_stopped', `no platform runs on ${folder}: start it with "thv up"`)
+  const [operator, ...servers] = await withCluster({ dataDir: folder }, env, ({ client }) => readStates(client, env.signal))
+  const facts = [
+    ['platform', `runs for ${ageText(Date.now() - Date.parse(running.since))} as process ${running.pid}, API server ${running.url}`],
+    ['operator', `${operator?.state ?? ''} ${operator?.detail ?? ''}`.trim()],
+    ['kubeconfig', join(folder, KUBECONFIG_FILE)],
+  ]
+  env.out(`${alignedRows(facts).join('\n')}\n\n`)
+  if (servers.length === 0) {
+    env.out('No servers yet: declare one with "thv apply -f FILE".\n')
+    return
+  }
+  const rows = servers.map(({ name, state, url = '', detail }) => [name, state, url === '' ? detail : url])
+  env.out(`${alignedRows([['SERVER', 'STATE', 'URL'], ...rows]).join('\n')}\n`)
+}

@@ -1,0 +1,80 @@
+import { relative } from 'node:path'
+import type { ServerState } from './server-states.ts'
+
+export interface SummaryFacts {
+  readonly states: readonly ServerState[]
+  readonly kubeconfig: string
+  readonly logFile: string
+  readonly cwd: string
+  readonly detached: boolean
+}
+
+/** What to do with a platform that has just started. */
+export function summaryText({ states, kubeconfig, logFile, cwd, detached }: SummaryFacts): string {
+  const servers = states.filter((each) => each.url !== undefined)
+  const failing = states.filter(({ state }) => state !== 'ready')
+  const [first] = servers
+  const config = shortest(kubeconfig, cwd)
+  return [
+    '',
+    ...(failing.length > 0 ? troubleLines(failing, shortest(logFile, cwd)) : []),
+    ...(first === undefined ? emptyLines() : serverLines(servers)),
+    ...(first === undefined ? [] : clientLines(servers)),
+    'Try next, in another terminal:',
+    ...(first === undefined ? [] : callLines(first.name)),
+    '  npx thv apply -f FILE           declare a server of your own (deploy/examples/quickstart shows how)',
+    `  kubectl --kubeconfig ${config} get mcpservers`,
+    '',
+    detached ? '"npx thv down" stops it.' : 'Ctrl-C stops it.',
+    '',
+  ].join('\n')
+}
+
+function serverLines(servers: readonly ServerState[]): string[] {
+  const width = Math.max(...servers.map(({ name }) => name.length))
+  return ['MCP servers:', ...servers.map(({ name, url }) => `  ${name.padEnd(width)}  ${url}`), '']
+}
+
+function clientLines(servers: readonly ServerState[]): string[] {
+  const [first] = servers
+  const all = Object.fromEntries(servers.map(({ name, url }) => [keyOf(name), { type: 'http', url }]))
+  const json = (value: unknown) => JSON.stringify(value).replaceAll('":', '": ').replaceAll(',"', ', "')
+  return [
+    'In an MCP client:',
+    `  Claude    claude mcp add --transport http ${keyOf(first?.name ?? '')} ${first?.url}`,
+    `  VS Code   code --add-mcp '${json({ name: keyOf(first?.name ?? ''), type: 'http', url: first?.url })}'`,
+    `  JSON      ${json({ mcpServers: all })}`,
+    '',
+  ]
+}
+
+function callLines(name: string): string[] {
+  return [
+    `  npx thv tools ${name}`,
+    ...(name === 'everything' ? ['  npx thv call everything echo message=hello'] : []),
+    `  npx thv logs ${name} -f`,
+  ]
+}
+
+function emptyLines(): string[] {
+  return ['The platform runs, and there is no server in it that is ready.', '']
+}
+
+function troubleLines(failing: readonly ServerState[], logFile: string): string[] {
+  return [
+    'Not ready yet:',
+    ...failing.map(({ name, state, detail }) => `  ${name}: ${state}${detail === '' ? '' : ` ${detail}`}`),
+    `  It is tried again by itself. "npx thv describe mcpserver NAME" and "npx thv logs NAME" say more; the platform's own log is ${logFile}.`,
+    '',
+  ]
+}
+
+/** Names of clients' servers have no slashes. */
+function keyOf(name: string): string {
+  return name.replaceAll('/', '-')
+}
+
+function shortest(path: string, cwd: string): string {
+  const near = relative(cwd, path)
+  return near.startsWith('..') || near === '' ? path : near
+}

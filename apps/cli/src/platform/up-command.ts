@@ -1,0 +1,175 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { kubeconfigText } from '@thv/cluster/platform/kubeconfig'
+import { startPlatform } from '@thv/cluster/platform/platform'
+import { systemClock } from '@thv/kernel/clock'
+import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
+import { runApply } from '../objects/apply-command.ts'
+import { readManifests } from '../objects/manifest-files.ts'
+import type { ProgramEnv } from '../program.ts'
+import { startDetached } from './detached-platform.ts'
+import { LOG_FILE, openPlatformLog } from './platform-log.ts'
+import { examplesFolder, loadPlatformParts } from './platform-parts.ts'
+import { createProgressView } from './progress-view.ts'
+import { findRunning, noteRunning, writePrivate } from './running-platform.ts'
+import { summaryText } from './summary.ts'
+import { waitForServers } from './wait-for-servers.ts'
+
+export interface UpOptions {
+  readonly dataDir?: string
+  readonly examples: boolean
+  readonly filename: readonly string[]
+  readonly detach?: boolean
+  readonly port?: string
+  /** Only the platform itself: how a detached one runs. */
+  readonly bare?: boolean
+}
+
+interface Starting {
+  readonly folder: string
+  readonly options: UpOptions
+  readonly env: ProgramEnv
+  /** By the monotonic clock. */
+  readonly since: number
+}
+
+/** Packages are downloaded at the first start. */
+const READY_WITHIN_MS = 240_000
+
+/** thv up: the platform in this process, until Ctrl-C; with `--detach` in one of its own. */
+export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> {
+  const folder = resolve(env.cwd, options.dataDir ?? DATA_FOLDER)
+  const starting = { folder, options, env, since: systemClock.monotonic() }
+  refuseSecond(folder)
+  await refuseBadFiles(options, env)
+  if (options.detach) {
+    await startDetached(folder, { port: portOf(options.port), env })
+    const missing = await finishStart(starting)
+    if (missing > 0) throw new ThvError('timeout', `the platform runs, but ${missing} of its servers are not ready`)
+    return
+  }
+  await runHere(starting)
+}
+
+async function runHere({ folder, options, env, since }: Starting): Promise<void> {
+  if (!options.bare) env.err(`Starting the platform in ${folder} …\n`)
+  const parts = await loadPlatformParts()
+  const log = openLog(folder)
+  const platform = await startPlatform({ folder, port: portOf(options.port), ...parts, env: env.variables, log }).catch(
+    (error: unknown) => {
+      throw withAdvice(error, { folder, port: options.port })
+    },
+  )
+  let forget: (() => void) | undefined
+  try {
+    writePrivate(join(folder, KUBECONFIG_FILE), kubeconfigText(platform.server))
+    forget = noteRunning(folder, platform.server.url)
+    if (!options.bare) await finishStart({ folder, options, env, since })
+    await interruption(env)
+  } catch (error) {
+    if (!env.signal?.aborted) throw error // Ctrl-C while it started is an end like any other
+  } finally {
+    if (!options.bare) env.err('\nStopping …\n')
+    const { hooks, durationMs } = await platform.stop()
+    forget?.()
+    for (const { name, outcome, error } of hooks) if (outcome !== 'done') log.warn(`while stopping: ${name}: ${outcome}`, { error })
+    log.info('stopped', { ms: Math.round(durationMs) })
+  }
+}
+
+/** Applies what shall run, waits until it does, and says how to use it. Returns how many servers are not ready. */
+async function finishStart({ folder, options, env, since }: Starting): Promise<number> {
+  const flags = { dataDir: folder }
+  const quiet = { ...env, out: () => {} }
+  const { examples } = examplesOf(folder, options)
+  if (examples.length > 0) {
+    await runApply({ ...flags, filename: examples.map(({ path }) => path) }, quiet)
+    writePrivate(join(folder, EXAMPLES_FILE), hashOf(examples))
+  }
+  if (options.filename.length > 0) await runApply({ ...flags, filename: options.filename }, env)
+  const states = await withCluster(flags, env, ({ client }) =>
+    waitForServers({ client, view: createProgressView(env), since, limitMs: READY_WITHIN_MS, signal: env.signal }),
+  )
+  const kubeconfig = join(folder, KUBECONFIG_FILE)
+  env.out(summaryText({ states, kubeconfig, logFile: join(folder, LOG_FILE), cwd: env.cwd, detached: options.detach === true }))
+  return states.filter(({ state }) => state !== 'ready').length
+}
+
+/** What of the quick start was applied to a data folder: whoever deletes an example does not get it back at the next start. */
+const EXAMPLES_FILE = 'examples.sha256'
+
+interface ExampleFile {
+  readonly path: string
+  readonly text: string
+}
+
+function examplesOf(folder: string, options: UpOptions): { examples: ExampleFile[] } {
+  if (!options.examples) return { examples: [] }
+  const path = examplesFolder()
+  const examples = EXAMPLES.map((name) => ({ path: join(path, name), text: readFileSync(join(path, name), 'utf8') }))
+  const note = join(folder, EXAMPLES_FILE)
+  return { examples: existsSync(note) && readFileSync(note, 'utf8') === hashOf(examples) ? [] : examples }
+}
+
+const EXAMPLES = ['everything.yaml', 'everything-http.yaml']
+
+function hashOf(examples: readonly ExampleFile[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify(examples.map(({ text }) => text)))
+    .digest('hex')
+}
+
+function openLog(folder: string) {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    return openPlatformLog(folder)
+  } catch (cause) {
+    throw new ThvError('data_folder_failed', `the data folder ${folder} cannot be used`, { cause })
+  }
+}
+
+function refuseSecond(folder: string): void {
+  const running = findRunning(folder)
+  if (running)
+    throw new ThvError(
+      'data_folder_in_use',
+      `a platform runs on ${folder} already (process ${running.pid}): "thv status" shows it, "thv down" stops it, --data-dir chooses another folder`,
+    )
+}
+
+/** Before anything is started. */
+async function refuseBadFiles(options: UpOptions, env: ProgramEnv): Promise<void> {
+  const { problems } = await readManifests(options.filename, env)
+  const [first] = problems
+  if (first) throw new ThvError('manifest_invalid', `${first.file}:${first.line}: ${first.message}`)
+}
+
+function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const port = Number(text)
+  if (!/^\d{1,5}$/.test(text) || port < 1 || port > 65_535)
+    throw new ThvError('usage', `--port must be a number up to 65535, not ${JSON.stringify(text)}`)
+  return port
+}
+
+/** Keeps code and cause; says what to do. */
+function withAdvice(error: unknown, { folder, port }: { folder: string; port: string | undefined }): unknown {
+  const text = errorMessage(error)
+  if (/ENOSPC|disk is full/i.test(text))
+    return new ThvError('data_folder_failed', `there is no room left for ${folder}: make some, or choose another folder with --data-dir`, {
+      cause: error,
+    })
+  if (port !== undefined && /EADDRINUSE|in use/i.test(text) && /listen/i.test(text))
+    return new ThvError('listen_failed', `port ${port} is taken: choose another with --port, or leave it out`, { cause: error })
+  return error
+}
+
+async function interruption({ signal }: ProgramEnv): Promise<void> {
+  if (signal === undefined) return
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

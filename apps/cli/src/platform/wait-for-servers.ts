@@ -1,0 +1,56 @@
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import type { KubeClient } from '@thv/kube/client'
+import { deployments, pods } from '@thv/kube/resource-types'
+import type { ResourceType } from '@thv/kube/types'
+import { SERVER_KINDS } from '../cluster/server-kinds.ts'
+import type { ProgressView } from './progress-view.ts'
+import { operatorState, type ServerResource, type ServerState, serverState } from './server-states.ts'
+
+export const OPERATOR = { namespace: 'toolhive-system', name: 'toolhive-operator' }
+const NAME_LABEL = 'toolhive-name'
+/** Fast enough to look alive, slow enough to cost nothing. */
+const LOOK_MS = 150
+
+export interface WaitOptions {
+  readonly client: KubeClient
+  readonly view: ProgressView
+  /** When the user began to wait, by the monotonic clock. */
+  readonly since: number
+  readonly limitMs: number
+  readonly clock?: Clock
+  readonly signal: AbortSignal | undefined
+}
+
+/** Looks until the operator and all servers are ready, or the time is over. Returns how it stands. */
+export async function waitForServers({ client, view, since, limitMs, clock = systemClock, signal }: WaitOptions): Promise<ServerState[]> {
+  const deadline = clock.monotonic() + limitMs
+  for (;;) {
+    const states = await readStates(client, signal)
+    view.show(states, clock.monotonic() - since)
+    if (states.every(({ state }) => state === 'ready') || clock.monotonic() > deadline) {
+      view.end()
+      return states
+    }
+    await clock.sleep(LOOK_MS, signal)
+  }
+}
+
+/** The operator first, then all servers by name. */
+export async function readStates(client: KubeClient, signal?: AbortSignal): Promise<ServerState[]> {
+  const [operator, operatorPods, serverPods, ...lists] = await Promise.all([
+    client.tryGet(deployments, OPERATOR, { signal }),
+    client.list(pods, { namespace: OPERATOR.namespace, signal }),
+    client.listAll(pods, { labelSelector: NAME_LABEL, signal }),
+    ...SERVER_KINDS.map((kind) => client.listAll(kind as ResourceType<ServerResource>, { signal })),
+  ])
+  const servers = lists.flatMap(({ items }) => items)
+  return [
+    operatorState(operator, operatorPods.items),
+    ...servers.map((server) => {
+      const { namespace, name } = server.metadata
+      const own = serverPods.items.filter(({ metadata }) => metadata.namespace === namespace && metadata.labels?.[NAME_LABEL] === name)
+      const state = serverState(server, own)
+      return namespace === 'default' ? state : { ...state, name: `${namespace}/${name}` }
+    }),
+  ]
+}

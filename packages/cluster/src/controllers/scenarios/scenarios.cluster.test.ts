@@ -1,0 +1,25 @@
+import { randomBytes } from 'node:crypto'
+import { bearerToken, createKubeClient } from '@thv/kube'
+import { describeCluster, sharedCluster } from '@thv/testkit/cluster/test-cluster'
+import { expect, it } from 'vitest'
+import { scenarioSets } from './scenario-sets.ts'
+import { runAll } from './testing/recorded-scenarios.ts'
+
+const record = process.env['RECORD_SCENARIOS'] !== undefined
+
+/** RECORD_SCENARIOS=1 writes what the real controllers do; otherwise they must still do so. */
+describeCluster('recorded work of the real controllers', () => {
+  it.each(scenarioSets)(
+    '$name',
+    async ({ set, file, name }) => {
+      const { url, caPem, adminToken } = sharedCluster()
+      const client = createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(adminToken) })
+      const plane = { client, prefix: `${name}-${randomBytes(4).toString('hex')}` }
+      const patience = { stillMs: record ? (set.restMs ?? 4_000) : 1_000, limitMs: 60_000 }
+      const { seen, goldens } = await runAll(plane, { set, file, record, patience })
+      await client.close()
+      expect(seen).toEqual(goldens)
+    },
+    600_000,
+  )
+})

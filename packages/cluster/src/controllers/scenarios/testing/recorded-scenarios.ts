@@ -1,0 +1,57 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { customResourceDefinitions, isAlreadyExists, isNotFound, type KubeObject, nodes } from '@thv/kube'
+import type { ScenarioSet, Snapshots } from '../scenario.ts'
+import { type Patience, type Plane, runScenario } from './run-scenario.ts'
+
+export type Goldens = Readonly<Record<string, Snapshots>>
+
+export function readGoldens(file: URL): Goldens {
+  return JSON.parse(readFileSync(file, 'utf8')) as Goldens
+}
+
+/** On the real plane everything takes its time, so several scenarios run beside each other. */
+const AT_ONCE = 6
+
+/** With `record` what is seen becomes what is expected, from now on and everywhere. */
+export async function runAll(
+  plane: Plane,
+  { set, file, record, patience }: { set: ScenarioSet; file: URL; record: boolean; patience: Patience },
+): Promise<{ seen: Goldens; goldens: Goldens }> {
+  const goldens = record ? {} : readGoldens(file)
+  const seen: Record<string, Snapshots> = {}
+  const left = [...set.scenarios]
+  const work = async () => {
+    for (let scenario = left.shift(); scenario; scenario = left.shift())
+      seen[scenario.name] = await runScenario(plane, { set, scenario, expected: goldens[scenario.name], patience })
+  }
+  await define(plane, set)
+  try {
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+  } finally {
+    await undefine(plane, set)
+  }
+  const ordered = Object.fromEntries(set.scenarios.map(({ name }) => [name, seen[name] ?? []]))
+  if (record) writeFileSync(file, `${JSON.stringify(ordered, null, 1)}\n`)
+  return { seen: ordered, goldens: record ? ordered : goldens }
+}
+
+export async function define({ client }: Plane, { definitions = [], types, nodes: names = [] }: ScenarioSet): Promise<void> {
+  for (const name of names) await client.create(nodes, { metadata: { name }, spec: { unschedulable: true } })
+  for (const definition of definitions) {
+    const object = definition as unknown as KubeObject
+    await client.create<KubeObject>(customResourceDefinitions as never, object).catch((error: unknown) => {
+      if (!isAlreadyExists(error)) throw error
+    })
+    const type = types.find(({ plural, group }) => `${plural}.${group}` === object.metadata.name)
+    while (type !== undefined && !(await client.list(type).then(Boolean, (error: unknown) => !isNotFound(error)))) await sleep(50)
+  }
+}
+
+export async function undefine({ client }: Plane, { definitions = [], nodes: names = [] }: ScenarioSet): Promise<void> {
+  for (const name of names) await client.delete(nodes, { name })
+  for (const { metadata } of definitions as unknown as KubeObject[])
+    await client.delete(customResourceDefinitions, { name: metadata.name }).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error
+    })
+}

@@ -1,0 +1,90 @@
+import { systemClock } from '@thv/kernel/clock'
+import {
+  bearerToken,
+  createEventRecorder,
+  createKubeClient,
+  createSharedCaches,
+  type KubeClient,
+  namespaces,
+  type ReflectorClient,
+  serviceAccounts,
+} from '@thv/kube'
+import { type EmbeddedApiServer, startApiServer } from '../../../../apiserver/api-server.ts'
+import type { ControllerEnv } from '../../../controller-env.ts'
+import { deploymentController } from '../../../deployment/deployment-controller.ts'
+import { replicaSetController } from '../../../replicaset/replica-set-controller.ts'
+import { statefulSetController } from '../../../statefulset/stateful-set-controller.ts'
+
+/** Our API server and our workload controllers, with whatever stands between them. */
+export interface OurPlane extends AsyncDisposable {
+  readonly server: EmbeddedApiServer
+  readonly client: KubeClient
+  /** What was no ordinary failure. */
+  readonly errors: readonly unknown[]
+  namespace(name: string): Promise<string>
+  /** As if the process had ended and begun again. */
+  restartControllers(): Promise<void>
+}
+
+export interface PlaneOptions {
+  /** What controllers write with. */
+  readonly writes?: (client: KubeClient) => KubeClient
+  /** What caches read with. */
+  readonly reads?: (client: KubeClient) => ReflectorClient
+}
+
+export async function startOurPlane(options: PlaneOptions = {}): Promise<OurPlane> {
+  const errors: unknown[] = []
+  const onError = (error: unknown) => errors.push(error)
+  const server = await startApiServer({ onError })
+  const connection = { server: server.url, auth: bearerToken(server.adminToken), tls: { ca: server.caPem } }
+  const client = createKubeClient(connection)
+  let controllers = await startWorkloadControllers(client, options, onError)
+  return {
+    server,
+    client,
+    errors,
+    async namespace(name) {
+      await client.create(namespaces, { metadata: { name } })
+      await client.create(serviceAccounts, { metadata: { name: 'default', namespace: name } })
+      return name
+    },
+    async restartControllers() {
+      await controllers.stop()
+      controllers = await startWorkloadControllers(client, options, onError)
+    },
+    async [Symbol.asyncDispose]() {
+      await controllers.stop()
+      await client.close()
+      await server.close()
+    },
+  }
+}
+
+async function startWorkloadControllers(client: KubeClient, { writes, reads }: PlaneOptions, onError: (error: unknown) => void) {
+  const stop = new AbortController()
+  const caches = createSharedCaches(reads?.(client) ?? client, { onError })
+  const env: ControllerEnv = {
+    client: writes?.(client) ?? client,
+    caches,
+    events: createEventRecorder({
+      client,
+      controller: 'toolhive.stacklok.dev/workloads',
+      instance: 'test',
+      signal: stop.signal,
+      onError,
+      rate: { perSecond: 1_000, burst: 1_000 },
+    }),
+    clock: systemClock,
+    onError,
+  }
+  const running = [deploymentController, replicaSetController, statefulSetController].map((make) => make(env).run(stop.signal))
+  await caches.waitForSync()
+  return {
+    async stop() {
+      stop.abort()
+      await Promise.all(running)
+      await caches.close()
+    },
+  }
+}

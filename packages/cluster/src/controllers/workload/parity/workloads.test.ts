@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { scenarioSets } from './all-scenarios.ts'
+import { type OurPlane, startOurPlane } from './testing/our-plane.ts'
+import { runScenario } from './testing/scenario.ts'
+import type { Snapshot } from './testing/snapshot.ts'
+
+describe('parity with the recorded work of the real workload controllers', () => {
+  let plane: OurPlane
+  let count = 0
+
+  beforeAll(async () => {
+    plane = await startOurPlane()
+  })
+  afterAll(async () => {
+    await plane[Symbol.asyncDispose]()
+    expect(plane.errors).toEqual([])
+  })
+
+  describe.each(Object.keys(scenarioSets))('%s', (set) => {
+    const scenarios = scenarioSets[set] ?? []
+    const goldens = goldensOf(set)
+
+    it('has a record of every scenario, under a name of its own', () => {
+      expect(Object.keys(goldens)).toEqual(scenarios.map(({ name }) => name))
+    })
+
+    it.concurrent.each([...scenarios])(
+      '$name',
+      async (scenario) => {
+        const namespace = await plane.namespace(`scenario-${++count}`)
+        const golden = goldens[scenario.name] ?? []
+        expect(await runScenario(scenario, { client: plane.client, namespace, goldens: golden })).toEqual(golden)
+      },
+      60_000,
+    )
+  })
+})
+
+/** What the real controllers did, checked against them by workloads.cluster.test.ts. */
+function goldensOf(set: string): Record<string, Snapshot[]> {
+  return JSON.parse(readFileSync(new URL(`./${set}.golden.json`, import.meta.url), 'utf8')) as Record<string, Snapshot[]>
+}

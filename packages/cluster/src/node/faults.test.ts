@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { pods } from '@thv/kube/resource-types'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { processStart } from './process/process-table.ts'
+import { eventually, isReady, NAMESPACE, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'
+
+const FOREVER = 'while true; do sleep 1; done'
+
+describe('faults', () => {
+  let fixture: NodeFixture
+  beforeEach(async () => {
+    fixture = await startFixture()
+  })
+  afterEach(async () => {
+    await fixture[Symbol.asyncDispose]()
+    expect(fixture.errors).toEqual([])
+  })
+  const remove = (name: string) => fixture.client.delete(pods, { namespace: NAMESPACE, name })
+  const lineOf = async (name: string): Promise<string> => {
+    const pod = await fixture.until(name, isReady)
+    await eventually(async () => (await fixture.logs(pod)).endsWith('\n'))
+    return (await fixture.logs(pod)).trim()
+  }
+
+  it('takes along what a program has put into a session of its own', async () => {
+    await fixture.create('fork', script('sh', `(setsid sh -c 'echo $$$$; sleep 600' &); ${FOREVER}`))
+    const pid = Number(await lineOf('fork'))
+    expect(processStart(pid)).toBeDefined()
+    await remove('fork')
+    await fixture.untilGone('fork')
+    expect(await eventually(() => processStart(pid) === undefined)).toBe(true)
+  })
+
+  it('bears output without end and without lines', async () => {
+    await fixture.create('huge', {
+      restartPolicy: 'Never',
+      ...script('node', 'process.stdout.write("x".repeat(3 << 20), () => console.log("end"))'),
+    })
+    const pod = await fixture.until('huge', ({ status }) => status?.phase === 'Succeeded')
+    const text = await fixture.logs(pod)
+    expect([text.length, text.endsWith('xend\n')]).toEqual([(3 << 20) + 4, true])
+  })
+
+  it('fails a container that listens on all addresses, unless its pod may', async () => {
+    fixture.network.unsafe = ['0.0.0.0:3001']
+    await fixture.create('open', script('sh', FOREVER))
+    const annotations = { 'toolhive.stacklok.dev/allow-unsafe-bind': 'true' }
+    await fixture.create('allowed', script('sh', FOREVER), { annotations })
+    const pod = await fixture.until('open', ({ status }) => status?.reason === 'UnsafeBind')
+    expect(pod.status?.message).toMatch(/listens on 0\.0\.0\.0:3001.*allow-unsafe-bind/)
+    await fixture.until('allowed', isReady)
+  })
+
+  it('runs 50 pods at once', async () => {
+    const names = Array.from({ length: 50 }, (_, index) => `many-${index}`)
+    await Promise.all(names.map((name) => fixture.create(name, script('sh', FOREVER))))
+    const list = async () => (await fixture.client.list(pods, { namespace: NAMESPACE })).items
+    expect(await eventually(async () => (await list()).filter(isReady).length === names.length)).toBe(true)
+    await Promise.all(names.map(remove))
+    expect(await eventually(async () => (await list()).length === 0)).toBe(true)
+    expect(await eventually(() => fixture.network.pods.size === 0)).toBe(true)
+  }, 60_000)
+
+  it('starts its pods again after a restart, as their next run', async () => {
+    await fixture.create('again', script('sh', `echo $$$$; ${FOREVER}`))
+    await fixture.create('never', { restartPolicy: 'Never', ...script('sh', FOREVER) })
+    const pid = Number(await lineOf('again'))
+    await fixture.until('never', isReady)
+    await fixture.restart()
+    expect(processStart(pid)).toBeUndefined()
+    const pod = await fixture.until('again', (it) => isReady(it) && it.status?.containerStatuses?.[0]?.restartCount === 1)
+    expect(pod.status?.containerStatuses?.[0]?.lastState?.terminated).toMatchObject({ exitCode: 137, reason: 'ContainerStatusUnknown' })
+    expect(await fixture.logs(pod, 'main', { previous: true })).toBe(`${pid}\n`)
+    await fixture.until('never', ({ status }) => status?.phase === 'Failed')
+  })
+})
+
+describe('kill -9 of the node', () => {
+  const children: ChildProcess[] = []
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill('SIGKILL')
+  })
+
+  it('leaves no process behind, not even one that left its group', async () => {
+    const main = join(import.meta.dirname, 'testing', 'node-main.ts')
+    const child = spawn(process.execPath, [main], { stdio: ['ignore', 'pipe', 'inherit'] })
+    children.push(child)
+    const [chunk] = (await once(child.stdout, 'data')) as [Buffer]
+    const pids = JSON.parse(chunk.toString()) as number[]
+    expect(pids.length).toBe(6)
+    expect(pids.map(processStart)).not.toContain(undefined)
+    child.kill('SIGKILL')
+    expect(await eventually(() => pids.every((pid) => processStart(pid) === undefined))).toBe(true)
+  })
+})

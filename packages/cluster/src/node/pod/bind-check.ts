@@ -1,0 +1,59 @@
+import type { Clock } from '@thv/kernel/clock'
+import type { PodNetwork } from '../network/pod-network.ts'
+import type { NodePod } from './pod-spec.ts'
+
+export const ALLOW_UNSAFE_BIND = 'toolhive.stacklok.dev/allow-unsafe-bind'
+
+/** Why a container was ended. */
+export interface Bind {
+  readonly reason: 'UnsafeBind'
+  readonly message: string
+}
+
+export interface BindWatchInput {
+  readonly network: PodNetwork
+  readonly pod: NodePod
+  readonly groupId: number
+  readonly address: string
+  readonly clock: Clock
+  readonly intervalMs: number
+  readonly signal: AbortSignal
+  readonly onUnsafe: (bind: Bind) => void
+}
+
+const FIRST_LOOKS_MS = [1_000, 4_000]
+
+/**
+ * A server that listens on all addresses is open to the network past its proxy. Looks shortly after the start, when asked, and now and
+ * then. `check` is false when something unsafe was found.
+ */
+export function watchBinds(input: BindWatchInput): { check: () => Promise<boolean>; done: Promise<void> } {
+  const { network, pod, groupId, address, clock, intervalMs, signal, onUnsafe } = input
+  const isAllowed = pod.metadata.annotations?.[ALLOW_UNSAFE_BIND] === 'true'
+  let told = false
+
+  async function check(): Promise<boolean> {
+    if (isAllowed) return true
+    const binds = await network.unsafeBinds(groupId, address)
+    if (binds.length === 0 || signal.aborted) return true
+    if (!told) onUnsafe({ reason: 'UnsafeBind', message: messageOf(binds) })
+    told = true
+    return false
+  }
+
+  async function watch(): Promise<void> {
+    for (let look = 0; !signal.aborted && !told; look++) {
+      await clock.sleep(Math.min(intervalMs, FIRST_LOOKS_MS[look] ?? intervalMs), signal)
+      await check()
+    }
+  }
+
+  const done = watch().catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+  return { check, done }
+}
+
+function messageOf(binds: readonly string[]): string {
+  return `The program listens on ${binds.join(', ')}, which is open to the network past its proxy. Make it listen on 127.0.0.1, or allow this with the annotation ${ALLOW_UNSAFE_BIND}: "true" on the pod.`
+}

@@ -1,0 +1,67 @@
+/** What is known of one container; what its status is made of. */
+export interface ContainerRecord {
+  state: RecordState
+  lastState: { terminated?: Terminated }
+  ready: boolean
+  started: boolean
+  restartCount: number
+  imageId: string
+  containerId: string
+}
+
+export type RecordState = { waiting: Waiting } | { running: { startedAt: string } } | { terminated: Terminated }
+
+export interface Waiting {
+  readonly reason: string
+  readonly message?: string
+}
+
+export interface Terminated {
+  readonly exitCode: number
+  readonly reason: string
+  readonly message?: string
+  readonly startedAt: string | null
+  readonly finishedAt: string | null
+  readonly containerID?: string
+}
+
+export function terminatedOf(state: RecordState): Terminated | undefined {
+  return 'terminated' in state ? state.terminated : undefined
+}
+
+/** As the API writes times: whole seconds. */
+export function secondTime(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z')
+}
+
+interface StatusBefore {
+  readonly restartCount?: number
+  readonly imageID?: string
+  readonly state?: { running?: { startedAt?: string }; terminated?: Terminated }
+  readonly lastState?: { terminated?: Terminated }
+  readonly containerID?: string
+}
+
+/** Where a container begins. One that was running when the node ended is taken up as its next run. */
+export function firstRecord(before: StatusBefore | undefined, waitingReason: string): ContainerRecord {
+  const { state, lastState, restartCount = 0, containerID } = before ?? {}
+  const unknown: Terminated | undefined = state?.running && {
+    exitCode: 137,
+    reason: 'ContainerStatusUnknown',
+    message: 'The container was running when the node ended.',
+    startedAt: state.running.startedAt ?? null,
+    finishedAt: null,
+    ...(containerID && { containerID }),
+  }
+  const last = unknown ?? state?.terminated ?? lastState?.terminated
+  const isNext = unknown !== undefined || state?.terminated !== undefined
+  return {
+    state: { waiting: { reason: waitingReason } },
+    lastState: last === undefined ? {} : { terminated: last },
+    ready: false,
+    started: false,
+    restartCount: isNext ? restartCount + 1 : restartCount,
+    imageId: before?.imageID ?? '',
+    containerId: '',
+  }
+}

@@ -1,0 +1,27 @@
+import type { PodNetwork } from '../network/pod-network.ts'
+
+export interface FakeNetwork extends PodNetwork {
+  /** Pods that have an address now. */
+  readonly pods: ReadonlySet<string>
+  /** What is said to be unsafe from now on. */
+  unsafe: string[]
+}
+
+/** Addresses without a claim: pods of a test that listen take port 0 or differ by address. */
+export function fakeNetwork(): FakeNetwork {
+  const pods = new Map<string, string>()
+  const network: FakeNetwork = {
+    unsafe: [],
+    get pods() {
+      return new Set(pods.keys())
+    },
+    async addPod(uid) {
+      const address = pods.get(uid) ?? `127.77.${1 + (pods.size >> 8)}.${1 + (pods.size & 0xff)}`
+      pods.set(uid, address)
+      return { address, hostAddress: '127.0.0.1', env: { THV_TEST_ADDRESS: address } }
+    },
+    removePod: (uid) => void pods.delete(uid),
+    unsafeBinds: async () => network.unsafe,
+  }
+  return network
+}

@@ -1,0 +1,158 @@
+import { existsSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { configMaps, pods, secrets, serviceAccounts } from '@thv/kube/resource-types'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventually, isReady, NAMESPACE, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'
+
+let fixture: NodeFixture
+beforeEach(async () => {
+  fixture = await startFixture()
+})
+afterEach(async () => {
+  await fixture[Symbol.asyncDispose]()
+  expect(fixture.errors).toEqual([])
+})
+
+const FOREVER = 'while true; do sleep 1; done'
+const named = (name: string) => ({ name, namespace: NAMESPACE })
+const root = (uid: string | undefined, path: string) => join(fixture.folder, 'pods', uid ?? '', 'root', 'main', path)
+const mounting = (volume: object, more: object = {}, text = FOREVER) => ({
+  volumes: [{ name: 'vol', ...volume }],
+  ...script('sh', text, { volumeMounts: [{ name: 'vol', mountPath: '/etc/app', ...more }] }),
+})
+const failure = async (name: string, text: RegExp) => {
+  expect(await eventually(async () => (await fixture.events(name)).some((event) => /^FailedMount: /.test(event) && text.test(event)))).toBe(
+    true,
+  )
+}
+
+describe('volumes', () => {
+  it('of a ConfigMap are found through the mount path, and follow it at one moment', async () => {
+    await fixture.client.create(configMaps, { metadata: named('app'), data: { a: '1', gone: 'x' }, binaryData: { bin: '/wA=' } })
+    await fixture.create('cm', mounting({ configMap: { name: 'app' } }, {}, `cat /etc/app/a --; ${FOREVER}`))
+    const { metadata } = await fixture.until('cm', isReady)
+    const file = (name: string) => root(metadata.uid, `/etc/app/${name}`)
+    expect(readFileSync(file('a'), 'utf8')).toBe('1')
+    expect(readFileSync(file('bin'))).toEqual(Buffer.from([255, 0]))
+    expect(readlinkSync(file('a'))).toBe('..data/a')
+    const before = readlinkSync(file('..data'))
+    await fixture.client.update(configMaps, { metadata: named('app'), data: { a: '2', fresh: 'y' } })
+    expect(await eventually(() => existsSync(file('fresh')))).toBe(true)
+    expect([readFileSync(file('a'), 'utf8'), existsSync(file('gone')), readlinkSync(file('..data')) === before]).toEqual([
+      '2',
+      false,
+      false,
+    ])
+    expect(await eventually(() => !existsSync(join(file('..data'), '..', before)))).toBe(true)
+    await fixture.client.delete(configMaps, named('app'))
+    await fixture.client.create(configMaps, { metadata: named('other') })
+    expect(readFileSync(file('a'), 'utf8')).toBe('2')
+    await failure('cm', /configmap "app" not found/)
+  })
+
+  it('of a Secret are for the owner alone, with chosen keys', async () => {
+    await fixture.client.create(secrets, { metadata: named('keys'), stringData: { one: 'k1', two: 'k2' } })
+    const secret = { secretName: 'keys', items: [{ key: 'one', path: 'deep/key' }], defaultMode: 0o666 }
+    await fixture.create('secret', mounting({ secret }, { subPath: 'deep' }))
+    const { metadata } = await fixture.until('secret', isReady)
+    expect(readFileSync(root(metadata.uid, '/etc/app/key'), 'utf8')).toBe('k1')
+    expect(statSync(root(metadata.uid, '/etc/app/key')).mode & 0o777).toBe(0o600)
+    expect(existsSync(root(metadata.uid, '/etc/app/two'))).toBe(false)
+  })
+
+  it('are put together from several sources, with a token that is bound to the pod', async () => {
+    await fixture.client.create(configMaps, { metadata: named('ca'), data: { 'ca.crt': 'PEM' } })
+    const sources = [
+      { serviceAccountToken: { path: 'token', expirationSeconds: 3607 } },
+      { configMap: { name: 'ca', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+      { secret: { name: 'nowhere', optional: true } },
+      {
+        downwardAPI: {
+          items: [
+            { path: 'namespace', fieldRef: { fieldPath: 'metadata.namespace' } },
+            { path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } },
+          ],
+        },
+      },
+    ]
+    await fixture.create('proj', mounting({ projected: { sources } }), { labels: { app: 'x' } })
+    const { metadata } = await fixture.until('proj', isReady)
+    const read = (name: string) => readFileSync(root(metadata.uid, `/etc/app/${name}`), 'utf8')
+    expect([read('ca.crt'), read('namespace'), read('labels')]).toEqual(['PEM', 'default', 'app="x"'])
+    const claims = JSON.parse(Buffer.from(read('token').split('.')[1] ?? '', 'base64url').toString())
+    expect(claims).toMatchObject({
+      sub: 'system:serviceaccount:default:default',
+      'kubernetes.io': { pod: { name: 'proj', uid: metadata.uid } },
+    })
+    await fixture.client.patch(pods, named('proj'), { kind: 'merge', body: { metadata: { labels: { app: 'y', b: 'c' } } } })
+    expect(await eventually(() => read('labels') === 'app="y"\nb="c"')).toBe(true)
+  })
+
+  it('wait for what is not there, and say so', async () => {
+    await fixture.create('late', mounting({ configMap: { name: 'late' } }))
+    await failure('late', /MountVolume\.SetUp failed for volume "vol" : configmap "late" not found/)
+    expect((await fixture.get('late'))?.status?.containerStatuses?.[0]?.state?.waiting?.reason).toBe('ContainerCreating')
+    await fixture.client.create(configMaps, { metadata: named('late'), data: { a: '1' } })
+    await fixture.until('late', isReady)
+  })
+
+  it('never lead out of the pod', async () => {
+    await fixture.client.create(configMaps, { metadata: named('map'), data: { key: '1' } })
+    // The API server refuses such paths; whatever it lets through must not be believed.
+    const put = (name: string, path: string) =>
+      fixture.create(name, mounting({ configMap: { name: 'map', items: [{ key: 'key', path }] } })).then(
+        () => failure(name, /must be a relative path|must not/),
+        (error: unknown) => expect(String(error)).toMatch(/must not|relative/),
+      )
+    await put('up', '../../up')
+    await put('abs', '/tmp/abs')
+    const link = mounting({ emptyDir: {} }, {}, 'ln -s /etc /etc/app/out')
+    const second = { name: 'second', image: 'sh', args: [FOREVER], volumeMounts: [{ name: 'vol', mountPath: '/x', subPath: 'out' }] }
+    await fixture.create('link', { volumes: link.volumes, initContainers: link.containers, containers: [second] })
+    const pod = await fixture.until(
+      'link',
+      ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === 'CreateContainerConfigError',
+    )
+    expect(pod.status?.containerStatuses?.[0]?.state?.waiting?.message).toMatch(/leads out of the volume/)
+  })
+
+  it('of other kinds are refused with a clear message, host paths are there', async () => {
+    await fixture.create('nfs', mounting({ nfs: { server: 'x', path: '/' } }))
+    await failure('nfs', /this node cannot mount volumes of type nfs/)
+    const file = join(fixture.folder, 'host.txt')
+    writeFileSync(file, 'host')
+    await fixture.create('host', mounting({ hostPath: { path: fixture.folder, type: 'Directory' } }))
+    const { metadata } = await fixture.until('host', isReady)
+    expect(readFileSync(root(metadata.uid, '/etc/app/host.txt'), 'utf8')).toBe('host')
+    await fixture.client.delete(pods, named('host'))
+    await fixture.untilGone('host')
+    expect(readFileSync(file, 'utf8')).toBe('host')
+  })
+
+  it('are found in arguments and variables too', async () => {
+    const env = [{ name: 'FILE', value: '/etc/app/a' }]
+    const text = 'echo "$FILE|$0|$1"; while true; do sleep 1; done'
+    await fixture.create('paths', {
+      volumes: [{ name: 'vol', emptyDir: {} }],
+      containers: [
+        {
+          name: 'main',
+          image: 'sh',
+          args: [text, '--conf=/etc/app/b', '/etc/application'],
+          env,
+          volumeMounts: [{ name: 'vol', mountPath: '/etc/app/' }],
+        },
+      ],
+    })
+    const pod = await fixture.until('paths', isReady)
+    const line = `${root(pod.metadata.uid, '/etc/app/a')}|--conf=${root(pod.metadata.uid, '/etc/app/b')}|/etc/application\n`
+    expect(await eventually(async () => (await fixture.logs(pod)) === line)).toBe(true)
+  })
+
+  it('fail for an account that does not exist', async () => {
+    await fixture.client.create(serviceAccounts, { metadata: named('soon-gone') })
+    const volume = { projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } }
+    await fixture.create('account', { serviceAccountName: 'soon-gone', ...mounting({ ...volume, configMap: undefined }) })
+    await fixture.until('account', isReady)
+  })
+})

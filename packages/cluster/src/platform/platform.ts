@@ -1,0 +1,172 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { createLifecycle, type Lifecycle, type ShutdownReport } from '@thv/kernel/lifecycle'
+import {
+  bearerToken,
+  createEventRecorder,
+  createKubeClient,
+  createSharedCaches,
+  formatKey,
+  type KubeClient,
+  type ObjectKey,
+} from '@thv/kube'
+import { createProcessGuard } from '@thv/programs/process-guard'
+import { type EmbeddedApiServer, startApiServer } from '../apiserver/api-server.ts'
+import { startControllers } from '../controllers/all-controllers.ts'
+import { imageMapFile } from '../node/images/image-map.ts'
+import { createImageResolver, type OwnImage } from '../node/images/image-resolver.ts'
+import { claimNetwork } from '../node/network/claim-network.ts'
+import { createPodNetwork } from '../node/network/pod-network.ts'
+import { startResolver } from '../node/network/resolver.ts'
+import { startServiceForwarders } from '../node/network/service-forwarder.ts'
+import { startNode } from '../node/node.ts'
+import { applyManifests, type PlatformManifest } from './apply-manifests.ts'
+
+export interface PlatformOptions {
+  /** Holds all that the platform keeps. Only one platform can use it at a time. */
+  readonly folder: string
+  /** Of the API server; without one that of the last start, or a free one. */
+  readonly port?: number | undefined
+  /** The images whose programs are this repository's. */
+  readonly ownImages: readonly OwnImage[]
+  /** What must be there before anything else: definitions, and the operator. In this order. */
+  readonly manifests: readonly PlatformManifest[]
+  /** For the programs that install packages. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: PlatformLog
+  readonly clock?: Clock
+}
+
+export interface PlatformLog {
+  debug(message: string, fields?: Readonly<Record<string, unknown>>): void
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void
+}
+
+/** A Kubernetes of one process: API server, controllers, and a node that runs pods as processes of this machine. */
+export interface Platform {
+  readonly server: Pick<EmbeddedApiServer, 'url' | 'caPem' | 'adminToken'>
+  readonly client: KubeClient
+  /** Ends all pods' processes and leaves the objects, so that the next start goes on from there. Bounded; never rejects. */
+  stop(reason?: string): Promise<ShutdownReport>
+}
+
+/** Pods get this long to end by themselves. What is left then dies with this process. */
+const NODE_STOP_MS = 12_000
+const PART_STOP_MS = 3_000
+const DRAIN_MS = 20_000
+/** One machine, one node. */
+const NODE_NAME = 'local'
+const REPORTER = 'toolhive.stacklok.dev/platform'
+
+/**
+ * Resolves when the API server answers, the node is there and all manifests are applied. Rejects with `data_folder_in_use`,
+ * `data_folder_failed`, `network_unavailable` or `listen_failed`, and then leaves nothing running.
+ */
+export async function startPlatform(options: PlatformOptions): Promise<Platform> {
+  const { clock = systemClock } = options
+  const life = createLifecycle({ clock, drainMs: DRAIN_MS })
+  try {
+    return await start(options, life)
+  } catch (error) {
+    await life.shutdown('the start failed')
+    throw error
+  }
+}
+
+async function start(options: PlatformOptions, life: Lifecycle): Promise<Platform> {
+  const { folder, log, clock = systemClock } = options
+  const { signal } = life
+  const onError = (error: unknown, key?: ObjectKey) => {
+    if (!signal.aborted) log.error(errorMessage(error), key === undefined ? {} : { object: formatKey(key) })
+  }
+  await makeFolder(folder)
+  const claimed = await claimNetwork(folder)
+  life.onShutdown('network', () => claimed.release(), { timeoutMs: PART_STOP_MS })
+  const server = await startApiServer({
+    folder: join(folder, 'cluster'),
+    serviceRange: claimed.serviceRange,
+    clock,
+    onError,
+    ...(options.port === undefined ? {} : { port: options.port }),
+  })
+  life.onShutdown('API server', () => server.close(), { timeoutMs: PART_STOP_MS })
+  log.info('the API server answers', { url: server.url, network: claimed.podRange, mode: claimed.mode })
+
+  const client = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) }, { clock })
+  life.onShutdown('client', () => client.close(), { timeoutMs: PART_STOP_MS })
+  const caches = createSharedCaches(client, { clock, onError: (error) => onError(error) })
+  life.onShutdown('caches', () => caches.close(), { timeoutMs: PART_STOP_MS })
+  const events = createEventRecorder({
+    client,
+    controller: REPORTER,
+    instance: NODE_NAME,
+    clock,
+    signal,
+    onError: (error) => onError(error),
+  })
+  life.onShutdown('events', (limit) => events.flush(limit), { timeoutMs: PART_STOP_MS })
+
+  const env = { client, caches, events, clock, onError }
+  const [changed, resolver] = await Promise.all([
+    applyManifests(options.manifests, { client, clock, signal }),
+    opened(startResolver({ caches, network: claimed, clock, signal, onError, folder }), 'resolver', life),
+    opened(startServiceForwarders({ ...env, network: claimed }), 'forwarders', life),
+  ])
+  log.info('manifests are applied', { changed })
+
+  const guard = createProcessGuard((message) => log.warn(message), clock)
+  life.onShutdown('installers', () => guard.close(), { timeoutMs: PART_STOP_MS })
+  const images = createImageResolver({
+    own: options.ownImages,
+    map: imageMapFile(join(folder, 'images.yaml')),
+    dataDir: join(folder, 'packages'),
+    env: options.env,
+    guard,
+    log,
+    signal,
+    clock,
+  })
+  const network = await createPodNetwork({ claimed, folder, resolver: resolver.endpoint, clock })
+  const { hostname: apiHost, port: apiPort } = new URL(server.url)
+  const node = await startNode({
+    ...env,
+    folder: join(folder, 'node'),
+    nodeName: NODE_NAME,
+    images,
+    network,
+    podEnv: { KUBERNETES_SERVICE_HOST: apiHost, KUBERNETES_SERVICE_PORT: apiPort },
+  })
+  server.servePods(node.streams)
+  life.onShutdown('node', () => node.stop(), { timeoutMs: NODE_STOP_MS })
+
+  const controlling = new AbortController()
+  const controllers = await startControllers(env, controlling.signal, { rootCaPem: server.caPem })
+  life.onShutdown(
+    'controllers',
+    async () => {
+      controlling.abort()
+      await controllers.done
+    },
+    { timeoutMs: PART_STOP_MS },
+  )
+  return { server, client, stop: (reason = 'stop') => life.shutdown(reason) }
+}
+
+/** Whatever else fails meanwhile, what has opened is closed again. */
+async function opened<T extends { close(): Promise<void> }>(part: Promise<T>, name: string, life: Lifecycle): Promise<T> {
+  const open = await part
+  life.onShutdown(name, () => open.close(), { timeoutMs: PART_STOP_MS })
+  return open
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new ThvError('data_folder_failed', `${folder} cannot be made`, { cause })
+  }
+}
