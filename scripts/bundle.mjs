@@ -35,27 +35,40 @@ export async function ensureBundle(entry) {
   const inputsFile = join(root, 'dist', `${name}.inputs.json`)
   if (isFresh(outFile, inputsFile)) return outFile
 
-  const { build } = createRequire(import.meta.url)('esbuild')
-  const result = await build({
-    entryPoints: [join(root, entry)],
-    absWorkingDir: root,
-    bundle: true,
-    write: false,
-    metafile: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    legalComments: 'linked',
-    logLevel: 'silent',
-    outfile: outFile,
-    banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
-  })
+  const result = await bundled(entry, outFile)
   const inputs = Object.keys(result.metafile.inputs).map((path) => resolve(root, path))
   mkdirSync(dirname(outFile), { recursive: true })
   for (const file of result.outputFiles) replaceFile(file.path, file.contents)
   replaceFile(inputsFile, JSON.stringify({ inputs: inputs.map((path) => relative(root, path)), hash: hashOf(inputs) }))
   return outFile
 }
+
+/** esbuild's process would stay as long as ours, with 170 MB: it ends with the last build under way. */
+async function bundled(entry, outFile) {
+  const { build, stop } = createRequire(import.meta.url)('esbuild')
+  building++
+  try {
+    return await build({
+      entryPoints: [join(root, entry)],
+      absWorkingDir: root,
+      bundle: true,
+      write: false,
+      metafile: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node24',
+      legalComments: 'linked',
+      logLevel: 'silent',
+      outfile: outFile,
+      banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
+    })
+  } finally {
+    building--
+    if (building === 0) await stop()
+  }
+}
+
+let building = 0
 
 function isFresh(outFile, inputsFile) {
   if (!existsSync(outFile) || !existsSync(inputsFile)) return false

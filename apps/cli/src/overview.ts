@@ -13,13 +13,14 @@ export function overview(): string {
     ...kinds,
     '',
     'Try next:',
-    '  npx thv crds                         print their definitions',
-    '  npx thv crds | kubectl apply -f -    install them into a cluster',
-    '  kubectl explain mcpserver.spec       then read about any field',
-    '  npx thv tools URL                    list the tools of a running MCP server',
-    '  npx thv call URL TOOL name=value     call one of them',
+    '  npx thv up                           start the platform on this machine, with two servers',
+    '  npx thv apply -f FILE                declare a server of your own',
+    '  npx thv get mcpservers               see what there is',
+    '  npx thv tools NAME                   list the tools of an MCP server, by its name or URL',
+    '  npx thv call NAME TOOL name=value    call one of them',
+    '  npx thv crds | kubectl apply -f -    install the definitions into a cluster',
     '',
-    'Every field: docs/reference/resources.md. What works and what is planned: docs/features.md.',
+    'Every command: docs/reference/thv.md. Every field: docs/reference/resources.md. What works and what is planned: docs/features.md.',
   ].join('\n')}\n`
 }
 

@@ -38,7 +38,7 @@ const OPERATOR_KINDS = [namespaces, serviceAccounts, clusterRoles, clusterRoleBi
 export async function loadPlatformParts(root = findCheckout()): Promise<PlatformParts> {
   const { ensureBundle } = (await import(pathToFileURL(join(root, 'scripts/bundle.mjs')).href)) as Bundler
   const programs = await Promise.all(
-    Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, ...NODE_FLAGS, await ensureBundle(entry)]] as const),
+    Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, await ensureBundle(entry)]] as const),
   )
   return {
     ownImages: [{ repository: IMAGE, programs: Object.fromEntries(programs), main: 'thv-operator' }],
@@ -59,9 +59,6 @@ export function programPath(): string {
 interface Bundler {
   ensureBundle(entry: string): Promise<string>
 }
-
-/** Each program is one of several on a small machine: less memory is worth more than the last bit of speed. */
-const NODE_FLAGS: readonly string[] = []
 
 function findCheckout(): string {
   for (let folder = import.meta.dirname; ; folder = dirname(folder)) {

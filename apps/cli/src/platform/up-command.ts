@@ -42,10 +42,11 @@ const READY_WITHIN_MS = 240_000
 export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> {
   const folder = resolve(env.cwd, options.dataDir ?? DATA_FOLDER)
   const starting = { folder, options, env, since: systemClock.monotonic() }
+  const port = portOf(options.port)
   refuseSecond(folder)
   await refuseBadFiles(options, env)
   if (options.detach) {
-    await startDetached(folder, { port: portOf(options.port), env })
+    await startDetached(folder, { port, env })
     const missing = await finishStart(starting)
     if (missing > 0) throw new ThvError('timeout', `the platform runs, but ${missing} of its servers are not ready`)
     return

@@ -3,6 +3,7 @@ import type { KubeClient } from '@thv/kube/client'
 import { deployments, pods } from '@thv/kube/resource-types'
 import type { ResourceType } from '@thv/kube/types'
 import { SERVER_KINDS } from '../cluster/server-kinds.ts'
+import { answers } from './answers.ts'
 import type { ProgressView } from './progress-view.ts'
 import { operatorState, type ServerResource, type ServerState, serverState } from './server-states.ts'
 
@@ -21,17 +22,38 @@ export interface WaitOptions {
   readonly signal: AbortSignal | undefined
 }
 
-/** Looks until the operator and all servers are ready, or the time is over. Returns how it stands. */
+/** Looks until the operator is there and all servers answer, or the time is over. Returns how it stands. */
 export async function waitForServers({ client, view, since, limitMs, clock = systemClock, signal }: WaitOptions): Promise<ServerState[]> {
   const deadline = clock.monotonic() + limitMs
+  const known = createAnswers(signal)
   for (;;) {
-    const states = await readStates(client, signal)
+    const states = (await readStates(client, signal)).map((each) => known.confirmed(each))
     view.show(states, clock.monotonic() - since)
     if (states.every(({ state }) => state === 'ready') || clock.monotonic() > deadline) {
       view.end()
       return states
     }
     await clock.sleep(LOOK_MS, signal)
+  }
+}
+
+/** Asks each server that calls itself ready, once until it answers. */
+function createAnswers(signal: AbortSignal | undefined) {
+  const answered = new Set<string>()
+  const asking = new Set<string>()
+  return {
+    confirmed(state: ServerState): ServerState {
+      const { url } = state
+      if (url === undefined || answered.has(url)) return state
+      if (!asking.has(url)) {
+        asking.add(url)
+        answers(url, signal)
+          .then((isThere) => isThere && answered.add(url))
+          .catch(() => undefined) // aborted: the look after it ends too
+          .finally(() => asking.delete(url))
+      }
+      return { name: state.name, state: 'starting', detail: 'it does not answer yet' }
+    },
   }
 }
 

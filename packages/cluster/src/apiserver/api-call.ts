@@ -12,6 +12,7 @@ import { headerOf } from './read-input.ts'
 import type { ServedKind } from './served-kind.ts'
 import { badRequest, notFound } from './status-error.ts'
 import { includeObject, tableOf, wantsTable } from './table.ts'
+import type { Upgrade } from './tls-front.ts'
 
 export interface ApiEnv {
   readonly store: ObjectStore
@@ -33,6 +34,8 @@ export interface ApiCall {
   readonly query: URLSearchParams
   /** Told to the client in Warning headers. */
   readonly warnings: string[]
+  /** There when the client asks for a WebSocket. */
+  readonly upgrade: Upgrade | undefined
 }
 
 /** What is sent back; undefined when the verb has taken over the response itself. */

@@ -72,8 +72,8 @@ describe('the embedded API server', () => {
 
   it('says so when something of Kubernetes is not there', async () => {
     const server = await start()
-    const log = await call(server, '/api/v1/namespaces/default/pods/x/log')
-    expect([log.status, log.json()['message']]).toEqual([501, 'pods/log is not implemented by this server'])
+    const exec = await call(server, '/api/v1/namespaces/default/pods/x/exec')
+    expect([exec.status, exec.json()['message']]).toEqual([501, 'pods/exec is not implemented by this server'])
   })
 
   it('shows a watcher what was there, what comes, and ends when it should', async () => {

@@ -80,7 +80,8 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Em
       clock,
       onError,
       ...(options.limits === undefined ? {} : { limits: options.limits }),
-      handler: (exchange) => handleRequest(exchange, { ...env, tokens }).catch((error: unknown) => answerError(exchange, error, onError)),
+      handler: (exchange, upgrade) =>
+        handleRequest(exchange, { ...env, tokens, upgrade }).catch((error: unknown) => answerError(exchange, error, onError)),
     })
     const port = await listen(front, identity, { host, port: options.port ?? 0 })
     const close = async () => {

@@ -94,7 +94,7 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   ],
   ControllerRevision: [name, column('Controller', controllerName), column('Revision', (o) => number(o, 'revision')), age],
   Event: [
-    column('Last Seen', (o, now) => ageSince(textAt(o, 'lastTimestamp') || textAt(o, 'eventTime') || textAt(o, 'firstTimestamp'), now)),
+    column('Last Seen', lastSeen),
     column('Type', (o) => textAt(o, 'type')),
     column('Reason', (o) => textAt(o, 'reason')),
     column('Object', (o) => {
@@ -103,7 +103,11 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
       return target === '' ? kind : `${kind}/${target}`
     }),
     wide('Subobject', (o) => textAt(o, 'involvedObject', 'fieldPath')),
-    wide('Source', (o) => textAt(o, 'source', 'component') || textAt(o, 'reportingComponent')),
+    wide('Source', (o) =>
+      [textAt(o, 'source', 'component') || textAt(o, 'reportingComponent'), textAt(o, 'source', 'host') || textAt(o, 'reportingInstance')]
+        .filter((text, index) => index === 0 || text !== '')
+        .join(', '),
+    ),
     column('Message', (o) => textAt(o, 'message').trim()),
     wide('First Seen', (o, now) => ageSince(textAt(o, 'firstTimestamp') || textAt(o, 'eventTime'), now)),
     column('Count', (o) => number(o, 'series', 'count') || number(o, 'count') || 1, { priority: 1 }),
@@ -119,10 +123,8 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
   EndpointSlice: [
     name,
     column('AddressType', (o) => textAt(o, 'addressType')),
-    column('Ports', (o) => some(list(o['ports']).map((p) => String(p['port'] ?? '*')))),
-    column('Endpoints', (o) =>
-      some(list(o['endpoints']).flatMap((e) => (Array.isArray(e['addresses']) ? e['addresses'].map(String) : []))),
-    ),
+    column('Ports', (o) => few(list(o['ports']).map((p) => String(p['port'] ?? p['name'] ?? '*')))),
+    column('Endpoints', (o) => few(list(o['endpoints']).flatMap((e) => (Array.isArray(e['addresses']) ? e['addresses'].map(String) : [])))),
     age,
   ],
   Node: [
@@ -254,6 +256,20 @@ function selectorText(value: Json | undefined): string {
 function pairs(value: Json | undefined, empty = '<none>'): string {
   const entries = isObject(value) ? Object.entries(value).map(([key, text]) => `${key}=${String(text)}`) : []
   return entries.length === 0 ? empty : entries.sort().join(',')
+}
+
+/** A series of events tells when it was last seen; without one, the first time will do. */
+function lastSeen(event: JsonObject, now: number): string {
+  if (isObject(event['series'])) return ageSince(textAt(event, 'series', 'lastObservedTime'), now)
+  return ageSince(textAt(event, 'lastTimestamp') || textAt(event, 'firstTimestamp') || textAt(event, 'eventTime'), now)
+}
+
+const FEW = 3
+
+function few(texts: readonly string[]): string {
+  if (texts.length === 0) return '<unset>'
+  const shown = texts.slice(0, FEW).join(',')
+  return texts.length > FEW ? `${shown} + ${texts.length - FEW} more...` : shown
 }
 
 function some(texts: readonly string[]): string {

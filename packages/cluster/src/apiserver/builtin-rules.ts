@@ -1,6 +1,8 @@
-import type { JsonObject } from './kind-schema.ts'
+import { invalid } from '../schema/field-problems.ts'
+import { qualifiedNameProblems, textsOf } from './field-checks.ts'
+import type { FieldProblem, Json, JsonObject } from './kind-schema.ts'
 import type { NameRule } from './object-name.ts'
-import { at, isObject, type KindRules, metaOf, textAt } from './served-kind.ts'
+import { at, isObject, type KindRules, metaOf, textAt, without } from './served-kind.ts'
 
 /** Rules of a kind that has nothing special. */
 export function plainRules(name: NameRule = 'subdomain', more: Partial<KindRules> = {}): KindRules {
@@ -14,17 +16,55 @@ export const namespaceRules: KindRules = plainRules('label', {
   applyDefaults: labelled,
   prepareCreate: (object) => ({
     ...object,
-    spec: { ...objectAt(object, 'spec'), finalizers: ['kubernetes'] },
+    spec: { ...objectAt(object, 'spec'), finalizers: [...new Set([...finalizersOf(object), 'kubernetes'])] },
     status: { phase: 'Active' },
   }),
   prepareUpdate: (object, old) => ({ ...object, spec: old['spec'] ?? {} }),
-  beginDeletion: (object) => ({ ...object, status: { ...objectAt(object, 'status'), phase: 'Terminating' } }),
-  held: (object) => {
-    const finalizers = at(object, 'spec', 'finalizers')
-    return Array.isArray(finalizers) && finalizers.length > 0
-  },
+  beginDeletion: (object) => ({
+    ...object,
+    metadata: without(metaOf(object), 'deletionGracePeriodSeconds'),
+    status: { ...objectAt(object, 'status'), phase: 'Terminating' },
+  }),
+  held: (object) => finalizersOf(object).length > 0,
+  validate: (object, old) =>
+    finalizersOf(object).flatMap((finalizer, index) =>
+      namespaceFinalizerProblems(old === undefined ? 'spec.finalizers' : `spec.finalizers[${index}]`, finalizer),
+    ),
+  validateStatus: phaseProblems,
   selectable: { 'status.phase': (object) => textAt(object, 'status', 'phase') },
 })
+
+export const serviceAccountRules: KindRules = plainRules('subdomain', {
+  returnsDeleted: true,
+  prepareCreate: withSecretNames,
+  prepareUpdate: withSecretNames,
+})
+
+/** A reference to a Secret is its name: whatever else is said there is forgotten. */
+function withSecretNames(account: JsonObject): JsonObject {
+  const secrets = account['secrets']
+  return Array.isArray(secrets) ? { ...account, secrets: secrets.map((secret: Json) => ({ name: textAt(secret, 'name') })) } : account
+}
+
+function finalizersOf(namespace: JsonObject): string[] {
+  return textsOf(at(namespace, 'spec', 'finalizers'))
+}
+
+function namespaceFinalizerProblems(field: string, finalizer: string): FieldProblem[] {
+  const wrong = qualifiedNameProblems(field, finalizer)
+  if (wrong.length > 0 || finalizer.includes('/') || ['kubernetes', 'orphan', 'foregroundDeletion'].includes(finalizer)) return wrong
+  return [invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')]
+}
+
+function phaseProblems(namespace: JsonObject): FieldProblem[] {
+  const ending = textAt(namespace, 'metadata', 'deletionTimestamp') !== ''
+  const phase = textAt(namespace, 'status', 'phase')
+  if (phase === (ending ? 'Terminating' : 'Active')) return []
+  const why = ending
+    ? "may only be 'Terminating' if `deletionTimestamp` is not empty"
+    : "may only be 'Active' if `deletionTimestamp` is empty"
+  return [invalid('status.Phase', phase, why)]
+}
 
 function labelled(namespace: JsonObject): JsonObject {
   const metadata = metaOf(namespace)

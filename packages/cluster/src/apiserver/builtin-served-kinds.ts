@@ -1,5 +1,5 @@
 import { builtinColumns } from './builtin-columns.ts'
-import { namespaceRules, plainRules } from './builtin-rules.ts'
+import { namespaceRules, plainRules, serviceAccountRules } from './builtin-rules.ts'
 import { controllerRevisionRules } from './controller-revision-rules.ts'
 import { crdRules } from './crd-rules.ts'
 import { configMapRules, secretRules } from './data-rules.ts'
@@ -46,7 +46,7 @@ const ROWS: readonly Row[] = [
     kind: 'ServiceAccount',
     plural: 'serviceaccounts',
     short: ['sa'],
-    rules: plainRules('subdomain', { returnsDeleted: true }),
+    rules: serviceAccountRules,
   },
   { kind: 'Event', plural: 'events', short: ['ev'], rules: eventRules },
   {

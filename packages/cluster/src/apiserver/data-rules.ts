@@ -51,7 +51,7 @@ function keyProblems(object: JsonObject, members: readonly string[]): FieldProbl
       else if (key === '..') problems.push(invalidValue(field, key, "must not be '..'"))
       else if (key.startsWith('..')) problems.push(invalidValue(field, key, "must not start with '..'"))
     }
-  const first = members.length === 1 ? (members[0] ?? '') : ''
+  const first = members.length === 1 ? (members[0] ?? '') : '[]'
   if (bytes > MAX_DATA_BYTES) problems.push(problem(first, 'FieldValueTooLong', `Too long: may not be more than ${MAX_DATA_BYTES} bytes`))
   return problems
 }

@@ -54,7 +54,7 @@ function tidied(metadata: JsonObject): JsonObject {
 export function placeInNamespace({ kind, path }: ApiCall, body: JsonObject): JsonObject {
   const metadata = metaOf(body)
   const own = textAt(metadata, 'namespace')
-  if (!kind.namespaced) return own === '' ? { ...body, metadata: without(metadata, 'namespace') } : body
+  if (!kind.namespaced) return { ...body, metadata: without(metadata, 'namespace') }
   if (own !== '' && own !== path.namespace)
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   return { ...body, metadata: { ...metadata, namespace: path.namespace ?? '' } }

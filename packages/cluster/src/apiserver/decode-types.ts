@@ -1,10 +1,14 @@
 import { type BuiltinNode, builtinSchemas } from '../schema/builtin/builtin-schema.ts'
+import { MICROS_LAYOUT, SECONDS_LAYOUT, timeProblem } from './go-time.ts'
 import type { Json, JsonObject } from './kind-schema.ts'
 import { apiVersionOf, isObject, type ServedKind } from './served-kind.ts'
 import { parseQuantity } from './workloads/quantity.ts'
 
+const MICRO_TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime'
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
 const QUANTITY = 'io.k8s.apimachinery.pkg.api.resource.Quantity'
+const INT_OR_STRING = 'io.k8s.apimachinery.pkg.util.intstr.IntOrString'
+const INT32: BuiltinNode = { type: 'integer', format: 'int32' }
 
 /**
  * Why the real server could not even read the object: the first value of another type than its field's, in the words of Go's decoder.
@@ -53,6 +57,7 @@ function valueProblem(value: Json, node: BuiltinNode, place: Place): string | un
     case 'string':
       if (typeof value !== 'string')
         return known.format === 'date-time' ? `json: cannot unmarshal ${jsonType(value)} into Go value of type string` : wrong()
+      if (known.format === 'date-time') return timeProblem(value, node.$ref === MICRO_TIME ? MICROS_LAYOUT : SECONDS_LAYOUT)
       return known.format === 'byte' ? base64Problem(value) : undefined
     case 'boolean':
       return typeof value === 'boolean' ? undefined : wrong()
@@ -70,6 +75,7 @@ function valueProblem(value: Json, node: BuiltinNode, place: Place): string | un
       return memberProblem(value, known, { ...place, struct: structName(node) ?? place.struct })
     }
     default:
+      if (node.$ref === INT_OR_STRING) return typeof value === 'string' ? undefined : valueProblem(value, INT32, place)
       return node.$ref === QUANTITY ? quantityProblem(value) : undefined // other types read themselves as they like
   }
 }
@@ -121,7 +127,8 @@ function quantityProblem(value: Json): string | undefined {
 
 function base64Problem(text: string): string | undefined {
   const at = text.search(/[^A-Za-z0-9+/\r\n]/)
-  const end = at < 0 ? text.length : at
+  // An end that is cut off is told by where its group of four begins.
+  const end = at < 0 ? text.length - (text.length % 4) : at
   const rest = text.slice(end).replaceAll(/[\r\n]/g, '')
   const good = /^={0,2}$/.test(rest) && text.replaceAll(/[\r\n]/g, '').length % 4 === 0
   return good ? undefined : `illegal base64 data at input byte ${end}`

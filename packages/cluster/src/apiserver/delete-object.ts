@@ -7,7 +7,7 @@ import { itemText } from './object-encoder.ts'
 import { finalizersOf } from './object-meta.ts'
 import { objectFilter } from './selectors.ts'
 import { apiVersionOf, at, isObject, metaOf, type ServedKind, textAt, without } from './served-kind.ts'
-import { conflict, forbidden, invalid, problem, success } from './status-error.ts'
+import { conflict, forbidden, invalid, methodNotAllowed, problem, success } from './status-error.ts'
 
 interface DeleteOptions {
   readonly dryRun: boolean
@@ -32,6 +32,7 @@ export function deleteObject(call: ApiCall, input: Json | undefined): ApiAnswer 
 /** Deletes what the selectors keep, one by one, and answers with it. */
 export function deleteCollection(call: ApiCall, input: Json | undefined): ApiAnswer {
   const { kind, path, query, env } = call
+  if (kind.type === 'namespaces') throw methodNotAllowed()
   const options = deleteOptions(call, input)
   const page = env.store.list({ type: kind.type, namespace: path.namespace, keep: objectFilter(kind, query) })
   const objects = page === 'expired' ? [] : page.objects
@@ -55,7 +56,9 @@ function deleteStored(call: ApiCall, object: StoredObject, options: DeleteOption
   const held = finalizers.length > 0 || (kind.rules.held?.(object.body) ?? false) || grace > 0
   if (!held) {
     if (options.dryRun) return { gone: true, state: object }
-    const result = env.store.delete(object)
+    // What may have time to end shows in its last state that it was given none.
+    const last = kind.rules.gracePeriod === undefined ? undefined : begin(call, object.body, { finalizers, grace })
+    const result = env.store.delete(object, last)
     if ('refused' in result) throw conflict(kind, object.name)
     finishDefinition(env, kind)
     return { gone: true, state: result.object }

@@ -85,10 +85,16 @@ function resourceObject(kind: ServedKind): object {
     singularName: kind.singular,
     namespaced: kind.namespaced,
     kind: kind.kind,
-    verbs: kind.custom ? CUSTOM_VERBS : VERBS,
+    verbs: verbsOf(kind),
     ...(kind.shortNames.length > 0 ? { shortNames: kind.shortNames } : {}),
     ...(kind.categories.length > 0 ? { categories: kind.categories } : {}),
   }
+}
+
+/** Namespaces go one by one: too much would go with them. */
+function verbsOf({ custom, type }: ServedKind): readonly string[] {
+  if (custom) return CUSTOM_VERBS
+  return type === 'namespaces' ? VERBS.filter((verb) => verb !== 'deletecollection') : VERBS
 }
 
 interface Subresource {
@@ -123,7 +129,7 @@ function aggregatedResource(kind: ServedKind): object {
     responseKind: { group: kind.group, version: kind.version, kind: kind.kind },
     scope: kind.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: kind.singular,
-    verbs: kind.custom ? CUSTOM_VERBS : VERBS,
+    verbs: verbsOf(kind),
     ...(kind.shortNames.length > 0 ? { shortNames: kind.shortNames } : {}),
     ...(kind.categories.length > 0 ? { categories: kind.categories } : {}),
     ...(below.length > 0 ? { subresources: below } : {}),

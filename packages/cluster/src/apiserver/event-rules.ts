@@ -9,6 +9,16 @@ import { problem } from './status-error.ts'
 
 const OBJECT_FIELDS = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 
+const SELECTABLE: NonNullable<KindRules['selectable']> = {
+  ...Object.fromEntries(
+    OBJECT_FIELDS.map((name) => [`involvedObject.${name}`, (event: JsonObject) => textAt(event, 'involvedObject', name)]),
+  ),
+  reason: (event) => textAt(event, 'reason'),
+  reportingComponent: (event) => textAt(event, 'reportingComponent'),
+  source: (event) => textAt(event, 'source', 'component'),
+  type: (event) => textAt(event, 'type'),
+}
+
 /** Of the stored form, which is that of the core group. Old clients write what they like there, even as names. */
 export const eventRules: KindRules = rulesOf('path', (event) => commonProblems(event, 'reportingComponent'))
 
@@ -20,16 +30,6 @@ export const groupedEventRules: KindRules = rulesOf('subdomain', (event, old) =>
 
 function rulesOf(name: KindRules['name'], validate: NonNullable<KindRules['validate']>): KindRules {
   return plainRules(name, { createOnUpdate: true, applyDefaults: withEventDefaults, validate, selectable: SELECTABLE })
-}
-
-const SELECTABLE: NonNullable<KindRules['selectable']> = {
-  ...Object.fromEntries(
-    OBJECT_FIELDS.map((name) => [`involvedObject.${name}`, (event: JsonObject) => textAt(event, 'involvedObject', name)]),
-  ),
-  reason: (event) => textAt(event, 'reason'),
-  reportingComponent: (event) => textAt(event, 'reportingComponent'),
-  source: (event) => textAt(event, 'source', 'component'),
-  type: (event) => textAt(event, 'type'),
 }
 
 const EMPTY: EmptyFields = { kept: new Set(['lastObservedTime']), maps: new Set(['metadata']) }

@@ -14,9 +14,13 @@ import type { KindRegistry } from './kind-registry.ts'
 import { listObjects } from './list-objects.ts'
 import { openApiDocument, openApiIndex } from './openapi.ts'
 import { patchObject, patchOf } from './patch-object.ts'
+import { bindPod } from './pod-binding.ts'
+import { attachToPod } from './pods/pod-attach.ts'
+import { sendPodLog } from './pods/pod-log.ts'
 import { headerOf, mediaTypeOf, readDeleteInput, readInput, readJsonInput } from './read-input.ts'
 import { getScale, putScale } from './scale.ts'
 import { methodNotAllowed, noSuchPath, StatusError, unauthorized } from './status-error.ts'
+import type { Upgrade } from './tls-front.ts'
 import { bearerOf, type Tokens, type User } from './tokens.ts'
 import { replaceObject } from './update-object.ts'
 import { VERSION } from './version.ts'
@@ -24,6 +28,7 @@ import { watchObjects } from './watch-objects.ts'
 
 export interface FrontEnv extends ApiEnv {
   readonly tokens: Tokens
+  readonly upgrade: Upgrade | undefined
 }
 
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz', '/version', '/version/'])
@@ -36,15 +41,17 @@ export async function handleRequest(exchange: Exchange, env: FrontEnv): Promise<
     answerDocument(exchange, env)
     return
   }
-  const kind = env.registry.find(path.group, path.version, path.plural)
+  // The one resource that is only ever written: another way to the subresource of pods.
+  const bindings = path.group === '' && path.plural === 'bindings' && path.namespace !== undefined && path.name === undefined
+  const kind = env.registry.find(path.group, path.version, bindings ? 'pods' : path.plural)
   if (kind === undefined && !env.registry.all().some((one) => one.group === path.group)) {
     if (REVIEWS.has(path.group)) throw notImplemented(`${path.plural}.${path.group}`)
     answerNowhere(exchange)
     return
   }
   if (kind === undefined || (path.namespace !== undefined && !kind.namespaced)) throw noSuchPath()
-  const call: ApiCall = { env, exchange, kind, path, query: new URLSearchParams(exchange.query), warnings: [] }
-  const answer = await runVerb(call)
+  const call: ApiCall = { env, exchange, kind, path, query: new URLSearchParams(exchange.query), warnings: [], upgrade: env.upgrade }
+  const answer = bindings ? await runBinding(call) : await runVerb(call)
   if (answer !== undefined) sendJsonText(exchange, answer, call.warnings)
 }
 
@@ -93,12 +100,18 @@ async function runPatch(call: ApiCall): Promise<ApiAnswer> {
   return mediaType === APPLY_TYPE ? applyObject(call, bytes) : patchObject(call, { mediaType, bytes }, fieldTracker)
 }
 
-async function runSubresource(call: ApiCall, { subresource }: ResourcePath): Promise<ApiAnswer> {
+async function runSubresource(call: ApiCall, { subresource }: ResourcePath): Promise<ApiAnswer | undefined> {
   const { kind, exchange } = call
   const isStatus = subresource === 'status' && kind.status
   const isFinalize = subresource === 'finalize' && kind.type === 'namespaces' && exchange.method === 'PUT'
   if (subresource === 'scale' && kind.scale) return await runScale(call)
+  if (subresource === 'log' && kind.type === 'pods') return await runLog(call)
+  if (subresource === 'attach' && kind.type === 'pods') {
+    await attachToPod(call)
+    return undefined
+  }
   if (subresource === 'token' && kind.type === 'serviceaccounts') return await runToken(call)
+  if (subresource === 'binding' && kind.type === 'pods') return await runBinding(call)
   if (!isStatus && !isFinalize) throw missingSubresource(call, subresource ?? '')
   switch (exchange.method) {
     case 'GET':
@@ -130,12 +143,23 @@ async function runScale(call: ApiCall): Promise<ApiAnswer> {
   }
 }
 
+async function runLog(call: ApiCall): Promise<undefined> {
+  if (call.exchange.method !== 'GET') throw methodNotAllowed()
+  await sendPodLog(call)
+  return undefined
+}
+
+async function runBinding(call: ApiCall): Promise<ApiAnswer> {
+  if (call.exchange.method !== 'POST') throw methodNotAllowed()
+  return bindPod(call, await readJsonInput(call.exchange, { group: '', kind: 'Binding', custom: false }), call.path.name)
+}
+
 async function runToken(call: ApiCall): Promise<ApiAnswer> {
   if (call.exchange.method !== 'POST') throw methodNotAllowed()
   return requestToken(call, await readJsonInput(call.exchange, { group: 'authentication.k8s.io', kind: 'TokenRequest', custom: false }))
 }
 
-const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'binding', 'eviction', 'exec', 'log', 'portforward', 'proxy'])
+const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['eviction', 'exec', 'portforward', 'proxy'])
 
 /** What Kubernetes has and this server has not yet says so, so that nobody looks for a mistake of their own. */
 function missingSubresource({ kind }: ApiCall, subresource: string): StatusError {

@@ -83,6 +83,31 @@ const STORY: readonly (readonly [command: string, input?: object])[] = [
   ['explain doodad.spec.size'],
   ['delete doodad w'],
   ['get doodads'],
+  // What kubectl makes by itself it sends as protobuf.
+  ['create configmap made --from-literal=a=b --from-literal=empty='],
+  ['create configmap made --from-literal=a=b'],
+  ['create configmap bad_name --from-literal=a=b'],
+  ['get configmap made -o jsonpath={.data}'],
+  ['create secret generic made --from-literal=a=b'],
+  ['get secret made -o jsonpath={.data}{.type}'],
+  ['create ns {ns}-more'],
+  ['create sa robot'],
+  ['create deployment web --image=example.com/x:1 --replicas=0 --port=80'],
+  ['get deployment web -o jsonpath={.spec.replicas}{.spec.strategy}{.spec.template.spec.containers}{.metadata.labels}'],
+  ['create role reader --verb=get,list --resource=pods,deployments.apps --resource-name=x'],
+  ['get role reader -o jsonpath={.rules}'],
+  ['create rolebinding reading --role=reader --serviceaccount=default:robot --user=someone'],
+  ['get rolebinding reading -o jsonpath={.roleRef}{.subjects}'],
+  ['create service clusterip front --tcp=80:8080 --tcp=443'],
+  ['get service front -o jsonpath={.spec.ports}{.spec.selector}{.spec.type}'],
+  ['create service externalname out --external-name=example.com'],
+  ['create token robot'],
+  ['create token robot --duration=5m'],
+  ['create token robot --bound-object-kind=Secret --bound-object-name=missing'],
+  ['create token robot --bound-object-kind=Secret --bound-object-name=made'],
+  ['create token nobody'],
+  ['create configmap tried --from-literal=a=b --dry-run=server -o jsonpath={.data}'],
+  ['get configmap tried'],
 ]
 
 describeCluster('kubectl on the embedded API server', () => {
@@ -119,7 +144,8 @@ describeCluster('kubectl on the embedded API server', () => {
   })
 
   it.each(STORY.map(([command, input], index) => ({ command, input, index })))('$index $command', async ({ command, input }) => {
-    const run = (kubeconfig: string, cache: string) => kubectl(command, { kubeconfig, cache: join(folder, cache), namespace, input })
+    const run = (kubeconfig: string, cache: string) =>
+      kubectl(command.replaceAll('{ns}', namespace), { kubeconfig, cache: join(folder, cache), namespace, input })
     const theirs = await run(sharedCluster().kubeconfigPath, 'real')
     const ours = await run(join(folder, 'kubeconfig'), 'ours')
     expect(comparable(ours)).toEqual(comparable(theirs))
@@ -155,6 +181,7 @@ function comparable({ status, stdout, stderr }: Outcome): Outcome {
     text
       .replaceAll(/https:\/\/127\.0\.0\.1:\d+/g, '<server>')
       .replaceAll(/\b\d+s\b/g, '<age>')
+      .replaceAll(/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, '<token>')
       .replace(/Invalid value: "\{.*\}": strict/s, 'Invalid value: <object>: strict')
       .replaceAll(/ +/g, ' ')
   return { status, stdout: plain(stdout), stderr: plain(stderr) }

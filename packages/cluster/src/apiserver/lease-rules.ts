@@ -1,31 +1,33 @@
-import { forbidden, invalid, notSupported } from '../schema/field-problems.ts'
+import { invalid } from '../schema/field-problems.ts'
 import { plainRules } from './builtin-rules.ts'
-import { qualifiedNameProblems } from './field-checks.ts'
 import type { FieldProblem, JsonObject } from './kind-schema.ts'
-import { at, isObject, type KindRules, textAt } from './served-kind.ts'
-
-const STRATEGIES = ['OldestEmulationVersion']
+import { at, isObject, type KindRules, without } from './served-kind.ts'
 
 export const leaseRules: KindRules = plainRules('subdomain', {
   unconditionalUpdate: false,
   createOnUpdate: true,
-  applyDefaults: (lease) => ({ ...lease, spec: isObject(lease['spec']) ? lease['spec'] : {} }),
+  applyDefaults: (lease) => ({ ...lease, spec: specOf(lease) }),
+  prepareCreate: withoutCoordination,
+  prepareUpdate: withoutCoordination,
   validate: leaseProblems,
 })
 
+/** Members of a feature that is off by default on the real server, too. */
+function withoutCoordination(lease: JsonObject): JsonObject {
+  return { ...lease, spec: without(specOf(lease), 'strategy', 'preferredHolder') }
+}
+
+function specOf(lease: JsonObject): JsonObject {
+  const spec = lease['spec']
+  return isObject(spec) ? spec : {}
+}
+
 function leaseProblems(lease: JsonObject): FieldProblem[] {
   const problems: FieldProblem[] = []
-  const [seconds, transitions, strategy] = ['leaseDurationSeconds', 'leaseTransitions', 'strategy'].map((name) => at(lease, 'spec', name))
+  const seconds = at(lease, 'spec', 'leaseDurationSeconds')
+  const transitions = at(lease, 'spec', 'leaseTransitions')
   if (typeof seconds === 'number' && seconds <= 0) problems.push(invalid('spec.leaseDurationSeconds', seconds, 'must be greater than 0'))
   if (typeof transitions === 'number' && transitions < 0)
     problems.push(invalid('spec.leaseTransitions', transitions, 'must be greater than or equal to 0'))
-  if (typeof strategy === 'string') problems.push(...strategyProblems(strategy))
-  if (textAt(lease, 'spec', 'preferredHolder') !== '' && (strategy === undefined || strategy === ''))
-    problems.push(forbidden('spec.preferredHolder', 'may only be specified if `strategy` is defined'))
   return problems
-}
-
-function strategyProblems(strategy: string): FieldProblem[] {
-  if (strategy.includes('/')) return qualifiedNameProblems('spec.strategy', strategy)
-  return STRATEGIES.includes(strategy) ? [] : [notSupported('spec.strategy', strategy, STRATEGIES)]
 }

@@ -40,6 +40,7 @@ function withNodeDefaults(node: JsonObject): JsonObject {
       ...(isObject(empty) ? empty : {}),
       ...(isObject(capacity) ? { allocatable: capacity } : {}),
       ...status,
+      ...conditions(status),
       nodeInfo: { ...infoOf(emptyObject('Node')), ...infoOf(tidy) },
     },
   }
@@ -48,6 +49,12 @@ function withNodeDefaults(node: JsonObject): JsonObject {
 function infoOf(node: JsonObject): JsonObject {
   const info = at(node, 'status', 'nodeInfo')
   return isObject(info) ? info : {}
+}
+
+/** Both times are always written. */
+function conditions(status: JsonObject): JsonObject {
+  const list = listOf(status['conditions']).map((condition) => ({ lastHeartbeatTime: null, lastTransitionTime: null, ...condition }))
+  return list.length === 0 ? {} : { conditions: list }
 }
 
 /** One is the first of the many; whoever writes both differently meant the one. */

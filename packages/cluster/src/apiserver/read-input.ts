@@ -1,7 +1,7 @@
 import type { Exchange } from '@thv/http/exchange'
 import { RequestError } from '@thv/http/http-errors'
 import { readBody } from '@thv/http/read-body'
-import { isTooDeep, MAX_DEPTH } from './json-depth.ts'
+import { boundsProblem } from './json-bounds.ts'
 import type { Json } from './kind-schema.ts'
 import { type ExpectedKind, PROTOBUF_TYPE, parseProtobuf } from './protobuf-body.ts'
 import { isObject, textAt } from './served-kind.ts'
@@ -86,7 +86,8 @@ const GO_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; K
 const SUMMARY_BYTES = 30
 
 export function parseJson(bytes: Buffer, failed: (why: string) => StatusError = (why) => badRequest(`json parse error: ${why}`)): Json {
-  if (isTooDeep(bytes)) throw badRequest(`the object provided is nested more than ${MAX_DEPTH} levels deep`)
+  const excess = boundsProblem(bytes)
+  if (excess !== undefined) throw badRequest(`the object provided is ${excess}`)
   try {
     return JSON.parse(bytes.toString()) as Json
   } catch (error) {

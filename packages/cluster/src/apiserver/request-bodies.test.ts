@@ -71,7 +71,7 @@ describe('bodies of requests', () => {
       expect.stringMatching(/^the object provided is unrecognized \(must be of type ConfigMap\): yaml: line \d+: .+ \(613a205b0a\)$/),
     ])
     expect(await refusal('hello', YAML)).toEqual([400, expect.stringContaining('json: cannot unmarshal string into Go value')])
-    expect(await refusal('metadata: {name: y}\ndata: {a: 1}\n', YAML)).toEqual([
+    expect(await refusal('metadata: {name: yy}\ndata: {a: 1}\n', YAML)).toEqual([
       400,
       expect.stringContaining('cannot unmarshal number into Go struct field ConfigMap.data of type string'),
     ])

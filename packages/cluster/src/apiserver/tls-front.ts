@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { Socket } from 'node:net'
 import { answerClientError } from '@thv/http/client-error'
@@ -10,22 +10,34 @@ import { originForm } from '@thv/http/request-target'
 import { sendProblem } from '@thv/http/respond'
 import { SlowBodies } from '@thv/http/slow-bodies'
 import type { Clock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import { type WebSocket, WebSocketServer } from 'ws'
 import type { Certificate } from '../tls/certificate.ts'
 
 export interface TlsFrontOptions {
   readonly certificate: Certificate
   readonly clock: Clock
   readonly limits?: Partial<HttpLimits>
-  /** Must not throw. */
-  readonly handler: (exchange: Exchange) => Promise<void>
+  /** Must not throw. A request to become a WebSocket comes with `upgrade`; it may be answered like any other instead. */
+  readonly handler: (exchange: Exchange, upgrade: Upgrade | undefined) => Promise<void>
   readonly onError: (error: unknown) => void
 }
+
+/** A way out of HTTP. */
+export interface Upgrade {
+  /** Rejects with `aborted` when the client is gone, or its handshake is wrong. Nothing may have been answered. */
+  accept(protocol: string): Promise<WebSocket>
+}
+
+/** Of one frame from a client; kubectl sends 32 KiB. */
+const MAX_FRAME = 1 << 20
 
 /** The HTTPS server, with the limits and the bookkeeping of the project's HTTP server. */
 export class TlsFront {
   readonly #server: Server
   readonly #connections: Connections
   readonly #context: ServerContext
+  readonly #webSockets = new WebSocketServer({ noServer: true, clientTracking: false, perMessageDeflate: false, maxPayload: MAX_FRAME })
 
   constructor(options: TlsFrontOptions) {
     const limits = limitsOf(options.limits)
@@ -41,22 +53,37 @@ export class TlsFront {
       requestTimeout: limits.headersTimeoutMs + 2 * limits.bodyTimeoutMs,
       keepAliveTimeout: limits.keepAliveMs,
       noDelay: true,
+      // Anything else is answered as if it had not asked.
+      shouldUpgradeCallback: (request) => request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? ''),
     })
     this.#server.maxConnections = limits.maxConnections
     this.#server.timeout = limits.stallMs
-    const received = (request: IncomingMessage, response: ServerResponse, expectsContinue: boolean) => {
+    const received = (request: IncomingMessage, response: ServerResponse, { expectsContinue = false, head }: Arrival = {}) => {
       const target = originForm(request)
       const exchange = new Exchange(request, response, { context: this.#context, target: target ?? '/' })
       exchange.expectsContinue = expectsContinue
       const open = this.#connections.begin(exchange)
       if (target === undefined) sendProblem(exchange, 400)
       else if (open > limits.maxPipelined) sendProblem(exchange, 503)
-      else void handler(exchange)
+      else void handler(exchange, head && this.#upgradeOf(exchange, head))
+      return exchange
     }
     this.#server
       .on('secureConnection', (socket: Socket) => this.#connections.accept(socket))
-      .on('request', (request: IncomingMessage, response: ServerResponse) => received(request, response, false))
-      .on('checkContinue', (request: IncomingMessage, response: ServerResponse) => received(request, response, true))
+      .on('request', (request: IncomingMessage, response: ServerResponse) => received(request, response))
+      .on('checkContinue', (request: IncomingMessage, response: ServerResponse) => received(request, response, { expectsContinue: true }))
+      .on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+        // Node leaves the answer to whoever listens here.
+        const response = new ServerResponse(request)
+        response.shouldKeepAlive = false
+        response.assignSocket(socket)
+        socket.on('error', () => socket.destroy())
+        const exchange = received(request, response, { head })
+        response.on('finish', () => {
+          this.#connections.end(exchange, true)
+          socket.destroySoon()
+        })
+      })
       .on('clientError', (error: Error, socket: Socket) => {
         const begun = this.#connections.exchangesOn(socket).some(({ response }) => response.headersSent)
         answerClientError(error, socket, begun)
@@ -65,6 +92,27 @@ export class TlsFront {
       .on('timeout', (socket: Socket) => {
         if (this.#connections.exchangesOn(socket).length === 0 || socket.writableLength > 0) socket.destroy()
       })
+  }
+
+  #upgradeOf(exchange: Exchange, head: Buffer): Upgrade {
+    const { request, response } = exchange
+    return {
+      accept: (protocol) =>
+        new Promise((resolve, reject) => {
+          const gone = () => reject(new ThvError('aborted', 'the client went away before the WebSocket was open'))
+          if (exchange.closed) {
+            gone()
+            return
+          }
+          exchange.signal.addEventListener('abort', gone, { once: true })
+          response.detachSocket(request.socket)
+          request.headers['sec-websocket-protocol'] = protocol
+          this.#webSockets.handleUpgrade(request, request.socket, head, (socket) => {
+            exchange.signal.removeEventListener('abort', gone)
+            resolve(socket)
+          })
+        }),
+    }
   }
 
   /** Rejects with `listen_failed`, for example when the port is taken. */
@@ -89,4 +137,10 @@ export class TlsFront {
     await closed
     this.#context.slowBodies.close()
   }
+}
+
+interface Arrival {
+  readonly expectsContinue?: boolean
+  /** Of a request to become a WebSocket: what has come after it. */
+  readonly head?: Buffer
 }

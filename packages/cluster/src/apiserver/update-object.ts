@@ -25,7 +25,7 @@ export function replaceObject(call: ApiCall, input: Json, tracker: FieldTracker)
   const body = placeInNamespace(call, decoded)
   if (call.kind.rules.createOnUpdate && path.subresource === undefined && !isStored(call)) {
     const track = (object: JsonObject) => tracker(call.kind, { object }, { ...options, now: timestamp(call.env.clock) })
-    return createDecoded(call, { body, track, options })
+    return createDecoded(call, { body: { ...body, metadata: without(metaOf(body), 'resourceVersion', 'uid') }, track, options })
   }
   const old = storedObject(call)
   if (textAt(body, 'metadata', 'resourceVersion') === '' && !call.kind.rules.unconditionalUpdate)
@@ -97,7 +97,7 @@ function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject
     const written = { ...without(old, 'status', 'metadata'), metadata: own, ...status(body['status']) }
     return kind.rules.prepareStatus?.(written, old) ?? written
   }
-  if (path.subresource === 'finalize') return { ...old, spec: body['spec'] ?? {} }
+  if (path.subresource === 'finalize') return { ...body, metadata, ...status(old['status']) }
   const merged: JsonObject = kind.status ? { ...without(body, 'status'), metadata, ...status(old['status']) } : { ...body, metadata }
   const equipped = kind.rules.allocate?.(merged, { ...env, old }) ?? merged
   const prepared = kind.rules.prepareUpdate?.(equipped, old) ?? equipped

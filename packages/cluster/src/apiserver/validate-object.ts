@@ -20,7 +20,9 @@ export function validateObject(kind: ServedKind, object: JsonObject, { old, stat
     ...(statusOnly ? found.map(belowStatus) : found),
     ...ruleProblems(kind, object, { old, statusOnly }),
   ]
-  if (problems.length > 0) throw invalid(kind, textAt(object, 'metadata', 'name'), problems)
+  // What is stored in the form of another group is named as that one.
+  const named = kind.conversion === undefined ? kind : { ...kind, group: '' }
+  if (problems.length > 0) throw invalid(named, textAt(object, 'metadata', 'name'), problems)
 }
 
 function ruleProblems({ rules }: ServedKind, object: JsonObject, { old, statusOnly }: ValidationContext): readonly FieldProblem[] {

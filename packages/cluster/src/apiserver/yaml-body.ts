@@ -1,5 +1,5 @@
 import { parseDocument, type Tags } from 'yaml'
-import { isTooDeep, MAX_DEPTH } from './json-depth.ts'
+import { boundsProblem, MAX_DEPTH } from './json-bounds.ts'
 import type { Json } from './kind-schema.ts'
 import { StatusError } from './status-error.ts'
 
@@ -22,7 +22,8 @@ export function parseYaml(bytes: Buffer, strict: boolean): Json {
     const wrong = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS' && (strict || code !== 'DUPLICATE_KEY'))
     if (wrong !== undefined) throw new YamlError(problemText(wrong))
     const text = JSON.stringify(document.toJS(), finite) ?? 'null'
-    if (isTooDeep(Buffer.from(text))) throw new YamlError(`nested more than ${MAX_DEPTH} levels deep`)
+    const excess = boundsProblem(Buffer.from(text))
+    if (excess !== undefined) throw new YamlError(`yaml: ${excess}`)
     return JSON.parse(text) as Json
   } catch (error) {
     if (error instanceof YamlError) throw error
@@ -33,7 +34,7 @@ export function parseYaml(bytes: Buffer, strict: boolean): Json {
 
 /** JSON is YAML, and what clients send under this name; only much faster to read. */
 function asJson(bytes: Buffer): Json | undefined {
-  if (bytes[0] !== 0x7b || isTooDeep(bytes)) return undefined
+  if (bytes[0] !== 0x7b || boundsProblem(bytes) !== undefined) return undefined
   try {
     return JSON.parse(bytes.toString()) as Json
   } catch {

@@ -149,10 +149,18 @@ describe('volumes', () => {
     expect(await eventually(async () => (await fixture.logs(pod)) === line)).toBe(true)
   })
 
-  it('fail for an account that does not exist', async () => {
+  it('need an account for a token', async () => {
     await fixture.client.create(serviceAccounts, { metadata: named('soon-gone') })
-    const volume = { projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } }
-    await fixture.create('account', { serviceAccountName: 'soon-gone', ...mounting({ ...volume, configMap: undefined }) })
+    const volumes = [
+      { name: 'first', configMap: { name: 'late' } },
+      { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'token' } }] } },
+    ]
+    await fixture.create('account', { serviceAccountName: 'soon-gone', volumes, ...script('sh', FOREVER) })
+    await failure('account', /configmap "late" not found/)
+    await fixture.client.delete(serviceAccounts, named('soon-gone'))
+    await fixture.client.create(configMaps, { metadata: named('late') })
+    await failure('account', /volume "token" : .*serviceaccounts "soon-gone" not found/)
+    await fixture.client.create(serviceAccounts, { metadata: named('soon-gone') })
     await fixture.until('account', isReady)
   })
 })

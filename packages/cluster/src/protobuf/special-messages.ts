@@ -1,4 +1,4 @@
-import { isTooDeep, MAX_DEPTH } from '../apiserver/json-depth.ts'
+import { boundsProblem } from '../apiserver/json-bounds.ts'
 import type { Json, JsonObject } from '../apiserver/kind-schema.ts'
 import { ProtobufError, wireFields } from './wire-reader.ts'
 
@@ -87,7 +87,8 @@ function schema(bytes: Buffer | undefined, decode: DecodeMessage): JsonObject | 
 /** JSON that is carried as it is. */
 function parse(bytes: Buffer | undefined): Json | undefined {
   if (bytes === undefined || bytes.length === 0) return undefined
-  if (isTooDeep(bytes)) throw new ProtobufError(`nested more than ${MAX_DEPTH} levels deep`)
+  const excess = boundsProblem(bytes)
+  if (excess !== undefined) throw new ProtobufError(excess)
   try {
     return JSON.parse(bytes.toString()) as Json
   } catch {

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../kind-schema.ts'
-import { get, type ParityRow, patch, post, put, row, type Step } from './parity-row.ts'
+import { del, get, type ParityRow, patch, post, put, row, type Step } from './parity-row.ts'
 
 const PODS = '/api/v1/namespaces/{ns}/pods'
 const DRY = `${PODS}?dryRun=All`
@@ -223,7 +223,7 @@ const refusalRows: readonly ParityRow[] = [
   contained('requests over limits', { resources: { limits: { cpu: '1', memory: '1Mi' }, requests: { cpu: '1500m', memory: '2Mi' } } }),
   contained('negative resources', { resources: { limits: { cpu: '-1' } } }),
   contained('unknown resources', {
-    resources: { limits: { gpu: '1', pods: '1', 'example.com/gpu': '500m', 'kubernetes.io/x': '1', 'a b': '1' } },
+    resources: { limits: { gpu: '1', pods: '1', 'example.com/gpu': '500m', 'kubernetes.io/x': '1', a_: '1' } },
   }),
   contained('an extended resource without a limit', { resources: { requests: { 'example.com/gpu': '1' } } }),
   contained('huge pages', { resources: { limits: { 'hugepages-2Mi': '3Mi' } } }),
@@ -383,6 +383,15 @@ const refusalRows: readonly ParityRow[] = [
   made('host users', { hostUsers: false, hostNetwork: true, hostPID: true, shareProcessNamespace: true }),
   made('a deletion cost that is no number', {}, { annotations: { 'controller.kubernetes.io/pod-deletion-cost': '1.5' } }),
   contained('fields of another type', { ports: [{ containerPort: '80' }] }),
+  probe('a port of another type', { httpGet: { port: 1.5 } }),
+  probe('a port that is a flag', { tcpSocket: { port: true } }),
+  contained('a quantity that is a flag', { resources: { limits: { cpu: true } } }),
+  made('a container that is null', { containers: [null] }),
+  contained('nulls in lists', { command: [null, 'a'], env: null, resources: { limits: { cpu: null } } }),
+  contained('a negative claim on memory', { resources: { requests: { memory: '-1Gi' } } }),
+  made('resources of the whole pod that are wrong', { resources: { limits: { cpu: '-1', 'ephemeral-storage': '1Gi' } } }),
+  made('pull secrets', { imagePullSecrets: [{ name: 'a' }, { name: 'b' }] }),
+  made('annotations that are wrong', {}, { annotations: { 'bad key!': 'x', 'A/b': 'x' }, labels: { '/a': 'x' } }),
   row(
     'pod: unknown fields',
     post(`${DRY}&fieldValidation=Strict`, pod('p', { containers: [container({ imagePolicy: 'x' })], nothing: 1 })),
@@ -473,12 +482,35 @@ const updateRows: readonly ParityRow[] = [
     patch(`${PODS}/s4/status`, { status: { containerStatuses: [{ name: 'c', state: { running: {} } }] } }),
   ),
   row('pod: spec by its status', kept('s5'), patch(`${PODS}/s5/status`, { spec: { nodeName: 'n' }, status: { phase: 'Failed' } })),
+  {
+    ...row(
+      'pod: apply',
+      applied('a1', 'one', { schedulerName: 'nobody', automountServiceAccountToken: false, containers: [{ name: 'c', image: 'i:1' }] }),
+      applied('a1', 'two', { containers: [{ name: 'c', image: 'i:2' }] }),
+      applied('a1', 'two', { containers: [{ name: 'c', image: 'i:2' }] }, '&force=true'),
+      applied('a1', 'three', { containers: [{ name: 'c', env: [{ name: 'A', value: '1' }] }] }),
+    ),
+    controlled: true,
+  },
+  {
+    ...row(
+      'pod: delete with time to end',
+      kept('d1', { nodeName: 'no-such-node', terminationGracePeriodSeconds: 20 }),
+      del(`${PODS}/d1`),
+      del(`${PODS}/d1`, { gracePeriodSeconds: 50 }),
+      patch(`${PODS}/d1`, { metadata: { labels: { still: 'here' } } }),
+      del(`${PODS}/d1`, { gracePeriodSeconds: 0 }),
+      get(`${PODS}/d1`),
+    ),
+    controlled: true,
+  },
+  row('pod: delete of one that has no node', kept('d2'), del(`${PODS}/d2`), get(`${PODS}/d2`)),
   row(
-    'pod: apply',
-    applied('a1', 'one', { schedulerName: 'nobody', automountServiceAccountToken: false, containers: [{ name: 'c', image: 'i:1' }] }),
-    applied('a1', 'two', { containers: [{ name: 'c', image: 'i:2' }] }),
-    applied('a1', 'two', { containers: [{ name: 'c', image: 'i:2' }] }, '&force=true'),
-    applied('a1', 'three', { containers: [{ name: 'c', env: [{ name: 'A', value: '1' }] }] }),
+    'pod: delete of one that has ended',
+    kept('d3', { nodeName: 'no-such-node' }),
+    patch(`${PODS}/d3/status`, { status: { phase: 'Failed' } }),
+    del(`${PODS}/d3`),
+    get(`${PODS}/d3`),
   ),
   row('pod: apply of something invalid', applied('a2', 'one', { containers: [{ name: 'C' }] })),
   row('pod: json patch', kept('j1'), patch(`${PODS}/j1`, [{ op: 'replace', path: '/spec/containers/0/image', value: 'i:2' }], 'json')),

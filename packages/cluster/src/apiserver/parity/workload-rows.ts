@@ -123,6 +123,77 @@ const commonRows = KINDS.flatMap((kind): ParityRow[] => [
   ),
   living(
     kind,
+    'the order of containers',
+    kept(kind, 'k10', {
+      template: template({
+        containers: [
+          { name: 'a', image: 'a:1' },
+          { name: 'b', image: 'b:1' },
+        ],
+      }),
+    }),
+    patch(
+      at(kind, '/k10'),
+      {
+        spec: {
+          template: { spec: { '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }], containers: [{ name: 'b', image: 'b:2' }] } },
+        },
+      },
+      'strategic',
+    ),
+  ),
+  living(
+    kind,
+    'a volume of another kind',
+    kept(kind, 'k11', { template: template({ volumes: [{ name: 'v', configMap: { name: 'm' } }] }) }),
+    patch(at(kind, '/k11'), { spec: { template: { spec: { volumes: [{ name: 'v', secret: { secretName: 's' } }] } } } }, 'strategic'),
+    patch(
+      at(kind, '/k11'),
+      { spec: { template: { spec: { volumes: [{ $retainKeys: ['name', 'secret'], name: 'v', secret: { secretName: 's' } }] } } } },
+      'strategic',
+    ),
+  ),
+  living(
+    kind,
+    'a restart',
+    kept(kind, 'k12'),
+    patch(
+      at(kind, '/k12'),
+      { spec: { template: { metadata: { annotations: { 'kubectl.kubernetes.io/restartedAt': 'now' } } } } },
+      'strategic',
+    ),
+    patch(at(kind, '/k12'), [{ op: 'add', path: '/spec/template/spec/nodeSelector', value: { a: 'b' } }], 'json'),
+    patch(at(kind, '/k12'), [{ op: 'remove', path: '/spec/template/spec/containers' }], 'json'),
+  ),
+  living(
+    kind,
+    'apply takes away what it gave',
+    applied(kind, 'a3', 'one', {
+      replicas: 0,
+      selector: { matchLabels: { app: 'x' } },
+      template: template({
+        nodeSelector: { a: 'b' },
+        containers: [
+          {
+            name: 'c',
+            image: 'i:1',
+            env: [
+              { name: 'A', value: '1' },
+              { name: 'B', value: '2' },
+            ],
+          },
+        ],
+      }),
+    }),
+    applied(kind, 'a3', 'one', {
+      replicas: 0,
+      selector: { matchLabels: { app: 'x' } },
+      template: template({ containers: [{ name: 'c', image: 'i:1', env: [{ name: 'B', value: '2' }] }] }),
+    }),
+    applied(kind, 'a3', 'two', { replicas: 0, selector: { matchLabels: { app: 'y' } } }, '&force=true'),
+  ),
+  living(
+    kind,
     'a patch to something invalid',
     kept(kind, 'k6'),
     patch(at(kind, '/k6'), { spec: { replicas: -5, template: { spec: { dnsPolicy: 'x' } } } }),
@@ -157,7 +228,7 @@ const commonRows = KINDS.flatMap((kind): ParityRow[] => [
     'an invalid status',
     kept(kind, 'k9'),
     patch(at(kind, '/k9/status'), {
-      status: { replicas: 1, readyReplicas: 2, availableReplicas: 3, observedGeneration: -1, collisionCount: -1 },
+      status: { replicas: 1, readyReplicas: 2, availableReplicas: 3, observedGeneration: -1 },
     }),
   ),
 ])

@@ -130,8 +130,9 @@ function hostNetworkPorts(spec: JsonObject): JsonObject {
 
 /** What a whole pod asks for when it says what it may use at most: the sum of its containers, or that limit. */
 function withPodResources(spec: JsonObject): JsonObject {
-  const limits = objectAt(spec, 'resources', 'limits')
-  if (limits === undefined || Object.keys(limits).length === 0) return spec
+  const known = Object.entries(objectAt(spec, 'resources', 'limits') ?? {}).filter(([name]) => /^(cpu$|memory$|hugepages-)/.test(name))
+  if (known.length === 0) return spec
+  const limits = Object.fromEntries(known)
   const requests: Record<string, string> = {}
   for (const name of ['cpu', 'memory']) {
     const asked = objectsAt(spec, 'containers').map((one) => textAt(one, 'resources', 'requests', name))

@@ -86,7 +86,7 @@ function containerResourceProblems(name: string, field: string): FieldProblem[] 
 function podResourceProblems(name: string, field: string): FieldProblem[] {
   const problems = resourceNameProblems(name, field)
   if (problems.length > 0 || name === 'cpu' || name === 'memory' || isHugePages(name)) return problems
-  return [notSupported(field, name, ['cpu', 'memory'])]
+  return [notSupported(field, name, ['cpu', 'hugepages-', 'memory'])]
 }
 
 function isHugePages(name: string): boolean {

@@ -28,7 +28,7 @@ export function selectedTemplateProblems(spec: JsonObject, { kindWord, nonsense,
       problems.push(invalidShown('spec.selector', shownSelector(selector), `empty selector is invalid for ${kindWord}`))
   }
   const labels = objectAt(template, 'metadata', 'labels')
-  const matches = selector === undefined ? true : selectorMatches(selector, labels ?? {})
+  const matches = selector !== undefined && selectorMatches(selector, labels ?? {})
   if (matches === undefined && selector !== undefined)
     return [...problems, invalidShown('spec.selector', shownSelector(selector), nonsense)]
   if (matches === false)

@@ -72,6 +72,21 @@ const MAPS: ReadonlySet<string> = new Set([
   'volumeAttributes',
 ])
 
+const TEXT_LISTS: ReadonlySet<string> = new Set([
+  'accessModes',
+  'add',
+  'args',
+  'command',
+  'drop',
+  'hostnames',
+  'matchLabelKeys',
+  'mismatchLabelKeys',
+  'nameservers',
+  'namespaces',
+  'searches',
+  'values',
+])
+
 /** Lists whose items always have a `value`; that of an environment variable goes when it is empty. */
 const VALUED: ReadonlySet<string> = new Set(['httpHeaders', 'sysctls'])
 
@@ -81,8 +96,9 @@ export function tidied(object: JsonObject, inside = ''): JsonObject {
 }
 
 function tidiedValue(name: string, value: Json): Json {
-  // A list of objects may hold a null, which reads as an object with nothing in it.
-  if (Array.isArray(value)) return value.map((item: Json) => (isObject(item) ? tidied(item, name) : (item ?? {})))
+  // A null in a list reads as an item with nothing in it.
+  const nothing = TEXT_LISTS.has(name) ? '' : {}
+  if (Array.isArray(value)) return value.map((item: Json) => (isObject(item) ? tidied(item, name) : (item ?? nothing)))
   // What stands in a map is no field.
   return isObject(value) && !MAPS.has(name) ? tidied(value, name) : value
 }

@@ -29,6 +29,8 @@ export interface CollectEnv {
   /** Undefined when the server does not serve the kind. */
   readonly find: (apiVersion: string, kind: string) => ServedResource | undefined
   readonly wake: (uid: string) => void
+  /** States of objects whose deletion the server has taken; what follows from it comes by their watch. */
+  readonly asked: WeakSet<GraphNode>
 }
 
 /**
@@ -44,7 +46,7 @@ export async function collect(node: GraphNode, env: CollectEnv, signal: AbortSig
     if (node.isVirtual) return await verify(item)
     if (isOrphaning(node)) return await releaseDependents(item)
     if (isDeletingDependents(node)) return await endForeground(item)
-    if (node.isBeingDeleted || node.owners.length === 0) return done
+    if (node.isBeingDeleted || node.owners.length === 0 || env.asked.has(node)) return done
     return await judge(item)
   } catch (error) {
     if (isConflict(error)) return retry('the object has changed')
@@ -141,6 +143,7 @@ async function remove(
 ) {
   const preconditions = { uid: node.identity.uid, resourceVersion }
   await env.client.delete(type, placeOf(type, node.identity), { preconditions, propagationPolicy, signal })
+  env.asked.add(node)
 }
 
 async function setOwners({ node, type, env, signal }: Item, owners: readonly OwnerReference[]): Promise<KubeObject> {

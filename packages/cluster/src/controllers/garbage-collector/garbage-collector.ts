@@ -32,6 +32,7 @@ export function garbageCollector(env: ControllerEnv): RunningController {
   const find = (apiVersion: string, kind: string) => resources.get(`${apiVersion} ${kind}`)
   const wake = (uid: string) => controller.enqueue({ name: encodeURIComponent(uid) }) // a reference may hold any text for a uid
   const graph = new OwnerGraph({ wake, wrongNamespace })
+  const asked = new WeakSet<GraphNode>()
   const monitors = createKindMonitors({ client, clock, onError, onEvent })
 
   function onEvent({ type, object }: ObjectEvent): void {
@@ -52,7 +53,7 @@ export function garbageCollector(env: ControllerEnv): RunningController {
   async function reconcile({ name }: ObjectKey, { signal }: ReconcileContext): Promise<Outcome> {
     if (!monitors.ready) return requeueAfter(SETTLE_MS) // who its dependents are is not known yet
     const node = graph.get(decodeURIComponent(name))
-    return node === undefined ? done : await collect(node, { client, graph, find, wake }, signal)
+    return node === undefined ? done : await collect(node, { client, graph, find, wake, asked }, signal)
   }
 
   async function refresh(signal: AbortSignal): Promise<void> {

@@ -20,7 +20,8 @@ export function deletionConditions(state: DeletionState, before: readonly Status
 }
 
 function findings({ discoveryError, contentErrors, remainders }: DeletionState): Finding[] {
-  const left = remainders.filter(({ count }) => count > 0)
+  // As Kubernetes has it: while pods remain nobody has looked at the rest, and neither is told of.
+  const left = remainders.filter(({ count, resource }) => count > 0 && !(resource.group === '' && resource.plural === 'pods'))
   const resources = left.map(({ resource, count }) => `${resource.plural}.${resource.group} has ${count} resource instances`).sort()
   const finalizers = new Map<string, number>()
   for (const remainder of left) for (const [name, count] of remainder.finalizers) finalizers.set(name, (finalizers.get(name) ?? 0) + count)

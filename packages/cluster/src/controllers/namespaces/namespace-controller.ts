@@ -40,8 +40,10 @@ export function namespaceController(env: ControllerEnv): RunningController {
       if (namespace === undefined || namespace.metadata.uid !== cached.metadata.uid || !isOurs(namespace)) return done
       const isEmpty =
         state.discoveryError === undefined && state.contentErrors.length === 0 && state.remainders.every(({ count }) => count === 0)
-      if (isEmpty) await finalize(namespace, signal)
-      else await writeConditions(namespace, state, signal)
+      // Nobody will read them on a namespace that goes right now.
+      const stays = !isEmpty || (namespace.metadata.finalizers?.length ?? 0) > 0
+      const current = stays ? await writeConditions(namespace, state, signal) : namespace
+      if (isEmpty) await finalize(current, signal)
       if (!isEmpty && state.contentErrors.length > 0) throw new Error(`namespace ${name}: ${state.contentErrors.join(', ')}`)
       return isEmpty ? done : retry('content remains')
     } catch (error) {
@@ -81,12 +83,12 @@ export function namespaceController(env: ControllerEnv): RunningController {
     await client.update(namespaces, finalized, { subresource: 'finalize', signal })
   }
 
-  async function writeConditions(namespace: FinalizedNamespace, state: DeletionState, signal: AbortSignal): Promise<void> {
+  async function writeConditions(namespace: FinalizedNamespace, state: DeletionState, signal: AbortSignal): Promise<FinalizedNamespace> {
     const before = (namespace.status?.['conditions'] ?? []) as StatusCondition[]
     const conditions = deletionConditions(state, before, new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z'))
-    if (jsonEqual(conditions, before)) return
+    if (jsonEqual(conditions, before)) return namespace
     const status = { ...namespace.status, phase: 'Terminating', conditions }
-    await client.update(namespaces, { ...namespace, status }, { subresource: 'status', signal })
+    return await client.update(namespaces, { ...namespace, status }, { subresource: 'status', signal })
   }
 
   return createController({

@@ -3,7 +3,6 @@ import {
   done,
   isConflict,
   isNotFound,
-  KubeApiError,
   type KubeNode,
   keyOf,
   nodes,
@@ -48,11 +47,7 @@ export function scheduler(env: ControllerEnv): RunningController {
     const target = { apiVersion: 'v1', kind: 'Node', name: node.metadata.name }
     const body = { apiVersion: 'v1', kind: 'Binding', metadata: { namespace, name, uid }, target }
     try {
-      await client.raw('POST', `/api/v1/namespaces/${namespace}/pods/${name}/binding`, { body, signal }).catch(async (error: unknown) => {
-        if (!(error instanceof KubeApiError) || error.status !== 501) throw error
-        const patch = { metadata: { uid }, spec: { nodeName: node.metadata.name } }
-        await client.patch(pods, { namespace, name }, { kind: 'merge', body: patch }, { signal })
-      })
+      await client.raw('POST', `/api/v1/namespaces/${namespace}/pods/${name}/binding`, { body, signal })
     } catch (error) {
       if (isNotFound(error)) return done
       if (isConflict(error)) return retry('the pod changed, or was bound')
@@ -70,7 +65,9 @@ export function scheduler(env: ControllerEnv): RunningController {
     if (current?.status === 'False' && current.reason === 'Unschedulable' && current.message === message) return
     const since = current?.status === 'False' ? current.lastTransitionTime : undefined
     const lastTransitionTime = since ?? new Date(env.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
-    const condition = { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message, lastProbeTime: null, lastTransitionTime }
+    const observedGeneration = pod.metadata.generation
+    const reason = { status: 'False', reason: 'Unschedulable', message }
+    const condition = { type: 'PodScheduled', ...reason, lastProbeTime: null, lastTransitionTime, observedGeneration }
     const patch = { kind: 'strategic', body: { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } } } as const
     await client.patch(pods, keyOf(pod), patch, { subresource: 'status', signal }).catch((error: unknown) => {
       if (!isNotFound(error) && !isConflict(error)) throw error // gone, or another one of its name
@@ -124,6 +121,6 @@ export function choose(pod: Pod, all: readonly KubeNode[]): { fitting: KubeNode[
   if (all.length === 0) return { fitting, message: 'no nodes available to schedule pods' }
   const counted = [...reasons].map(([reason, count]) => `${count} ${reason}`).sort()
   const head = `0/${all.length} nodes are available`
-  const preemption = `preemption: ${head}: ${all.length} Preemption is not helpful for scheduling.`
+  const preemption = `no new claims to deallocate, preemption: ${head}: ${all.length} Preemption is not helpful for scheduling.`
   return { fitting, message: `${head}: ${counted.join(', ')}. ${preemption}` }
 }

@@ -16,7 +16,7 @@ describe('LineCutter', () => {
           out += Buffer.from(line).toString('latin1') + (isWhole ? '\n' : '')
         })
         const places = [...new Set([0, ...cuts.map((cut) => Math.min(cut, bytes.length)), bytes.length])].sort((a, b) => a - b)
-        places.slice(1).forEach((end, index) => cutter.push(bytes.subarray(places[index], end)))
+        for (const [index, end] of places.slice(1).entries()) cutter.push(bytes.subarray(places[index], end))
         cutter.end()
         const whole = bytes.toString('latin1')
         expect(out).toBe(whole === '' || whole.endsWith('\n') ? whole : `${whole}\n`)

@@ -105,6 +105,19 @@ describe.skipIf(process.platform !== 'linux').each(nodes)('the bind guard in %s'
     expect(await places(program, script([failing]), 1)).toEqual(['EADDRINUSE'])
   })
 
+  it('holds for servers that share a port among processes', async () => {
+    const file = join(folder, 'shared.cjs')
+    writeFileSync(
+      file,
+      `const cluster = require('node:cluster')
+       if (cluster.isPrimary) { cluster.fork(); cluster.on('listening', (_, at) => console.log(at.address)) }
+       else require('node:http').createServer((_, answer) => answer.end('shared')).listen(7140)`,
+    )
+    const child = start(program, [file])
+    expect(await child.line()).toBe(POD)
+    expect(await (await fetch(`http://${POD}:7140/`)).text()).toBe('shared')
+  })
+
   it('holds in workers and in children', async () => {
     const inside = `const s = require('net').createServer().listen(PORT, () => { console.log(s.address().address); s.close() })`
     const outer = `

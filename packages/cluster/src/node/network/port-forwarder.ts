@@ -30,6 +30,7 @@ export class PortForwarder implements AsyncDisposable {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #connectTimeoutMs: number
+  #stopped: Promise<void> | undefined
   readonly stats = { accepted: 0, refused: 0, failedAttempts: 0, active: 0 }
 
   /** Rejects with `listen_failed`; its details name the system's code. */
@@ -65,17 +66,17 @@ export class PortForwarder implements AsyncDisposable {
     this.#balancer.set(backends, affinityMs)
   }
 
-  /** Takes no more connections; those there end by themselves. Resolves when the port is free. */
+  /** Takes no more connections; the port is free at once. Resolves when those there have ended by themselves. */
   stop(): Promise<void> {
-    // `close` waits for connections too; the listening socket itself is gone at once.
-    this.#server.close()
-    return Promise.resolve()
+    this.#stopped ??= new Promise((resolve) => this.#server.close(() => resolve()))
+    return this.#stopped
   }
 
   /** Ends the connections too. */
   async close(): Promise<void> {
-    await this.stop()
+    const stopped = this.stop()
     for (const socket of this.#sockets) socket.destroy()
+    await stopped
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
+import { ThvError } from '@thv/kernel/errors'
 import { events, services } from '@thv/kube'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { ClaimedNetwork } from './claim-network.ts'
-import { startServiceForwarders } from './service-forwarder.ts'
+import { PortForwarder } from './port-forwarder.ts'
+import { type ServiceForwarderOptions, startServiceForwarders } from './service-forwarder.ts'
 import { echoNamed, listenOn, open, type TestServer, whoAnswers } from './testing/sockets.ts'
 import { clock, startTestCluster, type TestCluster } from './testing/test-cluster.ts'
 
@@ -25,9 +27,17 @@ async function newCluster(): Promise<TestCluster> {
   return cluster
 }
 
-async function start(cluster: TestCluster, network: Network) {
+async function start(cluster: TestCluster, network: Network, options: Pick<ServiceForwarderOptions, 'listen'> = {}) {
   const { client, caches, events } = cluster
-  const forwarders = await startServiceForwarders({ client, caches, events, network, clock, onError: (error) => errors.push(error) })
+  const forwarders = await startServiceForwarders({
+    client,
+    caches,
+    events,
+    network,
+    clock,
+    onError: (error) => errors.push(error),
+    ...options,
+  })
   cleanups.push(() => forwarders.close())
   return forwarders
 }
@@ -115,6 +125,27 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     )
     blocker.close()
     await vi.waitFor(async () => expect(await whoAnswers('127.211.0.4', PORT)).toBe('a'), { timeout: 15_000 })
+  })
+
+  it('says that a port is privileged, and serves the others', async () => {
+    const cluster = await newCluster()
+    const a = await pod('127.211.128.10', 'a')
+    const ports = [
+      { name: 'low', port: 80 },
+      { name: 'http', port: PORT },
+    ]
+    await cluster.service('web', { clusterIP: '127.211.0.9', ports })
+    await cluster.endpoints('web', [at(a)], { port: 'http' })
+    // Tests may run as root, who may bind them all.
+    const cause = Object.assign(new Error('listen EACCES'), { code: 'EACCES' })
+    const denied = new ThvError('listen_failed', 'not bound', { cause, details: { reason: 'EACCES' } })
+    await start(cluster, ADDRESSES, {
+      listen: async (options) => (options.port < 1_024 ? Promise.reject(denied) : PortForwarder.listen(options)),
+    })
+    await vi.waitFor(async () => expect(await whoAnswers('127.211.0.9', PORT)).toBe('a'))
+    await vi.waitFor(async () =>
+      expect(await eventsOf(cluster, 'web')).toEqual([expect.stringContaining('Warning PortNotBindable 127.211.0.9:80 ')]),
+    )
   })
 
   it('says that UDP is not forwarded, and serves the other port', async () => {

@@ -6,6 +6,7 @@ import {
   type EventRecorder,
   endpointSlices,
   formatKey,
+  isNotFound,
   type KubeClient,
   type ObjectKey,
   type Outcome,
@@ -18,7 +19,7 @@ import {
   watchSelf,
 } from '@thv/kube'
 import type { ClaimedNetwork } from './claim-network.ts'
-import { LOCAL_ADDRESS, localAddressKey, localAddressPatch, localPortOf } from './local-address.ts'
+import { localAddressPatch, localPortOf } from './local-address.ts'
 import { PortForwarder } from './port-forwarder.ts'
 import { affinityMsOf, backendsOf, endpointFilter, type ServicePort, serviceOfSlice, slicesOf } from './service-endpoints.ts'
 
@@ -29,6 +30,8 @@ export interface ServiceForwarderOptions {
   readonly network: Pick<ClaimedNetwork, 'mode' | 'podRange'>
   readonly clock: Clock
   readonly onError: (error: unknown, key?: ObjectKey) => void
+  /** How a port is opened; for tests. */
+  readonly listen?: typeof PortForwarder.listen
 }
 
 export interface ServiceForwarders extends AsyncDisposable {
@@ -46,19 +49,21 @@ const NOT_ALLOWED_RETRY = '5m'
  * UDP and SCTP are not forwarded, node ports are not opened; both are said in an event, or in the package's documentation.
  */
 export async function startServiceForwarders(options: ServiceForwarderOptions): Promise<ServiceForwarders> {
-  const { client, caches, events, network, clock, onError } = options
+  const { client, caches, events, network, clock, onError, listen = PortForwarder.listen } = options
   const known = caches.of(services)
   const slices = caches.of(endpointSlices)
   const accepts = endpointFilter(network)
   /** By Service, then by the port's number. */
   const open = new Map<string, Map<number, PortForwarder>>()
+  /** Of ports that are gone, while their last connections go on. */
+  const retired = new Set<PortForwarder>()
   const stop = new AbortController()
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
     const service = known.store.get(key)
     const ports = service === undefined || !hasAddress(service) ? [] : (service.spec?.ports ?? [])
     const forwarders = open.get(formatKey(key)) ?? new Map<number, PortForwarder>()
-    await dropUnwanted(forwarders, service, ports)
+    dropUnwanted(forwarders, service, ports)
     if (service === undefined || ports.length === 0) {
       open.delete(formatKey(key))
       return done
@@ -91,12 +96,12 @@ export async function startServiceForwarders(options: ServiceForwarderOptions): 
       return done
     }
     try {
-      return await PortForwarder.listen({ host, port: asked ?? 0, clock })
+      return await listen({ host, port: asked ?? 0, clock })
     } catch (error) {
       if (!isThvError(error, 'listen_failed')) throw error
       const code = error.details['reason']
       // The port of the last run is only a wish.
-      if (network.mode === 'single' && asked !== undefined) return await PortForwarder.listen({ host, port: 0, clock })
+      if (network.mode === 'single' && asked !== undefined) return await listen({ host, port: 0, clock })
       return explain(service, { place: `${host}:${port.port}`, code: String(code), error })
     }
   }
@@ -121,7 +126,12 @@ export async function startServiceForwarders(options: ServiceForwarderOptions): 
   async function writeLocalAddresses(service: Service, forwarders: ReadonlyMap<number, PortForwarder>): Promise<void> {
     const patch = localAddressPatch(service, new Map([...forwarders].map(([port, { host, port: local }]) => [port, `${host}:${local}`])))
     const { namespace = '', name } = service.metadata
-    if (patch !== undefined) await client.patch(services, { namespace, name }, { kind: 'merge', body: patch })
+    if (patch === undefined) return
+    try {
+      await client.patch(services, { namespace, name }, { kind: 'merge', body: patch })
+    } catch (error) {
+      if (!isNotFound(error)) throw error // deleted meanwhile: the next event tells
+    }
   }
 
   function warn(service: Service, reason: string, note: string): void {
@@ -129,16 +139,13 @@ export async function startServiceForwarders(options: ServiceForwarderOptions): 
   }
 
   /** A Service that was made anew has another address. */
-  async function dropUnwanted(
-    forwarders: Map<number, PortForwarder>,
-    service: Service | undefined,
-    ports: readonly ServicePort[],
-  ): Promise<void> {
+  function dropUnwanted(forwarders: Map<number, PortForwarder>, service: Service | undefined, ports: readonly ServicePort[]): void {
     for (const [number, forwarder] of forwarders) {
       const wanted = ports.some(({ port, protocol = 'TCP' }) => port === number && protocol === 'TCP')
       if (wanted && (network.mode === 'single' || forwarder.host === service?.spec?.clusterIP)) continue
       forwarders.delete(number)
-      await forwarder.stop()
+      retired.add(forwarder)
+      void forwarder.stop().then(() => retired.delete(forwarder))
     }
   }
 
@@ -157,7 +164,8 @@ export async function startServiceForwarders(options: ServiceForwarderOptions): 
   async function close(): Promise<void> {
     stop.abort()
     await running
-    await Promise.all([...open.values()].flatMap((forwarders) => [...forwarders.values()]).map((forwarder) => forwarder.close()))
+    const all = [...retired, ...[...open.values()].flatMap((forwarders) => [...forwarders.values()])]
+    await Promise.all(all.map((forwarder) => forwarder.close()))
     open.clear()
   }
 
@@ -169,8 +177,6 @@ export async function startServiceForwarders(options: ServiceForwarderOptions): 
     [Symbol.asyncDispose]: close,
   }
 }
-
-export { LOCAL_ADDRESS, localAddressKey }
 
 function hasAddress({ metadata, spec }: Service): boolean {
   const { clusterIP = '', type } = spec ?? {}

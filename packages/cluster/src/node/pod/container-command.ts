@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import type { ImageProgram } from '../images/image-resolver.ts'
+import { withBindGuard } from '../network/bind-guard.ts'
 import type { PodPlace } from '../network/pod-network.ts'
 import { findProgram } from '../process/find-program.ts'
 import { ConfigError } from './config-error.ts'
@@ -43,8 +44,7 @@ export async function containerSurroundings(input: SurroundingsInput): Promise<C
     LANG: process.env['LANG'] ?? 'C.UTF-8',
     HOME: home,
     TMPDIR: tmp,
-    ...given,
-    ...joined(podPlace.env, given),
+    ...withBindGuard(given, podPlace.env),
     ...(program.own && { THV_ROOT: root }),
   }
   // A folder of the pod, never one of the machine's: a program writes where it stands.
@@ -78,17 +78,4 @@ export class StartProblem extends Error {
     super(message)
     this.name = 'StartProblem'
   }
-}
-
-/** The bind guard is loaded through variables that a container may use too: both must hold. */
-function joined(place: Readonly<Record<string, string>>, given: Readonly<Record<string, string>>): Record<string, string> {
-  const env = { ...place }
-  for (const [name, separator] of [
-    ['NODE_OPTIONS', ' '],
-    ['PYTHONPATH', delimiter],
-  ] as const) {
-    const parts = [place[name], given[name]].filter((part) => part !== undefined && part !== '')
-    if (parts.length > 0) env[name] = parts.join(separator)
-  }
-  return env
 }

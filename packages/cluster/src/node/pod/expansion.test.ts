@@ -9,7 +9,7 @@ describe('expand', () => {
     ['x$(A)y$(B)', 'xay$(B)'],
     ['$$(A)', '$(A)'],
     ['$$$(A)', '$a'],
-    ['$A ${A} $( A)', '$A ${A} $( A)'],
+    ['$A $( A)', '$A $( A)'],
     ['$(A', '$(A'],
     ['$(toString)', '$(toString)'],
     ['tail$', 'tail$'],

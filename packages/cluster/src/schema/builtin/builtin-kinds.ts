@@ -5,6 +5,7 @@ export const BUILTIN_KINDS: Readonly<Record<string, readonly string[]>> = {
   'autoscaling/v1': ['Scale'],
   'discovery.k8s.io/v1': ['EndpointSlice'],
   'coordination.k8s.io/v1': ['Lease'],
+  'events.k8s.io/v1': ['Event'],
   'networking.k8s.io/v1': ['NetworkPolicy'],
   'rbac.authorization.k8s.io/v1': ['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'],
   'apiextensions.k8s.io/v1': ['CustomResourceDefinition'],

@@ -15,6 +15,13 @@ export function withoutControllers(body: Json): Json {
 /** The note of its revision is a new generation of a Deployment. */
 function ownMetadata({ generation: _generation, annotations, managedFields, ...rest }: JsonObject): JsonObject {
   const notes = Object.entries((annotations ?? {}) as JsonObject).filter(([name]) => name !== REVISION)
-  const managed = ((managedFields ?? []) as readonly JsonObject[]).filter(({ manager }) => !CONTROLLERS.has(manager))
+  // Their order is that of the seconds in which they were written.
+  const managed = ((managedFields ?? []) as readonly JsonObject[])
+    .filter(({ manager }) => !CONTROLLERS.has(manager))
+    .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))
   return { ...rest, ...(notes.length > 0 ? { annotations: Object.fromEntries(notes) } : {}), managedFields: managed }
+}
+
+function nameOf({ operation, manager, subresource = '' }: JsonObject): string {
+  return `${operation}/${manager}/${subresource}`
 }

@@ -126,6 +126,7 @@ function plainMessage(text: string): string {
       .replace(/ is invalid: \[(.*)\]$/s, (_all, list: string) => ` is invalid: [${list.split(NEXT_PROBLEM).toSorted().join(', ')}]`)
       .replaceAll(/\((\d+)\)/g, '(<version>)')
       .replace(/current: \d+/, 'current: <version>')
+      .replace(/in object meta: \d+/, 'in object meta: <version>')
       // A diff of the server's own structs follows.
       .replace(/(was previously negative\))\n.*/s, '$1 <diff>')
       .replace(/Invalid value: "\{.*\}": (strict|json)/s, 'Invalid value: <object>: $1')

@@ -1,6 +1,15 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { customResourceDefinitions, isAlreadyExists, isNotFound, type KubeObject, nodes } from '@thv/kube'
+import {
+  customResourceDefinitions,
+  isAlreadyExists,
+  isNotFound,
+  type KubeClient,
+  type KubeObject,
+  nodes,
+  type ResourceType,
+} from '@thv/kube'
 import type { ScenarioSet, Snapshots } from '../scenario.ts'
 import { type Patience, type Plane, runScenario } from './run-scenario.ts'
 
@@ -44,8 +53,17 @@ export async function define({ client }: Plane, { definitions = [], types, nodes
       if (!isAlreadyExists(error)) throw error
     })
     const type = types.find(({ plural, group }) => `${plural}.${group}` === object.metadata.name)
-    while (type !== undefined && !(await client.list(type).then(Boolean, (error: unknown) => !isNotFound(error)))) await sleep(50)
+    if (type !== undefined) await waitUntilCollected(client, type)
   }
+}
+
+/** The real garbage collector learns of new kinds within half a minute; before, it lets objects wait that it should see. */
+async function waitUntilCollected(client: KubeClient, type: ResourceType): Promise<void> {
+  while (!(await client.list(type).then(Boolean, (error: unknown) => !isNotFound(error)))) await sleep(50)
+  const key = { ...(type.namespaced ? { namespace: 'default' } : {}), name: `probe-${randomBytes(4).toString('hex')}` }
+  await client.create<KubeObject>(type, { metadata: key })
+  await client.delete(type, key, { propagationPolicy: 'Foreground' })
+  while ((await client.tryGet(type, key)) !== undefined) await sleep(50)
 }
 
 export async function undefine({ client }: Plane, { definitions = [], nodes: names = [] }: ScenarioSet): Promise<void> {

@@ -1,20 +1,20 @@
-import { isTerminating } from '../pod-state.ts'
 import { deployment, HELD, RECREATE, replicaSet, rolling, template } from './testing/objects.ts'
 import {
   change,
   changeSetOf,
   create,
   deletePods,
+  endTerminating,
   everyPod,
   kubelet,
   noPod,
   podBecomes,
   podsWith,
-  release,
   rollTo,
   type Scenario,
   type Step,
   scale,
+  untilThere,
 } from './testing/scenario.ts'
 
 const ready = kubelet(everyPod)
@@ -48,7 +48,7 @@ export const deploymentScenarios: readonly Scenario[] = [
   stuck('healed in the middle', { replicas: 4 }, [ready, 'settle']),
   {
     name: 'deployment: changed twice quickly',
-    steps: [ready, create(deployment({ replicas: 4 })), 'settle', roll('v2'), roll('v3'), 'settle'],
+    steps: [ready, create(deployment({ replicas: 4 })), 'settle', roll('v2'), untilThere('ReplicaSet', 'v2'), roll('v3'), 'settle'],
   },
   {
     name: 'deployment: back to the first revision',
@@ -87,7 +87,7 @@ export const deploymentScenarios: readonly Scenario[] = [
       'settle',
       roll('v2'),
       'settle',
-      release(isTerminating),
+      endTerminating,
       'settle',
     ],
   },

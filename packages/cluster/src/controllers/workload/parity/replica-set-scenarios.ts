@@ -1,6 +1,6 @@
-import { isReady, isTerminating } from '../pod-state.ts'
+import { isReady } from '../pod-state.ts'
 import { HELD, pod, replicaSet, template } from './testing/objects.ts'
-import { create, deletePods, everyPod, kubelet, patchPods, podBecomes, release, type Scenario, scale } from './testing/scenario.ts'
+import { create, deletePods, endTerminating, everyPod, kubelet, patchPods, podBecomes, type Scenario, scale } from './testing/scenario.ts'
 
 const ready = kubelet(everyPod)
 
@@ -49,7 +49,7 @@ export const replicaSetScenarios: readonly Scenario[] = [
       'settle',
       deletePods(everyPod, 1),
       'settle',
-      release(isTerminating),
+      endTerminating,
       'settle',
     ],
   },

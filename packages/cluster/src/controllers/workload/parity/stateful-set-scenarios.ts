@@ -1,21 +1,21 @@
 import type { Pod } from '@thv/kube'
-import { isTerminating } from '../pod-state.ts'
 import { HELD, pod, statefulSet, template } from './testing/objects.ts'
 import {
   change,
   create,
   deletePods,
+  endTerminating,
   everyPod,
   kubelet,
   noPod,
   patchPods,
   podBecomes,
   podsWith,
-  release,
   rollTo,
   type Scenario,
   type Step,
   scale,
+  untilThere,
 } from './testing/scenario.ts'
 
 const ready = kubelet(everyPod)
@@ -59,9 +59,9 @@ export const statefulSetScenarios: readonly Scenario[] = [
       'settle',
       size(1),
       'settle',
-      release(isTerminating),
+      endTerminating,
       'settle',
-      release(isTerminating),
+      endTerminating,
       'settle',
     ],
   },
@@ -137,7 +137,7 @@ export const statefulSetScenarios: readonly Scenario[] = [
   },
   {
     name: 'stateful set: changed twice quickly',
-    steps: [ready, create(statefulSet()), 'settle', roll('v2'), roll('v3'), 'settle'],
+    steps: [ready, create(statefulSet()), 'settle', roll('v2'), untilThere('ControllerRevision', 'v2'), roll('v3'), 'settle'],
   },
   {
     name: 'stateful set: a failed pod is replaced',

@@ -28,9 +28,9 @@ describe('parity with the recorded work of the real workload controllers', () =>
     it.concurrent.each([...scenarios])(
       '$name',
       async (scenario) => {
-        const namespace = await plane.namespace(`scenario-${++count}`)
+        const stage = await plane.stage(`scenario-${++count}`)
         const golden = goldens[scenario.name] ?? []
-        expect(await runScenario(scenario, { client: plane.client, namespace, goldens: golden })).toEqual(golden)
+        expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)
       },
       60_000,
     )

@@ -3,16 +3,20 @@ import type { Deployment, PodTemplate, ReplicaSet, StatefulSet } from '../../wor
 
 const LABELS = { app: 'web' }
 
-export function template(more: { labels?: Record<string, string>; finalizers?: string[]; serviceAccountName?: string } = {}): PodTemplate {
-  const { labels = LABELS, finalizers, serviceAccountName } = more
+export function template(more: { labels?: Record<string, string>; nodeName?: string; serviceAccountName?: string } = {}): PodTemplate {
+  const { labels = LABELS, nodeName, serviceAccountName } = more
   return {
-    metadata: { labels, ...(finalizers && { finalizers }) },
-    spec: { containers: [{ name: 'main', image: 'app:v1' }], ...(serviceAccountName && { serviceAccountName }) },
+    metadata: { labels },
+    spec: {
+      containers: [{ name: 'main', image: 'app:v1' }],
+      ...(nodeName && { nodeName }),
+      ...(serviceAccountName && { serviceAccountName }),
+    },
   }
 }
 
-/** Holds a deleted pod until `release`. */
-export const HELD = { finalizers: ['example.com/hold'] }
+/** Pods on a node that does not answer: a deleted one stays until `endTerminating`. */
+export const HELD = { nodeName: 'nowhere' }
 
 export function replicaSet(spec: Partial<NonNullable<ReplicaSet['spec']>> = {}): KubeObject {
   return object('ReplicaSet', { replicas: 3, selector: { matchLabels: LABELS }, template: template(), ...spec })

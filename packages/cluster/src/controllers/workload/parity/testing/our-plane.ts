@@ -5,8 +5,10 @@ import {
   createKubeClient,
   createSharedCaches,
   type KubeClient,
+  type KubeObject,
   namespaces,
   type ReflectorClient,
+  type ResourceType,
   serviceAccounts,
 } from '@thv/kube'
 import { type EmbeddedApiServer, startApiServer } from '../../../../apiserver/api-server.ts'
@@ -14,6 +16,7 @@ import type { ControllerEnv } from '../../../controller-env.ts'
 import { deploymentController } from '../../../deployment/deployment-controller.ts'
 import { replicaSetController } from '../../../replicaset/replica-set-controller.ts'
 import { statefulSetController } from '../../../statefulset/stateful-set-controller.ts'
+import type { StageOptions } from './stage.ts'
 
 /** Our API server and our workload controllers, with whatever stands between them. */
 export interface OurPlane extends AsyncDisposable {
@@ -21,7 +24,8 @@ export interface OurPlane extends AsyncDisposable {
   readonly client: KubeClient
   /** What was no ordinary failure. */
   readonly errors: readonly unknown[]
-  namespace(name: string): Promise<string>
+  /** A new one, with all that a scenario needs. */
+  stage(namespace: string): Promise<StageOptions>
   /** As if the process had ended and begun again. */
   restartControllers(): Promise<void>
 }
@@ -44,10 +48,10 @@ export async function startOurPlane(options: PlaneOptions = {}): Promise<OurPlan
     server,
     client,
     errors,
-    async namespace(name) {
-      await client.create(namespaces, { metadata: { name } })
-      await client.create(serviceAccounts, { metadata: { name: 'default', namespace: name } })
-      return name
+    async stage(namespace) {
+      await client.create(namespaces, { metadata: { name: namespace } })
+      await client.create(serviceAccounts, { metadata: { name: 'default', namespace } })
+      return { client, namespace, list: async (type) => stored(server, type, namespace) }
     },
     async restartControllers() {
       await controllers.stop()
@@ -59,6 +63,12 @@ export async function startOurPlane(options: PlaneOptions = {}): Promise<OurPlan
       await server.close()
     },
   }
+}
+
+/** Straight from the store: looking often must not slow down what is looked at. */
+function stored<T extends KubeObject>({ store }: EmbeddedApiServer, { group, plural }: ResourceType<T>, namespace: string): T[] {
+  const page = store.list({ type: group === '' ? plural : `${plural}.${group}`, namespace })
+  return page === 'expired' ? [] : page.objects.map(({ body }) => body as unknown as T)
 }
 
 async function startWorkloadControllers(client: KubeClient, { writes, reads }: PlaneOptions, onError: (error: unknown) => void) {

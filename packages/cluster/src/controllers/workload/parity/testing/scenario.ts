@@ -1,7 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isConflict, isNotFound, type KubeClient, type KubeObject, type Pod } from '@thv/kube'
+import { isNotFound, type KubeObject, type Pod } from '@thv/kube'
+import { isTerminating } from '../../pod-state.ts'
 import type { Snapshot } from './snapshot.ts'
-import { createStage, named, type PodRule, podsOf, runKubelet, type Stage, setPodStatus, settled, typeOf } from './stage.ts'
+import {
+  createStage,
+  named,
+  type PodRule,
+  podsOf,
+  runKubelet,
+  type Stage,
+  type StageOptions,
+  setPodStatus,
+  settled,
+  typeOf,
+} from './stage.ts'
 
 export type Step = (stage: Stage) => Promise<void>
 
@@ -16,9 +28,9 @@ export interface Scenario {
 /** The snapshots of all places to settle. With goldens it waits for them, without it waits until nothing changes. */
 export async function runScenario(
   { name, steps, events }: Scenario,
-  { client, namespace, goldens }: { client: KubeClient; namespace: string; goldens?: readonly Snapshot[] | undefined },
+  { goldens, ...options }: StageOptions & { goldens?: readonly Snapshot[] | undefined },
 ): Promise<Snapshot[]> {
-  const stage = createStage(client, namespace)
+  const stage = createStage(options)
   const plain = events ? stage : { ...stage, snapshot: async () => withoutEvents(await stage.snapshot()) }
   const stop = new AbortController()
   const kubelet = runKubelet(stage, stop.signal)
@@ -114,22 +126,25 @@ export function changeSetOf(tag: string, body: unknown): Step {
   }
 }
 
-/** Lets pods go that a finalizer holds. */
-export function release(rule: PodRule): Step {
-  return async (stage) => {
-    for (const { metadata } of (await podsOf(stage)).filter(rule)) {
-      const key = { namespace: stage.namespace, name: metadata.name }
-      try {
-        await stage.client.patch(typeOf('Pod'), key, { kind: 'merge', body: { metadata: { finalizers: null } } })
-      } catch (error) {
-        if (!isNotFound(error) && !isConflict(error)) throw error
-      }
+/** The node says that pods which are going have ended. */
+export const endTerminating: Step = async (stage) => {
+  for (const { metadata } of (await podsOf(stage)).filter(isTerminating)) {
+    try {
+      await stage.client.delete(typeOf('Pod'), { namespace: stage.namespace, name: metadata.name }, { gracePeriodSeconds: 0 })
+    } catch (error) {
+      if (!isNotFound(error)) throw error
     }
   }
 }
 
-export function pause(ms: number): Step {
-  return async () => {
-    await sleep(ms)
+/** The next step comes when the controller has seen the tag, and not when all is done. */
+export function untilThere(kind: 'ReplicaSet' | 'ControllerRevision', tag: string): Step {
+  return async (stage) => {
+    for (let tries = 0; tries < 500; tries++) {
+      const { items } = await stage.client.listAll(typeOf(kind), { namespace: stage.namespace })
+      if (items.some((set) => JSON.stringify(set).includes(`"image":"app:${tag}"`))) return
+      await sleep(10)
+    }
+    throw new Error(`no ${kind} of ${tag} came`)
   }
 }

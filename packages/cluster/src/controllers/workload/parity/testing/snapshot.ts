@@ -1,4 +1,4 @@
-import { controllerOf, events, type KubeClient, type KubeEvent, type KubeObject, type Pod, pods } from '@thv/kube'
+import { controllerOf, type KubeObject, type ObjectReference, type Pod, pods, type ResourceType } from '@thv/kube'
 import { isReady, isTerminating } from '../../pod-state.ts'
 import {
   type ControllerRevision,
@@ -27,9 +27,20 @@ export interface Snapshot {
 /** Hashes are told apart by what they stand for: the tag of the template's image. */
 type Rename = (text: string) => string
 
-export async function takeSnapshot(client: KubeClient, namespace: string): Promise<Snapshot> {
-  const list = async <T extends KubeObject>(type: Parameters<typeof client.listAll<T>>[0]) =>
-    (await client.listAll(type, { namespace })).items
+/** All objects of a kind in the scenario's namespace. */
+export type Lister = <T extends KubeObject>(type: ResourceType<T>) => Promise<readonly T[]>
+
+/** In the form of the core group, which the real controllers write and both servers store. */
+interface CoreEvent extends KubeObject {
+  involvedObject?: ObjectReference
+  type?: string
+  reason?: string
+  message?: string
+}
+
+const events: ResourceType<CoreEvent> = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+
+export async function takeSnapshot(list: Lister, namespace: string): Promise<Snapshot> {
   const [podList, sets, deploymentList, statefulList, revisions, eventList] = await Promise.all([
     list(pods),
     list(replicaSets),
@@ -38,19 +49,19 @@ export async function takeSnapshot(client: KubeClient, namespace: string): Promi
     list(controllerRevisions),
     list(events),
   ])
-  const rename = renames(sets, revisions)
+  const rename = renames(sets, revisions, namespace)
   return withoutEmpty({
     deployments: byName(deploymentList, deploymentPart, rename),
     replicaSets: byName(sets, replicaSetPart, rename),
     statefulSets: byName(statefulList, statefulSetPart, rename),
     revisions: byName(revisions, revisionPart, rename),
     pods: counted(podList.map((pod) => JSON.stringify(cleaned(podPart(pod), rename)))),
-    events: [...new Set(eventList.filter(isOurs).map((event) => eventText(event, podList, rename)))].sort(),
+    events: [...new Set(eventList.filter(isOurs).map((event) => eventText(event, rename)))].sort(),
   })
 }
 
-function renames(sets: readonly ReplicaSet[], revisions: readonly ControllerRevision[]): Rename {
-  const pairs: [string, string][] = []
+function renames(sets: readonly ReplicaSet[], revisions: readonly ControllerRevision[], namespace: string): Rename {
+  const pairs: [string, string][] = [[namespace, 'NAMESPACE']]
   for (const set of sets) {
     const hash = set.metadata.labels?.['pod-template-hash']
     if (hash !== undefined && controllerOf(set) !== undefined) pairs.push([hash, `#${tagOf(set.spec?.template)}`])
@@ -103,8 +114,9 @@ function revisionPart({ metadata, revision, data }: ControllerRevision): unknown
 
 function podPart(pod: Pod): object {
   const { metadata, spec, status } = pod
+  const hasName = metadata.generateName === undefined || controllerOf(pod)?.kind === 'StatefulSet'
   return {
-    name: controllerOf(pod)?.kind === 'ReplicaSet' ? '' : metadata.name,
+    name: hasName ? metadata.name : '',
     generateName: metadata.generateName ?? '',
     ...ownership(metadata),
     finalizers: metadata.finalizers ?? [],
@@ -128,14 +140,13 @@ function conditionPart({ type, status, reason, message }: WorkloadCondition): st
 
 const OURS: ReadonlySet<string> = new Set(['Deployment', 'ReplicaSet', 'StatefulSet'])
 
-function isOurs({ regarding }: KubeEvent): boolean {
-  return OURS.has(regarding?.kind ?? '')
+function isOurs({ involvedObject }: CoreEvent): boolean {
+  return OURS.has(involvedObject?.kind ?? '')
 }
 
-/** A pod that is gone cannot be told from others, so none is named. */
-function eventText({ regarding, type, reason, note = '' }: KubeEvent, _: readonly Pod[], rename: Rename): string {
-  const text = rename(note).replace(/^((?:Created|Deleted) pod: .*)-[a-z0-9]{5}$/, '$1-*')
-  return `${regarding?.kind} ${rename(regarding?.name ?? '')}: ${type} ${reason}: ${text}`
+function eventText({ involvedObject, type, reason, message = '' }: CoreEvent, rename: Rename): string {
+  const text = rename(message).replace(/^((?:Created|Deleted) pod: .*)-[a-z0-9]{5}$/, '$1-*')
+  return `${involvedObject?.kind} ${rename(involvedObject?.name ?? '')}: ${type} ${reason}: ${text}`
 }
 
 function byName<T extends KubeObject>(objects: readonly T[], part: (object: T) => unknown, rename: Rename): Record<string, unknown> {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jsonEqual } from '@thv/kernel/json-equal'
-import { isConflict, isNotFound, type KubeClient, type KubeObject, type Pod, pods, type ResourceType } from '@thv/kube'
+import { createSharedCaches, isConflict, isNotFound, type KubeClient, type KubeObject, type Pod, pods, type ResourceType } from '@thv/kube'
 import { apiTime } from '../../api-time.ts'
 import { isReady, isTerminating } from '../../pod-state.ts'
-import { deployments, replicaSets, statefulSets } from '../../workload-kinds.ts'
-import { type Snapshot, takeSnapshot } from './snapshot.ts'
+import { controllerRevisions, deployments, replicaSets, statefulSets } from '../../workload-kinds.ts'
+import { type Lister, type Snapshot, takeSnapshot } from './snapshot.ts'
 
 export type PodRule = (pod: Pod) => boolean
 
@@ -17,11 +17,19 @@ export interface Stage {
   readonly snapshot: () => Promise<Snapshot>
 }
 
-export const KINDS: Readonly<Record<string, ResourceType>> = {
+export interface StageOptions {
+  readonly client: KubeClient
+  readonly namespace: string
+  /** A shorter way to the objects than by the client. */
+  readonly list?: Lister | undefined
+}
+
+const KINDS: Readonly<Record<string, ResourceType>> = {
   Pod: pods,
   ReplicaSet: replicaSets,
   Deployment: deployments,
   StatefulSet: statefulSets,
+  ControllerRevision: controllerRevisions,
 }
 
 export function typeOf(kind: string): ResourceType {
@@ -30,18 +38,27 @@ export function typeOf(kind: string): ResourceType {
   return type
 }
 
-export function createStage(client: KubeClient, namespace: string): Stage {
-  return { client, namespace, kubelet: () => false, snapshot: () => takeSnapshot(client, namespace) }
+export function createStage({ client, namespace, list }: StageOptions): Stage {
+  const byClient: Lister = async (type) => (await client.listAll(type, { namespace })).items
+  return { client, namespace, kubelet: () => false, snapshot: () => takeSnapshot(list ?? byClient, namespace) }
 }
 
-/** Runs pods by writing that they are ready, until the signal aborts. */
+/** Runs pods by writing that they are ready, each once, until the signal aborts. */
 export async function runKubelet(stage: Stage, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    for (const pod of await podsOf(stage)) {
-      if (isTerminating(pod) || isReady(pod) || pod.status?.phase === 'Failed' || !stage.kubelet(pod)) continue
-      await setPodStatus(stage, pod, { phase: 'Running', ready: true })
+  const caches = createSharedCaches(stage.client)
+  const { store } = caches.of(pods, { namespace: stage.namespace })
+  const seen = new Set<string | undefined>()
+  try {
+    while (!signal.aborted) {
+      for (const pod of store.list()) {
+        if (isTerminating(pod) || isReady(pod) || seen.has(pod.metadata.uid) || !stage.kubelet(pod)) continue
+        seen.add(pod.metadata.uid)
+        await setPodStatus(stage, pod, { phase: 'Running', ready: true })
+      }
+      await sleep(10, undefined, { signal }).catch(() => undefined)
     }
-    await sleep(20, undefined, { signal }).catch(() => undefined)
+  } finally {
+    await caches.close()
   }
 }
 

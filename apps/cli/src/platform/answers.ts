@@ -1,0 +1,33 @@
+const ANSWERS_WITHIN_MS = 10_000
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+const INITIALIZE = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'thv-up', version: '0.1.0' } },
+})
+
+/**
+ * Whether the server behind a URL answers. After a restart a status may still be that of the last run, so only a real handshake tells.
+ * Its session is ended again. A refusal (no credentials, for one) is an answer too; a proxy without its server has none.
+ */
+export async function answers(url: string, signal?: AbortSignal): Promise<boolean> {
+  const limit = () => AbortSignal.any([AbortSignal.timeout(ANSWERS_WITHIN_MS), ...(signal ? [signal] : [])])
+  try {
+    if (new URL(url).pathname.endsWith('/sse')) return await opens(url, limit())
+    const response = await fetch(url, { method: 'POST', headers: HEADERS, body: INITIALIZE, signal: limit() })
+    await response.text()
+    const session = response.headers.get('mcp-session-id')
+    if (session) await fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': session }, signal: limit() })
+    return response.status < 500
+  } catch (error) {
+    if (signal?.aborted) throw error
+    return false // not listening yet: whoever asks tries again
+  }
+}
+
+async function opens(url: string, signal: AbortSignal): Promise<boolean> {
+  const response = await fetch(url, { headers: { accept: 'text/event-stream' }, signal })
+  await response.body?.cancel()
+  return response.status < 500
+}

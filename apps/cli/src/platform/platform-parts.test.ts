@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { operatorManifests } from './platform-parts.ts'
+
+const TEXT = readFileSync(new URL('../../../../deploy/manifests/operator.yaml', import.meta.url), 'utf8')
+
+describe('the operator on this platform', () => {
+  it('is what the manifests say, told that Services have addresses and packages run as they are', () => {
+    const manifests = operatorManifests(TEXT)
+    expect(manifests[0]?.object).toMatchObject({ kind: 'Namespace', metadata: { name: 'toolhive-system' } })
+    const deployment = manifests.find(({ object }) => object.kind === 'Deployment')
+    expect(deployment?.object).toMatchObject({
+      spec: {
+        template: {
+          spec: {
+            containers: [
+              {
+                image: 'toolhive-ts:0.1.0',
+                env: expect.arrayContaining([
+                  { name: 'TOOLHIVE_SERVICE_URLS', value: 'address' },
+                  { name: 'TOOLHIVE_PACKAGE_IMAGES', value: 'native' },
+                ]),
+              },
+            ],
+          },
+        },
+      },
+    })
+  })
+
+  it('a kind that nobody expects there is an error, not a guess', () => {
+    expect(() => operatorManifests('apiVersion: v1\nkind: Surprise\nmetadata: { name: x }\n')).toThrow('Surprise is not expected there')
+  })
+})
