@@ -100,17 +100,30 @@ function verbsOf({ custom, type }: ServedKind): readonly string[] {
 interface Subresource {
   readonly name: string
   readonly response: { readonly group: string; readonly version: string; readonly kind: string }
+  readonly verbs?: readonly string[]
+}
+
+/** Of kinds that have more of them than their own status and scale. */
+const MORE_SUBRESOURCES: Readonly<Record<string, readonly Subresource[]>> = {
+  pods: [
+    { name: 'attach', response: { group: '', version: 'v1', kind: 'PodAttachOptions' }, verbs: ['create', 'get'] },
+    { name: 'log', response: { group: '', version: 'v1', kind: 'Pod' }, verbs: ['get'] },
+  ],
+  serviceaccounts: [
+    { name: 'token', response: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }, verbs: ['create'] },
+  ],
 }
 
 function subresources(kind: ServedKind): Subresource[] {
   const own = { group: kind.group, version: kind.version, kind: kind.kind }
   return [
+    ...(MORE_SUBRESOURCES[kind.type] ?? []),
     ...(kind.status ? [{ name: 'status', response: own }] : []),
     ...(kind.scale ? [{ name: 'scale', response: { group: 'autoscaling', version: 'v1', kind: 'Scale' } }] : []),
   ]
 }
 
-function subresourceObject(kind: ServedKind, { name, response }: Subresource): object {
+function subresourceObject(kind: ServedKind, { name, response, verbs = SUBRESOURCE_VERBS }: Subresource): object {
   const foreign = response.group === kind.group ? {} : { group: response.group, version: response.version }
   return {
     name: `${kind.plural}/${name}`,
@@ -118,12 +131,16 @@ function subresourceObject(kind: ServedKind, { name, response }: Subresource): o
     namespaced: kind.namespaced,
     ...foreign,
     kind: response.kind,
-    verbs: SUBRESOURCE_VERBS,
+    verbs,
   }
 }
 
 function aggregatedResource(kind: ServedKind): object {
-  const below = subresources(kind).map(({ name, response }) => ({ subresource: name, responseKind: response, verbs: SUBRESOURCE_VERBS }))
+  const below = subresources(kind).map(({ name, response, verbs = SUBRESOURCE_VERBS }) => ({
+    subresource: name,
+    responseKind: response,
+    verbs,
+  }))
   return {
     resource: kind.plural,
     responseKind: { group: kind.group, version: kind.version, kind: kind.kind },

@@ -53,8 +53,7 @@ export class TlsFront {
       requestTimeout: limits.headersTimeoutMs + 2 * limits.bodyTimeoutMs,
       keepAliveTimeout: limits.keepAliveMs,
       noDelay: true,
-      // Anything else is answered as if it had not asked.
-      shouldUpgradeCallback: (request) => request.method === 'GET' && /^websocket$/i.test(request.headers.upgrade ?? ''),
+      shouldUpgradeCallback: isUpgrade,
     })
     this.#server.maxConnections = limits.maxConnections
     this.#server.timeout = limits.stallMs
@@ -137,6 +136,11 @@ export class TlsFront {
     await closed
     this.#context.slowBodies.close()
   }
+}
+
+/** Whatever else asks for another protocol is answered as if it had not. */
+function isUpgrade({ method, url = '', headers }: IncomingMessage): boolean {
+  return method === 'GET' && /^websocket$/i.test(headers.upgrade ?? '') && /\/(?:attach|exec|portforward)(?:\?|$)/.test(url)
 }
 
 interface Arrival {

@@ -47,6 +47,8 @@ export interface ApiServerOptions {
   /** After our own flags, so that they win. */
   readonly extraArgs?: readonly string[]
   readonly startLimitMs?: number
+  /** Of etcd. Default false: tests need not survive a loss of power. */
+  readonly fsync?: boolean
   /** Hears the progress of a build of the binaries. */
   readonly log?: (line: string) => void
 }
@@ -101,7 +103,7 @@ export async function startForm(form: ClusterForm, options: ApiServerOptions): P
     guard.removeAtEnd(folder)
     const credentials = await writeCredentials(folder, [form.address, form.services.first])
     const formFlags = await form.flags(credentials)
-    const etcd = await startEtcd({ command: binaries.path('etcd'), folder, guard, limitMs: startLimitMs })
+    const etcd = await startEtcd({ command: binaries.path('etcd'), folder, guard, limitMs: startLimitMs, fsync: options.fsync ?? false })
     const start = (port?: number) =>
       startKubeApiserver({ binaries, folder, guard, credentials, etcd, form, formFlags, options, port, limitMs: startLimitMs })
     const first = await start()

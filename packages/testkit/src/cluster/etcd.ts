@@ -17,14 +17,21 @@ export interface EtcdOptions {
   readonly folder: string
   readonly guard: ProcessGuard
   readonly limitMs: number
+  /** Waits for the disk at every write, as in production. Tests need no power loss to be survived. */
+  readonly fsync?: boolean
 }
 
-export async function startEtcd({ command, folder, guard, limitMs }: EtcdOptions): Promise<Etcd> {
+export async function startEtcd({ command, folder, guard, limitMs, fsync = false }: EtcdOptions): Promise<Etcd> {
   const name = `test-${randomUUID()}`
   const { daemon, port } = await startOnPort({
     limitMs,
     start: (port) =>
-      startDaemon('etcd', { command, args: flags(name, join(folder, 'etcd'), port), logFile: join(folder, 'etcd.log'), guard }),
+      startDaemon('etcd', {
+        command,
+        args: [...flags(name, join(folder, 'etcd'), port), ...(fsync ? [] : ['--unsafe-no-fsync'])],
+        logFile: join(folder, 'etcd.log'),
+        guard,
+      }),
     // The list of members is read through the leader, so it also says that writes are possible.
     ready: async (port) => {
       const answer = await request(`http://127.0.0.1:${port}/v3/cluster/member/list`, { method: 'POST', body: {}, limitMs: 2000 })
@@ -47,7 +54,6 @@ function flags(name: string, dataFolder: string, port: number): string[] {
     // One member waits a whole election time-out before it elects itself: 1 s by default.
     '--heartbeat-interval=20',
     '--election-timeout=100',
-    '--unsafe-no-fsync',
     '--log-level=warn',
   ]
 }

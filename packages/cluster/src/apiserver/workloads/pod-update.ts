@@ -75,8 +75,6 @@ function withOld(after: JsonObject, before: JsonObject): JsonObject {
   const grace = numberAt(before, 'terminationGracePeriodSeconds') ?? 0
   const isReset = grace < 0 && numberAt(spec, 'terminationGracePeriodSeconds') === 1
   if (isReset) spec = withMember(spec, 'terminationGracePeriodSeconds', grace)
-  // Until there is pods/binding, this is how a scheduler binds.
-  if (before['nodeName'] === undefined) spec = without(spec, 'nodeName')
   // A pod that is held back may still be told where to go.
   return objectsAt(before, 'schedulingGates').length > 0 ? withMember(spec, 'nodeSelector', before['nodeSelector']) : spec
 }

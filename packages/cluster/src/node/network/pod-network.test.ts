@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { type ClaimOptions, claimNetwork } from './claim-network.ts'
 import { createPodNetwork, type PodPlace } from './pod-network.ts'
 import { startResolver } from './resolver.ts'
 import { startServiceForwarders } from './service-forwarder.ts'
 import { startChild } from './testing/child.ts'
+import { eventually } from './testing/eventually.ts'
 import { clock, startTestCluster } from './testing/test-cluster.ts'
 
 const cleanups: (() => unknown)[] = []
@@ -65,7 +66,7 @@ describe.skipIf(process.platform !== 'linux')('the network of a platform', () =>
     )
 
     const get = async () => await (await fetch(`http://${address}:8080/`, { headers: { connection: 'close' } })).text()
-    await vi.waitFor(async () => expect([await get(), await get()].toSorted()).toEqual(['pod-0', 'pod-1']))
+    await eventually(async () => expect([await get(), await get()].toSorted()).toEqual(['pod-0', 'pod-1']))
 
     const caller = await network.addPod('uid-c', { namespace: 'default' })
     expect(await call(caller, 'http://web:8080/')).toMatch(/^pod-[01]$/)
@@ -73,7 +74,7 @@ describe.skipIf(process.platform !== 'linux')('the network of a platform', () =>
     expect(await call(caller, 'http://nothing.default.svc:8080/')).toMatch(/^backend_dns: there is no Service/)
     expect(await call(caller, `http://${places[0]?.address}:${PORT}/`)).toMatch(/^backend_blocked/)
     await cluster.endpoints('web', [])
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await call(caller, 'http://web:8080/')).toBe('backend_refused: no pod behind Service default/web is ready'),
     )
     await resolver.close()

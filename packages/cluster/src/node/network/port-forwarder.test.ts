@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { isThvError } from '@thv/kernel/errors'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { PortForwarder, type PortForwarderOptions } from './port-forwarder.ts'
+import { eventually } from './testing/eventually.ts'
 import { echoNamed, listenOn, open, readAll, type TestServer, whoAnswers } from './testing/sockets.ts'
 
 const cleanups: (() => unknown)[] = []
@@ -41,7 +42,7 @@ describe('PortForwarder', () => {
     client.end('x'.repeat(300_000))
     expect(await readAll(client)).toBe('got 300000')
     expect(await seen.promise).toHaveLength(300_000)
-    await vi.waitFor(() => expect(forwarder.stats.active).toBe(0))
+    await eventually(() => expect(forwarder.stats.active).toBe(0))
   })
 
   it('lets a server end first while the client still sends', async () => {
@@ -62,12 +63,12 @@ describe('PortForwarder', () => {
     const forwarder = await forward(backends)
     const clients: Socket[] = []
     for (let i = 0; i < 30; i++) clients.push(await open(forwarder.host, forwarder.port))
-    await vi.waitFor(() => expect(backends.map(({ accepted }) => accepted)).toEqual([10, 10, 10]))
+    await eventually(() => expect(backends.map(({ accepted }) => accepted)).toEqual([10, 10, 10]))
     // Those of one backend end: it gets the next ones.
     for (const socket of backends[1]?.sockets ?? []) socket.resetAndDestroy()
-    await vi.waitFor(() => expect(forwarder.stats.active).toBe(20))
+    await eventually(() => expect(forwarder.stats.active).toBe(20))
     for (let i = 0; i < 5; i++) clients.push(await open(forwarder.host, forwarder.port))
-    await vi.waitFor(() => expect(backends.map(({ accepted }) => accepted)).toEqual([10, 15, 10]))
+    await eventually(() => expect(backends.map(({ accepted }) => accepted)).toEqual([10, 15, 10]))
     for (const client of clients) client.destroy()
   })
 
@@ -118,7 +119,7 @@ describe('PortForwarder', () => {
     const client = await open(forwarder.host, forwarder.port)
     await once(client, 'data')
     client.resetAndDestroy()
-    await vi.waitFor(() => expect(backend.sockets.size).toBe(0))
+    await eventually(() => expect(backend.sockets.size).toBe(0))
     expect(forwarder.stats.active).toBe(0)
   })
 
@@ -187,7 +188,7 @@ describe('PortForwarder', () => {
     await Promise.all(clients.map((client) => once(client, 'data')))
     expect(await ask(forwarder)).toMatch(/^(closed|ECONNRESET)$/)
     for (const client of clients) client.destroy()
-    await vi.waitFor(async () => expect(await ask(forwarder)).toBe('a'))
+    await eventually(async () => expect(await ask(forwarder)).toBe('a'))
   })
 
   it('says why it cannot listen', async () => {
@@ -203,7 +204,7 @@ describe('PortForwarder', () => {
     const client = await open(forwarder.host, forwarder.port)
     await once(client, 'data')
     await forwarder.close()
-    await vi.waitFor(() => expect(backend.sockets.size).toBe(0))
+    await eventually(() => expect(backend.sockets.size).toBe(0))
     expect(await ask(forwarder)).toBe('ECONNREFUSED')
     client.destroy()
   })

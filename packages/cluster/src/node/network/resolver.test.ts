@@ -4,8 +4,9 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connectHookFromEnv } from '@thv/http/connect-hook'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Resolver, startResolver } from './resolver.ts'
+import { eventually } from './testing/eventually.ts'
 import { startTestCluster, type TestCluster } from './testing/test-cluster.ts'
 
 const NETWORK = { mode: 'addresses', podRange: '127.216.128.0/17' } as const
@@ -93,9 +94,9 @@ describe('the resolver', () => {
     expect(await ask(resolver, 'web.other.svc')).toBe('there is no Service with the name web.other.svc in the cluster')
 
     await cluster.endpoints('web', [`!${A}`, B], { port: 'http' })
-    await vi.waitFor(async () => expect(await ask(resolver, 'web')).toBe(B))
+    await eventually(async () => expect(await ask(resolver, 'web')).toBe(B))
     await cluster.endpoints('web', [], { port: 'http' })
-    await vi.waitFor(async () => expect(await ask(resolver, 'web')).toBe('no pod behind Service default/web is ready'))
+    await eventually(async () => expect(await ask(resolver, 'web')).toBe('no pod behind Service default/web is ready'))
   })
 
   it('takes pods in turn, and keeps a caller with its pod where the Service asks for that', async () => {

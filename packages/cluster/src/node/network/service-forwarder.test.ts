@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { ThvError } from '@thv/kernel/errors'
 import { events, services } from '@thv/kube'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { ClaimedNetwork } from './claim-network.ts'
 import { PortForwarder } from './port-forwarder.ts'
 import { type ServiceForwarderOptions, startServiceForwarders } from './service-forwarder.ts'
+import { eventually } from './testing/eventually.ts'
 import { echoNamed, listenOn, open, type TestServer, whoAnswers } from './testing/sockets.ts'
 import { clock, startTestCluster, type TestCluster } from './testing/test-cluster.ts'
 
@@ -66,18 +67,18 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     await cluster.endpoints('web', [at(other)], { port: 'metrics' })
     const forwarders = await start(cluster, ADDRESSES)
     const ask = () => whoAnswers('127.211.0.1', PORT)
-    await vi.waitFor(async () => expect(await ask()).toBe('a'))
+    await eventually(async () => expect(await ask()).toBe('a'))
     expect(forwarders.listening).toBe(1)
 
     await cluster.endpoints('web', [`!${at(a)}`, at(b)], { port: 'http' })
-    await vi.waitFor(async () => expect(await ask()).toBe('b'))
+    await eventually(async () => expect(await ask()).toBe('b'))
     await cluster.endpoints('web', [`!${at(a)}`, `!${at(b)}`], { port: 'http' })
-    await vi.waitFor(async () => expect(await ask()).toMatch(/closed|ECONNRESET/))
+    await eventually(async () => expect(await ask()).toMatch(/closed|ECONNRESET/))
     await cluster.endpoints('web', [at(a), at(b)], { port: 'http' })
-    await vi.waitFor(async () => expect([await ask(), await ask()].toSorted()).toEqual(['a', 'b']))
+    await eventually(async () => expect([await ask(), await ask()].toSorted()).toEqual(['a', 'b']))
 
     await cluster.client.delete(services, { namespace: 'default', name: 'web' })
-    await vi.waitFor(async () => expect(await ask()).toBe('ECONNREFUSED'))
+    await eventually(async () => expect(await ask()).toBe('ECONNREFUSED'))
     expect(forwarders.listening).toBe(0)
   })
 
@@ -87,9 +88,9 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     const a = await pod('127.211.128.4', 'a')
     await cluster.endpoints('late', [at(a)])
     await cluster.service('late', { clusterIP: '127.211.0.2', ports: [{ port: 7_000 }] })
-    await vi.waitFor(async () => expect(await whoAnswers('127.211.0.2', 7_000)).toBe('a'))
+    await eventually(async () => expect(await whoAnswers('127.211.0.2', 7_000)).toBe('a'))
     await cluster.service('late', { clusterIP: '127.211.0.2', ports: [{ port: 7_001 }] })
-    await vi.waitFor(async () => expect(await whoAnswers('127.211.0.2', 7_001)).toBe('a'))
+    await eventually(async () => expect(await whoAnswers('127.211.0.2', 7_001)).toBe('a'))
     expect(await whoAnswers('127.211.0.2', 7_000)).toBe('ECONNREFUSED')
   })
 
@@ -100,15 +101,35 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     await cluster.endpoints('web', [at(a)], { port: 'http' })
     await start(cluster, ADDRESSES)
     let client: Socket | undefined
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       client = await open('127.211.0.3', PORT)
       await once(client, 'data')
     })
     await cluster.endpoints('web', [at(b)], { port: 'http' })
-    await vi.waitFor(async () => expect(await whoAnswers('127.211.0.3', PORT)).toBe('b'))
+    await eventually(async () => expect(await whoAnswers('127.211.0.3', PORT)).toBe('b'))
     client?.write('ping')
     expect(String((await once(client as Socket, 'data'))[0])).toBe('ping')
     client?.destroy()
+  })
+
+  it('lets connections of a deleted Service go on, and ends them when it closes', async () => {
+    const cluster = await newCluster()
+    const a = await pod('127.211.128.11', 'a')
+    await cluster.service('web', spec('127.211.0.10'))
+    await cluster.endpoints('web', [at(a)], { port: 'http' })
+    const forwarders = await start(cluster, ADDRESSES)
+    await eventually(async () => expect(await whoAnswers('127.211.0.10', PORT)).toBe('a'))
+    const client = await open('127.211.0.10', PORT)
+    await once(client, 'data')
+    await cluster.client.delete(services, { namespace: 'default', name: 'web' })
+    await eventually(async () => expect(await whoAnswers('127.211.0.10', PORT)).toBe('ECONNREFUSED'))
+    client.write('ping')
+    expect(String((await once(client, 'data'))[0])).toBe('ping')
+    const ended = once(client, 'end')
+    await forwarders.close()
+    await ended
+    client.destroy()
+    await eventually(() => expect(a.sockets.size).toBe(0))
   })
 
   it('says that a port is taken, and takes it when it is free', async () => {
@@ -120,11 +141,11 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     await cluster.service('web', spec('127.211.0.4'))
     await cluster.endpoints('web', [at(a)], { port: 'http' })
     await start(cluster, ADDRESSES)
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await eventsOf(cluster, 'web')).toEqual([expect.stringContaining('Warning PortInUse 127.211.0.4:8080')]),
     )
     blocker.close()
-    await vi.waitFor(async () => expect(await whoAnswers('127.211.0.4', PORT)).toBe('a'), { timeout: 15_000 })
+    await eventually(async () => expect(await whoAnswers('127.211.0.4', PORT)).toBe('a'))
   })
 
   it('says that a port is privileged, and serves the others', async () => {
@@ -142,8 +163,8 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     await start(cluster, ADDRESSES, {
       listen: async (options) => (options.port < 1_024 ? Promise.reject(denied) : PortForwarder.listen(options)),
     })
-    await vi.waitFor(async () => expect(await whoAnswers('127.211.0.9', PORT)).toBe('a'))
-    await vi.waitFor(async () =>
+    await eventually(async () => expect(await whoAnswers('127.211.0.9', PORT)).toBe('a'))
+    await eventually(async () =>
       expect(await eventsOf(cluster, 'web')).toEqual([expect.stringContaining('Warning PortNotBindable 127.211.0.9:80 ')]),
     )
   })
@@ -155,8 +176,8 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     await start(cluster, ADDRESSES)
     const udp = { name: 'dns', port: 5_353, protocol: 'UDP' }
     await cluster.service('web', { clusterIP: '127.211.0.5', ports: [udp, { name: 'http', port: PORT, protocol: 'TCP' }] })
-    await vi.waitFor(async () => expect(await whoAnswers('127.211.0.5', PORT)).toBe('a'))
-    await vi.waitFor(async () =>
+    await eventually(async () => expect(await whoAnswers('127.211.0.5', PORT)).toBe('a'))
+    await eventually(async () =>
       expect(await eventsOf(cluster, 'web')).toEqual([expect.stringMatching(/^Warning ProtocolNotForwarded port 5353 is UDP/)]),
     )
   })
@@ -166,7 +187,7 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     const forwarders = await start(cluster, ADDRESSES)
     await cluster.service('headless', { clusterIP: 'None', ports: [{ port: PORT }] })
     await cluster.service('web', spec('127.211.0.6'))
-    await vi.waitFor(() => expect(forwarders.listening).toBe(1))
+    await eventually(() => expect(forwarders.listening).toBe(1))
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(forwarders.listening).toBe(1)
   })
@@ -178,7 +199,7 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
     await cluster.service('web', spec('127.211.0.7'))
     await cluster.endpoints('web', [at(secret), at(good)], { port: 'http' })
     await start(cluster, ADDRESSES)
-    await vi.waitFor(async () => expect(await whoAnswers('127.211.0.7', PORT)).toBe('good'))
+    await eventually(async () => expect(await whoAnswers('127.211.0.7', PORT)).toBe('good'))
     for (let i = 0; i < 5; i++) expect(await whoAnswers('127.211.0.7', PORT)).toBe('good')
     expect(secret.accepted).toBe(0)
   })
@@ -201,7 +222,7 @@ describe('startServiceForwarders where there is one address', () => {
     })
     await cluster.endpoints('web', [at(a)], { port: 'http' })
     const forwarders = await start(cluster, SINGLE)
-    await vi.waitFor(async () => expect(await addressOf(cluster)).toMatch(/^127\.0\.0\.1:\d+$/))
+    await eventually(async () => expect(await addressOf(cluster)).toMatch(/^127\.0\.0\.1:\d+$/))
     const place = await addressOf(cluster)
     expect(await addressOf(cluster, 'toolhive.stacklok.dev/local-address-9090')).toMatch(/^127\.0\.0\.1:\d+$/)
     expect(await askAt(place)).toBe('a')
@@ -209,13 +230,13 @@ describe('startServiceForwarders where there is one address', () => {
     expect(await askAt(place)).toBe('ECONNREFUSED')
 
     const again = await start(cluster, SINGLE)
-    await vi.waitFor(async () => expect(await askAt(place)).toBe('a'))
+    await eventually(async () => expect(await askAt(place)).toBe('a'))
     expect(await addressOf(cluster)).toBe(place)
     await again.close()
 
     await pod('127.0.0.1', 'intruder', Number(place.split(':')[1]))
     await start(cluster, SINGLE)
-    await vi.waitFor(async () => expect(await addressOf(cluster)).not.toBe(place))
+    await eventually(async () => expect(await addressOf(cluster)).not.toBe(place))
     expect(await askAt(await addressOf(cluster))).toBe('a')
   })
 })
