@@ -42,6 +42,7 @@ export function createDecoded(call: ApiCall, { body, track, options }: NewObject
   // As on the real server: what the server itself adds belongs to nobody.
   const object = prepare(call, track(body))
   validateObject(kind, object)
+  kind.rules.permit?.(object, env)
   const name = textAt(object, 'metadata', 'name')
   const key = objectKey(call.path.namespace, name)
   if (options.dryRun) {

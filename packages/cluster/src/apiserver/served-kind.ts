@@ -50,6 +50,8 @@ export interface KindRules {
   /** The same for a write of the status only. */
   prepareStatus?(object: JsonObject, old: JsonObject): JsonObject
   validate?(object: JsonObject, old?: JsonObject): readonly FieldProblem[]
+  /** Refuses a new object that is valid, but not wanted in its namespace, with a StatusError. */
+  permit?(object: JsonObject, from: Allocation): void
   /** In place of `validate` when only the status is written. */
   validateStatus?(object: JsonObject, old: JsonObject): readonly FieldProblem[]
   /** Seconds until the object may go; 0 is at once. Asked for what is deleted gracefully only. */

@@ -13,11 +13,10 @@ const MODULES: Readonly<Record<string, readonly string[]>> = {
   'apiextensions-apiserver': ['pkg/apis/apiextensions/v1'],
 }
 
-/** Bodies of requests that are no stored objects, and kinds that are stored as another. */
+/** Bodies of requests that are no stored objects. */
 const MORE_KINDS: Readonly<Record<string, readonly string[]>> = {
   v1: ['Binding', 'DeleteOptions'],
   'authentication.k8s.io/v1': ['TokenRequest'],
-  'events.k8s.io/v1': ['Event'],
 }
 
 /** The folders of the sources, of this version, in Go's module cache; undefined when one is not there. */

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import generated from './message-table.golden.json' with { type: 'json' }
 
 /** A field of a message, and what becomes of it in JSON. */
 export interface MessageField {
@@ -19,12 +19,12 @@ interface Table {
   readonly messages: Readonly<Record<string, string>>
 }
 
-let table: Table | undefined
+const table: Table = generated
 const parsed = new Map<string, MessageFields>()
 
 /** The message of a kind, for example of `v1 ConfigMap`; undefined for a kind that has none. */
 export function messageOfKind(apiVersion: string, kind: string): string | undefined {
-  const { kinds } = messageTable()
+  const { kinds } = table
   const name = `${apiVersion} ${kind}`
   return Object.hasOwn(kinds, name) ? kinds[name] : undefined
 }
@@ -33,7 +33,7 @@ export function messageOfKind(apiVersion: string, kind: string): string | undefi
 export function fieldsOf(message: string): MessageFields {
   const known = parsed.get(message)
   if (known !== undefined) return known
-  const text = messageTable().messages[message]
+  const text = table.messages[message]
   if (text === undefined) throw new Error(`no message ${message}`)
   const fields = new Map(text === '' ? [] : text.split(' ').map(parseField))
   parsed.set(message, fields)
@@ -44,10 +44,4 @@ function parseField(text: string): [number, MessageField] {
   const [, number, name = '', form, type = '', mark] = /^(\d+):([^=]*)=(\[\]|\{\})?([^?!]+)([?!])?$/.exec(text) ?? []
   const keep = mark === '?' ? 'present' : mark === '!' ? 'always' : 'not-zero'
   return [Number(number), { name, form: form === '[]' ? 'list' : form === '{}' ? 'map' : 'one', type, keep }]
-}
-
-/** Read on first use: most clients send JSON. */
-function messageTable(): Table {
-  table ??= JSON.parse(readFileSync(new URL('./message-table.golden.json', import.meta.url), 'utf8')) as Table
-  return table
 }

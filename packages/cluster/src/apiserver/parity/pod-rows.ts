@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../kind-schema.ts'
 import { del, get, type ParityRow, patch, post, put, row, type Step } from './parity-row.ts'
+import { podSecurityRows } from './pod-security-rows.ts'
 
 const PODS = '/api/v1/namespaces/{ns}/pods'
 const DRY = `${PODS}?dryRun=All`
@@ -516,4 +517,4 @@ const updateRows: readonly ParityRow[] = [
   row('pod: json patch', kept('j1'), patch(`${PODS}/j1`, [{ op: 'replace', path: '/spec/containers/0/image', value: 'i:2' }], 'json')),
 ]
 
-export const podRows: readonly ParityRow[] = [...defaultRows, ...admissionRows, ...refusalRows, ...updateRows]
+export const podRows: readonly ParityRow[] = [...defaultRows, ...admissionRows, ...refusalRows, ...updateRows, ...podSecurityRows]

@@ -24,7 +24,8 @@ export async function attachToPod(call: ApiCall): Promise<void> {
   const container = await streams.attach(target, options)
   try {
     const socket = await upgrade.accept(protocol)
-    await serveChannels(socket, container, { ...options, failed: (error) => JSON.stringify(statusOf(error)) })
+    const failed = (error: unknown) => JSON.stringify(statusOf(error))
+    await serveChannels(socket, container, { ...options, failed }).finally(() => socket.terminate())
   } finally {
     container.close()
   }

@@ -23,11 +23,15 @@ export async function sendPodLog(call: ApiCall): Promise<void> {
   response.writeHead(200, ['Content-Type', 'text/plain', 'Cache-Control', 'no-cache, private'])
   // A follower must know that it is connected before the first line comes.
   response.flushHeaders()
-  for await (const bytes of lines) {
-    if (exchange.closed) return
-    if (bytes.length > 0 && !response.write(bytes)) await once(response, 'drain', { signal: exchange.signal })
+  try {
+    for await (const bytes of lines) {
+      if (exchange.closed) return
+      if (bytes.length > 0 && !response.write(bytes)) await once(response, 'drain', { signal: exchange.signal })
+    }
+    response.end()
+  } catch (error) {
+    if (!exchange.aborted) throw error // else it is only that nobody reads any more
   }
-  response.end()
 }
 
 function logOptions({ query, path, env }: ApiCall): Omit<PodLogOptions, 'signal'> {

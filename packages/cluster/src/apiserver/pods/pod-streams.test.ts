@@ -170,6 +170,15 @@ describe('logs and attach', () => {
     })
   }
 
+  it('stop for a reader that takes nothing and then goes', async () => {
+    serve('yes')
+    const controller = new AbortController()
+    await fetchHead(`${server.url}${PODS}/one/log?follow=true`, controller.signal)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    controller.abort()
+    await expect.poll(() => started[0]?.child.stdout?.listenerCount('data')).toBe(0)
+  })
+
   it('attach to all streams of a program', async () => {
     serve('read line; echo "got $line"; echo problem >&2; cat; exit 3')
     const stream = await attach()

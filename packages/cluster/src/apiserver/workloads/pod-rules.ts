@@ -5,6 +5,7 @@ import { withoutDisabled } from './disabled-fields.ts'
 import { changed, numberAt, objectAt, objectsAt } from './fields.ts'
 import { admitPod } from './pod-admission.ts'
 import { podDefaults } from './pod-defaults.ts'
+import { permitPod } from './pod-security.ts'
 import { podUpdateProblems } from './pod-update.ts'
 import { newPodProblems, podProblems } from './pod-validation.ts'
 import { qosClassOf } from './qos-class.ts'
@@ -23,6 +24,7 @@ export const podRules: KindRules = plainRules('subdomain', {
   prepareUpdate: (pod) => changed(pod, 'spec', withoutDisabled),
   prepareStatus: (pod, old) => changed(pod, 'status', (status) => keptStatus(status, statusOf(old))),
   validate: (pod, old) => [...podProblems(pod), ...(old ? podUpdateProblems(pod, old) : newPodProblems(pod))],
+  permit: permitPod,
   validateStatus: podStatusProblems,
   gracePeriod: (pod, asked) => {
     const period = asked ?? numberAt(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30

@@ -39,7 +39,7 @@ export function deploymentController(env: ControllerEnv): Controller {
     concurrency: 5,
     clock: env.clock,
     onError: env.onError,
-    queue: { backoff: { baseMs: 10, maxMs: 5 * 60_000 } },
+    queue: { backoff: { baseMs: 10, maxMs: 60_000 } },
     sources: [
       watchSelf(cache),
       watchChildren(sets, cache, deployments),

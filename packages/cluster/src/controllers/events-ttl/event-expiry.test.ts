@@ -45,10 +45,13 @@ describe('old Events', () => {
     expect(await names()).toHaveLength(121) // nothing is old yet
     await clock.advance(61 * 60_000)
     await expect
-      .poll(async () => {
-        await clock.advance(1_000)
-        return await names()
-      })
+      .poll(
+        async () => {
+          await clock.advance(1_000)
+          return await names()
+        },
+        { timeout: 15_000 },
+      )
       .toEqual(['repeated'])
     stop.abort()
     await running

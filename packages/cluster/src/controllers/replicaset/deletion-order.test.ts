@@ -34,7 +34,7 @@ describe('the order in which pods go', () => {
     ['pending before running', pod('b', { phase: 'Pending', ready: false }), pod('a', { ready: false })],
     ['not ready before ready', pod('b', { ready: false }), pod('a')],
     ['cheaper before dearer', pod('b', { cost: '-5' } as object), pod('a')],
-    ['a cost that is no number counts as none', pod('a', { cost: '+5' } as object), pod('b')],
+    ['a cost that is no number counts as none', pod('b', { cost: '+5' } as object), pod('a', { cost: '1' } as object)],
     ['ready for minutes before ready for hours', pod('b', { since: '2026-01-01T11:55:00Z' }), pod('a')],
     ['restarted more often first', pod('b', { restarts: 4 } as object), pod('a', { restarts: 1 } as object)],
     ['younger first', pod('b', { created: '2026-01-01T11:59:00Z' } as object), pod('a')],

@@ -59,7 +59,7 @@ export function replicaSetController(env: ControllerEnv): Controller {
     concurrency: 5,
     clock,
     onError: env.onError,
-    queue: { backoff: { baseMs: 10, maxMs: 5 * 60_000 } },
+    queue: { backoff: { baseMs: 10, maxMs: 60_000 } },
     sources: [watchSelf(sets), watchChildren(podCache, sets, replicaSets)],
     async reconcile(key, context) {
       const set = sets.store.get(key)

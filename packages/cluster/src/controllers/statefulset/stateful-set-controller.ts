@@ -72,7 +72,7 @@ export function statefulSetController(env: ControllerEnv): Controller {
     concurrency: 5,
     clock,
     onError: env.onError,
-    queue: { backoff: { baseMs: 10, maxMs: 5 * 60_000 } },
+    queue: { backoff: { baseMs: 10, maxMs: 60_000 } },
     sources: [
       watchSelf(sets),
       watchChildren(podCache, sets, statefulSets),

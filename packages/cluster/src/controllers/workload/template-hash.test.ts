@@ -12,7 +12,6 @@ describe('hashes', () => {
   })
 
   it('are spelled as Kubernetes does', () => {
-    // The hash 2346782313 of a ControllerRevision would be in its name like this.
     expect(safeName(2_346_782_313)).toBe('2346782313'.replace(/[0-9]/g, (digit) => '456789bcdf'[Number(digit)] ?? ''))
   })
 

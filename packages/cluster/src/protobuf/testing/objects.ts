@@ -156,6 +156,13 @@ export const OBJECTS: readonly SentObject[] = [
     },
   },
   {
+    path: `${APPS}/controllerrevisions`,
+    kind: 'ControllerRevision',
+    metadata: meta('pb'),
+    revision: 0,
+    data: { spec: { template: { a: [1, null, 'x'] } } },
+  },
+  {
     path: `${RBAC}/namespaces/{ns}/roles`,
     kind: 'Role',
     metadata: meta('pb'),
