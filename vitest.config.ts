@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { LEFT_OUT } from './test/embedded/suites.ts'
 
 /** One vitest call per stage (scripts/test.ts): all global set-ups of one call run before its first test. */
 export default defineConfig({
@@ -8,7 +9,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance,node}.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance,node,platform}.test.ts'],
           setupFiles: ['test/property-seed.ts'],
           isolate: false,
           pool: 'threads',
@@ -27,6 +28,18 @@ export default defineConfig({
         },
       },
       {
+        // The same files on our own control plane.
+        test: {
+          name: 'embedded',
+          include: ['packages/**/*.cluster.test.ts', 'apps/**/*.cluster.test.ts', 'test/**/*.cluster.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**', ...Object.keys(LEFT_OUT)],
+          globalSetup: ['test/embedded/embedded-setup.ts'],
+          maxWorkers: 2,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
         test: {
           name: 'conformance',
           include: ['packages/**/*.conformance.test.ts', 'apps/**/*.conformance.test.ts', 'test/**/*.conformance.test.ts'],
@@ -34,6 +47,16 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        test: {
+          name: 'platform',
+          include: ['packages/**/*.platform.test.ts', 'apps/**/*.platform.test.ts', 'test/**/*.platform.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**'],
+          fileParallelism: false,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       {

@@ -38,7 +38,7 @@ function inClone(command: string, ...args: string[]) {
   return spawnSync(command, args, { cwd: clone, encoding: 'utf8', env: environment(), timeout: 240_000 })
 }
 
-/** `npm start`, until it says that the server is ready; then `use`, then Ctrl-C. Returns what it printed. */
+/** `npm start`, until it says that all is ready; then `use`, then Ctrl-C. Returns what it printed. */
 async function whileStarted(use: () => void): Promise<string> {
   // A group of its own, so that the signal reaches all of it, as Ctrl-C in a terminal does.
   const child = spawn('npm', ['start'], { cwd: clone, env: environment(), detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -47,7 +47,7 @@ async function whileStarted(use: () => void): Promise<string> {
   const ready = Promise.withResolvers<void>()
   const take = (chunk: Buffer) => {
     printed.push(chunk.toString())
-    if (printed.join('').includes('is ready at')) ready.resolve()
+    if (printed.join('').includes('Ctrl-C stops it.')) ready.resolve()
   }
   child.stdout.on('data', take)
   child.stderr.on('data', take)
@@ -70,6 +70,9 @@ describe('a fresh clone', () => {
       const call = inClone('npx', 'thv', 'call', 'everything', 'echo', 'message=hello')
       expect(call.stdout).toContain('hello')
       expect(call.status).toBe(0)
+      // The tool config of the other one: two tools, one of them under another name.
+      expect(inClone('npx', 'thv', 'call', 'everything-http', 'say', 'message=hello').stdout).toContain('hello')
+      expect(inClone('npx', 'thv', 'call', 'everything-http', 'echo', 'message=hello').status).toBe(2)
     })
     expect(printed).not.toContain('EBADENGINE')
     expect(printed).toContain('set-up: installing packages')

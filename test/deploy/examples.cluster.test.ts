@@ -10,7 +10,8 @@ import { kubectl } from './kubectl.ts'
 /* Every example for the operator is taken by the API server as it is, and what one names of our kinds it brings along. */
 
 const FOLDER = new URL('../../deploy/examples/operator/', import.meta.url)
-const FILES = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'))
+const yamlIn = (folder: URL) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.yaml'))
+const FILES = [...yamlIn(FOLDER), ...yamlIn(new URL('../quickstart/', FOLDER)).map((name) => `../quickstart/${name}`)]
 const read = (file: string) => manifestsIn(readFileSync(new URL(file, FOLDER), 'utf8'))
 const OUR_KINDS = KINDS.map((definition) => definition.kind)
 

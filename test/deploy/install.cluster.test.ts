@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { describeHelm } from '@thv/testkit/helm/describe-helm'
 import { type Helm, openHelm } from '@thv/testkit/helm/helm'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
@@ -10,11 +10,11 @@ import { CRD_CHART, HELM_LIMIT_MS, OPERATOR_CHART } from './charts.ts'
 const NAMESPACE = ['--namespace', 'toolhive-system']
 
 describeHelm('installing with helm', () => {
-  let server: ApiServer
+  let server: TestServer
   let helm: Helm
   beforeAll(async () => {
     helm = await openHelm()
-    server = await startApiServer()
+    server = await startTestServer()
   }, HELM_LIMIT_MS)
   afterAll(() => server?.stop())
 

@@ -2,6 +2,7 @@ import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { binariesAvailability } from '@thv/testkit/cluster/binaries'
+import { accessOf } from '@thv/testkit/cluster/cluster-access'
 import { isCi } from '@thv/testkit/cluster/global-setup'
 import { type NodeCluster, startNode } from '@thv/testkit/cluster/node'
 import { nodeProblem } from '@thv/testkit/cluster/node-packages'
@@ -31,9 +32,8 @@ export async function setup(project: Pick<TestProject, 'provide'>): Promise<(() 
       throw error
     }
     console.error(`node ${node.version} ready with its images after ${((performance.now() - begin) / 1000).toFixed(1)} s`)
-    const { form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version, nodeName, hostAddress, initPid } = node
-    const access = { form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version, nodeName, hostAddress, initPid }
-    project.provide('thvNode', { ...access, images: archives.images })
+    const { nodeName, hostAddress, initPid } = node
+    project.provide('thvNode', { ...accessOf(node), nodeName, hostAddress, initPid, images: archives.images })
     return () => node.stop()
   } finally {
     await guard.close()

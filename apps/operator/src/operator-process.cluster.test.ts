@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { deployments, isAlreadyExists, type KubeClient, leases } from '@thv/kube'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
+import { itNeeds } from '@thv/testkit/cluster/needs'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LEASE_NAME } from './operator-settings.ts'
 import { operatorAccount } from './testing/operator-account.ts'
@@ -19,7 +20,7 @@ const BIN = fileURLToPath(new URL('../bin/thv-operator.js', import.meta.url))
 
 /** The program as people start it, on an API server of its own: at first without our kinds. */
 describeCluster('thv-operator', () => {
-  let server: ApiServer
+  let server: TestServer
   let admin: KubeClient
   let namespace: string
   let folder: string
@@ -27,7 +28,7 @@ describeCluster('thv-operator', () => {
   const running: ChildProcess[] = []
 
   beforeAll(async () => {
-    server = await startApiServer()
+    server = await startTestServer()
     admin = adminClient(server)
     namespace = await testNamespace('process', server)
     folder = await mkdtemp(join(tmpdir(), 'thv-operator-'))
@@ -133,7 +134,7 @@ describeCluster('thv-operator', () => {
     expect(`${said.out}${said.err}`).not.toMatch(/"level":"(warn|error)"|Error:/)
   })
 
-  test('without the rights it needs it is alive, not ready, says why, and still ends when told to', async () => {
+  itNeeds(['rbac'], 'without the rights it needs it is alive, not ready, says why, and still ends when told to', async () => {
     const powerless = await kubeconfigOf('powerless', await server.serviceAccountToken({ namespace, name: 'nobody' }))
     const { child, ended, said } = start('--kubeconfig', powerless, ...ADDRESSES)
     const health = await urlOf(said, 'health')

@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isThvError } from '@thv/kernel/errors'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
+import { itNeeds } from '@thv/testkit/cluster/needs'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { ConfigMap } from './builtin-kinds.ts'
 import { createKubeClient, type KubeClient, type WatchOptions } from './client.ts'
@@ -272,12 +273,12 @@ describeCluster('client on a real API server', () => {
 })
 
 describeCluster('client on an API server of its own', () => {
-  let server: ApiServer
+  let server: TestServer
   let client: KubeClient
   const namespace = 'default'
 
   beforeAll(async () => {
-    server = await startApiServer({ uncachedResources: ['configmaps'] })
+    server = await startTestServer({ uncachedResources: ['configmaps'] })
     client = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) })
   })
   afterAll(async () => {
@@ -285,14 +286,14 @@ describeCluster('client on an API server of its own', () => {
     await server?.stop()
   })
 
-  it('shows a client certificate', async () => {
+  itNeeds(['client-certificates'], 'shows a client certificate', async () => {
     const { certPem: cert, keyPem: key } = server.clientCertificate('jane', ['system:masters'])
     const jane = createKubeClient({ server: server.url, tls: { ca: server.caPem, cert, key }, auth: noAuth })
     expect((await jane.list(configMaps)).metadata.resourceVersion).toBeDefined()
     await jane.close()
   })
 
-  it('is refused what its account may not do', async () => {
+  itNeeds(['rbac'], 'is refused what its account may not do', async () => {
     const token = await server.serviceAccountToken({ namespace, name: 'nobody' })
     const nobody = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(token) })
     const error = await failure(nobody.list(secrets, { namespace }))

@@ -1,18 +1,19 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
+import { itNeeds } from '@thv/testkit/cluster/needs'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKubeClient } from './client.ts'
 import { loadKubeconfig } from './kubeconfig.ts'
 
 describeCluster('credential plugins on the API server', () => {
-  let server: ApiServer
+  let server: TestServer
   let folder: string
 
   beforeAll(async () => {
-    server = await startApiServer()
+    server = await startTestServer()
     folder = await mkdtemp(join(tmpdir(), 'exec-cluster-'))
   })
   afterAll(async () => {
@@ -52,7 +53,7 @@ describeCluster('credential plugins on the API server', () => {
     expect(await whoAmI({ token })).toBe('system:serviceaccount:default:plugin')
   })
 
-  test('a client certificate', async () => {
+  itNeeds(['client-certificates'], 'a client certificate', async () => {
     const { certPem, keyPem } = server.clientCertificate('ann', ['system:masters'])
     expect(await whoAmI({ clientCertificateData: certPem, clientKeyData: keyPem })).toBe('ann')
   })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
 import { type FaultyProxy, startFaultyProxy } from '@thv/testkit/cluster/faulty-proxy'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createKubeClient, type KubeClient } from './client.ts'
 import { bearerToken } from './connection.ts'
@@ -22,7 +22,7 @@ interface Candidate {
 }
 
 describeCluster('lease election on the API server', () => {
-  let server: ApiServer
+  let server: TestServer
   let truth: KubeClient
   let namespace: string
   let name: string
@@ -33,7 +33,7 @@ describeCluster('lease election on the API server', () => {
   const clients: KubeClient[] = []
 
   beforeAll(async () => {
-    server = await startApiServer()
+    server = await startTestServer()
     truth = connect(server.url)
     namespace = await testNamespace('lease', server)
   })

@@ -2,10 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
 import { type FaultyProxy, startFaultyProxy } from '@thv/testkit/cluster/faulty-proxy'
 import { type HttpFaultServer, startHttpFaultServer } from '@thv/testkit/cluster/http-fault-server'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { ConfigMap } from './builtin-kinds.ts'
 import { createKubeClient, type KubeClient, type KubeClientOptions } from './client.ts'
@@ -28,7 +28,7 @@ const rounds = Number(process.env['SOAK'] ?? 1)
  * ConfigMaps have no watch cache here (410 comes from etcd's compaction), ServiceAccounts have one (410 comes from restarts).
  */
 describeCluster('reflector under faults', () => {
-  let server: ApiServer
+  let server: TestServer
   /** Straight to the server. */
   let truth: KubeClient
   let namespace: string
@@ -36,7 +36,7 @@ describeCluster('reflector under faults', () => {
   const closing: AsyncDisposable[] = []
 
   beforeAll(async () => {
-    server = await startApiServer({ uncachedResources: ['configmaps'] })
+    server = await startTestServer({ uncachedResources: ['configmaps'] })
     truth = connect(server)
   })
   afterAll(async () => {
@@ -382,7 +382,7 @@ describeCluster('reflector under faults', () => {
   })
 
   test('another server with older versions in the place of the first', async () => {
-    const restored = await startApiServer()
+    const restored = await startTestServer()
     closing.push(restored)
     await testNamespace('other', restored)
     const second = createKubeClient({ server: restored.url, tls: { ca: restored.caPem }, auth: bearerToken(restored.adminToken) })

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { KINDS } from './kinds.ts'
 import { fixturesOf } from './testing/fixtures.ts'
@@ -12,11 +12,11 @@ const FIXTURES = new URL('../../../test/fixtures/resources/', import.meta.url)
 const THV = fileURLToPath(new URL('../../../apps/cli/bin/thv.js', import.meta.url))
 
 describeCluster('thv crds | kubectl apply -f -', () => {
-  let server: ApiServer
+  let server: TestServer
   let applied: { stdout: string; stderr: string; status: number | null }
 
   beforeAll(async () => {
-    server = await startApiServer()
+    server = await startTestServer()
     const crds = execFileSync(process.execPath, [THV, 'crds'], { encoding: 'utf8' })
     applied = kubectl(['apply', '-f', '-'], crds)
   })

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { errorMessage } from '@thv/kernel/errors'
 import {
   type Condition,
@@ -112,6 +113,7 @@ export async function openWorld(context: StoryContext): Promise<World> {
 
     async outside(url) {
       const inside = new URL(url ?? 'the status has no url')
+      if (isIP(inside.hostname) !== 0) return `${inside.protocol}//${inside.host}${inside.pathname}`
       const [service = '', of = ''] = inside.hostname.split('.')
       const object = await client.get(services, { namespace: of, name: service })
       return `${inside.protocol}//${context.reach(object, Number(inside.port))}${inside.pathname}`

@@ -108,11 +108,15 @@ function containerProblem(pod: Pod, status: ContainerStatus, role: PodRole): Pod
   return []
 }
 
+/** A node that starts again says so of what ran on it: nobody saw it end, and it did not crash. */
+const NODE_ENDED = 'ContainerStatusUnknown'
+
 /** From the second crash on the answer is the same whether it is just waiting, running or ending: the status must not flicker. */
 function isCrashing({ ready, restartCount = 0, state = {}, lastState }: ContainerStatus): boolean {
   if (state.waiting?.reason === WorkloadReason.CrashLoopBackOff) return (lastState?.terminated ?? state.terminated) !== undefined
   const last = state.terminated ?? lastState?.terminated
-  return ready !== true && restartCount >= 2 && last !== undefined && last.exitCode !== 0 && state.waiting === undefined
+  if (last === undefined || last.exitCode === 0 || last.reason === NODE_ENDED) return false
+  return ready !== true && restartCount >= 2 && state.waiting === undefined
 }
 
 function waitingFor(reason: string): { reason: string | undefined; fatal: boolean; advice: (role: PodRole) => string } {

@@ -192,6 +192,20 @@ const CASES: readonly Case[] = [
     expected: { phase: 'Failed', reason: 'CrashLoopBackOff' },
   },
   {
+    name: 'a node that has started again for the third time',
+    ...RUNNING,
+    proxy: [
+      pod('proxy-1', {
+        ready: false,
+        restartCount: 3,
+        state: { running: {} },
+        lastState: { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown' } },
+      }),
+    ],
+    server: [ready('demo-0')],
+    expected: { phase: 'Pending', reason: 'NotReady' },
+  },
+  {
     name: 'one that has just ended',
     ...RUNNING,
     proxy: [pod('proxy-1', { state: { terminated: { exitCode: 2 } } })],

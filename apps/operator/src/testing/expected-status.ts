@@ -11,7 +11,7 @@ import { COMPANY_CA } from './fixture-namespace.ts'
  */
 
 const ROOT = new URL('../../../../', import.meta.url)
-const FOLDERS = ['deploy/examples/operator/', 'test/fixtures/seeds/', 'test/fixtures/resources/']
+const FOLDERS = ['deploy/examples/operator/', 'deploy/examples/quickstart/', 'test/fixtures/seeds/', 'test/fixtures/resources/']
 
 /** Those that this operator has a controller for. */
 export const RECONCILED = ['MCPServer', 'MCPRemoteProxy', 'MCPToolConfig', 'MCPExternalAuthConfig', 'MCPGroup', 'MCPServerEntry']

@@ -5,7 +5,10 @@ import type { KindRules } from './served-kind.ts'
 import { invalidValue, problem } from './status-error.ts'
 
 /** What a StatefulSet was: its data never changes, only its place in the order of revisions. */
-export const controllerRevisionRules: KindRules = plainRules('subdomain', { validate })
+export const controllerRevisionRules: KindRules = plainRules('subdomain', {
+  applyDefaults: (object) => ({ revision: 0, ...object }),
+  validate,
+})
 
 function validate({ data, revision }: JsonObject, old?: JsonObject): FieldProblem[] {
   const problems: FieldProblem[] = []

@@ -63,7 +63,8 @@ export function updateDecoded(call: ApiCall, { old, body, options, tracker, subr
   const prepared = prepare(call, tracked, old.body)
   validateObject(kind, prepared, { old: old.body, statusOnly: path.subresource === 'status' })
   if (isSame(prepared, old.body)) return answerStored(call, old)
-  const object = withGeneration(kind, prepared, old.body)
+  // What comes by way of the status is no new wish, not even an annotation.
+  const object = path.subresource === 'status' ? prepared : withGeneration(kind, prepared, old.body)
   if (options.dryRun) return answerBody(call, withVersion(object, old))
   const result = isFinished(kind, object) ? env.store.delete(old, object) : env.store.update(old, object)
   if ('refused' in result) throw conflict(kind, old.name)

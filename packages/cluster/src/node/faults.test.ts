@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import type { Pod } from '@thv/kube/builtin-kinds'
 import { pods } from '@thv/kube/resource-types'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { processStart } from './process/process-table.ts'
@@ -66,6 +67,10 @@ describe('faults', () => {
   it('starts its pods again after a restart, as their next run', async () => {
     await fixture.create('again', script('sh', `echo $$$$; ${FOREVER}`))
     await fixture.create('never', { restartPolicy: 'Never', ...script('sh', FOREVER) })
+    const half = (name: string, text: string) => ({ name, image: 'sh', args: [text] })
+    await fixture.create('half', { restartPolicy: 'OnFailure', containers: [half('short', 'exit 0'), half('long', FOREVER)] })
+    const [long, short] = ['long', 'short'].map((name) => (pod: Pod) => pod.status?.containerStatuses?.find((one) => one.name === name))
+    await fixture.until('half', (pod) => long?.(pod)?.state?.running !== undefined && short?.(pod)?.state?.terminated !== undefined)
     const pid = Number(await lineOf('again'))
     await fixture.until('never', isReady)
     await fixture.restart()
@@ -74,6 +79,19 @@ describe('faults', () => {
     expect(pod.status?.containerStatuses?.[0]?.lastState?.terminated).toMatchObject({ exitCode: 137, reason: 'ContainerStatusUnknown' })
     expect(await fixture.logs(pod, 'main', { previous: true })).toBe(`${pid}\n`)
     await fixture.until('never', ({ status }) => status?.phase === 'Failed')
+    const halves = await fixture.until('half', (it) => long?.(it)?.restartCount === 1 && long(it)?.state?.running !== undefined)
+    expect(short?.(halves)).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 0 } } })
+  })
+
+  it('lets go of a pod that somebody else still holds', async () => {
+    await fixture.create('held', script('sh', FOREVER), { finalizers: ['test.thv/held'] })
+    await fixture.until('held', isReady)
+    await remove('held')
+    const held = await fixture.until('held', ({ metadata }) => metadata.deletionGracePeriodSeconds === 0)
+    expect(held.status?.containerStatuses?.[0]?.state?.terminated?.exitCode).toBe(143)
+    expect(await eventually(() => fixture.network.pods.size === 0)).toBe(true)
+    await fixture.client.patch(pods, { namespace: NAMESPACE, name: 'held' }, { kind: 'merge', body: { metadata: { finalizers: null } } })
+    await fixture.untilGone('held')
   })
 })
 

@@ -1,3 +1,4 @@
+import { itNeeds } from '@thv/testkit/cluster/needs'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKubeClient, type KubeClient } from '../client.ts'
@@ -41,8 +42,11 @@ describeCluster('pod streams on the API server', () => {
     await expect(openPodStream(connection, options)).rejects.toMatchObject({ status: 400, message: expect.stringContaining('other') })
   })
 
-  test('a token that is none, and an account without rights', async () => {
+  test('a token that is none', async () => {
     await expect(attach('waiting', { ...connection, auth: bearerToken('wrong') })).rejects.toMatchObject({ status: 401 })
+  })
+
+  itNeeds(['rbac'], 'an account without rights', async () => {
     await client.create(serviceAccounts, { metadata: { namespace, name: 'nobody' } })
     const answer = await client.raw('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/nobody/token`, {
       body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },

@@ -1,44 +1,25 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Binaries, ensureBinaries } from './binaries.ts'
-import { type Certificate, createCertificate } from './certificate.ts'
+import { createCertificate } from './certificate.ts'
 import type { ClusterAccess } from './cluster-access.ts'
 import { type Credentials, writeCredentials, writeKubeconfig } from './credentials.ts'
 import { type Daemon, startDaemon } from './daemon.ts'
 import { type Etcd, startEtcd } from './etcd.ts'
-import { apiRequest, request } from './http-request.ts'
-import { freezeProcess, unfreezeProcess } from './process-freeze.ts'
+import { request } from './http-request.ts'
 import { guardedFolderPrefix, type ProcessGuard, startGuard } from './process-guard.ts'
 import type { ProgramSet } from './programs.ts'
-import { mintServiceAccountToken, serviceAccountIssuer, type TokenOptions } from './service-account-token.ts'
+import { createServerHandle, type RunningServer, type TestServer } from './server-handle.ts'
+import { mintServiceAccountToken, serviceAccountIssuer } from './service-account-token.ts'
 import { startOnPort } from './start-on-port.ts'
 
 export type { ClusterAccess } from './cluster-access.ts'
 export type { TokenOptions } from './service-account-token.ts'
 
 /** A real kube-apiserver with its own etcd on loopback. No controllers, no scheduler, no node. */
-export interface ApiServer extends ClusterAccess, AsyncDisposable {
+export interface ApiServer extends TestServer {
   readonly etcdUrl: string
-  /** Of everything that runs for this server, the guard included. */
-  readonly pids: readonly number[]
-  /** SIGKILL to kube-apiserver; etcd lives on. */
-  kill(): Promise<void>
-  /** SIGSTOP: connections stay open and, once this returns, nothing answers. */
-  freeze(): void
-  unfreeze(): void
-  /** Same address, certificates, tokens and data. Ends the running one first. */
-  restart(): Promise<void>
-  /** Forgets etcd's history. A watch answers 410 only for `uncachedResources`: others are served from the watch cache. */
-  compact(): Promise<void>
-  /** Signed with the server's own key; see TokenOptions for what the server demands. */
-  mintToken(options: TokenOptions): string
-  /** Creates the ServiceAccount when it is missing and mints a token for it. */
-  serviceAccountToken(account: { namespace: string; name: string; expiresInSeconds?: number; audiences?: string[] }): Promise<string>
-  /** A client certificate for this user. */
-  clientCertificate(user: string, groups?: readonly string[]): Certificate
-  /** Ends all processes and removes the data. May be called again. */
-  stop(): Promise<void>
 }
 
 export interface ApiServerOptions {
@@ -52,8 +33,6 @@ export interface ApiServerOptions {
   /** Hears the progress of a build of the binaries. */
   readonly log?: (line: string) => void
 }
-
-const stopGraceMs = 3000
 
 export function startApiServer(options: ApiServerOptions = {}): Promise<ApiServer> {
   return startForm(plainForm, options)
@@ -126,81 +105,35 @@ interface Parts {
   readonly etcd: Etcd
 }
 
-interface Running {
-  readonly daemon: Daemon
-  readonly port: number
-}
-
 async function describeAccess({ folder, credentials, binaries }: Parts, url: string, form: ProgramSet): Promise<ClusterAccess> {
   const { adminToken, ca } = credentials
   const kubeconfigPath = join(folder, 'kubeconfig')
   await writeKubeconfig(kubeconfigPath, { url, caPem: ca.certPem, token: adminToken })
   const version = (await request(`${url}/version`, { caPem: ca.certPem })).json<{ gitVersion: string }>().gitVersion
-  return { form, url, caPem: ca.certPem, adminToken, kubeconfigPath, kubectlPath: binaries.path('kubectl'), version }
+  return { plane: 'kubernetes', form, url, caPem: ca.certPem, adminToken, kubeconfigPath, kubectlPath: binaries.path('kubectl'), version }
 }
 
 interface HandleParts extends Parts {
   readonly access: ClusterAccess
   readonly companions: readonly Daemon[]
-  readonly first: Running
-  readonly start: (port: number) => Promise<Running>
+  readonly first: RunningServer
+  readonly start: (port: number) => Promise<RunningServer>
 }
 
-function createHandle(parts: HandleParts): ApiServer {
-  const { access, companions, folder, guard, credentials, etcd, first, start } = parts
-  let daemon = first.daemon
-  let frozen = false
-  let stopping: Promise<void> | undefined
-
-  // A frozen process does not see SIGTERM.
-  const end = () => (frozen ? daemon.kill() : daemon.stop(stopGraceMs))
-  const mintToken = (options: TokenOptions) => mintServiceAccountToken(credentials.serviceAccountKey, options)
-
-  const stop = async () => {
-    await Promise.all(companions.map((each) => each.stop(stopGraceMs)))
-    await end()
-    await etcd.daemon.stop(stopGraceMs)
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
-    await guard.close()
-  }
-  const stopOnce = () => {
-    stopping ??= stop()
-    return stopping
-  }
-
-  return {
-    ...access,
-    etcdUrl: etcd.url,
-    get pids() {
-      return [daemon.pid, etcd.daemon.pid, guard.pid, ...companions.map((each) => each.pid)]
-    },
-    kill: () => daemon.kill(),
-    freeze: () => {
-      if (!daemon.running) throw new Error('kube-apiserver does not run')
-      frozen = true
-      freezeProcess(daemon.pid)
-    },
-    unfreeze: () => {
-      frozen = false
-      if (daemon.running) unfreezeProcess(daemon.pid)
-    },
-    restart: async () => {
-      if (stopping) throw new Error('a stopped API server cannot be restarted')
-      await end()
-      frozen = false
-      daemon = (await start(first.port)).daemon
-    },
+function createHandle({ access, companions, folder, guard, credentials, etcd, first, start }: HandleParts): ApiServer {
+  const handle = createServerHandle({
+    access,
+    folder,
+    guard,
+    first,
+    start,
+    companions,
+    foundation: [etcd.daemon],
     compact: etcd.compact,
-    mintToken,
-    serviceAccountToken: async ({ namespace, name, expiresInSeconds = 3600, audiences }) => {
-      const uid = await ensureServiceAccount(access, namespace, name)
-      const subject = `system:serviceaccount:${namespace}:${name}`
-      return mintToken({ subject, uid, expiresInSeconds, ...(audiences ? { audiences } : {}) })
-    },
+    mintToken: (options) => mintServiceAccountToken(credentials.serviceAccountKey, options),
     clientCertificate: (user, groups = []) => createCertificate({ commonName: user, organizations: groups, issuer: credentials.ca }),
-    stop: stopOnce,
-    [Symbol.asyncDispose]: stopOnce,
-  }
+  })
+  return Object.defineProperties(handle, { etcdUrl: { value: etcd.url, enumerable: true } }) as ApiServer
 }
 
 interface StartOptions extends Parts {
@@ -211,7 +144,7 @@ interface StartOptions extends Parts {
   readonly limitMs: number
 }
 
-function startKubeApiserver(start: StartOptions): Promise<Running> {
+function startKubeApiserver(start: StartOptions): Promise<RunningServer> {
   const { binaries, folder, guard, credentials, form, port, limitMs } = start
   const logFile = join(folder, 'kube-apiserver.log')
   const caPem = credentials.ca.certPem
@@ -253,13 +186,4 @@ function flags({ credentials, etcd, form, formFlags, options, folder }: StartOpt
     ...(uncached.length > 0 ? [`--watch-cache-sizes=${uncached.map((resource) => `${resource}#0`).join(',')}`] : []),
     ...(options.extraArgs ?? []),
   ]
-}
-
-async function ensureServiceAccount(access: ClusterAccess, namespace: string, name: string): Promise<string> {
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts`
-  const created = await apiRequest(access, path, { method: 'POST', body: { metadata: { name } } })
-  const answer = created.status === 409 ? await apiRequest(access, `${path}/${name}`) : created
-  const uid = answer.json<{ metadata?: { uid?: string } }>().metadata?.uid
-  if (uid === undefined) throw new Error(`no ServiceAccount ${namespace}/${name}: ${answer.text}`)
-  return uid
 }

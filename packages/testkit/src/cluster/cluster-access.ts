@@ -1,7 +1,11 @@
 import type { ProgramSet } from './programs.ts'
 
+/** Whose API server and controllers these are: those of Kubernetes, or our own (packages/cluster). */
+export type Plane = 'kubernetes' | 'embedded'
+
 /** What a test needs to reach an API server. Plain data: it crosses from vitest's main process to its workers. */
 export interface ClusterAccess {
+  readonly plane: Plane
   /** What runs: the API server alone, with controllers and scheduler, or with a node too. */
   readonly form: ProgramSet
   /** https://127.0.0.1:PORT, of a node another address of this machine. */
@@ -11,6 +15,11 @@ export interface ClusterAccess {
   readonly adminToken: string
   readonly kubeconfigPath: string
   readonly kubectlPath: string
-  /** As the server itself says, for example v1.34.1. */
+  /** As the server itself says, for example v1.34.1; ours adds +thv. */
   readonly version: string
+}
+
+/** Of a server only what its clients need. */
+export function accessOf({ plane, form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version }: ClusterAccess): ClusterAccess {
+  return { plane, form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version }
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { TestProject } from 'vitest/node'
 import { binariesAvailability } from './binaries.ts'
-import type { ClusterAccess } from './cluster-access.ts'
+import { accessOf, type ClusterAccess } from './cluster-access.ts'
 import { startControlPlane } from './control-plane.ts'
 
 declare module 'vitest' {
@@ -29,8 +29,7 @@ export async function setup(project: Pick<TestProject, 'provide'>): Promise<(() 
   const begin = performance.now()
   const cluster = await startControlPlane()
   console.error(`control plane ${cluster.version} ready after ${((performance.now() - begin) / 1000).toFixed(1)} s`)
-  const { form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version } = cluster
-  project.provide('thvCluster', { form, url, caPem, adminToken, kubeconfigPath, kubectlPath, version })
+  project.provide('thvCluster', accessOf(cluster))
   return () => cluster.stop()
 }
 

@@ -17,25 +17,29 @@ export interface TokenOptions {
 
 /** A token like those of the TokenRequest API, but with any life time. */
 export function mintServiceAccountToken(key: KeyObject, options: TokenOptions): string {
+  const content = `${encode({ alg: 'ES256', typ: 'JWT' })}.${encode(tokenClaims(options))}`
+  // RFC 7518 §3.4: r and s side by side, not DER.
+  const signature = sign('sha256', Buffer.from(content), { key, dsaEncoding: 'ieee-p1363' })
+  return `${content}.${signature.toString('base64url')}`
+}
+
+/** What such a token says. */
+export function tokenClaims(options: TokenOptions) {
   const now = Math.floor(Date.now() / 1000)
   const exp = now + options.expiresInSeconds
   const iat = Math.min(now, exp) - 1
-  const [, , namespace, name] = options.subject.split(':')
-  const claims = {
+  const [, , namespace = '', name = ''] = options.subject.split(':')
+  return {
     iss: serviceAccountIssuer,
     sub: options.subject,
-    aud: options.audiences ?? [serviceAccountIssuer],
+    aud: [...(options.audiences ?? [serviceAccountIssuer])],
     exp,
     iat,
     nbf: iat,
     jti: randomUUID(),
-    ...(options.groups ? { groups: options.groups } : {}),
-    'kubernetes.io': { namespace, serviceaccount: { name, uid: options.uid } },
+    ...(options.groups ? { groups: [...options.groups] } : {}),
+    'kubernetes.io': { namespace, serviceaccount: { name, ...(options.uid === undefined ? {} : { uid: options.uid }) } },
   }
-  const content = `${encode({ alg: 'ES256', typ: 'JWT' })}.${encode(claims)}`
-  // RFC 7518 §3.4: r and s side by side, not DER.
-  const signature = sign('sha256', Buffer.from(content), { key, dsaEncoding: 'ieee-p1363' })
-  return `${content}.${signature.toString('base64url')}`
 }
 
 function encode(value: object): string {

@@ -4,18 +4,20 @@ import type { ClusterAccess } from './cluster-access.ts'
 import { waitForDefaultAccount } from './default-account.ts'
 import type {} from './global-setup.ts'
 import { apiRequest } from './http-request.ts'
+import { isExcluded, type Need } from './needs.ts'
 
 export type { ClusterAccess } from './cluster-access.ts'
 
-/** The one control plane of this vitest run: API server, controllers and scheduler, no node. Files share it, so each works in namespaces of its own. */
+/** The one control plane of this vitest run: API server and controllers, no node. Files share it, so each works in namespaces of its own. */
 export function sharedCluster(): ClusterAccess {
   const cluster = provided()
   if (!cluster) throw new Error('no API server in this run: use describeCluster in a file *.cluster.test.ts')
   return cluster
 }
 
-/** `describe`, or skipped where no API server can run (never in CI: there the run fails before). */
-export function describeCluster(name: string, fn: () => void): void {
+/** `describe`, or skipped where no API server can run (never in CI: there the run fails before). See needs.ts for `needs`. */
+export function describeCluster(name: string, fn: () => void, { needs = [] }: { readonly needs?: readonly Need[] } = {}): void {
+  if (isExcluded(name, needs)) return
   if (provided()) describe(name, fn)
   else describe.skip(name, fn)
 }

@@ -12,8 +12,8 @@ import {
   services,
   statefulSets,
 } from '@thv/kube'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Runtime, ServerHandle, StdioEnd } from '../runtime.ts'
 import { readyPod } from '../testing/pods.ts'
@@ -32,14 +32,14 @@ const RESTARTED = 'kubectl.kubernetes.io/restartedAt'
 
 describeCluster('the Kubernetes runtime on the API server, with the rights of a runner', () => {
   /** Of our own and without controllers: these tests write themselves what the controller of StatefulSets would. */
-  let cluster: ApiServer
+  let cluster: TestServer
   let admin: KubeClient
   let namespace: string
   let log: MemoryLog
   const opened: { runtime: Runtime; client: KubeClient; stop: AbortController }[] = []
 
   beforeAll(async () => {
-    cluster = await startApiServer()
+    cluster = await startTestServer()
     admin = adminClient(cluster)
   })
   afterAll(async () => {

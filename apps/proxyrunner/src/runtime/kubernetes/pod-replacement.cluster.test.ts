@@ -1,7 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { type KubeClient, type Pod, pods, roles } from '@thv/kube'
-import { type ApiServer, startApiServer } from '@thv/testkit/cluster/api-server'
+import { itNeeds } from '@thv/testkit/cluster/needs'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { adminClient, runnerClient, runnerRules } from '../testing/runner-role.ts'
 import { configOf, eventually, memoryLog } from '../testing/runtime-fixtures.ts'
@@ -10,11 +11,11 @@ import { createKubernetesRuntime } from './kubernetes-runtime.ts'
 
 /** A runner that was restarted, and a pod that has been spoken to before and refuses to be greeted again. */
 describeCluster('a pod that the runner before has used', () => {
-  let cluster: ApiServer
+  let cluster: TestServer
   let admin: KubeClient
 
   beforeAll(async () => {
-    cluster = await startApiServer()
+    cluster = await startTestServer()
     admin = adminClient(cluster)
   })
   afterAll(async () => {
@@ -69,7 +70,7 @@ describeCluster('a pod that the runner before has used', () => {
     expect(log.text()).not.toContain('by hand')
   })
 
-  test('stays where it has not, and the log says what to do', async () => {
+  itNeeds(['rbac'], 'stays where it has not, and the log says what to do', async () => {
     const { find, log } = await giveUpTwice(false)
     expect((await find())?.metadata.deletionTimestamp).toBeUndefined()
     const line = log.lines.find(({ message }) => message.includes('delete it by hand'))

@@ -46,7 +46,7 @@ describe('tokens of ServiceAccounts', () => {
     expect(answer).toEqual({
       kind: 'TokenRequest',
       apiVersion: 'authentication.k8s.io/v1',
-      metadata: { name: 'robot', namespace: 'default', uid, creationTimestamp: expect.any(String) },
+      metadata: { name: 'robot', namespace: 'default', uid, creationTimestamp: expect.any(String), managedFields: expect.any(Array) },
       spec: { audiences: ['https://kubernetes.default.svc.cluster.local'], expirationSeconds: 700, boundObjectRef: null },
       status: { token: expect.any(String), expirationTimestamp: new Date((now + 700) * 1_000).toISOString().replace('.000', '') },
     })

@@ -1,5 +1,5 @@
 import { objectKey, type StoredObject } from '../../store/stored-object.ts'
-import { type ApiAnswer, type ApiCall, storedObject } from '../api-call.ts'
+import { type ApiAnswer, type ApiCall, storedObject, timestamp } from '../api-call.ts'
 import type { FieldProblem, Json, JsonObject } from '../kind-schema.ts'
 import { at, isObject, metaOf, textAt } from '../served-kind.ts'
 import { badRequest, conflict, invalid, invalidValue, notFound } from '../status-error.ts'
@@ -41,11 +41,33 @@ export function requestToken(call: ApiCall, input: Json): ApiAnswer {
       namespace,
       uid: textAt(account.body, 'metadata', 'uid'),
       creationTimestamp: textAt(account.body, 'metadata', 'creationTimestamp'),
+      managedFields: [managedFields(call, wish)],
     },
     spec: { audiences, expirationSeconds: seconds, boundObjectRef: reference ?? null },
     status: { token, expirationTimestamp: new Date(expires * 1_000).toISOString().replace('.000Z', 'Z') },
   }
   return { status: 201, text: JSON.stringify(body) }
+}
+
+/** Nothing is stored, yet the real server tells who set what. */
+function managedFields(call: ApiCall, wish: JsonObject): JsonObject {
+  const { audiences, boundObjectRef: reference } = { ...(isObject(wish['spec']) ? wish['spec'] : {}) } as JsonObject
+  const fields = {
+    ...(Array.isArray(audiences) && audiences.length > 0 ? { 'f:audiences': {} } : {}),
+    ...(isObject(reference)
+      ? { 'f:boundObjectRef': Object.fromEntries(Object.keys(reference).map((name): [string, JsonObject] => [`f:${name}`, {}])) }
+      : {}),
+    'f:expirationSeconds': {},
+  }
+  return {
+    manager: writeOptions(call, 'CreateOptions').fieldManager,
+    operation: 'Update',
+    apiVersion: API_VERSION,
+    time: timestamp(call.env.clock),
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:spec': fields },
+    subresource: 'token',
+  }
 }
 
 interface TokenSpec {

@@ -16,7 +16,7 @@ export interface IdentityRecord {
 }
 
 const FORMAT = 1
-export const MIN_TOKEN_LENGTH = 16
+const MIN_TOKEN_LENGTH = 16
 
 /** Undefined when there is none yet; rejects a damaged one with `data_folder_failed`. */
 export function readIdentity(file: string): IdentityRecord | undefined {

@@ -7,7 +7,9 @@ import { patchRows } from './patch-rows.ts'
 import { plainRows } from './plain-rows.ts'
 import { podRows } from './pod-rows.ts'
 import { policyRows } from './policy-rows.ts'
+import { revisionRows } from './revision-rows.ts'
 import { serviceRows } from './service-rows.ts'
+import { subresourceRows } from './subresource-rows.ts'
 import { typeRows } from './type-rows.ts'
 import { watchRows } from './watch-rows.ts'
 import { workloadRows } from './workload-rows.ts'
@@ -21,4 +23,6 @@ export const rowSets: Readonly<Record<string, readonly ParityRow[]>> = {
   bindings: bindingRows,
   pods: podRows,
   workloads: workloadRows,
+  subresources: subresourceRows,
+  revisions: revisionRows,
 }

@@ -4,7 +4,6 @@ import type { AttachedContainer } from '../pod-streams.ts'
 
 /** In the order in which they are preferred. A frame is one byte that names the channel, and the bytes. */
 export const ATTACH_PROTOCOLS = ['v5.channel.k8s.io', 'v4.channel.k8s.io'] as const
-export type AttachProtocol = (typeof ATTACH_PROTOCOLS)[number]
 
 const [STDIN, STDOUT, STDERR, STATUS] = [0, 1, 2, 3]
 /** The second byte names the channel that ends. What v5 adds over v4: the end of stdin. */

@@ -1,9 +1,9 @@
 import { forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
+import {} from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { subdomainProblems } from '../name-checks.ts'
 import { at, textAt } from '../served-kind.ts'
 import { givenText, objectAt, textsAt } from './fields.ts'
-import { selectorProblems } from './label-validation.ts'
-import { subdomainProblems } from './name-checks.ts'
 import { invalidAll, oneOf } from './problems.ts'
 import { quantityOf, quantityText } from './quantity.ts'
 

@@ -1,7 +1,7 @@
 import { invalid, notSupported, required } from '../../schema/field-problems.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { qualifiedNameProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
-import { qualifiedNameProblems } from './name-checks.ts'
 import { invalidAll } from './problems.ts'
 import { quantityOf, quantityText } from './quantity.ts'
 

@@ -1,9 +1,9 @@
 import { invalid, required } from '../../schema/field-problems.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { configKeyProblems, envNameProblems, subdomainProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
 import { ENV_FIELDS, fieldRefProblems, resourceRefProblems } from './downward-validation.ts'
 import { objectAt, objectsAt } from './fields.ts'
-import { configKeyProblems, envNameProblems, subdomainProblems } from './name-checks.ts'
 import { invalidAll } from './problems.ts'
 
 /** Of `env` and `envFrom` of a container. */

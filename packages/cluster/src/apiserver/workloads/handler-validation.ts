@@ -1,8 +1,8 @@
 import { forbidden, invalid, required } from '../../schema/field-problems.ts'
 import type { FieldProblem, Json, JsonObject } from '../kind-schema.ts'
+import { headerNameProblems, portNameProblems, portNumberProblems } from '../name-checks.ts'
 import { at, textAt } from '../served-kind.ts'
 import { numberAt, objectAt, objectsAt, textsAt } from './fields.ts'
-import { headerNameProblems, portNameProblems, portNumberProblems } from './name-checks.ts'
 import { invalidAll, nonNegative, oneOf } from './problems.ts'
 
 const PROBE_HANDLERS = ['exec', 'httpGet', 'tcpSocket', 'grpc']

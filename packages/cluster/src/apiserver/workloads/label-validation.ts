@@ -1,19 +1,12 @@
 import { labelSelectorProblem, parseLabelSelector } from '@thv/kube/label-selector'
 import { forbidden, invalid, required, tooLong } from '../../schema/field-problems.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { labelValueProblems, qualifiedNameProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
 import { objectAt, objectsAt, textsAt } from './fields.ts'
-import { labelValueProblems, qualifiedNameProblems } from './name-checks.ts'
 import { invalidAll } from './problems.ts'
 
 const MAX_ANNOTATION_BYTES = 256 * 1024
-
-export function labelProblems(labels: JsonObject | undefined, path: string): FieldProblem[] {
-  return Object.entries(labels ?? {}).flatMap(([key, value]) => [
-    ...invalidAll(path, key, qualifiedNameProblems(key)),
-    ...invalidAll(path, value, labelValueProblems(String(value))),
-  ])
-}
 
 export function annotationProblems(annotations: JsonObject | undefined, path: string): FieldProblem[] {
   let bytes = 0
@@ -22,15 +15,6 @@ export function annotationProblems(annotations: JsonObject | undefined, path: st
     return invalidAll(path, key, qualifiedNameProblems(key.toLowerCase()))
   })
   return bytes > MAX_ANNOTATION_BYTES ? [...problems, tooLong(path, MAX_ANNOTATION_BYTES)] : problems
-}
-
-/** Of a `metav1.LabelSelector`. */
-export function selectorProblems(selector: JsonObject | undefined, path: string): FieldProblem[] {
-  if (selector === undefined) return []
-  return [
-    ...labelProblems(objectAt(selector, 'matchLabels'), `${path}.matchLabels`),
-    ...objectsAt(selector, 'matchExpressions').flatMap((one, index) => requirementProblems(one, `${path}.matchExpressions[${index}]`)),
-  ]
 }
 
 const SETS = ['In', 'NotIn']

@@ -1,10 +1,10 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import { forbidden, invalid, required } from '../../schema/field-problems.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { MAX_INT32, rangeProblems } from '../name-checks.ts'
 import { textAt, without } from '../served-kind.ts'
 import { imageProblems } from './container-validation.ts'
 import { changedItems, numberAt, objectAt, objectsAt, withMember } from './fields.ts'
-import { MAX_INT32, rangeProblems } from './name-checks.ts'
 import { invalidAll } from './problems.ts'
 
 const CHANGEABLE = [

@@ -1,9 +1,6 @@
 import { duplicate, forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
+import {} from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
-import { textAt } from '../served-kind.ts'
-import { containerProblems, ephemeralContainerProblems, imageProblems, initContainerProblems } from './container-validation.ts'
-import { flagAt, givenText, numberAt, objectAt, objectsAt, textsAt } from './fields.ts'
-import { labelProblems } from './label-validation.ts'
 import {
   labelNameProblems,
   MAX_INT32,
@@ -11,7 +8,10 @@ import {
   rangeProblems,
   searchDomainProblems,
   subdomainProblems,
-} from './name-checks.ts'
+} from '../name-checks.ts'
+import { textAt } from '../served-kind.ts'
+import { containerProblems, ephemeralContainerProblems, imageProblems, initContainerProblems } from './container-validation.ts'
+import { flagAt, givenText, numberAt, objectAt, objectsAt, textsAt } from './fields.ts'
 import { addressProblems, invalidAll, oneOf } from './problems.ts'
 import { resourceProblems } from './resource-validation.ts'
 import { affinityProblems, spreadProblems, tolerationProblems } from './scheduling-validation.ts'

@@ -1,7 +1,7 @@
 import { forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
 import type { FieldProblem, Json, JsonObject } from '../kind-schema.ts'
+import { qualifiedNameProblems } from '../name-checks.ts'
 import { objectAt } from './fields.ts'
-import { qualifiedNameProblems } from './name-checks.ts'
 import { invalidAll } from './problems.ts'
 import { quantityOf, quantityText } from './quantity.ts'
 

@@ -1,6 +1,6 @@
 import { invalid } from '../../schema/field-problems.ts'
 import type { FieldProblem, Json } from '../kind-schema.ts'
-import { percentProblems } from './name-checks.ts'
+import { percentProblems } from '../name-checks.ts'
 import { invalidAll, nonNegative } from './problems.ts'
 
 /* A number of pods, or a share of all of them. */

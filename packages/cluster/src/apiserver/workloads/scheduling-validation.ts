@@ -1,9 +1,10 @@
 import { duplicate, forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
+import {} from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { labelNameProblems, labelValueProblems, qualifiedNameProblems, subdomainProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
 import { givenText, numberAt, objectAt, objectsAt, textsAt } from './fields.ts'
-import { requirementProblems, selectorProblems } from './label-validation.ts'
-import { labelNameProblems, labelValueProblems, qualifiedNameProblems, subdomainProblems } from './name-checks.ts'
+import { requirementProblems } from './label-validation.ts'
 import { invalidAll, oneOf } from './problems.ts'
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']

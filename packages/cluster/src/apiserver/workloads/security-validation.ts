@@ -1,8 +1,8 @@
 import { duplicate, forbidden, invalid, invalidShown, notSupported, required, tooLong } from '../../schema/field-problems.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { idProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
 import { flagAt, givenText, numberAt, objectAt, objectsAt, textsAt } from './fields.ts'
-import { idProblems } from './name-checks.ts'
 import { descendingPath } from './path-checks.ts'
 import { invalidAll, oneOf } from './problems.ts'
 

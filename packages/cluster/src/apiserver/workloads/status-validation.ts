@@ -1,8 +1,8 @@
 import { forbidden, invalid } from '../../schema/field-problems.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
+import { qualifiedNameProblems, subdomainProblems } from '../name-checks.ts'
 import { at, textAt } from '../served-kind.ts'
 import { numberAt, objectsAt } from './fields.ts'
-import { qualifiedNameProblems, subdomainProblems } from './name-checks.ts'
 import { addressProblems, invalidAll, nonNegative } from './problems.ts'
 import { statusOf } from './status-shape.ts'
 

@@ -1,10 +1,11 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import { forbidden, invalid, invalidShown, notSupported, required } from '../../schema/field-problems.ts'
 import { goJson } from '../../schema/go-text.ts'
+import {} from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { textAt } from '../served-kind.ts'
 import { numberAt, objectAt, objectsAt } from './fields.ts'
-import { annotationProblems, labelProblems, selectorMatches, selectorProblems } from './label-validation.ts'
+import { annotationProblems, selectorMatches } from './label-validation.ts'
 import { podAnnotationProblems, podSpecProblems } from './pod-validation.ts'
 
 export interface TemplateRules {

@@ -34,17 +34,21 @@ describe('an owner with many dependents', () => {
   it.each([
     { policy: 'Background', count: 1_000 },
     { policy: 'Foreground', count: 200 },
-  ] as const)('$policy: each of $count is deleted by one request, and hardly another is needed', { timeout: 2 * LIMIT_MS }, async ({ policy, count }) => {
-    const { env, requests } = plane
-    await createFamily(env.client, count)
-    requests.clear()
-    await env.client.delete(configMaps, { namespace, name: 'owner' }, { propagationPolicy: policy })
-    await expect.poll(() => left(env.client), { timeout: LIMIT_MS, interval: 200 }).toBe(0)
-    await expect.poll(() => owner(env.client)).toBe(0)
-    expect(requests.get('delete')).toBe(count + 1)
-    const others = [...requests].filter(([verb]) => verb !== 'delete').reduce((sum, [, count]) => sum + count, 0)
-    expect(others).toBeLessThan(20)
-  })
+  ] as const)(
+    '$policy: each of $count is deleted by one request, and hardly another is needed',
+    { timeout: 2 * LIMIT_MS },
+    async ({ policy, count }) => {
+      const { env, requests } = plane
+      await createFamily(env.client, count)
+      requests.clear()
+      await env.client.delete(configMaps, { namespace, name: 'owner' }, { propagationPolicy: policy })
+      await expect.poll(() => left(env.client), { timeout: LIMIT_MS, interval: 200 }).toBe(0)
+      await expect.poll(() => owner(env.client)).toBe(0)
+      expect(requests.get('delete')).toBe(count + 1)
+      const others = [...requests].filter(([verb]) => verb !== 'delete').reduce((sum, [, count]) => sum + count, 0)
+      expect(others).toBeLessThan(20)
+    },
+  )
 
   it('Orphan: each is released by one request', { timeout: 2 * LIMIT_MS }, async () => {
     const { env, requests } = plane

@@ -1,8 +1,7 @@
 import type { KubeNode, KubeObject, Pod } from '@thv/kube'
-import { events, nodes, pods } from '@thv/kube'
+import { events, nodes, pods, serviceAccounts } from '@thv/kube'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type EmbeddedPlane, startEmbeddedPlane } from '../scenarios/testing/embedded-plane.ts'
-import { serviceAccountController } from '../service-accounts/service-account-controller.ts'
 import { misfit } from './node-fit.ts'
 import { choose, scheduler } from './scheduler.ts'
 
@@ -89,7 +88,7 @@ describe('whether a pod fits a node', () => {
 describe('the scheduler', () => {
   let plane: EmbeddedPlane
   beforeAll(async () => {
-    plane = await startEmbeddedPlane([scheduler, (env) => serviceAccountController(env)])
+    plane = await startEmbeddedPlane([scheduler])
   })
   afterAll(async () => {
     await plane[Symbol.asyncDispose]()
@@ -111,9 +110,7 @@ describe('the scheduler', () => {
       await client.create(nodes, object)
       await client.patch(nodes, object.metadata, { kind: 'merge', body: { status: object.status } }, { subresource: 'status' })
     }
-    await expect
-      .poll(() => client.tryGet({ ...pods, kind: 'ServiceAccount', plural: 'serviceaccounts' }, { namespace: 'default', name: 'default' }))
-      .toBeDefined()
+    await client.create(serviceAccounts, { metadata: { namespace: 'default', name: 'default' } })
     await create(pod({}, 'early'))
     await create(pod({ schedulerName: 'somebody-else' }, 'foreign'))
     await expect

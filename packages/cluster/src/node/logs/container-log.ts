@@ -84,7 +84,7 @@ export class ContainerLog {
   async #close(): Promise<void> {
     for (const cutter of Object.values(this.#cutters)) cutter.end()
     this.#ended = true
-    await this.#writing
+    while (this.#writing) await this.#writing
     await this.#file?.close().catch(this.#options.onError)
     this.#file = undefined
     this.#tell()
@@ -94,9 +94,15 @@ export class ContainerLog {
     if (this.#ended || this.#failed) return
     this.#pending.push(line)
     this.#pendingBytes += line.length
+    this.#startWriting()
+  }
+
+  #startWriting(): void {
     this.#writing ??= this.#flush().finally(() => {
       this.#writing = undefined
-      this.#tell()
+      if (this.#pending.length > 0)
+        this.#startWriting() // it came when the work was just over
+      else this.#tell()
     })
   }
 

@@ -19,6 +19,7 @@ export interface BindWatchInput {
   readonly intervalMs: number
   readonly signal: AbortSignal
   readonly onUnsafe: (bind: Bind) => void
+  readonly onError: (error: unknown) => void
 }
 
 const FIRST_LOOKS_MS = [1_000, 4_000]
@@ -28,7 +29,7 @@ const FIRST_LOOKS_MS = [1_000, 4_000]
  * then. `check` is false when something unsafe was found.
  */
 export function watchBinds(input: BindWatchInput): { check: () => Promise<boolean>; done: Promise<void> } {
-  const { network, pod, groupId, address, clock, intervalMs, signal, onUnsafe } = input
+  const { network, pod, groupId, address, clock, intervalMs, signal, onUnsafe, onError } = input
   const isAllowed = pod.metadata.annotations?.[ALLOW_UNSAFE_BIND] === 'true'
   let told = false
 
@@ -44,7 +45,7 @@ export function watchBinds(input: BindWatchInput): { check: () => Promise<boolea
   async function watch(): Promise<void> {
     for (let look = 0; !signal.aborted && !told; look++) {
       await clock.sleep(Math.min(intervalMs, FIRST_LOOKS_MS[look] ?? intervalMs), signal)
-      await check()
+      await check().catch(onError)
     }
   }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
 import { formatDuration } from '@thv/kernel/duration'
 import { errorMessage } from '@thv/kernel/errors'
@@ -56,7 +57,8 @@ export class ContainerLife {
     const { status, spec: podSpec } = context.pod
     const before = (isInit ? status?.initContainerStatuses : status?.containerStatuses)?.find(({ name }) => name === spec.name)
     const waiting = (podSpec.initContainers?.length ?? 0) > 0 ? 'PodInitializing' : 'ContainerCreating'
-    this.record = firstRecord(before as Parameters<typeof firstRecord>[0], waiting)
+    const isKept = ({ exitCode }: Terminated) => this.role === 'main' && !this.#restartsAfter(exitCode)
+    this.record = firstRecord(before as Parameters<typeof firstRecord>[0], waiting, isKept)
   }
 
   /** Undefined while no process runs. */
@@ -72,7 +74,7 @@ export class ContainerLife {
   /** Resolves when it will not be started again. Never rejects. */
   run(): Promise<void> {
     this.#running ??= this.#live().catch((error: unknown) => {
-      if (!this.#stop.signal.aborted) this.#context.env.onError(error, this.#context.pod.metadata)
+      if (!this.#stop.signal.aborted) this.#report(error)
     })
     return this.#running
   }
@@ -102,20 +104,21 @@ export class ContainerLife {
 
   async #live(): Promise<void> {
     const { signal } = this.#stop
+    if (terminatedOf(this.record.state)) return // it has done its work before the node was started again
     for (;;) {
       const program = await pullImage(this.spec, this.record, this.#context, signal)
       await this.#runOnce(program, signal)
-      if (signal.aborted || !this.#restarts()) return
+      if (signal.aborted || !this.#restartsAfter(terminatedOf(this.record.state)?.exitCode ?? 0)) return
       await this.#backOff(signal)
       this.record.restartCount++
     }
   }
 
-  #restarts(): boolean {
+  #restartsAfter(exitCode: number): boolean {
     if (this.role === 'sidecar') return true
     const policy = this.#context.pod.spec.restartPolicy ?? 'Always'
     if (policy === 'Always' && this.role === 'main') return true
-    return policy !== 'Never' && this.failed
+    return policy !== 'Never' && exitCode !== 0
   }
 
   async #backOff(signal: AbortSignal): Promise<void> {
@@ -149,7 +152,7 @@ export class ContainerLife {
     this.#set({ running: { startedAt } })
     this.#context.event('Normal', 'Started', `Started container ${this.spec.name}`)
     const watching = new AbortController()
-    const over = this.#watch(run, { around, mark, signal: watching.signal })
+    const over = this.#watch(run, { around, mark, signal: watching.signal }).catch(this.#report)
     if (signal.aborted) void this.#end(0, `Stopping container ${this.spec.name}`) // it was stopped while it started
     const end = await run.process.ended
     watching.abort()
@@ -210,15 +213,20 @@ export class ContainerLife {
       log.onChange(() => output.flow())
       this.#stdinTaken = false
       this.#run = { process, output, log }
-      await mkdir(join(this.#context.folder, 'processes'), { recursive: true, mode: 0o700 })
-      await writeFile(this.#processFile(), JSON.stringify({ pid: process.pid, start: process.start }), { mode: 0o600 })
+      await this.#writeDown(process).catch(this.#report) // its guard and its mark are there besides
       return this.#run
     } catch (error) {
-      if (this.#run === undefined) await log.close()
-      else this.#run.process.kill()
+      await log.close()
       throw error
     }
   }
+
+  async #writeDown({ pid, start }: GuardedProcess): Promise<void> {
+    await mkdir(join(this.#context.folder, 'processes'), { recursive: true, mode: 0o700 })
+    await writeFile(this.#processFile(), JSON.stringify({ pid, start }), { mode: 0o600 })
+  }
+
+  readonly #report = (error: unknown): void => this.#context.env.onError(error, this.#context.pod.metadata)
 
   #processFile(): string {
     return join(this.#context.folder, 'processes', `${this.spec.name}.json`)
@@ -259,6 +267,7 @@ export class ContainerLife {
       clock: env.clock,
       intervalMs: env.timings.bindCheck,
       signal,
+      onError: this.#report,
       onUnsafe: (bind) => {
         this.#failure = bind
         this.#context.event('Warning', bind.reason, bind.message)
@@ -276,7 +285,7 @@ export class ContainerLife {
           for (const resolve of this.#startedWaiters.splice(0)) resolve()
           this.#context.changed()
         },
-        onReady: (ready) => void this.#becomeReady(ready, binds.check, signal),
+        onReady: (ready) => void this.#becomeReady(ready, binds.check, signal).catch(this.#report),
         onFailure: (kind, output) => this.#context.event('Warning', 'Unhealthy', `${kind} probe failed: ${output}`),
         onDead: (kind, probe) => {
           const grace = (probe.terminationGracePeriodSeconds ?? this.#grace() / 1_000) * 1_000
@@ -333,7 +342,8 @@ export class ContainerLife {
     const limit = new AbortController()
     void run.process.ended.then(() => limit.abort())
     if (this.#preStop) await this.#preStop(limit.signal)
-    run.process.signal((this.spec.lifecycle?.stopSignal as NodeJS.Signals | undefined) ?? 'SIGTERM')
+    const { stopSignal = '' } = this.spec.lifecycle ?? {}
+    run.process.signal(stopSignal in constants.signals ? (stopSignal as NodeJS.Signals) : 'SIGTERM')
   }
 
   #killAfter(run: ContainerRun, ms: number): void {

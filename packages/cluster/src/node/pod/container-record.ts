@@ -42,8 +42,15 @@ interface StatusBefore {
   readonly containerID?: string
 }
 
-/** Where a container begins. One that was running when the node ended is taken up as its next run. */
-export function firstRecord(before: StatusBefore | undefined, waitingReason: string): ContainerRecord {
+/**
+ * Where a container begins. What an earlier node has seen of it goes on: one that ran when that node ended is taken up as its next run,
+ * one that has ended and is `kept` so stays as it is.
+ */
+export function firstRecord(
+  before: StatusBefore | undefined,
+  waitingReason: string,
+  kept: (end: Terminated) => boolean = () => false,
+): ContainerRecord {
   const { state, lastState, restartCount = 0, containerID } = before ?? {}
   const unknown: Terminated | undefined = state?.running && {
     exitCode: 137,
@@ -53,15 +60,16 @@ export function firstRecord(before: StatusBefore | undefined, waitingReason: str
     finishedAt: null,
     ...(containerID && { containerID }),
   }
+  const common = { ready: false, started: false, imageId: before?.imageID ?? '' }
+  if (state?.terminated && kept(state.terminated)) {
+    return { ...common, state: { terminated: state.terminated }, lastState: lastState ?? {}, restartCount, containerId: containerID ?? '' }
+  }
   const last = unknown ?? state?.terminated ?? lastState?.terminated
-  const isNext = unknown !== undefined || state?.terminated !== undefined
   return {
+    ...common,
     state: { waiting: { reason: waitingReason } },
     lastState: last === undefined ? {} : { terminated: last },
-    ready: false,
-    started: false,
-    restartCount: isNext ? restartCount + 1 : restartCount,
-    imageId: before?.imageID ?? '',
+    restartCount: last === undefined ? restartCount : restartCount + 1,
     containerId: '',
   }
 }

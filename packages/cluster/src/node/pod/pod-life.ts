@@ -54,7 +54,7 @@ export class PodLife {
       read: () => ({ pod: this.#pod, status: this.#readStatus() }),
       onError: (error) => env.onError(error, this.#pod.metadata),
     })
-    this.ended = this.#run()
+    this.ended = this.#run().catch((error: unknown) => env.onError(error, this.#pod.metadata))
     this.update(pod)
   }
 
@@ -99,8 +99,13 @@ export class PodLife {
     for (const wake of [...this.#wakers]) wake()
     if (!this.#isPrepared || this.#over.signal.aborted) return
     this.#refreshWanted = true
+    this.#startRefresh()
+  }
+
+  #startRefresh(): void {
     this.#refreshing ??= this.#refresh().finally(() => {
       this.#refreshing = undefined
+      if (this.#refreshWanted && !this.#over.signal.aborted) this.#startRefresh() // it came when the work was just over
     })
   }
 
@@ -127,10 +132,8 @@ export class PodLife {
   /** Returns when all containers have ended by themselves. */
   async #live(signal: AbortSignal): Promise<void> {
     const env = this.#env
-    const { uid, namespace } = this.#pod.metadata
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    this.#place = await env.network.addPod(uid, { namespace })
-    signal.throwIfAborted()
+    this.#place = await this.#addToNetwork(signal)
     this.#volumes = new PodVolumes({ folder: this.#folder, client: env.client, clock: env.clock, place: this.#place })
     const context = this.#context(this.#place, this.#volumes)
     const { initContainers = [], containers } = this.#pod.spec
@@ -181,6 +184,21 @@ export class PodLife {
       changed: () => this.#status.schedule(),
       event: (type, reason, note) => this.#event(type, reason, note),
       waitForChange: (ms, signal) => this.#waitForChange(ms, signal),
+    }
+  }
+
+  async #addToNetwork(signal: AbortSignal): Promise<PodPlace> {
+    const { uid, namespace } = this.#pod.metadata
+    for (;;) {
+      try {
+        const place = await this.#env.network.addPod(uid, { namespace })
+        signal.throwIfAborted()
+        return place
+      } catch (error) {
+        signal.throwIfAborted()
+        this.#event('Warning', 'FailedCreatePodSandBox', `Failed to create pod sandbox: ${errorMessage(error)}`)
+        await this.#waitForChange(this.#env.timings.retry, signal)
+      }
     }
   }
 
@@ -264,7 +282,8 @@ export class PodLife {
 
   /** Tells the server how it ended; a pod that ended by itself waits for its deletion. */
   async #settle(wasOver: boolean): Promise<void> {
-    if (this.#end !== 'vanished' && this.#end !== 'stopped' && !wasOver) {
+    // Of a pod that never lived here there is nothing to tell.
+    if (this.#end !== 'vanished' && this.#end !== 'stopped' && !wasOver && this.#containers.length > 0) {
       this.#isPrepared = false
       await this.#status.flush()
     }

@@ -34,6 +34,7 @@ export class PodStatusWriter {
     this.#wanted = true
     this.#working ??= this.#work().finally(() => {
       this.#working = undefined
+      if (this.#wanted && !this.#gone && !this.#options.signal.aborted) this.schedule() // it came when the work was just over
     })
   }
 

@@ -24,7 +24,10 @@ export async function runHandler(handler: HandlerSpec, env: HandlerEnv, signal: 
     if (handler.httpGet) return await httpGet(handler.httpGet, env, signal)
     if (handler.tcpSocket) return await tcpConnect(handler.tcpSocket, env, signal)
     if (handler.exec) return await execCommand(handler.exec.command ?? [], env, signal)
-    return { ok: false, output: `this node cannot run a handler of type ${Object.keys(handler)[0] ?? 'none'}` }
+    return {
+      ok: false,
+      output: `this node cannot run a ${handler.grpc ? 'grpc handler: use httpGet, tcpSocket or exec' : 'handler that says nothing'}`,
+    }
   } catch (error) {
     return { ok: false, output: signal.aborted ? 'the time limit was exceeded' : errorMessage(error) }
   }

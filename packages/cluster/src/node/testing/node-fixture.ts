@@ -55,7 +55,8 @@ export async function startFixture(options: Partial<NodeOptions> = {}): Promise<
 
   async function begin(): Promise<LocalNode> {
     const caches = createSharedCaches(client, { onError: (error) => errors.push(error) })
-    const recorder = createEventRecorder({ client, controller: 'thv.test/node', instance: NODE })
+    const recording = new AbortController()
+    const recorder = createEventRecorder({ client, controller: 'thv.test/node', instance: NODE, signal: recording.signal })
     const node = await startNode({
       client,
       caches,
@@ -69,7 +70,11 @@ export async function startFixture(options: Partial<NodeOptions> = {}): Promise<
       onError: (error) => errors.push(error),
       ...options,
     })
-    open.push({ node, recorder, close: () => caches.close() })
+    const close = async () => {
+      recording.abort() // else it would go on trying after the server is gone
+      await caches.close()
+    }
+    open.push({ node, recorder, close })
     return node
   }
 

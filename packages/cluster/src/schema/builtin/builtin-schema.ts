@@ -110,7 +110,8 @@ function mergeOf(node: BuiltinNode): MergeSchema {
     }
   }
   if (known.type !== 'object') return known.type === undefined ? { type: 'untyped' } : { type: 'scalar' }
-  if (isOpen(known)) return { type: 'untyped' }
+  // Whoever sets a RawExtension owns it whole.
+  if (isOpen(known)) return { type: known['x-kubernetes-preserve-unknown-fields'] ? 'untyped' : 'scalar' }
   return {
     type: 'map',
     atomic: known['x-kubernetes-map-type'] === 'atomic',

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { startApiServer } from '@thv/cluster/apiserver/api-server'
 import { startControllers } from '@thv/cluster/controllers/all-controllers'
@@ -6,7 +7,7 @@ import { bearerToken, createEventRecorder, createKubeClient, createSharedCaches 
 
 /*
  * The embedded control plane as a process of its own, for tests: API server, and controllers unless told otherwise. What a client needs
- * is written to READY-FILE once it answers. SIGUSR2 forgets all history, as etcd's compaction does.
+ * is written to READY-FILE once it answers. SIGUSR2 forgets all history, as etcd's compaction does, and READY-FILE.compactions then changes.
  *   node embedded-main.ts FOLDER PORT READY-FILE [--no-controllers]
  */
 
@@ -17,7 +18,10 @@ const onError = (error: unknown) => {
 }
 
 const server = await startApiServer({ folder, port: Number(port), onError })
-process.on('SIGUSR2', () => server.store.compact())
+process.on('SIGUSR2', () => {
+  server.store.compact()
+  writeFileSync(`${readyFile}.compactions`, randomUUID())
+})
 const client = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) })
 const caches = createSharedCaches(client, { onError })
 const events = createEventRecorder({

@@ -82,6 +82,7 @@ function withoutAddresses(body: Json, { serviceRange }: ParityTarget): Json {
 }
 
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
+const SIGNED_TOKEN = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
 const RANDOM_VOLUME = /kube-api-access-[a-z0-9]{5}/g
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g
 /** Not compared: what differs from run to run, and the descriptions of columns, which are prose. */
@@ -95,6 +96,7 @@ function normalise(value: Json, namespace: string): Json {
       .replaceAll(UID, '<uid>')
       .replaceAll(TIME, '<time>')
       .replaceAll(RANDOM_VOLUME, 'kube-api-access-<random>')
+      .replace(SIGNED_TOKEN, '<token>')
   if (Array.isArray(value)) return value.map((item: Json) => normalise(item, namespace))
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value)

@@ -1,4 +1,4 @@
-import { nameProblems } from '../object-name.ts'
+import { nameProblems } from './object-name.ts'
 
 /* What is wrong with a name or a number, in the server's words; nothing when it is good. */
 

@@ -1,0 +1,57 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createKubeClient, type KubeClient, loadKubeconfig, namespaces } from '@thv/kube'
+import { fixtureImage } from '@thv/testkit/image/fixture-image'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { ensureBundle } from '../../scripts/bundle.mjs'
+import { STORIES } from '../e2e/stories/all.ts'
+import { type Story, titleOf } from '../e2e/stories/story.ts'
+import { openWorld } from '../e2e/stories/world.ts'
+import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
+
+/* The stories that are told on a real node, on the platform of this machine: the same files, no cluster, no containers. */
+
+const STORY_LIMIT_MS = 300_000
+const APPS_IMAGE = 'toolhive-ts:0.1.0'
+
+describe('on the local platform', () => {
+  let folder: DataFolder
+  let platform: PlatformProcess
+  let client: KubeClient
+  let count = 0
+  beforeAll(async () => {
+    folder = await dataFolder()
+    const command = [process.execPath, await ensureBundle('packages/testkit/src/mcp/fixture-image-main.ts')]
+    const images = ['', 'docker.io/library/'].map((host) => ({ match: `${host}${fixtureImage}`, command }))
+    await writeFile(join(folder.path, 'images.yaml'), JSON.stringify({ images }))
+    platform = await folder.up('--bare')
+    client = createKubeClient(await loadKubeconfig({ path: platform.kubeconfigPath }))
+  }, 180_000)
+  afterAll(async () => {
+    await client?.close()
+    await folder?.[Symbol.asyncDispose]()
+  }, 60_000)
+
+  for (const story of STORIES.filter(({ disturbsOthers }) => !disturbsOthers))
+    test.concurrent(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
+  for (const story of STORIES.filter(({ disturbsOthers }) => disturbsOthers))
+    test(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
+
+  async function tell(story: Story): Promise<void> {
+    const namespace = `story-${++count}`
+    await client.create(namespaces, { metadata: { name: namespace } })
+    try {
+      await using world = await openWorld({
+        kubeconfigPath: platform.kubeconfigPath,
+        namespace,
+        operator: { namespace: 'toolhive-system', deployment: 'toolhive-operator' },
+        images: { apps: APPS_IMAGE, fixture: fixtureImage, sameFixture: `docker.io/library/${fixtureImage}` },
+        hostAddress: '127.0.0.1',
+        reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
+      })
+      await story.tell(world)
+    } finally {
+      await client.delete(namespaces, { name: namespace })
+    }
+  }
+})
