@@ -38,6 +38,7 @@ describeNode('on a real node', () => {
         operator,
         images: { ...node.images, sameFixture: `docker.io/library/${node.images.fixture}` },
         hostAddress: node.hostAddress,
+        namesInUrls: true,
         // The host has a route to the addresses of Services.
         reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
       })

@@ -16,6 +16,7 @@ export const EXCLUSIONS: ExclusionList = {
     'a client certificate': 'client-certificates',
   },
   'packages/kube/src/streams/streams.cluster.test.ts': {
+    'a container that it does not have': 'exec',
     'an account without rights': 'rbac',
   },
 }

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { createKubeClient, type KubeClient, loadKubeconfig, namespaces } from '@thv/kube'
 import { fixtureImage } from '@thv/testkit/image/fixture-image'
-import { afterAll, beforeAll, describe, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureBundle } from '../../scripts/bundle.mjs'
 import { STORIES } from '../e2e/stories/all.ts'
 import { type Story, titleOf } from '../e2e/stories/story.ts'
@@ -12,6 +13,8 @@ import { type DataFolder, dataFolder, type PlatformProcess } from './platform-pr
 /* The stories that are told on a real node, on the platform of this machine: the same files, no cluster, no containers. */
 
 const STORY_LIMIT_MS = 300_000
+/** Stories that are not told here, and why: see `Need`. */
+const UNTOLD = [['podTemplateSpec: init container, sidecar and volumes really run where pod security is restricted', ['containers']]]
 const APPS_IMAGE = 'toolhive-ts:0.1.0'
 
 describe('on the local platform', () => {
@@ -32,9 +35,14 @@ describe('on the local platform', () => {
     await folder?.[Symbol.asyncDispose]()
   }, 60_000)
 
-  for (const story of STORIES.filter(({ disturbsOthers }) => !disturbsOthers))
+  test('tells all stories but those that need what processes have not', () => {
+    expect(STORIES.filter((story) => !canTell(story)).map(({ title, needs }) => [title, needs])).toEqual(UNTOLD)
+  })
+
+  const told = STORIES.filter(canTell)
+  for (const story of told.filter(({ disturbsOthers }) => !disturbsOthers))
     test.concurrent(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
-  for (const story of STORIES.filter(({ disturbsOthers }) => disturbsOthers))
+  for (const story of told.filter(({ disturbsOthers }) => disturbsOthers))
     test(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
 
   async function tell(story: Story): Promise<void> {
@@ -46,7 +54,8 @@ describe('on the local platform', () => {
         namespace,
         operator: { namespace: 'toolhive-system', deployment: 'toolhive-operator' },
         images: { apps: APPS_IMAGE, fixture: fixtureImage, sameFixture: `docker.io/library/${fixtureImage}` },
-        hostAddress: '127.0.0.1',
+        hostAddress: ownAddress(),
+        namesInUrls: false,
         reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
       })
       await story.tell(world)
@@ -55,3 +64,15 @@ describe('on the local platform', () => {
     }
   }
 })
+
+function canTell({ needs = [] }: Story): boolean {
+  return needs.length === 0
+}
+
+/** Remote servers at loopback addresses are refused by default, here as on a cluster, so they need another address of this machine. */
+function ownAddress(): string {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
+  const own = all.find(({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'))
+  if (own === undefined) throw new Error('this machine has no address but those of loopback')
+  return own.address
+}

@@ -73,7 +73,10 @@ describeCluster('client on a real API server', () => {
       plural: 'clusterroles',
       namespaced: false,
     }
-    expect((await client.get(roles, { name: 'system:node' })).metadata.name).toBe('system:node')
+    const name = `${namespace}:escaped`
+    await client.create(roles, { metadata: { name } })
+    expect((await client.get(roles, { name })).metadata.name).toBe(name)
+    await client.delete(roles, { name })
   })
 
   it('sends all four kinds of patch', async () => {

@@ -74,7 +74,8 @@ export function createTransport(connection: Connection, options: TransportOption
     try {
       const path = server.prefix + call.path
       const silence = call.silenceMs === undefined ? {} : { bodyTimeout: call.silenceMs }
-      const parts = { method: call.method, headers, body: call.body ?? null, signal, ...silence }
+      // undici closes the connection after a DELETE with a body unless it is told that it is an ordinary request.
+      const parts = { method: call.method, headers, body: call.body ?? null, reset: false, signal, ...silence }
       const request = agent.request({ origin: server.origin, path, ...parts })
       const response = await orAbort(request, signal, (late) => abandon(late.body))
       for (const text of parseWarnings(response.headers.warning)) options.onWarning?.(text)

@@ -21,7 +21,7 @@ export const httpServers: Story = {
     await world.create(SERVER, 'old', { image: fixture, transport: 'sse', port: 7070, args: ['--name', 'old'] })
 
     const web = await world.reaches(SERVER, 'web', 'Running')
-    expect(web.url).toBe(`http://mcp-web-proxy.${world.namespace}.svc.cluster.local:9090/mcp`)
+    expect(web.url).toBe(await world.urlAt('mcp-web-proxy', 9090, '/mcp'))
     await expectContainer(world, 'web', { args: ['--name', 'web'], env: { ...env[0] } })
     for (const sdk of ['v1', 'v2'] as const) {
       await using client = await connect(sdk, await world.outside(web.url))
@@ -34,7 +34,7 @@ export const httpServers: Story = {
     expect(namesOf(await byAlias.tools())).toContain('echo')
 
     const old = await world.reaches(SERVER, 'old', 'Running')
-    expect(old.url).toBe(`http://mcp-old-proxy.${world.namespace}.svc.cluster.local:7070/sse#old`)
+    expect(old.url).toBe(await world.urlAt('mcp-old-proxy', 7070, '/sse#old'))
     expect((await world.client.get(services, world.at('mcp-old-proxy'))).spec?.ports?.map(({ port }) => port)).toEqual([7070])
     await using client = await connect('sse', await world.outside(old.url))
     expect((await whoAmI(client)).name).toBe('old')

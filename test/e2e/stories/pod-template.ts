@@ -16,6 +16,7 @@ require('node:http').createServer((_, response) => response.end(JSON.stringify({
 
 export const podTemplate: Story = {
   title: 'podTemplateSpec: init container, sidecar and volumes really run where pod security is restricted',
+  needs: ['containers'],
   proves: ['002-214', '002-237', '002-238', '002-240', '002-241', '002-246'],
   async tell(world) {
     const { client, at, images } = world

@@ -39,7 +39,7 @@ export const remoteProxy: Story = {
     await expectRefused(world)
 
     const { url } = await world.reaches(REMOTE, 'far', 'Ready')
-    expect(url).toBe(`http://mcp-far-remote-proxy.${world.namespace}.svc.cluster.local:8080/mcp`)
+    expect(url).toBe(await world.urlAt('mcp-far-remote-proxy', 8080, '/mcp'))
     for (const sdk of ['v1', 'v2'] as const) {
       await using far = await connect(sdk, await world.outside(url))
       expect((await whoAmI(far)).name).toBe('far away')

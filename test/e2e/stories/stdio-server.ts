@@ -13,7 +13,7 @@ export const stdioServer: Story = {
   async tell(world) {
     await world.create(SERVER, 'notes', { image: world.images.fixture, args: ['--name', 'the notes'] })
     const { url: inside, readyReplicas } = await world.reaches(SERVER, 'notes', 'Running')
-    expect(inside).toBe(`http://mcp-notes-proxy.${world.namespace}.svc.cluster.local:8080/mcp`)
+    expect(inside).toBe(await world.urlAt('mcp-notes-proxy', 8080, '/mcp'))
     expect(readyReplicas).toBe(1)
     await expectWorkload(world)
 

@@ -9,10 +9,15 @@ export interface Story {
   readonly title: string
   /** Requirements that it shows to be met. */
   readonly proves: readonly string[]
+  /** What only some clusters have; see `Need`. */
+  readonly needs?: readonly Need[]
   /** Says so when other stories could not go on meanwhile. */
   readonly disturbsOthers?: boolean
   tell(world: World): Promise<void>
 }
+
+/** `containers`: a file system, a user and rights of its own for each container. */
+export type Need = 'containers'
 
 export interface StoryContext {
   /** Of somebody who may do everything. */
@@ -30,6 +35,8 @@ export interface StoryContext {
   }
   /** Where a server of this process listens so that pods reach it. */
   readonly hostAddress: string
+  /** Whether URLs in a status are made of the names of Services; else of what `reach` says. */
+  readonly namesInUrls: boolean
   /** How clients outside the cluster reach a port of a Service: `host:port`. */
   reach(service: Service, port: number): string
 }

@@ -50,6 +50,8 @@ export interface World extends StoryContext, AsyncDisposable {
   reaches(type: ResourceType<Resource>, name: string, phase: string): Promise<ResourceStatus>
   /** Waits until the condition has that reason. */
   hasReason(type: ResourceType<Resource>, name: string, which: { condition: string; reason: string }): Promise<Condition>
+  /** What a `status.url` must say. */
+  urlAt(service: string, port: number, rest: string): Promise<string>
   /** `status.url`, as clients outside the cluster have to write it. */
   outside(url: string | undefined): Promise<string>
   /** Pods that are not going. */
@@ -110,6 +112,11 @@ export async function openWorld(context: StoryContext): Promise<World> {
         if (now?.reason !== reason) throw new Error(`it is ${JSON.stringify(now)}`)
         return now
       }),
+
+    async urlAt(service, port, rest) {
+      if (context.namesInUrls) return `http://${service}.${namespace}.svc.cluster.local:${port}${rest}`
+      return `http://${context.reach(await client.get(services, at(service)), port)}${rest}`
+    },
 
     async outside(url) {
       const inside = new URL(url ?? 'the status has no url')

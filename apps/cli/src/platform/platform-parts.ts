@@ -28,7 +28,11 @@ export interface PlatformParts {
 
 const IMAGE = 'toolhive-ts'
 /** Names of programs in our image, and where they are built from. */
-const PROGRAMS = { 'thv-operator': 'apps/operator/src/main.ts', 'thv-proxyrunner': 'apps/proxyrunner/src/main.ts' }
+const PROGRAMS = {
+  'thv-operator': 'apps/operator/src/main.ts',
+  'thv-proxyrunner': 'apps/proxyrunner/src/main.ts',
+  thv: 'apps/cli/src/main.ts',
+}
 const OPERATOR_FILE = 'deploy/manifests/operator.yaml'
 /** What the operator must know of this platform: Services have addresses that the host reaches, and packages run as they are. */
 const OPERATOR_ENV = { TOOLHIVE_SERVICE_URLS: 'address', TOOLHIVE_PACKAGE_IMAGES: 'native' }
@@ -41,7 +45,7 @@ export async function loadPlatformParts(root = findCheckout()): Promise<Platform
     Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, await ensureBundle(entry)]] as const),
   )
   return {
-    ownImages: [{ repository: IMAGE, programs: Object.fromEntries(programs), main: 'thv-operator' }],
+    ownImages: [{ repository: IMAGE, programs: { ...Object.fromEntries(programs), node: [process.execPath] }, main: 'thv-operator' }],
     manifests: [...definitions(), ...operatorManifests(readFileSync(join(root, OPERATOR_FILE), 'utf8'))],
   }
 }

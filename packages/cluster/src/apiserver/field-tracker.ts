@@ -1,10 +1,11 @@
 import { EMPTY_SET, type FieldSet, setOf } from '../apply/field-set.ts'
 import { managersOf, withManagers } from '../apply/managed-fields.ts'
 import { type Writer, withOwnership } from '../apply/ownership.ts'
+import { TypedValueError } from '../apply/typed-value.ts'
 import { emptyObject } from '../schema/builtin/empty-objects.ts'
 import type { JsonObject } from './kind-schema.ts'
 import { servedObject, storedBody } from './object-encoder.ts'
-import { apiVersionOf, type ServedKind } from './served-kind.ts'
+import { apiVersionOf, metaOf, type ServedKind, without } from './served-kind.ts'
 
 /** Who writes, for `metadata.managedFields`. */
 export interface FieldWriter {
@@ -19,8 +20,14 @@ export type FieldTracker = (kind: ServedKind, change: { object: JsonObject; old?
 
 export const fieldTracker: FieldTracker = (kind, { object, old }, writer) => {
   const live = old === undefined ? undefined : servedObject(kind, old)
-  const tracked = withOwnership(live, servedObject(kind, object), ownershipOf(kind, writer))
-  return storedBody(kind, writer.subresource === 'scale' ? withoutTime(tracked) : tracked)
+  try {
+    const tracked = withOwnership(live, servedObject(kind, object), ownershipOf(kind, writer))
+    return storedBody(kind, writer.subresource === 'scale' ? withoutTime(tracked) : tracked)
+  } catch (error) {
+    // Nobody can own the items of a list without their keys. Validation comes next and says it better.
+    if (!(error instanceof TypedValueError)) throw error
+    return { ...object, metadata: without(metaOf(object), 'managedFields') }
+  }
 }
 
 /** The same in the words of the rules of ownership. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Exchange } from '@thv/http/exchange'
 import { type HeaderPairs, sendBytes, sendText } from '@thv/http/respond'
 import { ISSUER } from './accounts/account-tokens.ts'
+import { reviewSelf } from './accounts/self-review.ts'
 import { requestToken } from './accounts/token-request.ts'
 import { type ApiAnswer, type ApiCall, type ApiEnv, answerStored, flagOf, storedObject } from './api-call.ts'
 import { parseResourcePath, type ResourcePath } from './api-path.ts'
@@ -25,17 +26,25 @@ import { bearerOf, type Tokens, type User } from './tokens.ts'
 import { replaceObject } from './update-object.ts'
 import { VERSION } from './version.ts'
 import { watchObjects } from './watch-objects.ts'
+import { awaitDefaultAccount } from './workloads/default-account.ts'
 
 export interface FrontEnv extends ApiEnv {
   readonly tokens: Tokens
   readonly upgrade: Upgrade | undefined
 }
 
+const SELF_REVIEWS = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz', '/version', '/version/'])
 
 /** One request. Rejects with a StatusError for what is refused. */
 export async function handleRequest(exchange: Exchange, env: FrontEnv): Promise<void> {
-  if (!OPEN_PATHS.has(exchange.path) && userOf(exchange, env) === undefined) throw unauthorized()
+  const user = userOf(exchange, env)
+  if (!OPEN_PATHS.has(exchange.path) && user === undefined) throw unauthorized()
+  if (exchange.path === SELF_REVIEWS && user !== undefined) {
+    if (exchange.method !== 'POST') throw methodNotAllowed()
+    sendJsonText(exchange, reviewSelf(user, env.clock), [])
+    return
+  }
   const path = parseResourcePath(exchange.path)
   if (path === undefined) {
     answerDocument(exchange, env)
@@ -71,7 +80,7 @@ async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
         return undefined
       case 'POST':
         if (kind.namespaced && path.namespace === undefined) throw methodNotAllowed()
-        return createObject(call, await readJsonInput(exchange, kind), fieldTracker)
+        return await runCreate(call)
       case 'DELETE':
         return deleteCollection(call, await readDeleteInput(exchange))
       default:
@@ -92,6 +101,12 @@ async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
     default:
       throw methodNotAllowed()
   }
+}
+
+async function runCreate(call: ApiCall): Promise<ApiAnswer> {
+  const input = await readJsonInput(call.exchange, call.kind)
+  if (call.kind.type === 'pods') await awaitDefaultAccount(call, input)
+  return createObject(call, input, fieldTracker)
 }
 
 async function runPatch(call: ApiCall): Promise<ApiAnswer> {
@@ -159,7 +174,7 @@ async function runToken(call: ApiCall): Promise<ApiAnswer> {
   return requestToken(call, await readJsonInput(call.exchange, { group: 'authentication.k8s.io', kind: 'TokenRequest', custom: false }))
 }
 
-const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['eviction', 'exec', 'portforward', 'proxy'])
+const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['ephemeralcontainers', 'eviction', 'exec', 'portforward', 'proxy', 'resize'])
 
 /** What Kubernetes has and this server has not yet says so, so that nobody looks for a mistake of their own. */
 function missingSubresource({ kind }: ApiCall, subresource: string): StatusError {

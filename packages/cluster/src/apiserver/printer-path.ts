@@ -2,13 +2,13 @@ import type { Json } from './kind-schema.ts'
 import { isObject } from './served-kind.ts'
 
 type Step =
-  | { readonly kind: 'member'; readonly name: string }
+  | { readonly kind: 'members'; readonly names: readonly string[] }
   | { readonly kind: 'index'; readonly index: number }
   | { readonly kind: 'all' }
   | { readonly kind: 'filter'; readonly path: readonly string[]; readonly value: string }
 
 /**
- * The part of JSONPath that printer columns are made of: members, `['name']`, `[0]`, `[*]` and `[?(@.type=="Ready")]`. Compiles once;
+ * The part of JSONPath that printer columns are made of: members, `['name']`, `['one','other']`, `[0]`, `[*]` and `[?(@.type=="Ready")]`. Compiles once;
  * undefined when the path is something else.
  */
 export function compilePrinterPath(path: string): ((object: Json) => Json[]) | undefined {
@@ -28,9 +28,13 @@ export function compilePrinterPath(path: string): ((object: Json) => Json[]) | u
 
 function nextStep(text: string): { step?: Step; length: number } | undefined {
   const member = /^\.?((?:\\.|[A-Za-z0-9_\-/])+)/.exec(text)
-  if (member?.[1] !== undefined) return { step: { kind: 'member', name: member[1].replaceAll(/\\(.)/g, '$1') }, length: member[0].length }
-  const quoted = /^\.?\[(?:'([^']*)'|"([^"]*)")\]/.exec(text)
-  if (quoted) return { step: { kind: 'member', name: quoted[1] ?? quoted[2] ?? '' }, length: quoted[0].length }
+  if (member?.[1] !== undefined)
+    return { step: { kind: 'members', names: [member[1].replaceAll(/\\(.)/g, '$1')] }, length: member[0].length }
+  const quoted = /^\.?\[((?:'[^']*'|"[^"]*")(?:\s*,\s*(?:'[^']*'|"[^"]*"))*)\]/.exec(text)
+  if (quoted?.[1] !== undefined) {
+    const names = [...quoted[1].matchAll(/'([^']*)'|"([^"]*)"/g)].map(([, single, double]) => single ?? double ?? '')
+    return { step: { kind: 'members', names }, length: quoted[0].length }
+  }
   const index = /^\.?\[(-?\d+)\]/.exec(text)
   if (index) return { step: { kind: 'index', index: Number(index[1]) }, length: index[0].length }
   const all = /^(?:\.?\[\*\]|\.\*)/.exec(text)
@@ -43,10 +47,11 @@ function nextStep(text: string): { step?: Step; length: number } | undefined {
 
 function take(value: Json, step: Step): Json[] {
   switch (step.kind) {
-    case 'member': {
-      const found = isObject(value) && Object.hasOwn(value, step.name) ? value[step.name] : undefined
-      return found === undefined ? [] : [found]
-    }
+    case 'members':
+      return step.names.flatMap((name) => {
+        const found = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
+        return found === undefined ? [] : [found]
+      })
     case 'index': {
       const found = Array.isArray(value) ? value.at(step.index) : undefined
       return found === undefined ? [] : [found as Json]

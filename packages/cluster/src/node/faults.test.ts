@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Pod } from '@thv/kube/builtin-kinds'
 import { pods } from '@thv/kube/resource-types'
@@ -58,11 +59,11 @@ describe('faults', () => {
     const names = Array.from({ length: 50 }, (_, index) => `many-${index}`)
     await Promise.all(names.map((name) => fixture.create(name, script('sh', FOREVER))))
     const list = async () => (await fixture.client.list(pods, { namespace: NAMESPACE })).items
-    expect(await eventually(async () => (await list()).filter(isReady).length === names.length)).toBe(true)
+    expect(await eventually(async () => (await list()).filter(isReady).length === names.length, 50_000)).toBe(true)
     await Promise.all(names.map(remove))
-    expect(await eventually(async () => (await list()).length === 0)).toBe(true)
+    expect(await eventually(async () => (await list()).length === 0, 50_000)).toBe(true)
     expect(await eventually(() => fixture.network.pods.size === 0)).toBe(true)
-  }, 60_000)
+  }, 120_000)
 
   it('starts its pods again after a restart, as their next run', async () => {
     await fixture.create('again', script('sh', `echo $$$$; ${FOREVER}`))
@@ -105,11 +106,12 @@ describe('kill -9 of the node', () => {
     const main = join(import.meta.dirname, 'testing', 'node-main.ts')
     const child = spawn(process.execPath, [main], { stdio: ['ignore', 'pipe', 'inherit'] })
     children.push(child)
-    const [chunk] = (await once(child.stdout, 'data')) as [Buffer]
-    const pids = JSON.parse(chunk.toString()) as number[]
+    const [chunk] = (await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])) as [Buffer]
+    const { pids, folder } = JSON.parse(chunk.toString()) as { pids: number[]; folder: string }
     expect(pids.length).toBe(6)
     expect(pids.map(processStart)).not.toContain(undefined)
     child.kill('SIGKILL')
     expect(await eventually(() => pids.every((pid) => processStart(pid) === undefined))).toBe(true)
+    rmSync(folder, { recursive: true, force: true })
   })
 })

@@ -3,7 +3,8 @@ import { badRequest, StatusError } from '../apiserver/status-error.ts'
 import { logFolder, logParts } from './logs/log-folder.ts'
 import type { StreamName } from './logs/log-line.ts'
 import { readLog } from './logs/read-log.ts'
-import type { ContainerLife, ContainerRun } from './pod/container-life.ts'
+import type { ContainerLife } from './pod/container-life.ts'
+import type { ContainerRun } from './pod/container-run.ts'
 import type { PodLife } from './pod/pod-life.ts'
 
 /** The logs and streams of the pods of one node. */
@@ -36,7 +37,7 @@ export function nodeStreams(folder: string, find: (uid: string) => PodLife | und
 function attachTo(life: ContainerLife, run: ContainerRun, options: AttachOptions): AttachedContainer {
   const wanted: StreamName[] = [...(options.stdout ? (['stdout'] as const) : []), ...(options.stderr ? (['stderr'] as const) : [])]
   const reader = run.output.attach(wanted)
-  const isOnly = life.spec.stdinOnce === true && options.stdin && life.takeStdin()
+  const isOnly = life.spec.stdinOnce === true && options.stdin && run.takeStdin()
   const stdin = options.stdin ? run.process.stdin : undefined
   let closed = false
   const endInput = () => {

@@ -53,9 +53,13 @@ describe('ends and restarts', () => {
 
   it('fails a pod that is never restarted, with the number of the signal', async () => {
     await start()
-    await fixture.create('once', { restartPolicy: 'Never', ...script('sh', 'kill -9 $$$$') })
+    const more = { terminationMessagePolicy: 'FallbackToLogsOnError' }
+    await fixture.create('once', { restartPolicy: 'Never', ...script('sh', 'echo last words; kill -9 $$$$', more) })
     const pod = await fixture.until('once', ({ status }) => status?.phase === 'Failed')
-    expect(first(pod)).toMatchObject({ restartCount: 0, state: { terminated: { exitCode: 137, reason: 'Error' } } })
+    expect(first(pod)).toMatchObject({
+      restartCount: 0,
+      state: { terminated: { exitCode: 137, reason: 'Error', message: 'last words\n' } },
+    })
   })
 
   it('says why a program cannot be started', async () => {

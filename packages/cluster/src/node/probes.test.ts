@@ -68,6 +68,7 @@ describe('probes', () => {
     await fixture.create('exec', script('sh', 'sleep 0.3; touch made; while true; do sleep 1; done', more))
     await fixture.until('exec', isReady)
     expect(await fixture.events('exec')).toEqual(expect.arrayContaining(['Unhealthy: Readiness probe failed: not yet']))
+    await fixture.create('grpc', script('sh', 'sleep 600', { readinessProbe: { grpc: { port: 1 }, periodSeconds: 1 } }))
     const slow = { exec: { command: ['/bin/sleep', '60'] }, periodSeconds: 1, timeoutSeconds: 1 }
     await fixture.create('slow', script('sh', 'while true; do sleep 1; done', { readinessProbe: slow }))
     expect(
@@ -75,5 +76,6 @@ describe('probes', () => {
         (await fixture.events('slow')).includes('Unhealthy: Readiness probe failed: the time limit was exceeded'),
       ),
     ).toBe(true)
+    expect(await fixture.events('grpc')).toEqual(expect.arrayContaining([expect.stringMatching(/^Unhealthy: .*cannot run a grpc handler/)]))
   })
 })

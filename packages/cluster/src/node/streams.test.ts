@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pod } from '@thv/kube/builtin-kinds'
+import { bearerToken } from '@thv/kube/connection'
 import { pods } from '@thv/kube/resource-types'
+import { podLogs } from '@thv/kube/streams/pod-logs'
+import { openPodStream } from '@thv/kube/streams/pod-stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { AttachOptions } from '../apiserver/pod-streams.ts'
 import { eventually, isReady, NAMESPACE, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'
@@ -84,6 +87,30 @@ describe('attach', () => {
     await fixture.client.delete(pods, { namespace: NAMESPACE, name: 'stuck' })
     await fixture.untilGone('stuck')
     attached.close()
+  })
+})
+
+describe('by way of the API server', () => {
+  it('a program is attached to and its log is read', async () => {
+    const { server, client } = fixture
+    server.servePods(fixture.node.streams)
+    const pod = await ready('wire', script('sh', 'cat', { stdin: true }))
+    const connection = { server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) }
+    const at = { namespace: NAMESPACE, pod: pod.metadata.name, container: 'main' }
+    const stream = await openPodStream(connection, { ...at, kind: 'attach', stdin: true, stdout: true })
+    const line = `${JSON.stringify({ jsonrpc: '2.0', text: 'x'.repeat(300_000) })}\n`
+    await stream.write(line)
+    let back = ''
+    for await (const chunk of stream.stdout) {
+      back += Buffer.from(chunk).toString()
+      if (back.endsWith('\n')) break
+    }
+    expect(back === line).toBe(true)
+    await stream.write('bye\n')
+    await eventually(async () => (await fixture.logs(pod)).endsWith('bye\n'))
+    const chunks: Uint8Array[] = []
+    for await (const chunk of podLogs(client, { ...at, tailLines: 1 })) chunks.push(chunk)
+    expect(Buffer.concat(chunks).toString()).toBe('bye\n')
   })
 })
 

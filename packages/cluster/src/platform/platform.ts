@@ -96,8 +96,14 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
   life.onShutdown('API server', () => server.close(), { timeoutMs: PART_STOP_MS })
   log.info('the API server answers', { url: server.url, network: claimed.podRange, mode: claimed.mode })
 
-  const client = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) }, { clock })
-  life.onShutdown('client', () => client.close(), { timeoutMs: PART_STOP_MS })
+  // Under the names that managed fields have on every cluster, so that nobody takes these for users.
+  const clientOf = (name: string) => {
+    const connection = { server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) }
+    const opened = createKubeClient(connection, { clock, userAgent: `${name}/thv` })
+    life.onShutdown(name, () => opened.close(), { timeoutMs: PART_STOP_MS })
+    return opened
+  }
+  const client = clientOf('kube-controller-manager')
   const caches = createSharedCaches(client, { clock, onError: (error) => onError(error) })
   life.onShutdown('caches', () => caches.close(), { timeoutMs: PART_STOP_MS })
   const events = createEventRecorder({
@@ -134,6 +140,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
   const { hostname: apiHost, port: apiPort } = new URL(server.url)
   const node = await startNode({
     ...env,
+    client: clientOf('kubelet'),
     folder: join(folder, 'node'),
     nodeName: NODE_NAME,
     images,

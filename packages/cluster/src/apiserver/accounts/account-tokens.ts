@@ -32,7 +32,7 @@ export interface MintedToken {
 const OBJECT_TYPES = { pod: 'pods', secret: 'secrets', node: 'nodes' } as const
 /** What is being deleted may use its tokens for so long: it has work to do at its end. */
 const DELETED_GRACE_MS = 60_000
-/** For clocks that are set back. */
+/** For clocks that differ: at both ends of a token's life, as on the real server. */
 const LEEWAY_SECONDS = 60
 const MAX_REMEMBERED = 1_000
 
@@ -79,7 +79,7 @@ export class AccountTokens {
     if (claims === undefined || claims['iss'] !== ISSUER) return undefined
     const { exp, nbf, aud } = claims
     const now = this.#now()
-    if (typeof exp !== 'number' || exp <= now || typeof nbf !== 'number' || nbf > now + LEEWAY_SECONDS) return undefined
+    if (typeof exp !== 'number' || exp + LEEWAY_SECONDS < now || typeof nbf !== 'number' || nbf > now + LEEWAY_SECONDS) return undefined
     if (!Array.isArray(aud) || !aud.includes(ISSUER)) return undefined
     const own = claims['kubernetes.io']
     const namespace = textAt(own, 'namespace')

@@ -1,5 +1,5 @@
 import { forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
-import {} from '../field-checks.ts'
+import { labelSelectorProblems } from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { subdomainProblems } from '../name-checks.ts'
 import { at, textAt } from '../served-kind.ts'
@@ -14,7 +14,7 @@ export function claimSpecProblems(spec: JsonObject, path: string): FieldProblem[
   const modes = textsAt(spec, 'accessModes')
   const field = `${path}.accessModes`
   const problems: FieldProblem[] = modes.length === 0 ? [required(field, 'at least 1 access mode is required')] : []
-  problems.push(...selectorProblems(objectAt(spec, 'selector'), `${path}.selector`))
+  problems.push(...labelSelectorProblems(`${path}.selector`, objectAt(spec, 'selector')))
   problems.push(...modes.filter((mode) => !MODES.includes(mode)).map((mode) => notSupported(field, mode, MODES)))
   if (modes.includes('ReadWriteOncePod') && modes.some((mode) => mode !== 'ReadWriteOncePod' && MODES.includes(mode)))
     problems.push(forbidden(field, 'may not use ReadWriteOncePod with other access modes'))

@@ -3,7 +3,7 @@ import { forbidden, invalid, required, tooLong } from '../../schema/field-proble
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { labelValueProblems, qualifiedNameProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
-import { objectAt, objectsAt, textsAt } from './fields.ts'
+import { textsAt } from './fields.ts'
 import { invalidAll } from './problems.ts'
 
 const MAX_ANNOTATION_BYTES = 256 * 1024

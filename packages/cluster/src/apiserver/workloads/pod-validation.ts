@@ -1,5 +1,5 @@
 import { duplicate, forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
-import {} from '../field-checks.ts'
+import { labelMapProblems } from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import {
   labelNameProblems,
@@ -52,7 +52,7 @@ export function podSpecProblems(spec: JsonObject, path: string, { podName }: Pod
     ...hostNetworkProblems(spec, path, podName !== undefined),
     ...oneOf(`${path}.restartPolicy`, textAt(spec, 'restartPolicy'), ['Always', 'OnFailure', 'Never']),
     ...oneOf(`${path}.dnsPolicy`, textAt(spec, 'dnsPolicy'), ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
-    ...labelProblems(objectAt(spec, 'nodeSelector'), `${path}.nodeSelector`),
+    ...labelMapProblems(`${path}.nodeSelector`, objectAt(spec, 'nodeSelector')),
     ...podSecurityProblems(spec, `${path}.securityContext`),
     ...affinityProblems(objectAt(spec, 'affinity'), `${path}.affinity`),
     ...dnsProblems(spec, `${path}.dnsConfig`),

@@ -1,5 +1,5 @@
 import { duplicate, forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
-import {} from '../field-checks.ts'
+import { labelSelectorProblems } from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { labelNameProblems, labelValueProblems, qualifiedNameProblems, subdomainProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
@@ -100,8 +100,8 @@ function nodeFieldProblems(requirement: JsonObject, path: string): FieldProblem[
 function podTermProblems(term: JsonObject, path: string): FieldProblem[] {
   const key = textAt(term, 'topologyKey')
   return [
-    ...selectorProblems(objectAt(term, 'labelSelector'), `${path}.labelSelector`),
-    ...selectorProblems(objectAt(term, 'namespaceSelector'), `${path}.namespaceSelector`),
+    ...labelSelectorProblems(`${path}.labelSelector`, objectAt(term, 'labelSelector')),
+    ...labelSelectorProblems(`${path}.namespaceSelector`, objectAt(term, 'namespaceSelector')),
     ...textsAt(term, 'namespaces').flatMap((name) => invalidAll(`${path}.namespace`, name, labelNameProblems(name))),
     ...labelKeyProblems(term, path),
     ...(key === '' ? [required(`${path}.topologyKey`, 'can not be empty')] : []),
@@ -147,7 +147,7 @@ export function spreadProblems(constraints: readonly JsonObject[], path: string)
     return [
       ...problems,
       ...labelKeyProblems(constraint, field),
-      ...selectorProblems(objectAt(constraint, 'labelSelector'), `${field}.labelSelector`),
+      ...labelSelectorProblems(`${field}.labelSelector`, objectAt(constraint, 'labelSelector')),
     ]
   })
 }

@@ -1,7 +1,7 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import { forbidden, invalid, invalidShown, notSupported, required } from '../../schema/field-problems.ts'
 import { goJson } from '../../schema/go-text.ts'
-import {} from '../field-checks.ts'
+import { labelMapProblems, labelSelectorProblems } from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { textAt } from '../served-kind.ts'
 import { numberAt, objectAt, objectsAt } from './fields.ts'
@@ -24,7 +24,7 @@ export function selectedTemplateProblems(spec: JsonObject, { kindWord, nonsense,
   const problems: FieldProblem[] = []
   if (selector === undefined) problems.push(required('spec.selector'))
   else {
-    problems.push(...selectorProblems(selector, 'spec.selector'))
+    problems.push(...labelSelectorProblems('spec.selector', selector))
     if (isEmpty(selector))
       problems.push(invalidShown('spec.selector', shownSelector(selector), `empty selector is invalid for ${kindWord}`))
   }
@@ -47,7 +47,7 @@ function templateProblems(template: JsonObject, path: string): FieldProblem[] {
   const spec = objectAt(template, 'spec') ?? {}
   const annotations = objectAt(template, 'metadata', 'annotations')
   const problems = [
-    ...labelProblems(objectAt(template, 'metadata', 'labels'), `${path}.labels`),
+    ...labelMapProblems(`${path}.labels`, objectAt(template, 'metadata', 'labels')),
     ...annotationProblems(annotations, `${path}.annotations`),
     ...podAnnotationProblems(annotations, spec, `${path}.annotations`),
     ...podSpecProblems(spec, `${path}.spec`),

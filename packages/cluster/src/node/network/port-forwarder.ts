@@ -12,16 +12,21 @@ export interface PortForwarderOptions {
   /** More are closed at once. */
   readonly maxConnections?: number
   readonly connectTimeoutMs?: number
+  /** How long a client is kept waiting for a backend while there is none. Default 3 s. */
+  readonly patienceMs?: number
 }
 
-/** Backends that one connection tries. */
+/** While no backend takes connections although there are some, they are tried again after this. */
+const RETRY_MS = 250
+/** Backends that one connection tries at a time. */
 const MAX_TRIES = 4
 /** Without a byte for so long, a connection that one side has ended is given up. */
 const HALF_CLOSED_MS = 3_600_000
 
 /**
  * One port of a Service: takes TCP connections and passes their bytes to a backend, as fast as the slower side reads. Connections
- * stay with their backend to their end, whatever `set` says later. Without a backend that answers, a client is reset.
+ * stay with their backend to their end, whatever `set` says later. While there is no backend that answers, a client waits a little, so
+ * that it does not notice a change of pods; then it is reset.
  */
 export class PortForwarder implements AsyncDisposable {
   readonly host: string
@@ -30,6 +35,10 @@ export class PortForwarder implements AsyncDisposable {
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
   readonly #connectTimeoutMs: number
+  readonly #patienceMs: number
+  readonly #clock: Clock
+  /** Clients that wait for a change of backends. */
+  readonly #waiting = new Set<() => void>()
   #stopped: Promise<void> | undefined
   readonly stats = { accepted: 0, refused: 0, failedAttempts: 0, active: 0 }
 
@@ -54,8 +63,10 @@ export class PortForwarder implements AsyncDisposable {
     const bound = server.address()
     this.host = options.host
     this.port = typeof bound === 'object' && bound !== null ? bound.port : options.port
-    this.#balancer = new LoadBalancer(options.clock ?? systemClock)
+    this.#clock = options.clock ?? systemClock
+    this.#balancer = new LoadBalancer(this.#clock)
     this.#connectTimeoutMs = options.connectTimeoutMs ?? 2_000
+    this.#patienceMs = options.patienceMs ?? 3_000
     this.#server = server
     server.on('connection', (client) => void this.#serve(client))
     server.on('drop', () => this.stats.refused++)
@@ -64,11 +75,13 @@ export class PortForwarder implements AsyncDisposable {
 
   set(backends: readonly Backend[], affinityMs: number | undefined): void {
     this.#balancer.set(backends, affinityMs)
+    if (backends.length > 0) for (const wake of [...this.#waiting]) wake()
   }
 
   /** Takes no more connections; the port is free at once. Resolves when those there have ended by themselves. */
   stop(): Promise<void> {
     this.#stopped ??= new Promise((resolve) => this.#server.close(() => resolve()))
+    for (const wake of [...this.#waiting]) wake()
     return this.#stopped
   }
 
@@ -103,6 +116,32 @@ export class PortForwarder implements AsyncDisposable {
 
   async #dial(client: Socket): Promise<{ upstream: Socket; backend: Backend } | undefined> {
     const name = client.remoteAddress ?? ''
+    const deadline = this.#clock.monotonic() + this.#patienceMs
+    for (;;) {
+      const dialled = await this.#tryBackends(client, name)
+      if (dialled !== undefined || client.destroyed || this.#stopped !== undefined) return dialled
+      const left = deadline - this.#clock.monotonic()
+      if (left <= 0) return undefined
+      await this.#change(client, this.#balancer.size === 0 ? left : Math.min(left, RETRY_MS))
+    }
+  }
+
+  /** Until the backends change, the client leaves, or the time is over. */
+  #change(client: Socket, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        timer.cancel()
+        client.off('close', wake)
+        this.#waiting.delete(wake)
+        resolve()
+      }
+      const timer = this.#clock.setTimer(ms, wake)
+      client.once('close', wake)
+      this.#waiting.add(wake)
+    })
+  }
+
+  async #tryBackends(client: Socket, name: string): Promise<{ upstream: Socket; backend: Backend } | undefined> {
     for (const backend of this.#balancer.candidates(name).slice(0, MAX_TRIES)) {
       if (client.destroyed) return undefined
       const upstream = await this.#connect(backend)

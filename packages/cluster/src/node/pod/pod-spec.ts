@@ -35,6 +35,7 @@ export interface ContainerSpec {
   volumeMounts?: VolumeMount[]
   stdin?: boolean
   stdinOnce?: boolean
+  terminationMessagePolicy?: string
   /** Of an init container: `Always` makes it a sidecar. */
   restartPolicy?: string
   startupProbe?: ProbeSpec

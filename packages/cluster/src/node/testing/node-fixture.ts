@@ -46,8 +46,8 @@ export interface NodeFixture extends AsyncDisposable {
 
 export async function startFixture(options: Partial<NodeOptions> = {}): Promise<NodeFixture> {
   const folder = mkdtempSync(join(tmpdir(), 'thv-node-'))
-  const server = await startApiServer()
   const errors: unknown[] = []
+  const server = await startApiServer({ onError: (error) => errors.push(error) })
   const client = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) })
   await client.create(serviceAccounts, { metadata: { name: 'default', namespace: NAMESPACE } })
   const network = fakeNetwork()
@@ -150,8 +150,8 @@ export function script(image: 'node' | 'sh', text: string, more: object = {}): {
 
 const PATIENCE_MS = 15_000
 
-export async function eventually(holds: () => boolean | Promise<boolean>): Promise<boolean> {
-  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await delay(20)) if (await holds()) return true
+export async function eventually(holds: () => boolean | Promise<boolean>, patienceMs = PATIENCE_MS): Promise<boolean> {
+  for (const end = Date.now() + patienceMs; Date.now() < end; await delay(20)) if (await holds()) return true
   return await holds()
 }
 

@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { startApiServer } from '@thv/cluster/apiserver/api-server'
 import { startControllers } from '@thv/cluster/controllers/all-controllers'
+import { serviceAccountController } from '@thv/cluster/controllers/service-accounts/service-account-controller'
 import { systemClock } from '@thv/kernel/clock'
 import { bearerToken, createEventRecorder, createKubeClient, createSharedCaches } from '@thv/kube'
 
 /*
- * The embedded control plane as a process of its own, for tests: API server, and controllers unless told otherwise. What a client needs
+ * The embedded control plane as a process of its own, for tests: API server, and controllers unless told
+ * otherwise. What a client needs
  * is written to READY-FILE once it answers. SIGUSR2 forgets all history, as etcd's compaction does, and READY-FILE.compactions then changes.
  *   node embedded-main.ts FOLDER PORT READY-FILE [--no-controllers]
  */
@@ -22,7 +24,8 @@ process.on('SIGUSR2', () => {
   server.store.compact()
   writeFileSync(`${readyFile}.compactions`, randomUUID())
 })
-const client = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) })
+const connection = { server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) }
+const client = createKubeClient(connection, { userAgent: 'kube-controller-manager/thv' })
 const caches = createSharedCaches(client, { onError })
 const events = createEventRecorder({
   client,
@@ -31,15 +34,17 @@ const events = createEventRecorder({
   signal: stop.signal,
   onError,
 })
+const env = { client, caches, events, clock: systemClock, onError }
+// The API server alone refuses pods in a namespace without its account, and no test wants to make that by hand.
 const controllers = flags.includes('--no-controllers')
-  ? undefined
-  : await startControllers({ client, caches, events, clock: systemClock, onError }, stop.signal)
+  ? { done: serviceAccountController(env).run(stop.signal) }
+  : await startControllers(env, stop.signal)
 writeFileSync(readyFile, JSON.stringify({ url: server.url, caPem: server.caPem, adminToken: server.adminToken }), { mode: 0o600 })
 
 process.on('SIGTERM', () => {
   stop.abort()
   void (async () => {
-    await controllers?.done
+    await controllers.done
     await caches.close()
     await client.close()
     await server.close()

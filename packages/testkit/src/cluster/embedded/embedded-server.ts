@@ -44,10 +44,15 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
     guard.removeAtEnd(folder)
     const place = { folder, data: join(folder, 'data'), readyFile: join(folder, 'ready.json'), guard }
     await mkdir(place.data)
-    let daemon: RunningServer['daemon'] | undefined
+    let running: RunningServer | undefined
+    let mustCompact = false
+    const compactNow = async () => {
+      mustCompact = running?.daemon.running !== true
+      if (!mustCompact && running) await compact(place, running.daemon.pid)
+    }
     const start = async (port?: number) => {
-      const running = await startProcess(place, { port, controllers, limitMs: startLimitMs })
-      daemon = running.daemon
+      running = await startProcess(place, { port, controllers, limitMs: startLimitMs })
+      if (mustCompact) await compactNow()
       return running
     }
     const first = await start()
@@ -61,7 +66,8 @@ export async function startEmbeddedServer(options: EmbeddedServerOptions = {}): 
       start,
       companions: [],
       foundation: [],
-      compact: () => compact(place, daemon?.pid ?? first.daemon.pid),
+      // A real one's history can be forgotten while it does not run; ours then does it as soon as it does.
+      compact: compactNow,
       mintToken: tokenMinter(place),
       clientCertificate: () => {
         throw new Error('the embedded API server does not know client certificates: the test needs `client-certificates`')

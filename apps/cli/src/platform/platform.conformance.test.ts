@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+
+/* The platform as users have it: the real program, the operator, a proxy and a published server, as processes of this machine. */
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
+const THV = join(ROOT, 'apps/cli/bin/thv.js')
+const SERVER = join(ROOT, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')
+
+let home: string
+let folder: string
+beforeAll(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), 'thv-up-')))
+  folder = join(home, '.thv')
+  // No download: an image of the user's own map.
+  writeFileSync(join(home, 'server.yaml'), manifest('thing', 'example.com/everything:1'))
+  writeFileSync(join(home, 'images.yaml'), `images:\n  - match: example.com/everything:*\n    command: [${process.execPath}, ${SERVER}]\n`)
+})
+afterAll(async () => {
+  await thv('down')
+  rmSync(home, { recursive: true, force: true })
+})
+
+function manifest(name: string, image: string): string {
+  return `apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPServer
+metadata:
+  name: ${name}
+spec:
+  image: ${image}
+  transport: stdio
+  args: [stdio]
+`
+}
+
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+}
+
+function start(...args: string[]): ChildProcess & { readonly said: () => string; readonly finished: Promise<Ended> } {
+  const child = spawn(process.execPath, [THV, ...args], { cwd: home, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  let out = ''
+  let err = ''
+  child.stdout.on('data', (chunk) => {
+    out += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    err += chunk
+  })
+  const finished = once(child, 'close').then(([code]) => ({ code: code as number | null, out, err }))
+  return Object.assign(child, { said: () => out + err, finished })
+}
+
+const thv = (...args: string[]): Promise<Ended> => start(...args).finished
+
+/** Processes that have anything to do with the data folder. */
+function processes(): string[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+    .flatMap((pid) => {
+      try {
+        const text = readFileSync(`/proc/${pid}/cmdline`, 'latin1') + readFileSync(`/proc/${pid}/environ`, 'latin1')
+        const isZombie = /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+        return text.includes(folder) && !isZombie ? [`${pid} ${text.slice(0, 120).replaceAll('\0', ' ')}`] : []
+      } catch {
+        return [] // it has just ended
+      }
+    })
+}
+
+const noneLeft = () => vi.waitFor(() => expect(processes()).toEqual([]), { timeout: 10_000, interval: 100 })
+const identity = async () => {
+  const { metadata, status } = JSON.parse((await thv('get', 'mcpserver', 'thing', '-o', 'json')).out)
+  return { uid: metadata.uid as string, url: status.url as string }
+}
+
+describe('the platform in the background', () => {
+  it('starts, and says when its servers are ready', async () => {
+    await thv('up', '--detach', '--no-examples').then(({ code, err }) => expect({ code, err }).toMatchObject({ code: 0 }))
+    writeFileSync(join(folder, 'images.yaml'), readFileSync(join(home, 'images.yaml')))
+    await thv('down')
+    const { code, out, err } = await thv('up', '--detach', '--no-examples', '-f', 'server.yaml')
+    expect({ code, err }).toMatchObject({ code: 0 })
+    expect(err).toMatch(/thing: is ready at http:\/\/127\.\S+\/mcp/)
+    expect(out).toContain('kubectl --kubeconfig .thv/kubeconfig get mcpservers')
+    expect(statSync(join(folder, 'kubeconfig')).mode & 0o777).toBe(0o600)
+  })
+
+  it('is found by all commands', async () => {
+    expect((await thv('status')).out).toMatch(/^platform +runs for .*\noperator +ready\n[\s\S]*thing +ready +http:\/\/127\./)
+    expect((await thv('call', 'thing', 'echo', 'message=hello')).out).toBe('Echo: hello\n')
+    expect((await thv('get', 'mcpservers')).out).toMatch(/\nthing +Running +True /)
+    expect((await thv('logs', 'thing')).out).toMatch(/^\[thing-0\/mcp\] [\s\S]*^\[thing-\S+\/toolhive\] /m)
+  })
+
+  it('is the only one on its folder', async () => {
+    expect(await thv('up')).toMatchObject({ code: 1, err: expect.stringMatching(/^thv: a platform runs on .* already \(process \d+\)/) })
+  })
+
+  it('says of an image that it cannot run what to do', async () => {
+    writeFileSync(join(home, 'other.yaml'), manifest('other', 'example.com/other:1'))
+    await thv('apply', '-f', 'other.yaml')
+    await vi.waitFor(
+      async () => expect((await thv('status')).out).toMatch(/other +failing +pod other-0: \w+: .*npx:\/\/PACKAGE@VERSION.*images\.yaml/),
+      { timeout: 60_000, interval: 500 },
+    )
+    expect((await thv('call', 'other', 'echo')).err).toMatch(/MCPServer default\/other is \w+: /)
+    expect(await thv('delete', '-f', 'other.yaml')).toMatchObject({ code: 0 })
+  })
+
+  it('survives kill -9 with the same objects and URLs, and leaves no process behind', async () => {
+    const before = await identity()
+    const { pid } = JSON.parse(readFileSync(join(folder, 'platform.json'), 'utf8'))
+    process.kill(pid, 'SIGKILL')
+    await noneLeft()
+    expect(await thv('status')).toMatchObject({ code: 1, err: expect.stringContaining('start it with "thv up"') })
+    expect((await thv('get', 'mcpservers')).err).toMatch(/the platform of .* does not answer: start it with "thv up"/)
+    expect(await thv('up', '--detach')).toMatchObject({ code: 0 })
+    expect(await identity()).toEqual(before)
+    expect((await thv('call', 'thing', 'echo', 'message=again')).out).toBe('Echo: again\n')
+  })
+
+  it('stops with thv down', async () => {
+    expect(await thv('down')).toMatchObject({ code: 0, out: expect.stringContaining('has stopped') })
+    await noneLeft()
+  })
+}, 240_000)
+
+describe('the platform at a terminal', () => {
+  it('stops in good order with one Ctrl-C, also when npm sends it twice', async () => {
+    const up = start('up', '--no-examples')
+    await vi.waitFor(() => expect(up.said()).toContain('Ctrl-C stops it.'), { timeout: 120_000, interval: 100 })
+    up.kill('SIGINT')
+    up.kill('SIGINT')
+    expect(await up.finished).toMatchObject({ code: 0, err: expect.stringMatching(/Stopping …\n$/) })
+    await noneLeft()
+  })
+
+  it('can be interrupted while it starts', async () => {
+    const up = start('up', '--no-examples')
+    await vi.waitFor(() => expect(up.said()).toContain('operator: '), { timeout: 60_000, interval: 50 })
+    up.kill('SIGINT')
+    expect(await up.finished).toMatchObject({ code: 0 })
+    await noneLeft()
+  })
+
+  it('says that its port is taken', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as { port: number }
+    expect(await thv('up', '--no-examples', '--port', String(port))).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`port ${port} is taken: choose another with --port`),
+    })
+    taken.close()
+    await noneLeft()
+  })
+}, 240_000)

@@ -1,0 +1,76 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createKubeClient, type KubeClient, loadKubeconfig, namespaces } from '@thv/kube'
+import { fixtureImage } from '@thv/testkit/image/fixture-image'
+import { ensureBundle } from '../../scripts/bundle.mjs'
+import { openWorld, type World } from '../e2e/stories/world.ts'
+import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
+
+/* A platform that knows the fixture server as an image, and the ways to it. */
+
+/** A data folder whose platform runs the fixture for its image. */
+export async function fixtureFolder(): Promise<DataFolder> {
+  const folder = await dataFolder()
+  await knowFixture(folder.path)
+  return folder
+}
+
+export async function knowFixture(path: string): Promise<void> {
+  const command = [process.execPath, await ensureBundle('packages/testkit/src/mcp/fixture-image-main.ts')]
+  await writeFile(join(path, 'images.yaml'), JSON.stringify({ images: [{ match: fixtureImage, command }] }))
+}
+
+/** A client that never tries again: what it was answered is what the server said. */
+export async function clientOf({ kubeconfigPath }: PlatformProcess): Promise<KubeClient> {
+  return createKubeClient(await loadKubeconfig({ path: kubeconfigPath }), { retry: { maxAttempts: 1 } })
+}
+
+/** A namespace and what stories do in it. The namespace is made when it is not there. */
+export async function worldOf({ kubeconfigPath }: PlatformProcess, namespace: string): Promise<World> {
+  const world = await openWorld({
+    kubeconfigPath,
+    namespace,
+    operator: { namespace: 'toolhive-system', deployment: 'toolhive-operator' },
+    images: { apps: 'toolhive-ts:0.1.0', fixture: fixtureImage, sameFixture: fixtureImage },
+    hostAddress: '127.0.0.1',
+    namesInUrls: false,
+    reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
+  })
+  if ((await world.client.tryGet(namespaces, { name: namespace })) === undefined)
+    await world.client.create(namespaces, { metadata: { name: namespace } })
+  return world
+}
+
+export interface PlatformAccess {
+  readonly url: string
+  readonly caPem: string
+  readonly adminToken: string
+}
+
+/** For requests that our own client would not send. */
+export async function accessTo({ kubeconfigPath }: PlatformProcess): Promise<PlatformAccess> {
+  const config = JSON.parse(await readFile(kubeconfigPath, 'utf8')) as {
+    clusters: { cluster: { server: string; 'certificate-authority-data': string } }[]
+    users: { user: { token: string } }[]
+  }
+  const [cluster, user] = [config.clusters[0]?.cluster, config.users[0]?.user]
+  if (cluster === undefined || user === undefined) throw new Error(`${kubeconfigPath} names no cluster`)
+  return { url: cluster.server, caPem: Buffer.from(cluster['certificate-authority-data'], 'base64').toString(), adminToken: user.token }
+}
+
+/** Waits until `check` gives something true; otherwise fails with `what` and what it threw last. */
+export async function eventually<T>(what: string, check: () => T | Promise<T>, limitMs = 30_000): Promise<NonNullable<T>> {
+  const deadline = performance.now() + limitMs
+  for (;;) {
+    let last: unknown
+    try {
+      const result = await check()
+      if (result) return result
+    } catch (error) {
+      last = error
+    }
+    if (performance.now() > deadline) throw new Error(`never happened: ${what}`, { cause: last })
+    await sleep(50)
+  }
+}
