@@ -73,7 +73,7 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
       expect(await writes.compare(client)).toEqual([])
       expect(await identities(client)).toEqual(before)
       await allGone(running)
-      await expectWatchable(await seen)
+      await expectWatchable(await seen, round)
       await serves()
     }, 180_000)
 
@@ -88,8 +88,8 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
   }
 
   /** Whoever watched goes on from where it was, or is told to list again and goes on from there. */
-  async function expectWatchable(revision: string): Promise<void> {
-    const marker = await client.create(configMaps, { metadata: { namespace: NAMESPACE, generateName: 'marker-' } })
+  async function expectWatchable(revision: string, round: number): Promise<void> {
+    const marker = await client.create(configMaps, { metadata: { namespace: NAMESPACE, name: `marker-${round}` } })
     const from = async (resourceVersion: string) => {
       const signal = AbortSignal.timeout(20_000)
       for await (const { object } of client.watch(configMaps, { namespace: NAMESPACE, resourceVersion, signal }))

@@ -22,6 +22,8 @@ beforeAll(async () => {
   await declare(mcpServer, { name: 'twice', namespace: 'team', url: 'http://127.0.0.1:1/mcp' })
   await declare(mcpServer, { name: 'young' })
   await declare(mcpServer, { name: 'broken', phase: 'Failed', message: 'the image does not exist' })
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'X', message: 'no image', lastTransitionTime: '2026-01-01T00:00:00Z' }]
+  await declare(mcpServer, { name: 'waiting', phase: 'Pending', url: 'http://127.0.0.1:1/mcp', conditions })
   await declare(mcpRemoteProxy, { name: 'remote', url: 'http://127.0.0.1:8082/mcp' })
 })
 afterAll(async () => {
@@ -65,6 +67,9 @@ describe('resolveServer', () => {
     await expect(resolveServer('young', {}, env(place.folder))).rejects.toMatchObject({
       message: expect.stringMatching(/^MCPServer default\/young is Pending: it was declared a moment ago/),
     })
+    await expect(resolveServer('waiting', {}, env(place.folder))).rejects.toMatchObject({
+      message: expect.stringMatching(/^MCPServer default\/waiting is Pending: no image \("thv describe mcpserver waiting" says more\)/),
+    })
     await expect(resolveServer('broken', {}, env(place.folder))).rejects.toMatchObject({
       message: expect.stringMatching(/^MCPServer default\/broken is Failed: the image does not exist/),
     })
@@ -95,6 +100,7 @@ interface Declared {
   readonly url?: string
   readonly phase?: string
   readonly message?: string
+  readonly conditions?: readonly object[]
 }
 
 async function declare(kind: KindDefinition, { name, namespace = 'default', ...status }: Declared): Promise<void> {

@@ -70,8 +70,8 @@ async function listed(client: KubeClient, kind: ResourceType<ServerObject>): Pro
 
 function urlOf(object: ServerObject): string {
   const { url, phase = 'Pending', message, conditions = [] } = object.status ?? {}
-  if (url && phase !== 'Failed') return url.replace(/#.*$/, '')
   const ready = conditions.find(({ type }) => type === 'Ready')
+  if (url && phase !== 'Failed' && (ready === undefined || ready.status === 'True')) return url.replace(/#.*$/, '')
   const why = plainText(message || ready?.message) || 'it was declared a moment ago'
   const { namespace, name } = object.metadata
   throw new ThvError(

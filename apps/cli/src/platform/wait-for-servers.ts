@@ -22,14 +22,23 @@ export interface WaitOptions {
   readonly signal: AbortSignal | undefined
 }
 
-/** Looks until the operator is there and all servers answer, or the time is over. Returns how it stands. */
+/** What failed this long, while nothing else is under way, will not get better by waiting. */
+const GIVE_UP_MS = 15_000
+
+/**
+ * Looks until the operator is there and all servers answer, or those that do not are in trouble that stays, or the time is over. Returns
+ * how it stands.
+ */
 export async function waitForServers({ client, view, since, limitMs, clock = systemClock, signal }: WaitOptions): Promise<ServerState[]> {
   const deadline = clock.monotonic() + limitMs
+  let stuckSince: number | undefined
   const known = createAnswers(signal)
   for (;;) {
     const states = (await readStates(client, signal)).map((each) => known.confirmed(each))
     view.show(states, clock.monotonic() - since)
-    if (states.every(({ state }) => state === 'ready') || clock.monotonic() > deadline) {
+    stuckSince = states.some(({ state }) => state !== 'ready' && state !== 'failing') ? undefined : (stuckSince ?? clock.monotonic())
+    const isStuck = stuckSince !== undefined && clock.monotonic() - stuckSince > GIVE_UP_MS
+    if (states.every(({ state }) => state === 'ready') || isStuck || clock.monotonic() > deadline) {
       view.end()
       return states
     }

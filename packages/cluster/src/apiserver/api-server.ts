@@ -2,7 +2,7 @@ import type { Exchange } from '@thv/http/exchange'
 import type { HttpLimits } from '@thv/http/http-limits'
 import { sendBytes } from '@thv/http/respond'
 import { type Clock, systemClock } from '@thv/kernel/clock'
-import { isThvError } from '@thv/kernel/errors'
+import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { ObjectStore } from '../store/object-store.ts'
 import { AccountTokens } from './accounts/account-tokens.ts'
 import { createTokenKey } from './accounts/token-key.ts'
@@ -13,7 +13,7 @@ import { openIdentity, type ServerIdentity } from './identity/server-identity.ts
 import { KindRegistry } from './kind-registry.ts'
 import { type KindSchemas, kindSchemas } from './kind-schemas.ts'
 import type { PodStreams } from './pod-streams.ts'
-import { failure, StatusError } from './status-error.ts'
+import { failure, StatusError, type StatusInit } from './status-error.ts'
 import { TlsFront } from './tls-front.ts'
 import { Tokens, type User } from './tokens.ts'
 
@@ -122,9 +122,15 @@ async function listen(front: TlsFront, identity: ServerIdentity, { host, port }:
 }
 
 function answerError(exchange: Exchange, error: unknown, onError: (error: unknown) => void): void {
-  const status = error instanceof StatusError ? error.init : { code: 500, reason: 'InternalError', message: 'Internal error occurred' }
+  const status = error instanceof StatusError ? error.init : internalError(error)
   const gone = exchange.aborted && isThvError(error, 'aborted')
   if (!(error instanceof StatusError) && !gone) onError(error)
   if (exchange.begun) exchange.destroy(error)
   else sendBytes(exchange, status.code, { type: 'application/json', body: Buffer.from(JSON.stringify(failure(status))) })
+}
+
+/** Surprises are told to `onError` alone, but whoever writes must know that the disk is full. */
+function internalError(error: unknown): StatusInit {
+  const why = isThvError(error, 'data_folder_failed') ? `: ${errorMessage(error)}` : ''
+  return { code: 500, reason: 'InternalError', message: `Internal error occurred${why}` }
 }

@@ -35,6 +35,19 @@ describe('faults', () => {
     expect(await eventually(() => processStart(pid) === undefined)).toBe(true)
   })
 
+  it('hurries when a second deletion gives less time', async () => {
+    await fixture.create('hurry', { terminationGracePeriodSeconds: 3_600, ...script('sh', `trap '' TERM; echo up; ${FOREVER}`) })
+    await lineOf('hurry')
+    await remove('hurry')
+    await fixture.until('hurry', ({ metadata }) => metadata.deletionTimestamp !== undefined)
+    await fixture.client.delete(pods, { namespace: NAMESPACE, name: 'hurry' }, { gracePeriodSeconds: 1 })
+    await fixture.untilGone('hurry')
+    await fixture.create('force', script('sh', `trap '' TERM; echo $$$$; ${FOREVER}`))
+    const pid = Number(await lineOf('force'))
+    await fixture.client.delete(pods, { namespace: NAMESPACE, name: 'force' }, { gracePeriodSeconds: 0 })
+    expect(await eventually(() => processStart(pid) === undefined)).toBe(true)
+  })
+
   it('bears output without end and without lines', async () => {
     await fixture.create('huge', {
       restartPolicy: 'Never',

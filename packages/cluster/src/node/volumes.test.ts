@@ -106,6 +106,9 @@ describe('volumes', () => {
       )
     await put('up', '../../up')
     await put('abs', '/tmp/abs')
+    await fixture.create('work', script('sh', `pwd; ${FOREVER}`, { workingDir: '/../../../../../work' }))
+    const work = await fixture.until('work', isReady)
+    expect(await eventually(async () => (await fixture.logs(work)) === `${root(work.metadata.uid, '/work')}\n`)).toBe(true)
     const link = mounting({ emptyDir: {} }, {}, 'ln -s /etc /etc/app/out')
     const second = { name: 'second', image: 'sh', args: [FOREVER], volumeMounts: [{ name: 'vol', mountPath: '/x', subPath: 'out' }] }
     await fixture.create('link', { volumes: link.volumes, initContainers: link.containers, containers: [second] })

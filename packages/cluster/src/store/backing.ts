@@ -52,7 +52,7 @@ export function sqliteBacking(folder: string): Backing {
         database.exec('COMMIT')
       } catch (cause) {
         if (database.isTransaction) database.exec('ROLLBACK')
-        throw new ThvError('data_folder_failed', `cannot write to ${folder}`, { cause })
+        throw new ThvError('data_folder_failed', `nothing was stored, for ${folder} cannot be written to`, { cause })
       }
     },
     close: () => database.close(),

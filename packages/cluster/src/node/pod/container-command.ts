@@ -47,8 +47,8 @@ export async function containerSurroundings(input: SurroundingsInput): Promise<C
     ...withBindGuard(given, podPlace.env),
     ...(program.own && { THV_ROOT: root }),
   }
-  // A folder of the pod, never one of the machine's: a program writes where it stands.
-  const cwd = join(root, container.workingDir ?? '/')
+  // A folder of the pod, never one of the machine's: a program writes where it stands. As from /, `..` leads nowhere from the root.
+  const cwd = join(root, join('/', container.workingDir ?? ''))
   await mkdir(cwd, { recursive: true, mode: 0o700 })
   return { env, cwd, place: (text) => rewrite(expand(text, wanted)) }
 }

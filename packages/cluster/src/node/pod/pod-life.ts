@@ -1,19 +1,19 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createBackoff } from '@thv/kernel/backoff'
 import { errorMessage } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
-import { isConflict, isNotFound } from '@thv/kube/kube-api-error'
 import { pods } from '@thv/kube/resource-types'
 import type { PodPlace } from '../network/pod-network.ts'
-import { MountError } from '../volumes/mount-error.ts'
 import { PodVolumes } from '../volumes/pod-volumes.ts'
 import { ContainerLife } from './container-life.ts'
+import { deletePod } from './delete-pod.ts'
 import type { NodeEnv } from './node-env.ts'
+import { ObjectWaiter } from './object-waiter.ts'
 import type { PodContext } from './pod-context.ts'
 import { graceSecondsOf, type NodePod } from './pod-spec.ts'
-import { type PodPhase, podPhase, podStatus } from './pod-status.ts'
+import { podStatus } from './pod-status.ts'
 import { PodStatusWriter } from './pod-status-writer.ts'
+import { VolumeKeeper } from './volume-keeper.ts'
 
 /** Why a pod is ended: its object is being deleted, is gone already, took too long, or the node stops. */
 type End = 'deleted' | 'vanished' | 'failed' | 'stopped'
@@ -30,22 +30,22 @@ export class PodLife {
   readonly #over = new AbortController()
   /** Aborts when nothing must be waited for any more, such as the deletion of a pod that has ended by itself. */
   readonly #close = new AbortController()
-  readonly #wakers = new Set<() => void>()
+  /** Aborts when the object is no longer ours to delete. */
+  readonly #abandon = new AbortController()
+  readonly #waiter: ObjectWaiter
   #pod: NodePod
   #place: PodPlace | undefined
-  #volumes: PodVolumes | undefined
+  #keeper: VolumeKeeper | undefined
   #containers: ContainerLife[] = []
   #isPrepared = false
   #failure: { reason: string; message: string } | undefined
   #end: End | undefined
   #graceMs = 0
-  #refreshing: Promise<void> | undefined
-  #refreshWanted = false
-  #renewal: { cancel(): void } | undefined
 
   constructor(pod: NodePod, env: NodeEnv) {
     this.#pod = pod
     this.#env = env
+    this.#waiter = new ObjectWaiter(env.clock)
     this.#folder = join(env.folder, 'pods', pod.metadata.uid)
     this.#status = new PodStatusWriter({
       client: env.client,
@@ -96,17 +96,8 @@ export class PodLife {
 
   /** Something that the pod may refer to has changed. */
   objectsChanged(): void {
-    for (const wake of [...this.#wakers]) wake()
-    if (!this.#isPrepared || this.#over.signal.aborted) return
-    this.#refreshWanted = true
-    this.#startRefresh()
-  }
-
-  #startRefresh(): void {
-    this.#refreshing ??= this.#refresh().finally(() => {
-      this.#refreshing = undefined
-      if (this.#refreshWanted && !this.#over.signal.aborted) this.#startRefresh() // it came when the work was just over
-    })
+    this.#waiter.wake()
+    if (this.#isPrepared) this.#keeper?.refresh()
   }
 
   async #run(): Promise<void> {
@@ -123,28 +114,25 @@ export class PodLife {
       await this.#endContainers()
       await living
     }
-    this.#renewal?.cancel()
-    await this.#refreshing
+    await this.#keeper?.close()
     await this.#settle(wasOver)
     await this.#leave().catch((error: unknown) => this.#env.onError(error, this.#pod.metadata))
   }
 
   /** Returns when all containers have ended by themselves. */
   async #live(signal: AbortSignal): Promise<void> {
-    const env = this.#env
     await mkdir(this.#folder, { recursive: true, mode: 0o700 })
     this.#place = await this.#addToNetwork(signal)
-    this.#volumes = new PodVolumes({ folder: this.#folder, client: env.client, clock: env.clock, place: this.#place })
-    const context = this.#context(this.#place, this.#volumes)
+    const context = this.#context(this.#place)
+    this.#keeper = new VolumeKeeper(context, signal)
     const { initContainers = [], containers } = this.#pod.spec
     const inits = initContainers.map((spec) => new ContainerLife(spec, true, context))
     const mains = containers.map((spec) => new ContainerLife(spec, false, context))
     this.#containers = [...inits, ...mains]
     if (this.#cannotGoOn()) return
     this.#status.schedule()
-    await this.#mountVolumes(this.#volumes, signal)
+    await this.#keeper.mount()
     this.#isPrepared = true
-    this.#armRenewal()
     this.#status.schedule()
     for (const init of inits) {
       if (init.role === 'sidecar') {
@@ -171,19 +159,20 @@ export class PodLife {
     return lost.length > 0
   }
 
-  #context(place: PodPlace, volumes: PodVolumes): PodContext {
+  #context(place: PodPlace): PodContext {
     const self = this
+    const { client, clock } = this.#env
     return {
       env: this.#env,
       get pod() {
         return self.#pod
       },
       place,
-      volumes,
+      volumes: new PodVolumes({ folder: this.#folder, client, clock, place }),
       folder: this.#folder,
       changed: () => this.#status.schedule(),
       event: (type, reason, note) => this.#event(type, reason, note),
-      waitForChange: (ms, signal) => this.#waitForChange(ms, signal),
+      waitForChange: (ms, signal) => this.#waiter.wait(ms, signal),
     }
   }
 
@@ -197,45 +186,9 @@ export class PodLife {
       } catch (error) {
         signal.throwIfAborted()
         this.#event('Warning', 'FailedCreatePodSandBox', `Failed to create pod sandbox: ${errorMessage(error)}`)
-        await this.#waitForChange(this.#env.timings.retry, signal)
+        await this.#waiter.wait(this.#env.timings.retry, signal)
       }
     }
-  }
-
-  async #mountVolumes(volumes: PodVolumes, signal: AbortSignal): Promise<void> {
-    const backoff = createBackoff({ baseMs: Math.min(500, this.#env.timings.retry), maxMs: this.#env.timings.retry })
-    for (;;) {
-      try {
-        return await volumes.setUp(this.#pod, signal)
-      } catch (error) {
-        if (!(error instanceof MountError)) throw error
-        this.#event('Warning', 'FailedMount', `MountVolume.SetUp failed for volume ${JSON.stringify(error.volume)} : ${error.message}`)
-        await this.#waitForChange(backoff.next(), signal)
-      }
-    }
-  }
-
-  async #refresh(): Promise<void> {
-    const volumes = this.#volumes
-    while (this.#refreshWanted && volumes !== undefined && !this.#over.signal.aborted) {
-      this.#refreshWanted = false
-      try {
-        for (const error of await volumes.refresh(this.#pod, this.#over.signal)) {
-          // What is mounted stays; only whoever looks at the events learns that it is out of date.
-          this.#event('Warning', 'FailedMount', `MountVolume.SetUp failed for volume ${JSON.stringify(error.volume)} : ${error.message}`)
-        }
-      } catch (error) {
-        if (!this.#over.signal.aborted) this.#env.onError(error, this.#pod.metadata)
-      }
-      this.#armRenewal()
-    }
-  }
-
-  #armRenewal(): void {
-    this.#renewal?.cancel()
-    const due = this.#volumes?.renewAt
-    if (due === undefined || this.#over.signal.aborted) return
-    this.#renewal = this.#env.clock.setTimer(Math.max(0, due - this.#env.clock.monotonic()) + 1, () => this.objectsChanged())
   }
 
   #watchDeadline(): { cancel(): void } | undefined {
@@ -258,11 +211,13 @@ export class PodLife {
   /** Stronger reasons win over weaker ones; a shorter grace is passed on. */
   #finish(end: End, graceMs: number): void {
     const isFirst = this.#end === undefined
+    const isSooner = graceMs < this.#graceMs
     if (isFirst || STRENGTH[end] > STRENGTH[this.#end ?? 'failed']) this.#end = end
     this.#graceMs = isFirst ? graceMs : Math.min(this.#graceMs, graceMs)
     if (end !== 'failed') this.#close.abort()
+    if (end === 'vanished' || end === 'stopped') this.#abandon.abort()
     if (isFirst) this.#over.abort()
-    else void Promise.all(this.#containers.map((container) => container.terminate(this.#graceMs)))
+    else if (isSooner) void Promise.all(this.#containers.map((container) => container.terminate(graceMs)))
   }
 
   /** Sidecars go last, in reverse, within the same grace. */
@@ -289,22 +244,7 @@ export class PodLife {
     }
     if (!this.#close.signal.aborted) await once(this.#close.signal)
     this.#stopStatus.abort()
-    if (this.#end === 'deleted') await this.#deleteObject()
-  }
-
-  async #deleteObject(): Promise<void> {
-    const { name, namespace, uid } = this.#pod.metadata
-    const backoff = createBackoff({ baseMs: 100, maxMs: 10_000 })
-    while (this.#end === 'deleted') {
-      try {
-        await this.#env.client.delete(pods, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid } })
-        return
-      } catch (error) {
-        if (isNotFound(error) || isConflict(error)) return // gone, or another one of the name
-        this.#env.onError(error, this.#pod.metadata)
-        await this.#waitForChange(backoff.next(), new AbortController().signal)
-      }
-    }
+    if (this.#end === 'deleted') await deletePod(this.#pod, this.#env, this.#abandon.signal)
   }
 
   async #leave(): Promise<void> {
@@ -325,29 +265,8 @@ export class PodLife {
     })
   }
 
-  /** Of the containers as they are now. */
-  get phase(): PodPhase {
-    return this.#failure ? 'Failed' : podPhase({ pod: this.#pod, containers: this.#containers })
-  }
-
   #event(type: 'Normal' | 'Warning', reason: string, note: string): void {
     this.#env.events.record(pods, this.#pod, { type, reason, note, action: reason })
-  }
-
-  async #waitForChange(ms: number, signal: AbortSignal): Promise<void> {
-    const woken = new AbortController()
-    const wake = () => woken.abort()
-    this.#wakers.add(wake)
-    signal.addEventListener('abort', wake, { once: true })
-    try {
-      await this.#env.clock.sleep(ms, woken.signal)
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!woken.signal.aborted) throw error
-    } finally {
-      this.#wakers.delete(wake)
-      signal.removeEventListener('abort', wake)
-    }
   }
 }
 
