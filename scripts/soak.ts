@@ -6,6 +6,8 @@ import { type RunResult, run } from './run.ts'
  */
 
 const FUZZ_REQUESTS = '100000'
+const PLATFORM = { SOAK_KILLS: '50', SOAK_WATCHERS: '1000' }
+const PLATFORM_FILES = ['test/platform/killed', 'test/platform/watchers', 'test/platform/full-disk']
 const SEEDS = 1_000_000
 
 const rounds = process.argv[2] ?? '20'
@@ -16,14 +18,16 @@ if (!/^[1-9]\d{0,3}$/.test(rounds) || !/^\d{1,9}$/.test(seed)) {
 }
 
 console.log(`soak: FUZZ_SEED=${seed}`)
-const faults = await suite('cluster', 'resilience', { SOAK: rounds })
-const fuzz = await suite('conformance', 'test/load', { FUZZ_REQUESTS, FUZZ_SEED: seed })
+const faults = await suite('cluster', ['resilience'], { SOAK: rounds })
+const fuzz = await suite('conformance', ['test/load'], { FUZZ_REQUESTS, FUZZ_SEED: seed })
+const platform = await suite('platform', PLATFORM_FILES, PLATFORM)
 report(`${rounds} rounds of faults`, faults)
 report(`${FUZZ_REQUESTS} broken requests with FUZZ_SEED=${seed}`, fuzz)
-process.exitCode = faults.code || fuzz.code
+report(`local platform: ${PLATFORM.SOAK_KILLS} kills, ${PLATFORM.SOAK_WATCHERS} watchers, a full disk`, platform)
+process.exitCode = faults.code || fuzz.code || platform.code
 
-function suite(project: string, files: string, env: Record<string, string>): Promise<RunResult> {
-  return run('vitest', ['run', '--project', project, files], { env: { ...env, FORCE_COLOR: '0' } })
+function suite(project: string, files: readonly string[], env: Record<string, string>): Promise<RunResult> {
+  return run('vitest', ['run', '--project', project, ...files], { env: { ...env, FORCE_COLOR: '0' } })
 }
 
 function report(what: string, { code, seconds }: RunResult): void {

@@ -5,6 +5,7 @@ export const BUDGET_SECONDS = {
   conformance: 300,
   binaries: 60,
   cluster: 600,
+  embedded: 240,
   platform: 400,
   'fresh clone': 120,
   node: 600,

@@ -131,9 +131,11 @@ describe('a server', () => {
     // Without its environment no guard is loaded.
     const container = { name: 'main', image: 'exec:///usr/bin/env', args: ['-i', process.execPath, '-e', program] }
     await client.create(pods, { metadata: at('open'), spec: { containers: [container] } })
-    const pod = await until('open', 'has failed', ({ status }) => status?.phase === 'Failed')
+    const pod = await until('open', 'is down', ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === 'UnsafeBind')
     expect(pod.status).toMatchObject({ reason: 'UnsafeBind', message: expect.stringContaining(`0.0.0.0:${port}`) })
     for (const host of own) expect(await canConnect(host, port)).toBe(false)
+    // A start would open it again for a moment: there is none.
+    expect(pod.status?.containerStatuses?.[0]?.restartCount).toBe(0)
     expect(await thv(platform, 'get', 'pods', '-n', NAMESPACE)).toMatch(/open .*UnsafeBind/)
     await client.delete(pods, at('open'), { gracePeriodSeconds: 0 })
   })

@@ -36,6 +36,7 @@ const program = buildProgram({
   cwd: process.cwd(),
   variables: process.env,
   isTerminal: process.stderr.isTTY === true,
+  columns: process.stderr.columns,
   signal: interrupted.signal,
   ask: isInteractive ? ask : undefined,
   readInput: () => text(process.stdin),

@@ -18,6 +18,8 @@ export interface ProgramEnv {
   readonly variables: Readonly<Record<string, string | undefined>>
   /** `err` is a terminal, so that a line may be written over. */
   readonly isTerminal: boolean
+  /** Width of that terminal. */
+  readonly columns?: number | undefined
   /** The user wants it to end. */
   readonly signal?: AbortSignal | undefined
   /** Asks the user; undefined when the input has ended. Absent where there is nobody to ask. */

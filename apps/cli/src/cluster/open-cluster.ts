@@ -47,7 +47,12 @@ export async function withCluster<T>(flags: ClusterFlags, env: ProgramEnv, work:
   }).catch((error: unknown) => {
     throw notFound(error, place)
   })
-  const client = createKubeClient(connection, { userAgent: 'thv/0.1', onWarning: (text) => env.err(`Warning: ${text}\n`) })
+  const client = createKubeClient(connection, {
+    userAgent: 'thv/0.1',
+    onWarning: (text) => env.err(`Warning: ${text}\n`),
+    // Somebody waits, and can repeat the command.
+    retry: { maxAttempts: 2 },
+  })
   try {
     return await work({ client, namespace: flags.namespace ?? connection.namespace ?? 'default' })
   } catch (error) {

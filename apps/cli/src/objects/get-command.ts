@@ -1,4 +1,5 @@
-import { isThvError, ThvError } from '@thv/kernel/errors'
+import { systemClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
 import type { KubeObject } from '@thv/kube/types'
 import { loadKinds, shownName } from '../cluster/kind-catalog.ts'
 import { type ClusterFlags, type OpenCluster, withCluster } from '../cluster/open-cluster.ts'
@@ -65,6 +66,9 @@ function printerFor({ resource }: Target, { getting, several }: { getting: Getti
   })
 }
 
+/** Between two watches: a server may end each at once. */
+const AGAIN_MS = 250
+
 /** Until Ctrl-C: watches again from where the last one ended. */
 async function follow(
   query: TableQuery,
@@ -78,6 +82,7 @@ async function follow(
         resourceVersion = versionOf(event.table) ?? resourceVersion
         if (event.type !== 'BOOKMARK') env.out(printer.print(event.table))
       }
+      await systemClock.sleep(AGAIN_MS, env.signal)
     }
   } catch (error) {
     if (!env.signal?.aborted) throw error
@@ -117,9 +122,10 @@ async function followObjects(target: Target, { shown, getting }: { shown: readon
         if (type !== 'BOOKMARK')
           env.out(`${options.output === 'yaml' ? '---\n' : ''}${printed(withoutManagedFields(object), options.output)}`)
       }
+      await systemClock.sleep(AGAIN_MS, env.signal)
     }
   } catch (error) {
-    if (!env.signal?.aborted || !isThvError(error)) throw error
+    if (!env.signal?.aborted) throw error
   }
 }
 

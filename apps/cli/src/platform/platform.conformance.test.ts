@@ -123,7 +123,7 @@ describe('the platform in the background', () => {
     await noneLeft()
     expect(await thv('status')).toMatchObject({ code: 1, err: expect.stringContaining('start it with "thv up"') })
     expect((await thv('get', 'mcpservers')).err).toMatch(/the platform of .* does not answer: start it with "thv up"/)
-    expect(await thv('up', '--detach')).toMatchObject({ code: 0 })
+    expect(await thv('up', '--detach', '--no-examples')).toMatchObject({ code: 0 })
     expect(await identity()).toEqual(before)
     expect((await thv('call', 'thing', 'echo', 'message=again')).out).toBe('Echo: again\n')
   })

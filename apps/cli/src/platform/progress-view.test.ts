@@ -14,8 +14,9 @@ function view(isTerminal: boolean, variables: ProgramEnv['variables'] = {}) {
     cwd: '/',
     variables,
     isTerminal,
+    columns: 60,
   }
-  return { view: createProgressView(env, 60), text: () => err }
+  return { view: createProgressView(env), text: () => err }
 }
 
 const pulling: ServerState = { name: 'a', state: 'pulling', detail: `npx://${'x'.repeat(80)}` }

@@ -19,8 +19,8 @@ const COLOURS: Readonly<Record<ServerState['state'], string>> = {
 }
 const RESET = '\x1b[0m'
 
-export function createProgressView(env: ProgramEnv, columns = 100): ProgressView {
-  return env.isTerminal && !env.variables['CI'] ? liveView(env, columns) : plainView(env)
+export function createProgressView(env: ProgramEnv): ProgressView {
+  return env.isTerminal && !env.variables['CI'] ? liveView(env, env.columns ?? 80) : plainView(env)
 }
 
 function plainView(env: ProgramEnv): ProgressView {

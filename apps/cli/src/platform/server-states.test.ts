@@ -35,6 +35,12 @@ describe('the state of a server', () => {
       { state: 'failing', detail: 'pod thing-0: ImagePullBackOff: npm says: 404' },
     ],
     [
+      'there is no network',
+      server(starting),
+      [pod(IMAGE, waiting('ErrImagePull', 'thing could not be installed: code ENOTFOUND'))],
+      { state: 'failing', detail: expect.stringMatching(/ENOTFOUND\. .*check the network/) },
+    ],
+    [
       'its pod is not allowed',
       server(starting),
       [pod(IMAGE, { phase: 'Failed', reason: 'UnsafeBind', message: 'it listens on 0.0.0.0:1' })],

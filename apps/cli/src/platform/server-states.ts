@@ -61,9 +61,17 @@ function troubleOf(pod: Pod): string | undefined {
     if (waiting?.reason === undefined || !TROUBLE.test(waiting.reason)) continue
     const last = status.lastState?.terminated
     const ended = last ? ` (it ended with code ${last.exitCode}${last.message ? `: ${plainText(last.message)}` : ''})` : ''
-    return `${where}: ${waiting.reason}${waiting.message ? `: ${plainText(waiting.message)}` : ''}${ended}`
+    return `${where}: ${waiting.reason}${waiting.message ? `: ${plainText(waiting.message)}` : ''}${ended}${adviceFor(waiting.message)}`
   }
   return undefined
+}
+
+/** Codes of the system that mean: nobody there. */
+const NO_NETWORK = /\b(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ECONNRESET)\b/
+
+function adviceFor(message = ''): string {
+  const isNetwork = message.includes('could not be installed') && NO_NETWORK.test(message)
+  return isNetwork ? '. Where packages come from cannot be reached: check the network, or the proxy and registry settings' : ''
 }
 
 function isPulling(pod: Pod): boolean {

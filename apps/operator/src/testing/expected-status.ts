@@ -81,12 +81,18 @@ interface Status {
 /** Without what differs from run to run, and without texts: those may be written better at any time. */
 export function stableStatus(status: Status, namespace: string): Record<string, unknown> {
   const { conditions = [], message: _, observedGeneration: __, selector: ___, ...rest } = status
-  const members = Object.entries(rest).filter(([member]) => !member.endsWith('Hash'))
+  const members = Object.entries(rest)
+    .filter(([member]) => !member.endsWith('Hash'))
+    .toSorted(byName)
   const told = conditions.map(({ type, status: is, reason }) => [type, `${is} ${reason}`] as const)
   return {
     ...Object.fromEntries(members.map(([member, value]) => [member, withoutNamespace(value, namespace)])),
-    conditions: Object.fromEntries(told.toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    conditions: Object.fromEntries(told.toSorted(byName)),
   }
+}
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1
 }
 
 function withoutNamespace(value: unknown, namespace: string): unknown {

@@ -186,7 +186,7 @@ const age = ({ metadata }: KubeObject) => Date.parse(metadata.creationTimestamp 
 
 /** Live objects without what differs from run to run; hashes that go over such things become words. */
 export function goldenOf(owner: KubeObject, objects: readonly KubeObject[]): string {
-  const text = JSON.stringify(objects.map(withoutServerFields).map(readable), undefined, 2)
+  const text = JSON.stringify(objects.map(readable).map(withoutServerFields), undefined, 2)
   const { uid = '', namespace = '' } = owner.metadata
   return `${text
     .replaceAll(uid, 'OWNER-UID')
@@ -194,9 +194,9 @@ export function goldenOf(owner: KubeObject, objects: readonly KubeObject[]): str
     .replaceAll(/(applied-hash|checksum|secrets-hash)": "[0-9a-f]+"/g, '$1": "HASH"')}\n`
 }
 
-function readable(object: { data?: Record<string, string> }): object {
+function readable(object: KubeObject & { data?: Record<string, string> }): KubeObject {
   const text = object.data?.['runconfig.json']
-  return text === undefined ? object : { ...object, data: { ...object.data, 'runconfig.json': JSON.parse(text) } }
+  return text === undefined ? object : ({ ...object, data: { ...object.data, 'runconfig.json': JSON.parse(text) } } as KubeObject)
 }
 
 const BY_SERVER = new Set(['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields', 'selfLink'])
@@ -212,12 +212,14 @@ function withoutServerFields(object: KubeObject): object {
   return without({ ...own, metadata: kept }, ALLOCATED) as object
 }
 
+/** With members in order of their names: servers differ in theirs. */
 function without(value: unknown, names: ReadonlySet<string>): unknown {
   if (Array.isArray(value)) return value.map((item) => without(item, names))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(
     Object.entries(value)
       .filter(([key]) => !names.has(key))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, member]) => [key, without(member, names)]),
   )
 }

@@ -66,6 +66,11 @@ describe('faults', () => {
     const pod = await fixture.until('open', ({ status }) => status?.reason === 'UnsafeBind')
     expect(pod.status?.message).toMatch(/listens on 0\.0\.0\.0:3001.*allow-unsafe-bind/)
     await fixture.until('allowed', isReady)
+    // It is not started again before it may.
+    const down = await fixture.until('open', ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === 'UnsafeBind')
+    expect(down.status?.containerStatuses?.[0]?.restartCount).toBe(0)
+    await fixture.client.patch(pods, { namespace: NAMESPACE, name: 'open' }, { kind: 'merge', body: { metadata: { annotations } } })
+    await fixture.until('open', (it) => isReady(it) && it.status?.containerStatuses?.[0]?.restartCount === 1)
   })
 
   it('runs 50 pods at once', async () => {

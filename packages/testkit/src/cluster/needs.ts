@@ -3,11 +3,11 @@ import type { Plane } from './cluster-access.ts'
 import type {} from './global-setup.ts'
 
 /** What a test may need beyond an API server with controllers. Every plane of Kubernetes has all of it. */
-export type Need = 'rbac' | 'client-certificates' | 'exec' | 'portforward'
+export type Need = 'rbac' | 'client-certificates' | 'exec' | 'portforward' | 'resource-quotas'
 
 const LACKING: Readonly<Record<Plane, readonly Need[]>> = {
   kubernetes: [],
-  embedded: ['rbac', 'client-certificates', 'exec', 'portforward'],
+  embedded: ['rbac', 'client-certificates', 'exec', 'portforward', 'resource-quotas'],
 }
 
 /** A test that this plane cannot run. It is not registered, so not skipped either: the run counts it and compares with what is expected. */

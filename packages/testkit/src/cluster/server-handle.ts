@@ -72,7 +72,7 @@ export function createServerHandle(parts: ServerParts): TestServer {
   return {
     ...access,
     get pids() {
-      return [daemon.pid, guard.pid, ...foundation.map((each) => each.pid), ...companions.map((each) => each.pid)]
+      return [daemon.pid, ...foundation.map((each) => each.pid), guard.pid, ...companions.map((each) => each.pid)]
     },
     kill: () => daemon.kill(),
     freeze: () => {

@@ -1,4 +1,5 @@
 import { type KubeClient, type Pod, statefulSets } from '@thv/kube'
+import { itNeeds } from '@thv/testkit/cluster/needs'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
@@ -100,7 +101,7 @@ describeCluster('the status of an MCPServer', () => {
     expect(crashing.message).toContain('out of memory')
   })
 
-  test('says why no pod can be made', async () => {
+  itNeeds(['resource-quotas'], 'says why no pod can be made', async () => {
     await steps.create('refused', { ...http, resourceOverrides: { proxyDeployment: { imagePullSecrets: [{ name: 'registry' }] } } })
     await steps.onePod('refused')
     await admin.raw('POST', `/api/v1/namespaces/${operator.namespace}/resourcequotas`, {

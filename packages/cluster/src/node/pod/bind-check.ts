@@ -3,10 +3,11 @@ import type { PodNetwork } from '../network/pod-network.ts'
 import type { NodePod } from './pod-spec.ts'
 
 export const ALLOW_UNSAFE_BIND = 'toolhive.stacklok.dev/allow-unsafe-bind'
+export const UNSAFE_BIND = 'UnsafeBind'
 
 /** Why a container was ended. */
 export interface Bind {
-  readonly reason: 'UnsafeBind'
+  readonly reason: typeof UNSAFE_BIND
   readonly message: string
 }
 
@@ -30,14 +31,14 @@ const FIRST_LOOKS_MS = [1_000, 4_000]
  */
 export function watchBinds(input: BindWatchInput): { check: () => Promise<boolean>; done: Promise<void> } {
   const { network, pod, groupId, address, clock, intervalMs, signal, onUnsafe, onError } = input
-  const isAllowed = pod.metadata.annotations?.[ALLOW_UNSAFE_BIND] === 'true'
+  const isAllowed = allowsUnsafeBind(pod)
   let told = false
 
   async function check(): Promise<boolean> {
     if (isAllowed) return true
     const binds = await network.unsafeBinds(groupId, address)
     if (binds.length === 0 || signal.aborted) return true
-    if (!told) onUnsafe({ reason: 'UnsafeBind', message: messageOf(binds) })
+    if (!told) onUnsafe({ reason: UNSAFE_BIND, message: messageOf(binds) })
     told = true
     return false
   }
@@ -53,6 +54,10 @@ export function watchBinds(input: BindWatchInput): { check: () => Promise<boolea
     if (!signal.aborted) throw error
   })
   return { check, done }
+}
+
+export function allowsUnsafeBind({ metadata }: NodePod): boolean {
+  return metadata.annotations?.[ALLOW_UNSAFE_BIND] === 'true'
 }
 
 function messageOf(binds: readonly string[]): string {

@@ -4,6 +4,7 @@ import { formatDuration } from '@thv/kernel/duration'
 import { errorMessage } from '@thv/kernel/errors'
 import type { ImageProgram } from '../images/image-resolver.ts'
 import { MountError } from '../volumes/mount-error.ts'
+import { allowsUnsafeBind, UNSAFE_BIND } from './bind-check.ts'
 import { ConfigError } from './config-error.ts'
 import { type ContainerSurroundings, containerCommand, containerSurroundings, StartProblem } from './container-command.ts'
 import { containerEnvironment } from './container-environment.ts'
@@ -84,7 +85,8 @@ export class ContainerLife {
       const end = await this.#runOnce(program, around)
       this.#set({ terminated: end })
       if (signal.aborted || !this.#restartsAfter(end.exitCode)) return
-      await this.#backOff(end, signal)
+      if (end.reason === UNSAFE_BIND) await this.#stayDown(end, signal)
+      else await this.#backOff(end, signal)
       this.record.restartCount++
     }
   }
@@ -94,6 +96,14 @@ export class ContainerLife {
     const policy = this.#context.pod.spec.restartPolicy ?? 'Always'
     if (policy === 'Always' && this.role === 'main') return true
     return policy !== 'Never' && exitCode !== 0
+  }
+
+  /** Each start would be open to the network again until it is found out, so there is none before the pod allows it. */
+  async #stayDown(end: Terminated, signal: AbortSignal): Promise<void> {
+    const { env } = this.#context
+    this.record.lastState = { terminated: end }
+    this.#set({ waiting: { reason: UNSAFE_BIND, message: end.message ?? '' } })
+    while (!allowsUnsafeBind(this.#context.pod)) await this.#context.waitForChange(env.timings.retry, signal)
   }
 
   async #backOff(end: Terminated, signal: AbortSignal): Promise<void> {

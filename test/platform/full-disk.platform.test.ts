@@ -1,0 +1,149 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { configMaps, type KubeClient, namespaces, pods } from '@thv/kube'
+import { afterEach, expect, test } from 'vitest'
+import { clientOf, eventually } from './fixture-platform.ts'
+import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
+
+/*
+ * A disk without room. Who may mount gives the data folder a small file system of its own; else the system is told to refuse the platform
+ * longer files, which is the same to it.
+ */
+
+const NAMESPACE = 'full'
+const TEXT = 'x'.repeat(20_000)
+const canMount = tryMount()
+
+let folder: DataFolder | undefined
+let mounted: string | undefined
+let platform: PlatformProcess | undefined
+afterEach(async () => {
+  await platform?.stop()
+  if (mounted !== undefined) execFileSync('umount', [mounted])
+  await folder?.[Symbol.asyncDispose]()
+  platform = mounted = folder = undefined
+}, 60_000)
+
+test('refuses what cannot be stored, keeps what it has acknowledged, and goes on when there is room', async () => {
+  folder = await dataFolder()
+  mount(folder.path, '32m')
+  platform = await folder.up('--bare')
+  let client = await clientOf(platform)
+  await client.create(namespaces, { metadata: { name: NAMESPACE } })
+  await client.create(pods, { metadata: { namespace: NAMESPACE, name: 'writes' }, spec: writer() })
+  await eventually(
+    'the pod runs',
+    async () => (await client.get(pods, { namespace: NAMESPACE, name: 'writes' })).status?.phase === 'Running',
+  )
+
+  const acknowledged = new Map<string, string>()
+  const give = fill(folder.path, platform.pid)
+  const refusal = await writeUntilRefused(client, acknowledged)
+  expect(refusal).toMatchObject({ status: 500, reason: 'InternalError', message: expect.stringMatching(/nothing was stored/) })
+  expect(refusal.message).toMatch(canMount ? /disk is full/ : /disk is full|disk I\/O error/)
+  // Again and again, and for deletions too; what is there can be read.
+  await expect(client.create(configMaps, { metadata: { namespace: NAMESPACE, name: 'more' }, data: { TEXT } })).rejects.toThrow(/stored/)
+  expect(await stored(client)).toEqual(acknowledged)
+
+  give()
+  await eventually('there is room again', async () => await write(client, 'afterwards', acknowledged))
+  for (let index = 0; index < 20; index++) await write(client, `afterwards-${index}`, acknowledged)
+  expect(await stored(client)).toEqual(acknowledged)
+  const { metadata } = await client.get(pods, { namespace: NAMESPACE, name: 'writes' })
+
+  await client.close()
+  await platform.kill()
+  platform = await folder.up('--bare')
+  client = await clientOf(platform)
+  expect(await stored(client)).toEqual(acknowledged)
+  expect((await client.get(pods, { namespace: NAMESPACE, name: 'writes' })).metadata.uid).toBe(metadata.uid)
+  await client.close()
+}, 180_000)
+
+// Only a file system can be too small from the beginning.
+test.runIf(canMount)(
+  'says so when there is no room to start',
+  async () => {
+    folder = await dataFolder()
+    mount(folder.path, '256k')
+    await expect(folder.up('--bare')).rejects.toThrow(/ended with 1:\nthv: there is no room left for \S+: make some, or choose another/)
+  },
+  60_000,
+)
+
+function tryMount(): boolean {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
+  const path = mkdtempSync(join(tmpdir(), 'thv-mount-'))
+  const { status } = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', path])
+  if (status === 0) execFileSync('umount', [path])
+  rmdirSync(path)
+  return status === 0
+}
+
+function mount(path: string, size: string): void {
+  if (!canMount) return
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=700`, 'tmpfs', path])
+  mounted = path
+}
+
+/** Takes all room; returns how to give it back. */
+function fill(path: string, pid: number): () => void {
+  if (!canMount) {
+    limitFiles(pid, '1:unlimited')
+    return () => limitFiles(pid, 'unlimited')
+  }
+  const file = join(path, 'filler')
+  const filler = openSync(file, 'w')
+  // In ever smaller pieces, to the last byte.
+  for (let size = 1 << 20; size >= 1; size = Math.floor(size / 2)) {
+    try {
+      for (;;) if (writeSync(filler, Buffer.alloc(size)) < size) break
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    }
+  }
+  closeSync(filler)
+  return () => rmSync(file)
+}
+
+function limitFiles(pid: number, limit: string): void {
+  const { status, stderr } = spawnSync('prlimit', ['--pid', String(pid), `--fsize=${limit}`], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`prlimit: ${stderr}`)
+}
+
+interface Refusal {
+  readonly status: number
+  readonly reason: string
+  readonly message: string
+}
+
+/** The log of the store may have room for some more. */
+async function writeUntilRefused(client: KubeClient, acknowledged: Map<string, string>): Promise<Refusal> {
+  for (let index = 0; index < 1_000; index++) {
+    try {
+      await write(client, `m${index}`, acknowledged)
+    } catch (error) {
+      return error as Refusal
+    }
+  }
+  throw new Error('the disk never was full')
+}
+
+async function write(client: KubeClient, name: string, acknowledged: Map<string, string>): Promise<true> {
+  const value = `${name} ${TEXT}`
+  await client.create(configMaps, { metadata: { namespace: NAMESPACE, name }, data: { value } })
+  acknowledged.set(name, value)
+  return true
+}
+
+async function stored(client: KubeClient): Promise<Map<string, string>> {
+  const { items } = await client.list(configMaps, { namespace: NAMESPACE })
+  return new Map(items.flatMap(({ metadata, data }) => (data?.['value'] === undefined ? [] : [[metadata.name, data['value']]])))
+}
+
+/** Its log takes room as well. */
+function writer() {
+  return { containers: [{ name: 'main', image: 'exec:///bin/sh', args: ['-c', 'while true; do echo a line; sleep 0.1; done'] }] }
+}

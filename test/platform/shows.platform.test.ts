@@ -1,0 +1,120 @@
+import { configMaps, deployments, pods, replicaSets, roleBindings, roles, serviceAccounts, services, statefulSets } from '@thv/kube'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
+import { SERVER, type World } from '../e2e/stories/world.ts'
+import { eventually, fixtureFolder, worldOf } from './fixture-platform.ts'
+import { allGone, processesOf } from './folder-processes.ts'
+import type { DataFolder, PlatformProcess } from './platform-process.ts'
+import { commandsWith } from './process-list.ts'
+import { kubectl, kubectlMissing, thv } from './thv-command.ts'
+
+/* What the platform is shown to do, with kubectl where there is one, `thv`, and the official clients. */
+
+const NAMESPACE = 'shows'
+const CHILDREN = [deployments, replicaSets, statefulSets, pods, services, configMaps, serviceAccounts, roles, roleBindings]
+
+describe('on the local platform', () => {
+  let folder: DataFolder
+  let platform: PlatformProcess
+  let world: World
+  let empty: string[]
+  beforeAll(async () => {
+    folder = await fixtureFolder()
+    platform = await folder.up('--bare')
+    world = await worldOf(platform, NAMESPACE)
+    await eventually('the namespace has its own objects', async () => {
+      empty = await namesOfAll(world)
+      return empty.length >= 2
+    })
+    await world.create(SERVER, 'piped', { image: world.images.fixture, args: ['--name', 'piped'] })
+    await world.create(SERVER, 'web', { image: world.images.fixture, transport: 'streamable-http', args: ['--name', 'web'] })
+    for (const name of ['piped', 'web']) await world.reaches(SERVER, name, 'Running')
+  }, 180_000)
+  afterAll(async () => {
+    await world?.[Symbol.asyncDispose]()
+    await folder?.[Symbol.asyncDispose]()
+  }, 60_000)
+
+  const urlOf = async (name: string) => (await world.client.get(SERVER, world.at(name))).status?.url ?? ''
+
+  test('both servers answer clients of all sorts, and are listed as Running with their URLs', async () => {
+    for (const name of ['piped', 'web']) {
+      const url = await urlOf(name)
+      for (const sdk of ['v1', 'v2'] as const) {
+        await using client = await connect(sdk, url)
+        expect(namesOf(await client.tools())).toContain('echo')
+        expect((await whoAmI(client)).name).toBe(name)
+      }
+      expect(await thv(platform, 'tools', name, '-n', NAMESPACE)).toMatch(/\becho\b/)
+      expect(await thv(platform, 'call', name, 'echo', 'message=hello', '-n', NAMESPACE)).toContain('hello')
+      const row = new RegExp(`^${name} .*Running .*${url}`, 'm')
+      expect(await thv(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
+      if (kubectlMissing() === undefined) expect(await kubectl(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
+    }
+  })
+
+  test(`a stdio server without Redis keeps one proxy, however it is scaled (${scaledBy()})`, async () => {
+    await scale('piped', 3)
+    await world.hasReason(SERVER, 'piped', { condition: 'StdioReplicaCapped', reason: 'StdioTransportCapAt1' })
+    await world.reaches(SERVER, 'piped', 'Running')
+    expect((await world.client.get(SERVER, world.at('piped'))).spec?.['replicas']).toBe(3)
+    expect((await world.client.get(deployments, world.at('piped'))).spec?.replicas).toBe(1)
+    expect(await world.proxyPods('piped')).toHaveLength(1)
+    expect((await ask(await urlOf('piped'), 'echo', { message: 'x' })).isError).not.toBe(true)
+  })
+
+  test('two server pods run, and each session stays on its own', async () => {
+    await world.edit(SERVER, 'web', { backendReplicas: 2 })
+    await world.eventually('two servers are ready', async () => {
+      const live = await world.serverPods('web')
+      return live.length === 2 && live.every(({ status }) => status?.containerStatuses?.every(({ ready }) => ready))
+    })
+    await world.reaches(SERVER, 'web', 'Running')
+    const instances = await Promise.all(
+      (await world.serverPods('web')).map(async ({ status }) => await instanceAt(`http://${status?.podIP}:8080/mcp`)),
+    )
+    expect(new Set(instances).size).toBe(2)
+    const url = await urlOf('web')
+    await using sessions = new AsyncDisposableStack()
+    const clients = await Promise.all(Array.from({ length: 6 }, async () => sessions.use(await connect('v1', url))))
+    const askAll = async () => await Promise.all(clients.map(async (client) => (await whoAmI(client)).instance))
+    const first = await askAll()
+    for (const instance of first) expect(instances).toContain(instance)
+    for (let round = 0; round < 10; round++) expect(await askAll()).toEqual(first)
+  })
+
+  test('a deleted server takes all its objects and processes along', async () => {
+    const running = processesOf(platform)
+    const operator = commandsWith('operator').map(({ pid }) => pid)
+    for (const name of ['piped', 'web'])
+      if (kubectlMissing() === undefined) await kubectl(platform, 'delete', 'mcpserver', name, '-n', NAMESPACE)
+      else await world.client.delete(SERVER, world.at(name))
+    await world.eventually('all children are gone', async () => {
+      const left = (await namesOfAll(world)).filter((name) => !empty.includes(name))
+      return left.length === 0 || Promise.reject(new Error(`left: ${left.join(', ')}`))
+    })
+    // Only the operator is left, with its guard.
+    const others = processesOf(platform).filter(({ pid }) => !operator.includes(pid))
+    await allGone([...others, ...running.filter(({ pid }) => !operator.includes(pid))])
+  })
+
+  async function scale(name: string, replicas: number): Promise<void> {
+    if (kubectlMissing() === undefined)
+      expect(await kubectl(platform, 'scale', 'mcpserver', name, `--replicas=${replicas}`, '-n', NAMESPACE)).toMatch(/ scaled$/m)
+    else await world.client.patch(SERVER, world.at(name), { kind: 'merge', body: { spec: { replicas } } }, { subresource: 'scale' })
+  }
+})
+
+async function instanceAt(url: string): Promise<string> {
+  await using client = await connect('v1', url)
+  return (await whoAmI(client)).instance
+}
+
+function scaledBy(): string {
+  return kubectlMissing() === undefined ? 'kubectl scale' : 'no kubectl here, so by the scale subresource'
+}
+
+async function namesOfAll({ client, namespace }: World): Promise<string[]> {
+  const lists = await Promise.all(CHILDREN.map(async (type) => (await client.list(type, { namespace })).items))
+  return lists.flat().map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+}
