@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
-import { ensureBinaries } from '@thv/testkit/cluster/binaries'
+import { binariesAvailability, ensureBinaries } from '@thv/testkit/cluster/binaries'
 import { accessOf, type ClusterAccess } from '@thv/testkit/cluster/cluster-access'
 import { startEmbeddedServer } from '@thv/testkit/cluster/embedded/embedded-server'
 import { isCi, reasonToSkip } from '@thv/testkit/cluster/global-setup'
@@ -14,7 +14,7 @@ import { EXCLUSIONS } from './exclusions.ts'
  * what was left out. kubectl is the real one, so the binaries are needed here too.
  */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  const reason = reasonToSkip(process.env)
+  const reason = reasonToSkip(process.env, () => binariesAvailability('api-server'))
   if (reason) {
     console.error(`\n!!! NO TESTS ON THE EMBEDDED CONTROL PLANE: ${reason} !!!\n`)
     return undefined

@@ -63,15 +63,12 @@ test('refuses what cannot be stored, keeps what it has acknowledged, and goes on
 }, 180_000)
 
 // Only a file system can be too small from the beginning.
-test.runIf(canMount)(
-  'says so when there is no room to start',
-  async () => {
+if (canMount)
+  test('says so when there is no room to start', async () => {
     folder = await dataFolder()
     mount(folder.path, '256k')
     await expect(folder.up('--bare')).rejects.toThrow(/ended with 1:\nthv: there is no room left for \S+: make some, or choose another/)
-  },
-  60_000,
-)
+  }, 60_000)
 
 function tryMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false

@@ -134,7 +134,7 @@ describe('calls', () => {
   })
 
   it('that ask back may wait for people', async () => {
-    const { runner } = await setup({}, { limits: { idleMs: 100 } })
+    const { runner } = await setup({}, { limits: { idleMs: 1_000 } })
     const client = await connect(runner)
     await client.request('init', 'initialize', {
       protocolVersion: '2025-11-25',
@@ -144,7 +144,7 @@ describe('calls', () => {
     await client.post({ method: 'notifications/initialized' })
     await client.post({ id: 'ask', method: 'tools/call', params: { name: 'ask', arguments: { kind: 'elicitation' } } })
     await expect.poll(() => client.messages.some(({ method }) => method === 'elicitation/create')).toBe(true)
-    await new Promise((resolve) => setTimeout(resolve, 250))
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
     const question = client.messages.find(({ method }) => method === 'elicitation/create')
     await client.post({ id: question.id, result: { action: 'decline' } })
     expect(JSON.stringify(await client.answer('ask'))).toContain('decline')

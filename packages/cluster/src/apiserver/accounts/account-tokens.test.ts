@@ -64,6 +64,25 @@ describe('tokens of ServiceAccounts', () => {
     expect(await statusWith(answer.status.token)).toBe(200)
   })
 
+  it('say whom they stand for', async () => {
+    const path = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+    const review = async (token: string) => (await call(path, { method: 'POST', body: {}, token })).json()
+    expect(await review(await mint())).toEqual({
+      kind: 'SelfSubjectReview',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata: { creationTimestamp: expect.stringMatching(/^[^.]+Z$/) },
+      status: {
+        userInfo: {
+          username: 'system:serviceaccount:default:robot',
+          uid: await uidOf(`${ACCOUNTS}/robot`),
+          groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
+        },
+      },
+    })
+    expect((await call(path)).status).toBe(405)
+    expect((await call(path, { method: 'POST', token: 'nobody-knows-this-token' })).status).toBe(401)
+  })
+
   it('stand for the account and its groups', () => {
     const account = server.store.get('serviceaccounts', 'default/robot')
     if (account === undefined) throw new Error('no account')
