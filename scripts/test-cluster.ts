@@ -6,7 +6,7 @@ import { startEmbeddedServer } from '@thv/testkit/cluster/embedded/embedded-serv
 /*
  * A control plane that stays, for working on one file of cluster tests: a real one, or with --embedded our own.
  *   node scripts/test-cluster.ts /tmp/cluster.json [--embedded]      and in another terminal
- *   THV_TEST_CLUSTER=/tmp/cluster.json npx vitest run --project cluster FILE      (or --project embedded)
+ *   THV_TEST_CLUSTER=/tmp/cluster.json npx vitest run --project cluster FILE      (our own: --project embedded)
  */
 
 const [file, flag] = process.argv.slice(2)

@@ -31,8 +31,7 @@ async function controlPlane(): Promise<{ access: ClusterAccess; stop: () => Prom
   const running = process.env['THV_TEST_CLUSTER']
   if (running !== undefined && !isCi(process.env)) {
     const access = JSON.parse(readFileSync(running, 'utf8')) as ClusterAccess
-    if (access.plane !== 'embedded') throw new Error(`${running} is of another control plane: start one with --embedded`)
-    return { access, stop: async () => undefined }
+    if (access.plane === 'embedded') return { access, stop: async () => undefined }
   }
   await ensureBinaries({ log: (line) => console.error(line) })
   const begin = performance.now()

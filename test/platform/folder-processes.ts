@@ -10,7 +10,7 @@ const GONE_WITHIN_MS = 15_000
  * All processes of a platform but itself: its descendants, and those whose command or environment names the data folder or a container
  * of it, for guards have no parent on purpose.
  */
-export function processesOf({ pid, folder }: PlatformProcess): ProcessIdentity[] {
+export function processesOf({ pid, folder }: Pick<PlatformProcess, 'pid' | 'folder'>): ProcessIdentity[] {
   const found = new Map(descendantsOf(pid, allProcesses()).map((each) => [each.pid, each]))
   const marks = new Set([...found.keys()].flatMap((each) => markOf(each) ?? []))
   for (const name of readdirSync('/proc')) {

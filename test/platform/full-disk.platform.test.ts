@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, statSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { configMaps, type KubeClient, namespaces, pods } from '@thv/kube'
@@ -47,11 +47,14 @@ test('refuses what cannot be stored, keeps what it has acknowledged, and goes on
   await expect(client.create(configMaps, { metadata: { namespace: NAMESPACE, name: 'more' }, data: { TEXT } })).rejects.toThrow(/stored/)
   expect(await stored(client)).toEqual(acknowledged)
 
+  const { metadata } = await client.get(pods, { namespace: NAMESPACE, name: 'writes' })
+  const log = join(folder.path, 'node/logs', metadata.uid ?? '', 'main/0-0.log')
+  const { size } = statSync(log)
   give()
   await eventually('there is room again', async () => await write(client, 'afterwards', acknowledged))
   for (let index = 0; index < 20; index++) await write(client, `afterwards-${index}`, acknowledged)
   expect(await stored(client)).toEqual(acknowledged)
-  const { metadata } = await client.get(pods, { namespace: NAMESPACE, name: 'writes' })
+  await eventually('the pod has gone on, and its log goes on as well', () => statSync(log).size > size + 100)
 
   await client.close()
   await platform.kill()

@@ -107,10 +107,8 @@ describe('bodies', () => {
     const deep = (levels: number) => `{"metadata":{"name":"deep"},"data":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`
     const bodies = ['', '{', '[]', 'null', '"text"', '{"metadata":{"name":"x"}}{}', '\0\0', deep(100_000), `${'['.repeat(1_000_000)}`]
     for (const body of bodies) {
-      const { code, reason } = await send(MAPS, { method: 'POST', body })
-      expect({ body: body.slice(0, 40), code, reason }).toMatchObject({ code: body === '"text"' ? expect.any(Number) : 400 })
-      expect(code).toBeGreaterThanOrEqual(400)
-      expect(code).toBeLessThan(500)
+      const { code, kind } = await send(MAPS, { method: 'POST', body })
+      expect({ body: body.slice(0, 40), code, kind }).toMatchObject({ code: 400, kind: 'Status' })
     }
     expect(await send(MAPS, { method: 'POST', body: '<xml/>', type: 'text/xml' })).toMatchObject({ code: 415 })
     expect(await send(MAPS, { method: 'POST', body: deep(30_000), type: 'application/yaml' })).toMatchObject({ code: 400 })

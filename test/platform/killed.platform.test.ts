@@ -7,7 +7,7 @@ import { SERVER } from '../e2e/stories/world.ts'
 import { acknowledgedWrites } from './acknowledged-writes.ts'
 import { clientOf, eventually, fixtureFolder, worldOf } from './fixture-platform.ts'
 import { allGone, processesOf } from './folder-processes.ts'
-import type { DataFolder, PlatformProcess } from './platform-process.ts'
+import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
 import { commandsWith } from './process-list.ts'
 
 /*
@@ -16,6 +16,9 @@ import { commandsWith } from './process-list.ts'
  */
 
 const ROUNDS = Number(process.env['SOAK_KILLS'] ?? 5)
+const START_KILLS = Math.ceil(ROUNDS / 2)
+/** About as long as a start takes. */
+const START_MS = 2_000
 const NAMESPACE = 'killed'
 const SLEEPERS = 3
 /** No other program of this machine sleeps as long. */
@@ -26,6 +29,7 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
   let platform: PlatformProcess
   let client: KubeClient
   let before: Identities
+  let finished = 0
   const writes = acknowledgedWrites(NAMESPACE)
 
   beforeAll(async () => {
@@ -52,6 +56,7 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
 
   for (let round = 1; round <= ROUNDS; round++)
     test(`round ${round}: nothing acknowledged is lost, nothing runs on, and all go on as they were`, async () => {
+      expect(finished, 'rounds before this one went well').toBe(round - 1)
       const acknowledged = writes.count
       const killed = new AbortController()
       const seen = revisionsOf(client, killed.signal)
@@ -75,6 +80,7 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
       await allGone(running)
       await expectWatchable(await seen, round)
       await serves()
+      finished = round
     }, 180_000)
 
   /** All pods run, and the server answers where it answered before. */
@@ -105,6 +111,32 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
     await client.delete(configMaps, { namespace: NAMESPACE, name: marker.metadata.name })
   }
 })
+
+describe('kill -9 of a platform that starts', () => {
+  test('leaves a folder on which the next one starts, and nothing that runs', async () => {
+    await using folder = await dataFolder()
+    for (let round = 0; round < START_KILLS; round++) {
+      const starting = folder.up('--bare').catch(() => undefined)
+      const { pid } = await eventually('it starts', () => commandsWith(`--data-dir ${folder.path}`)[0])
+      await sleep(Math.random() * START_MS)
+      const running = processesOf({ pid, folder: folder.path })
+      process.kill(pid, 'SIGKILL')
+      await starting
+      await allGone(running)
+    }
+    const platform = await folder.up('--bare')
+    await using client = closing(await clientOf(platform))
+    const operator = { namespace: 'toolhive-system', name: 'toolhive-operator' }
+    await eventually('the operator runs', async () => (await client.get(deployments, operator)).status?.availableReplicas === 1, 60_000)
+    const left = processesOf(platform)
+    expect(await platform.stop()).toBe(0)
+    await allGone(left)
+  }, 180_000)
+})
+
+function closing(client: KubeClient): KubeClient & AsyncDisposable {
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() })
+}
 
 interface Identities {
   readonly uid: string | undefined

@@ -59,7 +59,7 @@ describe('eventName', () => {
   it('is a DNS subdomain of at most 253 characters, whatever the object is called', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 300 }), (name) => {
-        const made = eventName({ metadata: { name } })
+        const made = eventName({ metadata: { name } }, Date.UTC(2026, 1, 2))
         expect(made).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/)
         expect(made.length).toBeLessThanOrEqual(253)
       }),
@@ -68,7 +68,14 @@ describe('eventName', () => {
 
   it('is another one each time', () => {
     const object = { metadata: { name: 'web' } }
-    expect(new Set(Array.from({ length: 1_000 }, () => eventName(object))).size).toBe(1_000)
+    expect(new Set(Array.from({ length: 1_000 }, () => eventName(object, 7))).size).toBe(1_000)
+  })
+
+  it('grows with time, also within a millisecond, because kubectl shows events in the order of their names', () => {
+    const object = { metadata: { name: 'web' } }
+    const now = Date.UTC(2026, 1, 2)
+    const made = Array.from({ length: 3_000 }, (_, index) => eventName(object, now + Math.floor(index / 100)))
+    expect(made.toSorted()).toEqual(made)
   })
 })
 

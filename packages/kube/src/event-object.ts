@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomInt } from 'node:crypto'
 import type { KubeEvent, ObjectReference } from './builtin-kinds.ts'
 import { microTime } from './micro-time.ts'
 import { apiVersionOf } from './paths.ts'
@@ -32,9 +32,12 @@ export function eventNamespace(object: KubeObject): string {
   return object.metadata.namespace ?? 'default'
 }
 
-/** A name that no other event has: the object's, as far as it may stand in a name, and a random part. */
-export function eventName(object: KubeObject): string {
-  const suffix = randomBytes(8).toString('hex')
+/**
+ * A name that no other event has: the object's, as far as it may stand in a name, and its time with a random part. Names must grow with
+ * time: kubectl shows the events of an object in the order of their names, because those of events.k8s.io have no other time it sorts by.
+ */
+export function eventName(object: KubeObject, timeMs: number): string {
+  const suffix = growingSuffix(timeMs)
   const stem = object.metadata.name
     .toLowerCase()
     .replace(/[^a-z0-9.-]/g, '-')
@@ -42,6 +45,16 @@ export function eventName(object: KubeObject): string {
     .replace(/^[.-]+|[.-]+$/g, '')
     .replace(/[.-]*\.[.-]*/g, '.')
   return stem === '' ? suffix : `${stem}.${suffix}`
+}
+
+/** The last suffix given out: of two within a millisecond the second one is the greater. */
+const latest = { timeMs: -1, rest: 0 }
+const REST_BITS = 20n
+
+function growingSuffix(timeMs: number): string {
+  const rest = timeMs === latest.timeMs ? latest.rest + randomInt(1, 256) : randomInt(2 ** 19)
+  Object.assign(latest, { timeMs, rest })
+  return ((BigInt(Math.max(0, Math.trunc(timeMs))) << REST_BITS) + BigInt(rest)).toString(16).padStart(16, '0')
 }
 
 export function eventObject(

@@ -103,7 +103,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       return
     }
     const timeMs = clock.now()
-    const event = eventObject({ type, object }, input, { reporter, name: eventName(object), timeMs })
+    const event = eventObject({ type, object }, input, { reporter, name: eventName(object, timeMs), timeMs })
     const lastSeen = clock.monotonic()
     const series: Series = { key, event, count: 1, lastSeen, lastTimeMs: timeMs, onServer: false, sentCount: 0, timer: undefined }
     known.set(key, series)
@@ -188,7 +188,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
         }
         if (series.onServer && isNotFound(error)) {
           // Somebody deleted it, or it has expired. The count goes on under a new name.
-          series.event = { ...series.event, metadata: { ...series.event.metadata, name: eventName(named(series.event)) } }
+          series.event = { ...series.event, metadata: { ...series.event.metadata, name: eventName(named(series.event), clock.now()) } }
           series.onServer = false
         } else if (!mayPass(error) || tries >= maxAttempts) {
           report(error, series.event)

@@ -54,6 +54,12 @@ describe('the embedded API server', () => {
     expect((await request(`${server.url}/version`, { caPem: server.caPem })).json()['gitVersion']).toBe('v1.34.1+thv')
   })
 
+  it('refuses to act as somebody else, since it could not say what they may do', async () => {
+    const server = await start()
+    const answer = await call(server, MAPS, { headers: { 'impersonate-user': 'bob' } })
+    expect([answer.status, answer.json()['message']]).toEqual([501, 'impersonation is not implemented by this server'])
+  })
+
   it('refuses bodies that are too large, too deep or of another form', async () => {
     const server = await start()
     const large = await create(server, 'large', { a: 'x'.repeat(3 << 20) })

@@ -40,6 +40,8 @@ const OPEN_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz'
 export async function handleRequest(exchange: Exchange, env: FrontEnv): Promise<void> {
   const user = userOf(exchange, env)
   if (!OPEN_PATHS.has(exchange.path) && user === undefined) throw unauthorized()
+  // Served as the caller it would be a wrong success: who tries `--as` wants to know what that user may do.
+  if (headerOf(exchange, 'impersonate-user') !== '') throw notImplemented('impersonation')
   if (exchange.path === SELF_REVIEWS && user !== undefined) {
     if (exchange.method !== 'POST') throw methodNotAllowed()
     sendJsonText(exchange, reviewSelf(user, env.clock), [])

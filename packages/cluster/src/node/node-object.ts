@@ -1,4 +1,4 @@
-import { arch, availableParallelism, platform, totalmem } from 'node:os'
+import { arch, availableParallelism, platform, release, totalmem } from 'node:os'
 import type { Clock } from '@thv/kernel/clock'
 import type { KubeNode } from '@thv/kube/builtin-kinds'
 import type { KubeClient } from '@thv/kube/client'
@@ -84,7 +84,7 @@ async function register({ client, name, address, clock, signal }: NodeObjectOpti
       machineID: '',
       systemUUID: '',
       bootID: '',
-      kernelVersion: '',
+      kernelVersion: release(),
       osImage: 'processes of this machine',
       containerRuntimeVersion: 'thv://0.1.0',
       kubeletVersion: 'v1.34.1+thv',

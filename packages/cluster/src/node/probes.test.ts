@@ -1,5 +1,7 @@
+import { type AddressInfo, createServer } from 'node:net'
 import type { Pod } from '@thv/kube/builtin-kinds'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { runHandler } from './probes/run-handler.ts'
 import { condition, eventually, isReady, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'
 
 let fixture: NodeFixture
@@ -60,6 +62,21 @@ describe('probes', () => {
     await fixture.create('never', server({ startupProbe: { tcpSocket: { port: 4001 }, periodSeconds: 1, failureThreshold: 1 } }))
     const never = await fixture.until('never', (it) => (first(it)?.restartCount ?? 0) >= 1)
     expect(condition(never, 'Ready')).toBe('False')
+  })
+
+  it('are not held up by a server that changes the protocol', async () => {
+    const odd = createServer((socket) => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'))
+    })
+    await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve))
+    try {
+      const { port } = odd.address() as AddressInfo
+      const env = { container: { name: 'main' }, address: '127.0.0.1', exec: () => Promise.reject(new Error('unused')) }
+      expect(await runHandler({ httpGet: { port } }, env, AbortSignal.timeout(5_000))).toMatchObject({ ok: false })
+    } finally {
+      odd.close()
+    }
   })
 
   it('run commands in the surroundings of the container, with a limit', async () => {

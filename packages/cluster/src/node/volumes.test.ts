@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { configMaps, pods, secrets, serviceAccounts } from '@thv/kube/resource-types'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -130,6 +130,34 @@ describe('volumes', () => {
     await fixture.client.delete(pods, named('host'))
     await fixture.untilGone('host')
     expect(readFileSync(file, 'utf8')).toBe('host')
+  })
+
+  it('never change a host path, however deep a mount lies in it', async () => {
+    const host = join(fixture.folder, 'host')
+    mkdirSync(join(host, 'deep'), { recursive: true })
+    const mounts = { outer: '/data', host: '/data/host', inner: '/data/host/deep' }
+    await fixture.create('nested', {
+      volumes: [
+        { name: 'outer', emptyDir: {} },
+        { name: 'host', hostPath: { path: host } },
+        { name: 'inner', emptyDir: {} },
+      ],
+      ...script('sh', FOREVER, { volumeMounts: Object.entries(mounts).map(([name, mountPath]) => ({ name, mountPath })) }),
+    })
+    const pod = await fixture.until(
+      'nested',
+      ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === 'CreateContainerConfigError',
+    )
+    expect(pod.status?.containerStatuses?.[0]?.state?.waiting?.message).toMatch(/\/data\/host\/deep lies below the host path/)
+    expect(lstatSync(join(host, 'deep')).isDirectory()).toBe(true)
+  })
+
+  it('are mounted from the outside in, however their paths are written', async () => {
+    const mounts = { inner: '/data/x', outer: '/data//////' }
+    const volumeMounts = Object.entries(mounts).map(([name, mountPath]) => ({ name, mountPath }))
+    const volumes = Object.keys(mounts).map((name) => ({ name, emptyDir: {} }))
+    await fixture.create('slashes', { volumes, ...script('sh', FOREVER, { volumeMounts }) })
+    await fixture.until('slashes', isReady)
   })
 
   it('are found in arguments and variables too', async () => {

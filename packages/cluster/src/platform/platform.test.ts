@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Deployment, Pod, Service } from '@thv/kube'
@@ -122,6 +122,17 @@ describe('the platform', () => {
     platform = first
     // The one that was there is not disturbed.
     await first?.client.list(pods)
+  })
+
+  it('lets nobody else write into its folder, nor read what is secret', async () => {
+    chmodSync(folder, 0o777)
+    await start()
+    expect(statSync(folder).mode & 0o022).toBe(0)
+    const open = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => {
+      const { mode } = lstatSync(join(folder, name))
+      return !name.startsWith('packages') && (mode & 0o170000) !== 0o120000 && (mode & 0o077) !== 0
+    })
+    expect(open).toEqual([])
   })
 
   it('is the same server to its clients after a restart', async () => {

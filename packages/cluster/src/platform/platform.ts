@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { chmod, mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
@@ -170,10 +170,15 @@ async function opened<T extends { close(): Promise<void> }>(part: Promise<T>, na
   return open
 }
 
+/** Whoever can write to it can say in images.yaml what runs as this user, and can put other keys in the place of ours. */
 async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
+    const { uid, mode } = await stat(folder)
+    const user = process.getuid?.()
+    if (user !== undefined && user !== 0 && uid !== user) throw new Error('it belongs to another user')
+    if ((mode & 0o022) !== 0) await chmod(folder, mode & 0o755)
   } catch (cause) {
-    throw new ThvError('data_folder_failed', `${folder} cannot be made`, { cause })
+    throw new ThvError('data_folder_failed', `${folder} cannot be used as a data folder`, { cause })
   }
 }

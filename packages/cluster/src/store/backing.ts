@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
@@ -62,6 +62,7 @@ export function sqliteBacking(folder: string): Backing {
 function openDatabase(file: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
+    makePrivate(file)
     database = new DatabaseSync(file)
     // Exclusive before WAL: then the lock is held from the first read to the end, and no shared-memory file is needed.
     database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
@@ -72,5 +73,18 @@ function openDatabase(file: string): DatabaseSync {
     const busy = /database is locked|SQLITE_BUSY/i.test(errorMessage(cause))
     if (busy) throw new ThvError('data_folder_in_use', `${file} is in use by another process`, { cause })
     throw new ThvError('data_folder_failed', `cannot open ${file}`, { cause })
+  }
+}
+
+/**
+ * It holds Secrets, and SQLite gives its log the same mode. A file that is there is not opened: closing it would take away the locks
+ * that this process may have on it.
+ */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    chmodSync(file, 0o600)
   }
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -139,6 +139,14 @@ describe('ObjectStore', () => {
     expect(again.get('things', 'a/x')?.body).toEqual(store.get('things', 'a/x')?.body)
     expect(again.get('things', 'a/y')).toBeUndefined()
     expect(put(again, 'a/z').revision).toBe(store.revision + 1)
+  })
+
+  it('is for its owner alone, also in a folder that others may read', () => {
+    const folder = newFolder()
+    chmodSync(folder, 0o755)
+    const store = openStore({ folder })
+    put(store, 'ns/a', 1)
+    for (const name of readdirSync(folder)) expect([name, statSync(join(folder, name)).mode & 0o077]).toEqual([name, 0])
   })
 
   it('refuses a second one on the same folder', () => {

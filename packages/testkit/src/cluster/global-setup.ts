@@ -23,7 +23,10 @@ export async function setup(project: Pick<TestProject, 'provide'>): Promise<(() 
   }
   const running = process.env['THV_TEST_CLUSTER']
   if (running !== undefined && !isCi(process.env)) {
-    project.provide('thvCluster', JSON.parse(readFileSync(running, 'utf8')) as ClusterAccess)
+    const access = JSON.parse(readFileSync(running, 'utf8')) as ClusterAccess
+    // Ours must not be its own judge.
+    if (access.plane === 'embedded') throw new Error(`${running} is of the embedded control plane: run --project embedded`)
+    project.provide('thvCluster', access)
     return undefined
   }
   const begin = performance.now()

@@ -33,6 +33,9 @@ export function namespaceController(env: ControllerEnv): RunningController {
   async function reconcile({ name }: ObjectKey, { signal }: ReconcileContext): Promise<Outcome> {
     const cached: FinalizedNamespace | undefined = cache.store.get({ name })
     if (cached === undefined || !isOurs(cached)) return done
+    // The cache may be behind, and a new namespace of the name is not to be emptied.
+    const live: FinalizedNamespace | undefined = await client.tryGet(namespaces, { name }, { signal })
+    if (live === undefined || live.metadata.uid !== cached.metadata.uid) return done
     const state = await empty(name, signal)
     try {
       // Between two looks only the state changes; read it fresh, as the cache may not have seen our last write.

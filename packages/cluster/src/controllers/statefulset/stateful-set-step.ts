@@ -21,6 +21,9 @@ export interface Placed {
   readonly condemned: readonly Pod[]
 }
 
+/** Missing pods of one step. A set may ask for two thousand million: it gets them by and by, as far as the machine goes. */
+const MAX_PLANNED = 500
+
 /** Pods that are missing are planned with the revision that belongs to their place. */
 export function placePods(set: StatefulSet, pods: readonly Pod[], { settings, revisions }: Omit<StepContext, 'actions' | 'now'>): Placed {
   const { start, replicas, partition } = settings
@@ -29,12 +32,14 @@ export function placePods(set: StatefulSet, pods: readonly Pod[], { settings, re
     const ordinal = ordinalOf(set, pod)
     if (ordinal !== undefined) byOrdinal.set(ordinal, pod)
   }
-  const placed = Array.from({ length: replicas }, (_, index) => {
+  const placed: Pod[] = []
+  for (let index = 0, planned = 0; index < replicas && planned < MAX_PLANNED; index++) {
     const ordinal = start + index
     const version = index < partition ? revisions.current : revisions.update
-    const planned = () => statefulPod(set, { ordinal, template: templateOf(version), revision: version.metadata.name })
-    return byOrdinal.get(ordinal) ?? planned()
-  })
+    const known = byOrdinal.get(ordinal)
+    if (known === undefined) planned++
+    placed.push(known ?? statefulPod(set, { ordinal, template: templateOf(version), revision: version.metadata.name }))
+  }
   const condemned = [...byOrdinal].filter(([ordinal]) => ordinal < start || ordinal >= start + replicas).sort(([a], [b]) => b - a)
   return { replicas: placed, condemned: condemned.map(([, pod]) => pod) }
 }

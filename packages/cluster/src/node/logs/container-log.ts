@@ -16,7 +16,7 @@ export interface ContainerLogOptions {
   readonly run: number
   readonly clock: Clock
   readonly limits?: LogLimits
-  /** Told when the disk does not take it. The lines are lost; the container goes on. */
+  /** Told when the disk begins not to take it. Lines are lost until it does again; the container goes on. */
   readonly onError: (error: unknown) => void
 }
 
@@ -91,7 +91,7 @@ export class ContainerLog {
   }
 
   #add(line: Buffer): void {
-    if (this.#ended || this.#failed) return
+    if (this.#ended) return
     this.#pending.push(line)
     this.#pendingBytes += line.length
     this.#startWriting()
@@ -115,10 +115,11 @@ export class ContainerLog {
         this.#tell()
       }
     } catch (error) {
+      const isNews = !this.#failed
       this.#failed = true
       this.#pending = []
       this.#pendingBytes = 0
-      this.#options.onError(error)
+      if (isNews) this.#options.onError(error)
     }
   }
 
@@ -127,7 +128,11 @@ export class ContainerLog {
     const send = async () => {
       const bytes = Buffer.concat(batch)
       batch = []
+      if (bytes.length === 0) return
+      // Ends what may have been written of a line when the disk was full.
+      if (this.#failed) await this.#file?.appendFile('\n')
       await this.#file?.appendFile(bytes)
+      this.#failed = false
       this.#pendingBytes -= bytes.length
     }
     for (const line of lines) {

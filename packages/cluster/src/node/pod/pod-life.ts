@@ -78,6 +78,7 @@ export class PodLife {
 
   /** The object is gone. */
   vanish(): void {
+    this.#stopStatus.abort() // another pod may have the name by now, and would refuse our status for ever
     this.#finish('vanished', Math.min(VANISHED_GRACE_MS, graceSecondsOf(this.#pod) * 1_000))
   }
 

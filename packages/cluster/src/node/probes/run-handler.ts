@@ -65,6 +65,8 @@ function httpGet(get: HttpGetSpec, { container, address }: HandlerEnv, signal: A
       response.once('error', finish)
     })
     request.once('error', (error) => reject(error))
+    // Of an answer that changes the protocol Node tells nothing else.
+    request.once('close', () => reject(new Error('the connection was closed without an answer')))
     request.end()
   })
 }

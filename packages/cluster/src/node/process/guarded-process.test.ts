@@ -79,7 +79,12 @@ describe('what a node has left behind', () => {
     const folder = mkdtempSync(join(tmpdir(), 'thv-left-'))
     const own = mark()
     const idle = (env: object) => spawn('sleep', ['600'], { detached: true, stdio: 'ignore', env: { PATH: '/usr/bin:/bin', ...env } })
-    const [marked, recorded, other] = [idle({ [CONTAINER_MARK]: `${own}c.` }), idle({}), idle({ [CONTAINER_MARK]: mark() })]
+    // A variable of its own whose name ends like ours does not hide a process.
+    const [marked, recorded, other] = [
+      idle({ [`X_${CONTAINER_MARK}`]: 'x', [CONTAINER_MARK]: `${own}c.` }),
+      idle({}),
+      idle({ [CONTAINER_MARK]: mark() }),
+    ]
     try {
       mkdirSync(join(folder, 'pods', 'u', 'processes'), { recursive: true })
       const put = (name: string, pid: number | undefined, start: string | undefined) =>

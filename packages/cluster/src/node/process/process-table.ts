@@ -45,18 +45,25 @@ let looking: Promise<void> | undefined
 let next: Promise<void> | undefined
 
 async function killAll(marks: readonly string[]): Promise<void> {
-  const entry = Buffer.from(`${CONTAINER_MARK}=`)
   for (const name of await readdir('/proc')) {
     if (!/^[1-9]\d*$/.test(name) || Number(name) === process.pid) continue
     const environment = await readFile(`/proc/${name}/environ`).catch(() => undefined) // gone, or another user's
-    const at = environment?.indexOf(entry) ?? -1
-    if (environment === undefined || at < 0) continue
-    const value = environment.toString('latin1', at + entry.length, at + entry.length + MAX_MARK)
-    if (marks.some((mark) => value.startsWith(mark))) sendSignal(Number(name), 'SIGKILL')
+    const value = environment && markIn(environment)
+    if (value !== undefined && marks.some((mark) => value.startsWith(mark))) sendSignal(Number(name), 'SIGKILL')
   }
 }
 
+const ENTRY = Buffer.from(`${CONTAINER_MARK}=`)
 const MAX_MARK = 200
+
+/** The value of the variable of exactly this name: others may end with it. */
+function markIn(environment: Buffer): string | undefined {
+  for (let at = environment.indexOf(ENTRY); at >= 0; at = environment.indexOf(ENTRY, at + 1)) {
+    const start = at + ENTRY.length
+    if (at === 0 || environment[at - 1] === 0) return environment.toString('latin1', start, start + MAX_MARK)
+  }
+  return undefined
+}
 
 /** proc(5): the second field is the command in brackets and may hold anything, so counting starts after the last bracket. */
 function startFromProc(pid: number): string | undefined {

@@ -62,12 +62,12 @@ export class PodVolumes {
   async mount(pod: NodePod, container: ContainerSpec, env: Readonly<Record<string, string>>): Promise<void> {
     const root = this.rootOf(container.name)
     await mkdir(root, { recursive: true, mode: 0o700 })
-    const mounts = [...(container.volumeMounts ?? [])].sort((a, b) => a.mountPath.length - b.mountPath.length)
+    const mounts = [...(container.volumeMounts ?? [])].sort((a, b) => mountPlace(a).length - mountPlace(b).length)
     for (const mount of mounts) {
       const volume = pod.spec.volumes?.find(({ name }) => name === mount.name)
       if (volume === undefined) throw new MountError(mount.name, `there is no volume ${JSON.stringify(mount.name)}`)
       try {
-        await this.#link(volume, mount, { root, env, under: parentOf(pod, mount, mounts) })
+        await this.#link(volume, mount, { root, env, under: hostPathAbove(pod, mount, mounts) })
       } catch (error) {
         throw asMountError(volume.name, error)
       }
@@ -107,11 +107,11 @@ export class PodVolumes {
   async #link(
     volume: VolumeSpec,
     mount: VolumeMount,
-    { root, env, under }: { root: string; env: Readonly<Record<string, string>>; under: VolumeSpec | undefined },
+    { root, env, under }: { root: string; env: Readonly<Record<string, string>>; under: string | undefined },
   ): Promise<void> {
     const place = mountPlace(mount)
     if (place === '/') throw new MountError(volume.name, 'nothing can be mounted at /: pods are processes of this machine')
-    if (under?.hostPath) throw new MountError(volume.name, `${mount.mountPath} lies below the host path ${under.hostPath.path}`)
+    if (under !== undefined) throw new MountError(volume.name, `${mount.mountPath} lies below the host path ${under}`)
     const target = await this.#target(volume, mount, env)
     const link = join(root, place)
     await mkdir(dirname(link), { recursive: true, mode: 0o700 })
@@ -143,10 +143,11 @@ export function mountPlace({ mountPath }: Pick<VolumeMount, 'mountPath'>): strin
   return place === '' ? '/' : place
 }
 
-/** The volume in which a mount path lies, when it lies in another mount. */
-function parentOf(pod: NodePod, mount: VolumeMount, mounts: readonly VolumeMount[]): VolumeSpec | undefined {
-  const parent = mounts.find((other) => other !== mount && isBelow(mountPlace(other), mountPlace(mount)))
-  return parent && pod.spec.volumes?.find(({ name }) => name === parent.name)
+/** The host path in which a mount path lies, directly or in a mount between: a link there would be made in the user's own folder. */
+function hostPathAbove(pod: NodePod, mount: VolumeMount, mounts: readonly VolumeMount[]): string | undefined {
+  const above = mounts.filter((other) => other !== mount && isBelow(mountPlace(other), mountPlace(mount)))
+  const volumes = above.map((other) => pod.spec.volumes?.find(({ name }) => name === other.name))
+  return volumes.find((volume) => volume?.hostPath !== undefined)?.hostPath?.path
 }
 
 function isBelow(folder: string, path: string): boolean {

@@ -1,0 +1,57 @@
+/** Strings as UTF-8 bytes in two buffers. A table sorted by code point can be searched. */
+export interface StringTable {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  /** Item `i` is `bytes[offsets[i] .. offsets[i + 1]]`. */
+  readonly offsets: Uint32Array<ArrayBuffer>
+}
+
+export interface StringTableReader {
+  readonly size: number
+  get(index: number): string
+  /** The first item that is not below `key`. */
+  lowerBound(key: string): number
+  /** -1 when absent. */
+  find(key: string): number
+}
+
+export function stringTable(texts: readonly string[]): StringTable {
+  const offsets = new Uint32Array(texts.length + 1)
+  let total = 0
+  for (const [i, text] of texts.entries()) {
+    total += Buffer.byteLength(text)
+    offsets[i + 1] = total
+  }
+  const bytes = new Uint8Array(total)
+  const out = Buffer.from(bytes.buffer)
+  for (const [i, text] of texts.entries()) out.write(text, offsets[i] ?? 0, 'utf8')
+  return { bytes, offsets }
+}
+
+export function readStringTable(table: StringTable): StringTableReader {
+  const { offsets } = table
+  const bytes = Buffer.from(table.bytes.buffer, table.bytes.byteOffset, table.bytes.byteLength)
+  const size = offsets.length - 1
+  const order = (key: Buffer, index: number) => bytes.compare(key, 0, key.length, offsets[index] ?? 0, offsets[index + 1] ?? 0)
+
+  function bound(key: Buffer): number {
+    let low = 0
+    let high = size
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (order(key, middle) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  return {
+    size,
+    get: (index) => bytes.toString('utf8', offsets[index], offsets[index + 1]),
+    lowerBound: (key) => bound(Buffer.from(key)),
+    find(key) {
+      const wanted = Buffer.from(key)
+      const index = bound(wanted)
+      return index < size && order(wanted, index) === 0 ? index : -1
+    },
+  }
+}
