@@ -2,7 +2,7 @@
 // 520 ms and 94 MB to load, bundled 52 ms and 42 MB. Plain JavaScript, so that a bin can import it on any Node and say clearly
 // what is missing.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -35,11 +35,15 @@ export async function ensureBundle(entry) {
   const inputsFile = join(root, 'dist', `${name}.inputs.json`)
   if (isFresh(outFile, inputsFile)) return outFile
 
+  const began = Date.now()
   const result = await bundled(entry, outFile)
   const inputs = Object.keys(result.metafile.inputs).map((path) => resolve(root, path))
   mkdirSync(dirname(outFile), { recursive: true })
   for (const file of result.outputFiles) replaceFile(file.path, file.contents)
-  replaceFile(inputsFile, JSON.stringify({ inputs: inputs.map((path) => relative(root, path)), hash: hashOf(inputs) }))
+  // A source that was saved meanwhile may not be in the bundle as it is now: then the next start bundles again.
+  const hasChanged = inputs.some((path) => statSync(path).mtimeMs >= began)
+  if (hasChanged) rmSync(inputsFile, { force: true })
+  else replaceFile(inputsFile, JSON.stringify({ inputs: inputs.map((path) => relative(root, path)), hash: hashOf(inputs) }))
   return outFile
 }
 

@@ -21,9 +21,9 @@ export async function knowFixture(path: string): Promise<void> {
   await writeFile(join(path, 'images.yaml'), JSON.stringify({ images: [{ match: fixtureImage, command }] }))
 }
 
-/** A client that never tries again: what it was answered is what the server said. */
+/** Only reads are tried again by it: of a write it says what the server said. */
 export async function clientOf({ kubeconfigPath }: PlatformProcess): Promise<KubeClient> {
-  return createKubeClient(await loadKubeconfig({ path: kubeconfigPath }), { retry: { maxAttempts: 1 } })
+  return createKubeClient(await loadKubeconfig({ path: kubeconfigPath }))
 }
 
 /** A namespace and what stories do in it. The namespace is made when it is not there. */

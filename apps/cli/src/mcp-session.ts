@@ -9,8 +9,9 @@ import type { ClusterFlags } from './cluster/open-cluster.ts'
 import { plainText } from './plain-text.ts'
 import type { ProgramEnv } from './program.ts'
 import { resolveServer } from './resolve-server.ts'
+import { VERSION } from './version.ts'
 
-export const CLIENT_INFO = { name: 'thv', title: 'ToolHive TS', version: '0.1.0' }
+export const CLIENT_INFO = { name: 'thv', title: 'ToolHive TS', version: VERSION }
 
 /** Options that all commands share which speak to a server. */
 export interface SessionOptions extends ClusterFlags {
@@ -88,12 +89,11 @@ const HINTS: Readonly<Record<string, string>> = {
   timeout: 'give it more time with --timeout',
 }
 
-/** Keeps the code; adds what to try next. */
+/** Keeps the code; adds what to try next. The cause says nothing that the message does not. */
 function withHint(error: unknown, url: string): unknown {
   const hint = isThvError(error) ? HINTS[error.code] : undefined
   if (!isThvError(error) || hint === undefined) return error
-  return new ThvError(error.code, `${new URL(url).origin}: ${error.message} (${hint})`, {
-    cause: error.cause,
-    details: { ...error.details },
-  })
+  const { origin } = new URL(url)
+  const message = error.message.includes(origin) ? error.message : `${origin}: ${error.message}`
+  return new ThvError(error.code, `${message}: ${hint}`, { details: { ...error.details } })
 }

@@ -41,7 +41,8 @@ describe('wrong words', () => {
     [['--nope'], "unknown option '--nope'"],
     [['tools'], "missing required argument 'server'"],
     [['call', 'http://127.0.0.1:1/mcp'], "missing required argument 'tool'"],
-    [['tools', 'x', '-o', 'yaml'], 'Allowed choices are table, json'],
+    [['tools', 'x', '-o', 'yaml'], 'Allowed choices are table, json; "thv tools --help" lists what there is'],
+    [['apply'], 'say what to apply: -f FILE'],
   ])('%j: %s', async (args, message) => {
     await expect(thv(...args)).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) })
   })
@@ -49,5 +50,7 @@ describe('wrong words', () => {
   it('prints help when asked', async () => {
     expect(await thv('--help')).toContain('crds')
     expect(await thv('crds', '--help')).toContain('kubectl apply')
+    expect(await thv('apply', '--help')).not.toContain('[]')
+    expect(await thv('--version')).toMatch(/^\d+\.\d+\.\d+\n$/)
   })
 })

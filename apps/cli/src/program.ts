@@ -1,5 +1,5 @@
 import { ThvError } from '@thv/kernel/errors'
-import { Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError, Help, Option } from 'commander'
 import type { CallOptions } from './call-command.ts'
 import { addClusterOptions } from './cluster/cluster-options.ts'
 import { printCrds } from './crds.ts'
@@ -7,6 +7,7 @@ import { addObjectCommands } from './objects/object-commands.ts'
 import { overview } from './overview.ts'
 import { addPlatformCommands } from './platform/platform-commands.ts'
 import type { ToolsOptions } from './tools-command.ts'
+import { VERSION } from './version.ts'
 
 /** What a command may use of the world around it. */
 export interface ProgramEnv {
@@ -34,7 +35,7 @@ export interface Program {
 }
 
 export function buildProgram(env: ProgramEnv): Program {
-  const program = new Command('thv').description('Declare, protect, join and publish MCP servers.').allowExcessArguments()
+  const program = new Command('thv').description('Declare, protect, join and publish MCP servers.').version(VERSION).allowExcessArguments()
   program.action(() => {
     const [unknown] = program.args
     if (unknown !== undefined)
@@ -97,7 +98,11 @@ function addSessionOptions(command: Command): void {
 
 /** Errors come back as errors, so that there is one place that prints them. */
 function configure(command: Command, env: ProgramEnv): void {
-  command.exitOverride().configureOutput({ writeOut: env.out, writeErr: () => {} })
+  const help = new Help()
+  command
+    .exitOverride()
+    .configureOutput({ writeOut: env.out, writeErr: () => {} })
+    .configureHelp({ optionDescription: (option) => help.optionDescription(option).replace(' (default: [])', '') })
 }
 
 async function parse(program: Command, argv: readonly string[]): Promise<void> {
@@ -105,7 +110,9 @@ async function parse(program: Command, argv: readonly string[]): Promise<void> {
     await program.parseAsync(argv)
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    if (error.exitCode === 0) return // --help
-    throw new ThvError('usage', `${error.message.replace(/^error: /, '')}; "thv --help" lists what there is`)
+    if (error.exitCode === 0) return // --help, --version
+    const command = program.commands.find((each) => each.name() === argv[2])
+    const help = command === undefined ? 'thv --help' : `thv ${command.name()} --help`
+    throw new ThvError('usage', `${error.message.replace(/^error: /, '').replace(/\.$/, '')}; "${help}" lists what there is`)
   }
 }

@@ -2,6 +2,7 @@ import type { ObjectReader } from './object-reader.ts'
 import { quote } from './problems.ts'
 import type { DocumentRules } from './server-document.ts'
 import { checkKeyValue, checkVariables } from './server-inputs.ts'
+import { uriProblem } from './text.ts'
 
 const LOCAL = ['stdio', 'streamable-http', 'sse']
 const REMOTE = ['streamable-http', 'sse']
@@ -15,15 +16,15 @@ export function checkLocalTransport(transport: ObjectReader, rules: DocumentRule
     return
   }
   if (type === undefined || !LOCAL.includes(type)) return
-  const url = checkUrl(transport, rules)
+  const url = checkUrl(transport, rules, type)
   checkHeaders(transport, rules)
   if (url !== undefined && rules.semantic)
     checkTemplate(transport, { url, names, declared: 'by an argument or environment variable of the package' })
 }
 
 export function checkRemote(remote: ObjectReader, rules: DocumentRules): void {
-  remote.text('type', { required: true, oneOf: REMOTE })
-  const url = checkUrl(remote, rules)
+  const type = remote.text('type', { required: true, oneOf: REMOTE })
+  const url = checkUrl(remote, rules, type)
   checkHeaders(remote, rules)
   const names = new Set(checkVariables(remote, rules))
   if (url === undefined) return
@@ -36,12 +37,12 @@ export function templateNames(url: string): readonly string[] {
   return Array.from(url.matchAll(/\{([^{}]+)\}/g), (match) => match[1] ?? '')
 }
 
-function checkUrl(transport: ObjectReader, rules: DocumentRules): string | undefined {
+function checkUrl(transport: ObjectReader, rules: DocumentRules, type: string | undefined): string | undefined {
   const begins = rules.schema.urlBegins
   return transport.text('url', {
     required: true,
     check: (url) => {
-      if (begins === 'anything') return url === '' ? 'must not be empty' : undefined
+      if (begins === 'anything') return type === 'sse' ? uriProblem(url) : undefined // the older schemas say no more
       const pattern = begins === 'http' ? /^https?:\/\/[^\s]+$/ : /^(?:https?:\/\/[^\s]+|\{[^{}\s]+\}[^\s]*)$/
       return pattern.test(url) ? undefined : 'must begin with http:// or https:// and have no spaces'
     },

@@ -55,8 +55,9 @@ describe('writeStatus', () => {
 
   test('an object from a cache saves the read; when it is stale the status is computed anew', async () => {
     const api = new OneObjectApi(widget())
-    await write(api, () => ({ n: 1 }), { cached: widget() })
-    expect(api.gets).toBe(0)
+    api.edit((object) => {
+      object.status = { n: 1 } // by somebody else
+    })
     const seen: unknown[] = []
     const result = await write(
       api,
@@ -69,6 +70,16 @@ describe('writeStatus', () => {
     expect(seen).toEqual([undefined, { n: 1 }])
     expect(result.object?.status).toEqual({ n: 2 })
     expect(api.gets).toBe(1)
+  })
+
+  test('a status that goes back before the cache has seen our last write is written all the same', async () => {
+    const api = new OneObjectApi(widget({ ready: true }))
+    const cached = widget({ ready: true })
+    await write(api, () => ({ ready: false }), { cached })
+    const back = await write(api, () => ({ ready: true }), { cached })
+    expect(back).toMatchObject({ written: true, before: { status: { ready: false } } })
+    expect(api.object?.status).toEqual({ ready: true })
+    expect(api.gets).toBe(0)
   })
 
   test('conflicts are tried again a number of times', async () => {

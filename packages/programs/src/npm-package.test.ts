@@ -14,7 +14,7 @@ const FAKE_NPM = `#!${process.execPath}
 const fs = require('node:fs'), path = require('node:path')
 const calls = path.join(__dirname, 'calls.jsonl')
 fs.appendFileSync(calls, JSON.stringify({ args: process.argv.slice(2), cwd: process.cwd(), env: process.env }) + '\\n')
-if (process.env.npm_config_mode === 'fail') { console.error('npm error code E404'); process.exit(1) }
+if (process.env.npm_config_mode === 'fail') { console.error('npm error code E404\\nnpm error 404 https://me:hunt@er2@registry.test/x'); process.exit(1) }
 const { dependencies } = JSON.parse(fs.readFileSync('package.json', 'utf8'))
 const [[name, version]] = Object.entries(dependencies)
 const root = path.join('node_modules', name)
@@ -82,6 +82,8 @@ describe('installNpmPackage', () => {
     const error = await installNpmPackage(PKG, failing).catch((e: unknown) => e)
     expect(isThvError(error, 'package_install_failed')).toBe(true)
     expect(String(error)).toContain('@scope/server@1.2.3 could not be installed: npm ended with code 1')
+    for (const text of [String(error), log.text()])
+      expect([text.includes('//registry.test/x'), /hunt|er2/.test(text)]).toEqual([true, false])
     expect(await readdir(join(folder.path, 'data', 'npm'))).toEqual([])
     await expect(installNpmPackage(PKG, options())).resolves.toContain('@scope+server@1.2.3')
   })

@@ -32,7 +32,7 @@ describe('a package of PyPI', () => {
     ...more,
   })
   /** A stand-in for uv that makes these programs. */
-  const uv = (programs: readonly string[], exit = 0) =>
+  const uv = (programs: readonly string[], exit = 0, says = '') =>
     folder.write(
       'uv',
       `#!${process.execPath}
@@ -40,6 +40,7 @@ const fs = require('node:fs')
 fs.appendFileSync(${JSON.stringify(join(folder.path, 'calls'))}, JSON.stringify([process.argv.slice(2), process.env]) + '\\n')
 fs.mkdirSync(process.env.UV_TOOL_BIN_DIR, { recursive: true })
 for (const name of ${JSON.stringify(programs)}) fs.writeFileSync(process.env.UV_TOOL_BIN_DIR + '/' + name, '#!/bin/sh', { mode: 0o755 })
+console.error(${JSON.stringify(says)})
 process.exitCode = ${exit}
 `,
       0o755,
@@ -67,9 +68,10 @@ process.exitCode = ${exit}
   })
 
   it('is tried again after an install that failed', async () => {
-    await uv(['mcp-server-time'], 2)
+    await uv(['mcp-server-time'], 2, 'error: No solution found\n  cause: Because it was not found in the registry')
     const error = await installPythonPackage(PACKAGE, options()).catch((e: unknown) => e)
     expect(isThvError(error, 'package_install_failed')).toBe(true)
+    expect(String(error)).toContain('uv ended with code 2: error: No solution found; cause: Because it was not found in the registry;')
     await uv(['mcp-server-time'])
     await expect(installPythonPackage(PACKAGE, options())).resolves.toContain('mcp-server-time@1.0.0')
   })

@@ -40,7 +40,8 @@ export async function runInstaller(
   const said: string[] = []
   const listening: ProgramLog = {
     ...log,
-    info: (line, fields) => {
+    info: (text, fields) => {
+      const line = withoutCredentials(text)
       said.push(line)
       if (said.length > 50) said.shift()
       log.info(line, fields)
@@ -65,20 +66,20 @@ export async function runInstaller(
   log.info(`installed ${id}`, { seconds: seconds() })
 }
 
-/** The first lines that call themselves errors, or else the last line: installers say much, and the rest is advice. */
+/** The first lines that call themselves errors, or uv's cause of one, or else the last line: installers say much, and the rest is advice. */
 function reasonOf(said: readonly string[]): string {
-  const errors = said.filter((line) => /\berror\b/i.test(line) && !/complete log|\.log\b/.test(line))
+  const errors = said.filter((line) => /\berror\b|^\s*cause:/i.test(line) && !/complete log|\.log\b/.test(line))
   const lines = errors.length > 0 ? errors.slice(0, 3) : said.slice(-1)
   const text = lines
-    .map((line) =>
-      line
-        .replace(/^npm error\s*/i, '')
-        .replace(/\/\/[^/@\s]+@/g, '//')
-        .trim(),
-    )
-    .filter(Boolean)
+    .map((line) => line.replace(/^npm error\s*/i, '').trim())
+    .filter((line) => line.includes(' ')) // npm leaves lines such as "404" between its sentences
     .join('; ')
   return text === '' ? '' : `: ${text.slice(0, MAX_REASON)}`
+}
+
+/** Installers repeat the address of their registry, in which a password may stand. */
+function withoutCredentials(line: string): string {
+  return line.replace(/\/\/[^/\s]+@/g, '//')
 }
 
 export async function exists(path: string): Promise<boolean> {

@@ -20,6 +20,7 @@ const KIND_WITHIN_MS = 10_000
 
 /** thv apply -f FILE|FOLDER|- : each object by itself; what fails is listed with its line, and the rest is still applied. */
 export async function runApply(options: ApplyOptions, env: ProgramEnv): Promise<void> {
+  if (options.filename.length === 0) throw new ThvError('usage', 'say what to apply: -f FILE, a folder, or - for the standard input')
   const { objects, problems } = await readManifests(options.filename, env)
   const failures = createObjectFailures(env)
   for (const problem of problems) failures.problem(problem)

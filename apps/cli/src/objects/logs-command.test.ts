@@ -105,7 +105,7 @@ describe('thv logs', () => {
   })
 
   it.each([
-    [['nobody'], /nobody has no pods in namespace default/],
+    [['nobody'], /neither a pod nobody nor pods of a server nobody in namespace default/],
     [['pod/nobody'], /pods "nobody" not found/],
     [['thing', '-c', 'nothing'], /pod thing-0 has no container "nothing": it has mcp, helper/],
     [['thing', '--tail', 'some'], /--tail must be a number of lines/],

@@ -40,10 +40,15 @@ export async function runLogs(word: string, options: LogsOptions, env: ProgramEn
     const find = await finder(word, { client, namespace, env })
     const logs = { client, namespace, options, tailLines, env, find }
     const found = await find()
-    if (found.length === 0) throw new ThvError('usage', `${word} has no pods in namespace ${namespace}: "thv describe" of it may say why`)
+    if (found.length === 0) throw new ThvError('usage', nothingThere(word, namespace))
     if (options.follow) await followAll(logs)
     else await printAll(found, logs)
   })
+}
+
+function nothingThere(word: string, namespace: string): string {
+  if (word.includes('/')) return `${word} has no pods in namespace ${namespace}: "thv describe" of it may say why`
+  return `there is neither a pod ${word} nor pods of a server ${word} in namespace ${namespace}: "thv get mcpservers -A" lists the servers`
 }
 
 async function finder(word: string, { client, namespace, env }: Pick<Logs, 'client' | 'namespace' | 'env'>): Promise<() => Promise<Pod[]>> {

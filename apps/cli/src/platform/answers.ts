@@ -1,10 +1,12 @@
+import { VERSION } from '../version.ts'
+
 const ANSWERS_WITHIN_MS = 10_000
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 const INITIALIZE = JSON.stringify({
   jsonrpc: '2.0',
   id: 1,
   method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'thv-up', version: '0.1.0' } },
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'thv-up', version: VERSION } },
 })
 
 /**

@@ -32,7 +32,13 @@ describe('the state of a server', () => {
       'its package is not there',
       server(starting),
       [pod(IMAGE, waiting('ImagePullBackOff', 'npm says:\n404'))],
-      { state: 'failing', detail: 'pod thing-0: ImagePullBackOff: npm says: 404' },
+      { state: 'failing', detail: 'pod thing-0: no image: npm says: 404' },
+    ],
+    [
+      'its package is not there, tried again: the same words',
+      server(starting),
+      [pod(IMAGE, waiting('ImagePullBackOff', `Back-off pulling image "${IMAGE}": ErrImagePull: image: npm says: 404`))],
+      { state: 'failing', detail: 'pod thing-0: no image: npm says: 404' },
     ],
     [
       'there is no network',

@@ -59,11 +59,24 @@ function troubleOf(pod: Pod): string | undefined {
   for (const status of allStatuses(pod)) {
     const { waiting } = status.state ?? {}
     if (waiting?.reason === undefined || !TROUBLE.test(waiting.reason)) continue
+    if (PULL.test(waiting.reason)) return `${where}: no image: ${pullMessage(waiting.message)}${adviceFor(waiting.message)}`
     const last = status.lastState?.terminated
     const ended = last ? ` (it ended with code ${last.exitCode}${last.message ? `: ${plainText(last.message)}` : ''})` : ''
     return `${where}: ${waiting.reason}${waiting.message ? `: ${plainText(waiting.message)}` : ''}${ended}${adviceFor(waiting.message)}`
   }
   return undefined
+}
+
+/** A pod goes to and fro between these two while it tries; to people it is one trouble, told once. */
+const PULL = /^(ErrImagePull|ImagePullBackOff)$/
+
+function pullMessage(message = ''): string {
+  return plainText(
+    message
+      .replace(/^Back-off pulling image "[^"]*": /, '')
+      .replace(/^ErrImagePull: /, '')
+      .replace(/^image: /, ''),
+  )
 }
 
 /** Codes of the system that mean: nobody there. */

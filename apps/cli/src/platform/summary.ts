@@ -1,4 +1,5 @@
-import { relative } from 'node:path'
+import { dirname, relative, resolve } from 'node:path'
+import { DATA_FOLDER } from '../cluster/open-cluster.ts'
 import type { ServerState } from './server-states.ts'
 
 export interface SummaryFacts {
@@ -15,17 +16,20 @@ export function summaryText({ states, kubeconfig, logFile, cwd, detached }: Summ
   const failing = states.filter(({ state }) => state !== 'ready')
   const [first] = servers
   const config = shortest(kubeconfig, cwd)
+  const folder = dirname(kubeconfig)
+  // Other folders than the usual one are not found by themselves.
+  const flag = folder === resolve(cwd, DATA_FOLDER) ? '' : ` --data-dir ${shortest(folder, cwd)}`
   return [
     '',
-    ...(failing.length > 0 ? troubleLines(failing, shortest(logFile, cwd)) : []),
+    ...(failing.length > 0 ? troubleLines(failing, { logFile: shortest(logFile, cwd), flag }) : []),
     ...(first === undefined ? emptyLines() : serverLines(servers)),
     ...(first === undefined ? [] : clientLines(servers)),
     'Try next, in another terminal:',
-    ...(first === undefined ? [] : callLines(first.name)),
-    '  npx thv apply -f FILE           declare a server of your own (deploy/examples/quickstart shows how)',
+    ...(first === undefined ? [] : callLines(first.name, flag)),
+    `  npx thv apply -f FILE${flag}           declare a server of your own (deploy/examples/quickstart shows how)`,
     `  kubectl --kubeconfig ${config} get mcpservers`,
     '',
-    detached ? '"npx thv down" stops it.' : 'Ctrl-C stops it.',
+    detached ? `"npx thv down${flag}" stops it.` : 'Ctrl-C stops it.',
     '',
   ].join('\n')
 }
@@ -48,11 +52,11 @@ function clientLines(servers: readonly ServerState[]): string[] {
   ]
 }
 
-function callLines(name: string): string[] {
+function callLines(name: string, flag: string): string[] {
   return [
-    `  npx thv tools ${name}`,
-    ...(name === 'everything' ? ['  npx thv call everything echo message=hello'] : []),
-    `  npx thv logs ${name} -f`,
+    `  npx thv tools ${name}${flag}`,
+    ...(name === 'everything' ? [`  npx thv call everything echo message=hello${flag}`] : []),
+    `  npx thv logs ${name} -f${flag}`,
   ]
 }
 
@@ -60,11 +64,11 @@ function emptyLines(): string[] {
   return ['The platform runs, and there is no server in it that is ready.', '']
 }
 
-function troubleLines(failing: readonly ServerState[], logFile: string): string[] {
+function troubleLines(failing: readonly ServerState[], { logFile, flag }: { logFile: string; flag: string }): string[] {
   return [
     'Not ready yet:',
     ...failing.map(({ name, state, detail }) => `  ${name}: ${state}${detail === '' ? '' : ` ${detail}`}`),
-    `  It is tried again by itself. "npx thv describe mcpserver NAME" and "npx thv logs NAME" say more; the platform's own log is ${logFile}.`,
+    `  It is tried again by itself. "npx thv describe mcpserver NAME${flag}" and "npx thv logs NAME${flag}" say more; the platform's own log is ${logFile}.`,
     '',
   ]
 }

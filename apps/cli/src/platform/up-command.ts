@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { kubeconfigText } from '@thv/cluster/platform/kubeconfig'
 import { startPlatform } from '@thv/cluster/platform/platform'
 import { systemClock } from '@thv/kernel/clock'
-import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
 import { runApply } from '../objects/apply-command.ts'
 import { readManifests } from '../objects/manifest-files.ts'
@@ -47,7 +47,9 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
   await refuseBadFiles(options, env)
   if (options.detach) {
     await startDetached(folder, { port, env })
-    const missing = await finishStart(starting)
+    const missing = await finishStart(starting).catch((error: unknown) => {
+      throw isThvError(error) ? new ThvError(error.code, `${error.message}; the platform runs all the same`, { cause: error.cause }) : error
+    })
     if (missing > 0) throw new ThvError('timeout', `the platform runs, but ${missing} of its servers are not ready`)
     return
   }

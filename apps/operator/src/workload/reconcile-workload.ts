@@ -4,7 +4,6 @@ import {
   configMaps,
   type Deployment,
   deployments,
-  done,
   formatKey,
   type KubeObject,
   type ObjectKey,
@@ -20,7 +19,6 @@ import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
 import { WORKLOAD_INDEX } from '../caches/operator-caches.ts'
 import type { References } from '../caches/references.ts'
 import type { Env } from '../environment.ts'
-import { noteOwnWrite, withOwnWrites } from '../status/own-writes.ts'
 import type { PodsHealth } from '../status/pods-health.ts'
 import { urlAtAddress } from '../status/workload-url.ts'
 import { executePlan } from './execute-plan.ts'
@@ -83,11 +81,13 @@ export async function reconcileWorkload<T extends KubeObject>(
   const url = urlOf(plan, { key, kind: kind.kind, env })
   const health = kind.health(observe(key, { kind: kind.kind, plan, env }))
 
-  const current = await withOwnWrites(env.client, { type: kind.type, cached: object }, signal)
-  if (current === undefined) return done
-  const { written, object: after } = await writeStatus(
+  const {
+    written,
+    before,
+    object: after,
+  } = await writeStatus(
     env.client,
-    { type: kind.type, key, cached: current },
+    { type: kind.type, key, cached: object },
     {
       mutate: (latest) =>
         workloadStatusOf(latest, {
@@ -105,9 +105,8 @@ export async function reconcileWorkload<T extends KubeObject>(
     },
   )
   if (written && after !== undefined) {
-    noteOwnWrite(env.client, after)
     const { conditions, phase } = statusOf(after)
-    for (const event of workloadEvents(statusOf(current).conditions, conditions ?? [], phase)) env.events.record(after, event)
+    for (const event of workloadEvents(statusOf(before ?? object).conditions, conditions ?? [], phase)) env.events.record(after, event)
   }
   return executed.conflicts.length > 0 || executed.aliasTaken !== undefined ? requeueAfter('1m') : requeueAfter(LOOK_AGAIN)
 }

@@ -1,6 +1,6 @@
 import type { CatalogEntry } from '../catalog-entry.ts'
+import { compareCodePoints } from '../text.ts'
 import { createArenaWriter } from './arena.ts'
-import { compareCodePoints } from './code-points.ts'
 import { type Instant, parseInstant } from './instant.ts'
 import { DELETED, FIELD_END, foldCase, LATEST, type SnapshotData } from './snapshot-data.ts'
 import { runAtOnce, runInTurns, type Steps, sortInSteps, type TurnOptions } from './steps.ts'

@@ -1,4 +1,4 @@
-import { createBackoff } from '@thv/kernel/backoff'
+import { type Backoff, createBackoff } from '@thv/kernel/backoff'
 import { MountError } from '../volumes/mount-error.ts'
 import type { PodContext } from './pod-context.ts'
 
@@ -9,25 +9,28 @@ export class VolumeKeeper {
   #refreshing: Promise<void> | undefined
   #isWanted = false
   #renewal: { cancel(): void } | undefined
+  readonly #backoff: Backoff
 
   constructor(context: PodContext, signal: AbortSignal) {
     this.#context = context
     this.#signal = signal
+    const { retry } = context.env.timings
+    this.#backoff = createBackoff({ baseMs: Math.min(500, retry), maxMs: retry })
   }
 
   /** Tries until all are there. Rejects when the signal aborts only. */
   async mount(): Promise<void> {
-    const { env, volumes, waitForChange } = this.#context
-    const backoff = createBackoff({ baseMs: Math.min(500, env.timings.retry), maxMs: env.timings.retry })
+    const { volumes, waitForChange } = this.#context
     for (;;) {
       try {
         await volumes.setUp(this.#context.pod, this.#signal)
+        this.#backoff.reset()
         this.#armRenewal()
         return
       } catch (error) {
         if (!(error instanceof MountError)) throw error
         this.#tell(error)
-        await waitForChange(backoff.next(), this.#signal)
+        await waitForChange(this.#backoff.next(), this.#signal)
       }
     }
   }
@@ -52,22 +55,28 @@ export class VolumeKeeper {
     const { env, volumes } = this.#context
     while (this.#isWanted && !this.#signal.aborted) {
       this.#isWanted = false
+      let isCurrent = false
       try {
         // What is mounted stays; whoever looks at the events learns that it is out of date.
-        for (const error of await volumes.refresh(this.#context.pod, this.#signal)) this.#tell(error)
+        const errors = await volumes.refresh(this.#context.pod, this.#signal)
+        for (const error of errors) this.#tell(error)
+        isCurrent = errors.length === 0
       } catch (error) {
         if (!this.#signal.aborted) env.onError(error, this.#context.pod.metadata)
       }
-      this.#armRenewal()
+      if (isCurrent) this.#backoff.reset()
+      this.#armRenewal(isCurrent ? Infinity : this.#backoff.next())
     }
   }
 
-  #armRenewal(): void {
+  /** For the next token that grows old, or at the latest after `retryMs`: what failed may not be told of again. */
+  #armRenewal(retryMs = Infinity): void {
     const { clock } = this.#context.env
     this.#renewal?.cancel()
-    const due = this.#context.volumes.renewAt
-    if (due === undefined || this.#signal.aborted) return
-    this.#renewal = clock.setTimer(Math.max(0, due - clock.monotonic()) + 1, () => this.refresh())
+    const { renewAt = Infinity } = this.#context.volumes
+    const delay = Math.min(retryMs, Math.max(0, renewAt - clock.monotonic()) + 1)
+    if (delay === Infinity || this.#signal.aborted) return
+    this.#renewal = clock.setTimer(delay, () => this.refresh())
   }
 
   #tell({ volume, message }: MountError): void {

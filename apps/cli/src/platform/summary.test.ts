@@ -1,0 +1,27 @@
+import { describe, expect, it } from 'vitest'
+import { summaryText } from './summary.ts'
+
+const states = [{ name: 'everything', state: 'ready', url: 'http://127.9.0.1:8080/mcp', detail: '' }] as const
+
+const summary = (folder: string, detached = true) =>
+  summaryText({ states, kubeconfig: `${folder}/kubeconfig`, logFile: `${folder}/platform.log`, cwd: '/home/me', detached })
+
+describe('what a start says', () => {
+  it('has lines that work as they stand', () => {
+    const text = summary('/home/me/.thv')
+    expect(text).toContain('  npx thv tools everything\n')
+    expect(text).toContain('kubectl --kubeconfig .thv/kubeconfig get mcpservers')
+    expect(text).toContain('"npx thv down" stops it.')
+  })
+
+  it('names a folder that is not the usual one, wherever thv must know it', () => {
+    const text = summary('/tmp/other')
+    for (const command of ['tools everything', 'call everything echo message=hello', 'logs everything -f', 'apply -f FILE', 'down'])
+      expect(text).toContain(`npx thv ${command} --data-dir /tmp/other`)
+    expect(text).toContain('kubectl --kubeconfig /tmp/other/kubeconfig get mcpservers')
+  })
+
+  it('gives clients a URL they can use', () => {
+    expect(summary('/home/me/.thv')).toContain('{"mcpServers": {"everything": {"type": "http", "url": "http://127.9.0.1:8080/mcp"}}}')
+  })
+})
