@@ -18,7 +18,7 @@ export function toToolhiveServer(document: JsonObject): ToolhiveConversion {
   const packages = objectsOf(document, 'packages')
   const remotes = objectsOf(document, 'remotes')
   const name = textOf(document, 'name')
-  const found = { document, key: toolhiveKey(name) }
+  const key = toolhiveKey(name)
   const [remote] = remotes
   if (packages.length > 0) {
     const images = packages.filter((pack) => textOf(pack, 'registryType') === 'oci')
@@ -29,9 +29,9 @@ export function toToolhiveServer(document: JsonObject): ToolhiveConversion {
     }
     if (images.length > 1)
       return { ok: false, message: `server '${name}' has ${images.length} OCI packages, and ToolHive's format takes one` }
-    return { ok: true, kind: 'container', key: found.key, server: containerOf(document, image) }
+    return { ok: true, kind: 'container', key, server: containerOf(document, image) }
   }
-  if (remote !== undefined) return { ok: true, kind: 'remote', key: found.key, server: remoteOf(document, remote) }
+  if (remote !== undefined) return { ok: true, kind: 'remote', key, server: remoteOf(document, remote) }
   return { ok: false, message: `server '${name}' has neither packages nor remotes` }
 }
 

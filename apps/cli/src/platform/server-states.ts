@@ -61,6 +61,10 @@ function troubleOf(pod: Pod): string | undefined {
     if (waiting?.reason === undefined || !TROUBLE.test(waiting.reason)) continue
     if (PULL.test(waiting.reason)) return `${where}: no image: ${pullMessage(waiting.message)}${adviceFor(waiting.message)}`
     const last = status.lastState?.terminated
+    if (waiting.reason === 'CrashLoopBackOff' && last) {
+      const said = last.message ? `: ${plainText(last.message)}` : ''
+      return `${where}: CrashLoopBackOff: it ended with code ${last.exitCode}${said}; "thv logs pod/${pod.metadata.name}" shows why`
+    }
     const ended = last ? ` (it ended with code ${last.exitCode}${last.message ? `: ${plainText(last.message)}` : ''})` : ''
     return `${where}: ${waiting.reason}${waiting.message ? `: ${plainText(waiting.message)}` : ''}${ended}${adviceFor(waiting.message)}`
   }

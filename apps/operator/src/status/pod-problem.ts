@@ -94,7 +94,8 @@ function containerProblem(pod: Pod, status: ContainerStatus, role: PodRole): Pod
   if (state.waiting?.reason !== undefined && !HARMLESS.has(state.waiting.reason)) {
     const { reason, fatal, advice } = waitingFor(state.waiting.reason)
     const said = state.waiting.message ? `: ${cut(state.waiting.message)}` : ''
-    return [{ reason, fatal, message: `${what}: ${state.waiting.reason}${said}. ${advice(role)}` }]
+    const hint = said !== '' && isPackage(image) ? '' : ` ${advice(role)}`
+    return [{ reason, fatal, message: `${what}: ${state.waiting.reason}${said}.${hint}` }]
   }
   if (state.terminated !== undefined && state.terminated.exitCode !== 0) {
     return [
@@ -106,6 +107,11 @@ function containerProblem(pod: Pod, status: ContainerStatus, role: PodRole): Pod
     ]
   }
   return []
+}
+
+/** Run as it is by the platform without a cluster, which says itself what to do; pull secrets have no part in it. */
+function isPackage(image: string | undefined): boolean {
+  return image !== undefined && /^[a-z]+:\/\//.test(image)
 }
 
 /** A node that starts again says so of what ran on it: nobody saw it end, and it did not crash. */

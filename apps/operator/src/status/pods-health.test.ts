@@ -141,6 +141,22 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    name: 'a package that cannot be installed where packages run as they are: the node says what to do',
+    ...RUNNING,
+    proxy: [starting('proxy-1')],
+    server: [
+      {
+        ...waiting('demo-0', 'ImagePullBackOff', 'npm says 404'),
+        spec: { containers: [{ name: 'mcp', image: 'npx://thing@1.0.0' }] },
+      },
+    ],
+    expected: {
+      phase: 'Pending',
+      reason: 'ImagePullBackOff',
+      message: 'Container mcp (image npx://thing@1.0.0) of MCP pod demo-0: ImagePullBackOff: npm says 404.',
+    },
+  },
+  {
     name: 'an image of the proxy that cannot be pulled',
     ...RUNNING,
     proxy: [waiting('proxy-1', 'ErrImagePull')],

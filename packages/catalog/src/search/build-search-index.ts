@@ -43,8 +43,8 @@ function* indexSteps(documents: readonly SearchDocument[]): Steps<SearchIndexDat
   yield
   const postings = yield* postingsOf(found, rank)
   const pairs = yield* pairLists(terms)
-  const folded = documents.map((document, d) => ({ name: document.name.toWellFormed().toLowerCase(), d }))
-  const sorted = yield* sortInSteps(folded, (a, b) => compareCodePoints(a.name, b.name))
+  const folded = documents.map((document, d) => ({ name: document.name.toWellFormed().toLowerCase(), raw: document.name, d }))
+  const sorted = yield* sortInSteps(folded, (a, b) => compareCodePoints(a.name, b.name) || compareCodePoints(a.raw, b.raw))
   return {
     names: stringTable(documents.map((document) => document.name)),
     foldedNames: stringTable(sorted.map((item) => item.name)),

@@ -1,4 +1,5 @@
 import { readStringTable } from '../snapshot/string-table.ts'
+import { compareCodePoints } from '../text.ts'
 import type { SearchIndexData } from './search-index-data.ts'
 import { wordsOf } from './search-text.ts'
 import { type Candidate, createCandidateFinder, type SearchWork, WORK_LIMITS } from './term-candidates.ts'
@@ -97,12 +98,21 @@ export function openSearchIndex(data: SearchIndexData): SearchIndex {
     return { candidates, weight: Math.max(UNKNOWN_WEIGHT, ...weights) }
   }
 
+  /** Names that differ in case only are neighbours, in order of their own letters: the one meant is found among any number. */
   function sameName(text: string): Map<number, number> {
     const folded = text.toWellFormed().toLowerCase()
+    const first = foldedNames.lowerBound(folded)
     const found = new Map<number, number>()
-    for (let i = foldedNames.lowerBound(folded); i < count && found.size <= MAX_HITS && foldedNames.get(i) === folded; i++) {
-      const document = data.foldedDocument[i] ?? 0
-      found.set(document, names.get(document) === text ? SAME_NAME : SAME_NAME_BUT_CASE)
+    let low = first
+    let high = foldedNames.lowerBound(`${folded}\0`)
+    for (let i = first; i < high && found.size < MAX_HITS; i++) found.set(data.foldedDocument[i] ?? 0, SAME_NAME_BUT_CASE)
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const document = data.foldedDocument[middle] ?? 0
+      const order = compareCodePoints(names.get(document), text)
+      if (order === 0) return found.set(document, SAME_NAME)
+      if (order < 0) low = middle + 1
+      else high = middle
     }
     return found
   }

@@ -21,6 +21,7 @@ export const WORK_LIMITS: Readonly<SearchWork> = { terms: 8192, pairs: 300_000, 
 const MAX_PREFIXED = 64
 const PREFIXED_LOOKED_AT = 1024
 const DISTANCES_PER_WORD = 512
+const LAST_CODE_POINT = '\u{10ffff}'
 
 /** Not re-entrant: it keeps one counter per term between calls. */
 export function createCandidateFinder(data: SearchIndexData): (word: string, work: SearchWork) => Candidate[] {
@@ -38,12 +39,13 @@ export function createCandidateFinder(data: SearchIndexData): (word: string, wor
   function prefixed(word: string, work: SearchWork): Candidate[] {
     if (word.length < 2) return []
     const found: Candidate[] = []
+    const bytes = Buffer.byteLength(word)
     const start = terms.lowerBound(word)
-    for (let t = start; t < terms.size && t - start < PREFIXED_LOOKED_AT && work.terms < WORK_LIMITS.terms; t++) {
+    const end = Math.min(terms.lowerBound(`${word}${LAST_CODE_POINT}`), start + PREFIXED_LOOKED_AT, start + WORK_LIMITS.terms - work.terms)
+    for (let t = start; t < end; t++) {
       work.terms++
-      const term = terms.get(t)
-      if (!term.startsWith(word)) break
-      if (term.length > word.length) found.push({ term: t, sureness: 0.4 + 0.5 * (word.length / term.length) })
+      const length = terms.byteLength(t)
+      if (length > bytes) found.push({ term: t, sureness: 0.4 + 0.5 * (bytes / length) })
     }
     return found.sort((a, b) => b.sureness - a.sureness).slice(0, MAX_PREFIXED)
   }

@@ -8,6 +8,8 @@ export interface StringTable {
 export interface StringTableReader {
   readonly size: number
   get(index: number): string
+  /** Its length in UTF-8, without reading it. */
+  byteLength(index: number): number
   /** The first item that is not below `key`. */
   lowerBound(key: string): number
   /** -1 when absent. */
@@ -47,6 +49,7 @@ export function readStringTable(table: StringTable): StringTableReader {
   return {
     size,
     get: (index) => bytes.toString('utf8', offsets[index], offsets[index + 1]),
+    byteLength: (index) => (offsets[index + 1] ?? 0) - (offsets[index] ?? 0),
     lowerBound: (key) => bound(Buffer.from(key)),
     find(key) {
       const wanted = Buffer.from(key)

@@ -36,7 +36,7 @@ export function packageProblems({ image }: { readonly image: string }): Template
     packageOf(image)
     return []
   } catch (error) {
-    return [{ path: 'spec.image', message: errorMessage(error).replace(/^image: /, '') }]
+    return [{ path: 'spec.image', message: `cannot be used: ${errorMessage(error).replace(/^image: /, '')}` }]
   }
 }
 

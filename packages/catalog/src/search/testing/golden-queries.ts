@@ -1,0 +1,55 @@
+/**
+ * What a person would expect to see first (the first of the list, at the first place) and beside it (anywhere in the first three).
+ * Fewer than three are named where the catalogue has no third that fits.
+ */
+export interface GoldenQuery {
+  readonly query: string
+  readonly typo?: true
+  /** The parts after the slash. */
+  readonly expected: readonly [string, ...string[]]
+}
+
+export const goldenQueries: readonly GoldenQuery[] = [
+  { query: 'postgres', expected: ['postgres-mcp'] },
+  { query: 'sql database', expected: ['sqlite-server', 'postgres-mcp', 'mysql-mcp'] },
+  { query: 'github', expected: ['github'] },
+  { query: 'git', expected: ['git-local'] },
+  { query: 'create issue', expected: ['github', 'tracker'] },
+  { query: 'pull request', expected: ['github', 'repos'] },
+  { query: 'merge request pipelines', expected: ['gitlab-bridge'] },
+  { query: 'chat messages', expected: ['teams', 'discord-bot'] },
+  { query: 'slack', expected: ['slack'] },
+  { query: 'send email', expected: ['gmail', 'imap-mail'] },
+  { query: 'calendar', expected: ['google-calendar', 'caldav'] },
+  { query: 'google', expected: ['google-calendar', 'google-drive', 'gmail'] },
+  { query: 'find a free time for a meeting', expected: ['scheduler', 'google-calendar'] },
+  { query: 'read files', expected: ['filesystem', 'google-drive'] },
+  { query: 'web search', expected: ['web-search', 'metasearch'] },
+  { query: 'fetch web page', expected: ['fetch'] },
+  { query: 'browser', expected: ['browser-automation', 'playwright'] },
+  { query: 'take screenshot', expected: ['browser-automation'] },
+  { query: 'weather', expected: ['weather', 'radar-maps'] },
+  { query: 'kubernetes', expected: ['kubernetes', 'helm-charts'] },
+  { query: 'pod logs', expected: ['kubernetes'] },
+  { query: 'containers', expected: ['docker', 'kubernetes'] },
+  { query: 'aws', expected: ['aws-docs', 's3-buckets', 'cost-explorer'] },
+  { query: 'monitoring', expected: ['prometheus', 'dashboards', 'error-tracking'] },
+  { query: 'payments', expected: ['payments', 'paypal-orders'] },
+  { query: 'notes', expected: ['vault', 'notion-pages'] },
+  { query: 'speech', expected: ['text-to-speech', 'transcribe'] },
+  { query: 'security', expected: ['secrets', 'vulnerability-scanner', 'semgrep-rules'] },
+  { query: 'play', expected: ['music', 'playwright'] },
+  { query: 'kube', expected: ['kubernetes', 'helm-charts'] },
+  { query: 'timezone', expected: ['time'] },
+  { query: 'postgresql', expected: ['postgres-mcp'] },
+  { query: 'postgers', typo: true, expected: ['postgres-mcp'] },
+  { query: 'kuberntes', typo: true, expected: ['kubernetes', 'helm-charts'] },
+  { query: 'githbu', typo: true, expected: ['github'] },
+  { query: 'calender', typo: true, expected: ['google-calendar', 'caldav'] },
+  { query: 'wether forcast', typo: true, expected: ['weather'] },
+  { query: 'brower automation', typo: true, expected: ['browser-automation', 'playwright'] },
+  { query: 'slakc', typo: true, expected: ['slack'] },
+  { query: 'transalte', typo: true, expected: ['translator'] },
+  { query: 'spreadsheat', typo: true, expected: ['spreadsheets'] },
+  { query: 'vulnerabilty scaner', typo: true, expected: ['vulnerability-scanner'] },
+]
