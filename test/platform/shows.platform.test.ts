@@ -64,12 +64,18 @@ describe('on the local platform', () => {
   })
 
   test('two server pods run, and each session stays on its own', async () => {
+    const [older] = await world.proxyPods('web')
     await world.edit(SERVER, 'web', { backendReplicas: 2 })
     await world.eventually('two servers are ready', async () => {
       const live = await world.serverPods('web')
       return live.length === 2 && live.every(({ status }) => status?.containerStatuses?.every(({ ready }) => ready))
     })
     await world.reaches(SERVER, 'web', 'Running')
+    // The proxy is replaced by one that knows of both; sessions of one that is about to go would go with it.
+    await world.eventually('only the new proxy is left', async () => {
+      const { items } = await world.client.list(pods, { namespace: NAMESPACE, labelSelector: 'app=mcpserver,toolhive-name=web' })
+      return items.length === 1 && items[0]?.metadata.uid !== older?.metadata.uid && items[0]?.status?.containerStatuses?.[0]?.ready
+    })
     const instances = await Promise.all(
       (await world.serverPods('web')).map(async ({ status }) => await instanceAt(`http://${status?.podIP}:8080/mcp`)),
     )

@@ -4,7 +4,7 @@ import type { ProgramEnv } from '../program.ts'
 import { createProgressView } from './progress-view.ts'
 import type { ServerState } from './server-states.ts'
 
-function view(isTerminal: boolean, variables: ProgramEnv['variables'] = {}) {
+function view(isTerminal: boolean, variables: ProgramEnv['variables'] = {}, columns = 60) {
   let err = ''
   const env: ProgramEnv = {
     out: () => {},
@@ -14,7 +14,7 @@ function view(isTerminal: boolean, variables: ProgramEnv['variables'] = {}) {
     cwd: '/',
     variables,
     isTerminal,
-    columns: 60,
+    columns,
   }
   return { view: createProgressView(env), text: () => err }
 }
@@ -49,5 +49,11 @@ describe('progress', () => {
     expect(text()).toContain('✓ a       1.5 s  is ready at')
     expect(text()).not.toContain('✓ a       9.0 s')
     expect(text()).toContain('· longer  9.0 s  waiting')
+  })
+
+  it('on a terminal of unknown width is still whole', () => {
+    const { view: shown, text } = view(true, {}, 0)
+    shown.show([ready], 1_500)
+    expect(text()).toContain('✓ a  1.5 s  is ready at http://127.5.0.1:8080/mcp')
   })
 })

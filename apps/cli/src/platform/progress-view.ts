@@ -20,8 +20,15 @@ const COLOURS: Readonly<Record<ServerState['state'], string>> = {
 const RESET = '\x1b[0m'
 
 export function createProgressView(env: ProgramEnv): ProgressView {
-  return env.isTerminal && !env.variables['CI'] ? liveView(env, env.columns ?? 80) : plainView(env)
+  return env.isTerminal && !env.variables['CI'] ? liveView(env, widthOf(env)) : plainView(env)
 }
+
+/** Some terminals do not know their width, and say 0. */
+function widthOf({ columns = 0 }: ProgramEnv): number {
+  return columns > NARROWEST ? columns : 80
+}
+
+const NARROWEST = 20
 
 function plainView(env: ProgramEnv): ProgressView {
   const last = new Map<string, string>()

@@ -1,18 +1,32 @@
+import type { CatalogEntry } from '../catalog-entry.ts'
+import { versionOrder } from '../snapshot/build-snapshot.ts'
 import { runAtOnce, runInTurns, type Steps, sortInSteps, type TurnOptions } from '../snapshot/steps.ts'
 import { stringTable } from '../snapshot/string-table.ts'
 import { compareCodePoints } from '../text.ts'
-import type { SearchDocument } from './search-document.ts'
+import { type SearchDocument, searchDocumentOf } from './search-document.ts'
 import { PAIR_BUCKETS, pairsOf, type SearchIndexData } from './search-index-data.ts'
 import { splitCamelCase, wordsOf } from './search-text.ts'
 
-/** One document per server; equal scores are given in the documents' order, so give them in the order of names. */
-export function buildSearchIndex(documents: readonly SearchDocument[]): SearchIndexData {
-  return runAtOnce(indexSteps(documents))
+export interface SearchIndexOptions {
+  readonly compareVersions: (a: string, b: string) => number
 }
 
-/** The same, letting the event loop turn between pieces of a few milliseconds. */
-export function buildSearchIndexInTurns(documents: readonly SearchDocument[], options: TurnOptions): Promise<SearchIndexData> {
-  return runInTurns(indexSteps(documents), options)
+/** Each server by its latest version that is not deleted, in the order of names: document `d` of the index is `names[d]`. */
+export function buildSearchIndex(entries: readonly CatalogEntry[], options: SearchIndexOptions): SearchIndexData {
+  return runAtOnce(entrySteps(entries, options))
+}
+
+/** The same, letting the event loop turn between pieces of a few milliseconds. `entries` must not change meanwhile. */
+export function buildSearchIndexInTurns(
+  entries: readonly CatalogEntry[],
+  options: SearchIndexOptions & TurnOptions,
+): Promise<SearchIndexData> {
+  return runInTurns(entrySteps(entries, options), options)
+}
+
+/** Equal scores are given in the documents' order. */
+export function indexDocuments(documents: readonly SearchDocument[]): SearchIndexData {
+  return runAtOnce(indexSteps(documents))
 }
 
 /** How much a word says, by where it stands. The namespace is shared by many servers, so it says little. */
@@ -23,6 +37,24 @@ const MAX_WORDS_PER_FIELD = 1024
 const MAX_FIELD_LENGTH = 16_384
 const ITEMS_PER_STEP = 128
 const TERMS_PER_STEP = 2048
+
+function* entrySteps(entries: readonly CatalogEntry[], options: SearchIndexOptions): Steps<SearchIndexData> {
+  const order = versionOrder(options.compareVersions)
+  const latest = new Map<string, CatalogEntry>()
+  for (const [i, entry] of entries.entries()) {
+    if (i % TERMS_PER_STEP === 0) yield
+    if (entry.status === 'deleted') continue
+    const other = latest.get(entry.name)
+    if (!other || order(entry.version, other.version) > 0) latest.set(entry.name, entry)
+  }
+  const sorted = yield* sortInSteps([...latest.values()], (a, b) => compareCodePoints(a.name, b.name))
+  const documents: SearchDocument[] = []
+  for (const [i, entry] of sorted.entries()) {
+    documents.push(searchDocumentOf(entry))
+    if (i % ITEMS_PER_STEP === 0) yield
+  }
+  return yield* indexSteps(documents)
+}
 
 function* indexSteps(documents: readonly SearchDocument[]): Steps<SearchIndexData> {
   const ids = new Map<string, number>()
@@ -39,19 +71,32 @@ function* indexSteps(documents: readonly SearchDocument[]): Steps<SearchIndexDat
   }
   const terms = yield* sortInSteps([...ids.keys()], compareCodePoints)
   const rank = new Uint32Array(terms.length)
-  for (const [r, term] of terms.entries()) rank[ids.get(term) ?? 0] = r
-  yield
-  const postings = yield* postingsOf(found, rank)
-  const pairs = yield* pairLists(terms)
-  const folded = documents.map((document, d) => ({ name: document.name.toWellFormed().toLowerCase(), raw: document.name, d }))
-  const sorted = yield* sortInSteps(folded, (a, b) => compareCodePoints(a.name, b.name) || compareCodePoints(a.raw, b.raw))
+  for (const [r, term] of terms.entries()) {
+    rank[ids.get(term) ?? 0] = r
+    if (r % TERMS_PER_STEP === 0) yield
+  }
   return {
-    names: stringTable(documents.map((document) => document.name)),
-    foldedNames: stringTable(sorted.map((item) => item.name)),
-    foldedDocument: Uint32Array.from(sorted, (item) => item.d),
-    terms: stringTable(terms),
-    ...postings,
-    ...pairs,
+    terms: yield* stringTable(terms),
+    ...(yield* postingsOf(found, rank)),
+    ...(yield* pairLists(terms)),
+    ...(yield* nameTables(documents)),
+  }
+}
+
+function* nameTables(documents: readonly SearchDocument[]): Steps<Pick<SearchIndexData, 'names' | 'foldedNames' | 'foldedDocument'>> {
+  const folded: { name: string; raw: string; d: number }[] = []
+  for (const [d, { name }] of documents.entries()) {
+    folded.push({ name: name.toWellFormed().toLowerCase(), raw: name, d })
+    if (d % TERMS_PER_STEP === 0) yield
+  }
+  const sorted = yield* sortInSteps(folded, (a, b) => compareCodePoints(a.name, b.name) || compareCodePoints(a.raw, b.raw))
+  const foldedDocument = new Uint32Array(sorted.length)
+  for (const [i, { d }] of sorted.entries()) foldedDocument[i] = d
+  yield
+  return {
+    names: yield* stringTable(documents.map((document) => document.name)),
+    foldedNames: yield* stringTable(sorted.map((item) => item.name)),
+    foldedDocument,
   }
 }
 

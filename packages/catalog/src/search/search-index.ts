@@ -21,7 +21,7 @@ export interface SearchOptions {
 
 export interface SearchIndex {
   readonly count: number
-  /** Best first. A name given exactly is always first, whatever else matches. Any query is answered within WORK_LIMITS. */
+  /** Best first. A name given exactly is always first, whatever else matches. Any query is answered within the limits of work. */
   search(query: string, options?: SearchOptions): { readonly hits: readonly SearchHit[]; readonly work: Readonly<SearchWork> }
 }
 
@@ -34,10 +34,10 @@ const SAME_NAME = 1000
 const SAME_NAME_BUT_CASE = 500
 
 /** Not re-entrant, and need not be: a search never waits. */
-export function openSearchIndex(data: SearchIndexData): SearchIndex {
+export function openSearchIndex(data: SearchIndexData, limits: Readonly<SearchWork> = WORK_LIMITS): SearchIndex {
   const names = readStringTable(data.names)
   const foldedNames = readStringTable(data.foldedNames)
-  const candidatesOf = createCandidateFinder(data)
+  const candidatesOf = createCandidateFinder(data, limits)
   const count = names.size
   const score = new Float32Array(count)
   const covered = new Float32Array(count)
@@ -74,7 +74,7 @@ export function openSearchIndex(data: SearchIndexData): SearchIndex {
     for (const { term, sureness } of word.candidates) {
       const factor = sureness * Math.min(rarity(term), word.weight)
       const start = data.postingStart[term] ?? 0
-      const end = Math.min(start + frequency(term), start + WORK_LIMITS.postings - work.postings)
+      const end = Math.min(start + frequency(term), start + limits.postings - work.postings)
       work.postings += end - start
       for (let i = start; i < end; i++) {
         const document = data.postingDocument[i] ?? 0

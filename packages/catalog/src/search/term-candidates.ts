@@ -24,7 +24,10 @@ const DISTANCES_PER_WORD = 512
 const LAST_CODE_POINT = '\u{10ffff}'
 
 /** Not re-entrant: it keeps one counter per term between calls. */
-export function createCandidateFinder(data: SearchIndexData): (word: string, work: SearchWork) => Candidate[] {
+export function createCandidateFinder(
+  data: SearchIndexData,
+  limits: Readonly<SearchWork>,
+): (word: string, work: SearchWork) => Candidate[] {
   const terms = readStringTable(data.terms)
   const shared = new Uint8Array(terms.size)
 
@@ -41,7 +44,7 @@ export function createCandidateFinder(data: SearchIndexData): (word: string, wor
     const found: Candidate[] = []
     const bytes = Buffer.byteLength(word)
     const start = terms.lowerBound(word)
-    const end = Math.min(terms.lowerBound(`${word}${LAST_CODE_POINT}`), start + PREFIXED_LOOKED_AT, start + WORK_LIMITS.terms - work.terms)
+    const end = Math.min(terms.lowerBound(`${word}${LAST_CODE_POINT}`), start + PREFIXED_LOOKED_AT, start + limits.terms - work.terms)
     for (let t = start; t < end; t++) {
       work.terms++
       const length = terms.byteLength(t)
@@ -55,7 +58,7 @@ export function createCandidateFinder(data: SearchIndexData): (word: string, wor
     if (edits === 0) return []
     const found: Candidate[] = []
     for (const term of similar(word, edits, work)) {
-      if (work.distances >= WORK_LIMITS.distances) break
+      if (work.distances >= limits.distances) break
       work.distances++
       const text = terms.get(term)
       const distance = editDistance(word, text, edits)
@@ -72,7 +75,7 @@ export function createCandidateFinder(data: SearchIndexData): (word: string, wor
     const touched: number[] = []
     let unread = 0
     for (const bucket of buckets) {
-      if (work.pairs + listLength(bucket) > WORK_LIMITS.pairs) {
+      if (work.pairs + listLength(bucket) > limits.pairs) {
         unread++
         continue
       }

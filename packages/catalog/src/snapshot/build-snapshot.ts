@@ -43,7 +43,7 @@ function* snapshotSteps(entries: readonly CatalogEntry[], options: SnapshotOptio
     nameStart[n + 1] = ordered.length
     if (n % ENTRIES_PER_STEP === 0) yield
   }
-  const flags = flagsOf(ordered, nameStart)
+  const flags = yield* flagsOf(ordered, nameStart)
   const columns = yield* timeColumns(ordered, nameStart)
   const json = createArenaWriter({ count: ordered.length, end: 0x2c, segmentBytes: options.segmentBytes })
   const text = createArenaWriter({ count: ordered.length, end: FIELD_END, segmentBytes: options.segmentBytes })
@@ -56,16 +56,12 @@ function* snapshotSteps(entries: readonly CatalogEntry[], options: SnapshotOptio
       yield
     }
   }
-  const versions = yield* sortInSteps([...new Set(ordered.map((entry) => entry.version.toWellFormed()))], compareCodePoints)
-  const versionId = new Map(versions.map((version, id) => [version, id]))
-  yield
   return {
     count: ordered.length,
     duplicates: entries.length - ordered.length,
-    names: stringTable(names),
+    names: yield* stringTable(names),
     nameStart,
-    versions: stringTable(versions),
-    versionOf: Uint32Array.from(ordered, (entry) => versionId.get(entry.version.toWellFormed()) ?? 0),
+    ...(yield* versionColumns(ordered)),
     flags,
     ...columns,
     json: json.finish(),
@@ -97,16 +93,37 @@ function* groupByName(entries: readonly CatalogEntry[]): Steps<Map<string, Map<s
   return groups
 }
 
-function flagsOf(ordered: readonly CatalogEntry[], nameStart: Uint32Array): Uint8Array<ArrayBuffer> {
-  const flags = Uint8Array.from(ordered, (entry) => (entry.status === 'deleted' ? DELETED : 0))
+function* flagsOf(ordered: readonly CatalogEntry[], nameStart: Uint32Array): Steps<Uint8Array<ArrayBuffer>> {
+  const flags = new Uint8Array(ordered.length)
   for (let n = 0; n + 1 < nameStart.length; n++) {
+    let latest = false
     for (let p = (nameStart[n + 1] ?? 0) - 1; p >= (nameStart[n] ?? 0); p--) {
-      if (flags[p] !== 0) continue
-      flags[p] = LATEST
-      break
+      if (ordered[p]?.status === 'deleted') flags[p] = DELETED
+      else if (!latest) flags[p] = LATEST
+      latest ||= flags[p] === LATEST
     }
+    if (n % ENTRIES_PER_STEP === 0) yield
   }
   return flags
+}
+
+function* versionColumns(ordered: readonly CatalogEntry[]): Steps<Pick<SnapshotData, 'versions' | 'versionOf'>> {
+  const ids = new Map<string, number>()
+  const seen = new Uint32Array(ordered.length)
+  for (let p = 0; p < ordered.length; p++) {
+    const version = ordered[p]?.version.toWellFormed() ?? ''
+    const id = ids.get(version) ?? ids.size
+    if (id === ids.size) ids.set(version, id)
+    seen[p] = id
+    if (p % ENTRIES_PER_STEP === 0) yield
+  }
+  const sorted = yield* sortInSteps([...ids.keys()], compareCodePoints)
+  const rank = new Uint32Array(sorted.length)
+  for (let r = 0; r < sorted.length; r++) {
+    rank[ids.get(sorted[r] ?? '') ?? 0] = r
+    if (r % ENTRIES_PER_STEP === 0) yield
+  }
+  return { versions: yield* stringTable(sorted), versionOf: seen.map((id) => rank[id] ?? 0) }
 }
 
 function* timeColumns(ordered: readonly CatalogEntry[], nameStart: Uint32Array): Steps<TimeColumns> {
@@ -120,7 +137,7 @@ function* timeColumns(ordered: readonly CatalogEntry[], nameStart: Uint32Array):
     published.push(parseInstant(entry.publishedAt) ?? OLDEST)
     if (p % ENTRIES_PER_STEP === 0) yield
   }
-  const byPublication = Uint32Array.from(ordered, (_, p) => p)
+  const byPublication = new Uint32Array(ordered.length).map((_, p) => p)
   const newestFirst = (a: number, b: number) => byInstant(published[b] ?? OLDEST, published[a] ?? OLDEST) || b - a
   for (let n = 0; n + 1 < nameStart.length; n++) {
     const start = nameStart[n] ?? 0

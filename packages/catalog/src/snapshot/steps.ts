@@ -25,7 +25,7 @@ export async function runInTurns<T>(steps: Steps<T>, options: TurnOptions): Prom
 }
 
 const CHUNK = 512
-const MERGED_PER_STEP = 8192
+const MERGED_PER_STEP = 4096
 
 /** A stable merge sort; `items` stays as it is. */
 export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
@@ -35,12 +35,19 @@ export function* sortInSteps<T>(items: readonly T[], compare: (a: T, b: T) => nu
     runs.push(items.slice(i, i + CHUNK).sort(compare))
     yield
   }
+  let done = 0
   while (runs.length > 1) {
     const merged: T[][] = []
     for (let i = 0; i < runs.length; i += 2) {
       const left = runs[i] ?? []
       const right = runs[i + 1]
       merged.push(right === undefined ? left : yield* merge(left, right, compare))
+      done += left.length
+      // Many short merges are as long as one long one.
+      if (done >= MERGED_PER_STEP) {
+        done = 0
+        yield
+      }
     }
     runs = merged
   }

@@ -1,3 +1,5 @@
+import type { Steps } from './steps.ts'
+
 /** Strings as UTF-8 bytes in two buffers. A table sorted by code point can be searched. */
 export interface StringTable {
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -16,16 +18,22 @@ export interface StringTableReader {
   find(key: string): number
 }
 
-export function stringTable(texts: readonly string[]): StringTable {
+const ITEMS_PER_STEP = 4096
+
+export function* stringTable(texts: readonly string[]): Steps<StringTable> {
   const offsets = new Uint32Array(texts.length + 1)
   let total = 0
-  for (const [i, text] of texts.entries()) {
-    total += Buffer.byteLength(text)
+  for (let i = 0; i < texts.length; i++) {
+    total += Buffer.byteLength(texts[i] ?? '')
     offsets[i + 1] = total
+    if (i % ITEMS_PER_STEP === 0) yield
   }
   const bytes = new Uint8Array(total)
   const out = Buffer.from(bytes.buffer)
-  for (const [i, text] of texts.entries()) out.write(text, offsets[i] ?? 0, 'utf8')
+  for (let i = 0; i < texts.length; i++) {
+    out.write(texts[i] ?? '', offsets[i] ?? 0, 'utf8')
+    if (i % ITEMS_PER_STEP === 0) yield
+  }
   return { bytes, offsets }
 }
 

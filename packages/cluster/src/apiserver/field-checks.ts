@@ -44,23 +44,32 @@ export function labelSelectorProblems(field: string, selector: Json | undefined)
   const expressions = at(selector, 'matchExpressions')
   return [
     ...labelMapProblems(`${field}.matchLabels`, at(selector, 'matchLabels')),
-    ...listOf(expressions).flatMap((expression, index) => expressionProblems(`${field}.matchExpressions[${index}]`, expression)),
+    ...listOf(expressions).flatMap((expression, index) => requirementProblems(`${field}.matchExpressions[${index}]`, expression)),
   ]
 }
 
-function expressionProblems(field: string, expression: JsonObject): FieldProblem[] {
-  const operator = textAt(expression, 'operator')
-  const values = textsOf(expression['values'])
+export interface RequirementOptions {
+  /** Operators with one number, which only nodes are selected by. */
+  readonly ordered?: boolean
+  readonly anyValue?: boolean
+}
+
+/** Of one expression of a selector. */
+export function requirementProblems(field: string, requirement: JsonObject, options: RequirementOptions = {}): FieldProblem[] {
+  const operator = textAt(requirement, 'operator')
+  const values = textsOf(requirement['values'])
   const problems: FieldProblem[] = []
   if (operator === 'In' || operator === 'NotIn') {
     if (values.length === 0) problems.push(required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
   } else if (operator === 'Exists' || operator === 'DoesNotExist') {
     const why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
     if (values.length > 0) problems.push(forbidden(`${field}.values`, why))
+  } else if (options.ordered === true && (operator === 'Gt' || operator === 'Lt')) {
+    if (values.length !== 1) problems.push(required(`${field}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
   } else problems.push(invalid(`${field}.operator`, operator, 'not a valid selector operator'))
-  problems.push(...qualifiedNameProblems(`${field}.key`, textAt(expression, 'key')))
-  for (const [index, value] of values.entries()) problems.push(...labelValueProblems(`${field}.values[${index}]`, value))
-  return problems
+  problems.push(...qualifiedNameProblems(`${field}.key`, textAt(requirement, 'key')))
+  if (options.anyValue === true) return problems
+  return [...problems, ...values.flatMap((value, index) => labelValueProblems(`${field}.values[${index}]`, value))]
 }
 
 export function portNumberProblems(field: string, port: Json | undefined): FieldProblem[] {

@@ -1,4 +1,5 @@
 import { duplicate, forbidden, invalid, required } from '../../schema/field-problems.ts'
+import { choiceProblems } from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { labelNameProblems, portNameProblems, portNumberProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
@@ -6,7 +7,7 @@ import { envProblems } from './env-validation.ts'
 import { givenText, numberAt, objectAt, objectsAt } from './fields.ts'
 import { lifeProblems } from './handler-validation.ts'
 import { mountProblems } from './mount-validation.ts'
-import { invalidAll, notFoundValue, oneOf, requiredOneOf } from './problems.ts'
+import { invalidAll, notFoundValue, oneOf } from './problems.ts'
 import { resourceProblems } from './resource-validation.ts'
 import { securityProblems } from './security-validation.ts'
 
@@ -127,7 +128,7 @@ function portProblems(container: JsonObject, path: string): FieldProblem[] {
     else problems.push(...invalidAll(`${field}.containerPort`, number, portNumberProblems(number)))
     const host = numberAt(port, 'hostPort') ?? 0
     if (host !== 0) problems.push(...invalidAll(`${field}.hostPort`, host, portNumberProblems(host)))
-    return [...problems, ...requiredOneOf(`${field}.protocol`, textAt(port, 'protocol'), ['SCTP', 'TCP', 'UDP'])]
+    return [...problems, ...choiceProblems(`${field}.protocol`, textAt(port, 'protocol'), ['SCTP', 'TCP', 'UDP'])]
   })
 }
 
@@ -152,8 +153,8 @@ function resizeProblems(container: JsonObject, path: string, podRestart: string)
     const restart = textAt(policy, 'restartPolicy')
     const problems = seen.has(name) ? [duplicate(`${path}[${index}]`, name)] : []
     seen.add(name)
-    problems.push(...requiredOneOf(path, name, ['cpu', 'memory']))
-    problems.push(...requiredOneOf(path, restart, ['NotRequired', 'RestartContainer']))
+    problems.push(...choiceProblems(path, name, ['cpu', 'memory']))
+    problems.push(...choiceProblems(path, restart, ['NotRequired', 'RestartContainer']))
     if (podRestart === 'Never' && restart !== 'NotRequired')
       problems.push(invalid(path, restart, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
     return problems

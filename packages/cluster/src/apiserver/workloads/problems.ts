@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { invalid, notSupported, required } from '../../schema/field-problems.ts'
+import { invalid, notSupported } from '../../schema/field-problems.ts'
 import type { FieldProblem, Json } from '../kind-schema.ts'
 import { problem } from '../status-error.ts'
 
@@ -16,14 +16,9 @@ export function nonNegative(field: string, value: number | undefined): FieldProb
   return value === undefined || value >= 0 ? [] : [invalid(field, value, 'must be greater than or equal to 0')]
 }
 
-/** One of a few texts; `supported` in the order in which the server lists them. */
+/** One of a few texts; `supported` in the order in which the server lists them. Where there has to be one: `choiceProblems`. */
 export function oneOf(field: string, value: string | undefined, supported: readonly string[]): FieldProblem[] {
   return value === undefined || supported.includes(value) ? [] : [notSupported(field, value, supported)]
-}
-
-/** The same for a field that has to be there. */
-export function requiredOneOf(field: string, value: string, supported: readonly string[]): FieldProblem[] {
-  return value === '' ? [required(field)] : oneOf(field, value, supported)
 }
 
 export function addressProblems(field: string, address: string): FieldProblem[] {

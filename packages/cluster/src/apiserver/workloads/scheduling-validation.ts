@@ -1,10 +1,9 @@
 import { duplicate, forbidden, invalid, notSupported, required } from '../../schema/field-problems.ts'
-import { labelSelectorProblems } from '../field-checks.ts'
+import { labelSelectorProblems, requirementProblems } from '../field-checks.ts'
 import type { FieldProblem, JsonObject } from '../kind-schema.ts'
 import { labelNameProblems, labelValueProblems, qualifiedNameProblems, subdomainProblems } from '../name-checks.ts'
 import { textAt } from '../served-kind.ts'
 import { givenText, numberAt, objectAt, objectsAt, textsAt } from './fields.ts'
-import { requirementProblems } from './label-validation.ts'
 import { invalidAll, oneOf } from './problems.ts'
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
@@ -79,7 +78,7 @@ function weightProblems(term: JsonObject, path: string): FieldProblem[] {
 function nodeTermProblems(term: JsonObject, path: string, anyValue = false): FieldProblem[] {
   return [
     ...objectsAt(term, 'matchExpressions').flatMap((one, index) =>
-      requirementProblems(one, `${path}.matchExpressions[${index}]`, { ordered: true, anyValue }),
+      requirementProblems(`${path}.matchExpressions[${index}]`, one, { ordered: true, anyValue }),
     ),
     ...objectsAt(term, 'matchFields').flatMap((one, index) => nodeFieldProblems(one, `${path}.matchFields[${index}]`)),
   ]
