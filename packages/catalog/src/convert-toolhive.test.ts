@@ -144,6 +144,13 @@ describe('golden', () => {
 })
 
 describe('details', () => {
+  it('a description of 100 characters is whole, one more is cut where a word ends', () => {
+    const hundred = `${'x'.repeat(95)} yyyy`
+    expect(only({ ...container, description: hundred })?.['description']).toBe(hundred)
+    expect(only({ ...container, description: `${hundred}y` })?.['description']).toBe(`${'x'.repeat(95)}…`)
+    expect(only({ ...container, description: `${'x'.repeat(94)} yyyy zz` })?.['description']).toBe(`${'x'.repeat(94)} yyyy…`)
+  })
+
   it('a name of its own wins over the key, and gets the namespace only if it has none', () => {
     expect(only({ ...container, name: 'com.example/atlas' })?.['name']).toBe('com.example/atlas')
     expect(only({ ...container, name: 'other' })?.['name']).toBe('io.github.stacklok/other')

@@ -126,6 +126,28 @@ it.each<[string, JsonObject, string]>([
   expect(toToolhiveServer(document)).toEqual({ ok: false, message })
 })
 
+it('the oldest schema is read in its own spelling', () => {
+  const pack = {
+    registry_type: 'oci',
+    identifier: 'a:1',
+    version: '1',
+    transport: { type: 'stdio' },
+    environment_variables: [{ name: 'KEY', is_required: true, is_secret: true }],
+    runtime_arguments: [{ type: 'named', name: '-e', value: 'T={my_token}', variables: { my_token: { is_secret: true } } }],
+  }
+  const $schema = 'https://static.modelcontextprotocol.io/schemas/2025-07-09/server.schema.json'
+  expect(toToolhiveServer({ ...base, $schema, packages: [pack] })).toMatchObject({
+    server: {
+      image: 'a:1',
+      env_vars: [
+        { name: 'KEY', required: true, secret: true },
+        { name: 'T', secret: true },
+      ],
+    },
+  })
+  expect(toToolhiveServer({ ...base, packages: [pack] }).ok).toBe(false)
+})
+
 it('of several versions the highest is taken; what does not convert is reported alone', () => {
   const documents = ['1.9.0', '1.10.0', '1.2.0'].map((version) => ({ ...base, version, title: version, packages: [image] }))
   const { registry, problems } = convertToToolhiveRegistry([...documents, { ...base, name: 'com.example/none' }], time)
@@ -136,7 +158,7 @@ it('of several versions the highest is taken; what does not convert is reported 
 describe('there and back', () => {
   const words = (max: number) =>
     fc
-      .array(fc.constantFrom('map', 'route', 'of', 'a', 'mountain,', 'daily.', 'elevation'), { minLength: 1, maxLength: max })
+      .array(fc.constantFrom('map', 'route', 'of', 'a', 'mountain,', 'daily.', 'elevation'), { minLength: 1, maxLength: max, size: 'max' })
       .map((all) => all.join(' '))
   const variable = fc.record(
     { name: fc.constantFrom('A', 'B'), description: words(3), required: fc.boolean(), secret: fc.constant(true), default: words(2) },
@@ -187,6 +209,28 @@ describe('there and back', () => {
         expect(convertToToolhiveRegistry(documents, time)).toEqual({ registry: file, problems: [] })
       }),
     )
+  })
+
+  it('a description that was cut is whole again, whether or not there is an overview', () => {
+    const description = `${'Plans walks '.repeat(12)}and returns`
+    for (const overview of [undefined, '# Walks\n\nMore.']) {
+      const server = { image: 'a:1', description, ...(overview === undefined ? {} : { overview }) }
+      const { documents } = convertToolhiveRegistry(readToolhiveRegistry({ servers: { walks: server } }))
+      const back = convertToToolhiveRegistry(documents, time).registry['servers']
+      expect(String(documents[0]?.['description']).endsWith('…')).toBe(true)
+      expect(back).toMatchObject({ walks: server })
+      expect(JSON.stringify(back).includes('overview')).toBe(overview !== undefined)
+    }
+  })
+
+  it('a description too long for the format stays cut', () => {
+    const documents = convertToolhiveRegistry(
+      readToolhiveRegistry({ servers: { walks: { image: 'a:1', description: 'walk '.repeat(120) } } }),
+    ).documents
+    const [document] = documents
+    expect(convertToToolhiveRegistry(documents, time).registry).toMatchObject({
+      servers: { walks: { description: document?.['description'] } },
+    })
   })
 
   it('an upstream document stays the same from the first return on', () => {

@@ -2,6 +2,7 @@ import type { Json, JsonObject } from './catalog-entry.ts'
 import { defaultNamespace } from './convert-toolhive.ts'
 import { isJsonObject, member } from './json-guard.ts'
 import type { EntryProblem } from './registry-problem.ts'
+import { schemaUrl, schemaVersionOf } from './schema-version.ts'
 import { serverExtensions } from './server-extensions.ts'
 import { compareCodePoints } from './text.ts'
 import { compareVersions } from './version-order.ts'
@@ -15,7 +16,7 @@ export type ToolhiveConversion =
  * icons and the document's version are lost.
  */
 export function toToolhiveServer(document: JsonObject): ToolhiveConversion {
-  const packages = objectsOf(document, 'packages')
+  const packages = objectsOf(document, 'packages').map((pack) => (isSnakeCase(document) ? inCamelCase(pack) : pack))
   const remotes = objectsOf(document, 'remotes')
   const name = textOf(document, 'name')
   const key = toolhiveKey(name)
@@ -33,6 +34,24 @@ export function toToolhiveServer(document: JsonObject): ToolhiveConversion {
   }
   if (remote !== undefined) return { ok: true, kind: 'remote', key, server: remoteOf(document, remote) }
   return { ok: false, message: `server '${name}' has neither packages nor remotes` }
+}
+
+const RENAMED = new Map(
+  ['registryType', 'runtimeArguments', 'packageArguments', 'environmentVariables', 'isRequired', 'isSecret'].map((name) => [
+    schemaVersionOf(schemaUrl('2025-07-09')).version.field(name),
+    name,
+  ]),
+)
+
+function isSnakeCase(document: JsonObject): boolean {
+  return textOf(document, '$schema') === schemaUrl('2025-07-09')
+}
+
+/** Known members only: a variable's name is its author's. */
+function inCamelCase<T extends Json>(value: T): T {
+  if (Array.isArray(value)) return value.map(inCamelCase) as unknown as T
+  if (!isJsonObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [RENAMED.get(name) ?? name, inCamelCase(inner)])) as T
 }
 
 /** Many documents → one `registry.json`. Of several versions of a name the highest is taken. */

@@ -1,6 +1,10 @@
 import { quote } from './problems.ts'
 
-export const currentSchemaUrl = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
+export function schemaUrl(id: string): string {
+  return `https://static.modelcontextprotocol.io/schemas/${id}/server.schema.json`
+}
+
+export const currentSchemaUrl = schemaUrl('2025-12-11')
 
 /** How a document of one schema version is spelled and what it must have. */
 export interface SchemaVersion {

@@ -263,6 +263,14 @@ describe('schema versions', () => {
     expect(checkServerDocument({ ...base, $schema: schemaUrl(id), remotes }).ok).toBe(passes)
   })
 
+  it('an sse URL had to be a URI before it had to begin with http', () => {
+    const check = checkServerDocument(
+      { ...base, $schema: schemaUrl('2025-10-17'), remotes: [{ type: 'sse', url: 'not one' }] },
+      { level: 'schema' },
+    )
+    expect(check).toEqual({ ok: false, problems: [{ pointer: '/remotes/0/url', message: 'must be an absolute URI' }] })
+  })
+
   it('status was a member until 2025-09-16, and is unknown since', () => {
     const withStatus = (id: string) => checkServerDocument({ ...base, status: 'gone', $schema: schemaUrl(id) }).ok
     expect(['2025-07-09', '2025-09-16', '2025-09-29'].map(withStatus)).toEqual([false, false, true])

@@ -17,8 +17,8 @@ export function editDistance(a: string, b: string, max: number): number {
       row.push(cost)
       least = Math.min(least, cost)
     }
-    // A swap reaches back two rows, so one row above the limit is not yet the end.
-    if (least > max + 1) return max + 1
+    // A swap reaches back two rows, but what it finds there is at most one below the row between.
+    if (least > max) return max + 1
     before = above
     above = row
   }

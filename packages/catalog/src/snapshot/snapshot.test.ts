@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CatalogEntry } from '../catalog-entry.ts'
+import { serverResponse } from '../official-envelope.ts'
 import { compareCodePoints } from '../text.ts'
+import { compareVersions as byVersion } from '../version-order.ts'
 import { buildSnapshot, buildSnapshotInTurns, type SnapshotOptions, searchedFields } from './build-snapshot.ts'
 import { isProblem, type ListQuery } from './list-query.ts'
 import { PAGE_HEAD, type Page, pageTail } from './page.ts'
@@ -204,6 +206,26 @@ describe('the serving snapshot', () => {
     const data = buildSnapshot([entry({ source: 'one' }), entry({ source: 'two' })], options)
     expect(data.duplicates).toBe(1)
     expect(items(answered(openSnapshot(data, compareVersions).list())).join()).toContain('"from":"one"')
+  })
+})
+
+describe('with the official envelope', () => {
+  it('serves documents whole and in their own order, with the official block', () => {
+    const document = {
+      version: '1.0.0',
+      zeta: [1.5, { b: null, a: 'ü' }],
+      name: 'a/b',
+      description: 'x',
+      icons: [{ src: 'https://example.org/i.png' }],
+    }
+    const own: SnapshotOptions = {
+      compareVersions: byVersion,
+      serialise: (one, { isLatest }) => JSON.stringify(serverResponse(one, isLatest)),
+    }
+    const snapshot = openSnapshot(buildSnapshot([{ ...entry({}), document }], own), byVersion)
+    const text = Buffer.from(snapshot.version('a/b', 'latest') ?? []).toString()
+    expect(text.startsWith(`{"server":${JSON.stringify(document)},"_meta":{`)).toBe(true)
+    expect(JSON.parse(text)._meta['io.modelcontextprotocol.registry/official']).toMatchObject({ status: 'active', isLatest: true })
   })
 })
 

@@ -31,6 +31,10 @@ export interface MonitorState {
 
 const KEY = 'backend'
 const MIN_REST_MS = 250
+/** Until the first answer somebody waits for the server to start, so it is looked for at least this often. */
+const MAX_FIRST_REST_MS = 1_000
+/** So many looks in vain before the first answer are worth a line: a wrong port looks like a slow start. */
+const VAIN_LOOKS = 15
 /** How long at most until a backend that is not watched is asked again what it speaks. */
 const MAX_ASK_AGAIN_MS = 600_000
 
@@ -44,6 +48,7 @@ export class BackendMonitor {
   #discovery: Discovery | undefined
   #failures = 0
   #alive: boolean
+  #hasAnswered = false
   #message = 'the backend has not answered yet'
   #nudge = Promise.withResolvers<void>()
 
@@ -86,6 +91,7 @@ export class BackendMonitor {
       } catch (error) {
         if (!signal.aborted) log.error('the watch over the backend failed', { error: errorMessage(error) })
       }
+      if (watches && !this.#hasAnswered) restMs = Math.min(restMs, MAX_FIRST_REST_MS)
       await this.#rest(restMs, signal).catch(() => undefined) // the loop sees the signal
     }
   }
@@ -142,8 +148,11 @@ export class BackendMonitor {
     if (!watches) return
     const ok = status !== undefined && status < 500
     this.#failures = ok ? 0 : this.#failures + 1
+    this.#hasAnswered ||= ok
     this.#message = status === undefined ? 'the backend does not answer' : `the backend answers ${status}`
     const alive = ok || (this.#alive && this.#failures < threshold)
+    if (!this.#hasAnswered && this.#failures === VAIN_LOOKS)
+      log.warn(`${this.#message}: is this the port that the server listens on?`, { address: this.#options.backend.address.origin })
     if (alive === this.#alive) return
     this.#alive = alive
     if (alive) {
