@@ -63,7 +63,7 @@ interface Template {
 
 function checkTemplate(transport: ObjectReader, { url, names, declared }: Template): void {
   for (const name of new Set(templateNames(url))) {
-    if (!names.has(name)) transport.problem('url', `{${name}} is not declared ${declared}`)
+    if (!names.has(name)) transport.problem('url', `{${name.slice(0, 60)}} is not declared ${declared}`)
   }
   if (!/^\{/.test(url) && !URL.canParse(filled(url))) transport.problem('url', `${quote(url)} is not a URL`)
 }

@@ -37,9 +37,9 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   if (status.phase === 'Failed') return { name, state: 'failing', detail: plainText(status.message || ready?.message) || 'it failed' }
   if (status.conditions === undefined) return { name, state: 'waiting', detail: 'for the operator' }
   const image = server.spec?.image ?? ''
-  const server_ = pods.find((pod) => pod.spec?.containers.some((container) => container.image === image))
-  if (server_ && isPulling(server_)) return { name, state: 'pulling', detail: image }
-  return { name, state: 'starting', detail: pods.length === 0 ? '' : server_ === undefined ? 'the proxy' : 'the server' }
+  const serverPod = pods.find((pod) => pod.spec?.containers.some((container) => container.image === image))
+  if (serverPod && isPulling(serverPod)) return { name, state: 'pulling', detail: image }
+  return { name, state: 'starting', detail: pods.length === 0 ? '' : serverPod === undefined ? 'the proxy' : 'the server' }
 }
 
 /** The operator's Deployment and its pods. */

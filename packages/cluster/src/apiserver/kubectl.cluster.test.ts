@@ -81,6 +81,9 @@ const STORY: readonly (readonly [command: string, input?: object])[] = [
   ['wait --for=jsonpath={.status.phase}=Ready --timeout=20s doodad/w'],
   ['get doodads'],
   ['explain doodad.spec.size'],
+  ['annotate doodad w note=edited-before'],
+  ['edit doodad w'],
+  ['get doodad w -o jsonpath={.metadata.annotations.note}'],
   ['delete doodad w'],
   ['get doodads'],
   // What kubectl makes by itself it sends as protobuf.
@@ -88,6 +91,11 @@ const STORY: readonly (readonly [command: string, input?: object])[] = [
   ['create configmap made --from-literal=a=b'],
   ['create configmap bad_name --from-literal=a=b'],
   ['get configmap made -o jsonpath={.data}'],
+  ['create configmap edited --from-literal=a=edited-before'],
+  ['edit configmap edited'],
+  ['get configmap edited -o jsonpath={.data}'],
+  ['edit configmap edited'],
+  ['edit configmap nowhere'],
   ['create secret generic made --from-literal=a=b'],
   ['get secret made -o jsonpath={.data}{.type}'],
   ['create ns {ns}-more'],
@@ -150,6 +158,24 @@ describeCluster('kubectl on the embedded API server', () => {
     const ours = await run(join(folder, 'kubeconfig'), 'ours')
     expect(comparable(ours)).toEqual(comparable(theirs))
   })
+
+  it('get -w', async () => {
+    const watch = async (kubeconfig: string, cache: string) => {
+      const run = (command: string) => kubectl(command, { kubeconfig, cache: join(folder, cache), namespace, input: undefined })
+      await run('create configmap watched --from-literal=a=1')
+      const stop = new AbortController()
+      const seen = kubectl('get configmaps -w --field-selector=metadata.name=watched', {
+        ...{ kubeconfig, cache: join(folder, cache), namespace, input: undefined },
+        onOutput: (text) => void (linesOf(text).length >= 4 && stop.abort()),
+        signal: stop.signal,
+        next: [() => run('patch configmap watched -p {"data":{"b":"2"}}'), () => run('delete configmap watched')],
+      })
+      return linesOf((await seen).stdout).map((line) => line.replaceAll(/\b\d+s\b/g, '<age>').replaceAll(/ +/g, ' '))
+    }
+    const theirs = await watch(sharedCluster().kubeconfigPath, 'real')
+    expect(theirs).toEqual(['NAME DATA AGE', 'watched 1 <age>', 'watched 2 <age>', 'watched 2 <age>'])
+    expect(await watch(join(folder, 'kubeconfig'), 'ours')).toEqual(theirs)
+  })
 })
 
 interface Run {
@@ -157,14 +183,30 @@ interface Run {
   readonly cache: string
   readonly namespace: string
   readonly input: object | undefined
+  /** Hears all of stdout so far. */
+  readonly onOutput?: (text: string) => void
+  readonly signal?: AbortSignal
+  /** One after the other, each when a further line has come. */
+  readonly next?: readonly (() => Promise<unknown>)[]
 }
 
-function kubectl(command: string, { kubeconfig, cache, namespace, input }: Run): Promise<Outcome> {
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '')
+}
+
+function kubectl(command: string, { kubeconfig, cache, namespace, input, ...more }: Run): Promise<Outcome> {
   const args = ['--kubeconfig', kubeconfig, '--cache-dir', cache, '-n', namespace, ...command.split(' ')]
-  const child = spawn(sharedCluster().kubectlPath, args, { timeout: 60_000 })
+  const child = spawn(sharedCluster().kubectlPath, args, {
+    timeout: 60_000,
+    env: { ...process.env, KUBE_EDITOR: 'sed -i s/edited-before/edited-after/' },
+  })
+  more.signal?.addEventListener('abort', () => child.kill('SIGTERM'))
+  const next = [...(more.next ?? [])]
   const text = { stdout: '', stderr: '' }
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     text.stdout += chunk
+    if (linesOf(text.stdout).length > 1) void next.shift()?.()
+    more.onOutput?.(text.stdout)
   })
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     text.stderr += chunk
