@@ -53,7 +53,7 @@ export class OpenCalls {
     return ids
   }
 
-  /** The backend gave a sign of life. */
+  /** The backend gave a sign of life, or has just been given what it waited for. */
   active(): void {
     const now = this.#options.clock.monotonic()
     for (const call of this.#calls.values()) call.lastActivityAt = now

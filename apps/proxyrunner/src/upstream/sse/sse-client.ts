@@ -93,7 +93,10 @@ export class SseClient implements ResponseSink {
   /** To be told of each message before it is sent: the answer may be here before the POST is. False when there are too many. */
   sending(context: RequestContext): boolean {
     const { received } = context
-    if (received.kind === 'response' && this.#questions > 0) this.#questions--
+    if (received.kind === 'response' && this.#questions > 0) {
+      this.#questions--
+      this.#calls.active() // the time that people took was not the backend's silence
+    }
     return received.kind !== 'request' || this.#calls.add(received.id, context)
   }
 
