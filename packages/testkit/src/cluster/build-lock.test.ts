@@ -43,7 +43,7 @@ describe('build lock', () => {
     const lock = await takeBuildLock(lockFolder)
     const reports: string[] = []
     const waiting = takeBuildLock(lockFolder, {
-      waitLimitMs: 60,
+      waitLimitMs: 600,
       pollMs: 5,
       reportMs: 10,
       onWait: (owner) => reports.push(describeOwner(owner)),
