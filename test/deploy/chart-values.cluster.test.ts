@@ -108,6 +108,8 @@ const BAD_VALUES = [
   ['operator.podAnnotations.a=true', '/operator/podAnnotations/a', 'want string'],
   ['operator.serviceAccount.create=false', '/operator/serviceAccount/name', 'minLength'],
   ['operator.metrics.service.port=1', '/operator/metrics/service', "'port' not allowed"],
+  ['operator.packageImages.npx=1', '/operator/packageImages/npx', 'want string'],
+  ['operator.packageImages.bunx=x', '/operator/packageImages', "'bunx' not allowed"],
   ['operator.toolhiveRunnerImage=1', '/operator/toolhiveRunnerImage', 'want string'],
   ['fullnameOverride=Operator', '/fullnameOverride', 'pattern'],
 ] as const

@@ -33,6 +33,9 @@ Variables:
   WATCH_NAMESPACE                      namespaces to look after, separated by commas; all without it
   POD_NAMESPACE, POD_NAME              where the Lease is, and who holds it
   TOOLHIVE_RUNNER_IMAGE                image of the proxies
+  TOOLHIVE_NPX_IMAGE                   image that runs npx:// packages, and TOOLHIVE_UVX_IMAGE that for uvx:// packages
+  TOOLHIVE_PACKAGE_IMAGES              native: the nodes run such packages by themselves
+  TOOLHIVE_SERVICE_URLS                dns: URLs by the names of Services; address: by their addresses (dns)
   TOOLHIVE_PROXY_HOST                  address that proxies listen on (0.0.0.0)
   TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS  pull secrets for all pods, separated by commas
   TOOLHIVE_DEFAULT_REDIS_ADDR          Redis for sessions of workloads that name none
