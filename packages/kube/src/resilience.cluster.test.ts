@@ -98,8 +98,9 @@ describeCluster('reflector under faults', () => {
       const accountWrites = startTraffic({ client: truth, type: serviceAccounts, namespace, names: 20, pauseMs: 5 })
       closing.push({ [Symbol.asyncDispose]: () => accountWrites.stop() })
       const writtenAfter = async (count: number) => {
-        const before = mapWrites.writes + accountWrites.writes
-        await eventually('writes go on', () => mapWrites.writes + accountWrites.writes >= before + count)
+        const before = [mapWrites.writes, accountWrites.writes] as const
+        // Of both, or one kind could have all the writes and the other nothing to prove.
+        await eventually('writes go on', () => mapWrites.writes >= before[0] + count / 2 && accountWrites.writes >= before[1] + count / 2)
       }
 
       await writtenAfter(100)
@@ -128,8 +129,9 @@ describeCluster('reflector under faults', () => {
 
       await maps.expectNothingMissed(truth)
       await accounts.expectNothingMissed(truth)
-      expect(maps.replay.events.length).toBeGreaterThan(100)
-      expect(accounts.replay.events.length).toBeGreaterThan(100)
+      // A list may stand for many events that came while the connection was down.
+      expect(maps.replay.events.length).toBeGreaterThan(50)
+      expect(accounts.replay.events.length).toBeGreaterThan(50)
     })
   }
 
