@@ -105,7 +105,7 @@ async function realPodReady(log: Log): Promise<number | undefined> {
     await writeFixtureImage(join(folder, 'image.tar'))
     await using node = await startNode({ log })
     await node.importImage(join(folder, 'image.tar'))
-    return await podReadyMs({ ...node, container: { image: fixtureImage, args: ['--transport', 'streamable-http'] } })
+    return await podReadyMs({ ...node, container: { image: fixtureImage, command: ['node', '-e', 'setInterval(() => {}, 1e6)'] } })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
