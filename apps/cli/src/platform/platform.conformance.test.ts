@@ -109,7 +109,8 @@ describe('the platform in the background', () => {
     writeFileSync(join(home, 'other.yaml'), manifest('other', 'example.com/other:1'))
     await thv('apply', '-f', 'other.yaml')
     await vi.waitFor(
-      async () => expect((await thv('status')).out).toMatch(/other +failing +pod other-0: no image: .*npx:\/\/PACKAGE@VERSION.*images\.yaml/),
+      async () =>
+        expect((await thv('status')).out).toMatch(/other +failing +pod other-0: no image: .*npx:\/\/PACKAGE@VERSION.*images\.yaml/),
       { timeout: 60_000, interval: 500 },
     )
     expect((await thv('call', 'other', 'echo')).err).toMatch(/MCPServer default\/other is \w+: /)
