@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { isAlive, type ProcessIdentity, processStart } from '@thv/testkit/cluster/process-identity'
+import { isAlive, type ProcessIdentity, processStart } from '@thv/programs/process-identity'
 import { eventually } from './fixture-platform.ts'
 import { descendantsOf, type PlatformProcess } from './platform-process.ts'
 import { allProcesses } from './process-list.ts'

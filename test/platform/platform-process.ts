@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type ProcessIdentity, processStart } from '@thv/testkit/cluster/process-identity'
+import { type ProcessIdentity, processStart } from '@thv/programs/process-identity'
 import { ensureBundle } from '../../scripts/bundle.mjs'
 
 const THV = fileURLToPath(new URL('../../apps/cli/bin/thv.js', import.meta.url))

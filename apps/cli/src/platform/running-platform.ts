@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { processStart } from '@thv/cluster/node/process/process-table'
 import { ThvError } from '@thv/kernel/errors'
+import { processStart } from '@thv/programs/process-identity'
 
 /** The process that runs on a data folder. */
 export interface RunningPlatform {

@@ -1,6 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { killMarked, processStart, sendSignal } from './process/process-table.ts'
+import { processStart } from '@thv/programs/process-identity'
+import { killMarked, sendSignal } from './process/process-table.ts'
 
 /** Ends what a node that died has left behind: by mark, and by the ids and start times that it wrote down. */
 export async function endLeftovers(folder: string, mark: string): Promise<void> {

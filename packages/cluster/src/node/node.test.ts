@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { nodes, pods } from '@thv/kube/resource-types'
+import { processStart } from '@thv/programs/process-identity'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { processStart } from './process/process-table.ts'
 import { condition, eventually, isReady, NAMESPACE, NODE, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'
 
 let fixture: NodeFixture

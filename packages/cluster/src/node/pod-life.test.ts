@@ -1,10 +1,10 @@
 import { ThvError } from '@thv/kernel/errors'
 import type { Pod } from '@thv/kube/builtin-kinds'
 import { configMaps, pods, secrets } from '@thv/kube/resource-types'
+import { processStart } from '@thv/programs/process-identity'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ImageProgram } from './images/image-resolver.ts'
 import type { NodeOptions } from './node.ts'
-import { processStart } from './process/process-table.ts'
 import { fakeImages, program } from './testing/fake-images.ts'
 import { condition, eventually, isReady, NAMESPACE, type NodeFixture, QUICK, script, startFixture } from './testing/node-fixture.ts'
 

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { processStart } from '@thv/programs/process-identity'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { type ApiServer, startApiServer } from './api-server.ts'
 import { startFaultyProxy } from './faulty-proxy.ts'
 import { startHttpFaultServer } from './http-fault-server.ts'
 import { apiRequest, request } from './http-request.ts'
-import { processStart } from './process-identity.ts'
 import { describeCluster, testNamespace } from './test-cluster.ts'
 
 describeCluster('private API server', () => {

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ownIdentity } from '@thv/programs/process-identity'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { describeOwner, type LockOwner, takeBuildLock } from './build-lock.ts'
-import { ownIdentity } from './process-identity.ts'
 
 let folder: string
 let lockFolder: string

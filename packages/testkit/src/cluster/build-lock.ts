@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, rmdir, stat, unlink, utimes, writ
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isAlive, ownIdentity, type ProcessIdentity } from './process-identity.ts'
+import { isAlive, ownIdentity, type ProcessIdentity } from '@thv/programs/process-identity'
 
 /**
  * One builder per machine. The lock is a folder with one file in it, whose name no other owner ever uses.

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { processStart } from '@thv/programs/process-identity'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { buildArguments, buildWithGo, goVersionProblem } from './go-build.ts'
-import { processStart } from './process-identity.ts'
 import { type GoModule, goModules, kubernetesModule, type ProgramName, programSets } from './programs.ts'
 
 describe('the module of Kubernetes', () => {

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { processStart } from '@thv/programs/process-identity'
 import { describe, expect, test, vi } from 'vitest'
 import { guardedFolderPrefix, startGuard } from './process-guard.ts'
-import { processStart } from './process-identity.ts'
 
 describe('process guard', () => {
   test('after SIGKILL of its owner no guarded process, no grandchild and no folder is left', async () => {

@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import { isThvError } from '@thv/kernel/errors'
+import { processStart } from '@thv/programs/process-identity'
 import { describe, expect, it } from 'vitest'
 import { endLeftovers } from '../node-cleanup.ts'
 import { startGuarded } from './guarded-process.ts'
-import { CONTAINER_MARK, killMarked, processStart } from './process-table.ts'
+import { CONTAINER_MARK, killMarked } from './process-table.ts'
 
 const mark = () => `test${randomBytes(8).toString('hex')}.`
 const sh = (script: string, more: object = {}) =>

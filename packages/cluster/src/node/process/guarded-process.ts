@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Readable, Writable } from 'node:stream'
 import { ThvError } from '@thv/kernel/errors'
-import { CONTAINER_MARK, killMarked, processStart, sendSignal } from './process-table.ts'
+import { processStart } from '@thv/programs/process-identity'
+import { CONTAINER_MARK, killMarked, sendSignal } from './process-table.ts'
 
 export interface GuardedCommand {
   /** An absolute path. */

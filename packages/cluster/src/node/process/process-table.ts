@@ -1,14 +1,7 @@
-import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 
 /** Every process of a container has this in its environment, so that those are found too that left its process group. */
 export const CONTAINER_MARK = 'THV_CONTAINER'
-
-/** When the process started, as an opaque text. Undefined when it does not run: a zombie has ended too. */
-export function processStart(pid: number): string | undefined {
-  return process.platform === 'linux' ? startFromProc(pid) : startFromPs(pid)
-}
 
 /** To the process, or with a negative id to its group. False when there is none. */
 export function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
@@ -63,30 +56,6 @@ function markIn(environment: Buffer): string | undefined {
     if (at === 0 || environment[at - 1] === 0) return environment.toString('latin1', start, start + MAX_MARK)
   }
   return undefined
-}
-
-/** proc(5): the second field is the command in brackets and may hold anything, so counting starts after the last bracket. */
-function startFromProc(pid: number): string | undefined {
-  let stat: string
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ESRCH') return undefined
-    throw error
-  }
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  const [state, start] = [fields[0], fields[19]]
-  return state === 'Z' || state === 'X' ? undefined : start
-}
-
-function startFromPs(pid: number): string | undefined {
-  const ps = spawnSync('ps', ['-o', 'stat=,lstart=', '-p', String(pid)], {
-    encoding: 'utf8',
-    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' },
-  })
-  if (ps.error) throw ps.error
-  const [state = '', ...start] = ps.stdout.trim().split(/\s+/)
-  return state === '' || state.startsWith('Z') ? undefined : start.join(' ')
 }
 
 function codeOf(error: unknown): unknown {

@@ -72,7 +72,3 @@ export function furtherOf(node: SchemaNode): SchemaNode | undefined {
 export function memberOf(node: SchemaNode | undefined, name: string): SchemaNode | undefined {
   return node && (propertyOf(node, name) ?? furtherOf(node))
 }
-
-export function sameKeysWith<T extends Json>(object: JsonObject, change: (value: Json, name: string) => T): Record<string, T> {
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, change(value, name)]))
-}
