@@ -9,7 +9,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance,node,platform}.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance,node,platform,services}.test.ts'],
           setupFiles: ['test/property-seed.ts'],
           isolate: false,
           pool: 'threads',
@@ -47,6 +47,18 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 180_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        // What needs PostgreSQL, a git server, Schemathesis or another program of the system.
+        test: {
+          name: 'services',
+          include: ['packages/**/*.services.test.ts', 'apps/**/*.services.test.ts', 'test/**/*.services.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**'],
+          globalSetup: ['packages/testkit/src/postgres/global-setup.ts'],
+          maxWorkers: 2,
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
         },
       },
       {

@@ -17,6 +17,7 @@ import type { VitestCounts } from './vitest-reporter.ts'
 const CI = process.env['CI'] === 'true'
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const passedTitles: string[] = []
+const failures: string[] = []
 const seconds = new Map<Stage, number>()
 
 const binaries = buildBinariesInBackground()
@@ -25,6 +26,7 @@ await stage('verify', async () => {
 })
 await stage('unit', () => vitest('unit'))
 await stage('conformance', () => vitest('conformance'))
+await stage('services', () => vitest('services'))
 const built = await stage('binaries', () => binaries)
 await stage('cluster', () => vitest('cluster'))
 await stage('embedded', () => vitest('embedded'))
@@ -37,6 +39,8 @@ if (CI && totals.skipped > 0) {
   console.error(`✗ ${totals.skipped} skipped: in CI nothing may be skipped, so each counts as failed`)
   totals.failed += totals.skipped
 }
+// Once more at the end: who looks at the last lines only sees which they were.
+for (const failure of failures) console.log(`✗ ${failure}`)
 const skipped = !CI && totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''
 console.log(`${totals.passed} passed, ${totals.failed} failed${skipped}`)
 process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
@@ -68,6 +72,7 @@ async function vitest(project: string): Promise<void> {
   // A run that says nothing, or ends badly with no failed test, has failed.
   totals.failed += counts.failed === 0 && (code !== 0 || counts.passed + counts.skipped === 0) ? 1 : counts.failed
   passedTitles.push(...counts.passedTitles)
+  failures.push(...counts.failures.map((failure) => `${project}: ${failure}`))
 }
 
 function readCounts(path: string): VitestCounts {
@@ -75,7 +80,7 @@ function readCounts(path: string): VitestCounts {
     return JSON.parse(readFileSync(path, 'utf8')) as VitestCounts
   } catch (error) {
     console.error(`✗ vitest left no counts: ${(error as Error).message}`)
-    return { passed: 0, failed: 1, skipped: 0, passedTitles: [] }
+    return { passed: 0, failed: 1, skipped: 0, passedTitles: [], failures: [] }
   }
 }
 

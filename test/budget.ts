@@ -6,9 +6,10 @@ export const BUDGET_SECONDS = {
   binaries: 60,
   cluster: 600,
   embedded: 240,
-  platform: 400,
+  platform: 330,
+  services: 320,
   'fresh clone': 120,
-  node: 600,
+  node: 350,
 } as const
 
 /** What may come on top when the Kubernetes binaries are not cached and have to be built. */

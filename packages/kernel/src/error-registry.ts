@@ -165,6 +165,10 @@ export const internalErrors = {
   attach_unavailable: {
     meaning: 'A stdio server in a cluster is spoken to by attaching to its pod, which this runner was not given a way to do.',
   },
+  auth_provider_unavailable: {
+    meaning:
+      'No identity provider could be asked about a token: its keys or its introspection do not answer. The token may be fine; retry later.',
+  },
   backend_blocked: {
     meaning: 'The address policy forbids the backend, by its name or by what the name resolves to. Correct the URL, or allow the range.',
   },
@@ -200,6 +204,9 @@ export const internalErrors = {
   backend_unreachable: {
     meaning: 'There is no route to the backend, or the system refused to connect. The request was not sent; check the network.',
   },
+  bad_request: {
+    meaning: 'What was asked for cannot be: the message names the part that is wrong.',
+  },
   bundle_failed: {
     meaning: 'A program could not be bundled from its sources. The message names the file and line; correct it and start again.',
   },
@@ -210,6 +217,9 @@ export const internalErrors = {
   command_incomplete: {
     meaning:
       'Some of the objects that a command names were not applied, deleted or shown. The lines before say which and why; correct those and repeat the command.',
+  },
+  conflict: {
+    meaning: 'Something else is in the way: a name that is taken, or a thing that is still in use. The message names it.',
   },
   crd_schema_invalid: {
     meaning: 'The schema of a custom resource cannot be a structural Kubernetes schema. Correct the schema at the path in the message.',
@@ -228,12 +238,15 @@ export const internalErrors = {
     meaning:
       'The credential plugin that the kubeconfig names could not be run, or gave no usable credentials. Install it as the message says, or run it by hand to see what it prints.',
   },
-  image_unavailable: {
-    meaning: 'The local node has no program for an image. The message says what to write instead, or what to install.',
+  forbidden: {
+    meaning: 'The caller may not do this, or the thing was made by configuration and is changed there.',
   },
   image_invalid: {
     meaning:
       'The image is not something this runtime can run. Without a cluster write npx://PACKAGE@VERSION, uvx://PACKAGE@VERSION or exec:///path/to/program.',
+  },
+  image_unavailable: {
+    meaning: 'The local node has no program for an image. The message says what to write instead, or what to install.',
   },
   in_cluster_config_missing: {
     meaning:
@@ -309,6 +322,9 @@ export const internalErrors = {
     meaning:
       'The embedded platform cannot use its loopback addresses: another platform holds them, or none is left. Stop the other one (thv down).',
   },
+  not_found: {
+    meaning: 'There is no such thing, or the caller may not know of it.',
+  },
   package_install_failed: {
     meaning: 'A package could not be installed. The log holds what the installer said; check name, version and network. It is tried again.',
   },
@@ -326,6 +342,9 @@ export const internalErrors = {
   },
   queue_full: {
     meaning: 'A bounded queue has no room and its owner chose not to wait. The item was not taken; slow down and try again later.',
+  },
+  registry_config_invalid: {
+    meaning: 'The configuration of the registry server cannot be used. Each problem has its line; `thv-registry-api validate` shows them.',
   },
   request_body_encoding: {
     meaning: 'The client sent a compressed request body, which is not accepted (415). It must send the body as it is.',
@@ -352,8 +371,24 @@ export const internalErrors = {
   shutdown_timeout: {
     meaning: 'A part of the process did not stop within its share of the drain time and was left behind. Look at what that part waits for.',
   },
+  source_blocked: {
+    meaning:
+      'A source of the registry leads to an address that may not be fetched, such as a private or metadata address or another scheme.',
+  },
+  source_failed: {
+    meaning: 'A source of the registry could not be read; its last good data are served, and it is tried again.',
+  },
+  source_limit: {
+    meaning: 'A source of the registry is larger, deeper or slower than its limits allow.',
+  },
   stdio_capacity: {
     meaning: 'There are as many connections to the stdio server as there can be. Close one, or raise stdio_max_processes.',
+  },
+  store_schema: {
+    meaning: 'The database of the registry is not of the version that this program knows; the message says which `migrate` to run.',
+  },
+  store_unavailable: {
+    meaning: 'The database of the registry does not answer, or cannot be written. Reads go on from memory.',
   },
   stream_closed: {
     meaning: 'The other end of a stream or pipe is gone, so the message was not written. Look at why the process or connection ended.',
@@ -367,6 +402,9 @@ export const internalErrors = {
   },
   usage: {
     meaning: 'The command line is wrong: an unknown command or flag, or a missing value. The message says which; see --help.',
+  },
+  version_exists: {
+    meaning: 'This version of this server is published already; publish another version, or edit this one.',
   },
   workload_foreign: {
     meaning:

@@ -1,0 +1,40 @@
+import type { Claims } from '@thv/catalog/sources/source-config'
+
+export interface AuthConfig {
+  readonly mode: 'anonymous' | 'oauth'
+  /** On top of the built-in ones. */
+  readonly publicPaths: readonly string[]
+  /** There in mode oauth. */
+  readonly oauth?: OAuthConfig
+  /** Undefined: who is authenticated may do everything, and claims gate nothing. */
+  readonly authz?: AuthzConfig
+}
+
+export interface OAuthConfig {
+  readonly resourceUrl?: string
+  readonly realm: string
+  /** Tried in order. */
+  readonly providers: readonly ProviderConfig[]
+}
+
+export interface ProviderConfig {
+  readonly name: string
+  readonly issuerUrl: string
+  readonly audience: string
+  readonly jwksUrl?: string
+  readonly introspectionUrl?: string
+  readonly clientId?: string
+  readonly clientSecretFile?: string
+  readonly caCertPath?: string
+  /** Bearer for discovery and keys. */
+  readonly authTokenFile?: string
+  readonly allowPrivateIP: boolean
+}
+
+export const roles = ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'] as const
+export type Role = (typeof roles)[number]
+
+/** A list of claim sets per role: one of them must match. */
+export interface AuthzConfig {
+  readonly roles: { readonly [role in Role]?: readonly Claims[] }
+}

@@ -1,0 +1,84 @@
+import type { SearchIndex } from '@thv/catalog/search/search-index'
+import type { Snapshot } from '@thv/catalog/snapshot/snapshot'
+import type { Claims, SourceConfig } from '@thv/catalog/sources/source-config'
+import type { NewEntry, RegistryRecord, RegistrySpec, SourceRecord, StatusChange, StoredEntry } from '../store/registry-store.ts'
+
+/**
+ * The half of the registry that answers no requests: it owns the store, syncs, and builds what is served. It runs in a worker; this is
+ * how the serving half sees it. Everything that a read needs is here already, so that reads never wait for it.
+ */
+export interface RegistryEngine extends AsyncDisposable {
+  /** Undefined: there is no such registry. */
+  registry(name: string): ServedRegistry | undefined
+  /** All registries as one, in their order. */
+  readonly aggregated: ServedRegistry
+  readonly status: EngineStatus
+  /** Calls of the store. A write resolves when its effect is served, or after two seconds at most. */
+  readonly admin: EngineAdmin
+  /** Another configuration takes the place of the old one. Rejects, and keeps the old one, if it cannot be used. */
+  reload(config: import('../config/registry-config.ts').RegistryConfig): Promise<void>
+}
+
+export interface ServedRegistry {
+  readonly name: string
+  readonly claims: Claims | undefined
+  /** Everything in it, whoever may see it. Undefined until it is built for the first time. */
+  readonly view: ServedView | undefined
+  /** The different claims of its entries (those of an entry, else of its source), at the index that `viewFor` takes. */
+  readonly claimSets: readonly (Claims | undefined)[]
+  /** What somebody sees to whom only these claim sets are visible: hidden entries give way to those of later sources. */
+  viewFor(visible: readonly number[]): Promise<ServedView>
+}
+
+/** One registry at one moment. Never changes: newer ones take its place. */
+export interface ServedView {
+  readonly revision: number
+  /** Another whenever an answer may be another; safe inside an ETag. */
+  readonly tag: string
+  readonly snapshot: Snapshot
+  /** Undefined until it is built: lists are served first. */
+  readonly search: SearchIndex | undefined
+}
+
+export interface EngineStatus {
+  /** Undefined: the store answers. */
+  readonly storeError?: string
+  /** Registries whose view has not been built yet. */
+  readonly unbuilt: readonly string[]
+  /** Sources that have neither synced nor failed since the start and have no data from before. */
+  readonly unsynced: readonly string[]
+  /** Sources whose last attempt failed. */
+  readonly failed: readonly string[]
+  readonly revision: number
+  /** Counts since the start, for metrics. */
+  readonly syncs: { readonly succeeded: number; readonly unchanged: number; readonly failed: number }
+}
+
+export interface EngineAdmin {
+  sources(): Promise<readonly SourceRecord[]>
+  registries(): Promise<readonly RegistryRecord[]>
+  putSource(source: SourceConfig): Promise<{ created: boolean }>
+  deleteSource(name: string): Promise<void>
+  putRegistry(registry: RegistrySpec): Promise<{ created: boolean }>
+  deleteRegistry(name: string): Promise<void>
+  requestSync(source: string): Promise<void>
+  /** Without the documents' texts unless asked for; name by code point, then version ascending. */
+  entriesOf(source: string): Promise<readonly EntrySummary[]>
+  publish(entry: NewEntry): Promise<StoredEntry>
+  replaceDocument(entry: NewEntry): Promise<StoredEntry>
+  setStatus(change: StatusChange): Promise<readonly StoredEntry[]>
+  versionsOf(source: string, name: string): Promise<readonly StoredEntry[]>
+  claimsOf(source: string, name: string): Promise<Claims | undefined>
+  setClaims(source: string, name: string, claims: Claims | undefined): Promise<void>
+}
+
+export interface EntrySummary {
+  readonly name: string
+  readonly version: string
+  readonly title?: string
+  readonly description?: string
+  readonly status: StoredEntry['status']
+  readonly claims?: Claims
+  readonly createdAt: string
+  readonly updatedAt: string
+}
