@@ -254,15 +254,18 @@ describe('a client that sends more over one connection than may wait there', () 
 })
 
 describe('a drain', () => {
-  it('says so first, refuses what is new, finishes what is under way, and then stops', async () => {
-    const { base, client, front } = await start({ front: { lameDuckMs: 150 } })
+  it('says so first, serves until that can be known, refuses what is new, finishes what is under way, and then stops', async () => {
+    const { base, client, front } = await start({ front: { lameDuckMs: 500 } })
     await client.initialize()
-    const slow = client.call('slow', { ms: 300 })
+    const slow = client.call('slow', { ms: 1_500 })
     await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
     const drained = front.drain(AbortSignal.timeout(5_000))
     const ready = await fetch(`${base}/ready`)
     expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ status: 'not_ready' })])
     expect((await fetch(`${base}/health`)).status).toBe(200)
+    const late = await client.call('echo')
+    expect([late.status, late.headers.get('connection')]).toEqual([200, 'close'])
+    await expect.poll(async () => (await client.call('echo')).status).toBe(503)
     const refused = await client.call('echo')
     expect(refused).toMatchObject({ status: 503, messages: [{ error: { code: 5031 } }] })
     expect(refused.headers.get('retry-after')).toBe('2')

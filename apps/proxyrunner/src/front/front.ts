@@ -48,7 +48,7 @@ export interface FrontServer {
 
 export interface FrontLimits {
   readonly maxBodyBytes: number
-  /** How long a drain goes on answering 503 before it stops to listen, so that load balancers see it leave. */
+  /** How long a drain goes on answering as ever, so that load balancers see it leave before anybody is refused. */
   readonly lameDuckMs: number
   readonly retryAfterMs: number
 }
@@ -57,7 +57,10 @@ const LIMITS: FrontLimits = { maxBodyBytes: 8 * 1024 * 1024, lameDuckMs: 2_000, 
 
 export interface Front {
   listen(): Promise<ListenAddress>
-  /** Not ready, then no new work, then the end of all connections; what is under way ends by itself until the signal aborts. */
+  /**
+   * Not ready, but still at work while load balancers notice; then no new work, then the end of all connections; what is under way ends
+   * by itself until the signal aborts.
+   */
   drain(signal: AbortSignal): Promise<void>
   readonly stats: ServerStats
 }
@@ -75,6 +78,7 @@ export function createFront(options: FrontOptions): Front {
   const requests = createRequestMetrics({ metrics, server: name, transport })
   const wellKnown = createWellKnown(door.resource)
   const health = createHealth({ clock, details: () => ({ transport }) })
+  let leaving = false
   let draining = false
   // Anybody who can reach the port may ask: elsewhere than on one's own machine the reason is in the log only.
   const saysWhy = isLoopbackHost(host)
@@ -82,7 +86,7 @@ export function createFront(options: FrontOptions): Front {
     const { ready, message } = upstream.status
     return saysWhy ? { ok: ready, message } : { ok: ready }
   })
-  health.addCheck('draining', () => ({ ok: !draining }))
+  health.addCheck('draining', () => ({ ok: !leaving }))
 
   const routes = new Map<string, Route>()
   if (upstream.streamable !== false && door.mode !== 'sse') {
@@ -113,7 +117,11 @@ export function createFront(options: FrontOptions): Front {
     const problem = checkHost(headers)
     if (problem !== undefined) sendRejection(exchange, reject('forbidden_host', { detail: problem }))
     else if (draining) sendRejection(exchange, retryLater('draining', limits.retryAfterMs))
-    else return serve(route, exchange)
+    else {
+      // The next request of this client finds its way to another one.
+      if (leaving) exchange.response.shouldKeepAlive = false
+      return serve(route, exchange)
+    }
   }
 
   const server = createHttpServer({
@@ -129,8 +137,10 @@ export function createFront(options: FrontOptions): Front {
   return {
     listen: () => server.listen({ host, port }),
     async drain(signal) {
+      leaving = true
+      await clock.sleep(limits.lameDuckMs, signal).catch(() => undefined) // a limit that is over is no failure
       draining = true
-      await Promise.all([upstream.drain(signal), clock.sleep(limits.lameDuckMs, signal).catch(() => undefined)]) // a limit that is over is no failure
+      await upstream.drain(signal)
       await server.drain(signal)
     },
     get stats() {
