@@ -57,11 +57,15 @@ function progressConditions(input: StatusInput, status: DeploymentStatus): Condi
   const { progressDeadlineSeconds } = settings
   if (progressDeadlineSeconds === undefined) return withoutCondition(conditions, 'Progressing')
   const current = conditionOf(conditions, 'Progressing')
-  const done = (status.replicas ?? 0) === (status.updatedReplicas ?? 0) && current?.reason === 'NewReplicaSetAvailable'
-  if (done) return conditions
+  const settled = (status.replicas ?? 0) === (status.updatedReplicas ?? 0) && current?.reason === 'NewReplicaSetAvailable'
   const who = sets.newest ? `ReplicaSet "${sets.newest.metadata.name}"` : `Deployment "${deployment.metadata.name}"`
-  if (isComplete(deployment, settings, status))
-    return withCondition(conditions, progressing('True', 'NewReplicaSetAvailable', `${who} has successfully progressed.`), now)
+  const available = progressing('True', 'NewReplicaSetAvailable', `${who} has successfully progressed.`)
+  if (settled) {
+    // What was said of an earlier set, where nothing could be written between the two, is corrected.
+    const saysSo = current.message === available.message || (status.replicas ?? 0) === 0
+    return saysSo || !isComplete(deployment, settings, status) ? conditions : withRefreshed(conditions, available, now)
+  }
+  if (isComplete(deployment, settings, status)) return withCondition(conditions, available, now)
   if (hasProgressed(deployment.status ?? {}, status))
     return withRefreshed(conditions, progressing('True', 'ReplicaSetUpdated', `${who} is progressing.`), now)
   if (current !== undefined && isOverdue(current, progressDeadlineSeconds, now))

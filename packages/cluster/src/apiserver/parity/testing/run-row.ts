@@ -105,6 +105,9 @@ function normalise(value: Json, namespace: string): Json {
       const placeholder = PLACEHOLDERS[name]
       if (placeholder !== undefined && typeof member === 'string' && member !== '') return [name, placeholder]
       if (name === 'message' && typeof member === 'string') return [name, plainMessage(normalise(member, namespace) as string)]
+      // In order of time, to the second: a second that ends between two writes changes it.
+      if (name === 'managedFields' && Array.isArray(member))
+        return [name, inOneOrder(member.map((each: Json) => normalise(each, namespace)))]
       // The real server finds some problems more than once, and in no order.
       if (name === 'causes' && Array.isArray(member)) return [name, distinct(member.map((cause: Json) => normalise(cause, namespace)))]
       if (name === 'cells' && Array.isArray(member))
@@ -112,6 +115,13 @@ function normalise(value: Json, namespace: string): Json {
       return [name, normalise(member, namespace)]
     })
   return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function inOneOrder(values: readonly Json[]): Json[] {
+  return values
+    .map((value) => ({ value, text: JSON.stringify(value) }))
+    .toSorted((a, b) => (a.text < b.text ? -1 : 1))
+    .map(({ value }) => value)
 }
 
 function distinct(values: readonly Json[]): Json[] {
