@@ -369,7 +369,12 @@ describeCluster('reflector under faults', () => {
 
       await truth.delete(configMaps, childOf(3))
       await truth.patch(configMaps, childOf(4), { kind: 'merge', body: { data: { n: 'wrong' } } })
-      await eventually('the children are repaired', () => isComplete(80))
+      await eventually('the children are repaired', () => isComplete(80), 60_000).catch(async (cause: unknown) => {
+        const { items } = await truth.listAll(configMaps, { namespace, labelSelector: 'role=child' })
+        const [third, fourth] = [3, 4].map((n) => items.find(({ metadata }) => metadata.name === `p${n}-child`)?.data)
+        const seen = { third: children.store.get(childOf(3))?.data, fourth: children.store.get(childOf(4))?.data }
+        throw new Error(`${items.length} children: ${JSON.stringify({ third, fourth, seen, stats: controller.stats })}`, { cause })
+      })
       // The events of the repairs themselves may still be on their way; after them nothing may go on turning.
       await eventually('a second without a reconcile', async () => {
         const before = controller.stats.reconciles

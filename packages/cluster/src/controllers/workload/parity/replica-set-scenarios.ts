@@ -1,6 +1,17 @@
 import { isReady } from '../pod-state.ts'
 import { HELD, pod, replicaSet, template } from './testing/objects.ts'
-import { create, deletePods, endTerminating, everyPod, kubelet, patchPods, podBecomes, type Scenario, scale } from './testing/scenario.ts'
+import {
+  create,
+  deletePods,
+  endTerminating,
+  everyPod,
+  kubelet,
+  nextSecond,
+  patchPods,
+  podBecomes,
+  type Scenario,
+  scale,
+} from './testing/scenario.ts'
 
 const ready = kubelet(everyPod)
 
@@ -61,7 +72,9 @@ export const replicaSetScenarios: readonly Scenario[] = [
     name: 'replica set: more orphans than wanted',
     steps: [
       create(pod('one')),
+      nextSecond,
       create(pod('two')),
+      nextSecond,
       create(pod('three')),
       create(replicaSet({ replicas: 1, template: template() })),
       'settle',

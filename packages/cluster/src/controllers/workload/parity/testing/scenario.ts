@@ -59,6 +59,9 @@ export function create(object: KubeObject): Step {
   }
 }
 
+/** Times of creation are whole seconds: what is made after this is newer, for certain. */
+export const nextSecond: Step = () => sleep(1_100)
+
 /** A merge patch. */
 export function change(kind: string, name: string, body: unknown): Step {
   return async ({ client, namespace }) => {
