@@ -18,6 +18,7 @@ export function overview(): string {
     '  npx thv get mcpservers               see what there is',
     '  npx thv tools NAME                   list the tools of an MCP server, by its name or URL',
     '  npx thv call NAME TOOL name=value    call one of them',
+    '  npx thv search TEXT                  find public servers in the registry',
     '  npx thv crds | kubectl apply -f -    install the definitions into a cluster',
     '',
     'Every command: docs/reference/thv.md. Every field: docs/reference/resources.md. What works and what is planned: docs/features.md.',

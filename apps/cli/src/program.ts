@@ -6,6 +6,7 @@ import { printCrds } from './crds.ts'
 import { addObjectCommands } from './objects/object-commands.ts'
 import { overview } from './overview.ts'
 import { addPlatformCommands } from './platform/platform-commands.ts'
+import { addRegistryCommands } from './registry/registry-commands.ts'
 import type { ToolsOptions } from './tools-command.ts'
 import { VERSION } from './version.ts'
 
@@ -45,6 +46,7 @@ export function buildProgram(env: ProgramEnv): Program {
   addPlatformCommands(program, env)
   addTools(program, env)
   addCall(program, env)
+  addRegistryCommands(program, env)
   addObjectCommands(program, env)
   addCrds(program, env)
   for (const command of [program, ...program.commands]) configure(command, env)

@@ -14,13 +14,13 @@ const LOOK_MS = 50
 const MAX_SAID = 4_096
 
 /** Starts the platform in a process of its own, in the background. Resolves when its API server answers. */
-export async function startDetached(folder: string, { port, env }: { port: number | undefined; env: ProgramEnv }): Promise<void> {
+export async function startDetached(folder: string, { flags, env }: { flags: readonly string[]; env: ProgramEnv }): Promise<void> {
   env.err(`Starting the platform in ${folder} …\n`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const logFile = join(folder, LOG_FILE)
   const log = openSync(logFile, 'a', 0o600)
   const before = statSync(logFile).size
-  const args = [programPath(), 'up', '--bare', '--data-dir', folder, ...(port === undefined ? [] : ['--port', String(port)])]
+  const args = [programPath(), 'up', '--bare', '--data-dir', folder, ...flags]
   const child = spawn(process.execPath, args, { cwd: env.cwd, env: env.variables, detached: true, stdio: ['ignore', log, log] })
   closeSync(log)
   let end: string | undefined

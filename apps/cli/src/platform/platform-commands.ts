@@ -11,6 +11,8 @@ export function addPlatformCommands(program: Command, env: ProgramEnv): void {
     .option('--data-dir <folder>', 'where it keeps everything (default: .thv)')
     .option('--no-examples', 'without the quick start')
     .option('-f, --filename <file>', 'apply this file or folder too; may be repeated', (value, before: string[]) => [...before, value], [])
+    .option('--no-registry', 'without the registry server')
+    .option('--registry-config <file>', 'configuration of the registry server (default: the bundled catalogue)')
     .option('--detach', 'return when all is ready, and leave it running ("thv down" stops it)')
     .option('--port <number>', 'port of the API server (default: that of the last start, or a free one)')
     .addOption(new Option('--bare').hideHelp())

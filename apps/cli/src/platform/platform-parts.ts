@@ -24,6 +24,8 @@ import { parseAllDocuments } from 'yaml'
 export interface PlatformParts {
   readonly ownImages: readonly OwnImage[]
   readonly manifests: readonly PlatformManifest[]
+  /** How `thv-registry-api` is started. */
+  readonly registryProgram: readonly string[]
 }
 
 const IMAGE = 'toolhive-ts'
@@ -31,6 +33,7 @@ const IMAGE = 'toolhive-ts'
 const PROGRAMS = {
   'thv-operator': 'apps/operator/src/main.ts',
   'thv-proxyrunner': 'apps/proxyrunner/src/main.ts',
+  'thv-registry-api': 'apps/registry/src/main.ts',
   thv: 'apps/cli/src/main.ts',
 }
 const OPERATOR_FILE = 'deploy/manifests/operator.yaml'
@@ -44,8 +47,10 @@ export async function loadPlatformParts(root = findCheckout()): Promise<Platform
   const programs = await Promise.all(
     Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, await ensureBundle(entry)]] as const),
   )
+  const byName: Readonly<Record<string, readonly string[]>> = Object.fromEntries(programs)
   return {
-    ownImages: [{ repository: IMAGE, programs: { ...Object.fromEntries(programs), node: [process.execPath] }, main: 'thv-operator' }],
+    ownImages: [{ repository: IMAGE, programs: { ...byName, node: [process.execPath] }, main: 'thv-operator' }],
+    registryProgram: byName['thv-registry-api'] ?? [],
     manifests: [...definitions(), ...operatorManifests(readFileSync(join(root, OPERATOR_FILE), 'utf8'))],
   }
 }

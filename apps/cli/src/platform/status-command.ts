@@ -4,6 +4,7 @@ import { KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
 import { ageText } from '../objects/age-text.ts'
 import { alignedRows } from '../objects/print-table.ts'
 import type { ProgramEnv } from '../program.ts'
+import { registryState } from '../registry/registry-state.ts'
 import { type PlatformFlags, platformFolder } from './down-command.ts'
 import { findRunning } from './running-platform.ts'
 import { readStates } from './wait-for-servers.ts'
@@ -14,9 +15,11 @@ export async function runStatus(options: PlatformFlags, env: ProgramEnv): Promis
   const running = findRunning(folder)
   if (running === undefined) throw new ThvError('platform_stopped', `no platform runs on ${folder}: start it with "thv up"`)
   const [operator, ...servers] = await withCluster({ dataDir: folder }, env, ({ client }) => readStates(client, env.signal))
+  const registry = await registryState(folder, env.signal)
   const facts = [
     ['platform', `runs for ${ageText(Date.now() - Date.parse(running.since))} as process ${running.pid}, API server ${running.url}`],
     ['operator', `${operator?.state ?? ''} ${operator?.detail ?? ''}`.trim()],
+    ...(registry === undefined ? [] : [['registry', `${registry.state} ${registry.url ?? registry.detail}`.trim()]]),
     ['kubeconfig', join(folder, KUBECONFIG_FILE)],
   ]
   env.out(`${alignedRows(facts).join('\n')}\n\n`)

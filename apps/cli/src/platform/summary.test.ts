@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest'
+import { REGISTRY } from '../registry/registry-state.ts'
 import { summaryText } from './summary.ts'
 
 const states = [{ name: 'everything', state: 'ready', url: 'http://127.9.0.1:8080/mcp', detail: '' }] as const
 
 const summary = (folder: string, detached = true) =>
   summaryText({ states, kubeconfig: `${folder}/kubeconfig`, logFile: `${folder}/platform.log`, cwd: '/home/me', detached })
+
+const facts = { kubeconfig: '/tmp/other/kubeconfig', logFile: '/tmp/other/platform.log', cwd: '/home/me', detached: true }
 
 describe('what a start says', () => {
   it('has lines that work as they stand', () => {
@@ -19,6 +22,15 @@ describe('what a start says', () => {
     for (const command of ['tools everything', 'call everything echo message=hello', 'logs everything -f', 'apply -f FILE', 'down'])
       expect(text).toContain(`npx thv ${command} --data-dir /tmp/other`)
     expect(text).toContain('kubectl --kubeconfig /tmp/other/kubeconfig get mcpservers')
+  })
+
+  it('tells of the registry beside the servers, not among them', () => {
+    const registry = { name: REGISTRY, state: 'ready', url: 'http://127.0.0.1:9/registry', detail: '' } as const
+    const text = summaryText({ ...facts, states: [...states, registry] })
+    expect(text).toContain('Registry of public MCP servers: http://127.0.0.1:9/registry/v0.1/servers\n')
+    expect(text).toContain('  npx thv search browser --data-dir /tmp/other ')
+    expect(text).not.toContain('"the registry"')
+    expect(summary('/home/me/.thv')).not.toMatch(/registry/i)
   })
 
   it('gives clients a URL they can use', () => {

@@ -1,5 +1,6 @@
 import { dirname, relative, resolve } from 'node:path'
 import { DATA_FOLDER } from '../cluster/open-cluster.ts'
+import { REGISTRY } from '../registry/registry-state.ts'
 import type { ServerState } from './server-states.ts'
 
 export interface SummaryFacts {
@@ -12,7 +13,8 @@ export interface SummaryFacts {
 
 /** What to do with a platform that has just started. */
 export function summaryText({ states, kubeconfig, logFile, cwd, detached }: SummaryFacts): string {
-  const servers = states.filter((each) => each.url !== undefined)
+  const registry = states.find(({ name }) => name === REGISTRY)
+  const servers = states.filter((each) => each.url !== undefined && each !== registry)
   const failing = states.filter(({ state }) => state !== 'ready')
   const [first] = servers
   const config = shortest(kubeconfig, cwd)
@@ -24,9 +26,11 @@ export function summaryText({ states, kubeconfig, logFile, cwd, detached }: Summ
     ...(failing.length > 0 ? troubleLines(failing, { logFile: shortest(logFile, cwd), flag }) : []),
     ...(first === undefined ? emptyLines() : serverLines(servers)),
     ...(first === undefined ? [] : clientLines(servers)),
+    ...(registry?.url === undefined ? [] : [`Registry of public MCP servers: ${registry.url}/v0.1/servers`, '']),
     'Try next, in another terminal:',
     ...(first === undefined ? [] : callLines(first.name, flag)),
     `  npx thv apply -f FILE${flag}           declare a server of your own (deploy/examples/quickstart shows how)`,
+    ...(registry?.url === undefined ? [] : [`  npx thv search browser${flag}           find a server in the registry`]),
     `  kubectl --kubeconfig ${config} get mcpservers`,
     '',
     detached ? `"npx thv down${flag}" stops it.` : 'Ctrl-C stops it.',

@@ -9,6 +9,9 @@ import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-clust
 import { runApply } from '../objects/apply-command.ts'
 import { readManifests } from '../objects/manifest-files.ts'
 import type { ProgramEnv } from '../program.ts'
+import { type LocalRegistry, startLocalRegistry } from '../registry/local-registry.ts'
+import { forgetRegistry } from '../registry/registry-note.ts'
+import { registryState } from '../registry/registry-state.ts'
 import { startDetached } from './detached-platform.ts'
 import { LOG_FILE, openPlatformLog } from './platform-log.ts'
 import { examplesFolder, loadPlatformParts } from './platform-parts.ts'
@@ -23,6 +26,8 @@ export interface UpOptions {
   readonly filename: readonly string[]
   readonly detach?: boolean
   readonly port?: string
+  readonly registry: boolean
+  readonly registryConfig?: string
   /** Only the platform itself: how a detached one runs. */
   readonly bare?: boolean
 }
@@ -45,8 +50,10 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
   const port = portOf(options.port)
   refuseSecond(folder)
   await refuseBadFiles(options, env)
+  if (options.registryConfig !== undefined && !existsSync(resolve(env.cwd, options.registryConfig)))
+    throw new ThvError('usage', `--registry-config: there is no file ${options.registryConfig}`)
   if (options.detach) {
-    await startDetached(folder, { port, env })
+    await startDetached(folder, { flags: bareFlags(options, { port, cwd: env.cwd }), env })
     const missing = await finishStart(starting).catch((error: unknown) => {
       throw isThvError(error) ? new ThvError(error.code, `${error.message}; the platform runs all the same`, { cause: error.cause }) : error
     })
@@ -58,7 +65,7 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
 
 async function runHere({ folder, options, env, since }: Starting): Promise<void> {
   if (!options.bare) env.err(`Starting the platform in ${folder} …\n`)
-  const parts = await loadPlatformParts()
+  const { registryProgram, ...parts } = await loadPlatformParts()
   const log = openLog(folder)
   const platform = await startPlatform({ folder, port: portOf(options.port), ...parts, env: env.variables, log }).catch(
     (error: unknown) => {
@@ -66,8 +73,13 @@ async function runHere({ folder, options, env, since }: Starting): Promise<void>
     },
   )
   let forget: (() => void) | undefined
+  let registry: LocalRegistry | undefined
   try {
     writePrivate(join(folder, KUBECONFIG_FILE), kubeconfigText(platform.server))
+    if (options.registry) {
+      const configFile = options.registryConfig && resolve(env.cwd, options.registryConfig)
+      registry = await startLocalRegistry({ folder, program: registryProgram, configFile, variables: env.variables, log })
+    } else forgetRegistry(folder)
     forget = noteRunning(folder, platform.server.url)
     if (!options.bare) await finishStart({ folder, options, env, since })
     await interruption(env)
@@ -75,7 +87,7 @@ async function runHere({ folder, options, env, since }: Starting): Promise<void>
     if (!env.signal?.aborted) throw error // Ctrl-C while it started is an end like any other
   } finally {
     if (!options.bare) env.err('\nStopping …\n')
-    const { hooks, durationMs } = await platform.stop()
+    const [{ hooks, durationMs }] = await Promise.all([platform.stop(), registry?.stop()])
     forget?.()
     for (const { name, outcome, error } of hooks) if (outcome !== 'done') log.warn(`while stopping: ${name}: ${outcome}`, { error })
     log.info('stopped', { ms: Math.round(durationMs) })
@@ -93,7 +105,14 @@ async function finishStart({ folder, options, env, since }: Starting): Promise<n
   }
   if (options.filename.length > 0) await runApply({ ...flags, filename: options.filename }, env)
   const states = await withCluster(flags, env, ({ client }) =>
-    waitForServers({ client, view: createProgressView(env), since, limitMs: READY_WITHIN_MS, signal: env.signal }),
+    waitForServers({
+      client,
+      view: createProgressView(env),
+      since,
+      limitMs: READY_WITHIN_MS,
+      signal: env.signal,
+      beside: async () => [await registryState(folder, env.signal)].filter((state) => state !== undefined),
+    }),
   )
   const kubeconfig = join(folder, KUBECONFIG_FILE)
   env.out(summaryText({ states, kubeconfig, logFile: join(folder, LOG_FILE), cwd: env.cwd, detached: options.detach === true }))
@@ -122,6 +141,15 @@ function hashOf(examples: readonly ExampleFile[]): string {
   return createHash('sha256')
     .update(JSON.stringify(examples.map(({ text }) => text)))
     .digest('hex')
+}
+
+/** What a platform in the background is told of the user's flags. */
+function bareFlags(options: UpOptions, { port, cwd }: { port: number | undefined; cwd: string }): string[] {
+  return [
+    ...(port === undefined ? [] : ['--port', String(port)]),
+    ...(options.registry ? [] : ['--no-registry']),
+    ...(options.registryConfig === undefined ? [] : ['--registry-config', resolve(cwd, options.registryConfig)]),
+  ]
 }
 
 function openLog(folder: string) {

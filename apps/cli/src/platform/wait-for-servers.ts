@@ -20,6 +20,8 @@ export interface WaitOptions {
   readonly limitMs: number
   readonly clock?: Clock
   readonly signal: AbortSignal | undefined
+  /** What else must be ready, beside the servers. */
+  readonly beside?: () => Promise<readonly ServerState[]>
 }
 
 /** What failed this long, while nothing else is under way, will not get better by waiting. */
@@ -29,12 +31,14 @@ const GIVE_UP_MS = 15_000
  * Looks until the operator is there and all servers answer, or those that do not are in trouble that stays, or the time is over. Returns
  * how it stands.
  */
-export async function waitForServers({ client, view, since, limitMs, clock = systemClock, signal }: WaitOptions): Promise<ServerState[]> {
+export async function waitForServers(options: WaitOptions): Promise<ServerState[]> {
+  const { client, view, since, limitMs, clock = systemClock, signal, beside } = options
   const deadline = clock.monotonic() + limitMs
   let stuckSince: number | undefined
   const known = createAnswers(signal)
   for (;;) {
-    const states = (await readStates(client, signal)).map((each) => known.confirmed(each))
+    const [servers, others = []] = await Promise.all([readStates(client, signal), beside?.()])
+    const states = [...servers.map((each) => known.confirmed(each)), ...others]
     view.show(states, clock.monotonic() - since)
     stuckSince = states.some(({ state }) => state !== 'ready' && state !== 'failing') ? undefined : (stuckSince ?? clock.monotonic())
     const isStuck = stuckSince !== undefined && clock.monotonic() - stuckSince > GIVE_UP_MS

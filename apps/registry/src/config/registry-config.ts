@@ -4,6 +4,8 @@ import type { RegistrySpec } from '../store/registry-store.ts'
 
 /** The configuration after reading: checked, defaults filled in, both forms of the file brought to one. */
 export interface RegistryConfig {
+  /** What the server is called when it says who it is. */
+  readonly registryName?: string
   readonly sources: readonly SourceConfig[]
   readonly registries: readonly RegistrySpec[]
   readonly auth: AuthConfig
@@ -39,6 +41,8 @@ export interface PostgresConfig {
 
 export interface HttpConfig {
   readonly cors?: { readonly origins: readonly string[]; readonly maxAgeSeconds: number }
+  /** Host names of requests; undefined: any, or those of this machine where nobody has to say who they are. */
+  readonly allowedHosts?: readonly string[]
   /** Gzip for clients that take it; on unless told otherwise. */
   readonly compression: boolean
   /** `max-age` of reads; 0 asks clients to revalidate each time. */

@@ -36,8 +36,13 @@ export interface ServedView {
   /** Another whenever an answer may be another; safe inside an ETag. */
   readonly tag: string
   readonly snapshot: Snapshot
-  /** Undefined until it is built: lists are served first. */
+  /**
+   * Undefined until it is built for the first time: lists are served first. After a change it is the one from before for a while; it may
+   * then find servers that are gone, and miss new ones.
+   */
   readonly search: SearchIndex | undefined
+  /** The tag of the view that `search` was built from. Goes with `tag` into the ETag of what was searched for. */
+  readonly searchTag?: string | undefined
 }
 
 export interface EngineStatus {

@@ -57,52 +57,134 @@ function* entrySteps(entries: readonly CatalogEntry[], options: SearchIndexOptio
 }
 
 function* indexSteps(documents: readonly SearchDocument[]): Steps<SearchIndexData> {
-  const ids = new Map<string, number>()
-  const found: Occurrences[] = []
+  const terms = createSearchTerms()
+  const occurrences: Occurrences[] = []
   for (const [d, document] of documents.entries()) {
-    const occurrences = new Map<number, number>()
-    for (const [word, weight] of weightedWords(document)) {
-      const id = ids.get(word) ?? ids.size
-      if (id === ids.size) ids.set(word, id)
-      occurrences.set(id, weight)
-    }
-    found.push({ terms: Uint32Array.from(occurrences.keys()), weights: Float32Array.from(occurrences.values()) })
+    occurrences.push(terms.occurrences(document))
     if (d % ITEMS_PER_STEP === 0) yield
   }
-  const terms = yield* sortInSteps([...ids.keys()], compareCodePoints)
-  const rank = new Uint32Array(terms.length)
-  for (const [r, term] of terms.entries()) {
-    rank[ids.get(term) ?? 0] = r
-    if (r % TERMS_PER_STEP === 0) yield
-  }
+  const names: string[] = documents.map((document) => document.name)
+  return yield* occurrenceSteps({ names, occurrences, terms })
+}
+
+/** Words that documents were found to have. They outlive an index, so that the next one reads only documents that are new. */
+export interface SearchTerms {
+  readonly size: number
+  occurrences(document: SearchDocument): Occurrences
+  get(id: number): string
+  /** All ids, in the order of the words. */
+  sorted(): Steps<Uint32Array>
+}
+
+export function createSearchTerms(): SearchTerms {
+  const ids = new Map<string, number>()
+  const words: string[] = []
+  let order = new Uint32Array(0)
   return {
-    terms: yield* stringTable(terms),
-    ...(yield* postingsOf(found, rank)),
-    ...(yield* pairLists(terms)),
-    ...(yield* nameTables(documents)),
+    get size() {
+      return words.length
+    },
+    get: (id) => words[id] ?? '',
+    occurrences(document) {
+      const sums = weightedWords(document)
+      const terms = new Uint32Array(sums.size)
+      let i = 0
+      for (const word of sums.keys()) {
+        const id = ids.get(word) ?? words.length
+        if (id === words.length) {
+          ids.set(word, id)
+          words.push(word)
+        }
+        terms[i++] = id
+      }
+      return { terms, weights: Float32Array.from(sums.values()) }
+    },
+    *sorted() {
+      const byWord = (a: number, b: number) => compareCodePoints(words[a] ?? '', words[b] ?? '')
+      const known = order.length
+      const fresh = yield* sortInSteps(
+        Array.from({ length: words.length - known }, (_, i) => known + i),
+        byWord,
+      )
+      const merged = new Uint32Array(words.length)
+      let at = 0
+      let k = 0
+      for (const id of fresh) {
+        while (k < known && byWord(order[k] ?? 0, id) < 0) {
+          merged[at++] = order[k++] ?? 0
+          if (at % TERMS_PER_STEP === 0) yield
+        }
+        merged[at++] = id
+      }
+      merged.set(order.subarray(k), at)
+      order = merged
+      return order
+    },
   }
 }
 
-function* nameTables(documents: readonly SearchDocument[]): Steps<Pick<SearchIndexData, 'names' | 'foldedNames' | 'foldedDocument'>> {
-  const folded: { name: string; raw: string; d: number }[] = []
-  for (const [d, { name }] of documents.entries()) {
-    folded.push({ name: name.toWellFormed().toLowerCase(), raw: name, d })
+/** How much each word says about one document. */
+export interface Occurrences {
+  readonly terms: Uint32Array
+  readonly weights: Float32Array
+}
+
+export interface FoundWords {
+  /** Of the documents, by code point. */
+  readonly names: readonly string[]
+  readonly occurrences: readonly Occurrences[]
+  readonly terms: SearchTerms
+}
+
+/** The index of documents whose words are known. */
+export function* occurrenceSteps({ names, occurrences, terms }: FoundWords): Steps<SearchIndexData> {
+  const used = new Uint8Array(terms.size)
+  for (const [d, found] of occurrences.entries()) {
+    for (const id of found.terms) used[id] = 1
     if (d % TERMS_PER_STEP === 0) yield
   }
-  const sorted = yield* sortInSteps(folded, (a, b) => compareCodePoints(a.name, b.name) || compareCodePoints(a.raw, b.raw))
+  const words: string[] = []
+  const rank = new Uint32Array(terms.size)
+  for (const id of yield* terms.sorted()) {
+    if (used[id] !== 1) continue
+    rank[id] = words.length
+    words.push(terms.get(id))
+    if (words.length % TERMS_PER_STEP === 0) yield
+  }
+  return {
+    terms: yield* stringTable(words),
+    ...(yield* postingsOf(occurrences, { rank, count: words.length })),
+    ...(yield* pairLists(words)),
+    ...(yield* nameTables(names)),
+  }
+}
+
+function* nameTables(names: readonly string[]): Steps<Pick<SearchIndexData, 'names' | 'foldedNames' | 'foldedDocument'>> {
+  const folded: { name: string; raw: string; d: number }[] = []
+  const byName = (a: Folded, b: Folded) => compareCodePoints(a.name, b.name) || compareCodePoints(a.raw, b.raw)
+  let inOrder = true
+  for (const [d, raw] of names.entries()) {
+    const item = { name: raw.toWellFormed().toLowerCase(), raw, d }
+    const last = folded.at(-1)
+    // Most catalogues are in lower case and come sorted.
+    inOrder &&= last === undefined || byName(last, item) <= 0
+    folded.push(item)
+    if (d % TERMS_PER_STEP === 0) yield
+  }
+  const sorted = inOrder ? folded : yield* sortInSteps(folded, byName)
   const foldedDocument = new Uint32Array(sorted.length)
   for (const [i, { d }] of sorted.entries()) foldedDocument[i] = d
   yield
   return {
-    names: yield* stringTable(documents.map((document) => document.name)),
+    names: yield* stringTable(names),
     foldedNames: yield* stringTable(sorted.map((item) => item.name)),
     foldedDocument,
   }
 }
 
-interface Occurrences {
-  readonly terms: Uint32Array
-  readonly weights: Float32Array
+interface Folded {
+  readonly name: string
+  readonly raw: string
 }
 
 function weightedWords(document: SearchDocument): Map<string, number> {
@@ -126,11 +208,13 @@ function addField(sums: Map<string, number>, text: string, weight: number): void
 
 function* postingsOf(
   found: readonly Occurrences[],
-  rank: Uint32Array,
+  { rank, count }: { rank: Uint32Array; count: number },
 ): Steps<Pick<SearchIndexData, 'postingStart' | 'postingDocument' | 'postingImpact'>> {
-  const postingStart = new Uint32Array(rank.length + 1)
-  for (const { terms } of found) for (const id of terms) bump(postingStart, (rank[id] ?? 0) + 1)
-  yield
+  const postingStart = new Uint32Array(count + 1)
+  for (const [d, { terms }] of found.entries()) {
+    for (const id of terms) bump(postingStart, (rank[id] ?? 0) + 1)
+    if (d % TERMS_PER_STEP === 0) yield
+  }
   accumulate(postingStart)
   const next = postingStart.slice()
   const total = postingStart.at(-1) ?? 0

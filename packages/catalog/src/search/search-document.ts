@@ -15,7 +15,7 @@ export interface SearchDocument {
 const MAX_TAGS = 256
 const MAX_TOOLS = 1024
 
-export function searchDocumentOf(entry: CatalogEntry): SearchDocument {
+export function searchDocumentOf(entry: Pick<CatalogEntry, 'name' | 'document'>): SearchDocument {
   const { title, description } = entry.document
   const tools = extensionBlocks(entry.document).flatMap((block) => [
     ...texts(member(block, 'tools')),

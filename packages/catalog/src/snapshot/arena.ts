@@ -1,9 +1,10 @@
 /**
- * Byte strings one after the other in segments of about 1 MB, so that a client that reads slowly pins one segment and not the whole.
- * Plain data: it can be handed from a worker without a copy.
+ * Byte strings in segments of about 1 MB, so that a client that reads slowly pins one segment and not the whole. They may stand in any
+ * order; neighbours that follow each other in memory are sent as one. Plain data: it can be handed from a worker without a copy, and
+ * segments that both threads keep are in shared memory.
  */
 export interface Arena {
-  readonly segments: readonly Uint8Array<ArrayBuffer>[]
+  readonly segments: readonly Uint8Array[]
   readonly segmentOf: Uint32Array<ArrayBuffer>
   readonly offset: Uint32Array<ArrayBuffer>
   /** Without the end byte that follows the item. */
@@ -13,6 +14,8 @@ export interface Arena {
 export interface ArenaWriter {
   /** Items come in order 0, 1, 2 …; the end byte follows each part. Returns how many bytes it took. */
   append(...parts: readonly string[]): number
+  /** An item that is bytes already, without the last end byte. */
+  appendBytes(item: Uint8Array): number
   finish(): Arena
 }
 
@@ -48,20 +51,32 @@ export function createArenaWriter(options: ArenaWriterOptions): ArenaWriter {
     if (last && used < last.length) segments[segments.length - 1] = last.slice(0, used)
   }
 
+  /** `bytes` with the last end byte. */
+  function place(bytes: number): void {
+    if (used + bytes > current.length) open(Math.max(segmentBytes, bytes))
+    segmentOf[item] = segments.length - 1
+    offset[item] = used
+    length[item] = bytes - 1
+    item++
+  }
+
   return {
     append(...parts) {
       let bytes = parts.length
       for (const part of parts) bytes += Buffer.byteLength(part)
-      if (used + bytes > current.length) open(Math.max(segmentBytes, bytes))
-      segmentOf[item] = segments.length - 1
-      offset[item] = used
-      length[item] = bytes - 1
-      item++
+      place(bytes)
       for (const part of parts) {
         used += current.write(part, used, 'utf8')
         current[used++] = end
       }
       return bytes
+    },
+    appendBytes(bytes) {
+      place(bytes.length + 1)
+      current.set(bytes, used)
+      used += bytes.length
+      current[used++] = end
+      return bytes.length + 1
     },
     finish() {
       close()

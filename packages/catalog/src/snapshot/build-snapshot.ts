@@ -43,8 +43,8 @@ function* snapshotSteps(entries: readonly CatalogEntry[], options: SnapshotOptio
     nameStart[n + 1] = ordered.length
     if (n % ENTRIES_PER_STEP === 0) yield
   }
-  const flags = yield* flagsOf(ordered, nameStart)
-  const columns = yield* timeColumns(ordered, nameStart)
+  const columns = yield* snapshotColumns({ names, nameStart, placed: ordered.map(placedOf) })
+  const { flags } = columns
   const json = createArenaWriter({ count: ordered.length, end: 0x2c, segmentBytes: options.segmentBytes })
   const text = createArenaWriter({ count: ordered.length, end: FIELD_END, segmentBytes: options.segmentBytes })
   let bytes = 0
@@ -56,17 +56,51 @@ function* snapshotSteps(entries: readonly CatalogEntry[], options: SnapshotOptio
       yield
     }
   }
+  return { ...columns, duplicates: entries.length - ordered.length, json: json.finish(), text: text.finish() }
+}
+
+/** What an entry brings to the columns of a snapshot. */
+export interface PlacedEntry {
+  /** Well-formed. */
+  readonly version: string
+  readonly deleted: boolean
+  readonly updatedMs: number
+  readonly updatedNs: number
+  readonly publishedMs: number
+  readonly publishedNs: number
+}
+
+export interface Placement {
+  /** Sorted by code point. */
+  readonly names: readonly string[]
+  readonly nameStart: Uint32Array<ArrayBuffer>
+  /** By name, then version ascending. */
+  readonly placed: readonly PlacedEntry[]
+}
+
+export type SnapshotColumns = Omit<SnapshotData, 'duplicates' | 'json' | 'text'>
+
+/** All of a snapshot but its texts. */
+export function* snapshotColumns({ names, nameStart, placed }: Placement): Steps<SnapshotColumns> {
   return {
-    count: ordered.length,
-    duplicates: entries.length - ordered.length,
+    count: placed.length,
     names: yield* stringTable(names),
     nameStart,
-    ...(yield* versionColumns(ordered)),
-    flags,
-    ...columns,
-    json: json.finish(),
-    text: text.finish(),
+    ...(yield* versionColumns(placed)),
+    flags: yield* flagsOf(placed, nameStart),
+    ...(yield* timeColumns(placed, nameStart)),
   }
+}
+
+/** Unreadable times err to the side that loses nothing. */
+export function timesOf(entry: Pick<CatalogEntry, 'updatedAt' | 'publishedAt'>): Omit<PlacedEntry, 'version' | 'deleted'> {
+  const updated = parseInstant(entry.updatedAt) ?? ALWAYS_NEW
+  const published = parseInstant(entry.publishedAt) ?? OLDEST
+  return { updatedMs: updated.ms, updatedNs: updated.ns, publishedMs: published.ms, publishedNs: published.ns }
+}
+
+function placedOf(entry: CatalogEntry): PlacedEntry {
+  return { version: entry.version.toWellFormed(), deleted: entry.status === 'deleted', ...timesOf(entry) }
 }
 
 /** The total order behind lists and cursors. */
@@ -93,12 +127,12 @@ function* groupByName(entries: readonly CatalogEntry[]): Steps<Map<string, Map<s
   return groups
 }
 
-function* flagsOf(ordered: readonly CatalogEntry[], nameStart: Uint32Array): Steps<Uint8Array<ArrayBuffer>> {
-  const flags = new Uint8Array(ordered.length)
+function* flagsOf(placed: readonly PlacedEntry[], nameStart: Uint32Array): Steps<Uint8Array<ArrayBuffer>> {
+  const flags = new Uint8Array(placed.length)
   for (let n = 0; n + 1 < nameStart.length; n++) {
     let latest = false
     for (let p = (nameStart[n + 1] ?? 0) - 1; p >= (nameStart[n] ?? 0); p--) {
-      if (ordered[p]?.status === 'deleted') flags[p] = DELETED
+      if (placed[p]?.deleted) flags[p] = DELETED
       else if (!latest) flags[p] = LATEST
       latest ||= flags[p] === LATEST
     }
@@ -107,11 +141,11 @@ function* flagsOf(ordered: readonly CatalogEntry[], nameStart: Uint32Array): Ste
   return flags
 }
 
-function* versionColumns(ordered: readonly CatalogEntry[]): Steps<Pick<SnapshotData, 'versions' | 'versionOf'>> {
+function* versionColumns(placed: readonly PlacedEntry[]): Steps<Pick<SnapshotData, 'versions' | 'versionOf'>> {
   const ids = new Map<string, number>()
-  const seen = new Uint32Array(ordered.length)
-  for (let p = 0; p < ordered.length; p++) {
-    const version = ordered[p]?.version.toWellFormed() ?? ''
+  const seen = new Uint32Array(placed.length)
+  for (let p = 0; p < placed.length; p++) {
+    const version = placed[p]?.version ?? ''
     const id = ids.get(version) ?? ids.size
     if (id === ids.size) ids.set(version, id)
     seen[p] = id
@@ -126,19 +160,16 @@ function* versionColumns(ordered: readonly CatalogEntry[]): Steps<Pick<SnapshotD
   return { versions: yield* stringTable(sorted), versionOf: seen.map((id) => rank[id] ?? 0) }
 }
 
-function* timeColumns(ordered: readonly CatalogEntry[], nameStart: Uint32Array): Steps<TimeColumns> {
-  const updatedMs = new Float64Array(ordered.length)
-  const updatedNs = new Uint32Array(ordered.length)
-  const published: Instant[] = []
-  for (const [p, entry] of ordered.entries()) {
-    const updated = parseInstant(entry.updatedAt) ?? ALWAYS_NEW
-    updatedMs[p] = updated.ms
-    updatedNs[p] = updated.ns
-    published.push(parseInstant(entry.publishedAt) ?? OLDEST)
+function* timeColumns(placed: readonly PlacedEntry[], nameStart: Uint32Array): Steps<TimeColumns> {
+  const updatedMs = new Float64Array(placed.length)
+  const updatedNs = new Uint32Array(placed.length)
+  for (const [p, entry] of placed.entries()) {
+    updatedMs[p] = entry.updatedMs
+    updatedNs[p] = entry.updatedNs
     if (p % ENTRIES_PER_STEP === 0) yield
   }
-  const byPublication = new Uint32Array(ordered.length).map((_, p) => p)
-  const newestFirst = (a: number, b: number) => byInstant(published[b] ?? OLDEST, published[a] ?? OLDEST) || b - a
+  const byPublication = new Uint32Array(placed.length).map((_, p) => p)
+  const newestFirst = (a: number, b: number) => byPublicationOf(placed[b], placed[a]) || b - a
   for (let n = 0; n + 1 < nameStart.length; n++) {
     const start = nameStart[n] ?? 0
     const end = nameStart[n + 1] ?? 0
@@ -150,7 +181,8 @@ function* timeColumns(ordered: readonly CatalogEntry[], nameStart: Uint32Array):
 
 type TimeColumns = Pick<SnapshotData, 'updatedMs' | 'updatedNs' | 'byPublication'>
 
-function byInstant(a: Instant, b: Instant): number {
-  if (a.ms !== b.ms) return a.ms < b.ms ? -1 : 1
-  return a.ns - b.ns
+function byPublicationOf(a: PlacedEntry | undefined, b: PlacedEntry | undefined): number {
+  if (!a || !b) return 0
+  if (a.publishedMs !== b.publishedMs) return a.publishedMs < b.publishedMs ? -1 : 1
+  return a.publishedNs - b.publishedNs
 }

@@ -24,7 +24,7 @@ export function pageOf(arena: Arena, positions: ArrayLike<number>, nextCursor?: 
     const first = positions[i] ?? 0
     let last = first
     i++
-    while (i < positions.length && positions[i] === last + 1 && arena.segmentOf[last + 1] === arena.segmentOf[first]) {
+    while (i < positions.length && positions[i] === last + 1 && isNext(arena, last)) {
       last++
       i++
     }
@@ -33,6 +33,11 @@ export function pageOf(arena: Arena, positions: ArrayLike<number>, nextCursor?: 
     bytes += slice.length
   }
   return { slices, bytes, count: positions.length, ...(nextCursor !== undefined && { nextCursor }) }
+}
+
+/** Whether the item behind `p` stands right behind its end byte. */
+function isNext(arena: Arena, p: number): boolean {
+  return arena.segmentOf[p + 1] === arena.segmentOf[p] && arena.offset[p + 1] === (arena.offset[p] ?? 0) + (arena.length[p] ?? 0) + 1
 }
 
 export function sliceOf(arena: Arena, range: { first: number; last: number; comma: boolean }): Uint8Array {

@@ -38,10 +38,10 @@ export function foldCase(text: string): string {
   return text.toWellFormed().toLowerCase()
 }
 
-/** The buffers to name in `postMessage(data, transferList)`; the sender's copy is empty afterwards. */
+/** The buffers to name in `postMessage(data, transferList)`; the sender's copy is empty afterwards. Shared ones go along by themselves. */
 export function snapshotTransferList(data: SnapshotData): ArrayBuffer[] {
   const arenas = [data.json, data.text].flatMap((arena) => [...arena.segments, arena.segmentOf, arena.offset, arena.length])
   const tables = [data.names, data.versions].flatMap((table) => [table.bytes, table.offsets])
   const columns = [data.nameStart, data.versionOf, data.flags, data.updatedMs, data.updatedNs, data.byPublication]
-  return [...new Set([...arenas, ...tables, ...columns].map((view) => view.buffer))]
+  return [...new Set([...arenas, ...tables, ...columns].map((view) => view.buffer).filter((buffer) => buffer instanceof ArrayBuffer))]
 }

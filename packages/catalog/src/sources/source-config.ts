@@ -1,5 +1,7 @@
 import Type, { type Static } from 'typebox'
 
+export { checkSourceConfig, type SourceCheck, type SourceCheckOptions } from './check-source-config.ts'
+
 /*
  * What a source is, as configuration files, the admin API and custom resources spell it. Descriptions become the reference.
  * Durations are texts in Go's syntax ("30m"); whoever reads a file has checked them.
@@ -68,6 +70,36 @@ export const fileSourceSchema = Type.Object(
 )
 
 export const managedSourceSchema = Type.Object({}, closed)
+
+export const claimsSchema = Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]))
+
+/** All that a source may say beside its name; which go together is for `checkSourceConfig`. */
+export const sourceSpecSchema = Type.Object(
+  {
+    git: Type.Optional({ ...gitSourceSchema, description: 'A git repository.' }),
+    api: Type.Optional({ ...apiSourceSchema, description: 'Another MCP registry.' }),
+    file: Type.Optional({ ...fileSourceSchema, description: 'A file, a folder of files, or an address of a file.' }),
+    managed: Type.Optional({ ...managedSourceSchema, description: 'Nothing is fetched: entries are published here.' }),
+    format: Type.Optional(
+      Type.Union([Type.Literal('auto'), Type.Literal('toolhive'), Type.Literal('upstream')], {
+        default: 'auto',
+        description: 'How the entries of git and file sources are written; `auto` looks at the document.',
+      }),
+    ),
+    strict: Type.Optional(
+      Type.Boolean({ default: false, description: 'Ask for the full schema instead of repairing what can be repaired.' }),
+    ),
+    syncPolicy: Type.Optional(
+      Type.Object(
+        { interval: duration('From one sync to the next, 1s to 8760h.') },
+        { ...closed, description: 'Needed for all but managed sources.' },
+      ),
+    ),
+    filter: Type.Optional({ ...filterSchema, description: 'Which entries are taken.' }),
+    claims: Type.Optional({ ...claimsSchema, description: 'Who sees its entries: a value, or any of several, per claim.' }),
+  },
+  closed,
+)
 
 export const sourceTypes = ['git', 'api', 'file', 'managed'] as const
 export type SourceType = (typeof sourceTypes)[number]

@@ -1,0 +1,96 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runThv } from '../testing/run-thv.ts'
+
+const asked: { url: string; headers: IncomingMessage['headers'] }[] = []
+let answer: { status: number; body: string } = { status: 200, body: '' }
+const server = createServer(({ url = '', headers }, response) => {
+  asked.push({ url, headers })
+  response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body)
+})
+let base = ''
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+})
+afterAll(() => new Promise((resolve) => server.close(resolve)))
+
+const found = [
+  {
+    server: {
+      name: 'io.example/browser',
+      version: '1.2.0',
+      description: 'Drives\u001b[31m a browser',
+      packages: [{ registryType: 'npm', identifier: 'x' }],
+    },
+    _meta: {},
+  },
+  {
+    server: { name: 'io.example/pages', version: '2.0.0', description: 'Pages', remotes: [{ type: 'sse', url: 'https://x.example' }] },
+    _meta: {},
+  },
+]
+
+const search = (...args: string[]) => runThv(['search', ...args])
+
+describe('thv search', () => {
+  it('shows what the registry found, in its order, and nothing that a terminal would obey', async () => {
+    answer = { status: 200, body: JSON.stringify({ servers: found, metadata: { count: 2 } }) }
+    const { out, error } = await search('web', 'browser', '--registry', `${base}/registry/default/`, '--limit', '5')
+    expect(error).toBeUndefined()
+    expect(asked.at(-1)?.url).toBe('/registry/default/v0.1/x/dev.toolhive/search?q=web+browser&limit=5')
+    const lines = out.trimEnd().split('\n')
+    expect(lines.map((line) => line.split(/ {2,}/).slice(0, 3))).toEqual([
+      ['NAME', 'VERSION', 'FROM'],
+      ['io.example/browser', '1.2.0', 'npm'],
+      ['io.example/pages', '2.0.0', 'remote'],
+    ])
+    expect(out).not.toContain('\u001b')
+  })
+
+  it('asks all registries of a server, with the headers given, and prints JSON', async () => {
+    answer = { status: 200, body: JSON.stringify({ servers: found, metadata: { count: 2 } }) }
+    const { out } = await search('x', '--registry', base, '-o', 'json', '--header', 'Authorization=Bearer abc')
+    expect(asked.at(-1)?.url).toBe('/registry/v0.1/x/dev.toolhive/search?q=x&limit=10')
+    expect(asked.at(-1)?.headers.authorization).toBe('Bearer abc')
+    expect(JSON.parse(out)).toEqual(found)
+  })
+
+  it('says when nothing fits', async () => {
+    answer = { status: 200, body: '{"servers":[],"metadata":{"count":0}}' }
+    const { out, err, error } = await search('zzz', '--registry', base)
+    expect([out, error]).toEqual(['', undefined])
+    expect(err).toContain('fits "zzz"')
+  })
+
+  it.each([
+    ['an answer of an error', 401, '{"error":"missing or malformed authorization header"}', 'missing or malformed authorization header'],
+    ['another server', 404, '<html>', 'has no such registry'],
+    ['no JSON', 200, 'hello', 'it answered 200'],
+    ['no list', 200, '{"servers":{}}', 'it answered 200'],
+  ])('says what went wrong: %s', async (_, status, body, message) => {
+    answer = { status, body }
+    const { error } = await search('x', '--registry', base)
+    expect(error).toMatchObject({ code: 'source_failed', message: expect.stringContaining(message) })
+  })
+
+  it.each([
+    [['x', '--registry', 'ftp://example.com'], '--registry must be an http or https address'],
+    [['x', '--registry', 'example'], '--registry must be an http or https address'],
+    [['x', '--limit', '0', '--registry', 'http://127.0.0.1:1'], '--limit must be a number from 1 to 100'],
+    [['x', '--header', 'oops', '--registry', 'http://127.0.0.1:1'], '--header must be NAME=VALUE'],
+    [[], "missing required argument 'text'"],
+  ])('refuses %j', async (args, message) => {
+    expect((await search(...args)).error).toMatchObject({ code: 'usage', message: expect.stringContaining(message) })
+  })
+
+  it('says that nothing runs', async () => {
+    expect((await search('x')).error).toMatchObject({ code: 'platform_stopped', message: expect.stringContaining('--registry') })
+  })
+
+  it('says that nobody answers', async () => {
+    expect((await search('x', '--registry', 'http://127.0.0.1:1')).error).toMatchObject({ code: 'source_failed' })
+  })
+})

@@ -1,0 +1,133 @@
+import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { alignedRows } from '../objects/print-table.ts'
+import { plainText, shortened } from '../plain-text.ts'
+import { platformFolder } from '../platform/down-command.ts'
+import { findRunning } from '../platform/running-platform.ts'
+import type { ProgramEnv } from '../program.ts'
+import { notedRegistry } from './registry-note.ts'
+
+export interface SearchOptions {
+  readonly registry?: string
+  readonly limit: string
+  readonly output: 'table' | 'json'
+  readonly header: readonly string[]
+  readonly dataDir?: string
+}
+
+/** A server as far as a line about it tells. */
+interface Found {
+  readonly server: {
+    readonly name: string
+    readonly version: string
+    readonly title?: string
+    readonly description?: string
+    readonly packages?: readonly { readonly registryType: string; readonly identifier: string; readonly version?: string }[]
+    readonly remotes?: readonly { readonly type: string; readonly url: string }[]
+  }
+}
+
+const SEARCH_PATH = '/v0.1/x/dev.toolhive/search'
+const LIMIT_MS = 10_000
+const MAX_BYTES = 16 << 20
+const MAX_DESCRIPTION = 76
+
+/** thv search TEXT: the servers of a registry that fit, best first. */
+export async function runSearch(words: readonly string[], options: SearchOptions, env: ProgramEnv): Promise<void> {
+  const base = registryUrl(options, env)
+  const query = new URLSearchParams({ q: words.join(' '), limit: limitOf(options.limit) })
+  const { servers } = await ask(`${base}${SEARCH_PATH}?${query}`, options, env)
+  if (options.output === 'json') {
+    env.out(`${JSON.stringify(servers, null, 2)}\n`)
+    return
+  }
+  if (servers.length === 0) {
+    env.err(`Nothing in ${base} fits ${JSON.stringify(words.join(' '))}.\n`)
+    return
+  }
+  const rows = servers.map(({ server }) => [
+    plainText(server.name),
+    plainText(server.version),
+    plainText(reachedBy(server)),
+    shortened(plainText(server.description ?? server.title ?? ''), MAX_DESCRIPTION),
+  ])
+  env.out(`${alignedRows([['NAME', 'VERSION', 'FROM', 'DESCRIPTION'], ...rows]).join('\n')}\n`)
+}
+
+/** `--registry`: a whole registry (`…/registry/NAME`), or the address of a registry server, of which all registries are asked. */
+function registryUrl({ registry, dataDir }: SearchOptions, env: ProgramEnv): string {
+  if (registry !== undefined) {
+    if (!URL.canParse(registry) || !/^https?:$/.test(new URL(registry).protocol))
+      throw new ThvError('usage', `--registry must be an http or https address, not ${JSON.stringify(registry)}`)
+    const { origin, pathname } = new URL(registry)
+    const path = pathname.replace(/\/+$/, '')
+    return path === '' ? `${origin}/registry` : `${origin}${path}`
+  }
+  const folder = platformFolder(dataDir === undefined ? {} : { dataDir }, env)
+  const note = notedRegistry(folder)
+  if (note === undefined || findRunning(folder) === undefined)
+    throw new ThvError('platform_stopped', `no registry runs on ${folder}: start one with "thv up", or name another with --registry`)
+  return `${note.url}/registry`
+}
+
+function limitOf(text: string): string {
+  const limit = Number(text)
+  if (!Number.isInteger(limit) || limit < 1 || limit > 100)
+    throw new ThvError('usage', `--limit must be a number from 1 to 100, not ${text}`)
+  return text
+}
+
+async function ask(url: string, { header }: SearchOptions, env: ProgramEnv): Promise<{ servers: readonly Found[] }> {
+  const limit = AbortSignal.timeout(LIMIT_MS)
+  const signal = env.signal === undefined ? limit : AbortSignal.any([limit, env.signal])
+  const headers = { accept: 'application/json', ...headersOf(header) }
+  let status: number
+  let text: string
+  try {
+    const answer = await fetch(url, { signal, headers })
+    status = answer.status
+    text = await boundedText(answer.body)
+  } catch (error) {
+    throw new ThvError('source_failed', `the registry at ${new URL(url).origin} does not answer: ${errorMessage(error)}`, { cause: error })
+  }
+  const value = parsed(text) as { servers?: readonly Found[]; error?: unknown } | undefined
+  if (status === 200 && Array.isArray(value?.servers)) return { servers: value.servers }
+  const why = typeof value?.error === 'string' ? plainText(value.error) : `it answered ${status}`
+  if (status === 404) throw new ThvError('source_failed', `${new URL(url).origin} has no such registry, or cannot search: ${why}`)
+  throw new ThvError('source_failed', `the registry at ${new URL(url).origin} cannot be searched: ${why}`)
+}
+
+async function boundedText(body: AsyncIterable<Uint8Array> | null): Promise<string> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of body ?? []) {
+    bytes += part.length
+    if (bytes > MAX_BYTES) throw new ThvError('source_limit', 'its answer is too large')
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString()
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined // not a registry: the caller says so
+  }
+}
+
+function headersOf(lines: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const at = line.indexOf('=')
+      if (at < 1) throw new ThvError('usage', '--header must be NAME=VALUE')
+      return [line.slice(0, at).trim().toLowerCase(), line.slice(at + 1).trim()]
+    }),
+  )
+}
+
+/** Where it comes from: the first package or remote, in a word. */
+function reachedBy({ packages = [], remotes = [] }: Found['server']): string {
+  const [first] = packages
+  if (first !== undefined) return first.registryType
+  return remotes.length > 0 ? 'remote' : '-'
+}

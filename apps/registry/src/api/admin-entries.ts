@@ -1,0 +1,97 @@
+import { serverNameProblem } from '@thv/catalog/server-name'
+import { sendEmpty } from '@thv/http/respond'
+import type { SourceRecord, StoredEntry } from '../store/registry-store.ts'
+import { ApiError } from './api-error.ts'
+import { readClaims, sameClaims } from './claims-body.ts'
+import { mustSee, mustSet, theManagedSource } from './managed-source.ts'
+import { readDocument, readJson, readMembers } from './request-body.ts'
+import type { ApiRequest } from './route.ts'
+import { sendText } from './writes.ts'
+
+/** Answers with the document as it is kept. */
+export async function publishEntry(request: ApiRequest): Promise<void> {
+  const { admin } = request.api.engine
+  const source = await theManagedSource(request)
+  const { value, text } = await readJson(request)
+  const body = readMembers(value, ['server', 'skill', 'plugin', 'claims'], (reader) => {
+    for (const type of ['skill', 'plugin']) if (Object.hasOwn(reader.object, type)) reader.problem(type, `${type}s are not offered`)
+    return { server: reader.child('server', { required: true }, () => {}), claims: readClaims(reader) }
+  })
+  const { name, version } = readDocument(body.server, '/server')
+  mustSee(request, source.config.claims)
+  if (request.caller.gated && body.claims === undefined) throw new ApiError(400, 'claims are required when authorization is enabled')
+  if (body.claims !== undefined) mustSet(request, body.claims)
+  const earlier = await admin.versionsOf(source.config.name, name)
+  checkClaims(request, { earlier, claims: body.claims, source })
+  const claims = body.claims ?? earlier[0]?.claims
+  const document = text.members.get('server') ?? ''
+  const entry = await admin.publish({ source: source.config.name, name, version, text: document, ...(claims && { claims }) })
+  sendText(request, entry.text, 201)
+}
+
+export async function deleteEntry(request: ApiRequest): Promise<void> {
+  const { name, version } = serverIn(request)
+  const { source, versions } = await published(request)
+  const current = versions.find((entry) => entry.version === version)
+  if (current === undefined || current.status === 'deleted') throw new ApiError(404, 'server version not found')
+  mustSee(request, current.claims ?? source.config.claims)
+  await request.api.engine.admin.setStatus({ source: source.config.name, name, version, status: 'deleted' })
+  sendEmpty(request.exchange, 204)
+}
+
+/** Those of the entry itself, else those of its source, which count then. */
+export async function getEntryClaims(request: ApiRequest): Promise<void> {
+  serverIn(request)
+  const { source, versions } = await published(request)
+  const claims = versions[0]?.claims ?? source.config.claims
+  if (request.caller.gated && !request.api.access.maySee(request.caller, claims)) throw new ApiError(404, 'server not found')
+  sendText(request, JSON.stringify({ claims: claims ?? {} }))
+}
+
+export async function putEntryClaims(request: ApiRequest): Promise<void> {
+  const { name } = serverIn(request)
+  const { value } = await readJson(request)
+  const claims = readMembers(value, ['claims'], (reader) => readClaims(reader, { required: true })) ?? {}
+  const { source, versions } = await published(request)
+  mustSee(request, versions[0]?.claims ?? source.config.claims)
+  mustSet(request, claims)
+  await request.api.engine.admin.setClaims(source.config.name, name, claims)
+  sendEmpty(request.exchange, 204)
+}
+
+export function whoAmI(request: ApiRequest): void {
+  const { api, caller } = request
+  if (api.access.anonymous || caller.anonymous) throw new ApiError(401, 'authentication required')
+  sendText(request, JSON.stringify({ subject: caller.subject, roles: [...caller.roles] }))
+}
+
+function serverIn({ params }: ApiRequest): ApiRequest['params'] {
+  if (params.type === 'skill' || params.type === 'plugin') throw new ApiError(400, `${params.type}s are not offered: type must be server`)
+  if (params.type !== 'server') throw new ApiError(400, 'type must be server')
+  const problem = serverNameProblem(params.name)
+  if (problem !== undefined) throw new ApiError(400, `invalid server name: ${problem}`)
+  return params
+}
+
+interface Published {
+  readonly source: SourceRecord
+  readonly versions: readonly StoredEntry[]
+}
+
+async function published(request: ApiRequest): Promise<Published> {
+  const source = await theManagedSource(request)
+  const versions = await request.api.engine.admin.versionsOf(source.config.name, request.params.name)
+  if (!versions.some(({ status }) => status !== 'deleted')) throw new ApiError(404, 'server not found')
+  return { source, versions }
+}
+
+/** All versions of a server have the same claims: they are those of its name. */
+function checkClaims(
+  { caller }: ApiRequest,
+  { earlier, claims, source }: { earlier: readonly StoredEntry[]; claims: StoredEntry['claims']; source: SourceRecord },
+): void {
+  const [first] = earlier // also a deleted one: a name stays with whom it belonged to
+  if (first === undefined || (claims === undefined && !caller.gated)) return
+  if (!sameClaims(claims, first.claims ?? source.config.claims))
+    throw new ApiError(409, 'claims mismatch: earlier versions of this server have other claims')
+}

@@ -1,0 +1,99 @@
+import { sendEmpty } from '@thv/http/respond'
+import type { EntrySummary } from '../engine/engine.ts'
+import type { RegistryRecord, RegistrySpec } from '../store/registry-store.ts'
+import { visibleSources } from './admin-sources.ts'
+import { ApiError } from './api-error.ts'
+import { readClaims } from './claims-body.ts'
+import { sendList } from './long-list.ts'
+import { mustSet } from './managed-source.ts'
+import { badBody, readJson, readMembers } from './request-body.ts'
+import type { ApiRequest } from './route.ts'
+import { sendText } from './writes.ts'
+
+export async function listRegistries(request: ApiRequest): Promise<void> {
+  const registries = (await request.api.engine.admin.registries()).filter((registry) => sees(request, registry))
+  sendText(request, JSON.stringify({ registries: registries.map(registryInfo) }))
+}
+
+export async function getRegistry(request: ApiRequest): Promise<void> {
+  sendText(request, JSON.stringify(registryInfo(await visibleRegistry(request))))
+}
+
+export async function putRegistry(request: ApiRequest): Promise<void> {
+  const { admin } = request.api.engine
+  const { name } = request.params
+  const problem = registryNameProblem(name)
+  const { value } = await readJson(request)
+  const body = readMembers(value, ['sources', 'claims'], (reader) => ({
+    sources: reader.texts('sources', { required: true, min: 1, unique: true }) ?? [],
+    claims: readClaims(reader),
+  }))
+  const existing = (await admin.registries()).find(({ spec }) => spec.name === name)
+  if (existing === undefined && problem !== undefined) throw new ApiError(400, `invalid registry name: ${problem}`)
+  if (existing !== undefined && !sees(request, existing)) throw new ApiError(403, 'forbidden: insufficient claims for registry')
+  mustSet(request, body.claims)
+  await checkSources(request, body.sources)
+  const spec: RegistrySpec = { name, sources: body.sources, ...(body.claims && { claims: body.claims }) }
+  const { created } = await admin.putRegistry(spec)
+  const saved = (await admin.registries()).find((registry) => registry.spec.name === name)
+  if (saved === undefined) throw new ApiError(409, 'the registry was deleted meanwhile')
+  sendText(request, JSON.stringify(registryInfo(saved)), created ? 201 : 200)
+}
+
+export async function deleteRegistry(request: ApiRequest): Promise<void> {
+  await visibleRegistry(request)
+  await request.api.engine.admin.deleteRegistry(request.params.name)
+  sendEmpty(request.exchange, 204)
+}
+
+/** Of all its sources, in their order, whether or not another source hides them. */
+export async function listRegistryEntries(request: ApiRequest): Promise<void> {
+  const { spec } = await visibleRegistry(request)
+  const { admin } = request.api.engine
+  const claims = new Map((await admin.sources()).map(({ config }) => [config.name, config.claims]))
+  const rows: unknown[] = []
+  for (const [position, sourceName] of spec.sources.entries()) {
+    for (const entry of await admin.entriesOf(sourceName)) {
+      if (entry.status === 'deleted' || !seesEntry(request, entry, claims.get(sourceName))) continue
+      const { claims: _, ...shown } = entry
+      rows.push({ entryType: 'MCP', ...shown, sourceName, position })
+    }
+  }
+  await sendList(request, 'entries', rows)
+}
+
+const RESERVED = ['v0', 'v0.1', 'x']
+
+/** Names stand in paths beside these words. */
+export function registryNameProblem(name: string): string | undefined {
+  if (RESERVED.includes(name)) return `${name} is reserved`
+  return /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(name)
+    ? undefined
+    : 'must be a DNS label: at most 63 lower-case letters, digits and hyphens, with a letter or digit at both ends'
+}
+
+async function checkSources(request: ApiRequest, names: readonly string[]): Promise<void> {
+  // A source that the caller cannot see does not exist for them.
+  const known = new Set((await visibleSources(request)).map(({ config }) => config.name))
+  const problems = names.flatMap((name, i) => (known.has(name) ? [] : [{ pointer: `/sources/${i}`, message: 'is not a source' }]))
+  if (problems.length > 0) throw badBody(problems)
+}
+
+async function visibleRegistry(request: ApiRequest): Promise<RegistryRecord> {
+  const found = (await request.api.engine.admin.registries()).find(({ spec }) => spec.name === request.params.name)
+  if (found === undefined || !sees(request, found)) throw new ApiError(404, 'registry not found')
+  return found
+}
+
+function sees({ api, caller }: ApiRequest, { spec }: RegistryRecord): boolean {
+  return !caller.gated || api.access.maySee(caller, spec.claims)
+}
+
+function seesEntry({ api, caller }: ApiRequest, entry: EntrySummary, ofSource: RegistrySpec['claims']): boolean {
+  return !caller.gated || api.access.maySee(caller, entry.claims ?? ofSource)
+}
+
+function registryInfo({ spec, creation, createdAt, updatedAt }: RegistryRecord) {
+  const { name, sources, claims } = spec
+  return { name, sources, ...(claims && { claims }), creationType: creation, createdAt, updatedAt }
+}

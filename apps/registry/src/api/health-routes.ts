@@ -1,0 +1,123 @@
+import type { Exchange } from '@thv/http/exchange'
+import { sendBytes, sendJson } from '@thv/http/respond'
+import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
+import type { EngineStatus, RegistryEngine } from '../engine/engine.ts'
+import type { VersionInfo } from './api-context.ts'
+import { sendApiError } from './api-error.ts'
+
+export interface HealthRoutes {
+  /** False: not one of these paths. */
+  handle(exchange: Exchange): boolean
+}
+
+export interface HealthOptions {
+  readonly version: VersionInfo
+  /** Without it there is no `/metrics`. */
+  readonly metrics?: Metrics
+}
+
+const NO_STORE = ['Cache-Control', 'no-store']
+
+/** `/health`, `/readiness`, `/version` and `/metrics`: what watches over the server. They look at what is known and wait for nothing. */
+export function createHealthRoutes(engine: Pick<RegistryEngine, 'status'>, options: HealthOptions): HealthRoutes {
+  const { version, metrics } = options
+  const about = {
+    version: version.version,
+    commit: version.commit,
+    build_date: version.buildDate,
+    node_version: process.version,
+    platform: `${process.platform}/${process.arch}`,
+  }
+
+  const answers: Readonly<Record<string, (exchange: Exchange) => void>> = {
+    '/health': (exchange) => sendJson(exchange, { status: 'healthy' }, { headers: NO_STORE }),
+    '/readiness': (exchange) => sendReadiness(exchange, engine.status),
+    '/version': (exchange) => sendJson(exchange, about, { headers: NO_STORE }),
+    ...(metrics && {
+      '/metrics': (exchange: Exchange) =>
+        sendBytes(exchange, 200, { type: CONTENT_TYPE, body: Buffer.from(metrics.render()), headers: NO_STORE }),
+    }),
+  }
+
+  return {
+    handle(exchange) {
+      const { path, method } = exchange
+      const answer = Object.hasOwn(answers, path) ? answers[path] : undefined
+      if (answer === undefined) return false
+      if (method === 'GET' || method === 'HEAD') answer(exchange)
+      else sendApiError(exchange, 405, { error: `${method} is not possible here`, headers: ['Allow', 'GET, HEAD'] })
+      return true
+    },
+  }
+}
+
+/** For an address that has nothing else. */
+export function createDiagnostics(routes: HealthRoutes): { handle(exchange: Exchange): void } {
+  return {
+    handle(exchange) {
+      if (!routes.handle(exchange)) sendApiError(exchange, 404, { error: 'there is nothing at this path' })
+    },
+  }
+}
+
+/**
+ * Why requests should go elsewhere; empty: they need not. A source that failed does not count: its last data are served, or others'
+ * are. A database that is lost counts although reads go on: this replica hears of no change.
+ */
+export function notReadyReasons({ storeError, unbuilt, unsynced }: EngineStatus): string[] {
+  return [
+    ...(storeError === undefined ? [] : ['store: the database does not answer']),
+    ...(unbuilt.length === 0 ? [] : [`unbuilt: registries ${listed(unbuilt)}`]),
+    ...(unsynced.length === 0 ? [] : [`unsynced: sources ${listed(unsynced)}`]),
+  ]
+}
+
+function sendReadiness(exchange: Exchange, status: EngineStatus): void {
+  const reasons = notReadyReasons(status)
+  if (reasons.length === 0) sendJson(exchange, { status: 'ready' }, { headers: NO_STORE })
+  else sendJson(exchange, { error: 'service not ready', code: 'unavailable', reasons }, { status: 503, headers: NO_STORE })
+}
+
+const MAX_LISTED = 5
+
+function listed(names: readonly string[]): string {
+  const more = names.length - MAX_LISTED
+  return more > 0 ? `${names.slice(0, MAX_LISTED).join(', ')} and ${more} more` : names.join(', ')
+}
+
+/** The engine's figures, and answers by operation and class of status. */
+export function addRegistryMetrics(
+  metrics: Metrics,
+  engine: Pick<RegistryEngine, 'status'>,
+): (operationId: string, exchange: Exchange) => void {
+  const requests = metrics.counter({ name: 'thv_registry_requests_total', help: 'Answers.', labels: ['operation', 'status'] })
+  const syncs = metrics.counter({ name: 'thv_registry_syncs_total', help: 'Syncs of this replica since its start.', labels: ['result'] })
+  const gauge = (name: string, help: string) => metrics.gauge({ name, help }).with()
+  const revision = gauge('thv_registry_revision', 'Revision of the store that is served.')
+  const unbuilt = gauge('thv_registry_unbuilt_registries', 'Registries that are not loaded yet.')
+  const failed = gauge('thv_registry_failed_sources', 'Sources whose last sync failed.')
+  const store = gauge('thv_registry_store_up', '1 if the store answers.')
+  metrics.onCollect(() => {
+    const { status } = engine
+    revision.set(status.revision)
+    unbuilt.set(status.unbuilt.length)
+    failed.set(status.failed.length)
+    store.set(status.storeError === undefined ? 1 : 0)
+    for (const result of ['succeeded', 'unchanged', 'failed'] as const) {
+      const counter = syncs.with(result)
+      // An engine that was started anew counts from 0.
+      counter.inc(Math.max(0, status.syncs[result] - counter.value))
+    }
+  })
+  // Bound once: a request then costs one look-up.
+  const bound = new Map<string, ReturnType<typeof requests.with>>()
+  return (operationId, exchange) => {
+    const key = `${operationId} ${Math.trunc(exchange.status / 100)}xx`
+    let counter = bound.get(key)
+    if (counter === undefined) {
+      counter = requests.with(operationId === '' ? 'none' : operationId, key.slice(operationId.length + 1))
+      bound.set(key, counter)
+    }
+    counter.inc()
+  }
+}

@@ -1,0 +1,75 @@
+import { isProblem } from '@thv/catalog/snapshot/list-query'
+import type { Page } from '@thv/catalog/snapshot/page'
+import type { Static } from 'typebox'
+import type { ServedView } from '../engine/engine.ts'
+import { ApiError, unavailable } from './api-error.ts'
+import type { ApiRequest } from './route.ts'
+import type { listQuery, searchQuery, versionQuery } from './schemas.ts'
+import { viewOf } from './visible-view.ts'
+
+/** Every entry of a registry, page by page. */
+export function listServers(request: ApiRequest<Static<typeof listQuery>>): void | Promise<void> {
+  return withView(request, (view) => {
+    return request.api.pages.list(request, view, () => {
+      const { query } = request
+      const page = view.snapshot.list({
+        cursor: query.cursor,
+        limit: query.limit,
+        search: query.search,
+        updatedSince: query.updated_since,
+        version: query.version,
+        includeDeleted: query.include_deleted,
+      })
+      if (isProblem(page)) throw new ApiError(400, page.message)
+      return page
+    })
+  })
+}
+
+export function listVersions(request: ApiRequest<Static<typeof versionQuery>>): void | Promise<void> {
+  return withView(request, (view) => {
+    const page = view.snapshot.versions(request.params.serverName, { includeDeleted: request.query.include_deleted })
+    if (page === undefined) throw new ApiError(404, 'server not found')
+    return request.api.pages.page(request, view, page)
+  })
+}
+
+export function getVersion(request: ApiRequest<Static<typeof versionQuery>>): void | Promise<void> {
+  return withView(request, (view) => {
+    const { serverName, version } = request.params
+    const entry = view.snapshot.version(serverName, version, { includeDeleted: request.query.include_deleted })
+    if (entry === undefined) throw new ApiError(404, 'server version not found')
+    return request.api.pages.entry(request, view, entry)
+  })
+}
+
+const MAX_SEARCH_TEXT = 256
+const MAX_HITS = 100
+const COMMA = Buffer.from(',')
+
+/** Best first, one answer without pages: what is further down is asked for with better words. */
+export function searchServers(request: ApiRequest<Static<typeof searchQuery>>): void | Promise<void> {
+  return withView(request, (view) => {
+    const { q = '', limit = 10 } = request.query
+    if (q.trim() === '') throw new ApiError(400, 'q is required: the words to search for')
+    if (q.length > MAX_SEARCH_TEXT) throw new ApiError(400, `q must not be longer than ${MAX_SEARCH_TEXT} characters`)
+    if (limit < 1 || limit > MAX_HITS) throw new ApiError(400, `limit must be an integer from 1 to ${MAX_HITS}`)
+    if (view.search === undefined) throw unavailable('the search index is not built yet')
+    const entries: Uint8Array[] = []
+    for (const hit of view.search.search(q, { limit }).hits) {
+      const entry = view.snapshot.version(hit.name, 'latest')
+      if (entry !== undefined) entries.push(entry)
+    }
+    return request.api.pages.found(request, view, pageOfEntries(entries))
+  })
+}
+
+function pageOfEntries(entries: readonly Uint8Array[]): Page {
+  const slices = entries.flatMap((entry, i) => (i === 0 ? [entry] : [COMMA, entry]))
+  return { slices, bytes: slices.reduce((sum, slice) => sum + slice.length, 0), count: entries.length }
+}
+
+function withView(request: ApiRequest, then: (view: ServedView) => void | Promise<void>): void | Promise<void> {
+  const view = viewOf(request)
+  return view instanceof Promise ? view.then(then) : then(view)
+}

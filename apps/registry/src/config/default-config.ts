@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+import { bundledCatalogue } from '@thv/catalog/bundled/bundled-catalogue'
+import { type ReadOptions, type ReadResult, readConfig } from './read-config.ts'
+import type { RegistryConfig } from './registry-config.ts'
+
+/**
+ * What is served when nobody says what: well-known public servers, and a place to publish own ones, for everybody on this machine.
+ * All other defaults are those of a file.
+ */
+export function defaultConfig(options: ReadOptions): ReadResult {
+  const { env, dataDir } = options
+  const authMode = options.authMode ?? (env['THV_REGISTRY_AUTH_MODE'] ? undefined : 'anonymous')
+  const read = readConfig(PUBLISH_ONLY, { env, dataDir, folder: dataDir, ...(authMode !== undefined && { authMode }) })
+  if (!read.ok) return read
+  const config: RegistryConfig = {
+    ...read.config,
+    sources: [
+      ...read.config.sources,
+      { name: CATALOGUE, file: { data: JSON.stringify(bundledCatalogue) }, format: 'upstream', intervalMs: A_DAY_MS },
+    ],
+    registries: [{ name: 'default', sources: [PUBLISHED, CATALOGUE] }],
+  }
+  return { ...read, config }
+}
+
+const PUBLISHED = 'published'
+const CATALOGUE = 'catalogue'
+const A_DAY_MS = 24 * 60 * 60_000
+const PUBLISH_ONLY = `sources: [{name: ${PUBLISHED}, managed: {}}]\nregistries: [{name: default, sources: [${PUBLISHED}]}]\n`
+
+/** In the folder where the server is started. */
+export const DEFAULT_DATA_DIR = join('.thv', 'registry')

@@ -1,0 +1,118 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@thv/kernel/clock'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { until } from '../testing/run-registry.ts'
+import { type ConfigWatch, watchConfig } from './watch-config.ts'
+
+let folder: string
+let watch: ConfigWatch | undefined
+let calls: number
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'registry-watch-'))
+  calls = 0
+})
+
+afterEach(async () => {
+  await watch?.[Symbol.asyncDispose]()
+  rmSync(folder, { recursive: true })
+})
+
+const at = (...parts: string[]) => join(folder, ...parts)
+
+function start(path: string, options: { pollMs?: number; onChange?: () => Promise<void> } = {}): void {
+  const onChange =
+    options.onChange ??
+    (async () => {
+      calls++
+    })
+  watch = watchConfig({ path, clock: systemClock, onChange, onError: () => {}, debounceMs: 20, pollMs: options.pollMs ?? 60_000 })
+}
+
+describe('watchConfig', () => {
+  it('notices a file that is written anew, renamed into place, removed and brought back', async () => {
+    writeFileSync(at('config.yaml'), 'a')
+    start(at('config.yaml'))
+    writeFileSync(at('config.yaml'), 'b')
+    await until(() => calls === 1)
+    writeFileSync(at('next'), 'c')
+    await until(() => calls === 2) // something has changed in the folder: the reader sees that it is not the file
+    renameSync(at('next'), at('config.yaml'))
+    await until(() => calls === 3)
+    unlinkSync(at('config.yaml'))
+    await until(() => calls === 4)
+    writeFileSync(at('config.yaml'), 'd')
+    await until(() => calls === 5)
+  })
+
+  it('notices the links of a ConfigMap being swapped', async () => {
+    mkdirSync(at('..2026_1'))
+    writeFileSync(at('..2026_1', 'config.yaml'), 'a')
+    symlinkSync('..2026_1', at('..data'))
+    symlinkSync(join('..data', 'config.yaml'), at('config.yaml'))
+    start(at('config.yaml'))
+    mkdirSync(at('..2026_2'))
+    writeFileSync(at('..2026_2', 'config.yaml'), 'b')
+    symlinkSync('..2026_2', at('..data_tmp'))
+    renameSync(at('..data_tmp'), at('..data'))
+    await until(() => calls >= 1)
+  })
+
+  it('looks now and then at what a link leads to', async () => {
+    mkdirSync(at('elsewhere'))
+    writeFileSync(at('elsewhere', 'config.yaml'), 'a')
+    mkdirSync(at('here'))
+    symlinkSync(at('elsewhere', 'config.yaml'), at('here', 'config.yaml'))
+    start(at('here', 'config.yaml'), { pollMs: 20 })
+    await systemClock.sleep(50)
+    expect(calls).toBe(0)
+    writeFileSync(at('elsewhere', 'config.yaml'), 'longer')
+    await until(() => calls === 1)
+  })
+
+  it('calls once at a time, and once more for what happened meanwhile', async () => {
+    writeFileSync(at('config.yaml'), 'a')
+    let running = 0
+    let most = 0
+    const gate = Promise.withResolvers<void>()
+    start(at('config.yaml'), {
+      onChange: async () => {
+        calls++
+        most = Math.max(most, ++running)
+        await gate.promise
+        running--
+      },
+    })
+    watch?.trigger()
+    watch?.trigger()
+    watch?.trigger()
+    await until(() => calls === 1)
+    gate.resolve()
+    await until(() => calls === 2 && running === 0)
+    expect(most).toBe(1)
+  })
+
+  it('goes on after a failure, and without a folder to watch', async () => {
+    const errors: string[] = []
+    watch = watchConfig({
+      path: at('none', 'config.yaml'),
+      clock: systemClock,
+      onChange: async () => {
+        calls++
+        throw new Error('boom')
+      },
+      onError: (message) => errors.push(message),
+      debounceMs: 5,
+      pollMs: 20,
+    })
+    mkdirSync(at('none'))
+    writeFileSync(at('none', 'config.yaml'), 'a')
+    await until(() => calls === 1)
+    writeFileSync(at('none', 'config.yaml'), 'longer')
+    await until(() => calls === 2)
+    expect(errors[0]).toContain('cannot be watched')
+    expect(errors.slice(1)).toEqual(['boom', 'boom'])
+  })
+})

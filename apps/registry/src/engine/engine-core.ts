@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { setImmediate } from 'node:timers/promises'
+import { DEFAULT_FETCH_LIMITS, type FetchLimits } from '@thv/catalog/sources/registry-handler'
+import type { Clock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import { jsonEqual } from '@thv/kernel/json-equal'
+import type { Logger } from '@thv/telemetry/log'
+import type { RegistryConfig } from '../config/registry-config.ts'
+import type { RegistryStore } from '../store/registry-store.ts'
+import { startSyncLoop } from '../sync/sync-loop.ts'
+import type { Handlers } from '../sync/sync-options.ts'
+import type { EngineAdmin, EngineStatus } from './engine.ts'
+import { type EntryPage, type EntryPlace, entryPage } from './entry-page.ts'
+import type { Publication, ViewTarget } from './publication.ts'
+import { startViewLoop } from './view-loop.ts'
+
+export interface EngineCoreOptions {
+  readonly config: RegistryConfig
+  /** Becomes the engine's: it closes it. */
+  readonly store: RegistryStore
+  readonly handlers: Handlers
+  readonly clock: Clock
+  readonly log: Logger
+  readonly publish: (publication: Publication) => void
+  readonly limits?: FetchLimits
+  /** In [0, 1). */
+  readonly random?: () => number
+}
+
+/** The working half, wherever it runs: what it finds out goes to `publish`. */
+export interface EngineCore extends AsyncDisposable {
+  readonly admin: CoreAdmin
+  reload(config: RegistryConfig): Promise<void>
+  want(target: ViewTarget): void
+  unwant(target: ViewTarget): void
+}
+
+/** Long lists in pages: a message of 100,000 objects would stop the other thread. */
+export interface CoreAdmin extends Omit<EngineAdmin, 'entriesOf'> {
+  entryPage(source: string, after: EntryPlace | undefined): Promise<EntryPage>
+}
+
+const SERVED_WITHIN_MS = 2_000
+/** Of what a file may hold, at most this share more comes over the wire: headers, other files of a repository. */
+const WIRE_FACTOR = 2
+
+export async function createEngineCore(options: EngineCoreOptions): Promise<EngineCore> {
+  const { store, handlers, clock, log, publish, random = Math.random } = options
+  let config = options.config
+  await store.reconcileConfig(config)
+  const limits = options.limits ?? {
+    ...DEFAULT_FETCH_LIMITS,
+    maxBytes: config.sync.maxFileBytes,
+    maxWireBytes: config.sync.maxFileBytes * WIRE_FACTOR,
+  }
+  const pause = async () => void (await setImmediate())
+  const views = startViewLoop({ store, clock, log, publish, pause, onStatus: () => publishStatus() })
+  const sync = startSyncLoop({
+    store,
+    handlers,
+    clock,
+    log,
+    config: () => config.sync,
+    owner: randomUUID(),
+    limits,
+    tempDir: tmpdir(),
+    random,
+    pause,
+  })
+
+  function publishStatus(): void {
+    const { storeError, unbuilt, revision, sources } = views.facts
+    const named = (which: (sync: (typeof sources)[number]['sync']) => boolean) =>
+      sources.filter((source) => which(source.sync)).map((source) => source.config.name)
+    const status: EngineStatus = {
+      ...(storeError !== undefined && { storeError }),
+      unbuilt,
+      unsynced: named(({ phase, attemptCount, lastSuccess }) => phase !== 'complete' && attemptCount === 0 && lastSuccess === undefined),
+      failed: named(({ phase, attemptCount }) => phase === 'failed' || (phase === 'syncing' && attemptCount > 0)),
+      revision,
+      syncs: { ...sync.counts },
+    }
+    publish({ kind: 'status', status })
+  }
+
+  /** Writes, and waits until it shows. */
+  async function served<T>(write: Promise<T>): Promise<T> {
+    const result = await write
+    sync.poke()
+    await views.caughtUp(SERVED_WITHIN_MS)
+    return result
+  }
+
+  const admin: CoreAdmin = {
+    sources: () => store.sources(),
+    registries: () => store.registries(),
+    putSource: (source) => served(store.putSource(source)),
+    deleteSource: (name) => served(store.deleteSource(name)),
+    putRegistry: (registry) => served(store.putRegistry(registry)),
+    deleteRegistry: (name) => served(store.deleteRegistry(name)),
+    async requestSync(source) {
+      await store.requestSync(source)
+      sync.poke()
+    },
+    entryPage: async (source, after) => entryPage(views.catalogue, source, after),
+    publish: (entry) => served(store.publish(entry)),
+    replaceDocument: (entry) => served(store.replaceDocument(entry)),
+    setStatus: (change) => served(store.setStatus(change)),
+    versionsOf: (source, name) => store.versionsOf(source, name),
+    claimsOf: (source, name) => store.claimsOf(source, name),
+    setClaims: (source, name, claims) => served(store.setClaims(source, name, claims)),
+  }
+
+  return {
+    admin,
+    async reload(next) {
+      if (!jsonEqual(next.storage, config.storage)) {
+        throw new ThvError('registry_config_invalid', 'the storage cannot change while the server runs: restart it')
+      }
+      await store.reconcileConfig(next)
+      config = next
+      sync.poke()
+      await views.caughtUp(SERVED_WITHIN_MS)
+    },
+    want: views.want,
+    unwant: views.unwant,
+    async [Symbol.asyncDispose]() {
+      await sync[Symbol.asyncDispose]()
+      await views[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import type { Json } from '@thv/catalog/catalog-entry'
+import { officialKey } from '@thv/catalog/official-envelope'
+import { compareCodePoints } from '@thv/catalog/text'
+import type { Catalogue, Group, NameSlot } from '../views/catalogue.ts'
+import { documentOf, metaOf, type Row } from '../views/catalogue-row.ts'
+import type { EntrySummary } from './engine.ts'
+
+/** The name that a page ended with. */
+export type EntryPlace = string
+
+export interface EntryPage {
+  readonly entries: readonly EntrySummary[]
+  /** Undefined: that was all. */
+  readonly next: EntryPlace | undefined
+}
+
+const ENTRIES_PER_PAGE = 500
+
+/** Entries of one source, by name, then version ascending. A name is never cut in two. */
+export function entryPage(catalogue: Catalogue, source: string, after: EntryPlace | undefined): EntryPage {
+  const entries: EntrySummary[] = []
+  for (let i = after === undefined ? 0 : firstBehind(catalogue.slots, after); i < catalogue.slots.length; i++) {
+    const slot = catalogue.slots[i]
+    const group = slot?.groups.find((group) => group.source === source)
+    if (!slot || !group) continue
+    for (const row of group.rows) entries.push(summaryOf(slot.name, group, row))
+    if (entries.length >= ENTRIES_PER_PAGE) return { entries, next: slot.name }
+  }
+  return { entries, next: undefined }
+}
+
+function firstBehind(slots: readonly NameSlot[], name: string): number {
+  let low = 0
+  let high = slots.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (compareCodePoints(slots[middle]?.name ?? '', name) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function summaryOf(name: string, group: Group, row: Row): EntrySummary {
+  const { title, description } = documentOf(row)
+  const official = metaOf(row)[officialKey]
+  const titleText = text(title)
+  const descriptionText = text(description)
+  return {
+    name,
+    version: row.version,
+    ...(titleText !== undefined && { title: titleText }),
+    ...(descriptionText !== undefined && { description: descriptionText }),
+    status: row.status,
+    ...(group.claims !== undefined && { claims: group.claims }),
+    createdAt: text(official?.['publishedAt']) ?? '',
+    updatedAt: text(official?.['updatedAt']) ?? '',
+  }
+}
+
+function text(value: Json | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

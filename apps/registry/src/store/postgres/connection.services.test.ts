@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import { createCertificate } from '@thv/testkit/cluster/certificate'
+import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
+import { startPostgres } from '@thv/testkit/postgres/postgres'
+import type { TestDatabase } from '@thv/testkit/postgres/test-database'
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import type { PostgresConfig } from '../../config/registry-config.ts'
+import { openDatabase } from './database.ts'
+import { configOf, quiet } from './testing/test-config.ts'
+
+describePostgres('connections', () => {
+  let database: TestDatabase
+  let folder: string
+  beforeAll(async () => {
+    database = await testPostgres().createDatabase()
+    folder = mkdtempSync(join(tmpdir(), 'thv-postgres-'))
+    writeFileSync(join(folder, 'right.crt'), testPostgres().access.caPem)
+    writeFileSync(join(folder, 'wrong.crt'), createCertificate({ commonName: 'another authority', ca: true }).certPem)
+    writeFileSync(join(folder, 'empty.crt'), '')
+  })
+  afterAll(async () => {
+    rmSync(folder, { recursive: true })
+    await database.drop()
+  })
+  afterEach(() => vi.unstubAllEnvs())
+
+  const connect = async (more: Partial<PostgresConfig>, { password }: { password?: string } = database) => {
+    const { password: _, ...rest } = database
+    const config = configOf({ ...rest, ...(password !== undefined && { password }) }, more)
+    const opened = await openDatabase(config, { clock: systemClock, log: quiet })
+    try {
+      const [row] = await opened.query<{ ssl: boolean }>('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
+      return row?.ssl ? 'encrypted' : 'plain'
+    } finally {
+      await opened.close()
+    }
+  }
+  const outcome = (work: Promise<string>) => work.catch((error: { code?: string }) => String(error.code))
+
+  const named = 'localhost'
+  const address = '127.0.0.1'
+  test.each([
+    ['disable', address, undefined, 'plain'],
+    ['require', address, undefined, 'encrypted'],
+    ['require', address, 'right.crt', 'encrypted'],
+    ['require', address, 'wrong.crt', 'store_unavailable'],
+    ['verify-ca', address, 'right.crt', 'encrypted'],
+    ['verify-ca', named, 'wrong.crt', 'store_unavailable'],
+    ['verify-ca', named, undefined, 'store_unavailable'],
+    ['verify-full', named, 'right.crt', 'encrypted'],
+    ['verify-full', address, 'right.crt', 'store_unavailable'],
+    ['verify-full', named, 'wrong.crt', 'store_unavailable'],
+    ['verify-full', named, 'empty.crt', 'registry_config_invalid'],
+    ['verify-full', named, 'missing.crt', 'registry_config_invalid'],
+  ] as const)('sslMode %s to %s with %s: %s', async (sslMode, host, cert, expected) => {
+    const more = cert === undefined ? {} : { sslRootCert: join(folder, cert) }
+    expect(await outcome(connect({ sslMode, host, ...more }))).toBe(expected)
+  })
+
+  test('a server without TLS gets no password from who asks for it', async () => {
+    await using server = await startPostgres({ settings: { ssl: 'off' } })
+    const error = await connect({ sslMode: 'require', port: server.access.port }).catch((e: unknown) => e)
+    expect(errorMessage(error)).toContain('does not support SSL')
+  })
+
+  test('a wrong password, and none, are told without showing one', async () => {
+    for (const password of ['wrong-one', undefined]) {
+      vi.stubEnv('PGPASSFILE', join(folder, 'none'))
+      vi.stubEnv('PGPASSWORD', database.password)
+      vi.stubEnv('HOME', folder)
+      const error = await connect({}, password === undefined ? {} : { password }).catch((e: unknown) => e)
+      expect(error).toMatchObject({ code: 'store_unavailable' })
+      expect(errorMessage(error)).toMatch(/password/)
+      expect(errorMessage(error)).not.toContain('wrong-one')
+      expect(errorMessage(error)).not.toContain(database.password)
+    }
+  })
+
+  test('the password comes from a password file', async () => {
+    const file = join(folder, 'pgpass')
+    writeFileSync(file, `*:*:*:${database.user}:${database.password}\n`, { mode: 0o600 })
+    vi.stubEnv('PGPASSFILE', file)
+    expect(await connect({}, {})).toBe('plain')
+  })
+
+  test('nobody listens, no such name, no such database', async () => {
+    expect(await outcome(connect({ port: 1 }))).toBe('store_unavailable')
+    expect(await outcome(connect({ host: 'nowhere.invalid' }))).toBe('store_unavailable')
+    expect(await outcome(connect({ database: 'none' }))).toBe('store_unavailable')
+  })
+
+  test('more calls than connections wait their turn', async () => {
+    const opened = await openDatabase(configOf(database, { maxOpenConns: 3 }), { clock: systemClock, log: quiet })
+    const pids = await Promise.all(
+      Array.from({ length: 40 }, () => opened.query<{ pid: number }>('SELECT pg_backend_pid() AS pid, pg_sleep(0.01)')),
+    )
+    expect(new Set(pids.flat().map(({ pid }) => pid)).size).toBeLessThanOrEqual(2)
+    await opened.close()
+  })
+})

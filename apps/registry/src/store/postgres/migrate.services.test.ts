@@ -1,0 +1,125 @@
+import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
+import type { TestDatabase } from '@thv/testkit/postgres/test-database'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { demandCurrent, type MigrateOptions, migrateDown, migrateUp, schemaState } from './migrate.ts'
+import { type Migration, migrations } from './migrations.ts'
+import { openPostgresStore } from './postgres-store.ts'
+import { SERVER_ROLE } from './server-role.ts'
+import { configOf, quiet } from './testing/test-config.ts'
+
+describePostgres('migrations', () => {
+  let database: TestDatabase
+  beforeEach(async () => {
+    database = await testPostgres().createDatabase()
+    return () => database.drop()
+  })
+  const latest = migrations.length
+  const up = (options: MigrateOptions = {}) => migrateUp(configOf(database), { log: quiet, ...options })
+  const down = (steps: number) => migrateDown(configOf(database), steps, { log: quiet })
+  const tables = async () => (await database.sql("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")).split('\n')
+  const open = async (more: Parameters<typeof openPostgresStore>[1] = {}) => {
+    const store = await openPostgresStore(configOf(database), { log: quiet, ...more })
+    onTestFinished(() => store[Symbol.asyncDispose]())
+    return store
+  }
+
+  test('go up, say so, and down again', async () => {
+    expect(await schemaState(configOf(database), { log: quiet })).toEqual({ version: 0, dirty: false, latest })
+    expect(await up()).toEqual({ from: 0, to: latest })
+    expect(await up()).toEqual({ from: latest, to: latest })
+    expect(await tables()).toEqual(['entry', 'registry', 'revision', 'schema_migrations', 'source'])
+    expect(await down(1000)).toEqual({ from: latest, to: 0 })
+    expect(await tables()).toEqual(['schema_migrations'])
+    expect(await down(1)).toEqual({ from: 0, to: 0 })
+    expect(await up()).toEqual({ from: 0, to: latest })
+    expect(() => down(0)).toThrow('1 or more')
+  })
+
+  test('are done by one of many that start at once on an empty database', async () => {
+    const stores = await Promise.all(Array.from({ length: 6 }, () => open()))
+    const config = { sources: [{ name: 'own', managed: {} }], registries: [{ name: 'r', sources: ['own'] }] }
+    await Promise.all(stores.map((store) => store.reconcileConfig(config)))
+    for (const store of stores) expect(await store.revision()).toEqual({ data: 0, structure: 1 })
+  })
+
+  const broken = (more: Partial<Migration> = {}): Migration[] => [
+    ...migrations,
+    { version: latest + 1, name: 'broken', up: 'CREATE TABLE half (n int); SELECT 1 / 0', down: 'DROP TABLE half', ...more },
+  ]
+
+  test('leave nothing of a step that fails', async () => {
+    await expect(up({ migrations: broken() })).rejects.toMatchObject({
+      code: 'store_schema',
+      message: expect.stringMatching(/\(broken\) up failed, nothing of it was done/),
+    })
+    expect(await tables()).not.toContain('half')
+    expect(await schemaState(configOf(database), { log: quiet })).toEqual({ version: latest, dirty: false, latest })
+    expect(await up({ migrations: broken({ up: 'CREATE TABLE half (n int)' }) })).toEqual({ from: latest, to: latest + 1 })
+  })
+
+  test('mark a step that cannot be taken back, and then wait for a person', async () => {
+    await up()
+    // Each statement by itself: the table stays.
+    const steps = broken({ outsideTransaction: true, up: 'DO $$ BEGIN CREATE TABLE half (n int); COMMIT; PERFORM 1 / 0; END $$' })
+    await expect(up({ migrations: steps })).rejects.toMatchObject({ message: expect.stringContaining('marked as dirty') })
+    expect(await tables()).toContain('half')
+    for (const act of [() => up({ migrations: steps }), () => up(), () => down(1), () => open()]) {
+      await expect(act()).rejects.toMatchObject({ code: 'store_schema', message: expect.stringMatching(/failed half-way.*dirty to false/) })
+    }
+    await database.sql(`DROP TABLE half; UPDATE schema_migrations SET version = ${latest}, dirty = false`)
+    await open()
+  })
+
+  test('of a newer program are left alone', async () => {
+    await up()
+    await database.sql('UPDATE schema_migrations SET version = 99')
+    for (const act of [() => up(), () => down(1), () => open(), () => open({ migrate: false })]) {
+      await expect(act()).rejects.toMatchObject({ code: 'store_schema', message: expect.stringMatching(/version 99.*newer program/) })
+    }
+  })
+
+  test('are asked for when the store must not do them itself', async () => {
+    await expect(open({ migrate: false })).rejects.toMatchObject({ code: 'store_schema', message: expect.stringContaining('migrate up') })
+    expect(() => demandCurrent({ version: 0, dirty: false, latest })).toThrow('migrate up')
+    await up()
+    await open({ migrate: false })
+  })
+
+  test('wait for a lock, but not for ever', async () => {
+    await up()
+    const never = broken({ up: 'SELECT pg_sleep(30)' })
+    const slow = up({ migrations: never }).catch((error: unknown) => error)
+    const running = async () => (await database.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(30)%'")) === '2'
+    while (!(await running())) await new Promise((resolve) => setTimeout(resolve, 20))
+    await expect(up({ lockLimitMs: 200 })).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringContaining('migrating'),
+    })
+    await database.sql(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+    )
+    expect(await slow).toMatchObject({ code: 'store_unavailable' })
+    expect(await up()).toEqual({ from: latest, to: latest })
+  })
+
+  test('are the business of a user of their own; the server has rights on rows only', async () => {
+    const app = await testPostgres().createUser()
+    const config = configOf({ ...database, ...app }, { migrationUser: database.user, migrationPassword: database.password })
+    await database.sql(`DO $$ BEGIN CREATE ROLE ${SERVER_ROLE}; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)
+    await expect(openPostgresStore(configOf({ ...database, ...app }), { log: quiet })).rejects.toMatchObject({ code: 'store_unavailable' })
+    // Whoever may not grant the role says so, and the store says what is missing.
+    await expect(openPostgresStore(config, { log: quiet })).rejects.toMatchObject({ message: expect.stringContaining(SERVER_ROLE) })
+    await database.sql(`GRANT ${SERVER_ROLE} TO ${database.user} WITH ADMIN OPTION`)
+    await migrateUp(config, { log: quiet })
+    await using store = await openPostgresStore(config, { log: quiet })
+    await store.putSource({ name: 'own', managed: {} })
+    await store.publish({ source: 'own', name: 'io.x/a', version: '1', text: '{}' })
+    const rights = await database.sql(
+      `SELECT has_table_privilege('${app.user}', 'entry', 'DELETE'), has_table_privilege('${app.user}', 'entry', 'TRUNCATE'), has_schema_privilege('${app.user}', 'public', 'CREATE')`,
+    )
+    expect(rights).toBe('t|f|f')
+    // Tables of later migrations too.
+    await migrateUp(config, { log: quiet, migrations: broken({ up: 'CREATE TABLE later (n int)' }) })
+    expect(await database.sql(`SELECT has_table_privilege('${app.user}', 'later', 'INSERT')`)).toBe('t')
+  })
+})

@@ -1,0 +1,29 @@
+import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
+import type { TestDatabase } from '@thv/testkit/postgres/test-database'
+import { afterAll, beforeAll } from 'vitest'
+import { describeStoreContract } from '../contract/store-contract.ts'
+import { openPostgresStore } from './postgres-store.ts'
+import { configOf, quiet } from './testing/test-config.ts'
+
+describePostgres('PostgreSQL', () => {
+  let database: TestDatabase
+  beforeAll(async () => {
+    database = await testPostgres().createDatabase()
+  })
+  afterAll(() => database.drop())
+  const open = () => openPostgresStore(configOf(database), { log: quiet })
+
+  describeStoreContract('PostgreSQL', async () => {
+    let store = await open()
+    await database.sql("TRUNCATE source, registry, entry; UPDATE revision SET data = 0, structure = 0, stamped_at = '-infinity'")
+    return {
+      store,
+      reopen: async () => {
+        await store[Symbol.asyncDispose]()
+        store = await open()
+        return store
+      },
+      second: open,
+    }
+  })
+})

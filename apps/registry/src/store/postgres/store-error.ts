@@ -1,0 +1,41 @@
+import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
+import { DatabaseError } from 'pg'
+import { SERVER_ROLE } from './server-role.ts'
+
+/** SQLSTATEs that say: nothing was done, and the same again may succeed. */
+const RETRYABLE = new Set(['40001', '40P01'])
+
+export function isRetryable(error: unknown): boolean {
+  return error instanceof DatabaseError && RETRYABLE.has(error.code ?? '')
+}
+
+/**
+ * Whether the connection is as good as before. One to a server that is shutting down, or that has become a standby, is not: a new one
+ * may lead to another server.
+ */
+export function keepsConnection(error: unknown): boolean {
+  return error instanceof DatabaseError && !/^(08|25006|57P)/.test(error.code ?? '')
+}
+
+/** What PostgreSQL or the way to it says, as an error of ours. */
+export function storeError(error: unknown): ThvError {
+  if (isThvError(error)) return error
+  const cause = { cause: error }
+  if (!(error instanceof DatabaseError)) return new ThvError('store_unavailable', 'PostgreSQL does not answer', cause)
+  const code = error.code ?? ''
+  if (code === '42P01' || code === '42703')
+    return new ThvError('store_schema', 'the database lacks a table or column that this program needs; run `migrate up`', cause)
+  if (code === '42501') return new ThvError('store_unavailable', `the database user lacks a right; grant it ${SERVER_ROLE}`, cause)
+  if (code === '55P03') return new ThvError('store_unavailable', 'somebody else has been writing for too long', cause)
+  if (code === '25006') return new ThvError('store_unavailable', 'the database is read-only at the moment', cause)
+  if (code === '53100' || code === '58030') return new ThvError('store_unavailable', 'the disk of the database is full or broken', cause)
+  if (code.startsWith('53')) return new ThvError('store_unavailable', 'the database has no connection, memory or lock left', cause)
+  if (code.startsWith('28')) return new ThvError('store_unavailable', 'the database does not let us in', cause)
+  if (code.startsWith('22')) return new ThvError('bad_request', 'the database cannot keep this text', cause)
+  return new ThvError('store_unavailable', `PostgreSQL answered with SQLSTATE ${code}`, cause)
+}
+
+/** For a log line. */
+export function storeMessage(error: unknown): string {
+  return errorMessage(storeError(error))
+}

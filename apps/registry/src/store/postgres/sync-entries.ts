@@ -1,0 +1,77 @@
+import type { SyncedEntry, SyncOutcome } from '../registry-store.ts'
+import type { Sql } from './database.ts'
+import { type Stamp, takeRevision } from './revision.ts'
+import { plainText } from './rows.ts'
+
+type Changed = Extract<SyncOutcome, { kind: 'changed' }>
+
+/** Of one statement. Documents may be large, so it ends after so many characters too. */
+const CHUNK_ROWS = 1000
+const CHUNK_CHARACTERS = 4 * 1024 * 1024
+
+/** Writes what differs under one revision, which is taken only if something does. */
+export async function writeSynced(
+  sql: Sql,
+  { sourceId, outcome, stamp }: { sourceId: number; outcome: Changed; stamp: Stamp },
+): Promise<void> {
+  // Under the lock of the revision the next one is known before it is taken.
+  const [row] = await sql<{ next: number }>('SELECT data + 1 AS next FROM revision')
+  const next = row?.next
+  let written = 0
+  for (const chunk of chunks(outcome.upserts)) written += await upsert(sql, [sourceId, next, stamp.now], chunk)
+  for (let at = 0; at < outcome.gone.length; at += CHUNK_ROWS * 10) {
+    const gone = outcome.gone.slice(at, at + CHUNK_ROWS * 10)
+    const rows = await sql(BURY, [sourceId, next, stamp.now, gone.map(({ name }) => name), gone.map(({ version }) => version)])
+    written += rows.length
+  }
+  if (written > 0) await takeRevision(sql, stamp, 'data')
+}
+
+async function upsert(sql: Sql, fixed: readonly unknown[], chunk: readonly SyncedEntry[]): Promise<number> {
+  const rows = await sql(UPSERT, [
+    ...fixed,
+    chunk.map(({ name }) => name),
+    chunk.map(({ version }) => version),
+    chunk.map(({ text }) => text),
+    chunk.map(({ hash }) => hash),
+    chunk.map(({ status }) => status),
+    chunk.map(({ statusMessage }) => (statusMessage === undefined ? null : plainText(statusMessage))),
+    chunk.map(({ publishedAt }) => publishedAt ?? null),
+  ])
+  return rows.length
+}
+
+/** The time of publication is the origin's, else that of the row that is there, else now: hence the join. */
+const UPSERT = `
+  INSERT INTO entry AS e (source_id, name, version, document, hash, status, status_message, published_at, updated_at, status_changed_at, revision)
+  SELECT $1, u.name, u.version, u.document, u.hash, u.status, u.status_message, coalesce(u.published_at, old.published_at, $3), $3, $3, $2
+  FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
+    AS u (name, version, document, hash, status, status_message, published_at)
+  LEFT JOIN entry old ON old.source_id = $1 AND old.name = u.name AND old.version = u.version
+  WHERE old.source_id IS NULL OR old.hash <> u.hash OR old.status <> u.status
+  ON CONFLICT (source_id, name, version) DO UPDATE SET document = excluded.document, hash = excluded.hash, status = excluded.status,
+    status_message = excluded.status_message, published_at = excluded.published_at, updated_at = excluded.updated_at,
+    revision = excluded.revision,
+    status_changed_at = CASE WHEN e.status = excluded.status THEN e.status_changed_at ELSE excluded.status_changed_at END
+  RETURNING 1`
+
+const BURY = `
+  UPDATE entry SET status = 'deleted', status_message = NULL, updated_at = $3, status_changed_at = $3, revision = $2
+  FROM unnest($4::text[], $5::text[]) AS gone (name, version)
+  WHERE entry.source_id = $1 AND entry.name = gone.name AND entry.version = gone.version AND entry.status <> 'deleted'
+  RETURNING 1`
+
+function* chunks(entries: readonly SyncedEntry[]): Generator<SyncedEntry[]> {
+  let chunk: SyncedEntry[] = []
+  let characters = 0
+  for (const entry of entries) {
+    if (chunk.length === CHUNK_ROWS || (chunk.length > 0 && characters + entry.text.length > CHUNK_CHARACTERS)) {
+      yield chunk
+      chunk = []
+      characters = 0
+    }
+    chunk.push(entry)
+    characters += entry.text.length
+  }
+  if (chunk.length > 0) yield chunk
+}

@@ -1,0 +1,102 @@
+import { type Claims, sourceTypeOf } from '@thv/catalog/sources/source-config'
+import { ThvError } from '@thv/kernel/errors'
+import { jsonEqual } from '@thv/kernel/json-equal'
+import type { NewEntry, StatusChange } from '../registry-store.ts'
+import type { EntryTable, TextRow } from './entry-table.ts'
+import type { Draft, SourceRow } from './ledger.ts'
+
+/** The writes of the managed source, each inside the transaction of its draft. */
+export function publish(draft: Draft, table: EntryTable, entry: NewEntry): TextRow {
+  const source = managedSource(draft, entry.source)
+  const siblings = table.versionsOf(source.id, entry.name)
+  const old = siblings.find((row) => row.version === entry.version)
+  if (old && old.status !== 'deleted') throw new ThvError('version_exists', `version already exists: ${entry.name}@${entry.version}`)
+  const claims = claimsFor(entry, siblings)
+  const at = draft.time
+  const row = {
+    source_id: source.id,
+    name: entry.name,
+    version: entry.version,
+    hash: '',
+    status: entry.status ?? 'active',
+    status_message: entry.statusMessage ?? null,
+    published_at: at,
+    updated_at: at,
+    status_changed_at: at,
+    claims,
+    revision: draft.revision,
+    text: entry.text,
+  }
+  if (row.status !== 'deleted') count(draft, source, 1)
+  if (!old) return table.insert(row)
+  const revived = { ...row, id: old.id }
+  table.update(revived, row.text)
+  return revived
+}
+
+export function replaceDocument(draft: Draft, table: EntryTable, entry: NewEntry): TextRow {
+  const source = managedSource(draft, entry.source)
+  const siblings = table.versionsOf(source.id, entry.name)
+  const old = siblings.find((row) => row.version === entry.version)
+  if (!old) throw notFound(entry)
+  claimsFor(entry, siblings)
+  const { status = old.status } = entry
+  const message = entry.status === undefined ? old.status_message : (entry.statusMessage ?? null)
+  return change(draft, table, { source, old, next: { ...old, text: entry.text, status, status_message: message } })
+}
+
+export function setStatus(draft: Draft, table: EntryTable, wanted: StatusChange): TextRow[] {
+  const source = managedSource(draft, wanted.source)
+  const all = table.versionsOf(source.id, wanted.name).filter((row) => wanted.version === undefined || row.version === wanted.version)
+  if (all.length === 0) throw notFound(wanted)
+  const { status } = wanted
+  const rows = wanted.version === undefined && status === 'deleted' ? all.filter((row) => row.status !== 'deleted') : all
+  return rows.map((old) => change(draft, table, { source, old, next: { ...old, status, status_message: wanted.statusMessage ?? null } }))
+}
+
+export function setClaims(draft: Draft, table: EntryTable, wanted: { source: string; name: string; claims: Claims | undefined }): void {
+  const source = managedSource(draft, wanted.source)
+  const rows = table.versionsOf(source.id, wanted.name)
+  if (rows.length === 0) throw notFound(wanted)
+  const claims = wanted.claims ? JSON.stringify(wanted.claims) : null
+  for (const old of rows) if (!sameClaims(old.claims, wanted.claims)) change(draft, table, { source, old, next: { ...old, claims } })
+}
+
+export function notFound({ name, version }: { name: string; version?: string }): ThvError {
+  return new ThvError('not_found', `there is no server ${name}${version === undefined ? '' : ` in version ${version}`}`)
+}
+
+/** Changes a row if there is something to change, and what hangs on it. */
+function change(draft: Draft, table: EntryTable, { source, old, next }: { source: SourceRow; old: TextRow; next: TextRow }): TextRow {
+  const other = old.status !== next.status
+  if (!other && old.text === next.text && old.status_message === next.status_message && old.claims === next.claims) return old
+  const at = draft.time
+  const row = { ...next, updated_at: at, status_changed_at: other ? at : old.status_changed_at, revision: draft.revision }
+  table.update(row, old.text === next.text ? undefined : next.text)
+  if (other) count(draft, source, Number(old.status === 'deleted') - Number(next.status === 'deleted'))
+  return row
+}
+
+function managedSource(draft: Draft, name: string): SourceRow {
+  const source = draft.sources.get(name)
+  if (!source) throw new ThvError('not_found', `there is no source ${name}`)
+  if (sourceTypeOf(source.config) !== 'managed')
+    throw new ThvError('bad_request', `source ${name} is not managed: its entries come from elsewhere`)
+  return source
+}
+
+function claimsFor({ name, claims }: NewEntry, siblings: readonly TextRow[]): string | null {
+  const [sibling] = siblings
+  if (!sibling) return claims ? JSON.stringify(claims) : null
+  if (claims && !sameClaims(sibling.claims, claims)) throw new ThvError('conflict', `claims mismatch: ${name} is there with other claims`)
+  return sibling.claims
+}
+
+function sameClaims(stored: string | null, claims: Claims | undefined): boolean {
+  return jsonEqual(stored === null ? null : JSON.parse(stored), claims ?? null)
+}
+
+function count(draft: Draft, { config: { name } }: SourceRow, more: number): void {
+  const row = draft.sources.get(name)
+  if (row && more !== 0) draft.sources.set(name, { ...row, sync: { ...row.sync, serverCount: row.sync.serverCount + more } })
+}

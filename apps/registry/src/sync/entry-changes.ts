@@ -1,0 +1,88 @@
+import { hash } from 'node:crypto'
+import { createFilter } from '@thv/catalog/filters'
+import type { FetchedEntry, FetchProblem, FetchResult } from '@thv/catalog/sources/registry-handler'
+import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import { ThvError } from '@thv/kernel/errors'
+import type { Fingerprint, SyncedEntry } from '../store/registry-store.ts'
+
+export interface EntryChanges {
+  readonly upserts: readonly SyncedEntry[]
+  readonly gone: readonly { readonly name: string; readonly version: string }[]
+  readonly problems: readonly FetchProblem[]
+}
+
+export interface ChangesInput {
+  readonly source: SourceConfig
+  readonly fetched: Extract<FetchResult, { kind: 'full' | 'delta' }>
+  readonly fingerprints: AsyncIterable<readonly Fingerprint[]>
+  readonly pause: () => Promise<void>
+}
+
+const PER_TURN = 500
+
+/**
+ * What a fetch makes different. After a full one, what did not come or does not pass the filter is gone; after a delta, what came and does
+ * not pass. Of entries with the same name and version the first counts.
+ */
+export async function entryChanges({ source, fetched, fingerprints, pause }: ChangesInput): Promise<EntryChanges> {
+  const filter = createFilter(source.filter ?? {})
+  if (filter.problems.length > 0) throw new ThvError('registry_config_invalid', filter.problems.join('; '))
+  const kept = new Map<string, FetchedEntry>()
+  const rejected = new Set<string>()
+  const problems = [...fetched.problems]
+  for (const [i, entry] of fetched.entries.entries()) {
+    if (i % PER_TURN === 0) await pause()
+    const key = keyOf(entry)
+    if (kept.has(key) || rejected.has(key)) problems.push(twice(entry))
+    else if (filter.decide(entry.name, new Set(entry.tags)).keep) kept.set(key, entry)
+    else rejected.add(key)
+  }
+  const gone: { name: string; version: string }[] = []
+  const upserts: SyncedEntry[] = []
+  for await (const batch of fingerprints) {
+    for (const known of batch) {
+      const key = keyOf(known)
+      const entry = kept.get(key)
+      if (entry) {
+        const synced = syncedOf(entry)
+        if (synced.hash !== known.hash || synced.status !== known.status) upserts.push(synced)
+        kept.delete(key)
+      } else if (known.status !== 'deleted' && (fetched.kind === 'full' || rejected.has(key))) {
+        gone.push({ name: known.name, version: known.version })
+      }
+    }
+    await pause()
+  }
+  let i = 0
+  for (const entry of kept.values()) {
+    upserts.push(syncedOf(entry))
+    if (++i % PER_TURN === 0) await pause()
+  }
+  return { upserts, gone, problems }
+}
+
+function syncedOf(entry: FetchedEntry): SyncedEntry {
+  const { name, version, text, status = 'active', statusMessage, publishedAt } = entry
+  const parts = JSON.stringify([status, statusMessage ?? '', publishedAt ?? ''])
+  return {
+    name,
+    version,
+    text,
+    status,
+    hash: hash('sha256', `${parts}\n${text}`, 'base64url').slice(0, HASH_LENGTH),
+    ...(statusMessage !== undefined && { statusMessage }),
+    ...(publishedAt !== undefined && { publishedAt }),
+  }
+}
+
+/** 144 bits. */
+const HASH_LENGTH = 24
+
+function keyOf({ name, version }: { name: string; version: string }): string {
+  return `${name}\n${version}`
+}
+
+function twice(entry: FetchedEntry): FetchProblem {
+  const message = `version ${JSON.stringify(entry.version)} is there twice: the first one counts`
+  return { entry: entry.name, pointer: '', message, severity: 'dropped' }
+}

@@ -1,0 +1,83 @@
+import { createBackoff } from '@thv/kernel/backoff'
+import { errorMessage } from '@thv/kernel/errors'
+import type { LeasedSource } from '../store/registry-store.ts'
+import { syncSource } from './sync-attempt.ts'
+import type { SyncOptions } from './sync-options.ts'
+import { createWaker, endsWithin } from './waker.ts'
+
+export interface SyncLoop extends AsyncDisposable {
+  /** Something may be due earlier than was known. */
+  poke(): void
+  readonly counts: SyncCounts
+}
+
+export interface SyncCounts {
+  readonly succeeded: number
+  readonly unchanged: number
+  readonly failed: number
+}
+
+/** Whoever makes a source due in another process is heard at once; this is for the case that he is not. */
+const MAX_WAIT_MS = 10_000
+const MIN_WAIT_MS = 10
+const CLOSE_MS = 5_000
+
+/** Syncs whatever is due, several sources at a time, until it is closed. `config` is asked for anew at each turn. */
+export function startSyncLoop(options: Omit<SyncOptions, 'config'> & { readonly config: () => SyncOptions['config'] }): SyncLoop {
+  const { store, clock, log, owner, random } = options
+  const stopped = new AbortController()
+  const waker = createWaker(clock)
+  const running = new Set<Promise<void>>()
+  const counts = { succeeded: 0, unchanged: 0, failed: 0 }
+  const unsubscribe = store.onChange(waker.wake)
+  const loop = run()
+
+  async function run(): Promise<void> {
+    const backoff = createBackoff({ baseMs: 200, maxMs: MAX_WAIT_MS, random })
+    while (!stopped.signal.aborted) {
+      let waitMs = MAX_WAIT_MS
+      try {
+        waitMs = await startDue()
+        backoff.reset()
+      } catch (e) {
+        waitMs = backoff.next()
+        log.debug('what is due could not be read', { error: errorMessage(e) })
+      }
+      await waker.wait(Math.max(waitMs, MIN_WAIT_MS), stopped.signal)
+    }
+  }
+
+  /** Gives how long there is nothing to do, unless something happens. */
+  async function startDue(): Promise<number> {
+    const config = options.config()
+    const free = config.parallel - running.size
+    // An attempt that ends wakes the loop.
+    if (free <= 0) return MAX_WAIT_MS
+    const claimed = await store.claimDue({ owner, leaseMs: config.leaseMs, limit: free })
+    for (const leased of claimed) start(leased)
+    return claimed.length === free ? MIN_WAIT_MS : Math.min((await store.nextDueInMs()) ?? MAX_WAIT_MS, MAX_WAIT_MS)
+  }
+
+  function start(leased: LeasedSource): void {
+    const attempt = syncSource(leased, { ...options, config: options.config() }, stopped.signal)
+      .then((end) => {
+        if (end === 'succeeded' || end === 'unchanged' || end === 'failed') counts[end]++
+      })
+      .catch((e) => log.error('a sync broke down', { source: leased.config.name, error: e }))
+      .finally(() => {
+        running.delete(attempt)
+        waker.wake()
+      })
+    running.add(attempt)
+  }
+
+  return {
+    poke: waker.wake,
+    counts,
+    async [Symbol.asyncDispose]() {
+      unsubscribe()
+      stopped.abort()
+      await endsWithin(clock, CLOSE_MS, Promise.all([loop, ...running]))
+    },
+  }
+}

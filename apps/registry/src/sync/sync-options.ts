@@ -1,0 +1,25 @@
+import type { FetchLimits, RegistryHandler } from '@thv/catalog/sources/registry-handler'
+import type { SourceType } from '@thv/catalog/sources/source-config'
+import type { Clock } from '@thv/kernel/clock'
+import type { Logger } from '@thv/telemetry/log'
+import type { SyncConfig } from '../config/registry-config.ts'
+import type { RegistryStore } from '../store/registry-store.ts'
+
+/** Managed sources need none: nobody fetches them. */
+export type Handlers = { readonly [type in SourceType]?: RegistryHandler }
+
+export interface SyncOptions {
+  readonly store: RegistryStore
+  readonly handlers: Handlers
+  readonly clock: Clock
+  readonly log: Logger
+  readonly config: SyncConfig
+  /** Who holds the leases: another for each process. */
+  readonly owner: string
+  readonly limits: FetchLimits
+  readonly tempDir: string
+  /** In [0, 1). */
+  readonly random: () => number
+  /** Lets the event loop turn. */
+  readonly pause: () => Promise<void>
+}

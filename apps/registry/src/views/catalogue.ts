@@ -1,0 +1,238 @@
+import { versionOrder } from '@thv/catalog/snapshot/build-snapshot'
+import { type Steps, sortInSteps } from '@thv/catalog/snapshot/steps'
+import type { Claims } from '@thv/catalog/sources/source-config'
+import { compareCodePoints } from '@thv/catalog/text'
+import { compareVersions } from '@thv/catalog/version-order'
+import type { StoredEntry } from '../store/registry-store.ts'
+import { type Arenas, createRow, type Row, rewriteMeta } from './catalogue-row.ts'
+import { claimsKey } from './claim-key.ts'
+import { bytesOf, createSharedArena, type Segment } from './shared-arena.ts'
+
+/** All versions that one source has of one server. */
+export interface Group {
+  readonly source: string
+  /** Version ascending. */
+  readonly rows: Row[]
+  /** Of the entry itself (of its newest row); undefined: those of its source count. */
+  claims: Claims | undefined
+  claimsKey: string | undefined
+  claimsRevision: number
+}
+
+export interface NameSlot {
+  readonly name: string
+  readonly groups: Group[]
+}
+
+/**
+ * What the store holds, in the order it is served, with the bytes that are served. It follows the store by `add`; `settle` puts it in
+ * order again before views are built from it.
+ */
+export interface Catalogue {
+  /** By code point. */
+  readonly slots: readonly NameSlot[]
+  readonly arenas: Arenas
+  add(entry: StoredEntry): void
+  /** To be run before anything is added to a source of the same name. */
+  dropSources(sources: ReadonlySet<string>): Steps<void>
+  settle(): Steps<void>
+  /** The newest row of a source; 0 when it has none. */
+  newest(source: string): Newest
+}
+
+export interface Newest {
+  readonly revision: number
+  readonly updatedMs: number
+}
+
+const PER_STEP = 2048
+const NOTHING: Newest = { revision: 0, updatedMs: 0 }
+const order = versionOrder(compareVersions)
+
+export function createCatalogue(): Catalogue {
+  const byName = new Map<string, NameSlot>()
+  let slots: NameSlot[] = []
+  let fresh: NameSlot[] = []
+  let arenas = newArenas()
+  const unsettled = new Set<Group>()
+  const newest = new Map<string, Newest>()
+  const versions = new Map<string, string>()
+
+  function slotOf(name: string): NameSlot {
+    const known = byName.get(name)
+    if (known) return known
+    const slot = { name, groups: [] }
+    byName.set(name, slot)
+    fresh.push(slot)
+    return slot
+  }
+
+  function groupOf(entry: StoredEntry): Group {
+    const slot = slotOf(entry.name.toWellFormed())
+    const known = slot.groups.find((group) => group.source === entry.source)
+    if (known) return known
+    const group: Group = { source: entry.source, rows: [], claims: undefined, claimsKey: undefined, claimsRevision: 0 }
+    slot.groups.push(group)
+    return group
+  }
+
+  /** Equal texts are one string: 100,000 entries have few different versions. */
+  function interned(version: string): string {
+    const known = versions.get(version)
+    if (known !== undefined) return known
+    versions.set(version, version)
+    return version
+  }
+
+  function add(entry: StoredEntry): void {
+    const group = groupOf(entry)
+    const version = interned(entry.version.toWellFormed())
+    const at = placeOf(group.rows, version)
+    const old = group.rows[at]?.version === version ? group.rows[at] : undefined
+    if (old && old.revision >= entry.revision) return
+    const isLatest = entry.status !== 'deleted' && !group.rows.slice(old ? at + 1 : at).some((row) => !row.deleted)
+    const row = createRow({ ...entry, version }, arenas, isLatest)
+    group.rows.splice(at, old ? 1 : 0, row)
+    if (old) releaseRow(old)
+    if (group.rows.length > 1) unsettled.add(group)
+    if (entry.revision >= group.claimsRevision) {
+      group.claims = entry.claims
+      group.claimsKey = entry.claims && claimsKey(entry.claims)
+      group.claimsRevision = entry.revision
+    }
+    const last = newest.get(entry.source) ?? NOTHING
+    newest.set(entry.source, {
+      revision: Math.max(last.revision, entry.revision),
+      updatedMs: Math.max(last.updatedMs, Number.isFinite(row.updatedMs) ? row.updatedMs : 0),
+    })
+  }
+
+  function releaseRow(row: Row): void {
+    arenas.json.release(row.json)
+    arenas.text.release(row.text)
+  }
+
+  function* settle(): Steps<void> {
+    let done = 0
+    for (const group of unsettled) {
+      settleLatest(group, arenas)
+      if (++done % PER_STEP === 0) yield
+    }
+    unsettled.clear()
+    yield* mergeFresh()
+    if (yield* isScattered(slots, arenas)) yield* moveTogether()
+  }
+
+  function* dropSources(sources: ReadonlySet<string>): Steps<void> {
+    if (![...sources].some((source) => newest.has(source))) return
+    for (const source of sources) newest.delete(source)
+    yield* mergeFresh()
+    const kept: NameSlot[] = []
+    for (const [i, slot] of slots.entries()) {
+      for (const group of slot.groups) if (sources.has(group.source)) for (const row of group.rows) releaseRow(row)
+      const left = slot.groups.filter((group) => !sources.has(group.source))
+      slot.groups.splice(0, slot.groups.length, ...left)
+      if (left.length > 0) kept.push(slot)
+      else byName.delete(slot.name)
+      if (i % PER_STEP === 0) yield
+    }
+    slots = kept
+  }
+
+  function* mergeFresh(): Steps<void> {
+    if (fresh.length === 0) return
+    const sorted = yield* sortInSteps(fresh, (a, b) => compareCodePoints(a.name, b.name))
+    fresh = []
+    const merged: NameSlot[] = []
+    let i = 0
+    for (const slot of sorted) {
+      while (i < slots.length && compareCodePoints(slots[i]?.name ?? '', slot.name) < 0) {
+        merged.push(slots[i++] as NameSlot)
+        if (i % PER_STEP === 0) yield
+      }
+      merged.push(slot)
+    }
+    for (; i < slots.length; i++) merged.push(slots[i] as NameSlot)
+    slots = merged
+  }
+
+  /** Everything anew in the order of lists: pages are one slice again, and what was released is let go with the old segments. */
+  function* moveTogether(): Steps<void> {
+    arenas = newArenas()
+    let bytes = 0
+    for (const row of rowsOf(slots)) {
+      row.json = arenas.json.append([bytesOf(row.json)])
+      row.text = arenas.text.append([bytesOf(row.text)])
+      bytes += row.json.length + row.text.length
+      if (bytes > 1 << 20) {
+        bytes = 0
+        yield
+      }
+    }
+  }
+
+  return {
+    get slots() {
+      return slots
+    },
+    get arenas() {
+      return arenas
+    },
+    add,
+    dropSources,
+    settle,
+    newest: (source) => newest.get(source) ?? NOTHING,
+  }
+}
+
+export function* rowsOf(slots: readonly NameSlot[]): Generator<Row> {
+  for (const slot of slots) for (const group of slot.groups) yield* group.rows
+}
+
+function newArenas(): Arenas {
+  return { json: createSharedArena({ end: 0x2c }), text: createSharedArena({ end: 0xff }) }
+}
+
+function placeOf(rows: readonly Row[], version: string): number {
+  let low = 0
+  let high = rows.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (order(rows[middle]?.version ?? '', version) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Claims hold for all versions of a server, so that what is latest is the same to everybody who sees it. */
+function settleLatest(group: Group, arenas: Arenas): void {
+  let latest = false
+  for (const row of group.rows.toReversed()) {
+    const isLatest: boolean = !row.deleted && !latest
+    latest ||= isLatest
+    if (row.isLatest === isLatest) continue
+    const old = row.json
+    row.json = rewriteMeta(row, { isLatest }, arenas.json)
+    row.isLatest = isLatest
+    arenas.json.release(old)
+  }
+}
+
+const FEW_BYTES = 4 << 20
+/** One page of 30 then has about four slices. */
+const MAX_BREAKS = 0.1
+
+function* isScattered(slots: readonly NameSlot[], arenas: Arenas): Steps<boolean> {
+  if (arenas.json.waste > FEW_BYTES && arenas.json.waste > arenas.json.live / 2) return true
+  let breaks = 0
+  let rows = 0
+  let segment: Segment | undefined
+  let next = 0
+  for (const { json } of rowsOf(slots)) {
+    if (json.segment !== segment || json.offset !== next) breaks++
+    segment = json.segment
+    next = json.offset + json.length + 1
+    if (++rows % PER_STEP === 0) yield
+  }
+  return rows > 100 && breaks > rows * MAX_BREAKS
+}

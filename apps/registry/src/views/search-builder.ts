@@ -1,0 +1,62 @@
+import { createSearchTerms, type Occurrences, occurrenceSteps, type SearchTerms } from '@thv/catalog/search/build-search-index'
+import { searchDocumentOf } from '@thv/catalog/search/search-document'
+import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
+import type { Steps } from '@thv/catalog/snapshot/steps'
+import { documentOf, type Row } from './catalogue-row.ts'
+import type { LatestRow } from './view-builder.ts'
+
+/** Indexes for all views; each document is read once, however many views show it and however often they are built. */
+export interface SearchBuilder {
+  build(latest: readonly LatestRow[]): Steps<SearchIndexData>
+}
+
+const PER_STEP = 128
+/** Words of documents that are gone are forgotten, with all others, when there are so many for each one in use. */
+const MAX_UNUSED = 2
+const FEW_TERMS = 100_000
+
+export function createSearchBuilder(): SearchBuilder {
+  let known: SearchTerms = createSearchTerms()
+  let words = new WeakMap<Row, Uint32Array>()
+
+  return {
+    *build(latest) {
+      // A build keeps to the terms it began with.
+      const terms = known
+      const wordsOf = words
+      const names: string[] = []
+      const occurrences: Occurrences[] = []
+      for (const [i, { name, row }] of latest.entries()) {
+        let packed = wordsOf.get(row)
+        if (!packed) {
+          packed = pack(terms.occurrences(searchDocumentOf({ name, document: documentOf(row) })))
+          wordsOf.set(row, packed)
+          if (i % PER_STEP === 0) yield
+        }
+        names.push(name)
+        occurrences.push(unpack(packed))
+        if (i % (PER_STEP * 16) === 0) yield
+      }
+      const index = yield* occurrenceSteps({ names, occurrences, terms })
+      const used = index.terms.offsets.length - 1
+      if (terms.size > FEW_TERMS && terms.size > used * MAX_UNUSED) {
+        known = createSearchTerms()
+        words = new WeakMap()
+      }
+      return index
+    },
+  }
+}
+
+/** One small array instead of two: there is one for each server. */
+function pack({ terms, weights }: Occurrences): Uint32Array {
+  const packed = new Uint32Array(terms.length * 2)
+  packed.set(terms)
+  new Float32Array(packed.buffer, terms.byteLength).set(weights)
+  return packed
+}
+
+function unpack(packed: Uint32Array): Occurrences {
+  const count = packed.length / 2
+  return { terms: packed.subarray(0, count), weights: new Float32Array(packed.buffer, packed.byteOffset + count * 4, count) }
+}

@@ -1,0 +1,164 @@
+import { createArenaWriter } from '@thv/catalog/snapshot/arena'
+import { type PlacedEntry, snapshotColumns, versionOrder } from '@thv/catalog/snapshot/build-snapshot'
+import { FIELD_END, type SnapshotData } from '@thv/catalog/snapshot/snapshot-data'
+import type { Steps } from '@thv/catalog/snapshot/steps'
+import type { Claims } from '@thv/catalog/sources/source-config'
+import { compareVersions } from '@thv/catalog/version-order'
+import type { Catalogue, Group } from './catalogue.ts'
+import { type Arenas, type Row, rewriteMeta } from './catalogue-row.ts'
+import { claimsKey } from './claim-key.ts'
+import { type Shown, shownVersions } from './shadowing.ts'
+import { bytesOf, type Segment, type Span } from './shared-arena.ts'
+
+export interface ViewSpec {
+  /** First wins. */
+  readonly sources: readonly ViewSource[]
+  /** Keys of the claims that the reader may see; undefined: all. */
+  readonly visible: ReadonlySet<string> | undefined
+  /** Epoch ms: nothing is older, because what the registry consists of changed then. */
+  readonly floorMs: number
+}
+
+export interface ViewSource {
+  readonly name: string
+  readonly claims: Claims | undefined
+}
+
+export interface BuiltView {
+  readonly snapshot: SnapshotData
+  /** Each server by its latest version, for search. */
+  readonly latest: readonly LatestRow[]
+  /** The different claims of what the sources have, by their key; `visible` or not. */
+  readonly claimSets: ReadonlyMap<string, Claims | undefined>
+}
+
+export interface LatestRow {
+  readonly name: string
+  readonly row: Row
+}
+
+/** Builds one view again and again, and keeps what is its own: the entries that it shows otherwise than their source has them. */
+export interface ViewBuilder {
+  build(catalogue: Catalogue, spec: ViewSpec): Steps<BuiltView>
+  /** It is not needed any more. */
+  release(): void
+}
+
+const PER_STEP = 1024
+const order = versionOrder(compareVersions)
+
+export function createViewBuilder(): ViewBuilder {
+  let variants = new Map<Row, Variant>()
+  let arenas: Arenas | undefined
+
+  function* build(catalogue: Catalogue, spec: ViewSpec): Steps<BuiltView> {
+    // Rows have moved: variants of old segments would keep these alive.
+    if (arenas !== catalogue.arenas) variants = new Map()
+    arenas = catalogue.arenas
+    const kept = new Map<Row, Variant>()
+    const claimSets = new Map<string, Claims | undefined>()
+    const groupsOf = visibleGroups(spec, claimSets)
+    const names: string[] = []
+    const starts: number[] = [0]
+    const placed: Placed[] = []
+    const latest: LatestRow[] = []
+    for (const [i, slot] of catalogue.slots.entries()) {
+      if (i % PER_STEP === 0) yield
+      const groups = groupsOf(slot.groups)
+      if (groups.length === 0) continue
+      for (const shown of groups.length === 1 ? ownVersions(groups[0]) : shownVersions(groups, order)) {
+        const item = placedAs(shown, kept, catalogue.arenas)
+        placed.push(item)
+        if (!item.deleted && shown.row.isLatest) latest.push({ name: slot.name, row: shown.row })
+      }
+      names.push(slot.name)
+      starts.push(placed.length)
+    }
+    for (const [row, variant] of variants) if (kept.get(row) !== variant) catalogue.arenas.json.release(variant.json)
+    variants = kept
+    const columns = yield* snapshotColumns({ names, nameStart: Uint32Array.from(starts), placed })
+    return { snapshot: { ...columns, duplicates: 0, ...(yield* arenaColumns(placed)) }, latest, claimSets }
+
+    function placedAs(shown: Shown, kept: Map<Row, Variant>, { json }: Arenas): Placed {
+      const { row, gone } = shown
+      const updatedMs = Math.max(shown.updatedMs, spec.floorMs)
+      if (updatedMs === row.updatedMs && !gone) return row
+      const known = variants.get(row)
+      const same = known?.updatedMs === updatedMs && known.deleted === (gone || row.deleted) && known.isLatest === (row.isLatest && !gone)
+      const variant = same ? known : variantOf(row, { updatedMs, gone }, json)
+      kept.set(row, variant)
+      return variant
+    }
+  }
+
+  return {
+    build,
+    release() {
+      for (const { json } of variants.values()) arenas?.json.release(json)
+      variants = new Map()
+    },
+  }
+}
+
+type Placed = PlacedEntry & { readonly json: Span; readonly text: Span }
+
+interface Variant extends Placed {
+  readonly isLatest: boolean
+}
+
+function variantOf(row: Row, change: { updatedMs: number; gone: boolean }, arena: Arenas['json']): Variant {
+  const { updatedMs, gone } = change
+  const isLatest = row.isLatest && !gone
+  const json = rewriteMeta(row, { isLatest, updatedAt: timeText(updatedMs), gone: gone && !row.deleted }, arena)
+  const { version, publishedMs, publishedNs, text } = row
+  return { version, publishedMs, publishedNs, updatedMs, updatedNs: 0, deleted: gone || row.deleted, isLatest, json, text }
+}
+
+const LAST_TIME = 8.64e15
+
+function timeText(ms: number): string {
+  return new Date(Math.min(ms, LAST_TIME)).toISOString()
+}
+
+function* ownVersions(group: Group | undefined): Generator<Shown> {
+  for (const row of group?.rows ?? []) yield { row, updatedMs: row.updatedMs, gone: false }
+}
+
+/** The groups of a name that count, first source first; what claims there are is noted on the way. */
+function visibleGroups(spec: ViewSpec, claimSets: Map<string, Claims | undefined>): (groups: readonly Group[]) => readonly Group[] {
+  const ranks = new Map(spec.sources.map((source, rank) => [source.name, { rank, claims: source.claims, key: claimsKey(source.claims) }]))
+  const rankOf = (group: Group): number => ranks.get(group.source)?.rank ?? 0
+
+  function counts(group: Group): boolean {
+    const source = ranks.get(group.source)
+    if (!source) return false
+    const key = group.claimsKey ?? source.key
+    if (!claimSets.has(key)) claimSets.set(key, group.claims ?? source.claims)
+    return spec.visible === undefined || spec.visible.has(key)
+  }
+
+  return (groups) => {
+    const [only] = groups
+    if (groups.length === 1 && only) return counts(only) ? groups : []
+    return groups.filter(counts).sort((a, b) => rankOf(a) - rankOf(b))
+  }
+}
+
+function* arenaColumns(placed: readonly Placed[]): Steps<Pick<SnapshotData, 'json' | 'text'>> {
+  const segments = new Map<Segment, number>()
+  const segmentOf = new Uint32Array(placed.length)
+  const offset = new Uint32Array(placed.length)
+  const length = new Uint32Array(placed.length)
+  const text = createArenaWriter({ count: placed.length, end: FIELD_END })
+  for (const [p, item] of placed.entries()) {
+    const { json } = item
+    const segment = segments.get(json.segment) ?? segments.size
+    if (segment === segments.size) segments.set(json.segment, segment)
+    segmentOf[p] = segment
+    offset[p] = json.offset
+    length[p] = json.length
+    text.appendBytes(bytesOf(item.text))
+    if (p % PER_STEP === 0) yield
+  }
+  return { json: { segments: [...segments.keys()].map(({ bytes }) => bytes), segmentOf, offset, length }, text: text.finish() }
+}

@@ -1,0 +1,36 @@
+import type { IncomingProvider } from './incoming-provider.ts'
+
+export interface TokenClaims {
+  readonly [name: string]: unknown
+}
+
+/** Clocks of providers may be off by this much. */
+export const LEEWAY_SECONDS = 30
+
+/** A JWT must say all of it; an introspection has been asked of the provider itself, so it may leave things out. */
+export type ClaimDemand = 'all' | 'if-present'
+
+/** What is wrong with the claims, undefined if nothing is. For logs only: a client is not told. */
+export function claimProblem(
+  claims: TokenClaims,
+  { issuer, audience }: IncomingProvider,
+  { nowMs, demand }: { nowMs: number; demand: ClaimDemand },
+): string | undefined {
+  const now = nowMs / 1_000
+  const { iss, aud, exp, nbf, iat } = claims
+  const missing = (value: unknown) => value === undefined && demand === 'if-present'
+  if (!missing(iss) && iss !== issuer) return 'of another issuer'
+  if (audience !== undefined && !missing(aud) && !includes(aud, audience)) return 'for another audience'
+  if (!missing(exp) && !(isTime(exp) && exp > now - LEEWAY_SECONDS)) return exp === undefined ? 'without an end' : 'expired'
+  if (nbf !== undefined && !(isTime(nbf) && nbf <= now + LEEWAY_SECONDS)) return 'not valid yet'
+  if (iat !== undefined && !(isTime(iat) && iat <= now + LEEWAY_SECONDS)) return 'issued in the future'
+  return undefined
+}
+
+function includes(aud: unknown, audience: string): boolean {
+  return Array.isArray(aud) ? aud.includes(audience) : aud === audience
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value)
+}

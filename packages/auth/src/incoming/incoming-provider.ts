@@ -1,0 +1,63 @@
+import type { AddressPolicy } from '@thv/http/address-policy'
+import { ThvError } from '@thv/kernel/errors'
+
+/** Somebody whose tokens are taken. */
+export interface IncomingProvider {
+  /** For logs and for identities. */
+  readonly name: string
+  /** What `iss` must be, to the letter; discovery starts from it. */
+  readonly issuer: string
+  /** One of `aud` must be this. Undefined takes tokens that were made for anybody. */
+  readonly audience?: string | undefined
+  /** Instead of discovery. */
+  readonly jwksUrl?: string | undefined
+  /** For tokens that are no JWT; without it they are rejected. */
+  readonly introspection?: IntrospectionEndpoint | undefined
+  /** PEM file, beside the roots of the system. */
+  readonly caCertPath?: string | undefined
+  /** File with a bearer for discovery and keys, such as a service account's. */
+  readonly authTokenFile?: string | undefined
+  /** Private and loopback addresses may be called. Metadata services and link-local ones never are. */
+  readonly allowPrivateIP?: boolean | undefined
+  /** Plain http also to hosts that are not loopback. */
+  readonly allowHttp?: boolean | undefined
+}
+
+export interface IntrospectionEndpoint {
+  readonly url: string
+  readonly clientId?: string | undefined
+  readonly clientSecret?: string | undefined
+  /** Instead of `clientSecret`; read again for every question, so that a rotated secret needs no restart. */
+  readonly clientSecretFile?: string | undefined
+}
+
+const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+const API_SERVER_HOST = /^kubernetes(\.default(\.svc(\..+)?)?)?$/
+
+/** Throws when a provider's address must not be called: keys that come over plain http may come from anybody. */
+export function vetProviderUrl(text: string, provider: IncomingProvider): URL {
+  const url = URL.parse(text)
+  if (url === null) throw unusable(provider, 'one of its addresses is not a URL')
+  if (url.username !== '' || url.password !== '') throw unusable(provider, `the address of ${url.host} carries a user name or password`)
+  if (url.protocol === 'https:') return url
+  if (url.protocol === 'http:' && (provider.allowHttp === true || LOOPBACK_HOSTS.has(url.hostname))) return url
+  throw unusable(provider, `${url.protocol}//${url.host} is not https`)
+}
+
+/**
+ * Undefined: everything may be called. Only so can the API server of the own cluster be a provider, whose name the policy forbids
+ * to all others; it takes `allowPrivateIP`, and the name must stand in the configuration, not just in a provider's document.
+ */
+export function addressPolicyFor(url: URL, provider: IncomingProvider): AddressPolicy | undefined {
+  if (provider.allowPrivateIP !== true) return { denyPrivate: true }
+  if (API_SERVER_HOST.test(url.hostname) && configuredHosts(provider).includes(url.hostname)) return undefined
+  return { denyPrivate: true, allowPrivate: true, allowLoopback: true }
+}
+
+function configuredHosts({ issuer, jwksUrl, introspection }: IncomingProvider): (string | undefined)[] {
+  return [issuer, jwksUrl, introspection?.url].map((text) => (text === undefined ? undefined : URL.parse(text)?.hostname))
+}
+
+export function unusable({ name }: IncomingProvider, problem: string, cause?: unknown): ThvError {
+  return new ThvError('auth_provider_unavailable', `identity provider ${name}: ${problem}`, cause === undefined ? {} : { cause })
+}

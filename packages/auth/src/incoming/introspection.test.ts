@@ -1,0 +1,160 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually } from '@thv/http/testing/loopback'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  answerJson,
+  type FakeProvider,
+  INTROSPECT,
+  type SigningKey,
+  signingKey,
+  startFakeProvider,
+  type TestedAuthenticator,
+} from './testing/fake-provider.ts'
+
+let key: SigningKey
+let idp: FakeProvider
+let auth: TestedAuthenticator
+let answer: object
+
+beforeAll(async () => {
+  key = await signingKey('k')
+})
+beforeEach(async () => {
+  idp = await startFakeProvider(key)
+  answer = { active: true, sub: 'ada', aud: 'tests', groups: ['a'] }
+  idp.routes.set(INTROSPECT, (_request, response) => answerJson(response, answer))
+  auth = idp.authenticator({
+    provider: { introspection: { url: `${idp.issuer}${INTROSPECT}`, clientId: 'us', clientSecret: 'p@ss:w/ord ü' } },
+  })
+})
+afterEach(() => idp[Symbol.asyncDispose]())
+
+const seconds = (more: number) => idp.clock.now() / 1_000 + more
+
+describe('an opaque token', () => {
+  it('is asked about as RFC 7662 says, with all claims kept', async () => {
+    const result = await auth.authenticate('Bearer opaque+/~_-.=')
+    expect(result).toMatchObject({ ok: true, identity: { subject: 'ada', claims: { groups: ['a'] } } })
+    const [request] = idp.backend.requests
+    expect(request?.method).toBe('POST')
+    expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual({ token: 'opaque+/~_-.=', token_type_hint: 'access_token' })
+    const [id = '', secret = ''] = Buffer.from(request?.headers.authorization?.slice(6) ?? '', 'base64')
+      .toString()
+      .split(':')
+    expect([id, new URLSearchParams(`x=${secret}`).get('x')]).toEqual(['us', 'p@ss:w/ord ü'])
+  })
+
+  it.each<[string, () => object]>([
+    ['is not active', () => ({ active: false, sub: 'ada' })],
+    ['is active in word only', () => ({ active: 'true', sub: 'ada' })],
+    ['has ended', () => ({ active: true, sub: 'ada', exp: seconds(-60) })],
+    ['has not begun', () => ({ active: true, sub: 'ada', nbf: seconds(60) })],
+    ['is for another audience', () => ({ active: true, sub: 'ada', aud: ['others'] })],
+    ['is of another issuer', () => ({ active: true, sub: 'ada', iss: 'https://x.example' })],
+    ['belongs to nobody', () => ({ active: true })],
+    ['says nothing', () => ({})],
+  ])('is rejected when it %s', async (_name, claims) => {
+    answer = claims()
+    expect(await auth.outcome('opaque')).toBe('rejected')
+  })
+
+  it('may leave out issuer, audience and end, and name its client alone', async () => {
+    answer = { active: true, client_id: 'robot' }
+    const result = await auth.authenticate('Bearer opaque')
+    expect(result.ok && result.identity.subject).toBe('robot')
+  })
+
+  it('is rejected, unseen by anybody, when no provider can be asked', async () => {
+    expect(await idp.authenticator().outcome('opaque')).toBe('rejected')
+    expect(idp.backend.requests).toEqual([])
+  })
+
+  it('is never asked about when it is a JWT', async () => {
+    expect(await auth.outcome(await idp.token({ claims: { aud: 'others' } }))).toBe('rejected')
+    expect(idp.hits(INTROSPECT)).toBe(0)
+  })
+})
+
+describe('what the provider said', () => {
+  it('counts for a minute', async () => {
+    for (let i = 0; i < 5; i++) expect(await auth.outcome('opaque')).toBe('accepted')
+    expect(idp.hits(INTROSPECT)).toBe(1)
+    answer = { active: false }
+    await idp.clock.advance(59_000)
+    expect(await auth.outcome('opaque')).toBe('accepted')
+    await idp.clock.advance(1_000)
+    expect(await auth.outcome('opaque')).toBe('rejected')
+  })
+
+  it('counts for no longer than the token', async () => {
+    answer = { ...answer, exp: seconds(10) }
+    expect(await auth.outcome('opaque')).toBe('accepted')
+    await idp.clock.advance(10_000)
+    await auth.outcome('opaque')
+    expect(idp.hits(INTROSPECT)).toBe(2)
+  })
+
+  it('counts for five seconds when it was no', async () => {
+    answer = { active: false }
+    for (let i = 0; i < 5; i++) expect(await auth.outcome('opaque')).toBe('rejected')
+    expect(idp.hits(INTROSPECT)).toBe(1)
+    answer = { active: true, sub: 'ada' }
+    await idp.clock.advance(5_000)
+    expect(await auth.outcome('opaque')).toBe('accepted')
+  })
+
+  it('serves all who ask at the same time', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 50 }, () => auth.outcome('opaque')))
+    expect(outcomes.every((outcome) => outcome === 'accepted')).toBe(true)
+    expect(idp.hits(INTROSPECT)).toBe(1)
+  })
+})
+
+describe('a provider that cannot be asked', () => {
+  it.each<[string, (response: import('node:http').ServerResponse) => void]>([
+    ['refuses our own credentials', (response) => void response.writeHead(401).end()],
+    ['fails', (response) => void response.writeHead(500).end('{"active":true,"sub":"x"}')],
+    ['talks nonsense', (response) => void response.writeHead(200).end('active')],
+    ['talks without end', (response) => void response.writeHead(200).end(`{"active":true,"sub":"${'x'.repeat(1 << 17)}"}`)],
+    ['hangs up', (response) => void response.destroy()],
+    ['sends us elsewhere', (response) => void response.writeHead(307, { location: '/keys' }).end()],
+  ])('because it %s makes 503', async (_name, behave) => {
+    idp.routes.set(INTROSPECT, (_request, response) => behave(response))
+    expect(await auth.outcome('one')).toBe('unavailable')
+    expect(await auth.outcome('two')).toBe('unavailable')
+    expect(idp.hits(INTROSPECT)).toBe(1) // the second did not have to wait for it
+    expect(auth.problems).toHaveLength(1)
+    expect(auth.problems.join()).not.toMatch(/p@ss|one/)
+  })
+
+  it('is not flooded with invented tokens', async () => {
+    idp.routes.set(INTROSPECT, () => {})
+    const outcomes = Array.from({ length: 500 }, (_, i) => auth.outcome(`invented${i}`))
+    await eventually(() => idp.hits(INTROSPECT) === 64)
+    await idp.clock.advance(8_000)
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['unavailable']))
+    expect(idp.hits(INTROSPECT)).toBe(64)
+  })
+})
+
+describe('the secret in a file', () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'thv-auth-'))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  it('is read anew for each question', async () => {
+    const file = join(folder, 'secret')
+    const introspection = { url: `${idp.issuer}${INTROSPECT}`, clientId: 'us', clientSecretFile: file }
+    const one = idp.authenticator({ provider: { introspection } })
+    await writeFile(file, 'first\n')
+    await one.outcome('a')
+    await writeFile(file, 'second\n')
+    await one.outcome('b')
+    const sent = idp.backend.requests.map(({ headers }) => Buffer.from(headers.authorization?.slice(6) ?? '', 'base64').toString())
+    expect(sent).toEqual(['us:first', 'us:second'])
+  })
+})

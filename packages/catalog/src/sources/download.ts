@@ -1,0 +1,196 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { type HeaderMap, headerText, type MutableHeaderMap } from '@thv/http/header-map'
+import type { Outbound } from '@thv/http/outbound'
+import type { ResponseSink } from '@thv/http/outbound-call'
+import { formatDuration } from '@thv/kernel/duration'
+import { isThvError, ThvError } from '@thv/kernel/errors'
+import { linkSignals } from '@thv/kernel/lifecycle'
+import type { FetchContext } from './registry-handler.ts'
+
+export interface DownloadRequest {
+  readonly url: string
+  /** Flat name-value pairs. Sent to the origin of `url` only, wherever redirects lead. */
+  readonly headers?: readonly string[]
+  /** Flat pairs that every origin may see. */
+  readonly conditions?: readonly string[]
+  /** Of the body, unpacked. */
+  readonly maxBytes: number
+  /** From the first byte asked to the last one read, redirects included. */
+  readonly timeoutMs: number
+}
+
+export interface Downloaded {
+  readonly status: number
+  readonly headers: HeaderMap
+  /** Only with status 200. */
+  readonly body: Buffer
+  /** For messages: without query and user name. */
+  readonly shownUrl: string
+}
+
+const MAX_REDIRECTS = 5
+
+/**
+ * GET, bounded in every way: addresses vetted at each hop and at connect time, bytes on the wire over the whole attempt, bytes unpacked,
+ * redirects, time. Any status comes back as it is; what brings none is `source_blocked`, `source_limit` or `source_failed`.
+ */
+export async function download(outbound: Outbound, request: DownloadRequest, context: FetchContext): Promise<Downloaded> {
+  const limit = new AbortController()
+  const shown = shownUrl(request.url)
+  const timer = context.clock.setTimer(request.timeoutMs, () =>
+    limit.abort(new ThvError('source_failed', `${shown} did not answer completely within ${formatDuration(request.timeoutMs)}`)),
+  )
+  try {
+    return await follow(outbound, request, { ...context, signal: linkSignals(context.signal, limit.signal) })
+  } catch (error) {
+    throw sourceError(error, shown)
+  } finally {
+    timer.cancel()
+  }
+}
+
+async function follow(outbound: Outbound, request: DownloadRequest, context: FetchContext): Promise<Downloaded> {
+  let url = new URL(request.url)
+  const { origin } = url
+  for (let hops = 0; ; hops += 1) {
+    const own = url.origin === origin ? (request.headers ?? []) : []
+    const headers = ['accept', 'application/json', 'accept-encoding', 'gzip', 'user-agent', 'thv-registry-api', ...own]
+    const answer = await ask(outbound, { url, headers: [...headers, ...(request.conditions ?? [])], maxBytes: request.maxBytes }, context)
+    const location = headerText(answer.headers['location'])
+    if (!REDIRECTS.has(answer.status) || location === undefined) return { ...answer, shownUrl: shownUrl(url.href) }
+    if (hops === MAX_REDIRECTS) throw new ThvError('source_failed', `${shownUrl(request.url)} redirects more than ${MAX_REDIRECTS} times`)
+    url = redirected(url, location)
+  }
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+function redirected(from: URL, location: string): URL {
+  const to = URL.parse(location, from)
+  const where = `${shownUrl(from.href)} redirects`
+  if (to === null) throw new ThvError('source_failed', `${where} to what is no URL`)
+  if (to.protocol !== 'http:' && to.protocol !== 'https:')
+    throw new ThvError('source_blocked', `${where} to the scheme ${to.protocol.slice(0, -1)}, which is not allowed`)
+  if (from.protocol === 'https:' && to.protocol === 'http:') throw new ThvError('source_blocked', `${where} from https to http`)
+  if (to.username !== '' || to.password !== '') throw new ThvError('source_blocked', `${where} to an address with a user name`)
+  return to
+}
+
+interface Ask {
+  readonly url: URL
+  readonly headers: string[]
+  readonly maxBytes: number
+}
+
+async function ask(outbound: Outbound, { url, headers, maxBytes }: Ask, context: FetchContext): Promise<Omit<Downloaded, 'shownUrl'>> {
+  const { allowPrivateAddresses: allow, signal, limits } = context
+  const policy = { allowLoopback: allow, allowPrivate: allow, denyPrivate: !allow }
+  const target = outbound.target({ url: url.origin, policy })
+  const wire = wireBudget(context)
+  const sink = new BodySink()
+  const maxResponseBytes = Math.min(maxBytes, limits.maxWireBytes - wire.used)
+  try {
+    await target.send({ method: 'GET', path: `${url.pathname}${url.search}`, headers, signal, maxResponseBytes }, sink)
+  } catch (error) {
+    if (error !== BODY_UNWANTED) throw error
+  } finally {
+    wire.used += sink.length
+  }
+  const { status, headers: answered } = sink
+  const body = status === 200 ? await unpacked(sink.take(), answered, maxBytes) : Buffer.alloc(0)
+  return { status, headers: answered, body }
+}
+
+/** Counts what one attempt has read, over all of its requests. */
+function wireBudget({ memo }: FetchContext): { used: number } {
+  const budget = (memo.get('wire') ?? { used: 0 }) as { used: number }
+  memo.set('wire', budget)
+  return budget
+}
+
+async function unpacked(body: Buffer, headers: HeaderMap, maxBytes: number): Promise<Buffer> {
+  const encoding = headerText(headers['content-encoding'])?.trim().toLowerCase() ?? ''
+  if (encoding === '' || encoding === 'identity') return body
+  if (encoding !== 'gzip' && encoding !== 'x-gzip') throw new ThvError('source_failed', 'the answer has an encoding that was not asked for')
+  try {
+    return await promisify(gunzip)(body, { maxOutputLength: maxBytes })
+  } catch (cause) {
+    const large = cause instanceof Error && 'code' in cause && cause.code === 'ERR_BUFFER_TOO_LARGE'
+    if (large) throw new ThvError('source_limit', `the answer unpacks to more than ${maxBytes} bytes`)
+    throw new ThvError('source_failed', 'the answer is not valid gzip', { cause })
+  }
+}
+
+const BODY_UNWANTED = new Error('the body is not wanted')
+
+/** Keeps the body of a 200 in one piece, without a second copy where its length is known. Other bodies are not read at all. */
+class BodySink implements ResponseSink {
+  status = 0
+  headers: MutableHeaderMap = {}
+  length = 0
+  #whole: Buffer | undefined
+  #chunks: Buffer[] = []
+
+  start(status: number, headers: MutableHeaderMap): void {
+    this.status = status
+    this.headers = headers
+    if (status === 304) return
+    if (status !== 200) throw BODY_UNWANTED
+    const length = Number(headerText(headers['content-length']) ?? 0)
+    if (length > 0) this.#whole = Buffer.allocUnsafeSlow(length)
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#whole !== undefined && this.length + chunk.length <= this.#whole.length) chunk.copy(this.#whole, this.length)
+    else this.#chunks.push(chunk)
+    this.length += chunk.length
+  }
+
+  end(): void {}
+
+  take(): Buffer {
+    return this.#whole?.subarray(0, this.length) ?? Buffer.concat(this.#chunks)
+  }
+}
+
+/** Without what may be secret. */
+export function shownUrl(text: string): string {
+  const url = URL.parse(text)
+  return url === null ? 'the address' : `${url.origin}${url.pathname}`
+}
+
+function sourceError(error: unknown, shown: string): unknown {
+  if (!isThvError(error)) return error
+  const { message } = error
+  if (error.code === 'backend_blocked') {
+    const hint = error.message.includes('private') || error.message.includes('this machine') ? ' (allowPrivateAddresses is off)' : ''
+    return new ThvError('source_blocked', `${shown} leads to what may not be fetched: ${message}${hint}`, { cause: error })
+  }
+  if (error.code === 'backend_response_too_large') return new ThvError('source_limit', message, { cause: error })
+  if (error.code.startsWith('backend_')) {
+    const passing = PASSING.has(error.code)
+    return new ThvError('source_failed', message, { cause: error, details: { passing } })
+  }
+  if (error.code === 'source_failed' || error.code === 'source_limit') {
+    return message.includes(shown)
+      ? error
+      : new ThvError(error.code, `${shown}: ${message}`, { cause: error.cause, details: error.details })
+  }
+  return error
+}
+
+/** Failures after which another try in a moment makes sense. */
+const PASSING: ReadonlySet<string> = new Set([
+  'backend_connect_timeout',
+  'backend_dns',
+  'backend_refused',
+  'backend_reset',
+  'backend_timeout',
+  'backend_unreachable',
+])
+
+/** Whether a `download` that failed may be tried again at once. */
+export function isPassing(error: unknown): boolean {
+  return isThvError(error, 'source_failed') && error.details['passing'] === true
+}

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises'
+import type { GitSource } from '../source-config.ts'
+import { failed } from './git-error.ts'
+
+const MAX_BYTES = 64 * 1024
+
+/** The address to fetch and to show, and what signs in there. */
+export interface GitPlace {
+  /** Without user and password. */
+  readonly repository: URL
+  /** Value of an Authorization header. A secret. */
+  readonly authorization: string | undefined
+}
+
+/** Reads the password anew each time: secrets are rotated in their files. No error says more of it than where it should be. */
+export async function gitPlace(git: GitSource): Promise<GitPlace> {
+  const repository = new URL(git.repository)
+  const { username, password } = repository
+  repository.username = ''
+  repository.password = ''
+  if (git.auth !== undefined) return { repository, authorization: basic(git.auth.username, await passwordFrom(git.auth.passwordFile)) }
+  if (username === '' && password === '') return { repository, authorization: undefined }
+  try {
+    return { repository, authorization: basic(decodeURIComponent(username), decodeURIComponent(password)) }
+  } catch {
+    throw failed(`the user name or password in the address of ${repository.href} is not percent-encoded as it must be`)
+  }
+}
+
+async function passwordFrom(path: string): Promise<string> {
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
+    throw failed(`git.auth.passwordFile ${path} cannot be read${code}`)
+  })
+  const password = bytes.subarray(0, MAX_BYTES).toString('utf8').trim()
+  if (password === '') throw failed(`git.auth.passwordFile ${path} is empty`)
+  return password
+}
+
+function basic(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+}

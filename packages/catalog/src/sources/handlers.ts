@@ -1,0 +1,23 @@
+import type { Outbound } from '@thv/http/outbound'
+import type { BackoffOptions } from '@thv/kernel/backoff'
+import { createApiHandler } from './api-handler.ts'
+import { createFileHandler } from './file-handler.ts'
+import { createGitHandler } from './git/git-handler.ts'
+import { createManagedHandler } from './managed-handler.ts'
+import type { RegistryHandler } from './registry-handler.ts'
+import type { SourceType } from './source-config.ts'
+
+export interface HandlerDeps {
+  readonly outbound: Outbound
+  /** Between the tries of one page of another registry. */
+  readonly backoff?: BackoffOptions
+}
+
+export function createHandlers(deps: HandlerDeps): Readonly<Record<SourceType, RegistryHandler>> {
+  return {
+    git: createGitHandler(deps.outbound),
+    api: createApiHandler(deps),
+    file: createFileHandler(deps.outbound),
+    managed: createManagedHandler(),
+  }
+}

@@ -1,0 +1,166 @@
+import { isUtf8 } from 'node:buffer'
+import type { DocumentProblem, EntryStatus, Json, JsonObject } from '../catalog-entry.ts'
+import { convertToolhiveRegistry } from '../convert-toolhive.ts'
+import { guardJson, isJsonObject, member } from '../json-guard.ts'
+import { readServerResponse } from '../official-envelope.ts'
+import { createProblems, quote } from '../problems.ts'
+import { schemaVersionOf } from '../schema-version.ts'
+import { checkPublisherBlocks, documentTags } from '../server-extensions.ts'
+import { readToolhiveRegistry } from '../toolhive-registry.ts'
+import { compactValue, isObjectAt, type MemberSpan, membersAt, repeatedMember, type Span } from './json-scan.ts'
+import type { FetchedEntry } from './registry-handler.ts'
+
+/** What became of one entry: taken, perhaps with warnings, or dropped. Pointers go from the entry. */
+export interface EntryReading {
+  readonly entry?: FetchedEntry
+  /** As far as it is known, for messages. */
+  readonly name?: string
+  readonly problems: readonly DocumentProblem[]
+}
+
+export interface EntryRules {
+  readonly strict: boolean
+}
+
+/** The parts of an element of a list of servers that say what it is. */
+export interface ElementShape {
+  readonly kind: 'toolhive' | 'document' | 'envelope'
+  readonly server?: Span
+  readonly meta?: Span
+}
+
+/** Looks at member names only. What is neither clearly one nor the other counts as a document: that one's problems say more. */
+export function shapeOf(bytes: Uint8Array, span: Span): ElementShape {
+  const members = new Map<string, MemberSpan>()
+  if (isObjectAt(bytes, span.start)) for (const found of membersAt(bytes, span.start)) members.set(found.name, found)
+  const has = (...names: string[]): boolean => names.some((name) => members.has(name))
+  const server = members.get('server')
+  const meta = members.get('_meta')
+  if (server !== undefined && !has('name')) return { kind: 'envelope', server, ...(meta === undefined ? {} : { meta }) }
+  const toolhive = has('image', 'url') && !has('packages', 'remotes', '$schema', 'version')
+  return { kind: toolhive ? 'toolhive' : 'document' }
+}
+
+/** A `server.json`, bare or in the envelope of the API; its text stays as it is but for white space. */
+export function readUpstreamEntry(bytes: Uint8Array, span: Span & { readonly shape: ElementShape }, rules: EntryRules): EntryReading {
+  const { shape } = span
+  const enveloped = shape.kind === 'envelope' && shape.server !== undefined
+  const document = cutJson(bytes, enveloped ? shape.server : span)
+  if ('problems' in document) return document
+  const meta = enveloped && shape.meta !== undefined ? cutJson(bytes, shape.meta) : undefined
+  if (meta !== undefined && 'problems' in meta) return { ...nameOf(document.value), problems: meta.problems }
+  const about = nameOf(document.value)
+  // An empty time stands for one that the origin does not tell.
+  const read = readServerResponse({ server: document.value, ...(meta && { _meta: meta.value }) }, { source: '', now: '' })
+  if (!read.ok) return { ...about, problems: enveloped ? read.problems : read.problems.map(fromDocument) }
+  const { entry } = read
+  const blocks = createProblems()
+  checkPublisherBlocks(entry.document, blocks)
+  if (rules.strict && blocks.list.length > 0) return { ...about, problems: blocks.list }
+  const twice = repeated(document)
+  if (twice !== undefined) return { ...about, problems: [twice] }
+  const status = meta === undefined ? legacyStatus(entry.document) : entry.status
+  return {
+    ...about,
+    problems: blocks.list,
+    entry: {
+      name: entry.name,
+      version: entry.version,
+      text: document.text,
+      tags: [...documentTags(entry.document)],
+      ...(status === undefined ? {} : { status }),
+      ...(entry.statusMessage === undefined ? {} : { statusMessage: entry.statusMessage }),
+      ...times(entry),
+    },
+  }
+}
+
+export interface ToolhivePlace extends Span {
+  readonly field: 'servers' | 'remote_servers'
+  /** Undefined in a list. */
+  readonly key: string | undefined
+}
+
+/** An entry of ToolHive's own format, converted. */
+export function readToolhiveEntry(bytes: Uint8Array, place: ToolhivePlace, rules: EntryRules): EntryReading {
+  const cut = cutJson(bytes, place)
+  const key = place.key === undefined ? undefined : place.key.slice(0, 200)
+  const about = key === undefined ? {} : { name: key }
+  if ('problems' in cut) return { ...about, problems: cut.problems }
+  const twice = repeated(cut)
+  if (twice !== undefined) return { ...about, problems: [twice] }
+  const holder = place.key === undefined ? [cut.value] : Object.fromEntries([[place.key, cut.value]])
+  const read = readToolhiveRegistry({ [place.field]: holder }, rules)
+  const { documents, problems } = convertToolhiveRegistry({
+    servers: read.servers,
+    problems: read.problems.filter(({ entry }) => entry !== ''),
+  })
+  const [document] = documents
+  const found = problems.flatMap((problem) => problem.problems)
+  if (document === undefined) return { ...about, ...(key === undefined ? nameOf(cut.value) : {}), problems: found }
+  const name = String(document['name'])
+  const entry = { name, version: String(document['version']), text: JSON.stringify(document), tags: [...documentTags(document)] }
+  return { name, entry, problems: found }
+}
+
+/** Larger ones could not pass the limits of a document, however they are spelled. */
+const MAX_ENTRY_BYTES = 8 * 1024 * 1024
+
+interface CutJson {
+  readonly compact: Uint8Array
+  readonly text: string
+  readonly value: Json
+}
+
+function cutJson(bytes: Uint8Array, span: Span): CutJson | { readonly problems: readonly DocumentProblem[] } {
+  const bad = (message: string) => ({ problems: [{ pointer: '', message }] })
+  const compact = compactValue(bytes, span)
+  if (compact.length > MAX_ENTRY_BYTES) return bad(`is larger than ${MAX_ENTRY_BYTES} bytes`)
+  if (!isUtf8(compact)) return bad('is not UTF-8')
+  const text = Buffer.from(compact.buffer, compact.byteOffset, compact.length).toString('utf8')
+  const value = parsed(text)
+  if (value === undefined) return bad('is not JSON')
+  const problems = createProblems()
+  return guardJson(value, problems) ? { compact, text, value } : { problems: problems.list }
+}
+
+/** Undefined for what is none. The parser's own message would quote the text, which may be no business of whoever reads it. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What comes out the same has nothing twice, and that is nearly always so; only the rest is searched. */
+function repeated({ compact, text, value }: CutJson): DocumentProblem | undefined {
+  const name = JSON.stringify(value) === text ? undefined : repeatedMember(compact)
+  return name === undefined ? undefined : { pointer: '', message: `has the member ${quote(name)} twice in one object` }
+}
+
+function nameOf(value: Json): { readonly name?: string } {
+  const name = isJsonObject(value) ? member(value, 'name') : undefined
+  return typeof name === 'string' && name !== '' ? { name: name.slice(0, 200) } : {}
+}
+
+function fromDocument({ pointer, message }: DocumentProblem): DocumentProblem {
+  return { pointer: pointer.replace(/^\/server/, ''), message }
+}
+
+/** Old schemas had the status inside the document. */
+function legacyStatus(document: JsonObject): EntryStatus | undefined {
+  const status = document['status']
+  const schema = document['$schema']
+  if (status !== 'deprecated' && status !== 'deleted') return undefined
+  return schemaVersionOf(typeof schema === 'string' ? schema : undefined).version.id < '2025-09-29' ? status : undefined
+}
+
+function times(entry: { publishedAt: string; updatedAt: string; statusChangedAt: string }): Partial<FetchedEntry> {
+  const { publishedAt, updatedAt, statusChangedAt } = entry
+  return {
+    ...(publishedAt === '' ? {} : { publishedAt }),
+    ...(updatedAt === '' ? {} : { updatedAt }),
+    ...(statusChangedAt === '' ? {} : { statusChangedAt }),
+  }
+}
