@@ -18,6 +18,8 @@ describe('on the local platform', () => {
   let platform: PlatformProcess
   let world: World
   let empty: string[]
+  /** The guard of the registry among them. */
+  let first: readonly number[]
   beforeAll(async () => {
     folder = await fixtureFolder()
     platform = await folder.up('--bare')
@@ -26,6 +28,7 @@ describe('on the local platform', () => {
       empty = await namesOfAll(world)
       return empty.length >= 2
     })
+    first = processesOf(platform).map(({ pid }) => pid)
     await world.create(SERVER, 'piped', { image: world.images.fixture, args: ['--name', 'piped'] })
     await world.create(SERVER, 'web', { image: world.images.fixture, transport: 'streamable-http', args: ['--name', 'web'] })
     for (const name of ['piped', 'web']) await world.reaches(SERVER, name, 'Running')
@@ -51,6 +54,23 @@ describe('on the local platform', () => {
       expect(await thv(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
       if (kubectlMissing() === undefined) expect(await kubectl(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
     }
+  })
+
+  test('a registry of public servers stands beside it: it is searched, and comes back when it is killed', async () => {
+    const search = () => thv(platform, 'search', 'kubernets', 'logs')
+    await eventually('the registry answers', async () => /^registry +ready /m.test(await thv(platform, 'status')))
+    expect((await search()).split('\n')[1]).toMatch(/^io\.github\.containers\/kubernetes-mcp-server +[\d.]+ +npm +\S/)
+    const [, url = ''] = /^registry +ready (\S+)/m.exec(await thv(platform, 'status')) ?? []
+    const { servers } = (await (await fetch(`${url}/default/v0.1/servers?limit=100`)).json()) as { servers: unknown[] }
+    expect(servers.length).toBeGreaterThanOrEqual(25)
+
+    const found = processesOf(platform).filter(({ pid }) => commandsWith('apps-registry-src-main').some((each) => each.pid === pid))
+    expect(found).toHaveLength(1)
+    for (const { pid } of found) process.kill(pid, 'SIGKILL')
+    await allGone(found)
+    await eventually('it is back at its address', async () => /^registry +ready /m.test(await thv(platform, 'status')))
+    expect(await search()).toContain('kubernetes-mcp-server')
+    expect(await thv(platform, 'status')).toContain(url)
   })
 
   test(`a stdio server without Redis keeps one proxy, however it is scaled (${scaledBy()})`, async () => {
@@ -84,14 +104,14 @@ describe('on the local platform', () => {
     await using sessions = new AsyncDisposableStack()
     const clients = await Promise.all(Array.from({ length: 6 }, async () => sessions.use(await connect('v1', url))))
     const askAll = async () => await Promise.all(clients.map(async (client) => (await whoAmI(client)).instance))
-    const first = await askAll()
-    for (const instance of first) expect(instances).toContain(instance)
-    for (let round = 0; round < 10; round++) expect(await askAll()).toEqual(first)
+    const before = await askAll()
+    for (const instance of before) expect(instances).toContain(instance)
+    for (let round = 0; round < 10; round++) expect(await askAll()).toEqual(before)
   })
 
   test('a deleted server takes all its objects and processes along', async () => {
     const running = processesOf(platform)
-    const operator = commandsWith('operator').map(({ pid }) => pid)
+    const standing = [...first, ...['operator', 'apps-registry-src-main'].flatMap((part) => commandsWith(part).map(({ pid }) => pid))]
     for (const name of ['piped', 'web'])
       if (kubectlMissing() === undefined) await kubectl(platform, 'delete', 'mcpserver', name, '-n', NAMESPACE)
       else await world.client.delete(SERVER, world.at(name))
@@ -99,9 +119,9 @@ describe('on the local platform', () => {
       const left = (await namesOfAll(world)).filter((name) => !empty.includes(name))
       return left.length === 0 || Promise.reject(new Error(`left: ${left.join(', ')}`))
     })
-    // Only the operator is left, with its guard.
-    const others = processesOf(platform).filter(({ pid }) => !operator.includes(pid))
-    await allGone([...others, ...running.filter(({ pid }) => !operator.includes(pid))])
+    // Only the operator and the registry are left, with their guards.
+    const others = processesOf(platform).filter(({ pid }) => !standing.includes(pid))
+    await allGone([...others, ...running.filter(({ pid }) => !standing.includes(pid))])
   })
 
   async function scale(name: string, replicas: number): Promise<void> {
