@@ -88,6 +88,7 @@ export default defineConfig({
           include: ['test/**/*.clone.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           testTimeout: 300_000,
+          hookTimeout: 120_000,
         },
       },
     ],
