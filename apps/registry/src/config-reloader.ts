@@ -68,6 +68,8 @@ export function startReloader(options: ReloaderOptions): ConfigWatch {
     ...(debounceMs !== undefined && { debounceMs }),
     ...(pollMs !== undefined && { pollMs }),
   })
+  watch.trigger() // it may have changed since it was read
+
   function trigger(): void {
     forced = true
     watch.trigger()

@@ -34,7 +34,6 @@ export function buildProgram(env: CommandEnv): Program {
       'after',
       `\nWithout a command, help is shown. "${NAME} serve" without --config serves a catalogue of public servers on this machine.`,
     )
-  program.action(() => env.out(program.helpInformation()))
 
   configure(program.command('serve'), env)
     .description('serve registries until told to stop')
@@ -56,7 +55,6 @@ export function buildProgram(env: CommandEnv): Program {
     })
 
   const migrate = configure(program.command('migrate'), env).description('bring the schema of a PostgreSQL database up to date, or back')
-  migrate.action(() => env.out(migrate.helpInformation()))
   migrateCommand(migrate, 'up', env)
     .description('apply all versions that are missing')
     .action((flags: MigrateFlags) => migrateUpCommand(flags, env))
@@ -71,7 +69,7 @@ export function buildProgram(env: CommandEnv): Program {
 
   return {
     async parseAsync(argv) {
-      await parse(program, argv)
+      await parse(program, argv, env)
       return code
     },
   }
@@ -96,12 +94,20 @@ function configure(command: Command, { out }: CommandEnv): Command {
     .configureOutput({ writeOut: out, writeErr: () => {} })
 }
 
-async function parse(program: Command, argv: readonly string[]): Promise<void> {
+async function parse(program: Command, argv: readonly string[], { out }: CommandEnv): Promise<void> {
   try {
     await program.parseAsync(argv)
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return // --help
+    // A command that has commands below it, and was given none.
+    if (error.code === 'commander.help') return out(commandAt(program, argv.slice(2)).helpInformation())
     throw new ThvError('usage', `${error.message.replace(/^error: /, '')}; "${NAME} --help" lists what there is`)
   }
+}
+
+function commandAt(program: Command, words: readonly string[]): Command {
+  let command = program
+  for (const word of words) command = command.commands.find((below) => below.name() === word) ?? command
+  return command
 }

@@ -1,5 +1,5 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -20,41 +20,45 @@ function registries(...names: string[]): string {
   return `sources: [{name: own, managed: {}}]\nregistries:\n${names.map((name) => `  - {name: ${name}, sources: [own]}\n`).join('')}${ANONYMOUS}`
 }
 
-async function statusOf(url: string, headers: Record<string, string> = {}): Promise<number> {
-  const response = await fetch(url, { headers })
-  await response.arrayBuffer()
-  return response.status
+/** On a connection of its own, so that nothing is left open when the server stops. */
+function ask(url: string, headers: Record<string, string> = {}): Promise<{ status: number | undefined; body: string }> {
+  return new Promise((resolve, reject) => {
+    const request = get(url, { agent: false, headers }, (answer) => {
+      let body = ''
+      answer.setEncoding('utf8').on('data', (text: string) => {
+        body += text
+      })
+      answer.on('end', () => resolve({ status: answer.statusCode, body }))
+    })
+    request.on('error', reject)
+  })
 }
+
+const statusOf = async (url: string, headers: Record<string, string> = {}) => (await ask(url, headers)).status
 
 describe('serve', () => {
   it('serves the bundled catalogue without a file, and says how to ask', async () => {
     await using registry = await startRegistry(['--data-dir', folder], { terminal: true })
     await until(async () => (await statusOf(`${registry.internalUrl}/readiness`)) === 200)
-    const answer = await (await fetch(`${registry.url}/registry/default/v0.1/servers?limit=100`)).json()
+    const answer: unknown = JSON.parse((await ask(`${registry.url}/registry/default/v0.1/servers?limit=100`)).body)
     expect(answer).toMatchObject({ servers: expect.arrayContaining([expect.objectContaining({ server: expect.anything() })]) })
     expect(registry.printed()).toContain(`curl '${registry.url}/registry/default/v0.1/servers?limit=5'`)
     expect(await statusOf(`${registry.url}/health`)).toBe(200)
     expect(await statusOf(`${registry.internalUrl}/version`)).toBe(200)
-    expect(await (await fetch(`${registry.internalUrl}/metrics`)).text()).toContain('thv_registry_requests_total')
+    expect((await ask(`${registry.internalUrl}/metrics`)).body).toContain('thv_registry_requests_total')
     expect(await statusOf(`${registry.internalUrl}/registry/default/v0.1/servers`)).toBe(404)
     expect(await statusOf(`${registry.url}/metrics`)).toBe(404)
   })
 
   it('answers only to names of this machine where nobody has to say who they are', async () => {
     writeFileSync(configFile(), registries('a'))
-    const ask = (url: string, host: string) =>
-      new Promise<number | undefined>((resolve, reject) => {
-        import('node:http').then(({ get }) =>
-          get(url, { headers: { host } }, (answer) => resolve(answer.resume().statusCode)).on('error', reject),
-        )
-      })
     await using registry = await startRegistry(['--config', configFile()])
     const path = `${registry.url}/registry/a/v0.1/servers`
-    await until(async () => (await ask(path, 'localhost')) === 200)
-    expect(await ask(path, 'rebound.example.com')).toBe(403)
+    await until(async () => (await statusOf(path, { host: 'localhost' })) === 200)
+    expect(await statusOf(path, { host: 'rebound.example.com' })).toBe(403)
     writeFileSync(configFile(), `${registries('a')}http: {allowedHosts: [registry.example.com]}\n`)
-    await until(async () => (await ask(path, 'registry.example.com')) === 200)
-    expect(await ask(path, 'localhost')).toBe(403)
+    await until(async () => (await statusOf(path, { host: 'registry.example.com' })) === 200)
+    expect(await statusOf(path, { host: 'localhost' })).toBe(403)
   })
 
   it('takes over a changed file without failing a request, and refuses a bad one', async () => {
@@ -64,7 +68,7 @@ describe('serve', () => {
     await until(async () => (await statusOf(path('stays'))) === 200)
 
     let asking = true
-    const answers = new Map<number, number>()
+    const answers = new Map<number | undefined, number>()
     const client = (async () => {
       while (asking) {
         const status = await statusOf(path('stays'))

@@ -55,7 +55,7 @@ const OLD_ACCESS_MS = 30_000
 export async function serveRegistry(options: ServeOptions): Promise<Served> {
   const { parts, lifecycle, log, clock } = options
   let config = options.config
-  const engine = await parts.startEngine(config)
+  const engine = await startEngine(options)
   lifecycle.onShutdown('engine', async () => await engine[Symbol.asyncDispose]())
   let access = parts.createAccess(config)
   const retired = new Set<RegistryAccess>()
@@ -112,6 +112,23 @@ export async function serveRegistry(options: ServeOptions): Promise<Served> {
       return config
     },
     apply,
+  }
+}
+
+/** Whoever asks the process to stop while it is still waiting for its store does not wait too. */
+async function startEngine({ config, parts, lifecycle: { signal } }: ServeOptions): Promise<RegistryEngine> {
+  signal.throwIfAborted()
+  const starting = parts.startEngine(config)
+  const stopped = Promise.withResolvers<never>()
+  const stop = () => stopped.reject(signal.reason)
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await Promise.race([starting, stopped.promise])
+  } catch (error) {
+    if (signal.aborted) void starting.then(async (late) => await late[Symbol.asyncDispose]()).catch(() => {}) // the process ends anyway
+    throw error
+  } finally {
+    signal.removeEventListener('abort', stop)
   }
 }
 

@@ -12,8 +12,8 @@ import { sendText } from './writes.ts'
 export async function publishEntry(request: ApiRequest): Promise<void> {
   const { admin } = request.api.engine
   const source = await theManagedSource(request)
-  const { value, text } = await readJson(request)
-  const body = readMembers(value, ['server', 'skill', 'plugin', 'claims'], (reader) => {
+  const json = await readJson(request)
+  const body = readMembers(json.value, ['server', 'skill', 'plugin', 'claims'], (reader) => {
     for (const type of ['skill', 'plugin']) if (Object.hasOwn(reader.object, type)) reader.problem(type, `${type}s are not offered`)
     return { server: reader.child('server', { required: true }, () => {}), claims: readClaims(reader) }
   })
@@ -23,9 +23,15 @@ export async function publishEntry(request: ApiRequest): Promise<void> {
   if (body.claims !== undefined) mustSet(request, body.claims)
   const earlier = await admin.versionsOf(source.config.name, name)
   checkClaims(request, { earlier, claims: body.claims, source })
-  const claims = body.claims ?? earlier[0]?.claims
-  const document = text.members.get('server') ?? ''
-  const entry = await admin.publish({ source: source.config.name, name, version, text: document, ...(claims && { claims }) })
+  // The same claims in another order are the same: those that are kept stay as they are.
+  const claims = earlier[0] === undefined ? body.claims : earlier[0].claims
+  const entry = await admin.publish({
+    source: source.config.name,
+    name,
+    version,
+    text: json.memberText('server'),
+    ...(claims && { claims }),
+  })
   sendText(request, entry.text, 201)
 }
 

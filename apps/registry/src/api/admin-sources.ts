@@ -31,6 +31,7 @@ export async function putSource(request: ApiRequest): Promise<void> {
   const existing = (await admin.sources()).find(({ config }) => config.name === name)
   // Who cannot see it is told nothing about it, and cannot replace it either.
   if (existing !== undefined && !sees(request, existing)) throw new ApiError(403, 'forbidden: insufficient claims for source')
+  if (existing?.creation === 'CONFIG') throw new ApiError(403, 'cannot modify config-created source via API')
   mustSet(request, check.source.claims)
   if (existing !== undefined) checkKind(existing.config, check.source)
   const { created } = await admin.putSource(check.source)

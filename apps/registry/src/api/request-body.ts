@@ -1,16 +1,20 @@
 import type { DocumentProblem, JsonObject } from '@thv/catalog/catalog-entry'
 import { guardJson, isJsonObject } from '@thv/catalog/json-guard'
 import { type ObjectReader, readObject } from '@thv/catalog/object-reader'
-import { createProblems } from '@thv/catalog/problems'
+import { createProblems, quote } from '@thv/catalog/problems'
 import { checkServerDocument } from '@thv/catalog/server-document'
+import { compactValue, membersAt, repeatedMember, startOfDocument, wholeValue } from '@thv/catalog/sources/json-scan'
 import { readBody } from '@thv/http/read-body'
+import { errorMessage } from '@thv/kernel/errors'
 import { ApiError } from './api-error.ts'
-import { type JsonText, readJsonText } from './json-text.ts'
 import type { ApiRequest } from './route.ts'
 
 export interface JsonBody {
   readonly value: unknown
-  readonly text: JsonText
+  /** As it came, in one line: parsing loses digits of numbers and the order of some members. */
+  text(): string
+  /** The same of one member of the object. */
+  memberText(name: string): string
 }
 
 /** 415, 413, 408, or 400 for what is no JSON. */
@@ -21,12 +25,16 @@ export async function readJson({ api, exchange }: ApiRequest): Promise<JsonBody>
   const charset = /;\s*charset\s*=\s*"?([\w-]+)/i.exec(type)?.[1]
   if (charset !== undefined && !/^(?:utf-?8|us-ascii)$/i.test(charset)) throw new ApiError(415, 'the body must be UTF-8')
   const bytes = await readBody(exchange, api.http.maxBodyBytes)
-  const source = decode(bytes)
-  const value = parse(source)
-  const text = readJsonText(source)
-  if (text.duplicate !== undefined)
-    throw new ApiError(400, `a member is given twice in one object: ${JSON.stringify(text.duplicate.slice(0, 60))}`)
-  return { value, text }
+  const value = parse(decode(bytes))
+  refuseRepeated(bytes)
+  return {
+    value,
+    text: () => compactValue(bytes, wholeValue(bytes)).toString(),
+    memberText(name) {
+      for (const member of membersAt(bytes, startOfDocument(bytes))) if (member.name === name) return compactValue(bytes, member).toString()
+      throw new RangeError(`the body has no member ${name}`)
+    },
+  }
 }
 
 /** An object of these members, read by `read`; all that is wrong with it as one 400. */
@@ -80,4 +88,15 @@ function parse(text: string): unknown {
   } catch (cause) {
     throw new ApiError(400, 'invalid request body: it is not JSON', { cause })
   }
+}
+
+/** What readers would take differently is not taken at all. */
+function refuseRepeated(bytes: Buffer): void {
+  let name: string | undefined
+  try {
+    name = repeatedMember(bytes)
+  } catch (cause) {
+    throw new ApiError(400, `invalid request body: ${errorMessage(cause)}`, { cause })
+  }
+  if (name !== undefined) throw new ApiError(400, `invalid request body: a member is given twice in one object: ${quote(name)}`)
 }

@@ -10,11 +10,11 @@ import type { ApiRequest } from './route.ts'
 
 export async function publishServer(request: ApiRequest): Promise<void> {
   const source = await managedSourceOf(request)
-  const { value, text } = await readJson(request)
-  const { name, version } = readDocument(value)
+  const body = await readJson(request)
+  const { name, version } = readDocument(body.value)
   mustSee(request, source.config.claims)
   mustSet(request, await claimsAt(request, source, name))
-  const entry = await request.api.engine.admin.publish({ source: source.config.name, name, version, text: text.compact })
+  const entry = await request.api.engine.admin.publish({ source: source.config.name, name, version, text: body.text() })
   await sendEntry(request, entry)
 }
 
@@ -22,8 +22,8 @@ export async function publishServer(request: ApiRequest): Promise<void> {
 export async function replaceVersion(request: ApiRequest): Promise<void> {
   const { serverName, version } = specific(request)
   const source = await managedSourceOf(request)
-  const { value, text } = await readJson(request)
-  const document = readDocument(value)
+  const body = await readJson(request)
+  const document = readDocument(body.value)
   const problems = [
     ...(document.name === serverName ? [] : [{ pointer: '/name', message: `must be the name in the path, ${serverName}` }]),
     ...(document.version === version ? [] : [{ pointer: '/version', message: `must be the version in the path, ${version}` }]),
@@ -34,7 +34,7 @@ export async function replaceVersion(request: ApiRequest): Promise<void> {
     source: source.config.name,
     name: serverName,
     version,
-    text: text.compact,
+    text: body.text(),
   })
   await sendEntry(request, entry)
 }
@@ -122,7 +122,7 @@ function latestOf(versions: readonly StoredEntry[]): string | undefined {
 }
 
 function envelope(entry: StoredEntry, latest: string | undefined): string {
-  return wrapDocumentText(entry.text, responseMeta({ ...entry, document: {} }, entry.version === latest))
+  return wrapDocumentText(entry.text, responseMeta({ ...entry, document: {} }, entry.version === latest, { source: entry.source }))
 }
 
 export function sendText({ exchange }: ApiRequest, json: string, status = 200): void {

@@ -9,7 +9,7 @@ export function didYouMean(typed: string, names: readonly string[]): string {
 export function nearestKey(typed: string, names: readonly string[]): string | undefined {
   if (typed.length > MAX_LENGTH) return undefined
   const wanted = typed.toLowerCase()
-  const max = Math.max(1, Math.floor(wanted.length / 3))
+  const max = Math.floor(wanted.length / 3)
   const near = names
     .map((name) => ({ name, distance: distance(wanted, name.toLowerCase(), max) }))
     .filter((candidate) => candidate.distance <= max)

@@ -107,6 +107,7 @@ describe('watchConfig', () => {
       debounceMs: 5,
       pollMs: 20,
     })
+    await systemClock.sleep(50) // it has seen that there is nothing
     mkdirSync(at('none'))
     writeFileSync(at('none', 'config.yaml'), 'a')
     await until(() => calls === 1)

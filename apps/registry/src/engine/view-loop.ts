@@ -142,8 +142,8 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   async function build(view: View, { spec, targets }: Wanted): Promise<void> {
     const built = await runInTurns(view.builder.build(catalogue, spec), { pause, signal })
     const tag = tagOf(spec)
-    const claimSets = [...built.claimSets]
-    publish({ kind: 'view', targets, revision: revisionOf(spec), tag, snapshot: built.snapshot, claimSets })
+    const { snapshot, claimSets } = built
+    publish({ kind: 'view', targets, revision: revisionOf(spec), tag, snapshot, claimSets })
     view.tag = tag
     view.arenas = catalogue.arenas
     view.told = new Set(targets.map(targetKey))

@@ -58,11 +58,12 @@ export interface MetaChange {
 export function rewriteMeta(row: Row, change: MetaChange, arena: SharedArena): Span {
   const served = bytesOf(row.json)
   const meta = metaOf(row)
-  const { statusMessage, ...official } = meta[officialKey] ?? {}
+  const official = meta[officialKey] ?? {}
   const updatedAt = change.updatedAt ?? official['updatedAt'] ?? ''
+  const { statusMessage, ...rest } = official
   const changed = {
-    ...official,
-    ...(change.gone ? { status: 'deleted', statusChangedAt: updatedAt } : statusMessage !== undefined && { statusMessage }),
+    // The members stay in their order.
+    ...(change.gone ? { ...rest, status: 'deleted', statusChangedAt: updatedAt } : official),
     updatedAt,
     isLatest: change.isLatest,
   }

@@ -28,6 +28,7 @@ export interface SharedArenaOptions {
 }
 
 const SEGMENT_BYTES = 1 << 20
+const FIRST_SEGMENT_BYTES = 1 << 15
 
 export function createSharedArena(options: SharedArenaOptions): SharedArena {
   const { end, segmentBytes = SEGMENT_BYTES } = options
@@ -39,7 +40,9 @@ export function createSharedArena(options: SharedArenaOptions): SharedArena {
 
   function open(bytes: number): void {
     waste += target.length - used
-    current = { bytes: new Uint8Array(new SharedArrayBuffer(Math.max(segmentBytes, bytes))) }
+    // Small catalogues stay small.
+    const size = Math.min(segmentBytes, Math.max(target.length * 2, FIRST_SEGMENT_BYTES))
+    current = { bytes: new Uint8Array(new SharedArrayBuffer(Math.max(size, bytes))) }
     target = Buffer.from(current.bytes.buffer)
     used = 0
   }

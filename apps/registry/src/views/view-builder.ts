@@ -1,4 +1,4 @@
-import { createArenaWriter } from '@thv/catalog/snapshot/arena'
+import { createArenaWriter, SEGMENT_BYTES } from '@thv/catalog/snapshot/arena'
 import { type PlacedEntry, snapshotColumns, versionOrder } from '@thv/catalog/snapshot/build-snapshot'
 import { FIELD_END, type SnapshotData } from '@thv/catalog/snapshot/snapshot-data'
 import type { Steps } from '@thv/catalog/snapshot/steps'
@@ -28,8 +28,8 @@ export interface BuiltView {
   readonly snapshot: SnapshotData
   /** Each server by its latest version, for search. */
   readonly latest: readonly LatestRow[]
-  /** The different claims of what the sources have, by their key; `visible` or not. */
-  readonly claimSets: ReadonlyMap<string, Claims | undefined>
+  /** The different claims of what the sources have, `visible` or not, in the order of their keys. */
+  readonly claimSets: readonly (readonly [key: string, claims: Claims | undefined])[]
 }
 
 export interface LatestRow {
@@ -77,7 +77,7 @@ export function createViewBuilder(): ViewBuilder {
     for (const [row, variant] of variants) if (kept.get(row) !== variant) catalogue.arenas.json.release(variant.json)
     variants = kept
     const columns = yield* snapshotColumns({ names, nameStart: Uint32Array.from(starts), placed })
-    return { snapshot: { ...columns, duplicates: 0, ...(yield* arenaColumns(placed)) }, latest, claimSets }
+    return { snapshot: { ...columns, duplicates: 0, ...(yield* arenaColumns(placed)) }, latest, claimSets: sorted(claimSets) }
 
     function placedAs(shown: Shown, kept: Map<Row, Variant>, { json }: Arenas): Placed {
       const { row, gone } = shown
@@ -98,6 +98,11 @@ export function createViewBuilder(): ViewBuilder {
       variants = new Map()
     },
   }
+}
+
+/** The same claims give the same list, whoever came first. */
+function sorted(claimSets: ReadonlyMap<string, Claims | undefined>): BuiltView['claimSets'] {
+  return [...claimSets].sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
 type Placed = PlacedEntry & { readonly json: Span; readonly text: Span }
@@ -149,7 +154,8 @@ function* arenaColumns(placed: readonly Placed[]): Steps<Pick<SnapshotData, 'jso
   const segmentOf = new Uint32Array(placed.length)
   const offset = new Uint32Array(placed.length)
   const length = new Uint32Array(placed.length)
-  const text = createArenaWriter({ count: placed.length, end: FIELD_END })
+  const textBytes = placed.reduce((sum, item) => sum + item.text.length + 1, 0)
+  const text = createArenaWriter({ count: placed.length, end: FIELD_END, segmentBytes: Math.min(textBytes, SEGMENT_BYTES) })
   for (const [p, item] of placed.entries()) {
     const { json } = item
     const segment = segments.get(json.segment) ?? segments.size

@@ -68,6 +68,11 @@ describe('rotation', () => {
 })
 
 describe('unknown keys', () => {
+  it('of the very first token cost one question, not two', async () => {
+    expect(await idp.authenticator().outcome(await fresh(young))).toBe('rejected')
+    expect(idp.hits(KEYS)).toBe(1)
+  })
+
   it('make us ask a few times only, and one question serves all who wait', async () => {
     const auth = idp.authenticator()
     await auth.outcome(await fresh())
@@ -125,6 +130,18 @@ describe('a provider that fails', () => {
     await auth.warm()
     expect(await auth.outcome(await fresh())).toBe('accepted')
     expect(auth.stats.keyFetches).toBe(2)
+  })
+
+  it('is looked for anew when its keys have moved', async () => {
+    const auth = idp.authenticator()
+    await auth.outcome(await fresh())
+    idp.jwks = { keys: [young.jwk] }
+    idp.routes.set(KEYS, (_request, response) => void response.writeHead(404).end())
+    idp.routes.set(DISCOVERY, (_request, response) => answerJson(response, { issuer: idp.issuer, jwks_uri: `${idp.issuer}/moved` }))
+    idp.routes.set('/moved', (_request, response) => answerJson(response, idp.jwks))
+    expect(await auth.outcome(await fresh(young))).toBe('unavailable')
+    await idp.clock.advance(1_000)
+    expect(await auth.outcome(await fresh(young))).toBe('accepted')
   })
 
   it('does not lock out who holds a token of a known key, for a day', async () => {

@@ -65,7 +65,9 @@ describe('a verified token', () => {
     await idp.clock.advance(99_999)
     expect(auth.authenticate(`Bearer ${token}`)).not.toBeInstanceOf(Promise)
     await idp.clock.advance(1)
-    expect(auth.authenticate(`Bearer ${token}`)).toBeInstanceOf(Promise)
+    const again = auth.authenticate(`Bearer ${token}`)
+    expect(again).toBeInstanceOf(Promise)
+    await again // otherwise the next one joins it
     await idp.clock.advance(30_000)
     expect(await auth.outcome(token)).toBe('rejected')
   })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createOutbound } from '@thv/http/outbound'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
-import { isThvError } from '@thv/kernel/errors'
+import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createApiHandler } from './api-handler.ts'
 import type { FetchState } from './registry-handler.ts'
@@ -29,7 +29,7 @@ async function failure(work: Promise<unknown>): Promise<string> {
     (reason: unknown) => reason,
   )
   if (!isThvError(error)) throw new Error('expected a coded error', { cause: error })
-  return `${error.code}: ${error.message}`
+  return `${error.code}: ${errorMessage(error)}`
 }
 
 const HOUR = 3_600_000

@@ -100,7 +100,7 @@ function pageOf({ body, shownUrl, headers }: Downloaded, { strict }: PageSetting
   } catch (error) {
     const type = headerText(headers['content-type'])?.slice(0, 60) ?? 'none'
     const what = error instanceof ThvError ? error.message : 'it cannot be read'
-    throw new ThvError('source_failed', `${shownUrl}: ${what} (content type: ${type})`, { cause: error })
+    throw new ThvError('source_failed', `${shownUrl}: ${what} (content type: ${type})`)
   }
 }
 

@@ -30,6 +30,11 @@ describe('a source as it is configured', () => {
     })
   })
 
+  it('understands "30s" as thirty seconds [001-017]', () => {
+    const source = { name: 'x', file: { path: '/x.json' }, syncPolicy: { interval: '30s' } }
+    expect(check(source)).toMatchObject({ ok: true, source: { intervalMs: 30_000 } })
+  })
+
   it('takes a managed one, which has no interval', () => {
     expect(check({ name: 'm', managed: {}, claims: { a: 'b' } })).toEqual({
       ok: true,

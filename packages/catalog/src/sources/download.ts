@@ -165,17 +165,15 @@ function sourceError(error: unknown, shown: string): unknown {
   const { message } = error
   if (error.code === 'backend_blocked') {
     const hint = error.message.includes('private') || error.message.includes('this machine') ? ' (allowPrivateAddresses is off)' : ''
-    return new ThvError('source_blocked', `${shown} leads to what may not be fetched: ${message}${hint}`, { cause: error })
+    return new ThvError('source_blocked', `${shown} leads to what may not be fetched: ${message}${hint}`)
   }
-  if (error.code === 'backend_response_too_large') return new ThvError('source_limit', message, { cause: error })
+  if (error.code === 'backend_response_too_large') return new ThvError('source_limit', message)
   if (error.code.startsWith('backend_')) {
     const passing = PASSING.has(error.code)
-    return new ThvError('source_failed', message, { cause: error, details: { passing } })
+    return new ThvError('source_failed', message, { details: { passing } })
   }
   if (error.code === 'source_failed' || error.code === 'source_limit') {
-    return message.includes(shown)
-      ? error
-      : new ThvError(error.code, `${shown}: ${message}`, { cause: error.cause, details: error.details })
+    return message.includes(shown) ? error : new ThvError(error.code, `${shown}: ${message}`, { details: error.details })
   }
   return error
 }

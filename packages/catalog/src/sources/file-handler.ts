@@ -144,5 +144,5 @@ async function parsePieces(source: SourceConfig, pieces: readonly Piece[], conte
 function named(error: unknown, { file }: SourceConfig): unknown {
   if (!isThvError(error, 'source_failed')) return error
   const place = file?.path ?? (file?.url === undefined ? 'data' : shownUrl(file.url))
-  return new ThvError('source_failed', `${place}: ${error.message}`, { cause: error })
+  return new ThvError('source_failed', `${place}: ${error.message}`)
 }

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { createOutbound } from '@thv/http/outbound'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
-import { isThvError } from '@thv/kernel/errors'
+import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createFileHandler } from './file-handler.ts'
 import type { SourceConfig } from './source-config.ts'
@@ -21,7 +21,7 @@ async function failure(work: Promise<unknown>): Promise<string> {
     (reason: unknown) => reason,
   )
   if (!isThvError(error)) throw new Error('expected a coded error', { cause: error })
-  return `${error.code}: ${error.message}`
+  return `${error.code}: ${errorMessage(error)}`
 }
 
 /** What comes of a server that treats its first request like this. */

@@ -48,6 +48,6 @@ async function contentOf(path: string): Promise<string> {
   } catch (error) {
     if (error instanceof ThvError) throw error
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    throw new ThvError('source_failed', `the headers in ${path} cannot be read (${code})`, { cause: error })
+    throw new ThvError('source_failed', `the headers in ${path} cannot be read (${code})`)
   }
 }

@@ -32,27 +32,36 @@ const CLOSE_OBJECT = 0x7d
 /** Where one bracket per level is remembered; nobody means more. */
 const MAX_DEPTH = 1_000_000
 
-export function isObjectAt(bytes: Uint8Array, at: number): boolean {
+export function isObjectAt(bytes: Buffer, at: number): boolean {
   return bytes[at] === OPEN_OBJECT
 }
 
-export function isListAt(bytes: Uint8Array, at: number): boolean {
+export function isListAt(bytes: Buffer, at: number): boolean {
   return bytes[at] === OPEN_LIST
 }
 
-/** The one value that the bytes hold, without the white space around. */
-export function wholeValue(bytes: Uint8Array): Span {
-  const start = skipSpace(bytes, hasMark(bytes) ? 3 : 0)
-  const end = valueEnd(bytes, start)
+/** Where the one value of a document begins. Whoever has read it to its end tells `endOfDocument`. */
+export function startOfDocument(bytes: Buffer): number {
+  return skipSpace(bytes, hasMark(bytes) ? 3 : 0)
+}
+
+export function endOfDocument(bytes: Buffer, end: number): void {
   const after = skipSpace(bytes, end)
   if (after < bytes.length) throw broken('has more behind its end', after)
+}
+
+/** The one value that the bytes hold, without the white space around. */
+export function wholeValue(bytes: Buffer): Span {
+  const start = startOfDocument(bytes)
+  const end = valueEnd(bytes, start)
+  endOfDocument(bytes, end)
   return { start, end }
 }
 
-/** The members of the object that begins at `at`, one by one, in their order. */
-export function* membersAt(bytes: Uint8Array, at: number): Generator<MemberSpan, void, void> {
+/** The members of the object that begins at `at`, one by one, in their order. Returns where it ends. */
+export function* membersAt(bytes: Buffer, at: number): Generator<MemberSpan, number, void> {
   let position = skipSpace(bytes, at + 1)
-  if (bytes[position] === CLOSE_OBJECT) return
+  if (bytes[position] === CLOSE_OBJECT) return position + 1
   for (;;) {
     if (bytes[position] !== QUOTE) throw broken('needs a member name', position)
     const nameEnd = stringEnd(bytes, position)
@@ -63,45 +72,43 @@ export function* membersAt(bytes: Uint8Array, at: number): Generator<MemberSpan,
     const end = valueEnd(bytes, start)
     yield { name, start, end }
     position = skipSpace(bytes, end)
-    if (bytes[position] === CLOSE_OBJECT) return
+    if (bytes[position] === CLOSE_OBJECT) return position + 1
     if (bytes[position] !== COMMA) throw broken("needs a ',' or '}'", position)
     position = skipSpace(bytes, position + 1)
   }
 }
 
 /** The same for a list. */
-export function* itemsAt(bytes: Uint8Array, at: number): Generator<Span, void, void> {
+export function* itemsAt(bytes: Buffer, at: number): Generator<Span, number, void> {
   let position = skipSpace(bytes, at + 1)
-  if (bytes[position] === CLOSE_LIST) return
+  if (bytes[position] === CLOSE_LIST) return position + 1
   for (;;) {
     const end = valueEnd(bytes, position)
     yield { start: position, end }
     position = skipSpace(bytes, end)
-    if (bytes[position] === CLOSE_LIST) return
+    if (bytes[position] === CLOSE_LIST) return position + 1
     if (bytes[position] !== COMMA) throw broken("needs a ',' or ']'", position)
     position = skipSpace(bytes, position + 1)
   }
 }
 
 /** The bytes of a value without white space between its tokens; they may be those given. */
-export function compactValue(bytes: Uint8Array, { start, end }: Span): Uint8Array {
+export function compactValue(bytes: Buffer, { start, end }: Span): Buffer {
   const first = nextSpace(bytes, start, end)
   if (first === end) return bytes.subarray(start, end)
-  const out = new Uint8Array(end - start)
-  out.set(bytes.subarray(start, first))
-  let length = first - start
+  const out = Buffer.allocUnsafeSlow(end - start)
+  let length = bytes.copy(out, 0, start, first)
   for (let from = first; from < end; ) {
     while (from < end && isSpace(bytes[from])) from += 1
     const to = nextSpace(bytes, from, end)
-    out.set(bytes.subarray(from, to), length)
-    length += to - from
+    length += bytes.copy(out, length, from, to)
     from = to
   }
   return out.subarray(0, length)
 }
 
 /** A member name that stands twice in one object of a value, if there is one: readers do not agree on which of the two counts. */
-export function repeatedMember(bytes: Uint8Array): string | undefined {
+export function repeatedMember(bytes: Buffer): string | undefined {
   const open: (Set<string> | undefined)[] = []
   let position = 0
   while (position < bytes.length) {
@@ -127,14 +134,14 @@ export function repeatedMember(bytes: Uint8Array): string | undefined {
 }
 
 /** Just behind the value that begins at `at`. */
-function valueEnd(bytes: Uint8Array, at: number): number {
+function valueEnd(bytes: Buffer, at: number): number {
   const byte = bytes[at]
   if (byte === QUOTE) return stringEnd(bytes, at)
   if (byte !== OPEN_OBJECT && byte !== OPEN_LIST) return scalarEnd(bytes, at)
   return bracketEnd(bytes, at)
 }
 
-function bracketEnd(bytes: Uint8Array, at: number): number {
+function bracketEnd(bytes: Buffer, at: number): number {
   let closers = new Uint8Array(64)
   let depth = 0
   let position = at
@@ -159,7 +166,7 @@ function bracketEnd(bytes: Uint8Array, at: number): number {
   throw broken('ends in the middle', bytes.length)
 }
 
-function stringEnd(bytes: Uint8Array, at: number): number {
+function stringEnd(bytes: Buffer, at: number): number {
   for (let from = at + 1; ; ) {
     const quote = bytes.indexOf(QUOTE, from)
     if (quote === -1) throw broken('ends in the middle of a string', bytes.length)
@@ -170,7 +177,7 @@ function stringEnd(bytes: Uint8Array, at: number): number {
   }
 }
 
-function scalarEnd(bytes: Uint8Array, at: number): number {
+function scalarEnd(bytes: Buffer, at: number): number {
   let position = at
   while (position < bytes.length && isScalarByte(bytes[position] ?? 0)) position += 1
   if (position === at) throw position >= bytes.length ? broken('ends in the middle', position) : broken('needs a value', position)
@@ -184,25 +191,27 @@ function isScalarByte(byte: number): boolean {
   )
 }
 
-function memberName(bytes: Uint8Array, start: number, end: number): string {
+function memberName(bytes: Buffer, start: number, end: number): string {
   if (end - start > MAX_NAME) throw broken(`has a member name longer than ${MAX_NAME} bytes`, start)
+  const plain = bytes.toString('utf8', start + 1, end - 1)
+  if (!plain.includes('\\')) return plain
   try {
-    return String(JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8')))
-  } catch (cause) {
-    throw broken('has a broken member name', start, cause)
+    return String(JSON.parse(bytes.toString('utf8', start, end)))
+  } catch {
+    throw broken('has a broken member name', start)
   }
 }
 
 const MAX_NAME = 16_384
 
-function skipSpace(bytes: Uint8Array, at: number): number {
+function skipSpace(bytes: Buffer, at: number): number {
   let position = at
   while (isSpace(bytes[position])) position += 1
   return position
 }
 
 /** The next white space outside strings, or the end. */
-function nextSpace(bytes: Uint8Array, at: number, end: number): number {
+function nextSpace(bytes: Buffer, at: number, end: number): number {
   let position = at
   while (position < end) {
     const byte = bytes[position]
@@ -217,7 +226,7 @@ function isSpace(byte: number | undefined): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === TAB
 }
 
-function hasMark(bytes: Uint8Array): boolean {
+function hasMark(bytes: Buffer): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
 }
 
@@ -227,7 +236,7 @@ function grown(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return larger
 }
 
-/** Says where, never what: the text may be no business of whoever reads the message. */
-function broken(problem: string, at: number, cause?: unknown): ThvError {
-  return new ThvError('source_failed', `the document is not JSON: it ${problem} (byte ${at})`, cause === undefined ? {} : { cause })
+/** Says where, never what, and has no cause: the text may be no business of whoever reads the message. */
+function broken(problem: string, at: number): ThvError {
+  return new ThvError('source_failed', `the document is not JSON: it ${problem} (byte ${at})`)
 }

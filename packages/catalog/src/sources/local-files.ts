@@ -123,13 +123,13 @@ function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 function localError(error: unknown, path: string): unknown {
   const code = systemCode(error)
   if (code === undefined) return error instanceof ThvError && !error.message.includes(path) ? prefixed(error, path) : error
-  if (code === 'ENOENT') return new ThvError('source_failed', `${path} does not exist`, { cause: error })
-  if (code === 'EACCES' || code === 'EPERM') return new ThvError('source_failed', `${path} may not be read (${code})`, { cause: error })
-  return new ThvError('source_failed', `${path} cannot be read (${code})`, { cause: error })
+  if (code === 'ENOENT') return new ThvError('source_failed', `${path} does not exist`)
+  if (code === 'EACCES' || code === 'EPERM') return new ThvError('source_failed', `${path} may not be read (${code})`)
+  return new ThvError('source_failed', `${path} cannot be read (${code})`)
 }
 
 function prefixed(error: ThvError, path: string): ThvError {
-  return error.code === 'source_failed' ? new ThvError('source_failed', `${path} ${error.message}`, { cause: error }) : error
+  return error.code === 'source_failed' ? new ThvError('source_failed', `${path} ${error.message}`) : error
 }
 
 function notRegular(): ThvError {

@@ -120,10 +120,13 @@ describe('entries', () => {
 
   it('are dropped when they are too deep, too large or no UTF-8', () => {
     const deep = `{"name":"io.example/deep","x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`
-    const large = `{"name":"io.example/large","x":"${'x'.repeat(9 * 1024 * 1024)}"}`
+    const large = `{"name":"io.example/large","x":"${'x'.repeat(5 * 1024 * 1024)}"}`
     const { names, problems } = read(`[${deep},${large},${documentText('a')}]`)
     expect(names).toEqual(['io.example/a@1.0.0'])
-    expect(problems).toEqual(['dropped servers/0: is nested deeper than 64 levels', 'dropped servers/1: is larger than 8388608 bytes'])
+    expect(problems).toEqual([
+      'dropped io.example/deep: is nested deeper than 64 levels',
+      'dropped servers/1: is larger than 4194304 bytes',
+    ])
     const latin = Buffer.from(`[{"name":"io.example/x","description":"\xe9","version":"1"},${documentText('a')}]`, 'latin1')
     expect(parseRegistryText(latin)).toMatchObject({
       dropped: 1,

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { DocumentProblem, EntryStatus, Json, JsonObject } from '../catalog-entry.ts'
 import { convertToolhiveRegistry } from '../convert-toolhive.ts'
-import { guardJson, isJsonObject, member } from '../json-guard.ts'
+import { isJsonObject, member } from '../json-guard.ts'
 import { readServerResponse } from '../official-envelope.ts'
 import { createProblems, quote } from '../problems.ts'
 import { schemaVersionOf } from '../schema-version.ts'
@@ -30,7 +30,7 @@ export interface ElementShape {
 }
 
 /** Looks at member names only. What is neither clearly one nor the other counts as a document: that one's problems say more. */
-export function shapeOf(bytes: Uint8Array, span: Span): ElementShape {
+export function shapeOf(bytes: Buffer, span: Span): ElementShape {
   const members = new Map<string, MemberSpan>()
   if (isObjectAt(bytes, span.start)) for (const found of membersAt(bytes, span.start)) members.set(found.name, found)
   const has = (...names: string[]): boolean => names.some((name) => members.has(name))
@@ -42,7 +42,7 @@ export function shapeOf(bytes: Uint8Array, span: Span): ElementShape {
 }
 
 /** A `server.json`, bare or in the envelope of the API; its text stays as it is but for white space. */
-export function readUpstreamEntry(bytes: Uint8Array, span: Span & { readonly shape: ElementShape }, rules: EntryRules): EntryReading {
+export function readUpstreamEntry(bytes: Buffer, span: Span & { readonly shape: ElementShape }, rules: EntryRules): EntryReading {
   const { shape } = span
   const enveloped = shape.kind === 'envelope' && shape.server !== undefined
   const document = cutJson(bytes, enveloped ? shape.server : span)
@@ -82,13 +82,11 @@ export interface ToolhivePlace extends Span {
 }
 
 /** An entry of ToolHive's own format, converted. */
-export function readToolhiveEntry(bytes: Uint8Array, place: ToolhivePlace, rules: EntryRules): EntryReading {
+export function readToolhiveEntry(bytes: Buffer, place: ToolhivePlace, rules: EntryRules): EntryReading {
   const cut = cutJson(bytes, place)
   const key = place.key === undefined ? undefined : place.key.slice(0, 200)
   const about = key === undefined ? {} : { name: key }
   if ('problems' in cut) return { ...about, problems: cut.problems }
-  const twice = repeated(cut)
-  if (twice !== undefined) return { ...about, problems: [twice] }
   const holder = place.key === undefined ? [cut.value] : Object.fromEntries([[place.key, cut.value]])
   const read = readToolhiveRegistry({ [place.field]: holder }, rules)
   const { documents, problems } = convertToolhiveRegistry({
@@ -98,42 +96,44 @@ export function readToolhiveEntry(bytes: Uint8Array, place: ToolhivePlace, rules
   const [document] = documents
   const found = problems.flatMap((problem) => problem.problems)
   if (document === undefined) return { ...about, ...(key === undefined ? nameOf(cut.value) : {}), problems: found }
+  const twice = repeated(cut)
+  if (twice !== undefined) return { ...about, problems: [twice] }
   const name = String(document['name'])
   const entry = { name, version: String(document['version']), text: JSON.stringify(document), tags: [...documentTags(document)] }
   return { name, entry, problems: found }
 }
 
 /** Larger ones could not pass the limits of a document, however they are spelled. */
-const MAX_ENTRY_BYTES = 8 * 1024 * 1024
+const MAX_ENTRY_BYTES = 4 * 1024 * 1024
 
+/** Any depth, any size up to the maximum: what reads it begins with the guard. */
 interface CutJson {
-  readonly compact: Uint8Array
+  readonly compact: Buffer
   readonly text: string
   readonly value: Json
 }
 
-function cutJson(bytes: Uint8Array, span: Span): CutJson | { readonly problems: readonly DocumentProblem[] } {
+function cutJson(bytes: Buffer, span: Span): CutJson | { readonly problems: readonly DocumentProblem[] } {
   const bad = (message: string) => ({ problems: [{ pointer: '', message }] })
   const compact = compactValue(bytes, span)
   if (compact.length > MAX_ENTRY_BYTES) return bad(`is larger than ${MAX_ENTRY_BYTES} bytes`)
   if (!isUtf8(compact)) return bad('is not UTF-8')
-  const text = Buffer.from(compact.buffer, compact.byteOffset, compact.length).toString('utf8')
+  const text = compact.toString('utf8')
   const value = parsed(text)
   if (value === undefined) return bad('is not JSON')
-  const problems = createProblems()
-  return guardJson(value, problems) ? { compact, text, value } : { problems: problems.list }
+  return { compact, text, value }
 }
 
 /** Undefined for what is none. The parser's own message would quote the text, which may be no business of whoever reads it. */
-function parsed(text: string): unknown {
+function parsed(text: string): Json | undefined {
   try {
-    return JSON.parse(text)
+    return JSON.parse(text) as Json
   } catch {
     return undefined
   }
 }
 
-/** What comes out the same has nothing twice, and that is nearly always so; only the rest is searched. */
+/** Only for what passed the limits: it recurses. What comes out the same has nothing twice, and that is nearly always so; only the rest is searched. */
 function repeated({ compact, text, value }: CutJson): DocumentProblem | undefined {
   const name = JSON.stringify(value) === text ? undefined : repeatedMember(compact)
   return name === undefined ? undefined : { pointer: '', message: `has the member ${quote(name)} twice in one object` }

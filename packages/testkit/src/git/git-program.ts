@@ -25,25 +25,16 @@ export async function ensureGit(): Promise<void> {
 }
 
 /** Runs git to its end and returns what it wrote, without the last line break. */
-export async function git(args: readonly string[], input?: Iterable<string | Uint8Array>): Promise<string> {
+export async function git(args: readonly string[], input?: string): Promise<string> {
   if (input === undefined) return (await runCommand('git', args, { env: gitEnvironment })).trimEnd()
   const child = spawn('git', args, { env: gitEnvironment, stdio: ['pipe', 'pipe', 'inherit'], timeout: 60_000, killSignal: 'SIGKILL' })
   const chunks: Buffer[] = []
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-  const ended = new Promise<void>((resolve, reject) => {
+  await new Promise<void>((resolve, reject) => {
     child.on('error', reject)
     child.stdin.on('error', reject)
     child.on('close', (code, signal) => (code === 0 ? resolve() : reject(new Error(`git ${args[0]} ended by ${signal ?? `code ${code}`}`))))
+    child.stdin.end(input)
   })
-  const written = write()
-  await Promise.all([ended, written])
   return Buffer.concat(chunks).toString().trimEnd()
-
-  async function write(): Promise<void> {
-    for (const piece of input ?? []) {
-      if (child.stdin.write(piece) || child.exitCode !== null) continue
-      await Promise.race([new Promise((resolve) => child.stdin.once('drain', resolve)), ended])
-    }
-    child.stdin.end()
-  }
 }

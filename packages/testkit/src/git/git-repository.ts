@@ -23,8 +23,6 @@ export interface GitRepository {
   git(...args: string[]): Promise<string>
   /** Makes these the files of a new commit, all of them, and returns its hash. */
   commit(files: Readonly<Record<string, TreeItem>>, options?: CommitOptions): Promise<string>
-  /** Stores a file without a name and returns its hash. */
-  blob(content: Iterable<string | Uint8Array>): Promise<string>
 }
 
 export async function createGitRepository(root: string, name: string, args: readonly string[] = []): Promise<GitRepository> {
@@ -51,10 +49,9 @@ export async function createGitRepository(root: string, name: string, args: read
         'done\n',
       ]
       if (exists && orphan) await run('update-ref', '-d', ref)
-      await git(['-C', folder, 'fast-import', '--quiet', '--force', '--done'], lines)
+      await git(['-C', folder, 'fast-import', '--quiet', '--force', '--done'], lines.join(''))
       return await run('rev-parse', ref)
     },
-    blob: (content) => git(['-C', folder, 'hash-object', '-w', '--stdin'], content),
   }
 }
 

@@ -121,16 +121,18 @@ async function runServer(place: Place, options: PostgresOptions): Promise<TestPo
   const first = await launch()
   let daemon = first.daemon
   const access = accessAt(first.port)
-  const halt = async () => {
-    // SIGTERM would wait for every client to leave.
-    if (daemon.running) process.kill(daemon.pid, 'SIGINT')
+  const end = async (signal: NodeJS.Signals) => {
+    if (daemon.running) process.kill(daemon.pid, signal)
     if (!(await within(haltLimitMs, daemon.ended))) await killAll(daemon)
   }
+  // SIGTERM would wait for every client to leave.
+  const halt = () => end('SIGINT')
   const start = async () => {
     if (!daemon.running) daemon = (await launch(access.port)).daemon
   }
   const stop = async () => {
-    await halt()
+    // Without writing out what nobody will read.
+    await end('SIGQUIT')
     await guard.close()
   }
   return {
@@ -172,19 +174,21 @@ async function startServer(place: Place, port: number, options: PostgresOptions)
     ssl_cert_file: join(folder, 'server.crt'),
     ssl_key_file: join(folder, 'server.key'),
     max_connections: '100',
+    // In files of the data folder, so that they go with it.
+    dynamic_shared_memory_type: 'mmap',
     ...(fsync ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
     ...settings,
   }
   const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const disk = smallDiskMiB === undefined ? [] : await onSmallDisk(smallDiskOf(folder), smallDiskMiB)
+  const disk = smallDiskMiB === undefined ? [] : await onSmallDisk(smallDiskOf(folder), smallDiskMiB, data)
   const [command = '', ...args] = [...disk, ...asUser, join(programs, 'postgres'), '-D', data, '-p', String(port), ...flags]
   return await startDaemon('postgres', { command, args, logFile: join(folder, 'postgres.log'), guard })
 }
 
 /** Mounted where only the program and its children see it, so it ends with them. */
-async function onSmallDisk(folder: string, mebibytes: number): Promise<string[]> {
+async function onSmallDisk(folder: string, mebibytes: number, like: string): Promise<string[]> {
   await mkdir(folder, { recursive: true })
-  const mount = `mount -t tmpfs -o size=${mebibytes}m,mode=0777 tmpfs ${folder} && exec "$@"`
+  const mount = `mount -t tmpfs -o size=${mebibytes}m tmpfs ${folder} && chown --reference=${like} ${folder} && exec "$@"`
   return ['unshare', '-m', 'sh', '-c', mount, 'sh']
 }
 

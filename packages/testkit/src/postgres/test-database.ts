@@ -15,7 +15,7 @@ export interface PostgresAccess {
   readonly socketFolder: string
 }
 
-/** A database of its own with a login that owns it. */
+/** A database of its own with a login that owns it. It goes with the server: dropping one while others are busy may take a minute. */
 export interface TestDatabase {
   readonly host: string
   readonly port: number
@@ -24,7 +24,6 @@ export interface TestDatabase {
   readonly password: string
   /** Runs statements as superuser in this database and returns the rows: columns parted by `|`. */
   sql(statements: string): Promise<string>
-  drop(): Promise<void>
 }
 
 export interface PostgresUser {
@@ -43,9 +42,6 @@ export async function createDatabase(access: PostgresAccess): Promise<TestDataba
     user,
     password,
     sql: (statements) => superuserSql(access, database, statements),
-    drop: async () => {
-      await superuserSql(access, 'postgres', `DROP DATABASE IF EXISTS ${database} WITH (FORCE)`)
-    },
   }
 }
 

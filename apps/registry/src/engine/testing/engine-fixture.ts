@@ -1,5 +1,7 @@
 import type { FetchContext, FetchedEntry, FetchResult, RegistryHandler } from '@thv/catalog/sources/registry-handler'
 import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { TestClock } from '@thv/kernel/clock'
+import { createLogger, type Logger } from '@thv/telemetry/log'
 import type { RegistryConfig } from '../../config/registry-config.ts'
 import type { RegistrySpec } from '../../store/registry-store.ts'
 
@@ -30,10 +32,12 @@ export function fetchedEntry(name: string, version: string, more: Partial<Fetche
   return { name, version, text, tags: [], ...rest }
 }
 
+export type FakeData = readonly FetchedEntry[] | ((context: FetchContext) => Promise<FetchResult>)
+
 /** A handler whose answers the test gives. */
 export interface FakeHandler extends RegistryHandler {
   /** What the source has; a function may fail, wait or give something else. */
-  readonly data: Map<string, readonly FetchedEntry[] | ((context: FetchContext) => Promise<FetchResult>)>
+  readonly data: Map<string, FakeData>
   readonly calls: { readonly source: string; readonly state: FetchContext['state'] }[]
   /** At this moment, and at most. */
   readonly running: { now: number; most: number }
@@ -67,3 +71,19 @@ export function fullResult(entries: readonly FetchedEntry[]): FetchResult {
   const hash = JSON.stringify(entries)
   return { kind: 'full', entries, hash, state: { seen: entries.length }, problems: [] }
 }
+
+/** Lets time pass, in small steps, until it holds. */
+export async function eventually(clock: TestClock, holds: () => boolean | Promise<boolean>, limitMs = 5_000): Promise<void> {
+  for (let passed = 0; passed <= limitMs; passed += STEP_MS) {
+    for (let turn = 0; turn < 20; turn++) {
+      if (await holds()) return
+      await clock.advance(0)
+    }
+    await clock.advance(STEP_MS)
+  }
+  throw new Error(`did not come true within ${limitMs} ms`)
+}
+
+const STEP_MS = 50
+
+export const silentLog: Logger = createLogger({ level: 'error', write: () => undefined })

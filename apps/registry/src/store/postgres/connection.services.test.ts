@@ -22,10 +22,7 @@ describePostgres('connections', () => {
     writeFileSync(join(folder, 'wrong.crt'), createCertificate({ commonName: 'another authority', ca: true }).certPem)
     writeFileSync(join(folder, 'empty.crt'), '')
   })
-  afterAll(async () => {
-    rmSync(folder, { recursive: true })
-    await database.drop()
-  })
+  afterAll(() => rmSync(folder, { recursive: true }))
   afterEach(() => vi.unstubAllEnvs())
 
   const connect = async (more: Partial<PostgresConfig>, { password }: { password?: string } = database) => {

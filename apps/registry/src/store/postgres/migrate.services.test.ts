@@ -11,7 +11,6 @@ describePostgres('migrations', () => {
   let database: TestDatabase
   beforeEach(async () => {
     database = await testPostgres().createDatabase()
-    return () => database.drop()
   })
   const latest = migrations.length
   const up = (options: MigrateOptions = {}) => migrateUp(configOf(database), { log: quiet, ...options })

@@ -1,6 +1,6 @@
 import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
-import { afterAll, beforeAll } from 'vitest'
+import { beforeAll } from 'vitest'
 import { describeStoreContract } from '../contract/store-contract.ts'
 import { openPostgresStore } from './postgres-store.ts'
 import { configOf, quiet } from './testing/test-config.ts'
@@ -10,7 +10,6 @@ describePostgres('PostgreSQL', () => {
   beforeAll(async () => {
     database = await testPostgres().createDatabase()
   })
-  afterAll(() => database.drop())
   const open = () => openPostgresStore(configOf(database), { log: quiet })
 
   describeStoreContract('PostgreSQL', async () => {

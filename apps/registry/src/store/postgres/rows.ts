@@ -120,9 +120,9 @@ export function claimsText(claims: Claims | undefined): string | null {
   return claims === undefined ? null : JSON.stringify(claims)
 }
 
-/** PostgreSQL keeps every character but this one; in JSON it never stands bare. */
+/** PostgreSQL keeps every character but this one, and halves of none; in documents neither stands bare. */
 export function plainText(text: string): string {
-  return text.replaceAll('\0', '\ufffd')
+  return text.replaceAll('\0', '\ufffd').toWellFormed()
 }
 
 function claimsOfRow(row: { readonly claims: string | null }): { claims?: Claims } {

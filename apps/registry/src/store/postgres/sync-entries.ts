@@ -27,26 +27,26 @@ export async function writeSynced(
   if (written > 0) await takeRevision(sql, stamp, 'data')
 }
 
+/** As one JSON text: Node makes it several times faster than an array for PostgreSQL, with its own escapes. */
 async function upsert(sql: Sql, fixed: readonly unknown[], chunk: readonly SyncedEntry[]): Promise<number> {
-  const rows = await sql(UPSERT, [
-    ...fixed,
-    chunk.map(({ name }) => name),
-    chunk.map(({ version }) => version),
-    chunk.map(({ text }) => text),
-    chunk.map(({ hash }) => hash),
-    chunk.map(({ status }) => status),
-    chunk.map(({ statusMessage }) => (statusMessage === undefined ? null : plainText(statusMessage))),
-    chunk.map(({ publishedAt }) => publishedAt ?? null),
-  ])
-  return rows.length
+  const rows = chunk.map(({ name, version, text, hash, status, statusMessage, publishedAt }) => ({
+    name,
+    version,
+    document: text.toWellFormed(),
+    hash,
+    status,
+    status_message: statusMessage === undefined ? null : plainText(statusMessage),
+    published_at: publishedAt ?? null,
+  }))
+  return (await sql(UPSERT, [...fixed, JSON.stringify(rows)])).length
 }
 
 /** The time of publication is the origin's, else that of the row that is there, else now: hence the join. */
 const UPSERT = `
   INSERT INTO entry AS e (source_id, name, version, document, hash, status, status_message, published_at, updated_at, status_changed_at, revision)
   SELECT $1, u.name, u.version, u.document, u.hash, u.status, u.status_message, coalesce(u.published_at, old.published_at, $3), $3, $3, $2
-  FROM unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
-    AS u (name, version, document, hash, status, status_message, published_at)
+  FROM json_to_recordset($4)
+    AS u (name text, version text, document text, hash text, status text, status_message text, published_at text)
   LEFT JOIN entry old ON old.source_id = $1 AND old.name = u.name AND old.version = u.version
   WHERE old.source_id IS NULL OR old.hash <> u.hash OR old.status <> u.status
   ON CONFLICT (source_id, name, version) DO UPDATE SET document = excluded.document, hash = excluded.hash, status = excluded.status,

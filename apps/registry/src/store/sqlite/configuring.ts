@@ -2,7 +2,7 @@ import { type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/source-con
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { Creation, RegistrySpec, SyncStatus } from '../registry-store.ts'
-import type { Draft, RegistryRow } from './ledger.ts'
+import type { Draft, RegistryRow } from './draft.ts'
 
 export function reconcile(draft: Draft, config: { sources: readonly SourceConfig[]; registries: readonly RegistrySpec[] }): void {
   for (const { name } of config.sources) refuseTaken('source', name, draft.sources.get(name))

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '@thv/kernel/clock'
@@ -48,7 +48,7 @@ function openOnce(path: string, { maxBytes }: DatabaseOptions): DatabaseSync {
     // Exclusive before anything is read: then the lock is held from the first read to the end, and no shared memory is needed.
     database.exec('PRAGMA locking_mode = EXCLUSIVE')
     const version = checkSchema(database, path)
-    if (path !== MEMORY) chmodSync(path, 0o600) // before the log is made, which gets the same mode
+    if (path !== MEMORY) for (const name of [path, `${path}-wal`]) if (existsSync(name)) chmodSync(name, 0o600)
     database.exec(`
       PRAGMA journal_mode = WAL;
       PRAGMA synchronous = FULL;

@@ -39,6 +39,16 @@ export class EntryTable {
     return this.#statements.find.get(sourceId, name, version) as EntryRow | undefined
   }
 
+  /** With its text. */
+  version(sourceId: number, name: string, version: string): TextRow | undefined {
+    return this.#statements.version.get(sourceId, name, version) as TextRow | undefined
+  }
+
+  /** One version, whichever: for what all of them have in common. */
+  anyVersion(sourceId: number, name: string): EntryRow | undefined {
+    return this.#statements.anyVersion.get(sourceId, name) as EntryRow | undefined
+  }
+
   versionsOf(sourceId: number, name: string): TextRow[] {
     return this.#statements.versions.all(sourceId, name) as unknown as TextRow[]
   }
@@ -115,14 +125,20 @@ export function storedEntry(row: TextRow, source: string): StoredEntry {
     publishedAt: row.published_at,
     updatedAt: row.updated_at,
     statusChangedAt: row.status_changed_at,
-    ...(row.claims !== null && { claims: JSON.parse(row.claims) as Claims }),
+    ...(row.claims !== null && { claims: parseClaims(row.claims) }),
     revision: row.revision,
   }
+}
+
+export function parseClaims(text: string): Claims {
+  return JSON.parse(text) as Claims
 }
 
 function prepare(database: DatabaseSync) {
   return {
     find: database.prepare('SELECT * FROM entry WHERE source_id = ? AND name = ? AND version = ?'),
+    version: database.prepare(`${WITH_TEXT} WHERE entry.source_id = ? AND entry.name = ? AND entry.version = ?`),
+    anyVersion: database.prepare('SELECT * FROM entry WHERE source_id = ? AND name = ? LIMIT 1'),
     versions: database.prepare(`${WITH_TEXT} WHERE entry.source_id = ? AND entry.name = ? ORDER BY entry.version`),
     insert: database.prepare(`
       INSERT INTO entry (source_id, name, version, hash, status, status_message, published_at, updated_at, status_changed_at, claims, revision)

@@ -2,16 +2,15 @@ import { type Claims, sourceTypeOf } from '@thv/catalog/sources/source-config'
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { NewEntry, StatusChange } from '../registry-store.ts'
-import type { EntryTable, TextRow } from './entry-table.ts'
-import type { Draft, SourceRow } from './ledger.ts'
+import type { Draft, SourceRow } from './draft.ts'
+import type { EntryRow, EntryTable, TextRow } from './entry-table.ts'
 
 /** The writes of the managed source, each inside the transaction of its draft. */
 export function publish(draft: Draft, table: EntryTable, entry: NewEntry): TextRow {
   const source = managedSource(draft, entry.source)
-  const siblings = table.versionsOf(source.id, entry.name)
-  const old = siblings.find((row) => row.version === entry.version)
+  const old = table.find(source.id, entry.name, entry.version)
   if (old && old.status !== 'deleted') throw new ThvError('version_exists', `version already exists: ${entry.name}@${entry.version}`)
-  const claims = claimsFor(entry, siblings)
+  const claims = claimsFor(entry, table.anyVersion(source.id, entry.name))
   const at = draft.time
   const row = {
     source_id: source.id,
@@ -36,10 +35,9 @@ export function publish(draft: Draft, table: EntryTable, entry: NewEntry): TextR
 
 export function replaceDocument(draft: Draft, table: EntryTable, entry: NewEntry): TextRow {
   const source = managedSource(draft, entry.source)
-  const siblings = table.versionsOf(source.id, entry.name)
-  const old = siblings.find((row) => row.version === entry.version)
+  const old = table.version(source.id, entry.name, entry.version)
   if (!old) throw notFound(entry)
-  claimsFor(entry, siblings)
+  claimsFor(entry, old)
   const { status = old.status } = entry
   const message = entry.status === undefined ? old.status_message : (entry.statusMessage ?? null)
   return change(draft, table, { source, old, next: { ...old, text: entry.text, status, status_message: message } })
@@ -47,10 +45,11 @@ export function replaceDocument(draft: Draft, table: EntryTable, entry: NewEntry
 
 export function setStatus(draft: Draft, table: EntryTable, wanted: StatusChange): TextRow[] {
   const source = managedSource(draft, wanted.source)
-  const all = table.versionsOf(source.id, wanted.name).filter((row) => wanted.version === undefined || row.version === wanted.version)
+  const { name, version, status } = wanted
+  const one = version === undefined ? undefined : table.version(source.id, name, version)
+  const all = version === undefined ? table.versionsOf(source.id, name) : one ? [one] : []
   if (all.length === 0) throw notFound(wanted)
-  const { status } = wanted
-  const rows = wanted.version === undefined && status === 'deleted' ? all.filter((row) => row.status !== 'deleted') : all
+  const rows = version === undefined && status === 'deleted' ? all.filter((row) => row.status !== 'deleted') : all
   return rows.map((old) => change(draft, table, { source, old, next: { ...old, status, status_message: wanted.statusMessage ?? null } }))
 }
 
@@ -85,8 +84,7 @@ function managedSource(draft: Draft, name: string): SourceRow {
   return source
 }
 
-function claimsFor({ name, claims }: NewEntry, siblings: readonly TextRow[]): string | null {
-  const [sibling] = siblings
+function claimsFor({ name, claims }: NewEntry, sibling: EntryRow | undefined): string | null {
   if (!sibling) return claims ? JSON.stringify(claims) : null
   if (claims && !sameClaims(sibling.claims, claims)) throw new ThvError('conflict', `claims mismatch: ${name} is there with other claims`)
   return sibling.claims

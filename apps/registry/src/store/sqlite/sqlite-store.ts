@@ -20,8 +20,9 @@ import type {
 } from '../registry-store.ts'
 import * as configuring from './configuring.ts'
 import { type DatabaseOptions, openDatabase } from './database.ts'
-import { EntryTable, storedEntry, type TextRow } from './entry-table.ts'
-import { type Draft, Ledger, type SourceRow } from './ledger.ts'
+import type { Draft, SourceRow } from './draft.ts'
+import { EntryTable, parseClaims, storedEntry } from './entry-table.ts'
+import { Ledger } from './ledger.ts'
 import * as publishing from './publishing.ts'
 import { SyncBoard } from './sync-board.ts'
 import { afterAttempt, leaseLost, writeChanged } from './sync-writing.ts'
@@ -127,7 +128,8 @@ class SqliteStore implements RegistryStore {
   }
 
   async versionsOf(source: string, name: string): Promise<readonly StoredEntry[]> {
-    return this.#versions(source, name).map((row) => storedEntry(row, source))
+    const id = this.#ledger.sources.get(source)?.id
+    return id === undefined ? [] : this.#read(() => this.#table.versionsOf(id, name)).map((row) => storedEntry(row, source))
   }
 
   async publish(entry: NewEntry): Promise<StoredEntry> {
@@ -150,9 +152,10 @@ class SqliteStore implements RegistryStore {
   }
 
   async claimsOf(source: string, name: string): Promise<Claims | undefined> {
-    const [row] = this.#versions(source, name)
+    const id = this.#ledger.sources.get(source)?.id
+    const row = id === undefined ? undefined : this.#read(() => this.#table.anyVersion(id, name))
     if (!row) throw publishing.notFound({ name })
-    return storedEntry(row, source).claims
+    return row.claims === null ? undefined : parseClaims(row.claims)
   }
 
   async setClaims(source: string, name: string, claims: Claims | undefined): Promise<void> {
@@ -207,11 +210,6 @@ class SqliteStore implements RegistryStore {
     const { id, config, creation, createdAt, updatedAt, sync } = row
     const syncing = this.#board.isSyncing(config.name)
     return { id, config, creation, createdAt, updatedAt, sync: syncing ? { ...sync, phase: 'syncing' } : sync }
-  }
-
-  #versions(source: string, name: string): TextRow[] {
-    const id = this.#ledger.sources.get(source)?.id
-    return id === undefined ? [] : this.#read(() => this.#table.versionsOf(id, name))
   }
 
   #read<T>(work: () => T): T {

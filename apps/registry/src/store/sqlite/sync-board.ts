@@ -4,7 +4,7 @@ import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { Lease } from '../registry-store.ts'
 import { fetchesOther } from './configuring.ts'
-import type { SourceRow } from './ledger.ts'
+import type { SourceRow } from './draft.ts'
 
 /** Times are of the monotonic clock. */
 interface Turn {

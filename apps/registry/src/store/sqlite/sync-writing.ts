@@ -1,7 +1,7 @@
 import { ThvError } from '@thv/kernel/errors'
 import { type Lease, type SyncedEntry, type SyncOutcome, type SyncStatus, UNCHANGED_MESSAGE } from '../registry-store.ts'
+import type { Draft, SourceRow } from './draft.ts'
 import type { EntryTable } from './entry-table.ts'
-import type { Draft, SourceRow } from './ledger.ts'
 
 type Changed = Extract<SyncOutcome, { kind: 'changed' }>
 

@@ -6,6 +6,7 @@ import { type ParseOptions, parseRegistryInTurns } from '../parse-registry-text.
 import type { FetchContext, FetchResult, FetchState, RegistryHandler } from '../registry-handler.ts'
 import type { GitSource, SourceConfig } from '../source-config.ts'
 import { sourceHash, stateIdentity } from '../source-hash.ts'
+import { withinTimeLimit } from '../time-limit.ts'
 import { refuseUnusable } from '../unusable.ts'
 import { validateSource } from '../validate-source.ts'
 import { type FilesAtPath, filesAtPath } from './files-at-path.ts'
@@ -62,18 +63,12 @@ async function attempt(source: SourceConfig, context: FetchContext, options: Set
   const { git } = source
   const [problem] = git === undefined ? ['it has no git block'] : validateSource(source)
   if (git === undefined || problem !== undefined) throw failed(`the source is not configured as it must be: ${problem}`)
-  const { timeoutMs } = context.limits
-  const limit = new AbortController()
-  const timer = context.clock.setTimer(timeoutMs, () => limit.abort(overLimit(`the git repository was not read within ${timeoutMs} ms`)))
-  const signal = AbortSignal.any([context.signal, limit.signal])
   try {
-    return await load({ source, git, context: { ...context, signal }, options })
+    return await withinTimeLimit(context, (limited) => load({ source, git, context: limited, options }))
   } catch (error) {
     if (context.signal.aborted)
       throw new ThvError('aborted', 'the git repository was not read to its end', { cause: context.signal.reason })
     throw isThvError(error) ? error : failed('the git repository cannot be read', error)
-  } finally {
-    timer.cancel()
   }
 }
 

@@ -53,13 +53,7 @@ describe('a pack', () => {
         ['blob', nowhere],
         ['tree', oid('')],
       ]
-      expect(await read(pack.length > 50_000 && chunk === 1 ? pack : pack, wanted, { chunk })).toEqual([
-        'hello\n',
-        '',
-        large,
-        undefined,
-        undefined,
-      ])
+      expect(await read(pack, wanted, { chunk })).toEqual(['hello\n', '', large, undefined, undefined])
     }
   })
 
@@ -107,19 +101,14 @@ describe('a pack', () => {
   })
 
   it('has chains of deltas up to a length', async () => {
-    const chain = (length: number): [Buffer, string] => {
-      const objects: BuiltObject[] = [blob('0')]
-      let content = Buffer.from('0')
-      for (let i = 1; i <= length; i++) {
-        objects.push({ type: 'ofs-delta', base: i - 1, content: deltaOf(content, 0, Buffer.from(`${i}`)) })
-        content = Buffer.from(`${i}`)
-      }
-      return [buildPack(objects), oidOf('blob', content)]
+    const objects: BuiltObject[] = [blob('0')]
+    for (let i = 1; i <= 4_096; i++) {
+      const base = Buffer.from(`${i - 1}`)
+      objects.push({ type: 'ofs-delta', base: i - 1, content: deltaOf(base, 0, Buffer.from(`${i}`)) })
     }
-    const [allowed, last] = chain(4_095)
-    expect(await read(allowed, [['blob', last]])).toEqual(['4095'])
-    const [longer, beyond] = chain(4_096)
-    await expect(read(longer, [['blob', beyond]])).rejects.toMatchObject({ code: 'source_limit' })
+    const pack = buildPack(objects)
+    expect(await read(pack, [['blob', oid('4095')]])).toEqual(['4095'])
+    await expect(read(pack, [['blob', oid('4096')]])).rejects.toMatchObject({ code: 'source_limit' })
   })
 
   it('tells what is too large from what is not there', async () => {

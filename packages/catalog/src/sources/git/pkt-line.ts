@@ -66,9 +66,15 @@ export function lineOf(packet: Buffer): string {
 
 /** As written, so 0 to 2 for the marks. */
 function lengthAt(data: Buffer, at: number): number {
-  const digits = data.toString('latin1', at, at + 4)
-  if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw failed('the git server sent something that is not the protocol of git')
-  const length = Number.parseInt(digits, 16)
+  let length = 0
+  for (let i = at; i < at + 4; i++) length = length * 16 + digitOf(data[i] ?? 0)
   if (length === 3 || length > MAX_LENGTH) throw failed(`the git server sent a packet of an impossible length (${length})`)
   return length
+}
+
+function digitOf(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const letter = byte | 0x20
+  if (letter >= 0x61 && letter <= 0x66) return letter - 0x57
+  throw failed('the git server sent something that is not the protocol of git')
 }

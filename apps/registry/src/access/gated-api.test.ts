@@ -1,0 +1,148 @@
+import { systemClock } from '@thv/kernel/clock'
+import { createLogger } from '@thv/telemetry/log'
+import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ApiServer, startApi } from '../api/testing/api-server.ts'
+import { createSampleEngine, type SampleEngine } from '../api/testing/sample-engine.ts'
+import { createAccess, type RegistryAccess } from './access.ts'
+
+/* Roles and claims on the real API, with tokens of a provider that is not ours. */
+
+const callers = {
+  root: { sub: 'root', group: 'admins', team: 'z' },
+  ops: { sub: 'ops', role: ['sources', 'registries'], team: ['a', 'b'] },
+  publisher: { sub: 'publisher', role: 'entries', team: 'a' },
+  reader: { sub: 'reader', team: 'b' },
+  stranger: { sub: 'stranger' },
+} as const
+type CallerName = keyof typeof callers | 'nobody'
+
+let idp: OidcServer
+let engine: SampleEngine
+let access: RegistryAccess
+let api: ApiServer
+const tokens = new Map<CallerName, string>()
+
+beforeAll(async () => {
+  idp = await startOidcServer()
+  engine = await createSampleEngine({
+    claims: { own: { team: 'a' }, catalogue: { team: ['a', 'b'] }, mirror: { team: 'c' }, default: { team: [] }, readonly: { team: 'b' } },
+    published: [
+      { name: 'com.example/inherits', version: '1.0.0' },
+      { name: 'com.example/for-b', version: '1.0.0', claims: { team: 'b' } },
+    ],
+  })
+  access = createAccess(
+    {
+      mode: 'oauth',
+      publicPaths: [],
+      oauth: {
+        realm: 'mcp-registry',
+        providers: [{ name: 'oidc', issuerUrl: idp.issuer, audience: 'registry', allowPrivateIP: true }],
+      },
+      authz: {
+        roles: {
+          superAdmin: [{ group: 'admins' }],
+          manageSources: [{ role: 'sources' }],
+          manageRegistries: [{ role: 'registries' }],
+          manageEntries: [{ role: 'entries' }],
+        },
+      },
+    },
+    { clock: systemClock, log: createLogger({ write: () => {} }), env: {} },
+  )
+  api = await startApi({ engine, access })
+  for (const name of Object.keys(callers) as (keyof typeof callers)[])
+    tokens.set(name, await idp.token({ claims: callers[name], audience: 'registry' }))
+})
+afterAll(async () => {
+  await api[Symbol.asyncDispose]()
+  await access[Symbol.asyncDispose]()
+  await engine[Symbol.asyncDispose]()
+  await idp[Symbol.asyncDispose]()
+})
+
+function call(caller: CallerName, method: string, path: string, body?: unknown) {
+  const token = tokens.get(caller)
+  return api.call(method, path, {
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    ...(body !== undefined && { body }),
+  })
+}
+
+const document = { name: 'com.example/fresh', version: '1.0.0', description: 'A fresh one' }
+const source = (claims?: object) => ({
+  file: { url: 'https://example.com/registry.json' },
+  syncPolicy: { interval: '1h' },
+  ...(claims && { claims }),
+})
+
+describe('requests', () => {
+  // Order: root, ops, publisher, reader, stranger, nobody
+  it.each<[string, string, number[], unknown?]>([
+    ['GET', '/registry/default/v0.1/servers', [200, 200, 200, 200, 403, 401]],
+    ['GET', '/registry/readonly/v0.1/servers', [200, 200, 403, 200, 403, 401]],
+    ['GET', '/registry/none/v0.1/servers', [404, 404, 404, 404, 404, 401]],
+    ['GET', '/registry/default/v0/servers/com.example%2Finherits/versions/latest', [200, 200, 200, 404, 403, 401]],
+    ['GET', '/registry/default/v0/servers/com.example%2Ffor-b/versions', [200, 200, 404, 200, 403, 401]],
+    ['GET', '/v1/sources', [200, 200, 403, 403, 403, 401]],
+    ['GET', '/v1/sources/own', [200, 200, 403, 403, 403, 401]],
+    ['GET', '/v1/sources/mirror', [200, 404, 403, 403, 403, 401]],
+    ['GET', '/v1/registries', [200, 200, 200, 200, 200, 401]],
+    ['GET', '/v1/registries/readonly', [200, 200, 404, 200, 404, 401]],
+    ['GET', '/v1/me', [200, 200, 200, 200, 200, 401]],
+    ['PUT', '/v1/sources/unclaimed', [201, 403, 403, 403, 403, 401], source()],
+    ['PUT', '/v1/sources/alien', [201, 403, 403, 403, 403, 401], source({ team: ['a', 'x'] })],
+    ['PUT', '/v1/sources/ours', [201, 200, 403, 403, 403, 401], source({ team: ['a', 'b'] })],
+    ['POST', '/v1/sources/mirror/sync', [202, 404, 403, 403, 403, 401]],
+    ['GET', '/openapi.json', [200, 200, 200, 200, 200, 200]],
+    ['GET', '/nothing', [404, 404, 404, 404, 404, 404]],
+  ])('%s %s', async (method, path, statuses, body) => {
+    const names: CallerName[] = ['root', 'ops', 'publisher', 'reader', 'stranger', 'nobody']
+    const answers: Record<string, number> = {}
+    for (const name of names) answers[name] = (await call(name, method, path, body)).status
+    expect(answers).toEqual(Object.fromEntries(names.map((name, i) => [name, statuses[i]])))
+  })
+})
+
+describe('lists', () => {
+  async function names(caller: CallerName, registry: string): Promise<string[]> {
+    const { json } = await call(caller, 'GET', `/registry/${registry}/v0.1/servers?limit=1000`)
+    return json.servers.map(({ server }: { server: { name: string } }) => server.name)
+  }
+
+  it('show what the caller may see', async () => {
+    expect(await names('publisher', 'default')).toContain('com.example/inherits')
+    expect(await names('publisher', 'default')).not.toContain('com.example/for-b')
+    expect(await names('reader', 'default')).toContain('com.example/for-b')
+    expect(await names('reader', 'default')).not.toContain('com.example/inherits')
+    expect(await names('root', 'default')).toEqual(expect.arrayContaining(['com.example/for-b', 'com.example/inherits']))
+    expect(await names('reader', 'readonly')).not.toContain('org.example/mirrored')
+    expect(await names('root', 'readonly')).toContain('org.example/mirrored')
+  })
+
+  it('of the administration too', async () => {
+    const sources = async (caller: CallerName) =>
+      (await call(caller, 'GET', '/v1/sources')).json.sources.map(({ name }: { name: string }) => name)
+    expect(await sources('ops')).not.toContain('mirror')
+    expect(await sources('root')).toContain('mirror')
+  })
+})
+
+describe('publishing', () => {
+  it('takes the role, and claims that are one’s own', async () => {
+    const publish = (caller: CallerName, claims?: object) =>
+      call(caller, 'POST', '/v1/entries', { server: document, ...(claims && { claims }) })
+    expect((await publish('reader', { team: 'b' })).status).toBe(403)
+    expect((await publish('publisher', { team: ['a', 'b'] })).status).toBe(403)
+    expect((await publish('publisher')).status).toBe(400)
+    expect((await publish('publisher', { team: 'a' })).status).toBe(201)
+  })
+})
+
+it('tells callers who they are', async () => {
+  expect((await call('ops', 'GET', '/v1/me')).json).toEqual({ subject: 'ops', roles: ['manageSources', 'manageRegistries'] })
+  expect((await call('root', 'GET', '/v1/me')).json).toMatchObject({
+    roles: ['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'],
+  })
+})

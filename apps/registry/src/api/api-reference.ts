@@ -1,0 +1,60 @@
+import { type ErrorStatus, statusCodes } from './api-error.ts'
+import { errorsOf } from './openapi.ts'
+import { type Route, type Tag, tags } from './route.ts'
+import { routes } from './routes.ts'
+
+/** docs/reference/registry-api.md, from the routes themselves. */
+export function renderApiReference(): string {
+  const sections = (Object.keys(tags) as Tag[]).map(
+    (tag) =>
+      `## ${title(tag)}\n\n${tags[tag]}\n\n${table(routes.filter((route) => route.tag === tag && !route.path.startsWith('/registry/v0.1')))}`,
+  )
+  return `# Registry API
+
+Generated from the routes of the registry server; do not edit. The same as OpenAPI 3.1: \`/openapi.json\` and \`/openapi.yaml\` of a running
+server, and below each registry.
+
+- Names of servers have a slash, which is written \`%2F\` in paths.
+- \`/registry/v0.1/…\` has the paths of \`${'/registry/{registryName}/v0.1/…'}\` for all registries together.
+- Query parameters that a path does not know are refused, as are members of a body.
+- Reads have an \`ETag\` and take \`If-None-Match\`; gzip for clients that take it.
+- \`/health\`, \`/readiness\`, \`/version\` and \`/metrics\` are on the internal address, the first three also on the public one if configured.
+
+${sections.join('\n')}
+## Errors
+
+Every error is \`{"error": "…", "code": "…", "problems": […]}\`. \`problems\` is there where a body has something wrong with it: all of it,
+each with a JSON pointer.
+
+| Status | Code |
+|---|---|
+${(Object.entries(statusCodes) as unknown as [ErrorStatus, string][]).map(([status, code]) => `| ${status} | \`${code}\`${Number(status) === 409 ? ', `version_exists`' : ''} |`).join('\n')}
+`
+}
+
+function table(rows: readonly Route[]): string {
+  const lines = rows.map(
+    (route) => `| \`${route.method} ${route.path}\` | ${route.summary} | ${queryOf(route)} | ${roleOf(route)} | ${statusesOf(route)} |`,
+  )
+  return `| Path | What | Query | Role | Answers |\n|---|---|---|---|---|\n${lines.join('\n')}\n`
+}
+
+function queryOf({ query }: Route): string {
+  return query === undefined
+    ? ''
+    : Object.keys(query.properties)
+        .map((name) => `\`${name}\``)
+        .join(', ')
+}
+
+function roleOf({ access }: Route): string {
+  return access === 'nobody' ? 'open to all' : access === undefined ? '' : `\`${access}\``
+}
+
+function statusesOf(route: Route): string {
+  return [...route.answers.map(({ status }) => status), ...errorsOf(route)].join(', ')
+}
+
+function title(tag: Tag): string {
+  return `${tag[0]?.toUpperCase()}${tag.slice(1)}`
+}

@@ -1,0 +1,93 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { RegistryConfig } from '../config/registry-config.ts'
+import { listed } from '../views/testing/view-tools.ts'
+import { type EngineWorker, startEngineWorker } from './engine-worker.ts'
+import { silentLog, testConfig } from './testing/engine-fixture.ts'
+
+const entry = new URL('./testing/worker-entry.ts', import.meta.url)
+
+describe('the engine in a thread of its own', () => {
+  let folder: string
+  let engine: EngineWorker
+  let config: RegistryConfig
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'engine-worker-'))
+    const path = join(folder, 'servers.json')
+    const servers = Array.from({ length: 600 }, (_, i) => ({ name: `x.y/s${i}`, description: 'A server', version: '1.0.0' }))
+    const meta = { last_updated: '2026-01-01T00:00:00Z' }
+    await writeFile(path, JSON.stringify({ version: '1.0.0', meta, data: { servers } }))
+    config = {
+      ...testConfig({
+        sources: [
+          { name: 'files', file: { path }, intervalMs: 3_600_000 },
+          { name: 'own', managed: {} },
+        ],
+        registries: [{ name: 'main', sources: ['own', 'files'] }],
+      }),
+      storage: { kind: 'sqlite', path: join(folder, 'registry.db') },
+    }
+    engine = await startEngineWorker({ config, entry, log: silentLog })
+    await until(() => engine.registry('main')?.view?.snapshot.count === 600)
+  })
+
+  afterAll(async () => {
+    await engine[Symbol.asyncDispose]()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  it('serves lists first, and then search', async () => {
+    await until(() => engine.registry('main')?.view?.searchTag === engine.registry('main')?.view?.tag)
+    const view = engine.registry('main')?.view
+    expect(view?.search?.search('s17').hits[0]?.name).toBe('x.y/s17')
+  })
+
+  it('takes calls as if it were here, with the codes of errors', async () => {
+    const document = { source: 'own', name: 'x.y/new', version: '1.0.0', text: '{"name":"x.y/new","description":"d","version":"1.0.0"}' }
+    await engine.admin.publish(document)
+    expect(Buffer.from(engine.registry('main')?.view?.snapshot.version('x.y/new', 'latest') ?? []).toString()).toContain('x.y/new')
+    await expect(engine.admin.publish(document)).rejects.toMatchObject({ name: 'ThvError', code: 'version_exists' })
+    expect(await engine.admin.entriesOf('files')).toHaveLength(600)
+    expect((await engine.admin.sources()).map(({ config }) => config.name)).toEqual(['files', 'own'])
+    await expect(engine.reload({ ...config, storage: { kind: 'sqlite' } })).rejects.toMatchObject({ code: 'registry_config_invalid' })
+  })
+
+  it('comes back when it dies, and reads go on meanwhile', async () => {
+    const before = engine.registry('main')?.view
+    const claims = await engine.registry('main')?.viewFor([])
+    expect(claims?.snapshot.count).toBe(0)
+    const waiting = engine.admin.sources()
+    const refused = expect(waiting).rejects.toMatchObject({ code: 'store_unavailable' })
+    await engine.crash()
+    await refused
+    expect(engine.registry('main')?.view).toBe(before)
+    await until(() => engine.status.storeError !== undefined)
+    expect(listed(engine.registry('main')?.view?.snapshot ?? missing())).toHaveLength(601)
+    await until(() => engine.status.storeError === undefined && engine.registry('main')?.view !== before)
+    expect(engine.registry('main')?.view?.tag).toBe(before?.tag)
+    expect(await engine.admin.versionsOf('own', 'x.y/new')).toHaveLength(1)
+    // Views for some claims are built again too.
+    await until(async () => (await engine.registry('main')?.viewFor([])) !== claims)
+  })
+
+  it('says why it cannot start', async () => {
+    const conflict = testConfig({ sources: [], registries: [{ name: 'main', sources: ['nowhere'] }] })
+    await expect(startEngineWorker({ config: conflict, entry, log: silentLog })).rejects.toMatchObject({ code: 'bad_request' })
+  })
+})
+
+async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (let i = 0; i < 3_000; i++) {
+    if (await holds()) return
+    await sleep(5)
+  }
+  throw new Error('did not come true')
+}
+
+function missing(): never {
+  throw new Error('no view')
+}

@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock } from '@thv/kernel/clock'
+import { isThvError } from '@thv/kernel/errors'
+import { describePostgres } from '@thv/testkit/postgres/describe-postgres'
+import { startPostgres, type TestPostgres } from '@thv/testkit/postgres/postgres'
+import type { TestDatabase } from '@thv/testkit/postgres/test-database'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { changed, entry, file, lease, managed, rowsAfter } from '../contract/contract-tools.ts'
+import type { RegistryStore } from '../registry-store.ts'
+import { openDatabase } from './database.ts'
+import { openPostgresStore, type PostgresStoreOptions } from './postgres-store.ts'
+import { lockRevision } from './revision.ts'
+import { configOf, quiet } from './testing/test-config.ts'
+
+/** Waits are for what must happen; their limit is far above what it takes. */
+const LIMIT = 30_000
+const isRoot = process.getuid?.() === 0
+
+describePostgres('faults of PostgreSQL', () => {
+  let server: TestPostgres
+  beforeAll(async () => {
+    server = await startPostgres({ fsync: true, ...(isRoot && { smallDiskMiB: 4 }) })
+    return () => server.stop()
+  })
+
+  /** A database and a store with the managed source `own`. */
+  const openWorld = async (more: PostgresStoreOptions = {}): Promise<World> => {
+    const database = await server.createDatabase()
+    const open = () => openPostgresStore(configOf(database), { log: quiet, ...more })
+    const store = await open()
+    await store.putSource(managed('own'))
+    return { database, store, open, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
+  }
+
+  test('a restart and a crash cost calls, never a write that was confirmed, and the store comes back by itself', async () => {
+    await using world = await openWorld()
+    const { store } = world
+    let told = 0
+    store.onChange(() => told++)
+    const writing = keepPublishing(store)
+    const crash = async () => {
+      await server.kill()
+      await server.start()
+    }
+    for (const act of [() => server.restart(), crash]) {
+      await writing.someMore()
+      await act()
+      told = 0
+      await vi.waitFor(() => expect(told).toBeGreaterThan(0), LIMIT)
+    }
+    await writing.someMore()
+    const { confirmed, errors } = await writing.stop()
+    expect(errors.filter((error) => !isThvError(error, 'store_unavailable'))).toEqual([])
+    const there = new Set((await rowsAfter(store)).map((row) => row.version))
+    expect(confirmed.filter((version) => !there.has(version))).toEqual([])
+    const revisions = (await rowsAfter(store)).map((row) => row.revision)
+    expect(revisions).toEqual(revisions.map((_, index) => index + 1))
+  })
+
+  test('a listening connection that is cut comes back, and tells what may have been missed', async () => {
+    await using world = await openWorld()
+    const { database, store } = world
+    await using other = await world.open()
+    let told = 0
+    other.onChange(() => told++)
+    for (let n = 0; n < 3; n++) {
+      const cut =
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+      await vi.waitFor(async () => expect(await database.sql(cut)).toBe('2'), LIMIT)
+      told = 0
+      await vi.waitFor(() => expect(told).toBeGreaterThan(0), LIMIT)
+      told = 0
+      await store.publish({ source: 'own', name: 'io.x/a', version: `${n}`, text: '{}' })
+      await vi.waitFor(() => expect(told).toBeGreaterThan(0), LIMIT)
+    }
+  })
+
+  test('a server that goes silent costs a bounded time, also for who closes', async () => {
+    await using world = await openWorld({ limits: { connectMs: 400, answerMs: 400 } })
+    const { store } = world
+    const second = await world.open()
+    server.freeze()
+    try {
+      await expect(store.revision()).rejects.toMatchObject({ code: 'store_unavailable' })
+      await expect(store.ping(AbortSignal.timeout(50))).rejects.toMatchObject({ name: 'TimeoutError' })
+      await expect(store.publish({ source: 'own', name: 'io.x/a', version: '1', text: '{}' })).rejects.toMatchObject({
+        code: 'store_unavailable',
+      })
+      await second[Symbol.asyncDispose]()
+    } finally {
+      server.unfreeze()
+    }
+    await vi.waitFor(() => store.revision(), LIMIT)
+    await store.publish({ source: 'own', name: 'io.x/a', version: '2', text: '{}' })
+  })
+
+  test('a database that has become read-only is read on, says why, and is written again later', async () => {
+    await using world = await openWorld()
+    const { database, store } = world
+    const readOnly = async (value: 'on' | 'off') => {
+      await database.sql(`ALTER SYSTEM SET default_transaction_read_only = ${value}`)
+      await database.sql('SELECT pg_reload_conf()')
+    }
+    const publish = (version: string) => store.publish({ source: 'own', name: 'io.x/a', version, text: '{}' })
+    await publish('1')
+    await readOnly('on')
+    let attempt = 1
+    await vi.waitFor(
+      () =>
+        expect(publish(`${++attempt}`)).rejects.toMatchObject({ code: 'store_unavailable', message: expect.stringContaining('read-only') }),
+      LIMIT,
+    )
+    expect((await rowsAfter(store)).length).toBeGreaterThan(0)
+    await readOnly('off')
+    await vi.waitFor(() => publish(`${++attempt}`), LIMIT)
+  })
+
+  test.skipIf(!isRoot)('a full disk fails the write whole, and no other one', async () => {
+    await using world = await openWorld()
+    const { database, store } = world
+    await database.sql(`CREATE TABLESPACE small LOCATION '${server.smallDisk}'`)
+    await database.sql('ALTER TABLE entry SET TABLESPACE small')
+    await store.putSource(file('big'))
+    await store.publish({ source: 'own', name: 'io.x/a', version: '1', text: '{}' })
+    const incompressible = () => JSON.stringify(randomBytes(60_000).toString('base64'))
+    const upserts = Array.from({ length: 100 }, (_, n) => entry('io.x/b', `${n}`, { text: incompressible(), hash: `${n}` }))
+    const { lease: held } = await lease(store, 'big')
+    await expect(store.finishSync(held, changed(upserts))).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringContaining('full'),
+    })
+    expect((await rowsAfter(store)).map((row) => row.name)).toEqual(['io.x/a'])
+    expect(await store.revision()).toMatchObject({ data: 1 })
+    // The lease is as it was: the attempt can be ended, or repeated.
+    await server.resizeSmallDisk(64)
+    expect(await store.finishSync(held, changed(upserts))).toEqual({ revision: 2, serverCount: 100 })
+  })
+
+  test('a process that stands still in a transaction does not keep the others waiting for long', async () => {
+    await using world = await openWorld()
+    const { database, store } = world
+    const stalled = await openDatabase(configOf(database), { clock: systemClock, log: quiet, limits: { pauseMs: 200 } })
+    const holding = stalled.transaction(async (sql) => {
+      await lockRevision(sql)
+      await store.publish({ source: 'own', name: 'io.x/a', version: '1', text: '{}' })
+      await sql('DELETE FROM entry')
+    })
+    await expect(holding).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect((await rowsAfter(store)).length).toBe(1)
+    await stalled.close()
+  })
+})
+
+interface World extends AsyncDisposable {
+  readonly database: TestDatabase
+  readonly store: RegistryStore
+  open(): Promise<RegistryStore>
+}
+
+/** One version after the other, whatever fails. */
+function keepPublishing(store: RegistryStore) {
+  const confirmed: string[] = []
+  const errors: unknown[] = []
+  let stopped = false
+  const running = (async () => {
+    for (let n = 0; !stopped; n++) {
+      try {
+        await store.publish({ source: 'own', name: 'io.x/a', version: `${n}`, text: '{}' })
+        confirmed.push(`${n}`)
+      } catch (error) {
+        errors.push(error)
+        await sleep(5)
+      }
+    }
+  })()
+  return {
+    someMore: async () => {
+      const goal = confirmed.length + 20
+      await vi.waitFor(() => expect(confirmed.length).toBeGreaterThan(goal), LIMIT)
+    },
+    stop: async () => {
+      stopped = true
+      await running
+      return { confirmed, errors }
+    },
+  }
+}

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { type LogLine, until } from './run-registry.ts'
+
+/* The program as people start it: the bundle, with its engine in a thread of its own. */
+
+const BIN = fileURLToPath(new URL('../../bin/thv-registry-api.js', import.meta.url))
+
+export interface RegistryProcess {
+  readonly child: ChildProcess
+  readonly ended: Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>
+  /** What it has logged. */
+  lines(): LogLine[]
+}
+
+export interface ServingProcess extends RegistryProcess {
+  readonly url: string
+  readonly internalUrl: string
+}
+
+export interface ProcessStarter extends Disposable {
+  start(args: readonly string[], env?: Record<string, string>): RegistryProcess
+  /** On free ports. Rejects if it ends before it listens. */
+  serve(args: readonly string[], env?: Record<string, string>): Promise<ServingProcess>
+}
+
+/** Starts processes in a folder; disposing of it kills what still runs. */
+export function processStarter(folder: string): ProcessStarter {
+  const children: ChildProcess[] = []
+
+  function start(args: readonly string[], env: Record<string, string> = {}): RegistryProcess {
+    const child = spawn(process.execPath, [BIN, ...args], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    children.push(child)
+    let out = ''
+    let err = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+    return {
+      child,
+      ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, out, err }))),
+      lines: () =>
+        err
+          .split('\n')
+          .slice(0, -1)
+          .filter((line) => line.startsWith('{'))
+          .map((line) => JSON.parse(line) as LogLine),
+    }
+  }
+
+  return {
+    start,
+    async serve(args, env) {
+      const run = start(['serve', '--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0', ...args], env)
+      const listening = await Promise.race([
+        until(() => run.lines().find(({ msg }) => msg === 'listening')),
+        run.ended.then(({ err }) => Promise.reject(new Error(`it ended: ${err}`))),
+      ])
+      return { ...run, url: String(listening['address']), internalUrl: String(listening['internalAddress']) }
+    },
+    [Symbol.dispose]() {
+      for (const child of children) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    },
+  }
+}

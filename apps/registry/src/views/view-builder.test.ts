@@ -1,0 +1,135 @@
+import { snapshotTransferList } from '@thv/catalog/snapshot/snapshot-data'
+import { runAtOnce } from '@thv/catalog/snapshot/steps'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { StoredEntry } from '../store/registry-store.ts'
+import { createCatalogue } from './catalogue.ts'
+import { EPOCH, fill, listed, listText, openView, plainSnapshot, specOf, stored } from './testing/view-tools.ts'
+import { createViewBuilder } from './view-builder.ts'
+
+describe('views that are built again and again', () => {
+  it('are byte by byte what is built from everything at once', () => {
+    const entry = fc.record({
+      name: fc.constantFrom('x/a', 'x/b', 'x/é😀', 'X/a', 'x/b2'),
+      version: fc.constantFrom('1.0.0', '1.10.0', '1.9.0', 'main', '2.0.0-rc.1'),
+      status: fc.constantFrom('active' as const, 'deprecated' as const, 'deleted' as const),
+      statusMessage: fc.option(fc.string(), { nil: undefined }),
+      publishedAt: fc.constantFrom('2025-05-05T05:05:05Z', '2025-05-05T05:05:05.000000001Z', '2024-01-01T00:00:00+01:00'),
+    })
+    fc.assert(
+      fc.property(fc.array(fc.array(entry, { maxLength: 6 }), { minLength: 1, maxLength: 8 }), (batches) => {
+        const catalogue = createCatalogue()
+        const builder = createViewBuilder()
+        const rows = new Map<string, StoredEntry>()
+        for (const [i, batch] of batches.entries()) {
+          const written = batch.map(({ statusMessage, ...rest }) =>
+            stored('a', rest.name, { ...rest, ...(statusMessage !== undefined && { statusMessage }), revision: i + 1 }),
+          )
+          // A store writes a row once per revision; the first of a batch counts here.
+          const first = written.filter((row, at) => written.findIndex((other) => keyOf(other) === keyOf(row)) === at)
+          for (const row of first) rows.set(keyOf(row), row)
+          fill(catalogue, first)
+          const view = openView(catalogue, specOf('a'), builder)
+          const plain = plainSnapshot([...rows.values()])
+          for (const query of [{}, { includeDeleted: true }, { search: 'X/' }, { version: 'latest' }]) {
+            expect(listText(view, query)).toBe(listText(plain, query))
+          }
+          for (const name of ['x/a', 'x/é😀']) {
+            expect(bytesOf(view.versions(name))).toBe(bytesOf(plain.versions(name)))
+          }
+        }
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  it('share their bytes with the catalogue, and give only their own away', () => {
+    const catalogue = createCatalogue()
+    fill(catalogue, many(10, 1))
+    const first = runAtOnce(createViewBuilder().build(catalogue, specOf('a'))).snapshot
+    const second = runAtOnce(createViewBuilder().build(catalogue, specOf('a'))).snapshot
+    expect(first.json.segments[0]?.buffer).toBe(second.json.segments[0]?.buffer)
+    const moved = structuredClone(first, { transfer: snapshotTransferList(first) })
+    expect(moved.json.segments[0]?.length).toBe(second.json.segments[0]?.length)
+    expect(first.flags.length).toBe(0)
+    expect(listed(openView(catalogue, specOf('a')))).toHaveLength(10)
+  })
+
+  it('are moved together when too much of the memory is of the past, and stay the same', () => {
+    const catalogue = createCatalogue()
+    fill(catalogue, many(500, 1))
+    const before = catalogue.arenas
+    // One in forty: too few to pay.
+    fill(
+      catalogue,
+      many(500, 2).filter((_, i) => i % 40 === 0),
+    )
+    expect(catalogue.arenas).toBe(before)
+    fill(
+      catalogue,
+      many(500, 3).filter((_, i) => i % 3 === 0),
+    )
+    expect(catalogue.arenas).not.toBe(before)
+    const view = openView(catalogue, specOf('a'))
+    const page = view.list({ limit: 500 })
+    expect('slices' in page && page.slices.length).toBe(
+      runAtOnce(createViewBuilder().build(catalogue, specOf('a'))).snapshot.json.segments.length,
+    )
+    expect(listed(view).map(({ by }) => by)).toEqual(many(500, 1).map((_, i) => (i % 3 === 0 ? 3 : i % 40 === 0 ? 2 : 1)))
+  })
+
+  it('have nothing older than the last change of what the registry consists of', () => {
+    const catalogue = createCatalogue()
+    fill(catalogue, [stored('a', 'x/y', { revision: 1 }), stored('a', 'x/z', { revision: 9 })])
+    const view = openView(catalogue, { ...specOf('a'), floorMs: EPOCH + 5_000 })
+    const since = new Date(EPOCH + 4_000).toISOString()
+    expect(listed(view, { updatedSince: since }).map(({ name, updatedAt }) => [name, updatedAt])).toEqual([
+      ['x/y', '2026-01-01T00:00:05.000Z'],
+      ['x/z', '2026-01-01T00:00:09.000Z'],
+    ])
+  })
+
+  it('forget a source, and know one of the same name that comes after it', () => {
+    const catalogue = createCatalogue()
+    fill(catalogue, [stored('a', 'x/y', { revision: 7 }), stored('b', 'x/y', { revision: 1 }), stored('a', 'x/z', { revision: 2 })])
+    runAtOnce(catalogue.dropSources(new Set(['a'])))
+    fill(catalogue, [stored('a', 'x/new', { revision: 8 })])
+    expect(listed(openView(catalogue, specOf('a', 'b')), { includeDeleted: true }).map(({ name, by }) => [name, by])).toEqual([
+      ['x/new', 8],
+      ['x/y', 1],
+    ])
+  })
+
+  it('name the different claims, of entries and of sources', () => {
+    const catalogue = createCatalogue()
+    fill(catalogue, [
+      stored('a', 'x/1', { revision: 1, claims: { team: ['b', 'a'] } }),
+      stored('a', 'x/2', { revision: 1, claims: { team: ['a', 'b', 'a'] } }),
+      stored('a', 'x/3', { revision: 1 }),
+      stored('b', 'x/4', { revision: 1 }),
+    ])
+    const spec = {
+      ...specOf('a', 'b'),
+      sources: [
+        { name: 'a', claims: { org: 'o' } },
+        { name: 'b', claims: undefined },
+      ],
+    }
+    const { claimSets } = runAtOnce(createViewBuilder().build(catalogue, spec))
+    expect(claimSets.map(([, claims]) => claims)).toEqual([undefined, { org: 'o' }, { team: ['b', 'a'] }])
+    const some = { ...spec, visible: new Set(claimSets.slice(0, 2).map(([key]) => key)) }
+    expect(listed(openView(catalogue, some)).map(({ name }) => name)).toEqual(['x/3', 'x/4'])
+  })
+})
+
+function many(count: number, revision: number): StoredEntry[] {
+  return Array.from({ length: count }, (_, i) => stored('a', `x/${String(i).padStart(4, '0')}`, { revision }))
+}
+
+function keyOf({ name, version }: StoredEntry): string {
+  return `${name} ${version}`
+}
+
+function bytesOf(page: { slices: readonly Uint8Array[] } | undefined): string {
+  return Buffer.concat(page?.slices ?? []).toString()
+}
