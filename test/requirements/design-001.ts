@@ -48,7 +48,7 @@ export const design001: readonly Requirement[] = [
     line: 14,
     kind: 'feature',
     text: 'With only git, api or file sources the server starts outside any cluster.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-007',
@@ -88,7 +88,7 @@ export const design001: readonly Requirement[] = [
     line: 73,
     kind: 'feature',
     text: 'The configuration key `registryName` is accepted.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-012',
@@ -129,7 +129,7 @@ export const design001: readonly Requirement[] = [
     line: 86,
     kind: 'feature',
     text: '`syncPolicy.interval: "30s"` is understood as thirty seconds.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-018',
@@ -481,7 +481,7 @@ export const design001: readonly Requirement[] = [
     line: 241,
     kind: 'feature',
     text: 'At every `syncPolicy.interval` the current hash is computed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-062',
@@ -489,7 +489,7 @@ export const design001: readonly Requirement[] = [
     line: 242,
     kind: 'feature',
     text: 'An unchanged hash stores nothing; a changed one leads to a fetch.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-063',
@@ -497,7 +497,7 @@ export const design001: readonly Requirement[] = [
     line: 243,
     kind: 'feature',
     text: 'The fetched result is written through the storage manager and survives a restart of the server.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-064',
@@ -609,7 +609,7 @@ export const design001: readonly Requirement[] = [
     line: 316,
     kind: 'edge',
     text: 'Readers see the previous or the new result of a sync, never a part of one.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-078',

@@ -2011,7 +2011,7 @@ export const design002: readonly Requirement[] = [
     line: 455,
     kind: 'feature',
     text: 'The git handler clones the repository at the given branch, tag or commit.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-255',
@@ -2027,7 +2027,7 @@ export const design002: readonly Requirement[] = [
     line: 456,
     kind: 'feature',
     text: 'The git handler reads `registry.json`, or the file that `path` names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-257',
@@ -2035,7 +2035,7 @@ export const design002: readonly Requirement[] = [
     line: 457,
     kind: 'feature',
     text: 'The handler hashes the data; an unchanged hash rewrites nothing.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-258',

@@ -592,7 +592,7 @@ export const design003: readonly Requirement[] = [
     line: 241,
     kind: 'future',
     text: 'The file source of the registry server can read all files of a directory.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-075',
@@ -600,7 +600,7 @@ export const design003: readonly Requirement[] = [
     line: 241,
     kind: 'future',
     text: 'The registry server merges the servers of all files of a directory source.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-076',

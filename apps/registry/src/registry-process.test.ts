@@ -22,7 +22,9 @@ const CONFIG = (name: string) =>
   `sources: [{name: own, managed: {}}]\nregistries: [{name: ${name}, sources: [own]}]\nauth: {mode: anonymous}\n`
 
 describe('the program', () => {
-  it('serves, keeps what is published over a restart, reads its file again, and stops in good order', { timeout: 60_000 }, async () => {
+  it('serves without a cluster, keeps what is published over a restart, reads its file again, and stops in good order [001-006]', {
+    timeout: 60_000,
+  }, async () => {
     const config = join(folder, 'config.yaml')
     writeFileSync(config, CONFIG('first'))
     const args = ['--config', config, '--data-dir', join(folder, 'data')]

@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox'
 import type { ErrorStatus } from './api-error.ts'
 import { type Route, tags } from './route.ts'
-import { components } from './schemas.ts'
+import { components, serverName } from './schemas.ts'
 
 export interface OpenApiOptions {
   /** Of the document: the paths begin there. */
@@ -69,28 +69,25 @@ function operationOf(route: Route, path: string): Record<string, unknown> {
   }
 }
 
+const label = { type: 'string', minLength: 1, maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }
+
 const PATH_PARAMETERS: Readonly<Record<string, { description: string; schema: object }>> = {
-  registryName: {
-    description: 'Name of the registry.',
-    schema: { type: 'string', minLength: 1, maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$', examples: ['default'] },
+  registryName: { description: 'Name of the registry.', schema: { ...label, examples: ['default'] } },
+  serverName: { description: 'Name of the server; its slash is written %2F.', schema: serverName },
+  version: {
+    description: 'Version of the server.',
+    schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^\\S+$', examples: ['1.0.0'] },
   },
-  serverName: {
-    description: 'Name of the server; its slash is written %2F.',
-    schema: {
-      type: 'string',
-      minLength: 3,
-      maxLength: 200,
-      pattern: '^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$',
-      examples: ['io.github.example/weather'],
-    },
-  },
-  version: { description: 'Version of the server.', schema: { type: 'string', minLength: 1, maxLength: 255, examples: ['1.0.0'] } },
-  name: { description: 'Its name.', schema: { type: 'string', minLength: 1 } },
+  name: { description: 'Its name.', schema: label },
   type: { description: 'Kind of entry.', schema: { type: 'string', enum: ['server'] } },
 }
 
 function pathParameters(path: string): object[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({ name, in: 'path', required: true, ...PATH_PARAMETERS[name] }))
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    // What is published goes by the names of servers, what is configured by its own.
+    const of = path.startsWith('/v1/entries/') && name === 'name' ? 'serverName' : name
+    return { name, in: 'path', required: true, ...PATH_PARAMETERS[of] }
+  })
 }
 
 function queryParameters({ query }: Route): object[] {

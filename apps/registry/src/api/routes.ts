@@ -379,7 +379,7 @@ function openApiRoutes(base: string, suffix: string): Route[] {
       tag: 'service',
       summary: 'This document as YAML',
       ...access,
-      answers: [{ status: 200, description: 'The document.', schema: Type.String(), type: 'application/yaml' }],
+      answers: [{ status: 200, description: 'The document.', schema: openApiDocument, type: 'application/yaml' }],
       handler: openApiYaml,
     }),
   ]

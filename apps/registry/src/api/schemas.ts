@@ -63,10 +63,10 @@ export const searchQuery = Type.Object({
 
 // ── the standard's ──
 
-const serverName = Type.String({
+export const serverName = Type.String({
   minLength: 3,
   maxLength: 200,
-  pattern: '^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$',
+  pattern: '^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?/[a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?$',
   examples: ['io.github.example/weather'],
 })
 const open = (description: string) => Type.Object({}, { description })

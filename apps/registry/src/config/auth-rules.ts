@@ -1,8 +1,7 @@
 import { isAbsolute } from 'node:path'
 import type { AuthConfig, OAuthConfig, ProviderConfig } from '../access/auth-config.ts'
 import type { AuthFile } from './config-schema.ts'
-import type { NormaliseContext } from './normalise-config.ts'
-import { placeAt } from './tree-place.ts'
+import { type NormaliseContext, problemAt } from './normalise-config.ts'
 
 /** The rules of the `auth` block. Like `normaliseConfig` it takes what may be of a wrong shape. */
 export function normaliseAuth(auth: AuthFile | undefined, context: NormaliseContext): AuthConfig | undefined {
@@ -10,7 +9,7 @@ export function normaliseAuth(auth: AuthFile | undefined, context: NormaliseCont
   const { oauth } = auth
   const providers = Array.isArray(oauth?.providers) ? oauth.providers : []
   if (auth.mode === 'oauth' && providers.length === 0)
-    problem(context, 'auth.oauth.providers', 'mode oauth needs at least one provider; "auth: {mode: anonymous}" asks nobody who they are')
+    problemAt(context, 'auth.oauth.providers', 'mode oauth needs at least one provider; "auth: {mode: anonymous}" asks nobody who they are')
   for (const [index, provider] of providers.entries()) providerRules(provider, `auth.oauth.providers[${index}]`, context)
   uniqueProviders(providers, context)
   urlRule(oauth?.resourceUrl, 'auth.oauth.resourceUrl', { ...context, insecureUrls: true })
@@ -28,31 +27,31 @@ function providerRules(provider: ProviderConfig | undefined, path: string, conte
   for (const key of ['issuerUrl', 'jwksUrl', 'introspectionUrl'] as const) urlRule(provider[key], `${path}.${key}`, context)
   for (const key of ['clientSecretFile', 'caCertPath', 'authTokenFile'] as const) {
     const file = provider[key]
-    if (typeof file === 'string' && file !== '' && !isAbsolute(file)) problem(context, `${path}.${key}`, 'must be an absolute path')
+    if (typeof file === 'string' && file !== '' && !isAbsolute(file)) problemAt(context, `${path}.${key}`, 'must be an absolute path')
   }
   if ((provider.clientId === undefined) !== (provider.clientSecretFile === undefined)) {
     const missing = provider.clientId === undefined ? 'clientId' : 'clientSecretFile'
-    problem(context, `${path}.${missing}`, 'is required: clientId and clientSecretFile go together')
+    problemAt(context, `${path}.${missing}`, 'is required: clientId and clientSecretFile go together')
   }
   if (provider.clientId !== undefined && provider.introspectionUrl === undefined)
-    problem(context, `${path}.clientId`, 'is used for introspection only: introspectionUrl is missing')
+    problemAt(context, `${path}.clientId`, 'is used for introspection only: introspectionUrl is missing')
 }
 
 function uniqueProviders(providers: readonly (ProviderConfig | undefined)[], context: NormaliseContext): void {
   const names = providers.map((provider) => provider?.name)
   for (const [index, name] of names.entries())
     if (typeof name === 'string' && names.indexOf(name) !== index)
-      problem(context, `auth.oauth.providers[${index}].name`, `is the name of auth.oauth.providers[${names.indexOf(name)}] already`)
+      problemAt(context, `auth.oauth.providers[${index}].name`, `is the name of auth.oauth.providers[${names.indexOf(name)}] already`)
 }
 
 /** An address is not repeated: it may hold a password. */
 function urlRule(text: unknown, path: string, context: NormaliseContext): void {
   if (typeof text !== 'string' || text === '') return
   const url = URL.parse(text)
-  if (!url || !/^https?:\/\//i.test(text)) problem(context, path, 'must be an absolute http or https URL')
-  else if (url.username !== '' || url.password !== '') problem(context, path, 'must not carry a user name or password')
+  if (!url || !/^https?:\/\//i.test(text)) problemAt(context, path, 'must be an absolute http or https URL')
+  else if (url.username !== '' || url.password !== '') problemAt(context, path, 'must not carry a user name or password')
   else if (url.protocol === 'http:' && !context.insecureUrls && !LOOPBACK.includes(url.hostname))
-    problem(context, path, 'must be https (http is for this machine, or with THV_REGISTRY_INSECURE_URL=true)')
+    problemAt(context, path, 'must be https (http is for this machine, or with THV_REGISTRY_INSECURE_URL=true)')
 }
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
@@ -63,9 +62,5 @@ function emptyClaims(auth: AuthFile, role: string, context: NormaliseContext): v
   if (!Array.isArray(maps)) return
   for (const [index, claims] of maps.entries())
     if (claims !== null && typeof claims === 'object' && Object.keys(claims).length === 0)
-      problem(context, `auth.authz.roles.${role}[${index}]`, 'has no claims, so nobody would fit')
-}
-
-function problem({ problems, tree }: NormaliseContext, path: string, message: string): void {
-  problems.add(placeAt(tree, path), path, message)
+      problemAt(context, `auth.authz.roles.${role}[${index}]`, 'has no claims, so nobody would fit')
 }

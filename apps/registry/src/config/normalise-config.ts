@@ -1,12 +1,13 @@
 import { resolve } from 'node:path'
 import { checkSourceConfig, type SourceConfig, sourceTypes } from '@thv/catalog/sources/source-config'
-import { parseDuration, tryParseDuration } from '@thv/kernel/duration'
+import { parseDuration } from '@thv/kernel/duration'
 import type { RegistrySpec } from '../store/registry-store.ts'
 import { normaliseAuth } from './auth-rules.ts'
 import type { ConfigProblem, ProblemList } from './config-problem.ts'
-import type { ConfigFile, DatabaseFile, RegistryFile, SourceFile } from './config-schema.ts'
+import type { ConfigFile, RegistryFile, SourceFile } from './config-schema.ts'
 import { didYouMean } from './nearest-key.ts'
-import type { PostgresConfig, RegistryConfig, StorageConfig } from './registry-config.ts'
+import type { RegistryConfig } from './registry-config.ts'
+import { storageOf } from './storage-rules.ts'
 import { placeAt } from './tree-place.ts'
 import type { TreeMap } from './yaml-tree.ts'
 
@@ -178,41 +179,6 @@ function managedOnce(items: readonly (Partial<SourceFile> | undefined)[], list: 
   if (second) problemAt(context, `${list}[${second[0]}].managed`, `at most one managed source is allowed, found ${managed.length}`)
 }
 
-function storageOf(file: ConfigFile, context: NormaliseContext): StorageConfig | undefined {
-  const { database, storage } = file
-  if (database && storage) problemAt(context, 'storage', 'cannot stand beside database: PostgreSQL keeps everything')
-  if (database) return postgresOf(database, context)
-  if (storage?.memory === true && storage.path !== undefined) problemAt(context, 'storage.path', 'cannot stand beside storage.memory')
-  if (storage?.memory === true) return { kind: 'sqlite' }
-  return {
-    kind: 'sqlite',
-    path: typeof storage?.path === 'string' ? resolve(context.folder, storage.path) : resolve(context.dataDir, 'registry.db'),
-  }
-}
-
-function postgresOf(database: DatabaseFile, context: NormaliseContext): PostgresConfig {
-  const { user, password, migrationUser, migrationPassword, sslRootCert, connMaxLifetime, ...rest } = database
-  if (migrationPassword !== undefined && migrationUser === undefined)
-    problemAt(context, 'database.migrationPassword', 'needs database.migrationUser')
-  if (rest.maxIdleConns > rest.maxOpenConns) problemAt(context, 'database.maxIdleConns', 'must not be more than maxOpenConns')
-  if (typeof sslRootCert === 'string' && !sslRootCert.startsWith('/'))
-    problemAt(context, 'database.sslRootCert', 'must be an absolute path')
-  if (sslRootCert !== undefined && (rest.sslMode === 'disable' || rest.sslMode === 'require'))
-    problemAt(context, 'database.sslRootCert', 'is looked at only with sslMode verify-ca or verify-full')
-  const sameUser = migrationUser === undefined || migrationUser === user
-  const migrationSecret = migrationPassword ?? (sameUser ? password : undefined)
-  return {
-    kind: 'postgres',
-    ...rest,
-    user,
-    ...(password !== undefined && { password }),
-    ...(migrationUser !== undefined && { migrationUser }),
-    ...(migrationSecret !== undefined && { migrationPassword: migrationSecret }),
-    ...(sslRootCert !== undefined && { sslRootCert }),
-    connMaxLifetimeMs: (typeof connMaxLifetime === 'string' && tryParseDuration(connMaxLifetime)) || 0,
-  }
-}
-
 function httpRules({ http }: ConfigFile, context: NormaliseContext): void {
   for (const [index, origin] of (listOf<string>(http?.cors?.origins) ?? []).entries())
     if (typeof origin === 'string' && origin !== '*' && URL.parse(origin)?.origin !== origin)
@@ -226,7 +192,8 @@ function listOf<T>(value: unknown): readonly T[] | undefined {
   return Array.isArray(value) ? value : undefined
 }
 
-function problemAt({ problems, tree }: NormaliseContext, path: ConfigProblem['path'], message: string): void {
+/** At the place of a path, or of the nearest thing around it. */
+export function problemAt({ problems, tree }: NormaliseContext, path: ConfigProblem['path'], message: string): void {
   problems.add(placeAt(tree, path), path, message)
 }
 

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { startGuard } from '@thv/testkit/cluster/process-guard'
 import { type LogLine, until } from './run-registry.ts'
 
 /* The program as people start it: the bundle, with its engine in a thread of its own. */
@@ -24,17 +25,24 @@ export interface ProcessStarter extends Disposable {
   serve(args: readonly string[], env?: Record<string, string>): Promise<ServingProcess>
 }
 
-/** Starts processes in a folder; disposing of it kills what still runs. */
+/** Starts processes in a folder; disposing of it kills what still runs, and so does the end of this process, however it ends. */
 export function processStarter(folder: string): ProcessStarter {
   const children: ChildProcess[] = []
+  const guard = startGuard()
 
   function start(args: readonly string[], env: Record<string, string> = {}): RegistryProcess {
     const child = spawn(process.execPath, [BIN, ...args], {
       cwd: folder,
       env: { PATH: process.env['PATH'] ?? '', HOME: folder, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
     })
     children.push(child)
+    const { pid } = child
+    if (pid !== undefined) {
+      guard.watch(pid)
+      child.once('exit', () => guard.forget(pid))
+    }
     let out = ''
     let err = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -67,6 +75,7 @@ export function processStarter(folder: string): ProcessStarter {
     },
     [Symbol.dispose]() {
       for (const child of children) if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+      guard.close().catch((error: unknown) => console.error(error)) // what it watches is killed in any case
     },
   }
 }

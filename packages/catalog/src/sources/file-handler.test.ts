@@ -152,7 +152,7 @@ describe('a file', () => {
 describe('a folder', () => {
   const write = (name: string, text: string) => writeFileSync(join(root, name), text)
 
-  it('gives its .json files in the order of their names, a bad one dropped alone', async () => {
+  it('gives its .json files in the order of their names, a bad one dropped alone [003-074] [003-075]', async () => {
     write('b.json', `[${documentText('b')},${documentText('same')}]`)
     write('a.json', `{"servers":{"fetch":{"image":"x/y:1","description":"Fetches"}}}`)
     write('c.json', `[${documentText('same')}]`)

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { processStart } from '@thv/programs/process-identity'
 import { expect, test, vi } from 'vitest'
+import { runCommand } from '../cluster/run-command.ts'
 import { describePostgres } from './describe-postgres.ts'
 import { startPostgres } from './postgres.ts'
 
@@ -29,11 +30,13 @@ describePostgres('PostgreSQL of the tests', () => {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const lines = createInterface({ input: owner.stdout })
-    const { pids, folder } = JSON.parse(await new Promise<string>((resolve) => lines.once('line', resolve)))
+    const { pids, folder, segment } = JSON.parse(await new Promise<string>((resolve) => lines.once('line', resolve)))
     expect(pids.length).toBeGreaterThan(3)
     owner.kill('SIGKILL')
     await vi.waitFor(() => expect(pids.map(processStart).filter(Boolean)).toEqual([]), 20_000)
     await vi.waitFor(() => expect(existsSync(folder)).toBe(false), 20_000)
+    // 56 bytes that PostgreSQL leaves when it is killed and never started again.
+    await runCommand('ipcrm', ['-m', segment])
   })
 })
 
@@ -41,8 +44,10 @@ const ownerScript = `
   import { readFileSync } from 'node:fs'
   const { startPostgres } = await import(process.env.MODULE)
   const { folder } = await startPostgres()
-  const pid = readFileSync(folder + '/data/postmaster.pid', 'utf8').split('\\n')[0]
+  const lines = readFileSync(folder + '/data/postmaster.pid', 'utf8').split('\\n')
+  const pid = lines[0]
+  const segment = lines[6].trim().split(/ +/)[1]
   const children = readFileSync('/proc/' + pid + '/task/' + pid + '/children', 'utf8').split(' ').filter(Boolean)
-  console.log(JSON.stringify({ folder, pids: [pid, ...children].map(Number) }))
+  console.log(JSON.stringify({ folder, segment, pids: [pid, ...children].map(Number) }))
   setInterval(() => {}, 1000)
 `

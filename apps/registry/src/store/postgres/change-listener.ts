@@ -41,7 +41,8 @@ export function listenForChanges({ connection, clock, log }: ListenerOptions): C
       const error = await listenUntilLost({ connection, clock, signal: stop.signal, connected, tell })
       if (stop.signal.aborted) return
       const delay = backoff.next()
-      log.warn('no notifications from PostgreSQL; trying again', { error: storeMessage(error), delayMs: Math.round(delay) })
+      // Once is enough while it lasts.
+      log[backoff.failures === 1 ? 'warn' : 'debug']('no notifications from PostgreSQL; trying again', { error: storeMessage(error) })
       await clock.sleep(delay, stop.signal).catch(() => {}) // the loop sees the end itself
     }
   }

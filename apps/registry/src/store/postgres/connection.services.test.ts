@@ -1,11 +1,12 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { createCertificate } from '@thv/testkit/cluster/certificate'
 import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
-import { startPostgres } from '@thv/testkit/postgres/postgres'
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { PostgresConfig } from '../../config/registry-config.ts'
@@ -59,9 +60,20 @@ describePostgres('connections', () => {
   })
 
   test('a server without TLS gets no password from who asks for it', async () => {
-    await using server = await startPostgres({ settings: { ssl: 'off' } })
-    const error = await connect({ sslMode: 'require', port: server.access.port }).catch((e: unknown) => e)
+    const received: Buffer[] = []
+    const server = createServer((socket) => {
+      socket.on('data', (data) => {
+        received.push(Buffer.from(data))
+        socket.write('N')
+      })
+      socket.on('error', () => {}) // the other side hangs up
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const error = await connect({ sslMode: 'require', port: (server.address() as AddressInfo).port }).catch((e: unknown) => e)
+    server.close()
+    expect(error).toMatchObject({ code: 'store_unavailable' })
     expect(errorMessage(error)).toContain('does not support SSL')
+    expect(Buffer.concat(received).length).toBe(8) // the question, and nothing else
   })
 
   test('a wrong password, and none, are told without showing one', async () => {

@@ -6,7 +6,7 @@ import type { Logger } from '@thv/telemetry/log'
 import { type ClientConfig, Pool, type PoolClient, type QueryResultRow } from 'pg'
 import type { PostgresConfig } from '../../config/registry-config.ts'
 import { connectionOptions, DEFAULT_LIMITS, type PostgresLimits } from './connection-options.ts'
-import { isRetryable, keepsConnection, storeError, storeMessage } from './store-error.ts'
+import { isBug, isRetryable, keepsConnection, storeError, storeMessage } from './store-error.ts'
 
 /** Runs one statement and gives its rows. */
 export type Sql = <R extends QueryResultRow>(text: string, values?: readonly unknown[]) => Promise<R[]>
@@ -60,7 +60,8 @@ export async function openDatabase(config: PostgresConfig, context: DatabaseCont
       return result
     } catch (error) {
       const reason = error instanceof Rolled ? error.cause : error
-      broken = !keepsConnection(reason) && !(error instanceof Rolled && isThvError(reason))
+      // What the work itself throws has been rolled back in good order.
+      broken = !keepsConnection(reason) && !(error instanceof Rolled && (isThvError(reason) || isBug(reason)))
       throw reason
     } finally {
       client.release(broken)
@@ -77,6 +78,7 @@ export async function openDatabase(config: PostgresConfig, context: DatabaseCont
       })
       await pool.end()
       timer.cancel()
+      for (const socket of sockets) socket.destroySoon()
     },
   }
 }
@@ -106,6 +108,7 @@ async function retrying<T>(clock: Clock, attempt: () => Promise<T>): Promise<T> 
       return await attempt()
     } catch (error) {
       const delay = backoff.next()
+      if (isBug(error)) throw error
       if (!isRetryable(error) || backoff.failures >= ATTEMPTS) throw storeError(error)
       await clock.sleep(delay)
     }

@@ -17,6 +17,11 @@ export function keepsConnection(error: unknown): boolean {
   return error instanceof DatabaseError && !/^(08|25006|57P)/.test(error.code ?? '')
 }
 
+/** Mistakes of our own are not to be taken for a database that is away. */
+export function isBug(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError || error instanceof ReferenceError
+}
+
 /** What PostgreSQL or the way to it says, as an error of ours. */
 export function storeError(error: unknown): ThvError {
   if (isThvError(error)) return error
@@ -25,7 +30,12 @@ export function storeError(error: unknown): ThvError {
   const code = error.code ?? ''
   if (code === '42P01' || code === '42703')
     return new ThvError('store_schema', 'the database lacks a table or column that this program needs; run `migrate up`', cause)
-  if (code === '42501') return new ThvError('store_unavailable', `the database user lacks a right; grant it ${SERVER_ROLE}`, cause)
+  if (code === '42501')
+    return new ThvError(
+      'store_unavailable',
+      `a database user lacks a right: that of the server must be a member of ${SERVER_ROLE}, that of migrations may make tables`,
+      cause,
+    )
   if (code === '55P03') return new ThvError('store_unavailable', 'somebody else has been writing for too long', cause)
   if (code === '25006') return new ThvError('store_unavailable', 'the database is read-only at the moment', cause)
   if (code === '53100' || code === '58030') return new ThvError('store_unavailable', 'the disk of the database is full or broken', cause)

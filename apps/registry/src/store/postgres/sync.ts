@@ -7,6 +7,7 @@ import {
   type SyncWritten,
   UNCHANGED_MESSAGE,
 } from '../registry-store.ts'
+import { CHANNEL } from './change-listener.ts'
 import type { Database, Sql } from './database.ts'
 import { lockRevision, NOW_TEXT, notifyChange, readRevision } from './revision.ts'
 import { fetchState, plainText, SOURCE_COLUMNS, type SourceRow, sourceConfig, syncStatus } from './rows.ts'
@@ -47,7 +48,7 @@ async function claimDue(database: Database, claim: { owner: string; leaseMs: num
        WHERE due_at <= clock_timestamp() AND (lease_until IS NULL OR lease_until <= clock_timestamp())
        ORDER BY due_at, name LIMIT $3 FOR UPDATE SKIP LOCKED
      ), told AS (
-       SELECT pg_notify('thv_registry', '') WHERE EXISTS (SELECT FROM due)
+       SELECT pg_notify('${CHANNEL}', '') WHERE EXISTS (SELECT FROM due)
      )
      UPDATE source SET lease_owner = $1, lease_token = gen_random_uuid()::text, lease_until = clock_timestamp() + ${milliseconds('$2')},
        manual = false, last_attempt = ${NOW_TEXT}
