@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { ThvError } from '@thv/kernel/errors'
+import { mountedPath } from '@thv/kernel/mounted-path'
 import { problemLine } from '../config/config-problem.ts'
 import { DEFAULT_DATA_DIR, defaultConfig } from '../config/default-config.ts'
 import type { Env } from '../config/env-values.ts'
@@ -21,7 +22,7 @@ export function readOptions({ authMode, dataDir }: ConfigFlags, env: Env): ReadO
 /** The configuration that the flags name, or the one without a file. Rejects with `registry_config_invalid` and one line per problem. */
 export async function loadConfig(flags: ConfigFlags, env: Env): Promise<LoadedConfig> {
   const read = readOptions(flags, env)
-  const file = flags.config
+  const file = flags.config === undefined ? undefined : mountedPath(flags.config, env)
   const result = file === undefined ? defaultConfig(read) : await readConfigFile(file, read)
   if (result.ok) return { ...result, file, read }
   const problems = result.problems.map((problem) => problemLine(file ?? 'the built-in configuration', problem))

@@ -1,7 +1,7 @@
 import { isAbsolute } from 'node:path'
 import type { AuthConfig, OAuthConfig, ProviderConfig } from '../access/auth-config.ts'
 import type { AuthFile } from './config-schema.ts'
-import { type NormaliseContext, problemAt } from './normalise-config.ts'
+import { type NormaliseContext, problemAt } from './normalise-context.ts'
 
 /** The rules of the `auth` block. Like `normaliseConfig` it takes what may be of a wrong shape. */
 export function normaliseAuth(auth: AuthFile | undefined, context: NormaliseContext): AuthConfig | undefined {

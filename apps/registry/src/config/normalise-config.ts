@@ -3,21 +3,11 @@ import { checkSourceConfig, type SourceConfig, sourceTypes } from '@thv/catalog/
 import { parseDuration } from '@thv/kernel/duration'
 import type { RegistrySpec } from '../store/registry-store.ts'
 import { normaliseAuth } from './auth-rules.ts'
-import type { ConfigProblem, ProblemList } from './config-problem.ts'
 import type { ConfigFile, RegistryFile, SourceFile } from './config-schema.ts'
 import { didYouMean } from './nearest-key.ts'
+import { type NormaliseContext, problemAt } from './normalise-context.ts'
 import type { RegistryConfig } from './registry-config.ts'
 import { storageOf } from './storage-rules.ts'
-import { placeAt } from './tree-place.ts'
-import type { TreeMap } from './yaml-tree.ts'
-
-export interface NormaliseContext {
-  readonly tree: TreeMap
-  readonly problems: ProblemList
-  readonly folder: string
-  readonly dataDir: string
-  readonly insecureUrls: boolean
-}
 
 /**
  * The rules between keys, and both forms of the file brought to one. It looks at everything, also at a file whose shape is wrong, so that
@@ -190,11 +180,6 @@ function httpRules({ http }: ConfigFile, context: NormaliseContext): void {
 
 function listOf<T>(value: unknown): readonly T[] | undefined {
   return Array.isArray(value) ? value : undefined
-}
-
-/** At the place of a path, or of the nearest thing around it. */
-export function problemAt({ problems, tree }: NormaliseContext, path: ConfigProblem['path'], message: string): void {
-  problems.add(placeAt(tree, path), path, message)
 }
 
 /** `/git/auth` → `.git.auth`, `/filter/names/include/0` → `.filter.names.include[0]`. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { tryParseDuration } from '@thv/kernel/duration'
 import type { ConfigFile, DatabaseFile } from './config-schema.ts'
-import { type NormaliseContext, problemAt } from './normalise-config.ts'
+import { type NormaliseContext, problemAt } from './normalise-context.ts'
 import type { PostgresConfig, StorageConfig } from './registry-config.ts'
 
 /** The rules of `database` and `storage`. Like `normaliseConfig` it takes what may be of a wrong shape. */

@@ -26,7 +26,7 @@ export async function startOnPort({ start, ready, limitMs, address, port: fixed 
     if (!problem) return { daemon, port }
     const log = daemon.logTail()
     await daemon.kill()
-    if (!/address already in use/.test(log) || attempt === attempts) throw new Error(`${problem}; its last lines:\n${log}`)
+    if (!/address already in use/i.test(log) || attempt === attempts) throw new Error(`${problem}; its last lines:\n${log}`)
     await sleep(attempt * 200 * (0.5 + Math.random()))
   }
 }
