@@ -6,6 +6,7 @@ import { KINDS } from '@thv/resources/kinds'
 import { renderResourceReference } from '@thv/resources/resource-reference'
 import { renderRunConfigReference } from '@thv/runconfig/run-config-reference'
 import { renderExternalAuthReference } from '../apps/operator/src/workload/resolve/external-auth-table.ts'
+import { renderApiReference } from '../apps/registry/src/api/api-reference.ts'
 import { renderConfigReference } from '../apps/registry/src/config/config-reference.ts'
 import { renderFeatures } from '../test/requirements/features.ts'
 import { ROOT } from './run.ts'
@@ -27,6 +28,7 @@ function generatedFiles(): Map<string, string> {
   files.set('docs/reference/errors.md', renderErrorReference())
   files.set('docs/reference/runconfig.md', renderRunConfigReference())
   files.set('docs/reference/external-auth.md', renderExternalAuthReference())
+  files.set('docs/reference/registry-api.md', renderApiReference())
   files.set('docs/reference/registry-config.md', renderConfigReference())
   files.set('docs/features.md', renderFeatures())
   return files

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
 import { expect, onTestFinished, test } from 'vitest'
+import { SERVER_ROLE } from './store/postgres/server-role.ts'
 import { processStarter } from './testing/registry-process.ts'
 import { until } from './testing/run-registry.ts'
 
@@ -15,7 +16,7 @@ describePostgres('the program with PostgreSQL', () => {
       processes[Symbol.dispose]()
       rmSync(folder, { recursive: true })
     })
-    const { host, port, database, user, password } = await testPostgres().createDatabase()
+    const { host, port, database, user, password, sql } = await testPostgres().createDatabase()
     const config = join(folder, 'config.yaml')
     writeFileSync(
       config,
@@ -27,7 +28,11 @@ describePostgres('the program with PostgreSQL', () => {
 
     expect(await migrate('up')).toMatchObject({ code: 2, err: expect.stringContaining('give --yes') })
     expect(await migrate('up', '--yes')).toMatchObject({ code: 0, out: expect.stringMatching(/^the database is at version [1-9]\d*\n$/) })
+    // An administrator has made the role meanwhile: the next call gives it its rights, although there is nothing to migrate.
+    await sql(`DO $$ BEGIN CREATE ROLE ${SERVER_ROLE}; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)
+    await sql(`REVOKE ALL ON entry FROM ${SERVER_ROLE}`)
     expect(await migrate('up')).toMatchObject({ code: 0, out: expect.stringContaining('nothing to do') })
+    expect(await sql(`SELECT has_table_privilege('${SERVER_ROLE}', 'entry', 'SELECT')`)).toBe('t')
 
     const [one, two] = await Promise.all([processes.serve(['--config', config], env), processes.serve(['--config', config], env)])
     const document = {

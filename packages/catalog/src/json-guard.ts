@@ -23,13 +23,13 @@ export const defaultJsonLimits: JsonLimits = {
  * after it may recurse, build pointers from member names and quote values without a thought about hostile input.
  */
 export function guardJson(value: unknown, problems: Problems, limits: JsonLimits = defaultJsonLimits): value is Json {
-  const stack: Visit[] = [{ value, pointer: '', depth: 0 }]
+  const stack: Visit[] = [{ value, parent: undefined, token: '', depth: 0 }]
   let size = 0
   let values = 0
   for (let visit = stack.pop(); visit !== undefined; visit = stack.pop()) {
     const found = visit.value
     const refuse = (message: string): false => {
-      problems.add(visit.pointer, message)
+      problems.add(pointerOf(visit), message)
       return false
     }
     values += 1
@@ -45,7 +45,7 @@ export function guardJson(value: unknown, problems: Problems, limits: JsonLimits
     } else if (Array.isArray(found)) {
       if (values + stack.length + found.length > limits.maxValues) return refuse(`makes more than ${limits.maxValues} values`)
       for (let i = found.length - 1; i >= 0; i -= 1) {
-        stack.push({ value: found[i], pointer: pointerTo(visit.pointer, i), depth: visit.depth + 1 })
+        stack.push({ value: found[i], parent: visit, token: i, depth: visit.depth + 1 })
       }
     } else if (isPlainObject(found)) {
       const names = Object.keys(found)
@@ -53,7 +53,7 @@ export function guardJson(value: unknown, problems: Problems, limits: JsonLimits
       for (const name of names) {
         if (name.length > limits.maxName) return refuse(`has a member name longer than ${limits.maxName} characters`)
         size += name.length
-        stack.push({ value: found[name], pointer: pointerTo(visit.pointer, name), depth: visit.depth + 1 })
+        stack.push({ value: found[name], parent: visit, token: name, depth: visit.depth + 1 })
       }
     } else if (!isScalar(found)) {
       return refuse('is not JSON')
@@ -77,8 +77,14 @@ export function isJsonObject(value: Json | undefined): value is JsonObject {
 
 interface Visit {
   readonly value: unknown
-  readonly pointer: string
+  readonly parent: Visit | undefined
+  readonly token: string | number
   readonly depth: number
+}
+
+/** Made only for what is refused: nearly nothing is, and there is one visit for each value. */
+function pointerOf({ parent, token }: Visit): string {
+  return parent === undefined ? '' : pointerTo(pointerOf(parent), token)
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {

@@ -7,6 +7,8 @@ const MAX_VERSION = 255
 export function versionProblem(version: string): string | undefined {
   if (version === '') return 'must not be empty'
   if (lengthOf(version, MAX_VERSION) > MAX_VERSION) return `must be at most ${MAX_VERSION} characters long`
+  // A version is a key: stores and paths must give it back as it came, and neither keeps these.
+  if (/[\p{Cc}\p{Cs}]/u.test(version)) return 'must not contain control characters or halves of a character'
   if (version === 'latest') return 'must be a specific version, not "latest"'
   if (isRange(version)) return `must be a specific version, not the range ${quote(version)}`
   return undefined

@@ -33,7 +33,8 @@ export async function loadOfficialRegistry(): Promise<OfficialRegistry> {
   const schemaFolder = join(folder, 'internal', 'validators', 'schemas')
   const files = (await readdir(schemaFolder)).filter((name) => /^\d{4}-\d{2}-\d{2}\.json$/.test(name)).sort()
   const schemas = new Map<string, object>()
-  for (const file of files) schemas.set(file.slice(0, -'.json'.length), JSON.parse(await readFile(join(schemaFolder, file), 'utf8')) as object)
+  for (const file of files)
+    schemas.set(file.slice(0, -'.json'.length), JSON.parse(await readFile(join(schemaFolder, file), 'utf8')) as object)
   if (schemas.size === 0) throw new Error(`there are no schemas in ${MODULE}`)
   return { openApi, schemas }
 }

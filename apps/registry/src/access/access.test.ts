@@ -1,7 +1,8 @@
 import type { Identity } from '@thv/auth/incoming/authenticator'
 import { type FakeProvider, type SigningKey, signingKey, startFakeProvider } from '@thv/auth/incoming/testing/fake-provider'
 import { sendJson } from '@thv/http/respond'
-import { type LoopbackServer, startServer } from '@thv/http/testing/loopback'
+import { eventually, type LoopbackServer, startServer } from '@thv/http/testing/loopback'
+import { systemClock } from '@thv/kernel/clock'
 import { createLogger } from '@thv/telemetry/log'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAccess, type RegistryAccess } from './access.ts'
@@ -128,6 +129,23 @@ describe('oauth mode', () => {
     expect(answer.headers.get('retry-after')).toBe('1')
     expect(await answer.json()).toEqual({ error: 'the identity provider cannot be reached', code: 'temporarily_unavailable' })
   })
+})
+
+it.each([
+  [' True', /10\.0\.0\.1(?!.*not https)/],
+  ['false', /not https/],
+  [undefined, /not https/],
+])('THV_REGISTRY_INSECURE_URL=%s is read as the configuration reads it', async (value, problem) => {
+  const lines: string[] = []
+  const config = oauthConfig({}, { providers: [{ name: 'plain', issuerUrl: 'http://10.0.0.1', audience: 'tests', allowPrivateIP: false }] })
+  await using access = createAccess(config, {
+    clock: systemClock,
+    log: createLogger({ write: (line) => void lines.push(line) }),
+    env: { THV_REGISTRY_INSECURE_URL: value },
+  })
+  await eventually(() => lines.length > 0)
+  expect(lines.join()).toMatch(problem)
+  expect(access.anonymous).toBe(false)
 })
 
 describe('roles', () => {

@@ -39,7 +39,7 @@ export function createAccess(auth: AuthConfig, deps: AccessDeps): RegistryAccess
   if (oauth === undefined) throw new ThvError('registry_config_invalid', 'auth.oauth is needed in mode oauth')
   const { clock, log } = deps
   const outbound = deps.outbound ?? createOutbound({ clock, maxConnections: 64, maxWaiting: 256 })
-  const allowHttp = (deps.env ?? process.env)['THV_REGISTRY_INSECURE_URL'] === 'true'
+  const allowHttp = (deps.env ?? process.env)['THV_REGISTRY_INSECURE_URL']?.trim().toLowerCase() === 'true'
   const authenticator = createAuthenticator({
     providers: oauth.providers.map((provider) => incomingProvider(provider, allowHttp)),
     outbound,
@@ -80,8 +80,8 @@ export function accessBy(authenticator: Authenticator, { publicPaths, authz }: A
 
   return {
     anonymous: false,
-    authenticate(exchange) {
-      if (isPublic(exchange.path)) return publicCaller
+    authenticate(exchange, needed) {
+      if (needed === undefined && isPublic(exchange.path)) return publicCaller
       const result = authenticator.authenticate(exchange.headers['authorization'] as string | undefined)
       return result instanceof Promise ? result.then((late) => settle(exchange, late)) : settle(exchange, result)
     },

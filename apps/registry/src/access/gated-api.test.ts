@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ApiServer, startApi } from '../api/testing/api-server.ts'
 import { createSampleEngine, type SampleEngine } from '../api/testing/sample-engine.ts'
 import { createAccess, type RegistryAccess } from './access.ts'
+import type { AuthConfig } from './auth-config.ts'
 
 /* Roles and claims on the real API, with tokens of a provider that is not ours. */
 
@@ -32,25 +33,7 @@ beforeAll(async () => {
       { name: 'com.example/for-b', version: '1.0.0', claims: { team: 'b' } },
     ],
   })
-  access = createAccess(
-    {
-      mode: 'oauth',
-      publicPaths: [],
-      oauth: {
-        realm: 'mcp-registry',
-        providers: [{ name: 'oidc', issuerUrl: idp.issuer, audience: 'registry', allowPrivateIP: true }],
-      },
-      authz: {
-        roles: {
-          superAdmin: [{ group: 'admins' }],
-          manageSources: [{ role: 'sources' }],
-          manageRegistries: [{ role: 'registries' }],
-          manageEntries: [{ role: 'entries' }],
-        },
-      },
-    },
-    { clock: systemClock, log: createLogger({ write: () => {} }), env: {} },
-  )
+  access = createAccess(auth(), deps)
   api = await startApi({ engine, access })
   for (const name of Object.keys(callers) as (keyof typeof callers)[])
     tokens.set(name, await idp.token({ claims: callers[name], audience: 'registry' }))
@@ -61,6 +44,27 @@ afterAll(async () => {
   await engine[Symbol.asyncDispose]()
   await idp[Symbol.asyncDispose]()
 })
+
+const deps = { clock: systemClock, log: createLogger({ write: () => {} }), env: {} }
+
+function auth(): AuthConfig {
+  return {
+    mode: 'oauth',
+    publicPaths: [],
+    oauth: {
+      realm: 'mcp-registry',
+      providers: [{ name: 'oidc', issuerUrl: idp.issuer, audience: 'registry', allowPrivateIP: true }],
+    },
+    authz: {
+      roles: {
+        superAdmin: [{ group: 'admins' }],
+        manageSources: [{ role: 'sources' }],
+        manageRegistries: [{ role: 'registries' }],
+        manageEntries: [{ role: 'entries' }],
+      },
+    },
+  }
+}
 
 function call(caller: CallerName, method: string, path: string, body?: unknown) {
   const token = tokens.get(caller)
@@ -138,6 +142,20 @@ describe('publishing', () => {
     expect((await publish('publisher')).status).toBe(400)
     expect((await publish('publisher', { team: 'a' })).status).toBe(201)
   })
+})
+
+it('public paths open reading only: who writes below one has to sign in, and can', async () => {
+  const open = createAccess({ ...auth(), publicPaths: ['/registry/default'] }, deps)
+  const server = await startApi({ engine, access: open })
+  const publish = (headers: Record<string, string>) =>
+    server.call('POST', '/registry/default/v0.1/publish', { headers, body: { ...document, name: 'com.example/below' } })
+  expect((await server.get('/registry/default/v0.1/servers')).status).toBe(200)
+  const refused = await publish({})
+  expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, expect.stringContaining('Bearer realm')])
+  expect((await publish({ authorization: `Bearer ${tokens.get('reader')}` })).status).toBe(403)
+  expect((await publish({ authorization: `Bearer ${tokens.get('publisher')}` })).status).toBe(200)
+  await server[Symbol.asyncDispose]()
+  await open[Symbol.asyncDispose]()
 })
 
 it('tells callers who they are', async () => {

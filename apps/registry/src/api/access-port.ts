@@ -23,9 +23,10 @@ export interface Access {
   readonly anonymous: boolean
   /**
    * Undefined: there is an answer already (401 with a challenge, 503 when no provider could be asked). On public paths, and in
-   * anonymous mode, the anonymous caller. Synchronous whenever it can be: this is the hot path.
+   * anonymous mode, the anonymous caller; but who needs a role has to sign in on public paths too, since only a token gives one.
+   * Synchronous whenever it can be: this is the hot path.
    */
-  authenticate(exchange: Exchange): Caller | undefined | Promise<Caller | undefined>
+  authenticate(exchange: Exchange, needed?: Role): Caller | undefined | Promise<Caller | undefined>
   /** Answers `/.well-known/oauth-protected-resource` and whatever else belongs to signing in. False: not one of its paths. */
   handle(exchange: Exchange): boolean
   /** Anonymous mode, and callers who are not restricted, have every role. */

@@ -70,6 +70,15 @@ describe('signing in', () => {
   it('answers to one caller are not for all', async () => {
     const { headers } = await get('team=a', '/registry/default/v0.1/servers')
     expect(headers['cache-control']).toBe('private, no-cache')
+    // A browser keeps them too, and one person may sign in as another.
+    expect(headers['vary']).toBe('Accept-Encoding, Authorization')
+    expect(
+      (await api.get('/registry/default/v0.1/servers', { ...as('team=a'), 'if-none-match': String(headers['etag']) })).headers,
+    ).toMatchObject({
+      vary: 'Accept-Encoding, Authorization',
+    })
+    const others = await api.get('/registry/default/v0.1/servers', { ...as('team=b'), 'if-none-match': String(headers['etag']) })
+    expect(others.status, 'what another sees is something else').toBe(200)
   })
 
   it('/v1/me', async () => {
@@ -140,6 +149,15 @@ describe('administration under claims', () => {
     expect((await get('team=a,role=sources', '/v1/sources/mirror')).status).toBe(404)
     expect((await get('team=a', '/v1/registries/readonly')).status).toBe(404)
     expect(await names('team=a', '/v1/registries', 'registries')).toEqual(['default'])
+  })
+
+  it('entries of a source are those that the caller sees', async () => {
+    const names = async (token: string) =>
+      (await get(`${token},role=sources`, '/v1/sources/own/entries')).json.entries.map(({ name }: { name: string }) => name)
+    expect(await names('team=a')).toContain('com.example/shadow')
+    expect(await names('team=a')).not.toContain('com.example/private')
+    expect(await names('team=a,team=x')).toContain('com.example/private')
+    expect(await names('role=root')).toContain('com.example/private')
   })
 
   it('only claims that the caller holds can be set', async () => {

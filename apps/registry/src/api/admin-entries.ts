@@ -3,10 +3,10 @@ import { sendEmpty } from '@thv/http/respond'
 import type { SourceRecord, StoredEntry } from '../store/registry-store.ts'
 import { ApiError } from './api-error.ts'
 import { readClaims, sameClaims } from './claims-body.ts'
-import { mustSee, mustSet, theManagedSource } from './managed-source.ts'
+import { maySee, mustSee, mustSet, theManagedSource } from './managed-source.ts'
 import { readDocument, readJson, readMembers } from './request-body.ts'
 import type { ApiRequest } from './route.ts'
-import { sendText } from './writes.ts'
+import { publishNew, sendText } from './writes.ts'
 
 /** Answers with the document as it is kept. */
 export async function publishEntry(request: ApiRequest): Promise<void> {
@@ -25,7 +25,7 @@ export async function publishEntry(request: ApiRequest): Promise<void> {
   checkClaims(request, { earlier, claims: body.claims, source })
   // The same claims in another order are the same: those that are kept stay as they are.
   const claims = earlier[0] === undefined ? body.claims : earlier[0].claims
-  const entry = await admin.publish({
+  const entry = await publishNew(request, {
     source: source.config.name,
     name,
     version,
@@ -50,7 +50,7 @@ export async function getEntryClaims(request: ApiRequest): Promise<void> {
   serverIn(request)
   const { source, versions } = await published(request)
   const claims = versions[0]?.claims ?? source.config.claims
-  if (request.caller.gated && !request.api.access.maySee(request.caller, claims)) throw new ApiError(404, 'server not found')
+  if (!maySee(request, claims)) throw new ApiError(404, 'server not found')
   sendText(request, JSON.stringify({ claims: claims ?? {} }))
 }
 

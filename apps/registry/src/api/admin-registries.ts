@@ -1,11 +1,10 @@
 import { sendEmpty } from '@thv/http/respond'
-import type { EntrySummary } from '../engine/engine.ts'
 import type { RegistryRecord, RegistrySpec } from '../store/registry-store.ts'
 import { visibleSources } from './admin-sources.ts'
 import { ApiError } from './api-error.ts'
 import { readClaims } from './claims-body.ts'
 import { sendList } from './long-list.ts'
-import { mustSet } from './managed-source.ts'
+import { maySee, mustSet } from './managed-source.ts'
 import { badBody, readJson, readMembers } from './request-body.ts'
 import type { ApiRequest } from './route.ts'
 import { sendText } from './writes.ts'
@@ -31,6 +30,7 @@ export async function putRegistry(request: ApiRequest): Promise<void> {
   const existing = (await admin.registries()).find(({ spec }) => spec.name === name)
   if (existing === undefined && problem !== undefined) throw new ApiError(400, `invalid registry name: ${problem}`)
   if (existing !== undefined && !sees(request, existing)) throw new ApiError(403, 'forbidden: insufficient claims for registry')
+  if (existing !== undefined) mustBeOurs(existing)
   mustSet(request, body.claims)
   await checkSources(request, body.sources)
   const spec: RegistrySpec = { name, sources: body.sources, ...(body.claims && { claims: body.claims }) }
@@ -41,7 +41,7 @@ export async function putRegistry(request: ApiRequest): Promise<void> {
 }
 
 export async function deleteRegistry(request: ApiRequest): Promise<void> {
-  await visibleRegistry(request)
+  mustBeOurs(await visibleRegistry(request))
   await request.api.engine.admin.deleteRegistry(request.params.name)
   sendEmpty(request.exchange, 204)
 }
@@ -54,7 +54,7 @@ export async function listRegistryEntries(request: ApiRequest): Promise<void> {
   const rows: unknown[] = []
   for (const [position, sourceName] of spec.sources.entries()) {
     for (const entry of await admin.entriesOf(sourceName)) {
-      if (entry.status === 'deleted' || !seesEntry(request, entry, claims.get(sourceName))) continue
+      if (entry.status === 'deleted' || !maySee(request, entry.claims ?? claims.get(sourceName))) continue
       const { claims: _, ...shown } = entry
       rows.push({ entryType: 'MCP', ...shown, sourceName, position })
     }
@@ -72,6 +72,10 @@ export function registryNameProblem(name: string): string | undefined {
     : 'must be a DNS label: at most 63 lower-case letters, digits and hyphens, with a letter or digit at both ends'
 }
 
+function mustBeOurs({ creation }: RegistryRecord): void {
+  if (creation === 'CONFIG') throw new ApiError(403, 'cannot modify config-created registry via API')
+}
+
 async function checkSources(request: ApiRequest, names: readonly string[]): Promise<void> {
   // A source that the caller cannot see does not exist for them.
   const known = new Set((await visibleSources(request)).map(({ config }) => config.name))
@@ -85,12 +89,8 @@ async function visibleRegistry(request: ApiRequest): Promise<RegistryRecord> {
   return found
 }
 
-function sees({ api, caller }: ApiRequest, { spec }: RegistryRecord): boolean {
-  return !caller.gated || api.access.maySee(caller, spec.claims)
-}
-
-function seesEntry({ api, caller }: ApiRequest, entry: EntrySummary, ofSource: RegistrySpec['claims']): boolean {
-  return !caller.gated || api.access.maySee(caller, entry.claims ?? ofSource)
+function sees(request: ApiRequest, { spec }: RegistryRecord): boolean {
+  return maySee(request, spec.claims)
 }
 
 function registryInfo({ spec, creation, createdAt, updatedAt }: RegistryRecord) {

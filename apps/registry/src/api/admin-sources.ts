@@ -4,9 +4,9 @@ import { checkSourceConfig, type SourceConfig, sourceTypeOf } from '@thv/catalog
 import { sendEmpty } from '@thv/http/respond'
 import { formatDuration } from '@thv/kernel/duration'
 import type { SourceRecord } from '../store/registry-store.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError, reworded } from './api-error.ts'
 import { sendList } from './long-list.ts'
-import { mustSet } from './managed-source.ts'
+import { maySee, mustSet } from './managed-source.ts'
 import { badBody, readJson } from './request-body.ts'
 import type { ApiRequest } from './route.ts'
 import { sendText } from './writes.ts'
@@ -31,18 +31,18 @@ export async function putSource(request: ApiRequest): Promise<void> {
   const existing = (await admin.sources()).find(({ config }) => config.name === name)
   // Who cannot see it is told nothing about it, and cannot replace it either.
   if (existing !== undefined && !sees(request, existing)) throw new ApiError(403, 'forbidden: insufficient claims for source')
-  if (existing?.creation === 'CONFIG') throw new ApiError(403, 'cannot modify config-created source via API')
+  if (existing !== undefined) mustBeOurs(existing)
   mustSet(request, check.source.claims)
   if (existing !== undefined) checkKind(existing.config, check.source)
-  const { created } = await admin.putSource(check.source)
+  const { created } = await reworded(admin.putSource(check.source), 'conflict', 'there is a managed source already')
   const saved = (await admin.sources()).find(({ config }) => config.name === name)
   if (saved === undefined) throw new ApiError(409, 'the source was deleted meanwhile')
   sendText(request, JSON.stringify(sourceInfo(saved, { withData: false })), created ? 201 : 200)
 }
 
 export async function deleteSource(request: ApiRequest): Promise<void> {
-  await visibleSource(request)
-  await request.api.engine.admin.deleteSource(request.params.name)
+  mustBeOurs(await visibleSource(request))
+  await reworded(request.api.engine.admin.deleteSource(request.params.name), 'conflict', 'a registry uses this source')
   sendEmpty(request.exchange, 204)
 }
 
@@ -53,13 +53,13 @@ export async function syncSource(request: ApiRequest): Promise<void> {
   sendText(request, JSON.stringify({ message: 'the source is synced as soon as possible' }), 202)
 }
 
-/** Grouped by name, whatever other sources say. */
+/** Those that the caller sees, grouped by name, whatever other sources say. */
 export async function listSourceEntries(request: ApiRequest): Promise<void> {
   const source = await visibleSource(request)
   const entries = await request.api.engine.admin.entriesOf(source.config.name)
   const groups: Group[] = []
   for (const { name, claims, ...version } of entries) {
-    if (version.status === 'deleted') continue
+    if (version.status === 'deleted' || !maySee(request, claims ?? source.config.claims)) continue
     const last = groups.at(-1)
     if (last?.name === name) last.versions.push(version)
     else groups.push({ entryType: 'MCP', name, ...(claims && { claims }), versions: [version] })
@@ -84,8 +84,12 @@ async function visibleSource(request: ApiRequest): Promise<SourceRecord> {
   return source
 }
 
-function sees({ api, caller }: ApiRequest, source: SourceRecord): boolean {
-  return !caller.gated || api.access.maySee(caller, source.config.claims)
+function sees(request: ApiRequest, source: SourceRecord): boolean {
+  return maySee(request, source.config.claims)
+}
+
+function mustBeOurs({ creation }: SourceRecord): void {
+  if (creation === 'CONFIG') throw new ApiError(403, 'cannot modify config-created source via API')
 }
 
 function checkKind(before: SourceConfig, after: SourceConfig): void {

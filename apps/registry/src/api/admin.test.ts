@@ -32,6 +32,10 @@ describe('/v1/sources', () => {
     expect(text).not.toContain('secret')
     expect((await api.get('/v1/sources/mirror')).json.sourceConfig.repository).toBe('https://git.example.com/servers.git')
     expect((await api.get('/v1/sources/none')).status).toBe(404)
+    await put('/v1/sources/signed', { ...file, file: { url: 'https://example.com/r.json?token=secret' } })
+    expect((await api.get('/v1/sources/signed')).json.sourceConfig.url).toBe('https://example.com/r.json?…')
+    expect((await api.get('/v1/sources')).text).not.toContain('secret')
+    await api.call('DELETE', '/v1/sources/signed')
   })
 
   it('makes, changes and deletes', async () => {

@@ -78,6 +78,7 @@ export function apiErrorOf(error: unknown): ApiError | undefined {
     case 'version_exists':
       return new ApiError(409, message, { code: 'version_exists' })
     case 'store_unavailable':
+    case 'timeout':
       // What the store says may name hosts and files: that is for the log.
       return unavailable('the database does not answer', error)
     default:
@@ -93,4 +94,11 @@ const REQUEST_STATUS: Partial<Record<ErrorCode, ErrorStatus>> = {
 
 export function unavailable(message: string, cause?: unknown): ApiError {
   return new ApiError(503, message, { headers: ['Retry-After', String(RETRY_AFTER_SECONDS)], ...(cause !== undefined && { cause }) })
+}
+
+/** What a store refuses with this code, in the API's own words: stores word it differently. */
+export function reworded<T>(call: Promise<T>, code: 'conflict' | 'version_exists', message: string): Promise<T> {
+  return call.catch((error: unknown) => {
+    throw isThvError(error, code) ? new ApiError(409, message, { cause: error, ...(code === 'version_exists' && { code }) }) : error
+  })
 }

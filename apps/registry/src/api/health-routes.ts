@@ -1,6 +1,6 @@
 import type { Exchange } from '@thv/http/exchange'
 import { sendBytes, sendJson } from '@thv/http/respond'
-import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
+import { CONTENT_TYPE, type Counter, type Metrics } from '@thv/telemetry/metrics'
 import type { EngineStatus, RegistryEngine } from '../engine/engine.ts'
 import type { VersionInfo } from './api-context.ts'
 import { sendApiError } from './api-error.ts'
@@ -109,15 +109,17 @@ export function addRegistryMetrics(
       counter.inc(Math.max(0, status.syncs[result] - counter.value))
     }
   })
-  // Bound once: a request then costs one look-up.
-  const bound = new Map<string, ReturnType<typeof requests.with>>()
+  // Bound once: a request then costs two look-ups and no text.
+  const bound = new Map<string, (Counter | undefined)[]>()
   return (operationId, exchange) => {
-    const key = `${operationId} ${Math.trunc(exchange.status / 100)}xx`
-    let counter = bound.get(key)
-    if (counter === undefined) {
-      counter = requests.with(operationId === '' ? 'none' : operationId, key.slice(operationId.length + 1))
-      bound.set(key, counter)
+    let counters = bound.get(operationId)
+    if (counters === undefined) {
+      counters = []
+      bound.set(operationId, counters)
     }
+    const kind = Math.trunc(exchange.status / 100)
+    const counter = counters[kind] ?? requests.with(operationId === '' ? 'none' : operationId, `${kind}xx`)
+    counters[kind] = counter
     counter.inc()
   }
 }

@@ -29,8 +29,12 @@ export async function claimsAt(request: ApiRequest, source: SourceRecord, name: 
   return entry?.claims ?? source.config.claims
 }
 
-export function mustSee({ api, caller }: ApiRequest, claims: Claims | undefined): void {
-  if (caller.gated && !api.access.maySee(caller, claims)) throw new ApiError(403, 'forbidden: insufficient claims')
+export function maySee({ api, caller }: ApiRequest, claims: Claims | undefined): boolean {
+  return !caller.gated || api.access.maySee(caller, claims)
+}
+
+export function mustSee(request: ApiRequest, claims: Claims | undefined): void {
+  if (!maySee(request, claims)) throw new ApiError(403, 'forbidden: insufficient claims')
 }
 
 export function mustSet({ api, caller }: ApiRequest, claims: Claims | undefined): void {

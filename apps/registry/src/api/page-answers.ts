@@ -33,8 +33,13 @@ export function createPageAnswers(http: HttpConfig, options: { readonly shared: 
   const compressed = createCompressedPages()
   const scope = options.shared ? 'public' : 'private'
   const freshness = http.cacheSeconds > 0 ? `max-age=${http.cacheSeconds}` : 'no-cache'
-  // With fixed origins the answer to a page of another origin differs.
-  const vary = http.cors === undefined || http.cors.origins.includes('*') ? 'Accept-Encoding' : 'Accept-Encoding, Origin'
+  const vary = [
+    'Accept-Encoding',
+    // Whoever has signed in as somebody else must not find in a browser's cache what that one saw.
+    ...(options.shared ? [] : ['Authorization']),
+    // With fixed origins the answer to a page of another origin differs.
+    ...(http.cors === undefined || http.cors.origins.includes('*') ? [] : ['Origin']),
+  ].join(', ')
   const cacheControl = `${scope}, ${freshness}`
   const fixed = ['Content-Type', 'application/json', 'Cache-Control', cacheControl, 'Vary', vary]
 

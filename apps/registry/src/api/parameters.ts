@@ -8,12 +8,19 @@ const NO_PARAMETERS: Readonly<PathParameters> = { registryName: '', serverName: 
 
 export function readPathParameters({ node, values }: Match): Readonly<PathParameters> {
   if (values.length === 0) return NO_PARAMETERS
-  const params = { ...NO_PARAMETERS }
-  for (const [i, name] of node.parameters.entries()) params[name] = decodeParameter(values[i] ?? '', name)
+  const params: PathParameters = { registryName: '', serverName: '', version: '', name: '', type: '' }
+  for (let i = 0; i < values.length; i++) {
+    const name = node.parameters[i]
+    if (name !== undefined) params[name] = decodeParameter(values[i] ?? '', name)
+  }
   return params
 }
 
+/** What most are: nothing to decode, nothing to refuse. */
+const PLAIN = /^[\w.-]+$/
+
 function decodeParameter(raw: string, name: string): string {
+  if (PLAIN.test(raw) && name !== 'serverName') return raw
   const text = raw.includes('%') ? decode(raw, name) : raw
   if (text.trim() === '') throw new ApiError(400, `${name} cannot be empty`)
   if (/[\s\0]/.test(text)) throw new ApiError(400, `${name} cannot contain whitespace`)

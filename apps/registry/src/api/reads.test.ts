@@ -45,6 +45,26 @@ describe('GET …/servers', () => {
     expect(new Set(seen).size).toBe(47)
   })
 
+  it('whoever pages while others write sees each entry that was there all the time, and none twice', async () => {
+    const before = namesOf(await api.get(`${base}/servers?limit=1000`))
+    const seen: string[] = []
+    let cursor = ''
+    for (let page = 0; page < 100; page++) {
+      const { json } = await api.get(`${base}/servers?limit=3${cursor}`)
+      seen.push(...namesOf({ json }))
+      const body = (name: string) => ({ name, description: 'x', version: `1.0.${page}` })
+      for (const name of ['aaa.example/first', 'net.example/server-05a', 'zzz.example/last'])
+        expect((await api.call('POST', `${base}/publish`, { body: body(name) })).status).toBe(200)
+      await api.call('DELETE', `${base}/servers/aaa.example%2Ffirst/versions/1.0.${page - 1}`)
+      if (json.metadata.nextCursor === undefined) break
+      cursor = `&cursor=${json.metadata.nextCursor}`
+    }
+    expect(new Set(seen).size).toBe(seen.length)
+    for (const name of before) expect(seen).toContain(name)
+    for (const name of ['aaa.example%2Ffirst', 'net.example%2Fserver-05a', 'zzz.example%2Flast'])
+      await api.call('PATCH', `${base}/servers/${name}/status`, { body: { status: 'deleted' } })
+  })
+
   it('gives the documents as they came, with a filled official block', async () => {
     const { text, json } = await api.get(`${base}/servers?search=WEATHER&version=latest`)
     expect(text).toContain(`{"server":${losslessText},"_meta":`)

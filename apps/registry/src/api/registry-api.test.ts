@@ -3,6 +3,7 @@ import { rawClient } from '@thv/http/testing/loopback'
 import { createMetrics } from '@thv/telemetry/metrics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { type Access, openAccess } from './access-port.ts'
 import { renderApiReference } from './api-reference.ts'
 import { addRegistryMetrics, notReadyReasons } from './health-routes.ts'
 import { errorsOf } from './openapi.ts'
@@ -81,6 +82,20 @@ describe('CORS', () => {
     expect(headers).toMatchObject({ 'access-control-allow-origin': '*', vary: 'Accept-Encoding' })
     expect(headers).not.toHaveProperty('access-control-allow-credentials')
   })
+
+  it('for everybody is for reading where nobody signs in: any page could write otherwise', async () => {
+    const preflight = async (access: Access) => {
+      await using open = await startApi({ engine, access, http: { cors: { origins: ['*'], maxAgeSeconds: 1 } } })
+      return (await open.call('OPTIONS', '/v1/sources/x', { headers: { origin: 'https://any.example.com' } })).headers
+    }
+    const anonymous = await preflight(openAccess)
+    expect(anonymous['access-control-allow-methods']).toBe('GET, HEAD, OPTIONS')
+    // POST needs no method of its own, so what counts is that no JSON can be sent.
+    expect(anonymous['access-control-allow-headers']).toBe('If-None-Match, X-Request-Id')
+    const signedIn = await preflight({ ...openAccess, anonymous: false })
+    expect(signedIn['access-control-allow-methods']).toBe('GET, HEAD, PUT, DELETE, OPTIONS')
+    expect(signedIn['access-control-allow-headers']).toContain('Content-Type')
+  })
 })
 
 describe('about the server', () => {
@@ -106,6 +121,12 @@ describe('about the server', () => {
       },
     })
     expect((await server.get('/health')).status, 'alive all the same').toBe(200)
+    await using closed = await startApi({ engine: other, access: { ...openAccess, anonymous: false } })
+    expect((await closed.get('/readiness')).json, 'names are for who may see them').toEqual({
+      error: 'service not ready',
+      code: 'unavailable',
+      reasons: ['store: the database does not answer', 'unbuilt: 1 registries', 'unsynced: 2 sources'],
+    })
     other.pretend({ failed: ['a'] })
     expect((await server.get('/readiness')).status, 'a source that fails is no reason').toBe(200)
   })

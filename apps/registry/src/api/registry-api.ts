@@ -9,7 +9,7 @@ import type { RegistryConfig } from '../config/registry-config.ts'
 import type { RegistryEngine } from '../engine/engine.ts'
 import type { Access, Caller } from './access-port.ts'
 import type { ApiContext, VersionInfo } from './api-context.ts'
-import { apiErrorOf, sendApiError } from './api-error.ts'
+import { ApiError, apiErrorOf, sendApiError } from './api-error.ts'
 import { createCors } from './cors.ts'
 import { createPageAnswers } from './page-answers.ts'
 import { readPathParameters, readQuery } from './parameters.ts'
@@ -70,19 +70,19 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
   }
 
   function serve(call: Call): void | Promise<void> {
+    const caller = call.route.access === 'nobody' ? NOBODY : access.authenticate(call.exchange)
+    return caller instanceof Promise ? caller.then((late) => run(call, late)) : run(call, caller)
+  }
+
+  function run(call: Call, caller: Caller | undefined): void | Promise<void> {
+    if (caller === undefined) return
     const { exchange, route, match, headers } = call
-    const run = (caller: Caller | undefined): void | Promise<void> => {
-      if (caller === undefined) return
-      const needed = route.access
-      if (needed !== undefined && needed !== 'nobody' && !access.hasRole(caller, needed))
-        return sendApiError(exchange, 403, { error: 'forbidden: insufficient permissions' })
-      const params = readPathParameters(match)
-      const query = readQuery(exchange.query, route.query)
-      return route.handler({ api, exchange, caller, params, query, headers } as ApiRequest<never>)
-    }
-    if (route.access === 'nobody') return run(NOBODY)
-    const caller = access.authenticate(exchange)
-    return caller instanceof Promise ? caller.then(run) : run(caller)
+    const needed = route.access
+    if (needed !== undefined && needed !== 'nobody' && !access.hasRole(caller, needed))
+      throw new ApiError(403, 'forbidden: insufficient permissions')
+    const params = readPathParameters(match)
+    const query = readQuery(exchange.query, route.query)
+    return route.handler({ api, exchange, caller, params, query, headers } as ApiRequest<never>)
   }
 
   /** No such path, or no such method there. */

@@ -2,8 +2,8 @@ import type { EntryStatus } from '@thv/catalog/catalog-entry'
 import { responseMeta, wrapDocumentText } from '@thv/catalog/official-envelope'
 import { compareVersions } from '@thv/catalog/version-order'
 import { sendBytes } from '@thv/http/respond'
-import type { StoredEntry } from '../store/registry-store.ts'
-import { ApiError } from './api-error.ts'
+import type { NewEntry, StoredEntry } from '../store/registry-store.ts'
+import { ApiError, reworded } from './api-error.ts'
 import { claimsAt, managedSourceOf, mustSee, mustSet } from './managed-source.ts'
 import { badBody, readDocument, readJson, readMembers } from './request-body.ts'
 import type { ApiRequest } from './route.ts'
@@ -14,8 +14,11 @@ export async function publishServer(request: ApiRequest): Promise<void> {
   const { name, version } = readDocument(body.value)
   mustSee(request, source.config.claims)
   mustSet(request, await claimsAt(request, source, name))
-  const entry = await request.api.engine.admin.publish({ source: source.config.name, name, version, text: body.text() })
-  await sendEntry(request, entry)
+  await sendEntry(request, await publishNew(request, { source: source.config.name, name, version, text: body.text() }))
+}
+
+export function publishNew({ api }: ApiRequest, entry: NewEntry): Promise<StoredEntry> {
+  return reworded(api.engine.admin.publish(entry), 'version_exists', `version already exists: ${entry.name}@${entry.version}`)
 }
 
 /** Another document for a version that is there. */

@@ -18,6 +18,7 @@ export async function migrateUpCommand(flags: MigrateFlags, command: CommandEnv)
   const { out, log = createLogger(), clock } = command
   const { version, latest } = await schemaState(database, { log, clock })
   if (version === latest) {
+    await migrateUp(database, { log, clock }) // the rights of the server's user may have been missing
     out(`the database is at version ${version}: nothing to do\n`)
     return
   }

@@ -13,7 +13,7 @@ import type { Handlers } from '../sync/sync-options.ts'
 import type { EngineAdmin, EngineStatus } from './engine.ts'
 import { type EntryPage, type EntryPlace, entryPage } from './entry-page.ts'
 import type { Publication, ViewTarget } from './publication.ts'
-import { startViewLoop } from './view-loop.ts'
+import { startViewLoop, type ViewFacts } from './view-loop.ts'
 
 export interface EngineCoreOptions {
   readonly config: RegistryConfig
@@ -23,7 +23,6 @@ export interface EngineCoreOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly publish: (publication: Publication) => void
-  readonly limits?: FetchLimits
   /** In [0, 1). */
   readonly random?: () => number
 }
@@ -49,11 +48,6 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   const { store, handlers, clock, log, publish, random = Math.random } = options
   let config = options.config
   await store.reconcileConfig(config)
-  const limits = options.limits ?? {
-    ...DEFAULT_FETCH_LIMITS,
-    maxBytes: config.sync.maxFileBytes,
-    maxWireBytes: config.sync.maxFileBytes * WIRE_FACTOR,
-  }
   const pause = async () => void (await setImmediate())
   const views = startViewLoop({ store, clock, log, publish, pause, onStatus: () => publishStatus() })
   const sync = startSyncLoop({
@@ -63,10 +57,11 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     log,
     config: () => config.sync,
     owner: randomUUID(),
-    limits,
+    limits: () => limitsOf(config),
     tempDir: tmpdir(),
     random,
     pause,
+    onEnd: () => publishStatus(),
   })
 
   function publishStatus(): void {
@@ -92,7 +87,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     return result
   }
 
-  const admin: CoreAdmin = {
+  const admin: CoreAdmin = unlessLost(() => views.facts, {
     sources: () => store.sources(),
     registries: () => store.registries(),
     putSource: (source) => served(store.putSource(source)),
@@ -110,7 +105,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     versionsOf: (source, name) => store.versionsOf(source, name),
     claimsOf: (source, name) => store.claimsOf(source, name),
     setClaims: (source, name, claims) => served(store.setClaims(source, name, claims)),
-  }
+  })
 
   return {
     admin,
@@ -131,4 +126,20 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       await store[Symbol.asyncDispose]()
     },
   }
+}
+
+/** A database that is silent costs each statement half a minute. Once that is known, callers are told at once. */
+function unlessLost(facts: () => ViewFacts, admin: CoreAdmin): CoreAdmin {
+  const guarded = (call: (...args: never[]) => Promise<unknown>) => {
+    return async (...args: never[]) => {
+      const { lost, storeError = '' } = facts()
+      if (lost) throw new ThvError('store_unavailable', storeError)
+      return call(...args)
+    }
+  }
+  return Object.fromEntries(Object.entries(admin).map(([name, call]) => [name, guarded(call)])) as unknown as CoreAdmin
+}
+
+function limitsOf({ sync }: RegistryConfig): FetchLimits {
+  return { ...DEFAULT_FETCH_LIMITS, maxBytes: sync.maxFileBytes, maxWireBytes: sync.maxFileBytes * WIRE_FACTOR }
 }

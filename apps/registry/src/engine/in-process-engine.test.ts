@@ -122,6 +122,22 @@ describe('the engine of the registry', () => {
     await eventually(rig.clock, () => rig.engine.status.storeError === undefined, 10_000)
   })
 
+  it('reads on where it was when the store fails in the middle', async () => {
+    const many = Array.from({ length: 3000 }, (_, i) => fetchedEntry(`x/${i}`, '1.0.0'))
+    const rig = await rigOf({ sources: [fileSource('a')], registries: [{ name: 'main', sources: ['a'] }], data: { a: many } })
+    const entriesAfter = rig.store.entriesAfter.bind(rig.store)
+    let failures = 0
+    rig.store.entriesAfter = async function* (after, signal) {
+      for await (const batch of entriesAfter(after, signal)) {
+        yield batch.slice(0, 10)
+        if (failures++ < 3) throw new ThvError('store_unavailable', 'in the middle')
+        yield batch.slice(10)
+      }
+    }
+    await eventually(rig.clock, () => rig.engine.registry('main')?.view?.snapshot.count === 3000, 20_000)
+    expect(failures).toBeGreaterThan(3)
+  })
+
   it('hears of what another process has written within a second, told or not', async () => {
     const rig = await rigOf({ sources: [managed], registries: [{ name: 'main', sources: ['own'] }] })
     await rig.listed('main', [])

@@ -126,12 +126,14 @@ function createServed(registry: string | undefined, claims: Claims | undefined, 
       claimViews.set(key, known)
       return known
     }
+    if (claimViews.size >= MAX_CLAIM_VIEWS * 4) throw new ThvError('store_unavailable', 'too many readers with different claims at once')
     const created: ClaimView = { target, first: Promise.withResolvers(), view: undefined }
     created.first.promise.catch(() => undefined) // whoever waits hears of it
     claimViews.set(key, created)
     for (const [oldKey, old] of claimViews) {
       if (claimViews.size <= MAX_CLAIM_VIEWS) break
-      drop(oldKey, old)
+      // Somebody waits for the others.
+      if (old.view) drop(oldKey, old)
     }
     const timer = clock.setTimer(FIRST_BUILD_MS, () => drop(key, created))
     created.first.promise.then(() => timer.cancel()).catch(() => timer.cancel())

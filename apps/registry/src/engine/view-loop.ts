@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import { runInTurns } from '@thv/catalog/snapshot/steps'
 import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
+import { formatDuration } from '@thv/kernel/duration'
+import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Logger } from '@thv/telemetry/log'
 import type { RegistryRecord, RegistryStore, SourceRecord, StoreRevision } from '../store/registry-store.ts'
 import { createWaker, endsWithin } from '../sync/waker.ts'
@@ -11,6 +11,7 @@ import type { Arenas } from '../views/catalogue-row.ts'
 import { createSearchBuilder } from '../views/search-builder.ts'
 import { createViewBuilder, type LatestRow, type ViewBuilder, type ViewSpec } from '../views/view-builder.ts'
 import { type Publication, targetKey, type ViewTarget } from './publication.ts'
+import { type LaidOutView, layOutViews, type SourceContent, viewTag } from './view-layout.ts'
 
 export interface ViewLoopOptions {
   readonly store: RegistryStore
@@ -26,7 +27,7 @@ export interface ViewLoopOptions {
 export interface ViewLoop extends AsyncDisposable {
   readonly catalogue: Catalogue
   readonly facts: ViewFacts
-  /** Resolves when everything that is in the store now is served, or when the time is over. */
+  /** Resolves when everything that is in the store now is served, or when the time is over. Never rejects. */
   caughtUp(limitMs: number): Promise<void>
   want(target: ViewTarget): void
   unwant(target: ViewTarget): void
@@ -34,17 +35,20 @@ export interface ViewLoop extends AsyncDisposable {
 
 export interface ViewFacts {
   readonly storeError: string | undefined
+  /** It is known that the store does not answer. */
+  readonly lost: boolean
   readonly unbuilt: readonly string[]
   readonly revision: number
   readonly sources: readonly SourceRecord[]
 }
 
-const POLL_MS = 1_000
+/** For the case that nobody tells of a change: all replicas serve it within a second all the same. */
+const POLL_MS = 500
+/** A store that has not told its revision by then is as good as lost. Statements of a sync may take longer. */
+const LOOK_MS = 5_000
 const CLOSE_MS = 5_000
 /** A search index gives way to newer lists so often in a row. */
 const MAX_INTERRUPTIONS = 3
-/** Part of all tags: to be raised when the same rows are served otherwise. */
-const FORMAT = 1
 
 export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   const { store, clock, log, publish, pause } = options
@@ -60,6 +64,8 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   let registries: readonly RegistryRecord[] = []
   let ids = new Map<string, number>()
   let storeError: string | undefined = 'the store has not been read yet'
+  let lost = false
+  let looking: Promise<StoreRevision> | undefined
   let waiters: { readonly until: StoreRevision; readonly resolve: () => void }[] = []
   let changed = true
   const unsubscribe = store.onChange(() => {
@@ -78,7 +84,8 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
       } catch (e) {
         if (signal.aborted) return
         waitMs = backoff.next()
-        if (storeError === undefined) log.warn('the store cannot be read; what is served stays as it is', { error: errorMessage(e) })
+        if (!lost) log.warn('the store cannot be read; what is served stays as it is', { error: errorMessage(e) })
+        lost = true
         storeError = errorMessage(e)
         options.onStatus()
       }
@@ -89,7 +96,7 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   async function refresh(): Promise<void> {
     const statusToo = changed
     changed = false
-    const revision = await store.revision()
+    const revision = await look()
     const moved = revision.structure !== known.structure
     if (moved) await readStructure()
     else if (statusToo) sources = await store.sources()
@@ -98,10 +105,21 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
     await buildStale()
     const news = storeError !== undefined || moved || revision.data !== known.data || statusToo
     storeError = undefined
+    lost = false
     known = revision
     if (news) options.onStatus()
     settleWaiters()
     await buildSearches()
+  }
+
+  /** One question at a time: those to a store that is silent would only fill its queue. */
+  async function look(): Promise<StoreRevision> {
+    looking ??= store.revision().finally(() => {
+      looking = undefined
+    })
+    const answer = looking
+    if (await endsWithin(clock, LOOK_MS, answer)) return answer
+    throw new ThvError('store_unavailable', `the store did not answer within ${formatDuration(LOOK_MS)}`)
   }
 
   async function readStructure(): Promise<void> {
@@ -123,25 +141,26 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   }
 
   async function buildStale(): Promise<void> {
-    const layout = layOut()
+    const layout = layOutViews({ registries, sources, wanted: [...wanted.values()] })
     for (const [key, view] of views) {
       if (layout.has(key)) continue
       view.builder.release()
+      search.release(view)
       views.delete(key)
     }
-    for (const [key, wanted] of layout) {
+    for (const [key, laidOut] of layout) {
       const view = views.get(key) ?? newView()
       views.set(key, view)
-      const told = wanted.targets.every((target) => view.told.has(targetKey(target)))
+      const told = laidOut.targets.every((target) => view.told.has(targetKey(target)))
       // Entries that have moved leave memory behind, which views from before would keep.
-      const stale = view.tag !== tagOf(wanted.spec) || view.arenas !== catalogue.arenas
-      if (stale || !told) await build(view, wanted)
+      const stale = view.tag !== viewTag(laidOut.spec, contentOf) || view.arenas !== catalogue.arenas
+      if (stale || !told) await build(view, laidOut)
     }
   }
 
-  async function build(view: View, { spec, targets }: Wanted): Promise<void> {
+  async function build(view: View, { spec, targets }: LaidOutView): Promise<void> {
     const built = await runInTurns(view.builder.build(catalogue, spec), { pause, signal })
-    const tag = tagOf(spec)
+    const tag = viewTag(spec, contentOf)
     const { snapshot, claimSets } = built
     publish({ kind: 'view', targets, revision: revisionOf(spec), tag, snapshot, claimSets })
     view.tag = tag
@@ -149,6 +168,14 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
     view.told = new Set(targets.map(targetKey))
     view.targets = targets
     view.unsearched = built.latest
+  }
+
+  function revisionOf(spec: ViewSpec): number {
+    return Math.max(0, ...spec.sources.map(({ name }) => catalogue.newest(name).revision))
+  }
+
+  function contentOf(source: string): SourceContent {
+    return { id: ids.get(source), ...catalogue.newest(source) }
   }
 
   async function buildSearches(): Promise<void> {
@@ -164,7 +191,7 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   }
 
   async function interruptible(view: View, latest: readonly LatestRow[]) {
-    const steps = search.build(latest)
+    const steps = search.build(view, latest)
     for (;;) {
       signal.throwIfAborted()
       if (changed && view.interruptions < MAX_INTERRUPTIONS) {
@@ -175,44 +202,6 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
       if (step.done) return step.value
       await pause()
     }
-  }
-
-  /** What there is to serve; registries and readers that see the same share one view. */
-  function layOut(): Map<string, Wanted> {
-    const layout = new Map<string, { spec: ViewSpec; targets: ViewTarget[] }>()
-    const all: ViewTarget[] = [...registries.map(({ spec }) => spec.name), undefined].map((registry) => ({ registry, visible: undefined }))
-    for (const target of [...all, ...wanted.values()]) {
-      const spec = specOf(target)
-      if (!spec) continue
-      const key = JSON.stringify([spec.sources.map(({ name }) => name), target.visible?.toSorted() ?? null, spec.floorMs])
-      const same = layout.get(key)
-      if (same) same.targets.push(target)
-      else layout.set(key, { spec, targets: [target] })
-    }
-    return layout
-  }
-
-  function specOf({ registry, visible }: ViewTarget): ViewSpec | undefined {
-    const parts = registry === undefined ? registries : registries.filter(({ spec }) => spec.name === registry)
-    if (registry !== undefined && parts.length === 0) return undefined
-    const names = new Set(parts.flatMap(({ spec }) => spec.sources))
-    const claims = new Map(sources.map(({ config }) => [config.name, config.claims]))
-    return {
-      sources: [...names].map((name) => ({ name, claims: claims.get(name) })),
-      visible: visible && new Set(visible),
-      floorMs: Math.max(0, ...parts.map(({ updatedAt }) => Date.parse(updatedAt) || 0)),
-    }
-  }
-
-  function revisionOf(spec: ViewSpec): number {
-    return Math.max(0, ...spec.sources.map(({ name }) => catalogue.newest(name).revision))
-  }
-
-  /** From what is served alone, so that all replicas give the same; with times, because a store that is lost counts from 1 again. */
-  function tagOf(spec: ViewSpec): string {
-    const content = spec.sources.map(({ name, claims }) => [ids.get(name), name, claims ?? null, catalogue.newest(name)])
-    const visible = spec.visible ? [...spec.visible].sort() : null
-    return hash('sha256', JSON.stringify([FORMAT, content, visible, spec.floorMs]), 'base64url').slice(0, 16)
   }
 
   function settleWaiters(): void {
@@ -226,17 +215,22 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
     get facts() {
       const built = new Set([...views.values()].flatMap((view) => view.targets.map((target) => target.registry)))
       const unbuilt = registries.map(({ spec }) => spec.name).filter((name) => !built.has(name))
-      return { storeError, unbuilt, revision: known.data, sources }
+      return { storeError, lost, unbuilt, revision: known.data, sources }
     },
     async caughtUp(limitMs) {
-      const until = await store.revision()
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const waiter = { until, resolve }
-      waiters.push(waiter)
-      settleWaiters()
-      changed = true
-      waker.wake()
-      await endsWithin(clock, limitMs, promise)
+      let waiter: (typeof waiters)[number] | undefined
+      const shown = async () => {
+        const until = await store.revision()
+        const { promise, resolve } = Promise.withResolvers<void>()
+        waiter = { until, resolve }
+        waiters.push(waiter)
+        settleWaiters()
+        changed = true
+        waker.wake()
+        await promise
+      }
+      // Whoever waits has written already: a store that is lost now does not undo that.
+      await endsWithin(clock, limitMs, shown()).catch((e) => log.debug('what is served may be older', { error: errorMessage(e) }))
       waiters = waiters.filter((other) => other !== waiter)
     },
     want(target) {
@@ -253,11 +247,6 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
       await endsWithin(clock, CLOSE_MS, loop)
     },
   }
-}
-
-interface Wanted {
-  readonly spec: ViewSpec
-  readonly targets: readonly ViewTarget[]
 }
 
 interface View {

@@ -30,7 +30,7 @@ export async function syncSource(leased: LeasedSource, options: SyncOptions, sig
     else log[leased.manual ? 'info' : 'debug']('synced: nothing has changed', fields)
     return end
   } catch (e) {
-    if (signal.aborted) return 'stopped'
+    if (signal.aborted) return await giveBack(leased, options)
     if (isThvError(e, 'lease_lost') || isThvError(lease.signal.reason, 'lease_lost')) {
       log.warn('sync given up: the lease is lost, or the source has changed meanwhile')
       return 'lost'
@@ -128,6 +128,16 @@ async function reportFailure(e: unknown, { leased, options, log }: Failure): Pro
     log.warn('how a sync ended could not be stored', { error: errorMessage(failure) })
     return isThvError(failure, 'lease_lost') ? 'lost' : 'failed'
   }
+}
+
+/** There is no result to store; whoever comes next need not wait until the lease runs out. */
+async function giveBack({ lease }: LeasedSource, { store, log }: SyncOptions): Promise<AttemptEnd> {
+  try {
+    await store.renewLease(lease, 1)
+  } catch (e) {
+    log.debug('a lease could not be given back', { source: lease.source, error: e })
+  }
+  return 'stopped'
 }
 
 const MAX_MESSAGE = 1_000

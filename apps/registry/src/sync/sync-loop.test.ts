@@ -187,6 +187,22 @@ describe('the sync of sources', () => {
     expect((await rig.store.versionsOf('a', 'x/one'))[0]?.text).not.toContain('second')
   })
 
+  it('tells that the result could not be stored, and stores it at the next try', async () => {
+    const rig = await rigOf([fileSource('a')])
+    rig.handler.data.set('a', [fetchedEntry('x/one', '1.0.0')])
+    const finish = rig.store.finishSync
+    rig.store.finishSync = async (lease, outcome) => {
+      if (outcome.kind === 'changed') throw new ThvError('store_unavailable', 'the disk is full')
+      return finish(lease, outcome)
+    }
+    rig.start()
+    await eventually(rig.clock, async () => (await rig.record('a')).sync.phase === 'failed')
+    expect((await rig.record('a')).sync).toMatchObject({ message: 'Storage failed: the disk is full', attemptCount: 1 })
+    rig.store.finishSync = finish
+    await rig.synced('a')
+    expect(await rig.names('a')).toEqual(['x/one'])
+  })
+
   it('syncs when asked, though nothing is due', async () => {
     const rig = await rigOf([fileSource('a', { intervalMs: 60 * MINUTE })])
     rig.start()
@@ -210,6 +226,9 @@ describe('the sync of sources', () => {
     expect(aborted).toBe(true)
     expect(rig.outcomes).toEqual([])
     expect(rig.clock.pending).toBe(0)
+    // The next one need not wait for the lease to run out.
+    await rig.clock.advance(10)
+    expect(await rig.store.claimDue({ owner: 'another', leaseMs: 1000, limit: 10 })).toHaveLength(1)
   })
 })
 
@@ -246,7 +265,7 @@ async function rigOf(sources: readonly SourceConfig[], sync: Partial<SyncConfig>
         log: silentLog,
         config: () => config,
         owner: 'me',
-        limits: { ...DEFAULT_FETCH_LIMITS, ...limits },
+        limits: () => ({ ...DEFAULT_FETCH_LIMITS, ...limits }),
         tempDir: '/tmp',
         random: () => 0,
         pause: async () => undefined,

@@ -1,3 +1,4 @@
+import type { FetchLimits } from '@thv/catalog/sources/registry-handler'
 import { createBackoff } from '@thv/kernel/backoff'
 import { errorMessage } from '@thv/kernel/errors'
 import type { LeasedSource } from '../store/registry-store.ts'
@@ -17,13 +18,21 @@ export interface SyncCounts {
   readonly failed: number
 }
 
+export interface SyncLoopOptions extends Omit<SyncOptions, 'config' | 'limits'> {
+  /** Asked for before each attempt. */
+  readonly config: () => SyncOptions['config']
+  readonly limits: () => FetchLimits
+  /** An attempt has ended and is counted. */
+  readonly onEnd?: () => void
+}
+
 /** Whoever makes a source due in another process is heard at once; this is for the case that he is not. */
 const MAX_WAIT_MS = 10_000
 const MIN_WAIT_MS = 10
 const CLOSE_MS = 5_000
 
-/** Syncs whatever is due, several sources at a time, until it is closed. `config` is asked for anew at each turn. */
-export function startSyncLoop(options: Omit<SyncOptions, 'config'> & { readonly config: () => SyncOptions['config'] }): SyncLoop {
+/** Syncs whatever is due, several sources at a time, until it is closed. */
+export function startSyncLoop(options: SyncLoopOptions): SyncLoop {
   const { store, clock, log, owner, random } = options
   const stopped = new AbortController()
   const waker = createWaker(clock)
@@ -59,13 +68,14 @@ export function startSyncLoop(options: Omit<SyncOptions, 'config'> & { readonly 
   }
 
   function start(leased: LeasedSource): void {
-    const attempt = syncSource(leased, { ...options, config: options.config() }, stopped.signal)
+    const attempt = syncSource(leased, { ...options, config: options.config(), limits: options.limits() }, stopped.signal)
       .then((end) => {
         if (end === 'succeeded' || end === 'unchanged' || end === 'failed') counts[end]++
       })
       .catch((e) => log.error('a sync broke down', { source: leased.config.name, error: e }))
       .finally(() => {
         running.delete(attempt)
+        options.onEnd?.()
         waker.wake()
       })
     running.add(attempt)

@@ -2,6 +2,7 @@ import type { EntryStatus, Json, JsonObject } from '@thv/catalog/catalog-entry'
 import { isJsonObject } from '@thv/catalog/json-guard'
 import { officialKey, ownKey, responseMeta, wrapDocumentText } from '@thv/catalog/official-envelope'
 import { type PlacedEntry, timesOf } from '@thv/catalog/snapshot/build-snapshot'
+import type { Instant } from '@thv/catalog/snapshot/instant'
 import { foldCase } from '@thv/catalog/snapshot/snapshot-data'
 import type { StoredEntry } from '../store/registry-store.ts'
 import { bytesOf, type SharedArena, type Span } from './shared-arena.ts'
@@ -25,10 +26,16 @@ export interface Arenas {
   readonly text: SharedArena
 }
 
+export interface RowContext {
+  readonly arenas: Arenas
+  readonly isLatest: boolean
+  readonly parseInstant: (text: string) => Instant | undefined
+}
+
 /** No UTF-8 text contains it. */
 const FIELD_END = new Uint8Array([0xff])
 
-export function createRow(entry: StoredEntry, arenas: Arenas, isLatest: boolean): Row {
+export function createRow(entry: StoredEntry, { arenas, isLatest, parseInstant }: RowContext): Row {
   const document = parse(entry.text)
   const meta = responseMeta({ ...entry, document }, isLatest, { source: entry.source })
   const served = wrapDocumentText(entry.text, meta)
@@ -36,7 +43,7 @@ export function createRow(entry: StoredEntry, arenas: Arenas, isLatest: boolean)
   return {
     version: entry.version.toWellFormed(),
     deleted: entry.status === 'deleted',
-    ...timesOf(entry),
+    ...timesOf(entry, parseInstant),
     status: entry.status,
     revision: entry.revision,
     isLatest,

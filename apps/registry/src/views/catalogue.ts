@@ -1,4 +1,5 @@
 import { versionOrder } from '@thv/catalog/snapshot/build-snapshot'
+import { createInstantParser } from '@thv/catalog/snapshot/instant'
 import { type Steps, sortInSteps } from '@thv/catalog/snapshot/steps'
 import type { Claims } from '@thv/catalog/sources/source-config'
 import { compareCodePoints } from '@thv/catalog/text'
@@ -54,9 +55,11 @@ export function createCatalogue(): Catalogue {
   let slots: NameSlot[] = []
   let fresh: NameSlot[] = []
   let arenas = newArenas()
+  let inOrder = true
   const unsettled = new Set<Group>()
   const newest = new Map<string, Newest>()
   const versions = new Map<string, string>()
+  const parseInstant = createInstantParser()
 
   function slotOf(name: string): NameSlot {
     const known = byName.get(name)
@@ -91,7 +94,8 @@ export function createCatalogue(): Catalogue {
     const old = group.rows[at]?.version === version ? group.rows[at] : undefined
     if (old && old.revision >= entry.revision) return
     const isLatest = entry.status !== 'deleted' && !group.rows.slice(old ? at + 1 : at).some((row) => !row.deleted)
-    const row = createRow({ ...entry, version }, arenas, isLatest)
+    const row = createRow({ ...entry, version }, { arenas, isLatest, parseInstant })
+    inOrder = false
     group.rows.splice(at, old ? 1 : 0, row)
     if (old) releaseRow(old)
     if (group.rows.length > 1) unsettled.add(group)
@@ -113,6 +117,7 @@ export function createCatalogue(): Catalogue {
   }
 
   function* settle(): Steps<void> {
+    if (inOrder) return
     let done = 0
     for (const group of unsettled) {
       settleLatest(group, arenas)
@@ -121,11 +126,13 @@ export function createCatalogue(): Catalogue {
     unsettled.clear()
     yield* mergeFresh()
     if (yield* isScattered(slots, arenas)) yield* moveTogether()
+    inOrder = true
   }
 
   function* dropSources(sources: ReadonlySet<string>): Steps<void> {
     if (![...sources].some((source) => newest.has(source))) return
     for (const source of sources) newest.delete(source)
+    inOrder = false
     yield* mergeFresh()
     const kept: NameSlot[] = []
     for (const [i, slot] of slots.entries()) {

@@ -7,20 +7,24 @@ import type { LatestRow } from './view-builder.ts'
 
 /** Indexes for all views; each document is read once, however many views show it and however often they are built. */
 export interface SearchBuilder {
-  build(latest: readonly LatestRow[]): Steps<SearchIndexData>
+  /** `view`: whose index it is. */
+  build(view: object, latest: readonly LatestRow[]): Steps<SearchIndexData>
+  /** The view is no more. */
+  release(view: object): void
 }
 
 const PER_STEP = 128
-/** Words of documents that are gone are forgotten, with all others, when there are so many for each one in use. */
-const MAX_UNUSED = 2
+/** Words of documents that are gone are forgotten, with all others, when there are more than this for each one in use. */
+const MAX_PER_USED = 2
 const FEW_TERMS = 100_000
 
 export function createSearchBuilder(): SearchBuilder {
   let known: SearchTerms = createSearchTerms()
   let words = new WeakMap<Row, Uint32Array>()
+  const used = new Map<object, number>()
 
   return {
-    *build(latest) {
+    *build(view, latest) {
       // A build keeps to the terms it began with.
       const terms = known
       const wordsOf = words
@@ -38,13 +42,15 @@ export function createSearchBuilder(): SearchBuilder {
         if (i % (PER_STEP * 16) === 0) yield
       }
       const index = yield* occurrenceSteps({ names, occurrences, terms })
-      const used = index.terms.offsets.length - 1
-      if (terms.size > FEW_TERMS && terms.size > used * MAX_UNUSED) {
+      used.set(view, index.terms.offsets.length - 1)
+      const inUse = [...used.values()].reduce((sum, count) => sum + count, 0)
+      if (terms.size > FEW_TERMS && terms.size > inUse * MAX_PER_USED) {
         known = createSearchTerms()
         words = new WeakMap()
       }
       return index
     },
+    release: (view) => void used.delete(view),
   }
 }
 

@@ -7,7 +7,10 @@ export interface TokenClaims {
 /** Clocks of providers may be off by this much. */
 export const LEEWAY_SECONDS = 30
 
-/** A JWT must say all of it; an introspection has been asked of the provider itself, so it may leave things out. */
+/**
+ * A JWT must say all of it. An introspection has been asked of the provider itself, so it may leave out who issued the token and when it
+ * ends; not whom it is for: the provider knows tokens for others too.
+ */
 export type ClaimDemand = 'all' | 'if-present'
 
 /** What is wrong with the claims, undefined if nothing is. For logs only: a client is not told. */
@@ -20,7 +23,7 @@ export function claimProblem(
   const { iss, aud, exp, nbf, iat } = claims
   const missing = (value: unknown) => value === undefined && demand === 'if-present'
   if (!missing(iss) && iss !== issuer) return 'of another issuer'
-  if (audience !== undefined && !missing(aud) && !includes(aud, audience)) return 'for another audience'
+  if (audience !== undefined && !includes(aud, audience)) return 'for another audience'
   if (!missing(exp) && !(isTime(exp) && exp > now - LEEWAY_SECONDS)) return exp === undefined ? 'without an end' : 'expired'
   if (nbf !== undefined && !(isTime(nbf) && nbf <= now + LEEWAY_SECONDS)) return 'not valid yet'
   if (iat !== undefined && !(isTime(iat) && iat <= now + LEEWAY_SECONDS)) return 'issued in the future'

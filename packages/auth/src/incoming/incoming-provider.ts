@@ -58,6 +58,9 @@ function configuredHosts({ issuer, jwksUrl, introspection }: IncomingProvider): 
   return [issuer, jwksUrl, introspection?.url].map((text) => (text === undefined ? undefined : URL.parse(text)?.hostname))
 }
 
-export function unusable({ name }: IncomingProvider, problem: string, cause?: unknown): ThvError {
-  return new ThvError('auth_provider_unavailable', `identity provider ${name}: ${problem}`, cause === undefined ? {} : { cause })
+/** `status`: what it answered instead of 200. */
+export function unusable({ name }: IncomingProvider, problem: string, options: { cause?: unknown; status?: number } = {}): ThvError {
+  const { status, ...cause } = options
+  const details = status === undefined ? {} : { details: { status } }
+  return new ThvError('auth_provider_unavailable', `identity provider ${name}: ${problem}`, { ...cause, ...details })
 }

@@ -47,23 +47,30 @@ describe('an opaque token', () => {
   })
 
   it.each<[string, () => object]>([
-    ['is not active', () => ({ active: false, sub: 'ada' })],
-    ['is active in word only', () => ({ active: 'true', sub: 'ada' })],
-    ['has ended', () => ({ active: true, sub: 'ada', exp: seconds(-60) })],
-    ['has not begun', () => ({ active: true, sub: 'ada', nbf: seconds(60) })],
+    ['is not active', () => ({ active: false, sub: 'ada', aud: 'tests' })],
+    ['is active in word only', () => ({ active: 'true', sub: 'ada', aud: 'tests' })],
+    ['has ended', () => ({ active: true, sub: 'ada', aud: 'tests', exp: seconds(-60) })],
+    ['has not begun', () => ({ active: true, sub: 'ada', aud: 'tests', nbf: seconds(60) })],
     ['is for another audience', () => ({ active: true, sub: 'ada', aud: ['others'] })],
-    ['is of another issuer', () => ({ active: true, sub: 'ada', iss: 'https://x.example' })],
-    ['belongs to nobody', () => ({ active: true })],
+    ['is for nobody in particular', () => ({ active: true, sub: 'ada', aud: undefined })],
+    ['is of another issuer', () => ({ active: true, sub: 'ada', aud: 'tests', iss: 'https://x.example' })],
+    ['belongs to nobody', () => ({ active: true, aud: 'tests' })],
     ['says nothing', () => ({})],
   ])('is rejected when it %s', async (_name, claims) => {
     answer = claims()
     expect(await auth.outcome('opaque')).toBe('rejected')
   })
 
-  it('may leave out issuer, audience and end, and name its client alone', async () => {
-    answer = { active: true, client_id: 'robot' }
+  it('may leave out issuer and end, and name its client alone', async () => {
+    answer = { active: true, client_id: 'robot', aud: 'tests' }
     const result = await auth.authenticate('Bearer opaque')
     expect(result.ok && result.identity.subject).toBe('robot')
+  })
+
+  it('may leave out the audience where none is asked for', async () => {
+    answer = { active: true, sub: 'ada' }
+    const introspection = { url: `${idp.issuer}${INTROSPECT}` }
+    expect(await idp.authenticator({ provider: { introspection, audience: undefined } }).outcome('opaque')).toBe('accepted')
   })
 
   it('is rejected, unseen by anybody, when no provider can be asked', async () => {
@@ -100,7 +107,7 @@ describe('what the provider said', () => {
     answer = { active: false }
     for (let i = 0; i < 5; i++) expect(await auth.outcome('opaque')).toBe('rejected')
     expect(idp.hits(INTROSPECT)).toBe(1)
-    answer = { active: true, sub: 'ada' }
+    answer = { active: true, sub: 'ada', aud: 'tests' }
     await idp.clock.advance(5_000)
     expect(await auth.outcome('opaque')).toBe('accepted')
   })
@@ -110,6 +117,24 @@ describe('what the provider said', () => {
     expect(outcomes.every((outcome) => outcome === 'accepted')).toBe(true)
     expect(idp.hits(INTROSPECT)).toBe(1)
   })
+})
+
+it.each([400, 413, 414, 422])('a token that the provider answers %s to costs the others nothing', async (status) => {
+  idp.routes.set(INTROSPECT, (request, response) => {
+    if (request.body.includes('bad')) response.writeHead(status).end()
+    else answerJson(response, answer)
+  })
+  expect(await auth.outcome('bad')).toBe('rejected')
+  expect(await auth.outcome('good')).toBe('accepted')
+  expect(auth.reasons.join()).toContain(String(status))
+})
+
+it('what is kept of a token is weighed with what the provider tells of it', async () => {
+  answer = { ...answer, note: 'x'.repeat(4_000) }
+  const introspection = { url: `${idp.issuer}${INTROSPECT}` }
+  const one = idp.authenticator({ provider: { introspection }, limits: { maxCachedChars: 10_000 } })
+  for (let i = 0; i < 5; i++) expect(await one.outcome(`t${i}`)).toBe('accepted')
+  expect(one.stats.cached).toBe(2)
 })
 
 describe('a provider that cannot be asked', () => {

@@ -1,8 +1,9 @@
 import type { Clock } from '@thv/kernel/clock'
+import { isThvError } from '@thv/kernel/errors'
 import { claimProblem } from './claim-checks.ts'
 import { identityOf } from './identity.ts'
 import type { IncomingProvider, IntrospectionEndpoint } from './incoming-provider.ts'
-import type { ProviderClient } from './provider-client.ts'
+import type { JsonAnswer, ProviderClient } from './provider-client.ts'
 import type { RetryGate } from './retry-gate.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -18,6 +19,8 @@ export interface IntrospectionOptions {
 const MAX_ANSWER_BYTES = 64 << 10
 /** Opaque tokens cost nothing to invent: so many questions to one provider at a time, and no more. */
 const MAX_IN_FLIGHT = 64
+/** About the token, not about the provider: whoever sends such tokens must not close it to all others. */
+const REFUSED_TOKEN: readonly unknown[] = [400, 413, 414, 422]
 
 /** RFC 7662: asks the provider about a token that only it can read. */
 export interface Introspection {
@@ -32,14 +35,26 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
 
   async function ask(token: string): Promise<Verdict> {
     questions++
+    const answer = await introspect(token)
+    if (typeof answer === 'number') return { kind: 'rejected', reason: `the provider answered ${answer}` }
+    if (answer['active'] !== true) return { kind: 'rejected', reason: 'not active' }
+    const problem = claimProblem(answer, provider, { nowMs: clock.now(), demand: 'if-present' })
+    if (problem !== undefined) return { kind: 'rejected', reason: problem }
+    const identity = identityOf(answer, provider, answer['sub'] ?? answer['client_id'] ?? answer['username'])
+    return identity ? { kind: 'accepted', identity } : { kind: 'rejected', reason: 'without a subject' }
+  }
+
+  /** A number: the status with which the provider refused to look at the token. */
+  async function introspect(token: string): Promise<JsonAnswer['json'] | number> {
     const form = new URLSearchParams({ token, token_type_hint: 'access_token' })
     const authorization = await clientAuthorization(endpoint, client)
-    const { json } = await client.json({ url: endpoint.url, maxBytes: MAX_ANSWER_BYTES, form, authorization })
-    if (json['active'] !== true) return { kind: 'rejected', reason: 'not active' }
-    const problem = claimProblem(json, provider, { nowMs: clock.now(), demand: 'if-present' })
-    if (problem !== undefined) return { kind: 'rejected', reason: problem }
-    const identity = identityOf(json, provider, json['sub'] ?? json['client_id'] ?? json['username'])
-    return identity ? { kind: 'accepted', identity } : { kind: 'rejected', reason: 'without a subject' }
+    try {
+      return (await client.json({ url: endpoint.url, maxBytes: MAX_ANSWER_BYTES, form, authorization })).json
+    } catch (error) {
+      const status = isThvError(error) ? error.details['status'] : undefined
+      if (typeof status === 'number' && REFUSED_TOKEN.includes(status)) return status
+      throw error
+    }
   }
 
   return {

@@ -77,12 +77,12 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       try {
         // Redirects are not followed: an address that was vetted must not become another one.
         const { status, headers, body } = await exchange(request, limit.signal)
-        if (status !== 200) throw unusable(provider, `${place} answered ${status}`)
+        if (status !== 200) throw unusable(provider, `${place} answered ${status}`, { status })
         const json = jsonObject(body)
         if (json === undefined) throw unusable(provider, `${place} did not answer with a JSON object`)
         return { json, cacheControl: String(headers['cache-control'] ?? '') }
       } catch (error) {
-        throw asUnusable(error, (cause) => unusable(provider, `${place}: ${errorMessage(cause)}`, cause))
+        throw asUnusable(error, (cause) => unusable(provider, `${place}: ${errorMessage(cause)}`, { cause }))
       } finally {
         timer.cancel()
         signal.removeEventListener('abort', stop)
@@ -92,7 +92,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       try {
         return (await fileText(path)).trim()
       } catch (error) {
-        throw unusable(provider, `${path} cannot be read`, error)
+        throw unusable(provider, `${path} cannot be read`, { cause: error })
       }
     },
   }

@@ -2,12 +2,11 @@ import type { Outbound } from '@thv/http/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { createSingleFlight } from '@thv/kernel/single-flight'
-import type { AuthenticationProblem, AuthenticationResult, Authenticator } from './authenticator.ts'
+import type { AuthenticationProblem, AuthenticationResult, Authenticator, Identity } from './authenticator.ts'
 import { readBearer } from './bearer.ts'
 import type { IncomingProvider } from './incoming-provider.ts'
 import { readJwt } from './jwt.ts'
 import { createProviderVerifier, type ProviderVerifier } from './provider-verifier.ts'
-import type { Verdict } from './verdict.ts'
 import { createVerificationCache, tokenDigest } from './verification-cache.ts'
 
 export interface TokenAuthenticatorOptions {
@@ -93,7 +92,7 @@ export function createAuthenticator(options: TokenAuthenticatorOptions): TokenAu
     let waitMs: number | undefined
     for (const verifier of asked) {
       const verdict = jwt ? await verifier.jwt(jwt) : await verifier.opaque(token)
-      if (verdict.kind === 'accepted') return keep(verdict, { token, digest, ttlMs: jwt ? limits.jwtCacheMs : limits.introspectionCacheMs })
+      if (verdict.kind === 'accepted') return keep(verdict.identity, { digest, token, isJwt: jwt !== undefined })
       if (verdict.kind === 'unavailable') waitMs = Math.min(waitMs ?? Infinity, verdict.waitMs)
       else onRejected(verifier.provider.name, verdict.reason)
     }
@@ -103,10 +102,12 @@ export function createAuthenticator(options: TokenAuthenticatorOptions): TokenAu
     return REJECTED
   }
 
-  function keep(verdict: Verdict & { kind: 'accepted' }, by: { token: string; digest: string; ttlMs: number }): AuthenticationResult {
-    const { identity } = verdict
+  function keep(identity: Identity, { digest, token, isJwt }: { digest: string; token: string; isJwt: boolean }): AuthenticationResult {
     const result: AuthenticationResult = { ok: true, identity }
-    accepted.set(by.digest, result, { ttlMs: by.ttlMs, expiresAt: identity.expiresAt, weight: by.token.length })
+    const ttlMs = isJwt ? limits.jwtCacheMs : limits.introspectionCacheMs
+    // A JWT brings its claims along; a short opaque token may stand for many.
+    const weight = isJwt ? token.length : token.length + JSON.stringify(identity.claims).length
+    accepted.set(digest, result, { ttlMs, expiresAt: identity.expiresAt, weight })
     return result
   }
 

@@ -93,9 +93,12 @@ export function* snapshotColumns({ names, nameStart, placed }: Placement): Steps
 }
 
 /** Unreadable times err to the side that loses nothing. */
-export function timesOf(entry: Pick<CatalogEntry, 'updatedAt' | 'publishedAt'>): Omit<PlacedEntry, 'version' | 'deleted'> {
-  const updated = parseInstant(entry.updatedAt) ?? ALWAYS_NEW
-  const published = parseInstant(entry.publishedAt) ?? OLDEST
+export function timesOf(
+  entry: Pick<CatalogEntry, 'updatedAt' | 'publishedAt'>,
+  parse: (text: string) => Instant | undefined = parseInstant,
+): Omit<PlacedEntry, 'version' | 'deleted'> {
+  const updated = parse(entry.updatedAt) ?? ALWAYS_NEW
+  const published = parse(entry.publishedAt) ?? OLDEST
   return { updatedMs: updated.ms, updatedNs: updated.ns, publishedMs: published.ms, publishedNs: published.ns }
 }
 

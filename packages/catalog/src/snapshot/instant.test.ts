@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compareCodePoints } from '../text.ts'
-import { parseInstant } from './instant.ts'
+import { createInstantParser, parseInstant } from './instant.ts'
 import { runAtOnce, sortInSteps } from './steps.ts'
 
 describe('parseInstant', () => {
@@ -44,4 +44,10 @@ describe('orders', () => {
       { numRuns: 30 },
     )
   })
+})
+
+it('a parser that remembers gives the same, however many texts there are', () => {
+  const parse = createInstantParser()
+  const texts = Array.from({ length: 600 }, (_, i) => (i % 7 === 0 ? 'no time' : new Date(i * 1000).toISOString()))
+  for (const text of [...texts, ...texts.toReversed()]) expect(parse(text)).toEqual(parseInstant(text))
 })

@@ -8,6 +8,21 @@ export interface Instant {
 
 const RFC_3339 = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}):(\d{2})(?:\.(\d{1,32}))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/
 
+const MAX_REMEMBERED = 256
+
+/** For many texts of which few are different, as the entries of one write have them. */
+export function createInstantParser(): (text: string) => Instant | undefined {
+  const known = new Map<string, Instant | undefined>()
+  return (text) => {
+    const found = known.get(text)
+    if (found !== undefined) return found
+    if (known.size >= MAX_REMEMBERED) known.clear()
+    const instant = parseInstant(text)
+    known.set(text, instant)
+    return instant
+  }
+}
+
 export function parseInstant(text: string): Instant | undefined {
   const found = RFC_3339.exec(text)
   if (!found) return undefined

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createOutbound } from '@thv/http/outbound'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
+import { systemClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createApiHandler } from './api-handler.ts'
@@ -120,6 +121,41 @@ describe('another registry', () => {
     expect(warnings).toEqual(['other: the registry does not take updated_since (HTTP 400); everything is read instead'])
   })
 
+  it('loses nothing by an answer that has older ones among what changed, and is not asked so again for a day', async () => {
+    await using other = await startOtherRegistry()
+    const ago = (minutes: number) => ({ updatedAt: new Date(Date.now() - minutes * 60_000).toISOString() })
+    other.put('old', { updatedAt: LONG_AGO })
+    other.put('rough', ago(20))
+    other.put('recent', ago(1))
+    const first = await handler.fetchRegistry(source(other.url), testContext())
+    other.updatedSince = 'roughly'
+    other.put('new', ago(0))
+    const second = await handler.fetchRegistry(source(other.url), testContext({ state: first.state }))
+    expect(second.kind).toBe('full')
+    expect(namesOf(second)).toEqual(['new', 'old', 'recent', 'rough'].map((name) => `io.example/${name}@1.0.0`))
+    const asked = () => other.queries.splice(0).filter((query) => query.includes('updated_since')).length
+    expect(asked()).toBe(1)
+    const third = await handler.fetchRegistry(source(other.url), testContext({ state: second.state }))
+    const fourth = await handler.fetchRegistry(source(other.url), testContext({ state: third.state }))
+    expect([third.kind, fourth.kind, asked()]).toEqual(['unchanged', 'unchanged', 0])
+    const tomorrow = { ...systemClock, now: () => systemClock.now() + 25 * HOUR }
+    const later = await handler.fetchRegistry(source(other.url), testContext({ state: fourth.state, clock: tomorrow }))
+    await handler.fetchRegistry(source(other.url), testContext({ state: later.state, clock: tomorrow }))
+    expect(asked()).toBe(1)
+  })
+
+  it('may mean whole seconds by a time', async () => {
+    await using other = await startOtherRegistry()
+    other.put('old', { updatedAt: LONG_AGO })
+    other.put('recent', { updatedAt: new Date().toISOString() })
+    const { state } = await handler.fetchRegistry(source(other.url), testContext())
+    other.updatedSince = 'roughly'
+    other.put('rounded', { updatedAt: new Date(Number(state['since']) - 700).toISOString() })
+    const delta = await handler.fetchRegistry(source(other.url), testContext({ state }))
+    expect(delta.kind).toBe('delta')
+    expect(namesOf(delta)).toEqual(['io.example/recent@1.0.0', 'io.example/rounded@1.0.0'])
+  })
+
   it('with a time that is yet to come hides nothing', async () => {
     await using other = await startOtherRegistry()
     other.put('a', { updatedAt: '9999-01-01T00:00:00Z' })
@@ -138,6 +174,32 @@ describe('another registry', () => {
     expect(result).toMatchObject({
       problems: expect.arrayContaining([expect.objectContaining({ pointer: '/server/name', severity: 'dropped' })]),
     })
+  })
+
+  it.each([
+    ['has a member whose name is very long', `{"${'x'.repeat(20_000)}":1}`],
+    ['is broken inside its brackets', '{"server" 1}'],
+  ])('loses no good entry to one that %s', async (_name, bad) => {
+    await using backend = await startBackend((_request, response) => void response.end(`{"servers":[${bad},{"server":${documentText('a')}}]}`))
+    const result = await handler.fetchRegistry(source(backend.url), testContext())
+    expect(namesOf(result)).toEqual(['io.example/a@1.0.0'])
+    expect(result).toMatchObject({ problems: [{ entry: 'servers/0', severity: 'dropped' }] })
+  })
+
+  it('may have pages that take long to read: others run meanwhile', async () => {
+    const servers = Array.from({ length: 4_000 }, (_, i) => `{"server":${documentText(`s${i}`)},"_meta":{"x":"${'y'.repeat(300)}"}}`)
+    await using backend = await startBackend((_request, response) => void response.end(`{"servers":[${servers.join()}]}`))
+    let turns = 0
+    let page: Promise<unknown> | undefined
+    const tick = () => {
+      turns += 1
+      if (page !== undefined) setImmediate(tick)
+    }
+    page = handler.fetchRegistry(source(backend.url), testContext({ warn: () => {} })).finally(() => (page = undefined))
+    await vi.waitFor(() => expect(backend.requests).toHaveLength(1))
+    setImmediate(tick)
+    await page
+    expect(turns).toBeGreaterThan(0)
   })
 
   it('gets the headers of a file, and nobody it redirects to does', async () => {

@@ -1,13 +1,12 @@
-import { createHash } from 'node:crypto'
 import type { Outbound } from '@thv/http/outbound'
 import type { BackoffOptions } from '@thv/kernel/backoff'
 import { parseDuration } from '@thv/kernel/duration'
 import { ThvError } from '@thv/kernel/errors'
-import { compareCodePoints } from '../text.ts'
 import { PageRefused, type PageSettings, readPage } from './api-pages.ts'
+import { type ApiState, contentOf, digest, nextState, silentFrom, silentUntil, sorted, updatedMs, usableState } from './api-state.ts'
 import { readHeadersFile } from './headers-file.ts'
 import { createPageCollector, type PageCollector } from './page-collector.ts'
-import type { FetchContext, FetchedEntry, FetchResult, FetchState, RegistryHandler } from './registry-handler.ts'
+import type { FetchContext, FetchResult, RegistryHandler } from './registry-handler.ts'
 import type { SourceConfig } from './source-config.ts'
 import { sourceHash, stateIdentity } from './source-hash.ts'
 import { withinTimeLimit } from './time-limit.ts'
@@ -22,10 +21,8 @@ export interface ApiHandlerOptions {
 
 const PAGE_LIMIT = '100'
 const DEFAULT_TIMEOUT_MS = 10_000
-/** Asked for once more, since clocks and transactions of the other registry need not agree with the order in which they appear. */
-const OVERLAP_MS = 5 * 60_000
-/** What was removed without a trace is found by reading everything again. */
-const FULL_EVERY_MS = 24 * 3_600_000
+/** Whoever sends what is older than this before the time that was asked for has not understood the question; less is rounding. */
+const TOLERANCE_MS = 60_000
 
 /** Another MCP registry: everything at first, then what changed since. */
 export function createApiHandler({ outbound, backoff = { baseMs: 500, maxMs: 10_000 } }: ApiHandlerOptions): RegistryHandler {
@@ -55,9 +52,9 @@ async function load(options: Required<ApiHandlerOptions>, source: SourceConfig, 
   const startedAt = context.clock.now()
   const before = usableState(source, context)
   const reading = { source, context, startedAt, read: (since?: number) => readAll(options.outbound, settings, { context, since }) }
-  if (before === undefined) return full(reading, await reading.read())
+  if (before === undefined) return full(reading, await reading.read(), silentUntil(source, context))
   const changed = await changedSince(reading, before)
-  return changed ?? full(reading, await reading.read())
+  return changed ?? full(reading, await reading.read(), silentFrom(startedAt))
 }
 
 interface Reading {
@@ -79,21 +76,25 @@ async function changedSince(reading: Reading, before: ApiState): Promise<FetchRe
     context.warn(`${source.name}: the registry does not take updated_since (HTTP ${error.status}); everything is read instead`)
     return undefined
   }
-  // Whoever sends older ones does not know the question and has sent everything it has.
-  if (found.entries.some((entry) => updatedMs(entry) < before.since)) return full(reading, found)
+  // Perhaps it does not know the question and has sent everything; perhaps it has sent some. What did not come is not gone therefore.
+  if (found.entries.some((entry) => updatedMs(entry) < before.since - TOLERANCE_MS)) {
+    context.warn(`${source.name}: the registry answers updated_since with what is older; everything is read instead`)
+    return undefined
+  }
   const window = digest(found.entries)
   if (window === before.window) return { kind: 'unchanged', hash: before.hash, state: { ...before } }
   const hash = sourceHash(source, [before.hash, window])
-  const state = nextState({ reading, entries: found.entries, hash, fullAt: before.fullAt, atLeast: before.since })
+  const { fullAt, since: atLeast } = before
+  const state = nextState({ source, entries: found.entries, hash, startedAt: reading.startedAt, fullAt, atLeast })
   return { kind: 'delta', entries: found.entries, problems: found.problems, hash, state }
 }
 
-function full(reading: Reading, found: PageCollector): FetchResult {
+function full(reading: Reading, found: PageCollector, silentUntil: number | undefined): FetchResult {
   const { source, context, startedAt } = reading
   refuseUnusable(found, { files: 0, badFiles: 0 })
   const { entries, problems } = found
   const hash = sourceHash(source, sorted(entries).map(contentOf))
-  const state = nextState({ reading, entries, hash, fullAt: startedAt, atLeast: undefined })
+  const state = nextState({ source, entries, hash, startedAt, fullAt: startedAt, silentUntil })
   if (context.state?.['hash'] === hash) return { kind: 'unchanged', hash, state }
   return { kind: 'full', entries, problems, hash, state }
 }
@@ -129,63 +130,3 @@ async function readAll(outbound: Outbound, settings: PageSettings, { context, si
 }
 
 const MAX_IDLE_PAGES = 3
-
-type ApiState = FetchState & {
-  readonly identity: string
-  readonly hash: string
-  /** What changed after this is asked for next; epoch ms, by the other registry's clock. */
-  readonly since: number
-  /** When everything was read; epoch ms, our clock. */
-  readonly fullAt: number
-  /** Of the entries that the next question brings if nothing changes. */
-  readonly window: string
-}
-
-function usableState(source: SourceConfig, { state, clock }: FetchContext): ApiState | undefined {
-  const { identity, hash, since, fullAt, window } = state ?? {}
-  if (identity !== stateIdentity(source)) return undefined
-  if (typeof hash !== 'string' || typeof since !== 'number' || typeof fullAt !== 'number' || typeof window !== 'string') return undefined
-  const age = clock.now() - fullAt
-  return age >= 0 && age < FULL_EVERY_MS ? { identity, hash, since, fullAt, window } : undefined
-}
-
-interface StateParts {
-  readonly reading: Reading
-  readonly entries: readonly FetchedEntry[]
-  readonly hash: string
-  readonly fullAt: number
-  readonly atLeast: number | undefined
-}
-
-/** Without times of the other registry there is nothing to ask with: then everything is read each time. */
-function nextState({ reading, entries, hash, fullAt, atLeast }: StateParts): FetchState {
-  const identity = stateIdentity(reading.source)
-  const times = entries.map(updatedMs)
-  if (times.includes(Number.NEGATIVE_INFINITY)) return { identity, hash, fullAt }
-  const newest = times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
-  // A time that is yet to come would hide all that changes until then.
-  const since = Math.max(Math.min(newest, reading.startedAt) - OVERLAP_MS, atLeast ?? Number.NEGATIVE_INFINITY)
-  if (!Number.isFinite(since)) return { identity, hash, fullAt }
-  const window = digest(entries.filter((entry) => updatedMs(entry) > since))
-  return { identity, hash, since, fullAt, window }
-}
-
-function updatedMs({ updatedAt }: FetchedEntry): number {
-  const time = Date.parse(updatedAt ?? '')
-  return Number.isNaN(time) ? Number.NEGATIVE_INFINITY : time
-}
-
-function digest(entries: readonly FetchedEntry[]): string {
-  const hash = createHash('sha256')
-  for (const entry of sorted(entries)) hash.update(`${contentOf(entry)}${JSON.stringify(entry.updatedAt ?? null)}\n`)
-  return hash.digest('hex')
-}
-
-function sorted(entries: readonly FetchedEntry[]): FetchedEntry[] {
-  return entries.toSorted((a, b) => compareCodePoints(a.name, b.name) || compareCodePoints(a.version, b.version))
-}
-
-/** One line; each part ends where the next begins. */
-function contentOf({ name, version, text, status, statusMessage, publishedAt }: FetchedEntry): string {
-  return `${JSON.stringify([name, version, status ?? null, statusMessage ?? null, publishedAt ?? null])}${text}\n`
-}

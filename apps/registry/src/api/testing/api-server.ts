@@ -46,7 +46,7 @@ export async function startApi(options: ApiServerOptions): Promise<ApiServer> {
   const logLines: string[] = []
   const log = createLogger({ format: 'json', write: (line) => void logLines.push(line) })
   const http = { ...httpDefaults, ...options.http }
-  const health = createHealthRoutes(engine, { version: VERSION })
+  const health = createHealthRoutes(engine, { version: VERSION, names: access.anonymous })
   const api = createRegistryApi({ engine, access, config: { http }, version: VERSION, log, ...(http.publicHealth && { health }) })
   const server = createHttpServer({
     handler: (exchange) => api.handle(exchange),

@@ -8,7 +8,7 @@ const RIGHTS = 'SELECT, INSERT, UPDATE, DELETE'
 
 /**
  * Gives the role its rights on present and future tables, and makes `user` a member. Where the migration user may not do one of
- * these, an administrator has to; a warning says so. Harmless when all is there.
+ * these, an administrator has to; a warning gives the statement. Harmless when all is there.
  */
 export async function ensureServerRole(client: Client, user: string, log: Logger): Promise<void> {
   const { rows } = await client.query<{ same: boolean }>('SELECT current_user = $1 AS same', [user])
@@ -21,7 +21,10 @@ export async function ensureServerRole(client: Client, user: string, log: Logger
       if (!(error instanceof DatabaseError)) throw error
       // Another database of the same server may be migrated at the same moment.
       if (error.code === '42710' || error.code === '23505') return
-      tell(`${what} failed; an administrator of the database has to do it`, { error: error.message })
+      tell(`${what} failed; an administrator of the database has to do it, then run \`migrate up\` again`, {
+        error: error.message,
+        statement,
+      })
     }
   }
   if (!(await roleExists(client))) await attempt(`making the role ${SERVER_ROLE}`, `CREATE ROLE ${SERVER_ROLE} NOLOGIN`)

@@ -33,7 +33,7 @@ export function storeError(error: unknown): ThvError {
   if (code === '42501')
     return new ThvError(
       'store_unavailable',
-      `a database user lacks a right: that of the server must be a member of ${SERVER_ROLE}, that of migrations may make tables`,
+      `a database user lacks a right: that of the server must be a member of ${SERVER_ROLE}, that of migrations may make tables; \`migrate up\` tells what is missing`,
       cause,
     )
   if (code === '55P03') return new ThvError('store_unavailable', 'somebody else has been writing for too long', cause)

@@ -16,7 +16,8 @@ export interface OtherRegistry extends AsyncDisposable {
   readonly url: string
   /** What was asked for, in order. */
   readonly queries: string[]
-  updatedSince: 'answered' | 'ignored' | 'refused'
+  /** `roughly`: with what is up to an hour older too. */
+  updatedSince: 'answered' | 'roughly' | 'ignored' | 'refused'
   put(name: string, entry: OtherEntry): void
   remove(name: string): void
 }
@@ -27,11 +28,12 @@ export async function startOtherRegistry(): Promise<OtherRegistry> {
   const registry = { updatedSince: 'answered' as OtherRegistry['updatedSince'] }
 
   function answer(query: URLSearchParams): string {
-    const since = registry.updatedSince === 'answered' ? query.get('updated_since') : null
+    const asked = Date.parse(query.get('updated_since') ?? '')
+    const since = { answered: asked, roughly: asked - 3_600_000, ignored: Number.NaN, refused: Number.NaN }[registry.updatedSince]
     const found = [...entries]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .filter(([, { status }]) => status !== 'deleted' || query.has('updated_since') || query.get('include_deleted') === 'true')
-      .filter(([, { updatedAt }]) => since === null || Date.parse(updatedAt ?? '') > Date.parse(since))
+      .filter(([, { updatedAt }]) => Number.isNaN(since) || Date.parse(updatedAt ?? '') > since)
     const from = Number(query.get('cursor') ?? 0)
     const to = from + Number(query.get('limit') ?? 30)
     const servers = found.slice(from, to).map(([name, entry]) => envelope(name, entry))

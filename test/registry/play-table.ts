@@ -1,0 +1,33 @@
+import type { ApiServer } from '../../apps/registry/src/api/testing/api-server.ts'
+import type { Row } from './request-table.ts'
+
+/** An answer without what differs between two runs: moments, ids of requests, and how far a sync is. */
+export interface PlayedRow {
+  readonly row: Row
+  readonly status: number
+  readonly type: string | undefined
+  readonly json: unknown
+  readonly text: string
+}
+
+export async function playTable(api: ApiServer, rows: readonly Row[]): Promise<PlayedRow[]> {
+  const played: PlayedRow[] = []
+  for (const row of rows) {
+    const { method, target, body, headers } = row
+    const {
+      status,
+      headers: sent,
+      text,
+      json,
+    } = await api.call(method, target, { ...(body !== undefined && { body }), ...(headers && { headers }) })
+    played.push({ row, status, type: sent['content-type'] as string | undefined, json, text: withoutTimes(text) })
+  }
+  return played
+}
+
+function withoutTimes(text: string): string {
+  return text
+    .replaceAll(/"20\d\d-\d\d-\d\dT[\d:.]+Z"/g, '"<time>"')
+    .replaceAll(/"expires_at":\d+/g, '"expires_at":0')
+    .replaceAll(/"syncStatus":\{.*?"problems":\[[^\]]*\]\}/g, '"syncStatus":"<moving>"')
+}
