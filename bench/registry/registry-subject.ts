@@ -45,7 +45,7 @@ export async function startRegistry({ count, storage }: SubjectOptions): Promise
   const child = await startMeasured({
     script,
     args: ['serve', '--config', config, '--address', `127.0.0.1:${port}`, '--internal-address', '127.0.0.1:0'],
-    nodeArgs: ['--import', probe],
+    nodeArgs: [...(process.env['BENCH_CPU_PROF'] ? ['--cpu-prof', '--cpu-prof-dir', process.env['BENCH_CPU_PROF']] : []), '--import', probe],
   })
   let stallsAsked = 0
   const since = (from: number) => performance.now() - from

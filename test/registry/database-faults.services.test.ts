@@ -9,7 +9,7 @@ import { startTraffic } from './traffic.ts'
 const isRoot = process.getuid?.() === 0
 
 const paths = [
-  '/registry/all/v0.1/servers',
+  '/registry/few/v0.1/servers',
   '/registry/all/v0.1/servers/io.example%2Fheld/versions/1.0.0',
   '/registry/all/v0.1/x/dev.toolhive/search?q=held',
 ]
@@ -99,7 +99,10 @@ describePostgres('a PostgreSQL that is in trouble', () => {
         { name: 'own', managed: {} },
         { name: 'origin', file: { url: `${origin}/registry.json` }, syncPolicy: { interval: '1s' } },
       ],
-      registries: [{ name: 'all', sources: ['own', 'origin'] }],
+      registries: [
+        { name: 'all', sources: ['own', 'origin'] },
+        { name: 'few', sources: ['origin'] },
+      ],
       sync: { leaseDuration: '5s', retryInterval: '100ms' },
       database: databaseOf(own),
     })

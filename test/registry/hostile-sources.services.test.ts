@@ -80,8 +80,8 @@ test('sources that are up to no good, or just very large, keep neither the good 
   await becomesFresh(server, origin.served)
   const peak = peakMiB(server)
   console.log(`registry with a source of ${LARGE_MIB} MiB: ${peak} MiB at most`)
-  // The file, what is stored of it, what is served, and one more for the way between.
-  expect(peak).toBeLessThan(8 * LARGE_MIB)
+  // Several times the file, since two that are as large as allowed come at the same time; but not as much as was offered.
+  expect(peak).toBeLessThan(10 * LARGE_MIB)
   expect(await traffic.stop()).toEqual([])
   expect(await server.stop()).toBe(0)
 })

@@ -6,6 +6,7 @@ export interface PlayedRow {
   readonly row: Row
   readonly status: number
   readonly type: string | undefined
+  readonly headers: Readonly<Record<string, unknown>>
   readonly json: unknown
   readonly text: string
 }
@@ -20,9 +21,15 @@ export async function playTable(api: ApiServer, rows: readonly Row[]): Promise<P
       text,
       json,
     } = await api.call(method, target, { ...(body !== undefined && { body }), ...(headers && { headers }) })
-    played.push({ row, status, type: sent['content-type'] as string | undefined, json, text: withoutTimes(text) })
+    const type = sent['content-type'] as string | undefined
+    played.push({ row, status, type, headers: comparable(sent), json, text: withoutTimes(text) })
   }
   return played
+}
+
+/** Tags come from times, so only whether there is one can be compared. */
+function comparable({ date: _date, 'x-request-id': _id, etag, ...headers }: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return { ...headers, etag: etag !== undefined, 'content-length': headers['content-length'] !== undefined }
 }
 
 function withoutTimes(text: string): string {

@@ -21,8 +21,9 @@ describePostgres('PostgreSQL and the embedded store', () => {
     const postgres = await answersWith(await openPostgresStore(configOf(database), { log: quiet }))
     expect(embedded.length).toBeGreaterThan(300)
     for (const [i, answer] of embedded.entries()) {
-      const { row, status, text } = answer
-      expect({ row, status: postgres[i]?.status, text: postgres[i]?.text }).toEqual({ row, status, text })
+      const { row, status, headers, text } = answer
+      const other = postgres[i]
+      expect({ row, status: other?.status, headers: other?.headers, text: other?.text }).toEqual({ row, status, headers, text })
     }
   })
 })

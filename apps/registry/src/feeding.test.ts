@@ -49,3 +49,50 @@ it('one registry feeds another: documents as they are, then what changes, then w
   })
   expect(statuses).toEqual({ 'io.example/a': 'active', 'io.example/b': 'deleted', 'io.example/c': 'active' })
 }, 30_000)
+
+it('one registry feeds another what is published there: adds, changes, status changes, deletes and what comes back', async () => {
+  await using origin = await startRegistry(['--config', configFile('own', '    managed: {}')])
+  const endpoint = `${origin.url}/registry/default`
+  const source = `    api: {endpoint: "${endpoint}"}\n    syncPolicy: {interval: 1h}`
+  await using copy = await startRegistry(['--config', configFile('mirror', source)])
+  const write = async (method: string, path: string, body?: string) => {
+    const answer = await fetch(`${endpoint}/v0.1${path}`, {
+      method,
+      ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } }),
+    })
+    expect([method, path, answer.status, await answer.text()]).toMatchObject([method, path, 200, expect.anything()])
+  }
+  /** Documents with what else an origin says about them; only when a copy was changed is its own affair. */
+  const told = async (url: string) => {
+    const { text } = await listOf(url)
+    const entries = text.matchAll(/\{"server":(\{.*?\}),"_meta":(\{.*?"isLatest":(?:true|false)\})/g)
+    return [...entries].map(([, document, meta = '']) => [document, meta.replaceAll(/"(updatedAt|statusChangedAt)":"[^"]*",/g, '')])
+  }
+  const arrives = async (count: number) => {
+    const trigger = await fetch(`${copy.url}/v1/sources/mirror/sync`, { method: 'POST' })
+    expect(trigger.status).toBe(202)
+    const wanted = await told(origin.url)
+    expect(wanted.length).toBe(count)
+    await until(async () => JSON.stringify(await told(copy.url)) === JSON.stringify(wanted))
+  }
+  const odd = (version: string, text = 'A server') =>
+    `{"zz":1.0,"name":"io.example/a","9":12345678901234567890,"description":"${text}","version":"${version}","_x":{"b":[],"a":null}}`
+  await write('POST', '/publish', odd('1.0.0'))
+  await write('POST', '/publish', odd('1.1.0'))
+  await arrives(2)
+  expect((await told(copy.url)).map(([document]) => document)).toEqual([odd('1.0.0'), odd('1.1.0')])
+
+  const version = (number: string) => `/servers/io.example%2Fa/versions/${number}`
+  await write('PUT', version('1.0.0'), odd('1.0.0', 'Another text'))
+  await arrives(2)
+  await write('PATCH', `${version('1.0.0')}/status`, '{"status":"deprecated","statusMessage":"use 1.1.0"}')
+  await arrives(2)
+  expect((await told(copy.url))[0]?.[1]).toContain('"status":"deprecated","statusMessage":"use 1.1.0"')
+  await write('DELETE', version('1.1.0'))
+  await write('POST', '/publish', odd('2.0.0'))
+  await arrives(3)
+  expect((await fetch(`${copy.url}/registry/default/v0.1${version('1.1.0')}`)).status).toBe(404)
+  await write('POST', '/publish', odd('1.1.0', 'Back again'))
+  await write('PATCH', '/servers/io.example%2Fa/status', '{"status":"active"}')
+  await arrives(3)
+}, 30_000)

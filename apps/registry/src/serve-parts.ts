@@ -39,7 +39,7 @@ export function createParts(options: RealPartsOptions): ServeParts {
         log,
         clock,
         ...(countAnswer && { onAnswer: countAnswer }),
-        ...(config.http.publicHealth && { health: createHealthRoutes(engine, { version: VERSION }) }),
+        ...(config.http.publicHealth && { health: createHealthRoutes(engine, { version: VERSION, names: access.anonymous }) }),
       }),
     createDiagnostics: (engine) => createDiagnostics(createHealthRoutes(engine, { version: VERSION, metrics })),
   }

@@ -49,6 +49,23 @@ describe('the registry beside the platform', () => {
     await registry.stop()
   })
 
+  it('that cannot run passes on what it complains about', async () => {
+    const registry = await start("console.error('thv-registry-api: registry.db is in use by another process'); process.exit(1)")
+    await expect
+      .poll(() => registryState(folder), { timeout: 10_000 })
+      .toMatchObject({ state: 'failing', detail: 'registry.db is in use by another process' })
+    await registry.stop()
+  })
+
+  it('keeps its data beside the platform also with a configuration of its own', async () => {
+    const configFile = join(folder, 'registry.yaml')
+    const registry = await startLocalRegistry({ folder, program: program(PROGRAM), configFile, variables: process.env, log })
+    await expect.poll(isReady, { timeout: 10_000 }).toBe('ready')
+    const args = (await (await fetch(registry.url)).json()) as string[]
+    expect(args).toEqual(expect.arrayContaining(['--config', configFile, '--data-dir', join(folder, 'registry')]))
+    await registry.stop()
+  })
+
   it('that cannot run says why, and is stopped at once', async () => {
     const registry = await start('process.exit(1)')
     await expect

@@ -20,6 +20,9 @@ export interface LocalRegistryOptions {
   readonly clock?: Clock
 }
 
+/** How a program of ours says why it cannot go on. */
+const COMPLAINT = 'thv-registry-api: '
+
 /** A registry server beside the platform: a process that is started again whenever it ends. */
 export interface LocalRegistry {
   readonly url: string
@@ -39,6 +42,7 @@ export async function startLocalRegistry(options: LocalRegistryOptions): Promise
     const backoff = createBackoff({ baseMs: 500, maxMs: 30_000 })
     while (!stopping.signal.aborted) {
       const began = clock.monotonic()
+      const output = listenTo(log, (complaint) => noteRegistry(folder, { url, problem: complaint }))
       try {
         child = await startChild(commandOf(options, port), {
           name: 'registry',
@@ -46,12 +50,12 @@ export async function startLocalRegistry(options: LocalRegistryOptions): Promise
           cwd: folder,
           stdio: 'log',
           guard,
-          log,
+          log: output,
           clock,
         })
         const { message } = await child.ended
         if (stopping.signal.aborted) return
-        trouble(`the registry has ended: ${message}`)
+        trouble(output.complaint ?? `the registry has ended: ${message}`)
       } catch (error) {
         trouble(`the registry cannot be started: ${errorMessage(error)}`)
       }
@@ -77,13 +81,29 @@ export async function startLocalRegistry(options: LocalRegistryOptions): Promise
   }
 }
 
+/** A log that remembers the last complaint of a program. It may come after the news of its end. */
+function listenTo(log: ProgramLog, onComplaint: (complaint: string) => void): ProgramLog & { readonly complaint: string | undefined } {
+  let complaint: string | undefined
+  return {
+    debug: (message, fields) => log.debug(message, fields),
+    warn: (message, fields) => log.warn(message, fields),
+    info(message, fields) {
+      log.info(message, fields)
+      if (!message.startsWith(COMPLAINT)) return
+      complaint = message.slice(COMPLAINT.length)
+      onComplaint(complaint)
+    },
+    get complaint() {
+      return complaint
+    },
+  }
+}
+
 function commandOf({ program, folder, configFile }: LocalRegistryOptions, port: number): { file: string; args: string[] } {
   const [file = process.execPath, ...args] = program
-  const config = configFile === undefined ? ['--data-dir', join(folder, 'registry')] : ['--config', configFile]
-  return {
-    file,
-    args: [...args, 'serve', ...config, '--address', `127.0.0.1:${port}`, '--internal-address', '127.0.0.1:0'],
-  }
+  const config = configFile === undefined ? [] : ['--config', configFile]
+  const place = ['--data-dir', join(folder, 'registry'), '--address', `127.0.0.1:${port}`, '--internal-address', '127.0.0.1:0']
+  return { file, args: [...args, 'serve', ...config, ...place] }
 }
 
 /** What a configuration may refer to, without what is meant for other programs of ours. */

@@ -1,7 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { noteRunning } from '../platform/running-platform.ts'
 import { runThv } from '../testing/run-thv.ts'
+import { noteRegistry } from './registry-note.ts'
 
 const asked: { url: string; headers: IncomingMessage['headers'] }[] = []
 let answer: { status: number; body: string } = { status: 200, body: '' }
@@ -88,6 +93,20 @@ describe('thv search', () => {
 
   it('says that nothing runs', async () => {
     expect((await search('x')).error).toMatchObject({ code: 'platform_stopped', message: expect.stringContaining('--registry') })
+  })
+
+  it('says why the registry of the platform does not run', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'thv-search-'))
+    const forget = noteRunning(folder, 'https://127.0.0.1:1')
+    try {
+      noteRegistry(folder, { url: 'http://127.0.0.1:1', problem: 'registry.yaml: does not exist' })
+      expect((await search('x', '--data-dir', folder)).error).toMatchObject({
+        message: expect.stringContaining('registry.yaml: does not exist'),
+      })
+    } finally {
+      forget()
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it('says that nobody answers', async () => {

@@ -62,11 +62,20 @@ function registryUrl({ registry, dataDir }: SearchOptions, env: ProgramEnv): str
     const path = pathname.replace(/\/+$/, '')
     return path === '' ? `${origin}/registry` : `${origin}${path}`
   }
-  const folder = platformFolder(dataDir === undefined ? {} : { dataDir }, env)
+  const folder = folderOf(dataDir, env)
   const note = notedRegistry(folder)
   if (note === undefined || findRunning(folder) === undefined)
     throw new ThvError('platform_stopped', `no registry runs on ${folder}: start one with "thv up", or name another with --registry`)
   return `${note.url}/registry`
+}
+
+/** What the registry of the platform complained about last. */
+function localProblem({ registry, dataDir }: SearchOptions, env: ProgramEnv): string | undefined {
+  return registry === undefined ? notedRegistry(folderOf(dataDir, env))?.problem : undefined
+}
+
+function folderOf(dataDir: string | undefined, env: ProgramEnv): string {
+  return platformFolder(dataDir === undefined ? {} : { dataDir }, env)
 }
 
 function limitOf(text: string): string {
@@ -76,10 +85,10 @@ function limitOf(text: string): string {
   return text
 }
 
-async function ask(url: string, { header }: SearchOptions, env: ProgramEnv): Promise<{ servers: readonly Found[] }> {
+async function ask(url: string, options: SearchOptions, env: ProgramEnv): Promise<{ servers: readonly Found[] }> {
   const limit = AbortSignal.timeout(LIMIT_MS)
   const signal = env.signal === undefined ? limit : AbortSignal.any([limit, env.signal])
-  const headers = { accept: 'application/json', ...headersOf(header) }
+  const headers = { accept: 'application/json', ...headersOf(options.header) }
   let status: number
   let text: string
   try {
@@ -87,7 +96,8 @@ async function ask(url: string, { header }: SearchOptions, env: ProgramEnv): Pro
     status = answer.status
     text = await boundedText(answer.body)
   } catch (error) {
-    throw new ThvError('source_failed', `the registry at ${new URL(url).origin} does not answer: ${errorMessage(error)}`, { cause: error })
+    const why = localProblem(options, env) ?? errorMessage(error)
+    throw new ThvError('source_failed', `the registry at ${new URL(url).origin} does not answer: ${why}`, { cause: error })
   }
   const value = parsed(text) as { servers?: readonly Found[]; error?: unknown } | undefined
   if (status === 200 && Array.isArray(value?.servers)) return { servers: value.servers }

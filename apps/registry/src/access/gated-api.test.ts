@@ -84,6 +84,8 @@ const source = (claims?: object) => ({
 describe('requests', () => {
   // Order: root, ops, publisher, reader, stranger, nobody
   it.each<[string, string, number[], unknown?]>([
+    // First, so that nothing is put together yet for anybody.
+    ['GET', '/registry/default/v0.1/x/dev.toolhive/search?q=example', [200, 200, 200, 200, 403, 401]],
     ['GET', '/registry/default/v0.1/servers', [200, 200, 200, 200, 403, 401]],
     ['GET', '/registry/readonly/v0.1/servers', [200, 200, 403, 200, 403, 401]],
     ['GET', '/registry/none/v0.1/servers', [404, 404, 404, 404, 404, 401]],
@@ -123,6 +125,23 @@ describe('lists', () => {
     expect(await names('root', 'default')).toEqual(expect.arrayContaining(['com.example/for-b', 'com.example/inherits']))
     expect(await names('reader', 'readonly')).not.toContain('org.example/mirrored')
     expect(await names('root', 'readonly')).toContain('org.example/mirrored')
+  })
+
+  it('and so does every other way to ask', async () => {
+    const base = '/registry/default/v0.1'
+    for (const path of [
+      `${base}/x/dev.toolhive/search?q=inherits`,
+      `${base}/servers?search=inherits`,
+      `${base}/servers?version=latest&limit=1000`,
+      `${base}/servers?updated_since=2020-01-01T00:00:00Z&limit=1000`,
+      `${base}/servers?include_deleted=true&limit=1000`,
+      `${base}/servers/com.example%2Finherits/versions?include_deleted=true`,
+      `${base}/servers/com.example%2Finherits/versions/1.0.0`,
+    ]) {
+      expect((await call('publisher', 'GET', path)).text, path).toContain('com.example/inherits')
+      expect((await call('reader', 'GET', path)).text, path).not.toContain('com.example/inherits')
+    }
+    expect((await call('reader', 'GET', '/registry/v0.1/x/dev.toolhive/search?q=inherits')).status).toBe(403)
   })
 
   it('of the administration too', async () => {

@@ -103,7 +103,7 @@ function fileKind({ file }: SourceConfig): string | undefined {
   return file && (['path', 'url', 'data'] as const).find((kind) => file[kind] !== undefined)
 }
 
-/** Passwords in addresses and inline documents are not repeated in lists; the first never. */
+/** Passwords and queries of addresses, which may hold tokens, are never repeated; inline documents not in lists. */
 function sourceInfo({ config, creation, createdAt, updatedAt, sync }: SourceRecord, options: { withData: boolean }) {
   const type = sourceTypeOf(config)
   return {
@@ -133,17 +133,19 @@ function sourceInfo({ config, creation, createdAt, updatedAt, sync }: SourceReco
 }
 
 function shownConfig(config: SourceConfig, { withData }: { withData: boolean }): object {
-  if (config.git) return { ...config.git, repository: withoutUserinfo(config.git.repository) }
-  if (config.api) return { ...config.api, endpoint: withoutUserinfo(config.api.endpoint) }
+  if (config.git) return { ...config.git, repository: withoutSecrets(config.git.repository) }
+  if (config.api) return { ...config.api, endpoint: withoutSecrets(config.api.endpoint) }
   if (!config.file) return {}
   const { data, url, ...rest } = config.file
-  return { ...rest, ...(url !== undefined && { url: withoutUserinfo(url) }), ...(withData && data !== undefined && { data }) }
+  return { ...rest, ...(url !== undefined && { url: withoutSecrets(url) }), ...(withData && data !== undefined && { data }) }
 }
 
-function withoutUserinfo(address: string): string {
-  const url = URL.parse(address)
-  if (url === null || (url.username === '' && url.password === '')) return address
+function withoutSecrets(address: string): string {
+  const [place = ''] = address.split('?', 1)
+  const hidden = place === address ? '' : '?…'
+  const url = URL.parse(place)
+  if (url === null || (url.username === '' && url.password === '')) return `${place}${hidden}`
   url.username = ''
   url.password = ''
-  return url.href
+  return `${url.href}${hidden}`
 }

@@ -44,6 +44,12 @@ describe('compressed pages', () => {
     expect(again).toBe(true)
   })
 
+  it('lets pages go as they are that are too large to be put together at once', async () => {
+    const pages = createCompressedPages({ maxPage: 10 })
+    expect(pages.get(viewNamed('a'), '1', () => [Buffer.from('123456'), Buffer.from('78901')])).toBeUndefined()
+    expect(text(await pages.get(viewNamed('a'), '1', () => [Buffer.from('123456'), Buffer.from('7890')]))).toBe('1234567890')
+  })
+
   it('lets pages go as they are when enough is being compressed, or the question is too long to keep', async () => {
     const pages = createCompressedPages({ maxRunning: 1 })
     const view = viewNamed('a')

@@ -4,7 +4,7 @@ import type { ServedView } from '../engine/engine.ts'
 
 /** Compressed answers. A page costs many times its serving to compress, so it is done once per view, and off the main thread. */
 export interface CompressedPages {
-  /** Undefined: not there, and too much is being compressed already. Then the page goes out as it is. */
+  /** Undefined: not there, and too large, or too much is being compressed already. Then the page goes out as it is. */
   get(view: ServedView, question: string, parts: () => readonly Uint8Array[]): Buffer | Promise<Buffer> | undefined
   readonly bytes: number
 }
@@ -13,6 +13,8 @@ export interface CompressedPagesOptions {
   readonly maxBytes?: number
   /** Compressions at one time: a client that makes up questions must not take all cores. */
   readonly maxRunning?: number
+  /** Before it is compressed. A thousand large documents are copied together in the main thread. */
+  readonly maxPage?: number
 }
 
 const compress = promisify(gzip)
@@ -23,7 +25,7 @@ const MAX_QUESTION = 1_024
 const OVERHEAD = 200
 
 export function createCompressedPages(options: CompressedPagesOptions = {}): CompressedPages {
-  const { maxBytes = 64 * 1024 * 1024, maxRunning = 2 } = options
+  const { maxBytes = 64 << 20, maxRunning = 2, maxPage = 16 << 20 } = options
   // In order of use. Pages of views that are served no more are never asked for again, and so are the first to go.
   const pages = new Map<string, Buffer>()
   const running = new Map<string, Promise<Buffer>>()
@@ -75,7 +77,9 @@ export function createCompressedPages(options: CompressedPagesOptions = {}): Com
       const pending = running.get(key)
       if (pending !== undefined) return pending
       if (running.size >= maxRunning) return undefined
-      const started = run(key, parts())
+      const pieces = parts()
+      if (pieces.reduce((sum, piece) => sum + piece.length, 0) > maxPage) return undefined
+      const started = run(key, pieces)
       running.set(key, started)
       return started
     },

@@ -10,11 +10,13 @@ const NONE: readonly string[] = []
 const EXPOSED = 'ETag, Retry-After, WWW-Authenticate, X-Request-Id'
 
 /** Off unless configured. Credentials are never part of it: tokens come in a header that a page sets itself. */
-export function createCors(config: HttpConfig['cors']): Cors {
+export function createCors(config: HttpConfig['cors'], { anonymous }: { readonly anonymous: boolean }): Cors {
   if (config === undefined) return { headersFor: () => NONE, preflight: () => NONE }
   const { origins, maxAgeSeconds } = config
   const any = origins.includes('*')
   const allowed = (origin: string | undefined) => (any ? '*' : origin !== undefined && origins.includes(origin) ? origin : undefined)
+  // Where nobody signs in, a page anywhere could write through the browser of whoever looks at it. Writes need JSON.
+  const readOnly = any && anonymous
   const vary = any ? NONE : ['Vary', 'Origin']
 
   return {
@@ -25,9 +27,9 @@ export function createCors(config: HttpConfig['cors']): Cors {
     },
     preflight(origin, allow) {
       if (origin === undefined || allowed(origin) === undefined) return vary
-      const headers = 'Authorization, Content-Type, If-None-Match, X-Request-Id'
+      const headers = `${readOnly ? '' : 'Authorization, Content-Type, '}If-None-Match, X-Request-Id`
       return [
-        ...['Access-Control-Allow-Methods', allow, 'Access-Control-Allow-Headers', headers],
+        ...['Access-Control-Allow-Methods', readOnly ? 'GET, HEAD, OPTIONS' : allow, 'Access-Control-Allow-Headers', headers],
         ...['Access-Control-Max-Age', String(maxAgeSeconds), ...vary],
       ]
     },

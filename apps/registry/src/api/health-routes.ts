@@ -14,13 +14,15 @@ export interface HealthOptions {
   readonly version: VersionInfo
   /** Without it there is no `/metrics`. */
   readonly metrics?: Metrics
+  /** Say which sources and registries are not ready. Not where claims may hide them from whoever asks. */
+  readonly names?: boolean
 }
 
 const NO_STORE = ['Cache-Control', 'no-store']
 
 /** `/health`, `/readiness`, `/version` and `/metrics`: what watches over the server. They look at what is known and wait for nothing. */
 export function createHealthRoutes(engine: Pick<RegistryEngine, 'status'>, options: HealthOptions): HealthRoutes {
-  const { version, metrics } = options
+  const { version, metrics, names = true } = options
   const about = {
     version: version.version,
     commit: version.commit,
@@ -31,7 +33,7 @@ export function createHealthRoutes(engine: Pick<RegistryEngine, 'status'>, optio
 
   const answers: Readonly<Record<string, (exchange: Exchange) => void>> = {
     '/health': (exchange) => sendJson(exchange, { status: 'healthy' }, { headers: NO_STORE }),
-    '/readiness': (exchange) => sendReadiness(exchange, engine.status),
+    '/readiness': (exchange) => sendReadiness(exchange, notReadyReasons(engine.status, { names })),
     '/version': (exchange) => sendJson(exchange, about, { headers: NO_STORE }),
     ...(metrics && {
       '/metrics': (exchange: Exchange) =>
@@ -64,16 +66,16 @@ export function createDiagnostics(routes: HealthRoutes): { handle(exchange: Exch
  * Why requests should go elsewhere; empty: they need not. A source that failed does not count: its last data are served, or others'
  * are. A database that is lost counts although reads go on: this replica hears of no change.
  */
-export function notReadyReasons({ storeError, unbuilt, unsynced }: EngineStatus): string[] {
+export function notReadyReasons({ storeError, unbuilt, unsynced }: EngineStatus, { names }: { names: boolean }): string[] {
+  const some = (what: string, which: readonly string[]) => (names ? `${what} ${listed(which)}` : `${which.length} ${what}`)
   return [
     ...(storeError === undefined ? [] : ['store: the database does not answer']),
-    ...(unbuilt.length === 0 ? [] : [`unbuilt: registries ${listed(unbuilt)}`]),
-    ...(unsynced.length === 0 ? [] : [`unsynced: sources ${listed(unsynced)}`]),
+    ...(unbuilt.length === 0 ? [] : [`unbuilt: ${some('registries', unbuilt)}`]),
+    ...(unsynced.length === 0 ? [] : [`unsynced: ${some('sources', unsynced)}`]),
   ]
 }
 
-function sendReadiness(exchange: Exchange, status: EngineStatus): void {
-  const reasons = notReadyReasons(status)
+function sendReadiness(exchange: Exchange, reasons: readonly string[]): void {
   if (reasons.length === 0) sendJson(exchange, { status: 'ready' }, { headers: NO_STORE })
   else sendJson(exchange, { error: 'service not ready', code: 'unavailable', reasons }, { status: 503, headers: NO_STORE })
 }

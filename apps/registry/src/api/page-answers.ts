@@ -66,9 +66,11 @@ export function createPageAnswers(http: HttpConfig, options: { readonly shared: 
     if (exchange.closed || response.destroyed) return
     response.writeHead(200, [...fixed, 'Content-Length', String(body.bytes), 'ETag', tag, ...headers])
     if (exchange.method === 'HEAD') return void response.end()
+    const [only] = body.slices
+    if (body.head === '' && body.tail === '') return void response.end(only)
     // One system call for all of it; the head goes along with the headers as one string.
     response.cork()
-    if (body.head !== '') response.write(body.head, 'latin1')
+    response.write(body.head, 'latin1')
     for (const slice of body.slices) response.write(slice)
     response.end(body.tail, 'latin1')
     response.uncork()
@@ -101,8 +103,7 @@ export function createPageAnswers(http: HttpConfig, options: { readonly shared: 
     page: (request, view, page) => send(request, view, bodyOf(page, false)),
     list: (request, view, list) => send(request, view, remembered(view, request.exchange.query, list)),
     found: (request, view, page) => send(request, view, bodyOf(page, true)),
-    entry: (request, view, entry) =>
-      send(request, view, { head: '', slices: [entry], tail: '\n', bytes: entry.length + 1, searched: false }),
+    entry: (request, view, entry) => send(request, view, { head: '', slices: [entry], tail: '', bytes: entry.length, searched: false }),
   }
 }
 

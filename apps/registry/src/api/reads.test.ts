@@ -70,7 +70,6 @@ describe('GET …/servers', () => {
     expect(text).toContain(`{"server":${losslessText},"_meta":`)
     expect(Object.keys(json.servers[0]._meta[OFFICIAL])).toEqual(['status', 'statusChangedAt', 'publishedAt', 'updatedAt', 'isLatest'])
     expect(json.servers[0]._meta[OFFICIAL]).toMatchObject({ status: 'active', isLatest: true, publishedAt: '2025-03-01T00:00:00Z' })
-    expect(text.endsWith('\n')).toBe(true)
   })
 
   it('filters: search, version, deleted, changes', async () => {

@@ -139,7 +139,7 @@ describe('about the server', () => {
       revision: 0,
       syncs: { succeeded: 0, unchanged: 0, failed: 0 },
     }
-    expect(notReadyReasons(status)).toEqual(['unsynced: sources 1, 2, 3, 4, 5 and 2 more'])
+    expect(notReadyReasons(status, { names: true })).toEqual(['unsynced: sources 1, 2, 3, 4, 5 and 2 more'])
   })
 
   it('not on the public address unless configured', async () => {

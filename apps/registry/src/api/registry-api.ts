@@ -42,7 +42,7 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
   const { engine, access, config, log, clock = systemClock, onAnswer, health } = options
   const { http } = config
   const router = createRouter(routes)
-  const cors = createCors(http.cors)
+  const cors = createCors(http.cors, access)
   const pages = createPageAnswers(http, { shared: access.anonymous })
   const api: ApiContext = { engine, access, http, version: options.version, log, clock, pages, routes }
 
@@ -70,7 +70,8 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
   }
 
   function serve(call: Call): void | Promise<void> {
-    const caller = call.route.access === 'nobody' ? NOBODY : access.authenticate(call.exchange)
+    const needed = call.route.access
+    const caller = needed === 'nobody' ? NOBODY : access.authenticate(call.exchange, needed)
     return caller instanceof Promise ? caller.then((late) => run(call, late)) : run(call, caller)
   }
 

@@ -129,5 +129,5 @@ function envelope(entry: StoredEntry, latest: string | undefined): string {
 }
 
 export function sendText({ exchange }: ApiRequest, json: string, status = 200): void {
-  sendBytes(exchange, status, { type: 'application/json', body: Buffer.from(`${json}\n`), headers: ['Cache-Control', 'no-store'] })
+  sendBytes(exchange, status, { type: 'application/json', body: Buffer.from(json), headers: ['Cache-Control', 'no-store'] })
 }

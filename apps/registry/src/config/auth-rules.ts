@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path'
+import { cleanPath } from '@thv/auth/incoming/public-paths'
 import type { AuthConfig, OAuthConfig, ProviderConfig } from '../access/auth-config.ts'
 import type { AuthFile } from './config-schema.ts'
 import { type NormaliseContext, problemAt } from './normalise-context.ts'
@@ -13,6 +14,7 @@ export function normaliseAuth(auth: AuthFile | undefined, context: NormaliseCont
   for (const [index, provider] of providers.entries()) providerRules(provider, `auth.oauth.providers[${index}]`, context)
   uniqueProviders(providers, context)
   urlRule(oauth?.resourceUrl, 'auth.oauth.resourceUrl', { ...context, insecureUrls: true })
+  publicPathRules(auth.publicPaths, context)
   for (const role of Object.keys(auth.authz?.roles ?? {})) emptyClaims(auth, role, context)
   return {
     mode: auth.mode,
@@ -52,6 +54,20 @@ function urlRule(text: unknown, path: string, context: NormaliseContext): void {
   else if (url.username !== '' || url.password !== '') problemAt(context, path, 'must not carry a user name or password')
   else if (url.protocol === 'http:' && !context.insecureUrls && !LOOPBACK.includes(url.hostname))
     problemAt(context, path, 'must be https (http is for this machine, or with THV_REGISTRY_INSECURE_URL=true)')
+}
+
+/** One that is cleaned to "/" would open everything; one with escapes or wildcards opens nothing, and looks as if it did. */
+function publicPathRules(paths: unknown, context: NormaliseContext): void {
+  for (const [index, path] of (Array.isArray(paths) ? paths : []).entries()) {
+    if (typeof path !== 'string' || !path.startsWith('/')) continue
+    const plain = path === '/' || cleanPath(path) === path.replace(/\/$/, '')
+    if (!plain || /\/\/|[%?#*\s\\]/.test(path))
+      problemAt(
+        context,
+        `auth.publicPaths[${index}]`,
+        'must be a plain path: no escapes, wildcards, query, "//", "." or ".."; all below it is public too',
+      )
+  }
 }
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']

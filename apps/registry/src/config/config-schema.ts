@@ -67,7 +67,7 @@ const authSchema = Type.Object(
     publicPaths: Type.Array(Type.String({ pattern: '^/', patternMessage: 'must begin with /' }), {
       default: [],
       description:
-        'Further paths that need no token, with everything below them. `/openapi.json`, `/openapi.yaml` and `/.well-known` never do.',
+        'Further paths that need no token for reading, with everything below them; claims hide nothing there, and what needs a role needs a token all the same. `/openapi.json`, `/openapi.yaml` and `/.well-known` never need one.',
     }),
     oauth: Type.Optional(
       Type.Object(
@@ -139,7 +139,8 @@ const httpSchema = Type.Object(
         {
           origins: Type.Array(Type.String(), {
             minItems: 1,
-            description: 'Web pages that may read answers, such as `https://ui.example.com`; `*` for all.',
+            description:
+              'Web pages that may read answers, such as `https://ui.example.com`, and ask for changes; `*` for all, which in mode `anonymous` may only read.',
           }),
           maxAge: duration('How long browsers remember the permission.', { default: '10m', minDuration: '0s', maxDuration: '24h' }),
         },

@@ -333,6 +333,27 @@ describe('variables that win over the file', () => {
     ])
   })
 
+  it('what is there and does nothing is warned of', () => {
+    const warnings = (text: string, authMode?: string) => {
+      const result = read(text, {}, authMode)
+      return result.ok ? result.warnings : expect.unreachable()
+    }
+    const claimed = 'sources: [{name: a, managed: {}, claims: {team: a}}]\nregistries: [{name: r, sources: [a]}]\n'
+    const plain = 'sources: [{name: a, managed: {}}]\nregistries: [{name: r, sources: [a]}]\n'
+    const oauth = '  oauth: {providers: [{name: idp, issuerUrl: "https://idp.example.com", audience: r}]}\n'
+    const authz = '  authz: {roles: {superAdmin: [{role: admin}]}}\n'
+    const hidesNothing = 'claims hide nothing without auth.authz: everybody who may read sees every source and registry'
+    expect(warnings(`${plain}auth: {mode: anonymous}\n`)).toEqual([])
+    expect(warnings(`${plain}auth:\n${oauth}`)).toEqual([])
+    expect(warnings(`${claimed}auth:\n${oauth}${authz}`)).toEqual([])
+    expect(warnings(`${claimed}auth:\n${oauth}`)).toEqual([hidesNothing])
+    expect(warnings(`${claimed}auth:\n${oauth}${authz}`, 'anonymous')).toEqual([
+      'auth.oauth and auth.authz have no effect in mode anonymous',
+      hidesNothing,
+    ])
+    expect(warnings(`${plain}auth: {mode: anonymous, publicPaths: [/a]}\n`)).toEqual(['auth.publicPaths has no effect in mode anonymous'])
+  })
+
   it('decide the mode in the order flag, variable, file, oauth, before anything is checked', () => {
     const PARTS = 'sources: [{name: a, managed: {}}]\nregistries: [{name: r, sources: [a]}]\n'
     expect(good(PARTS, {}, 'anonymous').auth.mode).toBe('anonymous')

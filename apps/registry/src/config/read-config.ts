@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { checkShape } from './check-shape.ts'
 import { type ConfigProblem, NO_PLACE, ProblemList } from './config-problem.ts'
 import { CONFIG_SHAPE, type ConfigFile } from './config-schema.ts'
+import { configWarnings } from './config-warnings.ts'
 import { applyOverrides, environmentFlag, withFlag } from './env-overrides.ts'
 import { type Env, expandVariables, hideVariables } from './env-values.ts'
 import { normaliseConfig } from './normalise-config.ts'
@@ -63,7 +64,8 @@ export function readConfig(text: string, options: ReadTextOptions): ReadResult {
   const insecureUrls = environmentFlag(env, 'THV_REGISTRY_INSECURE_URL', problems)
   const config = normaliseConfig(file, { ...options, insecureUrls, tree, problems })
 
-  if (problems.list.length === 0 && config) return { ok: true, config, warnings: overridden.warnings, text }
+  if (problems.list.length === 0 && config)
+    return { ok: true, config, warnings: [...overridden.warnings, ...configWarnings(file, config)], text }
   const hidden = firstPerPath(problems.list).map((problem) => ({ ...problem, message: hideVariables(problem.message, tree, env) }))
   return { ok: false, problems: hidden, text }
 }

@@ -122,6 +122,46 @@ describe('the engine of the registry', () => {
     await eventually(rig.clock, () => rig.engine.status.storeError === undefined, 10_000)
   })
 
+  it('notices a store that has gone silent, keeps nobody waiting for it, and hears when it is back', async () => {
+    const rig = await rigOf({ sources: [managed], registries: [{ name: 'main', sources: ['own'] }] })
+    await rig.listed('main', [])
+    const { revision } = rig.store
+    const silence = Promise.withResolvers<void>()
+    let asked = 0
+    rig.store.revision = async () => {
+      asked++
+      await silence.promise
+      return revision.call(rig.store)
+    }
+    // It has been written, whatever comes after it.
+    await rig.write(rig.engine.admin.publish(rig.document('x/one', '1.0.0')))
+    expect(rig.names('main')).toEqual([])
+    await eventually(rig.clock, () => rig.engine.status.storeError !== undefined, 10_000)
+    expect(rig.engine.status.storeError).toContain('did not answer within 5s')
+    await expect(rig.engine.admin.sources()).rejects.toMatchObject({ code: 'store_unavailable' })
+    await expect(rig.engine.admin.publish(rig.document('x/two', '1.0.0'))).rejects.toMatchObject({ code: 'store_unavailable' })
+    await rig.clock.advance(60_000)
+    expect(asked).toBeLessThanOrEqual(2)
+    silence.resolve()
+    await rig.listed('main', ['x/one@1.0.0'])
+    expect(rig.engine.status.storeError).toBeUndefined()
+    await rig.write(rig.engine.admin.publish(rig.document('x/two', '1.0.0')))
+  })
+
+  it('takes a write for done though the store is lost right after it', async () => {
+    const rig = await rigOf({ sources: [managed], registries: [{ name: 'main', sources: ['own'] }] })
+    await rig.listed('main', [])
+    const { publish, revision } = rig.store
+    rig.store.publish = async (entry) => {
+      const published = await publish.call(rig.store, entry)
+      rig.store.revision = () => Promise.reject(new ThvError('store_unavailable', 'gone'))
+      return published
+    }
+    expect(await rig.write(rig.engine.admin.publish(rig.document('x/one', '1.0.0')))).toMatchObject({ name: 'x/one' })
+    rig.store.revision = revision
+    await rig.listed('main', ['x/one@1.0.0'])
+  })
+
   it('reads on where it was when the store fails in the middle', async () => {
     const many = Array.from({ length: 3000 }, (_, i) => fetchedEntry(`x/${i}`, '1.0.0'))
     const rig = await rigOf({ sources: [fileSource('a')], registries: [{ name: 'main', sources: ['a'] }], data: { a: many } })

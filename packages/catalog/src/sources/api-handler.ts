@@ -114,14 +114,13 @@ async function readAll(outbound: Outbound, settings: PageSettings, { context, si
   for (let pages = 0; ; pages += 1) {
     if (pages === maxPages) throw new ThvError('source_limit', `${settings.endpoint} has more than ${maxPages} pages`)
     const parameters = { limit: PAGE_LIMIT, ...asked, ...(cursor === undefined ? {} : { cursor }) }
-    const page = await readPage(outbound, settings, { parameters, context })
-    const fresh = found.take(page.readings)
-    cursor = page.nextCursor
+    cursor = await readPage(outbound, settings, { parameters, context, take: found.take })
+    const idlePages = found.endPage()
     if (cursor === undefined) return found
     if (cursors.has(cursor))
       throw new ThvError('source_failed', `${settings.endpoint} leads in a circle: page ${pages + 1} gives a cursor that came before`)
     cursors.add(cursor)
-    if (!fresh && found.idlePages === MAX_IDLE_PAGES)
+    if (idlePages === MAX_IDLE_PAGES)
       throw new ThvError(
         'source_failed',
         `${settings.endpoint} leads in a circle: ${MAX_IDLE_PAGES} pages one after the other had nothing new`,

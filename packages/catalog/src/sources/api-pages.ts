@@ -1,10 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { headerText } from '@thv/http/header-map'
 import type { Outbound } from '@thv/http/outbound'
 import { type BackoffOptions, createBackoff } from '@thv/kernel/backoff'
-import { ThvError } from '@thv/kernel/errors'
+import { isThvError, ThvError } from '@thv/kernel/errors'
+import { runInTurns, type Steps } from '../snapshot/steps.ts'
 import { type Downloaded, download, isPassing } from './download.ts'
 import { isListAt, isObjectAt, itemsAt, membersAt, wholeValue } from './json-scan.ts'
-import { type EntryReading, readUpstreamEntry, shapeOf } from './read-entry.ts'
+import { type EntryReading, readAlone, readUpstreamEntry, shapeOf } from './read-entry.ts'
 import type { FetchContext } from './registry-handler.ts'
 
 export interface PageSettings {
@@ -16,10 +18,8 @@ export interface PageSettings {
   readonly backoff: BackoffOptions
 }
 
-export interface Page {
-  readonly readings: readonly EntryReading[]
-  readonly nextCursor: string | undefined
-}
+/** Gets the entries of a page one by one, so that nobody holds them all with their problems. */
+export type TakeReading = (reading: EntryReading) => void
 
 /** A status that is not 200, for whoever knows what to do about it. */
 export class PageRefused extends ThvError {
@@ -36,13 +36,13 @@ const MAX_TRIES = 4
 const MAX_WAIT_MS = 60_000
 const MAX_CURSOR = 4_096
 
-/** One page, tried again a few times while the registry is busy or out of reach. */
-export async function readPage(outbound: Outbound, settings: PageSettings, query: PageQuery): Promise<Page> {
+/** One page, tried again a few times while the registry is busy or out of reach. Gives the cursor of the next one, if there is one. */
+export async function readPage(outbound: Outbound, settings: PageSettings, query: PageQuery): Promise<string | undefined> {
   const { context, parameters } = query
   const backoff = createBackoff(settings.backoff)
   for (;;) {
     const tried = await attempt(outbound, settings, query)
-    if (tried.answer?.status === 200) return pageOf(tried.answer, settings)
+    if (tried.answer?.status === 200) return takePage(tried.answer, settings, query)
     const delay = backoff.next()
     const wait = Math.max(delay, tried.answer === undefined ? 0 : retryAfterMs(tried.answer, context))
     const hopeless = tried.answer !== undefined && !BUSY.has(tried.answer.status)
@@ -55,6 +55,7 @@ export async function readPage(outbound: Outbound, settings: PageSettings, query
 export interface PageQuery {
   readonly parameters: Readonly<Record<string, string>>
   readonly context: FetchContext
+  readonly take: TakeReading
 }
 
 /** Statuses that pass; a registry says so with them when it is asked too often. */
@@ -94,22 +95,27 @@ function refused({ status, shownUrl, headers }: Downloaded, parameters: PageQuer
   return new PageRefused(status, `HTTP ${status} for ${shownUrl}${more}`)
 }
 
-function pageOf({ body, shownUrl, headers }: Downloaded, { strict }: PageSettings): Page {
+async function takePage({ body, shownUrl, headers }: Downloaded, { strict }: PageSettings, query: PageQuery): Promise<string | undefined> {
+  const { take, context } = query
   try {
-    return parsePage(body, strict)
+    return await runInTurns(pageSteps(body, { strict, take }), { pause: () => nextTurn(), signal: context.signal })
   } catch (error) {
+    if (context.signal.aborted || isThvError(error, 'source_limit')) throw error
     const type = headerText(headers['content-type'])?.slice(0, 60) ?? 'none'
     const what = error instanceof ThvError ? error.message : 'it cannot be read'
     throw new ThvError('source_failed', `${shownUrl}: ${what} (content type: ${type})`)
   }
 }
 
-function parsePage(body: Buffer, strict: boolean): Page {
+const STEP_BYTES = 512 * 1024
+
+/** Gives the cursor of the next page. */
+export function* pageSteps(body: Buffer, { strict, take }: { strict: boolean; take: TakeReading }): Steps<string | undefined> {
   const root = wholeValue(body)
   if (!isObjectAt(body, root.start)) throw new ThvError('source_failed', 'the page is not an object')
-  const readings: EntryReading[] = []
   let nextCursor: string | undefined
   let found = false
+  let next = STEP_BYTES
   for (const part of membersAt(body, root.start)) {
     if (part.name === 'metadata') nextCursor = cursorOf(body.toString('utf8', part.start, part.end))
     if (part.name !== 'servers') continue
@@ -119,11 +125,15 @@ function parsePage(body: Buffer, strict: boolean): Page {
       if (body.toString('latin1', part.start, part.end) === 'null') continue
       throw new ThvError('source_failed', 'the servers of the page are not a list')
     }
-    for (const span of itemsAt(body, part.start))
-      readings.push(readUpstreamEntry(body, { ...span, shape: shapeOf(body, span) }, { strict }))
+    for (const span of itemsAt(body, part.start)) {
+      take(readAlone(() => readUpstreamEntry(body, { ...span, shape: shapeOf(body, span) }, { strict })))
+      if (span.end < next) continue
+      next = span.end + STEP_BYTES
+      yield
+    }
   }
   if (!found) throw new ThvError('source_failed', 'the page has no servers')
-  return { readings, nextCursor }
+  return nextCursor
 }
 
 function cursorOf(metadata: string): string | undefined {

@@ -199,6 +199,17 @@ describe('a folder', () => {
     expect(namesOf(await fetched(root, { state: first.state }))).toEqual(['io.example/b@1.0.0'])
   })
 
+  it('loses a file that is too large alone', async () => {
+    const small = `[${documentText('small')}]`
+    write('a.json', small)
+    write('b.json', `[${documentText('large')}${' '.repeat(50)}]`)
+    const result = await fetched(root, { limits: { maxBytes: small.length + 10 } })
+    expect(namesOf(result)).toEqual(['io.example/small@1.0.0'])
+    expect(result).toMatchObject({
+      problems: [{ entry: 'b.json', message: `is larger than ${small.length + 10} bytes`, severity: 'dropped' }],
+    })
+  })
+
   it('may be empty, and is bounded as a whole', async () => {
     expect(await fetched(root)).toMatchObject({ kind: 'full', entries: [], problems: [{ severity: 'warning' }] })
     write('a.json', `[${documentText('a')}]`)

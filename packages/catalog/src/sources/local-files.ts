@@ -41,7 +41,7 @@ async function readOnce(path: string, { limits }: FetchContext): Promise<LocalFi
   const files: LocalFile[] = []
   let room = limits.maxBytes
   for (const name of await jsonNames(root)) {
-    const content = await readInside(root, name, room)
+    const content = await readInside({ root, room, maxBytes: limits.maxBytes }, name)
     if (typeof content !== 'string') room -= content.length
     files.push({ name, content })
   }
@@ -62,11 +62,19 @@ async function jsonNames(root: string): Promise<readonly string[]> {
   return names.sort(compareCodePoints)
 }
 
+interface Folder {
+  readonly root: string
+  /** What may still be read of the whole folder. */
+  readonly room: number
+  readonly maxBytes: number
+}
+
 /** The content, or why this file is left out. Limits of the whole folder are thrown. */
-async function readInside(root: string, name: string, room: number): Promise<Buffer | string> {
+async function readInside({ root, room, maxBytes }: Folder, name: string): Promise<Buffer | string> {
   try {
     const resolved = await realpath(join(root, name))
     if (!resolved.startsWith(root.endsWith(sep) ? root : `${root}${sep}`)) return 'leads out of the folder'
+    if ((await stat(resolved)).size > maxBytes) return `is larger than ${maxBytes} bytes`
     return await readRegular(resolved, room)
   } catch (error) {
     if (error === CHANGED || (error instanceof ThvError && error.code === 'source_limit')) throw error

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { ThvError } from '@thv/kernel/errors'
 import { createEntryCollector, type EntryCollector } from './entry-collector.ts'
 import type { EntryReading } from './read-entry.ts'
@@ -5,28 +6,30 @@ import type { FetchedEntry } from './registry-handler.ts'
 
 /** Entries of many pages. While they are read the other registry goes on: an entry that comes twice counts as it came last. */
 export interface PageCollector extends Pick<EntryCollector, 'entries' | 'problems' | 'dropped'> {
-  /** False: nothing of the page is new. */
-  take(readings: readonly EntryReading[]): boolean
-  /** How many pages in a row had nothing new. */
-  readonly idlePages: number
+  take(reading: EntryReading): void
+  /** After each page: how many in a row, this one included, had nothing new. */
+  endPage(): number
 }
 
 export function createPageCollector(maxEntries: number): PageCollector {
   const told = createEntryCollector(maxEntries)
   const byIdentity = new Map<string, FetchedEntry>()
   const badOnes = new Set<string>()
+  let fresh = false
   let idlePages = 0
   let index = 0
 
+  /** Whether it is new. */
   function takeOne({ entry, name, problems }: EntryReading): boolean {
     const place = name ?? `servers/${index}`
     index += 1
     if (entry === undefined) {
-      const identity = JSON.stringify([name, problems])
-      const fresh = !badOnes.has(identity)
+      // Of bad ones there may be as many as there is room for, each with a hundred problems.
+      const identity = hash('sha256', JSON.stringify([name, problems]), 'base64url')
+      const known = badOnes.has(identity)
       badOnes.add(identity)
-      if (fresh) told.drop(place, problems)
-      return fresh
+      if (!known) told.drop(place, problems)
+      return !known
     }
     const identity = `${entry.name}\n${entry.version}`
     const known = byIdentity.has(identity)
@@ -39,10 +42,13 @@ export function createPageCollector(maxEntries: number): PageCollector {
   }
 
   return {
-    take(readings) {
-      const fresh = readings.map(takeOne).includes(true)
+    take(reading) {
+      if (takeOne(reading)) fresh = true
+    },
+    endPage() {
       idlePages = fresh ? 0 : idlePages + 1
-      return fresh
+      fresh = false
+      return idlePages
     },
     get entries() {
       return [...byIdentity.values()]
@@ -52,9 +58,6 @@ export function createPageCollector(maxEntries: number): PageCollector {
     },
     get dropped() {
       return told.dropped
-    },
-    get idlePages() {
-      return idlePages
     },
   }
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { isThvError, ThvError } from '@thv/kernel/errors'
+import { ThvError } from '@thv/kernel/errors'
 import { runAtOnce, runInTurns, type Steps } from '../snapshot/steps.ts'
 import { createEntryCollector, type EntryCollector } from './entry-collector.ts'
 import {
@@ -13,7 +13,7 @@ import {
   startOfDocument,
   wholeValue,
 } from './json-scan.ts'
-import { type EntryReading, readToolhiveEntry, readUpstreamEntry, shapeOf, type ToolhivePlace } from './read-entry.ts'
+import { type EntryReading, readAlone, readToolhiveEntry, readUpstreamEntry, shapeOf, type ToolhivePlace } from './read-entry.ts'
 import { DEFAULT_FETCH_LIMITS, type FetchedEntry, type FetchProblem } from './registry-handler.ts'
 import { checkHead, placeOf, tellLeftOut } from './registry-head.ts'
 import type { SourceFormat } from './source-config.ts'
@@ -88,16 +88,12 @@ interface Element {
 }
 
 function readElement(bytes: Buffer, { span, toolhive, upstream }: Element, { strict = false }: ParseOptions): EntryReading {
-  try {
+  return readAlone(() => {
     if (toolhive !== undefined && !upstream) return readToolhiveEntry(bytes, { ...span, ...toolhive }, { strict })
     const shape = shapeOf(bytes, span)
     if (shape.kind !== 'toolhive' || upstream) return readUpstreamEntry(bytes, { ...span, shape }, { strict })
     return readToolhiveEntry(bytes, { ...span, field: 'servers', key: undefined }, { strict })
-  } catch (error) {
-    // Broken inside, with its brackets in order: the others are found all the same.
-    if (isThvError(error, 'source_failed')) return { problems: [{ pointer: '', message: 'is not JSON' }] }
-    throw error
-  }
+  })
 }
 
 function* elementsOf(bytes: Buffer, options: ParseOptions, into: EntryCollector): Generator<Element, void, void> {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { isThvError } from '@thv/kernel/errors'
 import type { DocumentProblem, EntryStatus, Json, JsonObject } from '../catalog-entry.ts'
 import { convertToolhiveRegistry } from '../convert-toolhive.ts'
 import { isJsonObject, member } from '../json-guard.ts'
@@ -39,6 +40,16 @@ export function shapeOf(bytes: Buffer, span: Span): ElementShape {
   if (server !== undefined && !has('name')) return { kind: 'envelope', server, ...(meta === undefined ? {} : { meta }) }
   const toolhive = has('image', 'url') && !has('packages', 'remotes', '$schema', 'version')
   return { kind: toolhive ? 'toolhive' : 'document' }
+}
+
+/** An element of a list that may be broken inside, with its brackets in order: the others are found all the same. */
+export function readAlone(read: () => EntryReading): EntryReading {
+  try {
+    return read()
+  } catch (error) {
+    if (isThvError(error, 'source_failed')) return { problems: [{ pointer: '', message: 'is not JSON' }] }
+    throw error
+  }
 }
 
 /** A `server.json`, bare or in the envelope of the API; its text stays as it is but for white space. */

@@ -386,6 +386,14 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
   ],
   ['a path that is none', `${PARTS}auth:\n  mode: anonymous\n  publicPaths: [health]\n`, '5:17 auth.publicPaths[0]: must begin with /'],
   [
+    'paths that would open all, or nothing',
+    `${PARTS}auth:\n  mode: anonymous\n  publicPaths: [/.., //, "/registry/*", /a%2Fb, /a?b, /good, /good/, /]\n`,
+    ...['17', '22', '26', '41', '49'].map(
+      (column, i) =>
+        `5:${column} auth.publicPaths[${i}]: must be a plain path: no escapes, wildcards, query, "//", "." or ".."; all below it is public too`,
+    ),
+  ],
+  [
     'an unknown role',
     `${PARTS}auth:\n  mode: anonymous\n  authz: {roles: {manageSource: [{a: b}]}}\n`,
     '5:19 auth.authz.roles.manageSource: is not known; did you mean "manageSources"?',

@@ -239,6 +239,21 @@ export function describeConfigured(use: OpenStore): void {
       expect((await store.revision()).data).toBe(data)
     })
 
+    it('keeps the order of configured registries when earlier ones go and others come; only those are dated that change places', async () => {
+      const { store } = await use()
+      const configured = async (...names: string[]) => {
+        await store.reconcileConfig({ sources: [], registries: names.map((name) => ({ name, sources: [] })) })
+        const registries = await store.registries()
+        expect(registries.map(({ spec: { name } }) => name)).toEqual(names)
+        return registries.find(({ spec: { name } }) => name === 'c')?.updatedAt ?? ''
+      }
+      const first = await configured('a', 'b', 'c')
+      expect(await configured('c')).toBe(first)
+      expect(await configured('c', 'x')).toBe(first)
+      expect(await configured('y', 'c', 'x')).toBe(first)
+      expect((await configured('x', 'c')) > first).toBe(true)
+    })
+
     it('puts configured registries before the others', async () => {
       const { store } = await use()
       await store.putRegistry({ name: 'a', sources: [] })

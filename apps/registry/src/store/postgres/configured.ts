@@ -108,15 +108,22 @@ async function reconcile(session: Session, config: Config): Promise<void> {
     await session.sql('DELETE FROM registry WHERE name = $1', [spec.name])
     session.changed = true
   }
-  const order = registries.filter(({ creation, spec }) => creation === 'CONFIG' && kept.has(spec.name)).map(({ spec }) => spec.name)
-  const inOrder = jsonEqual(
-    order,
-    config.registries.slice(0, order.length).map(({ name }) => name),
+  const stay = registries.filter(({ creation, spec }) => creation === 'CONFIG' && kept.has(spec.name)).map(({ spec }) => spec.name)
+  const wanted = config.registries.map(({ name }) => name)
+  // Then what all registries together serve may be another.
+  const moved = !jsonEqual(
+    stay,
+    wanted.filter((name) => stay.includes(name)),
   )
   for (const [position, spec] of config.registries.entries()) {
     const old = registries.find((one) => one.spec.name === spec.name)
-    await writeRegistry(session, { spec, creation: 'CONFIG', position, old, moved: !inOrder })
+    await writeRegistry(session, { spec, creation: 'CONFIG', position, old, moved })
   }
+  await session.sql(
+    `UPDATE registry SET position = placed.nth - 1 FROM unnest($1::text[]) WITH ORDINALITY AS placed (name, nth)
+     WHERE registry.name = placed.name AND registry.position <> placed.nth - 1`,
+    [wanted],
+  )
 }
 
 async function reconcileSources(session: Session, wanted: readonly SourceConfig[]): Promise<void> {
@@ -149,20 +156,19 @@ interface RegistryWrite {
   readonly creation: 'CONFIG' | 'API'
   readonly position: number
   readonly old: RegistryRecord | undefined
-  /** Its place among the others is another. */
+  /** The configured ones have changed places. */
   readonly moved?: boolean
 }
 
 async function writeRegistry(session: Session, { spec, creation, position, old, moved = false }: RegistryWrite): Promise<void> {
   const { sql, stamp } = session
-  const same = old !== undefined && jsonEqual(old.spec, spec)
-  if (same && !moved) return
+  if (old !== undefined && jsonEqual(old.spec, spec) && !moved) return
   session.changed = true
   await sql(
     `INSERT INTO registry (name, creation, position, sources, claims, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
      ON CONFLICT (name) DO UPDATE SET position = excluded.position, sources = excluded.sources, claims = excluded.claims,
-       updated_at = CASE WHEN $7 THEN registry.updated_at ELSE excluded.updated_at END`,
-    [spec.name, creation, position, spec.sources, claimsText(spec.claims), stamp.now, same],
+       updated_at = excluded.updated_at`,
+    [spec.name, creation, position, spec.sources, claimsText(spec.claims), stamp.now],
   )
 }
 

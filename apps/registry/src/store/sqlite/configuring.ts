@@ -17,7 +17,14 @@ export function reconcile(draft: Draft, config: { sources: readonly SourceConfig
     draft.registries.delete(name)
     draft.takeStructure()
   }
-  for (const [position, spec] of config.registries.entries()) setRegistry(draft, spec, { creation: 'CONFIG', position })
+  const moved = changePlaces(draft, config.registries)
+  for (const [position, spec] of config.registries.entries()) setRegistry(draft, spec, { creation: 'CONFIG', position, moved })
+}
+
+/** Whether those that stay have another order among themselves: then what all registries together serve may be another. */
+function changePlaces(draft: Draft, wanted: readonly RegistrySpec[]): boolean {
+  const places = wanted.flatMap(({ name }) => draft.registries.get(name)?.position ?? [])
+  return places.some((place, i) => place < (places[i - 1] ?? 0))
 }
 
 export function putSource(draft: Draft, config: SourceConfig): { created: boolean } {
@@ -43,7 +50,7 @@ export function deleteSource(draft: Draft, name: string): void {
 export function putRegistry(draft: Draft, spec: RegistrySpec): { created: boolean } {
   const old = draft.registries.get(spec.name)
   if (old) refuseConfigured('registry', spec.name, old.creation)
-  setRegistry(draft, spec, { creation: 'API', position: 0 })
+  setRegistry(draft, spec, { creation: 'API', position: 0, moved: false })
   return { created: old === undefined }
 }
 
@@ -84,14 +91,21 @@ function setSource(draft: Draft, config: SourceConfig, creation: Creation): void
   draft.sources.set(name, { ...old, config, updatedAt: at, ...sync })
 }
 
-function setRegistry(draft: Draft, spec: RegistrySpec, { creation, position }: Pick<RegistryRow, 'creation' | 'position'>): void {
+interface Placing extends Pick<RegistryRow, 'creation' | 'position'> {
+  readonly moved: boolean
+}
+
+function setRegistry(draft: Draft, spec: RegistrySpec, { creation, position, moved }: Placing): void {
   if (new Set(spec.sources).size < spec.sources.length) {
     throw new ThvError('bad_request', `registry ${spec.name} names a source twice`)
   }
   const unknown = spec.sources.filter((source) => !draft.sources.has(source))
   if (unknown.length > 0) throw new ThvError('bad_request', `registry ${spec.name} names source ${unknown.join(', ')}, which is not there`)
   const old = draft.registries.get(spec.name)
-  if (old && jsonEqual(old.spec, spec) && old.position === position) return
+  if (old && jsonEqual(old.spec, spec) && !moved) {
+    if (old.position !== position) draft.registries.set(spec.name, { ...old, position })
+    return
+  }
   const at = draft.time
   draft.takeStructure()
   draft.registries.set(spec.name, {

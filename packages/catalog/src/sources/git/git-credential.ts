@@ -1,8 +1,6 @@
-import { readFile } from 'node:fs/promises'
+import { readSmallFile } from '../small-file.ts'
 import type { GitSource } from '../source-config.ts'
 import { failed } from './git-error.ts'
-
-const MAX_BYTES = 64 * 1024
 
 /** The address to fetch and to show, and what signs in there. */
 export interface GitPlace {
@@ -28,12 +26,9 @@ export async function gitPlace(git: GitSource): Promise<GitPlace> {
 }
 
 async function passwordFrom(path: string): Promise<string> {
-  const bytes = await readFile(path).catch((cause: unknown) => {
-    const code = cause instanceof Error && 'code' in cause ? ` (${String(cause.code)})` : ''
-    throw failed(`git.auth.passwordFile ${path} cannot be read${code}`)
-  })
-  const password = bytes.subarray(0, MAX_BYTES).toString('utf8').trim()
-  if (password === '') throw failed(`git.auth.passwordFile ${path} is empty`)
+  const file = { path, label: 'git.auth.passwordFile' }
+  const password = (await readSmallFile(file)).toString('utf8').trim()
+  if (password === '') throw failed(`${file.label} ${path} is empty`)
   return password
 }
 

@@ -301,6 +301,17 @@ describe('a path in a commit', () => {
     expect(error.message).toMatch(/^registry\.json is (a symbolic link|a submodule|neither a file nor a folder)/)
   })
 
+  it('that is a folder loses a bad file alone, and a link, and says of both that they were dropped', async () => {
+    const result = await read({ 'a.json': registryFile('a'), 'b.json': '{"servers":', '120000 c.json': 'a.json' }, '.')
+    expect(namesOf(result)).toEqual(['com.example/a@1.0.0'])
+    expect(result).toMatchObject({
+      problems: [
+        { entry: 'c.json', message: expect.stringContaining('symbolic link'), severity: 'dropped' },
+        { entry: 'b.json', message: expect.stringContaining('is not JSON'), severity: 'dropped' },
+      ],
+    })
+  })
+
   it('that holds too much is refused, and a file of a folder that is too large is left out alone', async () => {
     const small = registryFile('small')
     const limits = { maxBytes: small.length + 10 }
@@ -308,7 +319,8 @@ describe('a path in a commit', () => {
     await using server = await startFakeGitServer(built)
     const folder = await attempt({ repository: server.url, path: '.' }, { limits })
     expect(namesOf(folder)).toEqual(['com.example/small@1.0.0'])
-    expect(folder).toMatchObject({ problems: [{ entry: 'b.json', message: `is larger than ${limits.maxBytes} bytes` }] })
+    const message = `is larger than ${limits.maxBytes} bytes`
+    expect(folder).toMatchObject({ problems: [{ entry: 'b.json', message, severity: 'dropped' }] })
     expect(await failureOf(attempt({ repository: server.url, path: 'b.json' }, { limits }))).toMatchObject({ code: 'source_limit' })
     const together = { limits: { maxBytes: small.length + 600 } }
     expect(await failureOf(attempt({ repository: server.url, path: '.' }, together))).toMatchObject({

@@ -132,7 +132,7 @@ async function fetchTip({ attempt: { context, options }, remote, wish, tip, plac
 async function readFiles(attempt: Attempt, objects: RemoteObjects, { files, isFolder, leftOut }: FilesAtPath): Promise<EntryCollector> {
   const { maxBytes, maxEntries } = attempt.context.limits
   const into = createEntryCollector(maxEntries)
-  for (const { path, message } of leftOut) into.warn(path, [{ pointer: '', message }])
+  for (const { path, message } of leftOut) into.leaveOut(path, message)
   await objects.want(files.map(({ oid }) => oid))
   let bytes = 0
   let badFiles = leftOut.length
@@ -142,7 +142,7 @@ async function readFiles(attempt: Attempt, objects: RemoteObjects, { files, isFo
     if (problem === undefined) continue
     if (!isFolder) throw new ThvError(problem.code, `${path}: ${problem.message}`)
     badFiles++
-    into.warn(path, [{ pointer: '', message: problem.message }])
+    into.leaveOut(path, problem.message)
   }
   if (files.length + leftOut.length === 0) into.warn('', [{ pointer: '', message: 'the folder has no .json file in it' }])
   refuseUnusable(into, { files: files.length + leftOut.length, badFiles })
