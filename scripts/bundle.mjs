@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -18,7 +18,7 @@ export async function runBundled(entry) {
   const major = Number(process.versions.node.split('.')[0])
   if (major < OLDEST_NODE) {
     console.error(
-      `This needs Node ${OLDEST_NODE} or newer, and this is ${process.version}. In the repository, "npm ci" brings a suitable Node: use "npx thv" there.`,
+      `This needs Node ${OLDEST_NODE} or newer, and this is ${process.version}. In the repository, "npm ci" brings a suitable Node: use "npx ${basename(process.argv[1] ?? 'thv', '.js')}" there.`,
     )
     process.exit(1)
   }

@@ -66,7 +66,7 @@ describeNode('a real node', () => {
     }
   })
 
-  test.for(['thv', 'thv-operator', 'thv-proxyrunner'])('our image has %s, which explains itself', async (program) => {
+  test.for(['thv', 'thv-operator', 'thv-proxyrunner', 'thv-registry-api'])('our image has %s, which explains itself', async (program) => {
     await createPod(program, { image: sharedNode().images.apps, command: [program, '--help'], securityContext: restricted })
     await vi.waitFor(async () => expect(await phase(program)).toMatch(/Succeeded|Failed/), patience)
     const output = await kubectl('logs', program)

@@ -6,7 +6,9 @@ const ROUNDS = 3 * Number(process.env['SOAK'] ?? 1)
 const PUBLISHERS = 6
 const NAMES = 20
 
-test('a server with the embedded store that is killed while many publish keeps all that it acknowledged, and nothing by half', async () => {
+test('a server with the embedded store that is killed while many publish keeps all that it acknowledged, and nothing by half', {
+  timeout: 60_000 + ROUNDS * 10_000,
+}, async () => {
   const world = registryWorld()
   const config = world.config({ sources: [{ name: 'own', managed: {} }], registries: [{ name: 'all', sources: ['own'] }] })
   const acknowledged = new Map<string, ServerDocument>()

@@ -9,7 +9,7 @@ import { startTraffic } from './traffic.ts'
 const QUICK_SOURCES = ['one', 'two', 'three', 'four', 'five', 'six']
 
 describePostgres('two replicas on one PostgreSQL', () => {
-  test('start at once on an empty database, share the work, see each other’s writes, and one takes over from the other that is killed in the middle of a fetch', async () => {
+  test('start at once on an empty database, share the work, see each other’s writes, and one takes over from the other that dies or stands still in the middle of a fetch', async () => {
     const origin = await startOrigin()
     const world = registryWorld()
     const config = world.config({
@@ -39,27 +39,38 @@ describePostgres('two replicas on one PostgreSQL', () => {
     const traffic = { left: startTraffic(left.url, paths), right: startTraffic(right.url, paths) }
     await bothSeeWrites(left, right)
 
-    origin.hold()
-    expect((await left.call('POST', '/v1/sources/slow/sync')).status).toBe(202)
-    const victim = await eventually('somebody fetches', () => origin.waiting())
-    const [dying, survivor] = victim === 'left' ? [left, right] : [right, left]
-    const [lost, kept] = victim === 'left' ? [traffic.left, traffic.right] : [traffic.right, traffic.left]
+    const fetching = await hangingSync(origin, left)
+    const victim = fetching === 'left' ? left : right
+    const survivor = victim === left ? right : left
+    const [lost, kept] = victim === left ? [traffic.left, traffic.right] : [traffic.right, traffic.left]
     expect(await lost.stop()).toEqual([])
-    await dying.kill()
-    const heir = await eventually('the other one takes over', () => origin.waiting(victim))
-    expect(heir).toBe(victim === 'left' ? 'right' : 'left')
-    origin.release(documentOf('io.example/slow', '2.0.0'))
+    await victim.kill()
+    const heir = await eventually('the other one takes over', () => origin.waiting(fetching))
+    expect(heir).toBe(victim === left ? 'right' : 'left')
+    origin.release(() => documentOf('io.example/slow', '2.0.0'))
     await eventually('the new version is served', () => serves(survivor, 'io.example/slow', '2.0.0'))
     expect(await survivor.syncStatus('slow')).toMatchObject({ phase: 'complete', attemptCount: 0 })
 
-    const again = await world.serve(config, { folder: join(world.folder, victim) })
+    const again = await world.serve(config, { folder: join(world.folder, fetching) })
     await again.ready()
     expect(await serves(again, 'io.example/slow', '2.0.0')).toBe(true)
-    await kept.more(50)
-    expect(await kept.stop()).toEqual([])
     // One for the start; of the second attempt one that was given up and one that was not.
     expect(QUICK_SOURCES.map(origin.fetches)).toEqual(QUICK_SOURCES.map(() => 1))
     expect(origin.fetches('slow')).toBe(3)
+
+    const replicas = { [fetching]: again, [heir]: survivor }
+    const paused = await hangingSync(origin, again)
+    replicas[paused]?.child.kill('SIGSTOP')
+    const successor = await eventually('the other one takes over', () => origin.waiting(paused))
+    origin.release((replica) => documentOf('io.example/slow', replica === paused ? '2.5.0' : '3.0.0'))
+    await eventually('the newer version is served', () => serves(replicas[successor] ?? survivor, 'io.example/slow', '3.0.0'))
+    replicas[paused]?.child.kill('SIGCONT')
+    await eventually('the one that was late gives up', () => replicas[paused]?.lines().some(({ msg }) => msg.startsWith('sync given up')))
+    for (const replica of [again, survivor]) {
+      await eventually('the newer version is served', () => serves(replica, 'io.example/slow', '3.0.0'))
+      expect(await serves(replica, 'io.example/slow', '2.5.0')).toBe(false)
+    }
+    expect(await kept.stop()).toEqual([])
     expect(await Promise.all([survivor.stop(), again.stop()])).toEqual([0, 0])
   })
 })
@@ -71,6 +82,15 @@ const paths = [
   '/registry/all/v0.1/x/dev.toolhive/search?q=example',
   '/registry/v0.1/servers/io.example%2Fslow/versions',
 ]
+
+type Origin = Awaited<ReturnType<typeof startOrigin>>
+
+/** Gives the name of who waits for the origin. */
+async function hangingSync(origin: Origin, server: Server): Promise<string> {
+  origin.hold()
+  expect((await server.call('POST', '/v1/sources/slow/sync')).status).toBe(202)
+  return await eventually('somebody fetches', () => origin.waiting())
+}
 
 /** Each version is published at one and asked for at the other. */
 async function bothSeeWrites(left: Server, right: Server): Promise<void> {
@@ -96,18 +116,19 @@ async function serves(server: Server, name: string, version = '1.0.0'): Promise<
 
 /** Files, and one registry that can be made to keep its clients waiting. */
 async function startOrigin() {
-  let document = documentOf('io.example/slow')
+  let documentFor = (_replica: string) => documentOf('io.example/slow')
   let held = false
-  const waiting: { readonly replica: string; answer(): void }[] = []
+  let waiting: { readonly replica: string; answer(): void }[] = []
   const pathOf = (url: string) => new URL(url, 'http://x').pathname.slice(1)
   const backend = await startBackend(({ url, headers }, response) => {
     const name = pathOf(url)
     const isSlow = name.startsWith('slow')
+    const replica = String(headers['x-replica'])
     const answer = () => {
-      const documents = isSlow ? [document] : [documentOf(`io.example/${name.replace('.json', '')}`)]
-      response.writeHead(200, { 'content-type': 'application/json' }).end(registryFile(documents))
+      const document = isSlow ? documentFor(replica) : documentOf(`io.example/${name.replace('.json', '')}`)
+      response.writeHead(200, { 'content-type': 'application/json' }).end(registryFile([document]))
     }
-    if (isSlow && held) waiting.push({ replica: String(headers['x-replica']), answer })
+    if (isSlow && held) waiting.push({ replica, answer })
     else answer()
   })
   onTestFinished(() => backend[Symbol.asyncDispose]())
@@ -120,10 +141,11 @@ async function startOrigin() {
     },
     /** Who waits, other than the one named. */
     waiting: (other?: string) => waiting.find(({ replica }) => replica !== other)?.replica,
-    release(next: typeof document) {
+    release(next: typeof documentFor) {
       held = false
-      document = next
+      documentFor = next
       for (const { answer } of waiting) answer()
+      waiting = []
     },
   }
 }

@@ -68,8 +68,10 @@ function targetsOf(route: Route, values: Values): string[] {
   return names.length === 0 && values === PLACES ? [route.path] : [...new Set(targets)]
 }
 
+/** A search needs words or a filter, which no schema of single parameters can say. */
 function requiredQuery({ query }: Route): string {
-  return query?.required?.map((name) => `${name}=weather`).join('&') ?? ''
+  const words = query !== undefined && 'q' in query.properties ? ['q'] : []
+  return [...(query?.required ?? []), ...words].map((name) => `${name}=weather`).join('&')
 }
 
 function* queriesOf(route: Route): Generator<[query: string, kind: Row['kind']]> {
@@ -78,7 +80,8 @@ function* queriesOf(route: Route): Generator<[query: string, kind: Row['kind']]>
   yield ['unknown_parameter=1', 'bad']
   for (const [name, schema] of Object.entries(query?.properties ?? {})) {
     const others = required.startsWith(`${name}=`) ? '' : required
-    const values = name === 'cursor' ? CURSORS : valuesOf(schema as Property)
+    const property = schema as Property
+    const values = name === 'cursor' ? CURSORS : property.type === 'array' ? arrayValues(name, property) : valuesOf(property)
     for (const [value, kind] of values) yield [[`${name}=${value}`, others].filter(Boolean).join('&'), kind]
   }
 }
@@ -100,6 +103,22 @@ interface Property {
   readonly minimum?: number
   readonly maximum?: number
   readonly maxLength?: number
+  readonly items?: { readonly enum?: readonly string[]; readonly maxLength?: number }
+  readonly maxItems?: number
+}
+
+/** Several values of an array go on with `name=`. */
+function* arrayValues(name: string, { items = {}, maxItems }: Property): Generator<[string, Row['kind']]> {
+  if (items.enum) {
+    for (const good of items.enum) yield [good, 'good']
+    for (const bad of ['nothing-like-it', items.enum.join(','), items.enum[0]?.toUpperCase() ?? '']) yield [bad, 'bad']
+  } else yield* valuesOf(items)
+  const repeated = (count: number) =>
+    Array(count)
+      .fill(items.enum?.[0] ?? 'weather')
+      .join(`&${name}=`)
+  yield [repeated(2), 'good']
+  if (maxItems !== undefined) yield [repeated(maxItems + 1), 'bad']
 }
 
 function* valuesOf({ type, format, minimum = 1, maximum = 1, maxLength }: Property): Generator<[string, Row['kind']]> {

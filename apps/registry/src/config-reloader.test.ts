@@ -32,7 +32,7 @@ function configOf(yaml: string): RegistryConfig {
   return result.config
 }
 
-function start(options: { apply?: (config: RegistryConfig) => Promise<void>; startText?: string } = {}) {
+function start(options: { apply?: (config: RegistryConfig) => Promise<void>; startText?: string; debounceMs?: number } = {}) {
   const startText = options.startText ?? text('one')
   const clock = new TestClock()
   const { log, lines } = recordingLog()
@@ -57,7 +57,7 @@ function start(options: { apply?: (config: RegistryConfig) => Promise<void>; sta
     clock,
     log,
     pollMs: 1e9,
-    debounceMs: 1e9,
+    debounceMs: options.debounceMs ?? 1e9,
   })
   const logged = (part: string) => until(() => lines.find(({ msg }) => msg.includes(part)))
   return { clock, lines, applied, logged, trigger: () => reloader?.trigger() }
@@ -100,6 +100,19 @@ describe('startReloader', () => {
     trigger()
     await until(() => applied.includes('three'))
     expect(applied.filter((names) => names !== 'one')).toEqual(['three'])
+  })
+
+  it('tells once that the file is away, however often others in its folder change', async () => {
+    const { clock, lines, trigger } = start({ debounceMs: 1 })
+    await until(() => times(lines, 'is refused') === 1)
+    for (let i = 0; i < 3; i++) {
+      writeFileSync(join(folder, 'other.log'), String(i))
+      await until(() => clock.pending > 1) // the folder was seen to change
+      await clock.advance(1)
+    }
+    trigger()
+    await until(() => times(lines, 'is refused') === 2)
+    expect(times(lines, 'is refused')).toBe(2)
   })
 
   it('tries again, after a while, what could not be applied', async () => {

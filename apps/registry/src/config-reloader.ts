@@ -26,6 +26,7 @@ export function startReloader(options: ReloaderOptions): ConfigWatch {
   const { path, served, clock, log, debounceMs, pollMs } = options
   let text: string | undefined = options.text
   let forced = false
+  let refused: readonly string[] | undefined
   let retry: { cancel(): void } | undefined
   const backoff = createBackoff({ baseMs: 2_000, maxMs: 300_000 })
 
@@ -38,9 +39,14 @@ export function startReloader(options: ReloaderOptions): ConfigWatch {
     text = result.text
     if (!result.ok) {
       const problems = result.problems.map((problem) => problemLine(path, problem))
+      // Other files of the folder change too, the log maybe: a file that is away is told once.
+      const isKnown = !again && jsonEqual(problems, refused)
+      refused = problems
+      if (isKnown) return
       log.error('the changed configuration is refused; the old one stays in force', { problems })
       return
     }
+    refused = undefined
     for (const warning of result.warnings) log.warn(warning)
     if (!jsonEqual(result.config.storage, served.config.storage)) {
       log.error('the changed configuration is refused: another store needs a restart; the old one stays in force', { file: path })

@@ -31,11 +31,12 @@ describe('thv-registry-api', () => {
     expect((await runRegistry(['serve', '--help'])).out).toContain('THV_REGISTRY_ADDRESS')
     expect((await runRegistry(['migrate'])).out).toContain('down')
     expect((await runRegistry(['help', 'migrate'])).code).toBe(0)
+    expect((await runRegistry(['--version'])).out).toMatch(/^\d+\.\d+\.\d+/)
   })
 
   it.each([
     [['serv'], /unknown command 'serv'/],
-    [['serve', 'now'], /too many arguments/],
+    [['serve', 'now'], /too many arguments.*: now; /],
     [['serve', '--adress', ':1'], /unknown option '--adress'/],
     [['serve', '--auth-mode', 'basic'], /argument 'basic' is invalid. Allowed choices are anonymous, oauth/],
     [['serve', '--address', '8080'], /--address: "8080" is not HOST:PORT or :PORT/],

@@ -5,6 +5,7 @@ import { type MigrateFlags, migrateDownCommand, migrateUpCommand } from './comma
 import { type ServeFlags, serveCommand } from './commands/serve-command.ts'
 import { validateCommand } from './commands/validate-command.ts'
 import { versionCommand } from './commands/version-command.ts'
+import { VERSION } from './version.ts'
 
 export interface Program {
   /** Runs the command of an argument list as in `process.argv`, and gives its exit code. Fails with a ThvError. */
@@ -27,7 +28,9 @@ Signals:
 
 export function buildProgram(env: CommandEnv): Program {
   let code = 0
-  const program = new Command(NAME).description('An MCP registry: gathers server descriptions from sources, and serves them.')
+  const program = new Command(NAME)
+    .description('An MCP registry: gathers server descriptions from sources, and serves them.')
+    .version(VERSION.version)
   configure(program, env)
     .addOption(new Option('--debug', 'log details'))
     .addHelpText(
@@ -41,7 +44,7 @@ export function buildProgram(env: CommandEnv): Program {
     .option('--address <host:port>', 'where clients ask (:8080; without --config 127.0.0.1:8080)')
     .option('--internal-address <host:port>', 'where probes and metrics are (:8081; without --config 127.0.0.1:8081)')
     .addOption(authModeOption())
-    .option('--data-dir <folder>', 'where the embedded store is (.thv/registry)')
+    .option('--data-dir <folder>', 'where the embedded store is (.thv/registry-api)')
     .addOption(new Option('--debug', 'log details'))
     .addHelpText('after', VARIABLES)
     .action(async (flags: ServeFlags) => await serveCommand({ ...program.opts(), ...flags }, env))
@@ -99,10 +102,10 @@ async function parse(program: Command, argv: readonly string[], { out }: Command
     await program.parseAsync(argv)
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    if (error.exitCode === 0) return // --help
+    if (error.exitCode === 0) return // --help, --version
     // A command that has commands below it, and was given none.
     if (error.code === 'commander.help') return out(commandAt(program, argv.slice(2)).helpInformation())
-    throw new ThvError('usage', `${error.message.replace(/^error: /, '')}; "${NAME} --help" lists what there is`)
+    throw new ThvError('usage', `${error.message.replace(/^error: |\.$/g, '')}; "${NAME} --help" lists what there is`)
   }
 }
 

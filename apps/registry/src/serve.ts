@@ -8,6 +8,7 @@ import { jsonEqual } from '@thv/kernel/json-equal'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import type { Logger } from '@thv/telemetry/log'
 import type { RegistryAccess } from './access/access.ts'
+import type { AuthConfig } from './access/auth-config.ts'
 import { sendApiError } from './api/api-error.ts'
 import type { RegistryConfig } from './config/registry-config.ts'
 import type { RegistryEngine } from './engine/engine.ts'
@@ -57,15 +58,19 @@ export async function serveRegistry(options: ServeOptions): Promise<Served> {
   let config = options.config
   const engine = await startEngine(options)
   lifecycle.onShutdown('engine', async () => await engine[Symbol.asyncDispose]())
-  let access = parts.createAccess(config)
+  const frontOf = (one: RegistryConfig, access: RegistryAccess): Front => ({
+    access,
+    api: parts.createApi({ engine, access, config: one }),
+    checkHost: hostCheck(one, options.address),
+  })
+  let front = frontOf(config, parts.createAccess(config))
   const retired = new Set<RegistryAccess>()
   lifecycle.onShutdown('access', async () => {
-    await Promise.all([access, ...retired].map((one) => one[Symbol.asyncDispose]()))
+    await Promise.all([front.access, ...retired].map((one) => one[Symbol.asyncDispose]()))
   })
-  let api = parts.createApi({ engine, access, config })
-  let checkHost = hostCheck(config, options.address)
 
   const address = await listen(options.address, 'public', options, (exchange) => {
+    const { checkHost, api } = front
     if (checkHost?.(exchange.headers) === undefined) return api.handle(exchange)
     sendApiError(exchange, 403, { error: 'the host name of the request is not one of this server' })
   })
@@ -78,19 +83,20 @@ export async function serveRegistry(options: ServeOptions): Promise<Served> {
   )
 
   async function apply(next: RegistryConfig): Promise<void> {
-    const nextAccess = jsonEqual(next.auth, config.auth) ? access : parts.createAccess(next)
-    const nextApi = parts.createApi({ engine, access: nextAccess, config: next })
+    const before = front
+    const after = frontOf(next, jsonEqual(next.auth, config.auth) ? front.access : parts.createAccess(next))
+    // The engine serves new data before it has taken over all: meanwhile those rules hold that let in fewer.
+    if (letsInFewer(next.auth, config.auth)) front = after
     try {
       await engine.reload(next)
+      front = after
+      config = next
     } catch (error) {
-      if (nextAccess !== access) await nextAccess[Symbol.asyncDispose]()
+      front = before
       throw error
+    } finally {
+      for (const { access } of [before, after]) if (access !== front.access) retire(access)
     }
-    if (nextAccess !== access) retire(access)
-    config = next
-    access = nextAccess
-    api = nextApi
-    checkHost = hostCheck(next, options.address)
   }
 
   /** Requests in work still ask it. */
@@ -113,6 +119,21 @@ export async function serveRegistry(options: ServeOptions): Promise<Served> {
     },
     apply,
   }
+}
+
+/** What stands between clients and the engine: all of it changes at once. */
+interface Front {
+  readonly access: RegistryAccess
+  readonly api: ExchangeHandler
+  readonly checkHost: HostCheck | undefined
+}
+
+function letsInFewer(next: AuthConfig, before: AuthConfig): boolean {
+  return strictness(next) > strictness(before)
+}
+
+function strictness({ mode, authz }: AuthConfig): number {
+  return mode === 'anonymous' ? 0 : authz === undefined ? 1 : 2
 }
 
 /** Whoever asks the process to stop while it is still waiting for its store does not wait too. */

@@ -63,11 +63,35 @@ describe('thv search', () => {
     expect(JSON.parse(out)).toEqual(found)
   })
 
+  it('passes exact filters on, also without words', async () => {
+    answer = { status: 200, body: JSON.stringify({ servers: found, metadata: { count: 2 } }) }
+    const filters = ['--tag', 'web', '--tag', 'a&b', '--from', 'npm', '--transport', 'stdio', '--transport', 'sse']
+    expect((await search('x', ...filters, '--registry', base)).error).toBeUndefined()
+    const path = '/registry/v0.1/x/dev.toolhive/search'
+    expect(asked.at(-1)?.url).toBe(`${path}?q=x&limit=10&tag=web&tag=a%26b&registry_type=npm&transport=stdio&transport=sse`)
+    expect((await search('--from', 'remote', '--registry', base)).error).toBeUndefined()
+    expect(asked.at(-1)?.url).toBe(`${path}?limit=10&registry_type=remote`)
+  })
+
+  it('shows all that a server is had from, each once', async () => {
+    const server = {
+      ...found[1]?.server,
+      packages: [{ registryType: 'npm' }, { registryType: 'oci' }, { registryType: 'npm' }, { registry_type: 'pypi' }],
+    }
+    answer = { status: 200, body: JSON.stringify({ servers: [{ server }, { server: { name: 'a/b', version: '1' } }] }) }
+    const { out } = await search('x', '--registry', base)
+    const [, first = '', second = ''] = out.split('\n')
+    expect(first).toContain(' npm, oci, pypi, remote ')
+    expect(second).toMatch(/^a\/b +1 +- *$/)
+  })
+
   it('says when nothing fits', async () => {
     answer = { status: 200, body: '{"servers":[],"metadata":{"count":0}}' }
     const { out, err, error } = await search('zzz', '--registry', base)
     expect([out, error]).toEqual(['', undefined])
-    expect(err).toContain('fits "zzz"')
+    expect(err).toContain('fits "zzz".')
+    expect((await search('zzz', '--tag', 'a', '--registry', base)).err).toContain('fits "zzz" and the filters.')
+    expect((await search('--tag', 'a', '--registry', base)).err).toContain('fits the filters.')
   })
 
   it.each([
@@ -86,7 +110,13 @@ describe('thv search', () => {
     [['x', '--registry', 'example'], '--registry must be an http or https address'],
     [['x', '--limit', '0', '--registry', 'http://127.0.0.1:1'], '--limit must be a number from 1 to 100'],
     [['x', '--header', 'oops', '--registry', 'http://127.0.0.1:1'], '--header must be NAME=VALUE'],
-    [[], "missing required argument 'text'"],
+    [[], 'say what to search for'],
+    [[' '], 'say what to search for'],
+    [['x', '--tag', ''], '--tag and --from must not be empty'],
+    [
+      ['x', '--transport', 'http', '--registry', 'http://127.0.0.1:1'],
+      '--transport must be one of stdio, sse, streamable-http, not "http"',
+    ],
   ])('refuses %j', async (args, message) => {
     expect((await search(...args)).error).toMatchObject({ code: 'usage', message: expect.stringContaining(message) })
   })

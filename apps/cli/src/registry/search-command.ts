@@ -7,6 +7,9 @@ import type { ProgramEnv } from '../program.ts'
 import { notedRegistry } from './registry-note.ts'
 
 export interface SearchOptions {
+  readonly tag: readonly string[]
+  readonly from: readonly string[]
+  readonly transport: readonly string[]
   readonly registry?: string
   readonly limit: string
   readonly output: 'table' | 'json'
@@ -21,7 +24,8 @@ interface Found {
     readonly version: string
     readonly title?: string
     readonly description?: string
-    readonly packages?: readonly { readonly registryType: string; readonly identifier: string; readonly version?: string }[]
+    /** Documents of the first schema spell it `registry_type`. */
+    readonly packages?: readonly { readonly registryType?: string; readonly registry_type?: string }[]
     readonly remotes?: readonly { readonly type: string; readonly url: string }[]
   }
 }
@@ -30,27 +34,54 @@ const SEARCH_PATH = '/v0.1/x/dev.toolhive/search'
 const LIMIT_MS = 10_000
 const MAX_BYTES = 16 << 20
 const MAX_DESCRIPTION = 76
+const MAX_FROM = 24
+const TRANSPORTS = ['stdio', 'sse', 'streamable-http']
 
 /** thv search TEXT: the servers of a registry that fit, best first. */
 export async function runSearch(words: readonly string[], options: SearchOptions, env: ProgramEnv): Promise<void> {
+  const query = queryOf(words, options)
   const base = registryUrl(options, env)
-  const query = new URLSearchParams({ q: words.join(' '), limit: limitOf(options.limit) })
   const { servers } = await ask(`${base}${SEARCH_PATH}?${query}`, options, env)
   if (options.output === 'json') {
     env.out(`${JSON.stringify(servers, null, 2)}\n`)
     return
   }
   if (servers.length === 0) {
-    env.err(`Nothing in ${base} fits ${JSON.stringify(words.join(' '))}.\n`)
+    env.err(`Nothing in ${base} fits ${asked(words, options)}.\n`)
     return
   }
   const rows = servers.map(({ server }) => [
     plainText(server.name),
     plainText(server.version),
-    plainText(reachedBy(server)),
+    shortened(plainText(reachedBy(server)), MAX_FROM),
     shortened(plainText(server.description ?? server.title ?? ''), MAX_DESCRIPTION),
   ])
   env.out(`${alignedRows([['NAME', 'VERSION', 'FROM', 'DESCRIPTION'], ...rows]).join('\n')}\n`)
+}
+
+function queryOf(words: readonly string[], options: SearchOptions): URLSearchParams {
+  const text = words.join(' ').trim()
+  if (text === '' && !filtered(options))
+    throw new ThvError('usage', 'say what to search for: words, or one of --tag, --from and --transport')
+  const { tag, from, transport } = options
+  const unknown = transport.find((value) => !TRANSPORTS.includes(value))
+  if (unknown !== undefined)
+    throw new ThvError('usage', `--transport must be one of ${TRANSPORTS.join(', ')}, not ${JSON.stringify(unknown)}`)
+  if ([...tag, ...from].includes('')) throw new ThvError('usage', '--tag and --from must not be empty')
+  const query = new URLSearchParams(text === '' ? {} : { q: text })
+  query.set('limit', limitOf(options.limit))
+  for (const [name, values] of Object.entries({ tag, registry_type: from, transport }))
+    for (const value of values) query.append(name, value)
+  return query
+}
+
+function filtered({ tag, from, transport }: SearchOptions): boolean {
+  return tag.length + from.length + transport.length > 0
+}
+
+function asked(words: readonly string[], options: SearchOptions): string {
+  const text = words.join(' ').trim()
+  return [...(text === '' ? [] : [JSON.stringify(text)]), ...(filtered(options) ? ['the filters'] : [])].join(' and ')
 }
 
 /** `--registry`: a whole registry (`…/registry/NAME`), or the address of a registry server, of which all registries are asked. */
@@ -135,9 +166,8 @@ function headersOf(lines: readonly string[]): Record<string, string> {
   )
 }
 
-/** Where it comes from: the first package or remote, in a word. */
+/** All that `--from` finds it by. */
 function reachedBy({ packages = [], remotes = [] }: Found['server']): string {
-  const [first] = packages
-  if (first !== undefined) return first.registryType
-  return remotes.length > 0 ? 'remote' : '-'
+  const types = packages.map(({ registryType, registry_type }) => registryType ?? registry_type)
+  return [...new Set([...types, ...(remotes.length > 0 ? ['remote'] : [])])].filter(Boolean).join(', ') || '-'
 }

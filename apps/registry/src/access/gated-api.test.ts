@@ -14,6 +14,7 @@ const callers = {
   ops: { sub: 'ops', role: ['sources', 'registries'], team: ['a', 'b'] },
   publisher: { sub: 'publisher', role: 'entries', team: 'a' },
   reader: { sub: 'reader', team: 'b' },
+  outsider: { sub: 'outsider', role: 'entries', team: 'b' },
   stranger: { sub: 'stranger' },
 } as const
 type CallerName = keyof typeof callers | 'nobody'
@@ -160,6 +161,59 @@ describe('publishing', () => {
     expect((await publish('publisher', { team: ['a', 'b'] })).status).toBe(403)
     expect((await publish('publisher')).status).toBe(400)
     expect((await publish('publisher', { team: 'a' })).status).toBe(201)
+  })
+})
+
+describe('what a caller does not see', () => {
+  const status = async (...asked: Parameters<typeof call>) => (await call(...asked)).status
+  const ofB = '/registry/default/v0.1/servers/com.example%2Ffor-b'
+  const claimsOf = (name: string) => `/v1/entries/server/com.example%2F${name}/claims`
+
+  it('cannot be changed, by whichever path', async () => {
+    const gone = { status: 'deleted' }
+    expect(await status('publisher', 'PATCH', `${ofB}/status`, gone)).toBe(403)
+    expect(await status('publisher', 'PATCH', `${ofB}/versions/1.0.0/status`, gone)).toBe(403)
+    expect(await status('publisher', 'DELETE', `${ofB}/versions/1.0.0`)).toBe(403)
+    expect(await status('publisher', 'PUT', `${ofB}/versions/1.0.0`, { ...document, name: 'com.example/for-b' })).toBe(403)
+    expect(await status('publisher', 'DELETE', '/v1/entries/server/com.example%2Ffor-b/versions/1.0.0')).toBe(403)
+    expect(await status('publisher', 'PUT', claimsOf('for-b'), { claims: { team: 'a' } })).toBe(403)
+    expect(await status('publisher', 'GET', claimsOf('for-b'))).toBe(404)
+    expect(await status('root', 'GET', `${ofB}/versions/1.0.0`)).toBe(200)
+    expect((await call('root', 'GET', claimsOf('for-b'))).json).toEqual({ claims: { team: 'b' } })
+  })
+
+  it('nor can claims be given that are not one’s own', async () => {
+    expect(await status('publisher', 'GET', claimsOf('inherits'))).toBe(200)
+    expect(await status('publisher', 'PUT', claimsOf('inherits'), { claims: { team: ['a', 'b'] } })).toBe(403)
+    expect(await status('publisher', 'PUT', claimsOf('inherits'), { claims: {} })).toBe(403)
+    expect(await status('publisher', 'PUT', claimsOf('inherits'), { claims: { team: 'a' } })).toBe(204)
+  })
+
+  it('nor can a source be written to, though the name is one’s own', async () => {
+    const next = { ...document, name: 'com.example/for-b', version: '2.0.0' }
+    expect(await status('outsider', 'POST', '/registry/default/v0.1/publish', next)).toBe(403)
+    expect(await status('outsider', 'POST', '/v1/entries', { server: next, claims: { team: 'b' } })).toBe(403)
+  })
+
+  it('nor can it be replaced by something of the same name', async () => {
+    const hidden = { team: 'z' }
+    expect(await status('root', 'PUT', '/v1/sources/hidden', source(hidden))).toBe(201)
+    expect(await status('ops', 'PUT', '/v1/sources/hidden', source({ team: 'a' }))).toBe(403)
+    expect(await status('ops', 'DELETE', '/v1/sources/hidden')).toBe(404)
+    expect(await status('root', 'PUT', '/v1/registries/hidden', { sources: ['own'], claims: hidden })).toBe(201)
+    expect(await status('ops', 'PUT', '/v1/registries/hidden', { sources: ['own'], claims: { team: 'a' } })).toBe(403)
+    expect(await status('ops', 'DELETE', '/v1/registries/hidden')).toBe(404)
+  })
+
+  it('is in no list of entries', async () => {
+    const secret = { ...document, name: 'com.example/for-z' }
+    expect(await status('root', 'POST', '/v1/entries', { server: secret, claims: { team: 'z' } })).toBe(201)
+    for (const path of ['/v1/registries/default/entries', '/v1/sources/own/entries']) {
+      expect((await call('root', 'GET', path)).text, path).toContain('com.example/for-z')
+      const { text } = await call('ops', 'GET', path)
+      expect(text, path).toContain('com.example/for-b')
+      expect(text, path).not.toContain('com.example/for-z')
+    }
   })
 })
 

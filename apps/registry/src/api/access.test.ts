@@ -192,10 +192,29 @@ describe('administration under claims', () => {
       call(`${token},role=entries`, 'POST', '/registry/default/v0.1/publish', { name, description: 'd', version })
     expect((await publish('team=a', 'com.example/std', '1.0.0')).status).toBe(200)
     expect((await publish('team=b', 'com.example/std', '2.0.0')).status).toBe(403)
-    expect((await publish('team=a', 'com.example/private', '2.0.0')).status).toBe(403)
+    const refused = await publish('team=a', 'com.example/private', '2.0.0')
+    expect(refused).toMatchObject({ status: 403, json: { error: expect.stringContaining('claims of this server are not all yours') } })
     expect((await publish('team=a,team=x', 'com.example/private', '2.0.0')).status).toBe(200)
     const path = '/registry/default/v0.1/servers/com.example%2Fprivate/versions/2.0.0'
     expect((await call('team=a,role=entries', 'DELETE', path)).status).toBe(403)
     expect((await call('team=a,team=x,role=entries', 'DELETE', path)).status).toBe(200)
+  })
+
+  it('a name that becomes somebody else’s meanwhile is not written to', async () => {
+    const server = (name: string, version: string) => ({ name, description: 'd', version })
+    const name = 'com.example/contested'
+    const text = JSON.stringify(server(name, '0.0.1'))
+    let overtaken = false
+    const versionsOf = async (source: string, of: string) => {
+      const seen = await engine.admin.versionsOf(source, of)
+      if (!overtaken) await engine.admin.publish({ source, name, version: '0.0.1', text, claims: team('x') })
+      overtaken = true
+      return seen
+    }
+    await using slow = await startApi({ engine: { ...engine, admin: { ...engine.admin, versionsOf } }, access })
+    const publish = () =>
+      slow.call('POST', '/registry/default/v0.1/publish', { headers: as('team=a,role=entries'), body: server(name, '1.0.0') })
+    expect((await publish()).status).toBe(409)
+    expect((await publish()).status).toBe(403)
   })
 })

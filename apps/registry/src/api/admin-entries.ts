@@ -31,6 +31,7 @@ export async function publishEntry(request: ApiRequest): Promise<void> {
     version,
     text: json.memberText('server'),
     ...(claims && { claims }),
+    ...(earlier[0] && { ifClaims: earlier[0].claims ?? null }),
   })
   sendText(request, entry.text, 201)
 }

@@ -1,4 +1,5 @@
 import { sendEmpty } from '@thv/http/respond'
+import { registryNameProblem } from '../registry-name.ts'
 import type { RegistryRecord, RegistrySpec } from '../store/registry-store.ts'
 import { visibleSources } from './admin-sources.ts'
 import { ApiError } from './api-error.ts'
@@ -60,16 +61,6 @@ export async function listRegistryEntries(request: ApiRequest): Promise<void> {
     }
   }
   await sendList(request, 'entries', rows)
-}
-
-const RESERVED = ['v0', 'v0.1', 'x']
-
-/** Names stand in paths beside these words. */
-export function registryNameProblem(name: string): string | undefined {
-  if (RESERVED.includes(name)) return `${name} is reserved`
-  return /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(name)
-    ? undefined
-    : 'must be a DNS label: at most 63 lower-case letters, digits and hyphens, with a letter or digit at both ends'
 }
 
 function mustBeOurs({ creation }: RegistryRecord): void {

@@ -17,6 +17,8 @@ server, and below each registry.
 - Names of servers have a slash, which is written \`%2F\` in paths.
 - \`/registry/v0.1/…\` has the paths of \`${'/registry/{registryName}/v0.1/…'}\` for all registries together.
 - Query parameters that a path does not know are refused, as are members of a body.
+- Filters of the search (\`tag\`, \`registry_type\`, \`transport\`, \`status\`, \`tool\`) are exact. One that is repeated takes any of its values;
+  of different ones all must fit. With filters \`q\` may be left out: all that fit then come in the order of names.
 - Reads have an \`ETag\` and take \`If-None-Match\`; gzip for clients that take it.
 - \`/health\`, \`/readiness\`, \`/version\` and \`/metrics\` are on the internal address, the first three also on the public one if configured.
 
@@ -28,8 +30,15 @@ each with a JSON pointer.
 
 | Status | Code |
 |---|---|
-${(Object.entries(statusCodes) as unknown as [ErrorStatus, string][]).map(([status, code]) => `| ${status} | \`${code}\`${Number(status) === 409 ? ', `version_exists`' : ''} |`).join('\n')}
+${(Object.entries(statusCodes) as unknown as [ErrorStatus, string][]).map(([status, code]) => `| ${status} | ${[code, ...(MORE_CODES[status] ?? [])].map((one) => `\`${one}\``).join(', ')} |`).join('\n')}
 `
+}
+
+/** More exact ones than that of the status. */
+const MORE_CODES: Partial<Record<ErrorStatus, readonly string[]>> = {
+  401: ['invalid_request', 'invalid_token'],
+  409: ['version_exists'],
+  503: ['temporarily_unavailable'],
 }
 
 function table(rows: readonly Route[]): string {

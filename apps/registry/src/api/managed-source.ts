@@ -1,5 +1,5 @@
 import type { Claims } from '@thv/catalog/sources/source-config'
-import type { SourceRecord } from '../store/registry-store.ts'
+import type { NewEntry, SourceRecord } from '../store/registry-store.ts'
 import { ApiError } from './api-error.ts'
 import type { ApiRequest } from './route.ts'
 import { registryOf } from './visible-view.ts'
@@ -23,10 +23,17 @@ export async function theManagedSource({ api }: ApiRequest): Promise<SourceRecor
   return managed
 }
 
-/** Claims of what is published under a name, deleted or not, if it has its own; else those of its source. */
-export async function claimsAt(request: ApiRequest, source: SourceRecord, name: string): Promise<Claims | undefined> {
+/**
+ * Whether the caller may write what is published under a name: its own claims count, also those of deleted versions, else those of its
+ * source. What is given back goes with the write, so that nobody changes them in between.
+ */
+export async function mustSetName(request: ApiRequest, source: SourceRecord, name: string): Promise<Pick<NewEntry, 'ifClaims'>> {
   const [entry] = await request.api.engine.admin.versionsOf(source.config.name, name)
-  return entry?.claims ?? source.config.claims
+  const refusal = entry?.claims
+    ? 'forbidden: the claims of this server are not all yours'
+    : 'forbidden: the claims of the managed source are not all yours; /v1/entries publishes with other claims'
+  mustSet(request, entry?.claims ?? source.config.claims, refusal)
+  return { ifClaims: entry?.claims ?? null }
 }
 
 export function maySee({ api, caller }: ApiRequest, claims: Claims | undefined): boolean {
@@ -37,6 +44,10 @@ export function mustSee(request: ApiRequest, claims: Claims | undefined): void {
   if (!maySee(request, claims)) throw new ApiError(403, 'forbidden: insufficient claims')
 }
 
-export function mustSet({ api, caller }: ApiRequest, claims: Claims | undefined): void {
-  if (caller.gated && !api.access.maySet(caller, claims)) throw new ApiError(403, 'forbidden: these claims are not all yours to set')
+export function mustSet(
+  { api, caller }: ApiRequest,
+  claims: Claims | undefined,
+  refusal = 'forbidden: these claims are not all yours to set',
+): void {
+  if (caller.gated && !api.access.maySet(caller, claims)) throw new ApiError(403, refusal)
 }

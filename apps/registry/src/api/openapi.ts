@@ -28,6 +28,8 @@ export function openApiOf(routes: readonly Route[], options: OpenApiOptions): Re
       description: options.description,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
+    // Where the paths begin, seen from where the document is.
+    servers: [{ url: base === '' ? '/' : '.' }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {

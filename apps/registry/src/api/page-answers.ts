@@ -1,8 +1,10 @@
 import { PAGE_HEAD, type Page, pageTail } from '@thv/catalog/snapshot/page'
+import type { Exchange } from '@thv/http/exchange'
 import type { HttpConfig } from '../config/registry-config.ts'
 import type { ServedView } from '../engine/engine.ts'
 import { createCompressedPages } from './compressed-pages.ts'
 import { acceptsGzip, matchesTag } from './conditions.ts'
+import { createRecentAnswers, type RecentAnswers } from './recent-answers.ts'
 import type { ApiRequest } from './route.ts'
 
 /** Answers of reads, straight from the snapshot's memory: nothing is copied, and a slow client holds on to its own page only. */
@@ -13,17 +15,28 @@ export interface PageAnswers {
   /** What a search has found: it also depends on the index, which may be of an older view. */
   found(request: ApiRequest, view: ServedView, page: Page): void | Promise<void>
   entry(request: ApiRequest, view: ServedView, entry: Uint8Array): void | Promise<void>
+  /** What a request for this path and query was answered with, if that was asked of this view not long ago. */
+  known(view: ServedView, target: string): KnownAnswer | undefined
+  /** The same answer to another client: conditions and encodings are its own. `headers` as those of an ApiRequest. */
+  again(exchange: Exchange, answer: KnownAnswer, headers: readonly string[]): void | Promise<void>
 }
 
-interface Body {
+/** Places in the view's memory, so it costs little to keep. */
+export interface KnownAnswer {
+  readonly operationId: string
+  readonly view: ServedView
+  readonly tag: string
+  /** Of the answer without compression. */
+  readonly headers: readonly string[]
+  /** Of pages; '' where the one slice is all of it. */
   readonly head: string
   readonly slices: readonly Uint8Array[]
   readonly tail: string
   readonly bytes: number
-  readonly searched: boolean
 }
 
-const MAX_PREPARED = 512
+/** Per view. Everybody begins with the same few pages, and some servers are asked for much more often than others. */
+const GENERATION = 512
 const MAX_QUESTION = 512
 const MAX_SLICES = 64
 /** Below this the headers of compression cost more than it saves. */
@@ -43,71 +56,98 @@ export function createPageAnswers(http: HttpConfig, options: { readonly shared: 
   const cacheControl = `${scope}, ${freshness}`
   const fixed = ['Content-Type', 'application/json', 'Cache-Control', cacheControl, 'Vary', vary]
 
-  function send(request: ApiRequest, view: ServedView, body: Body): void | Promise<void> {
-    const { exchange } = request
-    const tag = body.searched ? `W/"${view.tag}.${view.searchTag ?? ''}"` : `W/"${view.tag}"`
+  const recent = new WeakMap<ServedView, RecentAnswers<KnownAnswer>>()
+
+  function send(exchange: Exchange, answer: KnownAnswer, headers: readonly string[]): void | Promise<void> {
+    const { tag, view } = answer
     const condition = exchange.headers['if-none-match']
-    if (condition !== undefined && matchesTag(condition, tag)) return notModified(request, tag)
-    if (!http.compression || body.bytes < MIN_COMPRESSED || !acceptsGzip(exchange.headers['accept-encoding']))
-      return plain(request, tag, body)
-    const packed = compressed.get(view, `${tag} ${exchange.target}`, () => [Buffer.from(body.head), ...body.slices, Buffer.from(body.tail)])
-    if (packed === undefined) return plain(request, tag, body)
-    return packed instanceof Promise ? packed.then((bytes) => gzipped(request, tag, bytes)) : gzipped(request, tag, packed)
+    if (condition !== undefined && matchesTag(condition, tag)) return notModified(exchange, tag, headers)
+    if (!http.compression || answer.bytes < MIN_COMPRESSED || !acceptsGzip(exchange.headers['accept-encoding']))
+      return plain(exchange, answer, headers)
+    const parts = () => [Buffer.from(answer.head), ...answer.slices, Buffer.from(answer.tail)]
+    const packed = compressed.get(view, `${tag} ${exchange.target}`, parts)
+    if (packed === undefined) return plain(exchange, answer, headers)
+    const gzipHeaders = (bytes: Buffer) => [...fixed, 'Content-Encoding', 'gzip', 'Content-Length', String(bytes.length), 'ETag', tag]
+    const gzipped = (bytes: Buffer) => whole(exchange, [...gzipHeaders(bytes), ...headers], bytes)
+    return packed instanceof Promise ? packed.then(gzipped) : gzipped(packed)
   }
 
-  function notModified({ exchange, headers }: ApiRequest, tag: string): void {
+  function notModified(exchange: Exchange, tag: string, headers: readonly string[]): void {
     if (exchange.closed) return
     exchange.response.writeHead(304, ['ETag', tag, 'Cache-Control', cacheControl, 'Vary', vary, ...headers])
     exchange.response.end()
   }
 
-  function plain({ exchange, headers }: ApiRequest, tag: string, body: Body): void {
-    const { response } = exchange
-    if (exchange.closed || response.destroyed) return
-    response.writeHead(200, [...fixed, 'Content-Length', String(body.bytes), 'ETag', tag, ...headers])
-    if (exchange.method === 'HEAD') return void response.end()
-    const [only] = body.slices
-    if (body.head === '' && body.tail === '') return void response.end(only)
-    // One system call for all of it; the head goes along with the headers as one string.
-    response.cork()
-    response.write(body.head, 'latin1')
-    for (const slice of body.slices) response.write(slice)
-    response.end(body.tail, 'latin1')
-    response.uncork()
+  function answerOf(request: ApiRequest, view: ServedView, content: Content): KnownAnswer {
+    const tag = content.searched ? `W/"${view.tag}.${view.searchTag ?? ''}"` : `W/"${view.tag}"`
+    const headers = [...fixed, 'Content-Length', String(content.bytes), 'ETag', tag]
+    const { head, slices, tail, bytes } = content
+    return { operationId: request.operationId, view, tag, headers, head, slices, tail, bytes }
   }
 
-  function gzipped({ exchange, headers }: ApiRequest, tag: string, bytes: Buffer): void {
-    const { response } = exchange
-    if (exchange.closed || response.destroyed) return
-    const length = String(bytes.length)
-    const own = ['Content-Encoding', 'gzip', 'Content-Length', length, 'ETag', tag]
-    response.writeHead(200, [...fixed, ...own, ...headers])
-    if (exchange.method === 'HEAD') response.end()
-    else response.end(bytes)
+  function remember(target: string, answer: KnownAnswer): void {
+    if (target.length > MAX_QUESTION || answer.slices.length > MAX_SLICES) return
+    let answers = recent.get(answer.view)
+    if (answers === undefined) {
+      answers = createRecentAnswers(GENERATION)
+      recent.set(answer.view, answers)
+    }
+    answers.set(target, answer)
   }
 
-  const prepared = new WeakMap<ServedView, Map<string, Body>>()
-
-  /** Everybody begins with the same few pages. What is remembered are places in the view's memory, so it costs little. */
-  function remembered(view: ServedView, question: string, list: () => Page): Body {
-    const pages = prepared.get(view) ?? new Map<string, Body>()
-    if (pages.size === 0) prepared.set(view, pages)
-    const known = pages.get(question)
-    if (known !== undefined) return known
-    const body = bodyOf(list(), false)
-    if (pages.size < MAX_PREPARED && question.length <= MAX_QUESTION && body.slices.length <= MAX_SLICES) pages.set(question, body)
-    return body
+  function first(request: ApiRequest, view: ServedView, content: Content): void | Promise<void> {
+    const answer = answerOf(request, view, content)
+    remember(request.exchange.target, answer)
+    return send(request.exchange, answer, request.headers)
   }
+
+  const known = (view: ServedView, target: string) => recent.get(view)?.get(target)
 
   return {
-    page: (request, view, page) => send(request, view, bodyOf(page, false)),
-    list: (request, view, list) => send(request, view, remembered(view, request.exchange.query, list)),
-    found: (request, view, page) => send(request, view, bodyOf(page, true)),
-    entry: (request, view, entry) => send(request, view, { head: '', slices: [entry], tail: '', bytes: entry.length, searched: false }),
+    page: (request, view, page) => first(request, view, contentOf(page, false)),
+    list(request, view, list) {
+      const answer = known(view, request.exchange.target)
+      return answer === undefined ? first(request, view, contentOf(list(), false)) : send(request.exchange, answer, request.headers)
+    },
+    found: (request, view, page) => first(request, view, contentOf(page, true)),
+    entry: (request, view, entry) => first(request, view, { head: '', slices: [entry], tail: '', bytes: entry.length, searched: false }),
+    known,
+    again: send,
   }
 }
 
-function bodyOf(page: Page, searched: boolean): Body {
+interface Content extends Pick<KnownAnswer, 'head' | 'slices' | 'tail' | 'bytes'> {
+  readonly searched: boolean
+}
+
+function contentOf(page: Page, searched: boolean): Content {
   const tail = pageTail(page)
   return { head: PAGE_HEAD, slices: page.slices, tail, bytes: PAGE_HEAD.length + page.bytes + tail.length, searched }
+}
+
+function plain(exchange: Exchange, answer: KnownAnswer, headers: readonly string[]): void {
+  const [only] = answer.slices
+  const all = [...answer.headers, ...headers]
+  if (only !== undefined && answer.head === '') {
+    whole(exchange, all, only)
+    return
+  }
+  const { response } = exchange
+  if (exchange.closed || response.destroyed) return
+  response.writeHead(200, all)
+  if (exchange.method === 'HEAD') return void response.end()
+  // One system call for all of it; the head goes along with the headers as one string.
+  response.cork()
+  response.write(answer.head, 'latin1')
+  for (const slice of answer.slices) response.write(slice)
+  response.end(answer.tail, 'latin1')
+  response.uncork()
+}
+
+function whole(exchange: Exchange, headers: string[], body: Uint8Array): void {
+  const { response } = exchange
+  if (exchange.closed || response.destroyed) return
+  response.writeHead(200, headers)
+  if (exchange.method === 'HEAD') response.end()
+  else response.end(body)
 }

@@ -8,7 +8,8 @@ const schema = Type.Object({
   limit: Type.Optional(Type.Integer()),
   q: Type.Optional(Type.String()),
   all: Type.Optional(Type.Boolean()),
-  tag: Type.Optional(Type.Array(Type.String())),
+  tag: Type.Optional(Type.Array(Type.String({ maxLength: 5 }), { maxItems: 2 })),
+  kind: Type.Optional(Type.Array(Type.Enum(['x', 'y']))),
 })
 
 describe('query parameters', () => {
@@ -16,7 +17,7 @@ describe('query parameters', () => {
     expect(readQuery('limit=5&q=a+b%20c%2B&all=true&tag=x&tag=y&', schema)).toEqual({ limit: 5, q: 'a b c+', all: true, tag: ['x', 'y'] })
   })
 
-  it('takes an empty value for none', () => expect(readQuery('limit=&q=&all', schema)).toEqual({}))
+  it('takes an empty value for none', () => expect(readQuery('limit=&q=&all&tag=&kind', schema)).toEqual({}))
 
   it.each([
     ['limit=abc', 'Invalid limit parameter: must be an integer'],
@@ -25,8 +26,11 @@ describe('query parameters', () => {
     ['limit=99999999999999999', 'Invalid limit parameter: must be an integer'],
     ['all=yes', 'Invalid all parameter: must be true or false'],
     ['limit=1&limit=2', 'limit is given more than once'],
-    ['nope=1', 'unknown query parameter "nope"; known are limit, q, all, tag'],
-    ['__proto__=1', 'unknown query parameter "__proto__"; known are limit, q, all, tag'],
+    ['tag=a&tag=b&tag=c', 'tag is given more than 2 times'],
+    ['tag=abcdef', 'tag must not be longer than 5 characters'],
+    ['kind=x&kind=z', 'kind must be one of x, y'],
+    ['nope=1', 'unknown query parameter "nope"; known are limit, q, all, tag, kind'],
+    ['__proto__=1', 'unknown query parameter "__proto__"; known are limit, q, all, tag, kind'],
     ['q=%zz', 'invalid URL encoding in q'],
     ['%zz=1', 'invalid URL encoding in the query'],
   ])('%s → %s', (query, message) => expect(() => readQuery(query, schema)).toThrow(message))

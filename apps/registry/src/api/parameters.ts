@@ -52,7 +52,7 @@ export function readQuery(raw: string, schema: TObject | undefined): QueryValues
     if (type === undefined) throw new ApiError(400, unknownParameter(name, schema))
     if (value === '') continue
     const list = values[name]
-    if (isArray(type)) values[name] = [...(Array.isArray(list) ? list : []), value]
+    if (isArray(type)) values[name] = longer(Array.isArray(list) ? list : [], value, { name, type })
     else if (list !== undefined) throw new ApiError(400, `${name} is given more than once`)
     else values[name] = convert(value, name, type)
   }
@@ -72,8 +72,23 @@ function convert(value: string, name: string, type: TSchema): string | number | 
   return value
 }
 
-function isArray(type: TSchema): boolean {
+interface ArrayType {
+  readonly type: 'array'
+  readonly items?: { readonly enum?: readonly string[]; readonly maxLength?: number }
+  readonly maxItems?: number
+}
+
+function isArray(type: TSchema): type is ArrayType {
   return (type as { type?: unknown }).type === 'array'
+}
+
+function longer(list: readonly string[], value: string, { name, type }: { name: string; type: ArrayType }): readonly string[] {
+  const { items = {}, maxItems = Number.POSITIVE_INFINITY } = type
+  if (list.length >= maxItems) throw new ApiError(400, `${name} is given more than ${maxItems} times`)
+  if (items.enum && !items.enum.includes(value)) throw new ApiError(400, `${name} must be one of ${items.enum.join(', ')}`)
+  if (items.maxLength !== undefined && value.length > items.maxLength)
+    throw new ApiError(400, `${name} must not be longer than ${items.maxLength} characters`)
+  return [...list, value]
 }
 
 function decodeQuery(raw: string, name: string): string {

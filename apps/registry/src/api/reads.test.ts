@@ -147,7 +147,7 @@ describe('GET …/versions', () => {
       400,
       "invalid server name format: server name must be in format 'dns-namespace/name' (e.g., 'com.example.api/server')",
     ],
-    [`${base}/servers/com.example/mine/versions`, 404, 'there is nothing at this path'],
+    [`${base}/servers/com.example/mine/versions`, 404, 'there is nothing at this path; the slash in the name of a server is written %2F'],
   ])('%s → %i', async (target, status, error) => {
     expect(await api.get(target)).toMatchObject({ status, json: { error } })
   })
@@ -163,7 +163,53 @@ describe('ranked search', () => {
     expect((await search('q=server&limit=3')).json.metadata).toEqual({ count: 3 })
   })
 
-  it.each(['', 'q=', 'q=%20', `q=${'x'.repeat(300)}`, 'q=a&limit=0', 'q=a&limit=101', 'q=a&cursor=x'])('%s → 400', async (query) => {
+  it('narrows by exact filters: any value of one, all of different ones', async () => {
+    expect(namesOf(await search('q=example&tag=weather'))).toEqual(['io.github.example/weather@1.10.0'])
+    expect(namesOf(await search('q=example&tag=Weather'))).toEqual([])
+    expect(namesOf(await search('q=server&tool=get_forecast'))).toEqual([])
+    expect(namesOf(await search('q=new&registry_type=npm&transport=stdio&status=active'))).toEqual(['com.example/new@1.0.0+build.5'])
+    expect(namesOf(await search('q=new&registry_type=npm&transport=sse'))).toEqual([])
+    expect(namesOf(await search('q=com.example/mine&status=deprecated'))).toEqual(['com.example/old@0.9.0'])
+  })
+
+  it('gives all that pass the filters, by name, where there are no words', async () => {
+    expect(namesOf(await search('transport=streamable-http&transport=stdio'))).toEqual([
+      'com.example/new@1.0.0+build.5',
+      'io.github.example/weather@1.10.0',
+    ])
+    expect(namesOf(await search('q=&registry_type=remote'))).toEqual(['io.github.example/weather@1.10.0'])
+    expect(namesOf(await search('status=active&limit=2'))).toEqual(['com.example/mine@0.2.0', 'com.example/new@1.0.0+build.5'])
+    expect(namesOf(await search('status=active&status=deprecated&limit=100')), 'no deleted ones').toHaveLength(45)
+    expect((await search('tag=nobody-has-it')).json).toEqual({ servers: [], metadata: { count: 0 } })
+  })
+
+  it('a filter follows a change of status', async () => {
+    const document = { name: 'com.example/turning', description: 'x', version: '1.0.0' }
+    expect((await api.call('POST', `${base}/publish`, { body: document })).status).toBe(200)
+    const found = async (status: string) => namesOf(await search(`q=turning&status=${status}`))
+    await expect.poll(() => found('active')).toEqual(['com.example/turning@1.0.0'])
+    const body = { status: 'deprecated' }
+    expect((await api.call('PATCH', `${base}/servers/com.example%2Fturning/versions/1.0.0/status`, { body })).status).toBe(200)
+    await expect.poll(() => found('deprecated')).toEqual(['com.example/turning@1.0.0'])
+    expect(await found('active')).toEqual([])
+    await api.call('DELETE', `${base}/servers/com.example%2Fturning/versions/1.0.0`)
+  })
+
+  it.each([
+    '',
+    'q=',
+    'q=%20',
+    `q=${'x'.repeat(300)}`,
+    'q=a&limit=0',
+    'q=a&limit=101',
+    'q=a&cursor=x',
+    'tag=',
+    'q=a&transport=http',
+    'q=a&transport=stdio,sse',
+    'q=a&status=deleted',
+    `tag=${'x'.repeat(257)}`,
+    Array(17).fill('tool=x').join('&'),
+  ])('%s → 400', async (query) => {
     expect((await search(query)).status).toBe(400)
   })
 })

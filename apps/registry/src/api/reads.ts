@@ -1,3 +1,4 @@
+import { givenFilters, type SearchFilters } from '@thv/catalog/search/search-filters'
 import { isProblem } from '@thv/catalog/snapshot/list-query'
 import type { Page } from '@thv/catalog/snapshot/page'
 import type { Static } from 'typebox'
@@ -47,17 +48,19 @@ const MAX_SEARCH_TEXT = 256
 const MAX_HITS = 100
 const COMMA = Buffer.from(',')
 
-/** Best first, one answer without pages: what is further down is asked for with better words. */
+/** Best first, one answer without pages: what is further down is asked for with better words, or more filters. */
 export function searchServers(request: ApiRequest<Static<typeof searchQuery>>): void | Promise<void> {
   return withView(request, (view) => {
     const { q = '', limit = 10 } = request.query
-    if (q.trim() === '') throw new ApiError(400, 'q is required: the words to search for')
+    const filters = filtersOf(request.query)
+    if (q.trim() === '' && givenFilters(filters).length === 0)
+      throw new ApiError(400, 'q is required, the words to search for, unless there is a filter')
     if (q.length > MAX_SEARCH_TEXT) throw new ApiError(400, `q must not be longer than ${MAX_SEARCH_TEXT} characters`)
     if (limit < 1 || limit > MAX_HITS) throw new ApiError(400, `limit must be an integer from 1 to ${MAX_HITS}`)
     const answer = (searchable: ServedView) => {
       if (searchable.search === undefined) throw unavailable('the search index is not built yet')
       const entries: Uint8Array[] = []
-      for (const hit of searchable.search.search(q, { limit }).hits) {
+      for (const hit of searchable.search.search(q, { limit, filters }).hits) {
         const entry = searchable.snapshot.version(hit.name, 'latest')
         if (entry !== undefined) entries.push(entry)
       }
@@ -65,6 +68,10 @@ export function searchServers(request: ApiRequest<Static<typeof searchQuery>>): 
     }
     return view.search === undefined && request.caller.gated ? searchableView(request).then(answer) : answer(view)
   })
+}
+
+function filtersOf({ tag, registry_type, transport, status, tool }: Static<typeof searchQuery>): SearchFilters {
+  return { tag, registryType: registry_type, transport, status, tool }
 }
 
 const SEARCHABLE_WITHIN_MS = 5_000

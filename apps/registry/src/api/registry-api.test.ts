@@ -41,7 +41,10 @@ describe('every answer', () => {
   })
 
   it('errors of the router are JSON too', async () => {
-    expect(await api.get('/nope')).toMatchObject({ status: 404, json: { error: 'there is nothing at this path', code: 'not_found' } })
+    expect(await api.get('/nope')).toMatchObject({
+      status: 404,
+      json: { error: 'there is nothing at this path; /openapi.json lists what there is', code: 'not_found' },
+    })
     const answer = await api.call('POST', list)
     expect(answer).toMatchObject({ status: 405, json: { error: 'POST is not possible here', code: 'method_not_allowed' } })
     expect(answer.headers['allow']).toBe('GET, HEAD, OPTIONS')
@@ -187,6 +190,8 @@ describe('the OpenAPI document', () => {
     for (const [, name = ''] of text.matchAll(/#\/components\/schemas\/(\w+)/g)) expect(json.components.schemas).toHaveProperty(name)
     expect(Object.keys(json.components.schemas)).toEqual([...componentNames])
     expect(json.info.version).toBe('1.2.3')
+    expect(json.servers).toEqual([{ url: '/' }])
+    expect((await api.get('/registry/default/openapi.json')).json.servers, 'seen from the document').toEqual([{ url: '.' }])
   })
 
   it('is the same in YAML', async () => {

@@ -11,7 +11,7 @@ import type { Access, Caller } from './access-port.ts'
 import type { ApiContext, VersionInfo } from './api-context.ts'
 import { ApiError, apiErrorOf, sendApiError } from './api-error.ts'
 import { createCors } from './cors.ts'
-import { createPageAnswers } from './page-answers.ts'
+import { createPageAnswers, type KnownAnswer } from './page-answers.ts'
 import { readPathParameters, readQuery } from './parameters.ts'
 import type { ApiRequest, Route } from './route.ts'
 import { createRouter, type Match, type RouteNode } from './router.ts'
@@ -35,6 +35,7 @@ export interface RegistryApi {
 }
 
 const SECURITY = ['X-Content-Type-Options', 'nosniff', 'Cross-Origin-Resource-Policy', 'same-origin'] as const
+const REGISTRY = '/registry/'
 const SANE_ID = /^[\w.:/+=@-]{1,128}$/
 
 /** Everything that the public address answers. Never rejects but for a client that is gone; 5xx only where engine or store are down. */
@@ -47,26 +48,46 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
   const api: ApiContext = { engine, access, http, version: options.version, log, clock, pages, routes }
 
   function handle(exchange: Exchange): void | Promise<void> {
-    const { headers } = exchange
-    const common = [...SECURITY, 'X-Request-Id', requestId(headers['x-request-id']), ...cors.headersFor(headerText(headers['origin']))]
+    const common = commonHeaders(exchange)
+    const known = access.anonymous && exchange.method === 'GET' ? knownAnswer(exchange.target) : undefined
+    if (known !== undefined)
+      return attempt(exchange, { common, operationId: known.operationId }, () => pages.again(exchange, known, common))
     const match = router.find(exchange.path)
     const method = exchange.method === 'HEAD' ? 'GET' : exchange.method
     const route = match?.node.routes.get(method)
-    try {
-      if (match !== undefined && route !== undefined) {
-        // Reads set their headers in one go with the answer: most requests are of this kind.
-        const quick = route.tag === 'servers' && access.anonymous
-        if (!quick) setHeaders(exchange, common)
-        const answer = serve({ exchange, route, match, headers: quick ? common : [] })
-        if (!(answer instanceof Promise)) return void onAnswer?.(route.operationId, exchange)
-        return answer.catch((error: unknown) => fail(exchange, error, common)).then(() => onAnswer?.(route.operationId, exchange))
-      }
-      setHeaders(exchange, common)
+    return attempt(exchange, { common, operationId: route?.operationId ?? '' }, () => {
+      // Reads set their headers in one go with the answer: most requests are of this kind.
+      const quick = route?.tag === 'servers' && access.anonymous
+      if (!quick) setHeaders(exchange, common)
+      if (match !== undefined && route !== undefined) return serve({ exchange, route, match, headers: quick ? common : [] })
       if (!health?.handle(exchange) && !access.handle(exchange)) refuse(exchange, match?.node)
+    })
+  }
+
+  /** Where everybody sees the same, a question that was answered once need not be understood again while the view is the same. */
+  function knownAnswer(target: string): KnownAnswer | undefined {
+    if (!target.startsWith(REGISTRY)) return undefined
+    const view = engine.registry(target.slice(REGISTRY.length, target.indexOf('/', REGISTRY.length)))?.view
+    return view && pages.known(view, target)
+  }
+
+  function attempt(exchange: Exchange, { common, operationId }: Attempt, answer: () => void | Promise<void>): void | Promise<void> {
+    try {
+      const pending = answer()
+      if (pending instanceof Promise)
+        return pending.catch((error: unknown) => fail(exchange, error, common)).then(() => onAnswer?.(operationId, exchange))
     } catch (error) {
       fail(exchange, error, common)
     }
-    onAnswer?.(route?.operationId ?? '', exchange)
+    onAnswer?.(operationId, exchange)
+  }
+
+  function commonHeaders({ headers }: Exchange): readonly string[] {
+    const origin = headerText(headers['origin'])
+    const id = requestId(headers['x-request-id'])
+    return origin === undefined
+      ? ['X-Content-Type-Options', 'nosniff', 'Cross-Origin-Resource-Policy', 'same-origin', 'X-Request-Id', id]
+      : [...SECURITY, 'X-Request-Id', id, ...cors.headersFor(origin)]
   }
 
   function serve(call: Call): void | Promise<void> {
@@ -83,7 +104,7 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
       throw new ApiError(403, 'forbidden: insufficient permissions')
     const params = readPathParameters(match)
     const query = readQuery(exchange.query, route.query)
-    return route.handler({ api, exchange, caller, params, query, headers } as ApiRequest<never>)
+    return route.handler({ api, operationId: route.operationId, exchange, caller, params, query, headers } as ApiRequest<never>)
   }
 
   /** No such path, or no such method there. */
@@ -93,13 +114,14 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
       sendEmpty(exchange, 204, ['Allow', allow, ...cors.preflight(headerText(exchange.headers['origin']), allow)])
     } else if (node !== undefined)
       sendApiError(exchange, 405, { error: `${exchange.method} is not possible here`, headers: ['Allow', node.allow] })
-    else sendApiError(exchange, 404, { error: 'there is nothing at this path' })
+    else sendApiError(exchange, 404, { error: `there is nothing at this path; ${UNESCAPED_NAME.test(exchange.path) ? ESCAPE : LOOK}` })
   }
 
   function fail(exchange: Exchange, error: unknown, common: readonly string[]): void {
     if (exchange.aborted && isThvError(error, 'aborted')) return
     const known = apiErrorOf(error)
-    if (known === undefined || known.status >= 500)
+    // What is foreseen (no managed source, not loaded yet) is an answer like others; what came from behind it is news.
+    if (known === undefined || (known.status >= 500 && known.cause !== undefined))
       log.error('request failed', { method: exchange.method, path: exchange.path, error: errorMessage(error) })
     if (exchange.begun) {
       exchange.destroy(error)
@@ -113,6 +135,10 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
   return { handle }
 }
 
+const LOOK = '/openapi.json lists what there is'
+const ESCAPE = 'the slash in the name of a server is written %2F'
+const UNESCAPED_NAME = /\/v0(\.1)?\/servers\/[^/]+\/(?!versions|status)/
+
 const NOBODY: Caller = { subject: '', anonymous: true, roles: new Set(), superAdmin: false, gated: true, claims: {}, key: '' }
 
 interface Call {
@@ -122,9 +148,20 @@ interface Call {
   readonly headers: readonly string[]
 }
 
+interface Attempt {
+  readonly common: readonly string[]
+  readonly operationId: string
+}
+
+/** In the form of a UUID, whose last part counts: random numbers for each request cost more than many an answer. */
+const ID_HEAD = randomUUID().slice(0, -12)
+let lastId = 0x1000_0000_0000
+
 /** One that the client made up is kept if it is short and plain, so that both sides can look for it. */
 function requestId(given: string | string[] | undefined): string {
-  return typeof given === 'string' && SANE_ID.test(given) ? given : randomUUID()
+  if (typeof given === 'string' && SANE_ID.test(given)) return given
+  lastId += 1
+  return ID_HEAD + lastId.toString(16)
 }
 
 function setHeaders({ response }: Exchange, pairs: readonly string[]): void {

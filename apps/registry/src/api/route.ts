@@ -62,6 +62,7 @@ export interface PathParameters {
 
 export interface ApiRequest<Query = unknown> {
   readonly api: ApiContext
+  readonly operationId: string
   readonly exchange: Exchange
   readonly caller: Caller
   readonly params: Readonly<PathParameters>

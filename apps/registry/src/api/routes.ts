@@ -54,8 +54,10 @@ function standardRoutes(base: string, suffix: string): Route[] {
       path: `${base}/x/dev.toolhive/search`,
       operationId: id('searchServers'),
       tag: 'servers',
-      summary: 'Ranked search',
-      description: 'Best first, by the latest version of each server. Looks into names, titles, descriptions, tags and tools.',
+      summary: 'Ranked search, and exact filters',
+      description:
+        'Best first, by the latest version of each server. Looks into names, titles, descriptions, tags and tools. A filter that is ' +
+        'repeated takes any of its values; of different filters all must fit. With filters alone, in the order of names.',
       query: searchQuery,
       answers: [{ status: 200, description: 'What was found.', schema: ref('ServerList') }],
       errors: [503],

@@ -1,3 +1,4 @@
+import { MAX_FILTER_LENGTH, MAX_FILTER_VALUES } from '@thv/catalog/search/search-filters'
 import { claimsSchema, sourceSpecSchema } from '@thv/catalog/sources/source-config'
 import Type, { type TSchema } from 'typebox'
 import { statusCodes } from './api-error.ts'
@@ -52,13 +53,29 @@ export const listQuery = Type.Object({
 
 export const versionQuery = Type.Object({ include_deleted: Type.Optional(includeDeleted) })
 
+/** Repeated for any of several values. */
+const filterBy = <Items extends TSchema>(items: Items, description: string) =>
+  Type.Optional(Type.Array(items, { maxItems: MAX_FILTER_VALUES, description }))
+const filterText = Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH })
+
 export const searchQuery = Type.Object({
-  q: Type.String({
-    minLength: 1,
-    maxLength: 256,
-    description: 'Words of names, titles, descriptions, tags or tools; typing errors are forgiven.',
-  }),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        'Words of names, titles, descriptions, tags or tools; typing errors are forgiven. May be left out where a filter is given.',
+    }),
+  ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 10, description: 'How many servers at most.' })),
+  tag: filterBy(filterText, 'Only servers with this tag, or one of these.'),
+  registry_type: filterBy(
+    filterText,
+    'Only servers with a package of this type, such as npm, pypi or oci; `remote` for those with a remote.',
+  ),
+  transport: filterBy(Type.Enum(['stdio', 'sse', 'streamable-http']), 'Only servers with a package or remote of this transport.'),
+  status: filterBy(Type.Enum(['active', 'deprecated']), 'Only servers whose latest version has this status.'),
+  tool: filterBy(filterText, 'Only servers with a tool of this name.'),
 })
 
 // ── the standard's ──

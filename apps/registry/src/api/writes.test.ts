@@ -78,6 +78,7 @@ describe('publish', () => {
     })
     expect((await api.call('POST', '/registry/v0/publish', { body: document('com.example/all') })).status).toBe(200)
     expect((await api.get(at('com.example/all', 'latest'))).status).toBe(200)
+    expect(api.logLines, 'a client’s mistake is no news').toEqual([])
   })
 })
 
@@ -92,6 +93,11 @@ describe('changing what is published', () => {
     const other = await api.call('PUT', at('com.example/edit', '1.0.0'), { body: document('com.example/other', '1.0.1') })
     expect(other).toMatchObject({ status: 400, json: { problems: [{ pointer: '/name' }, { pointer: '/version' }] } })
     expect((await api.call('PUT', at('com.example/edit', 'latest'), { body: edited })).status).toBe(400)
+  })
+
+  it('what came from elsewhere cannot be changed, which is said', async () => {
+    const answer = await api.call('DELETE', at('io.github.example/weather', '1.10.0'))
+    expect(answer).toMatchObject({ status: 404, json: { error: expect.stringContaining('published here') } })
   })
 
   it('DELETE answers with the document and leaves a tombstone', async () => {

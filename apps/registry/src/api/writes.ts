@@ -4,7 +4,7 @@ import { compareVersions } from '@thv/catalog/version-order'
 import { sendBytes } from '@thv/http/respond'
 import type { NewEntry, StoredEntry } from '../store/registry-store.ts'
 import { ApiError, reworded } from './api-error.ts'
-import { claimsAt, managedSourceOf, mustSee, mustSet } from './managed-source.ts'
+import { managedSourceOf, mustSee, mustSetName } from './managed-source.ts'
 import { badBody, readDocument, readJson, readMembers } from './request-body.ts'
 import type { ApiRequest } from './route.ts'
 
@@ -13,8 +13,8 @@ export async function publishServer(request: ApiRequest): Promise<void> {
   const body = await readJson(request)
   const { name, version } = readDocument(body.value)
   mustSee(request, source.config.claims)
-  mustSet(request, await claimsAt(request, source, name))
-  await sendEntry(request, await publishNew(request, { source: source.config.name, name, version, text: body.text() }))
+  const claims = await mustSetName(request, source, name)
+  await sendEntry(request, await publishNew(request, { source: source.config.name, name, version, text: body.text(), ...claims }))
 }
 
 export function publishNew({ api }: ApiRequest, entry: NewEntry): Promise<StoredEntry> {
@@ -32,12 +32,13 @@ export async function replaceVersion(request: ApiRequest): Promise<void> {
     ...(document.version === version ? [] : [{ pointer: '/version', message: `must be the version in the path, ${version}` }]),
   ]
   if (problems.length > 0) throw badBody(problems)
-  mustSet(request, await claimsAt(request, source, serverName))
+  const claims = await mustSetName(request, source, serverName)
   const entry = await request.api.engine.admin.replaceDocument({
     source: source.config.name,
     name: serverName,
     version,
     text: body.text(),
+    ...claims,
   })
   await sendEntry(request, entry)
 }
@@ -94,7 +95,7 @@ function specific({ params }: ApiRequest): ApiRequest['params'] {
 async function versionOf({ api, params }: ApiRequest, source: string): Promise<StoredEntry> {
   const versions = await api.engine.admin.versionsOf(source, params.serverName)
   const found = versions.find(({ version }) => version === params.version)
-  if (found === undefined) throw new ApiError(404, 'server version not found')
+  if (found === undefined) throw new ApiError(404, 'server version not found among those that were published here')
   return found
 }
 

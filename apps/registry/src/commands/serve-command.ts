@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { createLogger, parseLogLevel } from '@thv/telemetry/log'
 import type { Env } from '../config/env-values.ts'
 import type { StorageConfig } from '../config/registry-config.ts'
@@ -35,7 +35,7 @@ export async function serveCommand(flags: ServeFlags, command: CommandEnv): Prom
   await makeFolder(config.storage)
 
   const parts = command.parts({ log, clock, env })
-  const served = await serveRegistry({ config, address, internalAddress, parts, lifecycle, log, clock })
+  const served = await serveRegistry({ config, address, internalAddress, parts, lifecycle, log, clock }).catch(inUse)
   log.info('listening', { address: served.address.url, internalAddress: served.internalAddress?.url })
   if (command.terminal) for (const line of startLines(served, file)) out(`${line}\n`)
 
@@ -47,6 +47,12 @@ export async function serveCommand(flags: ServeFlags, command: CommandEnv): Prom
   }
   await ended(lifecycle.signal)
   log.info('stopping')
+}
+
+/** A new user’s first mishap: something else is at port 8080. */
+function inUse(error: unknown): never {
+  const taken = isThvError(error, 'listen_failed') && (error.cause as NodeJS.ErrnoException | undefined)?.code === 'EADDRINUSE'
+  throw taken ? new ThvError('listen_failed', `${error.message}: it is in use; --address chooses another`) : error
 }
 
 function addressOf(flag: string, given: string | undefined, env: Env, otherwise: string) {

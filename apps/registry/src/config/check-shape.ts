@@ -149,12 +149,15 @@ function scalarProblem(value: string | number | boolean, schema: Schema, mayShow
   const wanted = SCALARS[schema.type ?? ''] ?? 'a value'
   const isNumber = schema.type === 'integer' || schema.type === 'number'
   if (isNumber ? typeof value !== 'number' : typeof value !== schema.type) {
+    if (schema.format === 'go-duration') return A_DURATION
     if (schema.type === 'string') return `must be ${wanted}: put it in quotes`
     return `must be ${wanted}${mayShow && typeof value === 'string' ? `, not ${shown(value)}` : ''}`
   }
   if (typeof value === 'number') return numberProblem(value, schema)
   return typeof value === 'string' ? textProblem(value, schema) : undefined
 }
+
+const A_DURATION = 'must be a duration such as 30s, 15m or 1h30m'
 
 function numberProblem(value: number, { type, minimum = -Infinity, maximum = Infinity }: Schema): string | undefined {
   if (type === 'integer' ? !Number.isSafeInteger(value) : !Number.isFinite(value)) return `must be ${SCALARS[type ?? '']}`
@@ -171,7 +174,7 @@ function textProblem(
   if (pattern !== undefined && !new RegExp(pattern).test(value)) return patternMessage ?? `must match ${pattern}`
   if (format !== 'go-duration') return undefined
   const ms = tryParseDuration(value)
-  if (ms === undefined) return 'must be a duration such as 30s, 15m or 1h30m'
+  if (ms === undefined) return A_DURATION
   if (minDuration !== undefined && ms < (tryParseDuration(minDuration) ?? 0)) return `must be at least ${minDuration}`
   return maxDuration !== undefined && ms > (tryParseDuration(maxDuration) ?? Infinity) ? `must be at most ${maxDuration}` : undefined
 }

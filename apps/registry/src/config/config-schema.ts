@@ -33,7 +33,11 @@ export const registrySchema = Type.Object(
       Type.Array(Type.String(), { description: 'Names of sources. Of servers with the same name the one of the first source is served.' }),
     ),
     ...sourceSpecSchema.properties,
-    claims: Type.Optional({ ...claimsSchema, description: 'Who sees the registry: a value, or any of several, per claim.' }),
+    claims: Type.Optional({
+      ...claimsSchema,
+      description:
+        'Who sees the registry: a value, or any of several, per claim. Without claims everybody, but with `auth.authz` super admins only.',
+    }),
   },
   { ...closed, description: 'A named list of sources, or (in the short form) a source and its registry in one.' },
 )

@@ -28,5 +28,5 @@ const CATALOGUE = 'catalogue'
 const A_DAY_MS = 24 * 60 * 60_000
 const PUBLISH_ONLY = `sources: [{name: ${PUBLISHED}, managed: {}}]\nregistries: [{name: default, sources: [${PUBLISHED}]}]\n`
 
-/** In the folder where the server is started. */
-export const DEFAULT_DATA_DIR = join('.thv', 'registry')
+/** In the folder where the server is started. Not that of the registry of `thv up`, which may run there too. */
+export const DEFAULT_DATA_DIR = join('.thv', 'registry-api')

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { checkSourceConfig, type SourceConfig, sourceTypes } from '@thv/catalog/sources/source-config'
 import { parseDuration } from '@thv/kernel/duration'
+import { registryNameProblem } from '../registry-name.ts'
 import type { RegistrySpec } from '../store/registry-store.ts'
 import { normaliseAuth } from './auth-rules.ts'
 import type { ConfigFile, RegistryFile, SourceFile } from './config-schema.ts'
@@ -122,19 +123,10 @@ function typeKeyOf(registry: RegistryFile | undefined): string | undefined {
   return [...sourceTypes, 'kubernetes'].find((type) => registry !== null && typeof registry === 'object' && Object.hasOwn(registry, type))
 }
 
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
-const RESERVED = ['v0', 'v0.1', 'x']
-
 function registryName(registry: RegistryFile | undefined, path: string, context: NormaliseContext): void {
   const name = registry?.name
-  if (typeof name !== 'string') return
-  if (RESERVED.includes(name)) problemAt(context, `${path}.name`, 'is reserved: v0, v0.1 and x are part of the paths of the API')
-  else if (name !== '' && !DNS_LABEL.test(name))
-    problemAt(
-      context,
-      `${path}.name`,
-      'must be a DNS label: at most 63 lower-case letters, digits and hyphens, with a letter or digit at both ends',
-    )
+  const problem = typeof name === 'string' && name !== '' ? registryNameProblem(name) : undefined
+  if (problem !== undefined) problemAt(context, `${path}.name`, problem)
 }
 
 function checkedSource(value: unknown, path: string, context: NormaliseContext): SourceConfig | undefined {

@@ -338,7 +338,7 @@ describe('variables that win over the file', () => {
       const result = read(text, {}, authMode)
       return result.ok ? result.warnings : expect.unreachable()
     }
-    const claimed = 'sources: [{name: a, managed: {}, claims: {team: a}}]\nregistries: [{name: r, sources: [a]}]\n'
+    const claimed = 'sources: [{name: a, managed: {}, claims: {team: a}}]\nregistries: [{name: r, sources: [a], claims: {team: a}}]\n'
     const plain = 'sources: [{name: a, managed: {}}]\nregistries: [{name: r, sources: [a]}]\n'
     const oauth = '  oauth: {providers: [{name: idp, issuerUrl: "https://idp.example.com", audience: r}]}\n'
     const authz = '  authz: {roles: {superAdmin: [{role: admin}]}}\n'
@@ -346,6 +346,9 @@ describe('variables that win over the file', () => {
     expect(warnings(`${plain}auth: {mode: anonymous}\n`)).toEqual([])
     expect(warnings(`${plain}auth:\n${oauth}`)).toEqual([])
     expect(warnings(`${claimed}auth:\n${oauth}${authz}`)).toEqual([])
+    expect(warnings(`${plain}auth:\n${oauth}${authz}`)).toEqual([
+      'with auth.authz only super admins see what has no claims: source a, registry r',
+    ])
     expect(warnings(`${claimed}auth:\n${oauth}`)).toEqual([hidesNothing])
     expect(warnings(`${claimed}auth:\n${oauth}${authz}`, 'anonymous')).toEqual([
       'auth.oauth and auth.authz have no effect in mode anonymous',

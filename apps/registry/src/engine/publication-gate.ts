@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '@thv/kernel/clock'
-import type { Publication } from './publication.ts'
+import { type Publication, targetKey } from './publication.ts'
 
 export interface PublicationGate {
   accept(publication: Publication): void
@@ -9,33 +9,42 @@ export interface PublicationGate {
 }
 
 const HOLD_MS = 30_000
-const MAX_HELD = 64
+const MAX_HELD = 256
 
 /** Between an engine that begins with an empty store, and readers who still see what the one before it had. */
 export function createPublicationGate({ clock, pass }: { clock: Clock; pass: (publication: Publication) => void }): PublicationGate {
-  let held: Publication[] | undefined
+  /** The newest of each kind, and of views for each reader: many sources have much to tell until all were tried. */
+  let held: Map<string, Publication> | undefined
   let timer: Timer | undefined
 
   function open(): void {
     timer?.cancel()
-    const waiting = held ?? []
+    const waiting = held
     held = undefined
-    for (const publication of waiting) pass(publication)
+    for (const publication of waiting?.values() ?? []) pass(publication)
   }
 
   return {
     accept(publication) {
       if (!held) return pass(publication)
-      held.push(publication)
+      const key = keyOf(publication)
+      // In the order in which they came; but which registries there are comes before what they serve.
+      if (publication.kind !== 'layout') held.delete(key)
+      held.set(key, publication)
       const complete =
         publication.kind === 'status' && publication.status.storeError === undefined && publication.status.unsynced.length === 0
-      if (complete || held.length >= MAX_HELD) open()
+      if (complete || held.size >= MAX_HELD) open()
     },
     hold() {
-      held = []
+      held = new Map()
       timer?.cancel()
       timer = clock.setTimer(HOLD_MS, open)
     },
     close: () => timer?.cancel(),
   }
+}
+
+function keyOf(publication: Publication): string {
+  const targets = 'targets' in publication ? publication.targets.map(targetKey) : []
+  return JSON.stringify([publication.kind, ...targets])
 }

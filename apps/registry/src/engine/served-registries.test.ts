@@ -57,6 +57,20 @@ describe('what is served', () => {
     expect(served.wanted).toEqual(expect.arrayContaining(wanted))
   })
 
+  it('wants nothing more for a registry that is gone, and keeps nobody waiting for it', async () => {
+    const { served, show, layout, wanted, clock } = rigOf()
+    show('one')
+    const registry = served.registry('main')
+    const built = registry?.viewFor([0])
+    show('of 0', ['k0'])
+    await built
+    const waiting = registry?.viewFor([1])
+    layout('more')
+    await expect(waiting).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect(wanted).toEqual([])
+    expect(clock.pending).toBe(0)
+  })
+
   it('lets nobody wait for ever for such a view, nor any number of readers', async () => {
     const { served, show, clock, wanted } = rigOf()
     show('one')
@@ -76,17 +90,28 @@ describe('the gate between an engine that starts anew and what is served', () =>
     return { kind: 'status', status: { unbuilt: [], unsynced, failed: [], revision: 1, syncs } }
   }
 
-  it('holds everything back until all sources were tried, and then lets it through in order', () => {
+  it('holds everything back until all sources were tried, however much there is to tell, and then lets the newest through', () => {
     const passed: Publication[] = []
     const gate = createPublicationGate({ clock: new TestClock(), pass: (publication) => passed.push(publication) })
+    const layoutOf = (...names: readonly string[]): Publication => {
+      return { kind: 'layout', registries: names.map((name) => ({ name, claims: undefined })) }
+    }
+    const viewOf = (tag: string, ...names: readonly string[]) => {
+      return { kind: 'view', targets: names.map((registry) => ({ registry, visible: undefined })), tag } as unknown as ViewPublication
+    }
     gate.accept(statusOf(['before']))
     gate.hold()
-    gate.accept(statusOf(['a', 'b']))
-    gate.accept(statusOf(['b']))
-    expect(passed).toHaveLength(1)
+    gate.accept(layoutOf('a'))
+    for (let i = 0; i < 1_000; i++) {
+      gate.accept(viewOf(`a${i}`, 'a'))
+      gate.accept(statusOf([`source ${i}`]))
+    }
+    gate.accept(viewOf('b', 'b'))
+    gate.accept(layoutOf('a', 'b'))
+    expect(passed).toEqual([statusOf(['before'])])
     gate.accept(statusOf([]))
     gate.accept(statusOf(['c']))
-    expect(passed).toEqual([['before'], ['a', 'b'], ['b'], [], ['c']].map(statusOf))
+    expect(passed.slice(1)).toEqual([layoutOf('a', 'b'), viewOf('a999', 'a'), viewOf('b', 'b'), statusOf([]), statusOf(['c'])])
   })
 
   it('opens by itself', async () => {

@@ -5,7 +5,14 @@ import { compareVersions } from '@thv/catalog/version-order'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { EngineStatus, ServedRegistry, ServedView } from './engine.ts'
-import { type Publication, type SearchPublication, targetKey, type ViewPublication, type ViewTarget } from './publication.ts'
+import {
+  type LayoutPublication,
+  type Publication,
+  type SearchPublication,
+  targetKey,
+  type ViewPublication,
+  type ViewTarget,
+} from './publication.ts'
 
 /** The serving side: the newest of everything that was published. */
 export interface ServedRegistries {
@@ -41,6 +48,18 @@ export function createServedRegistries(options: ServedOptions): ServedRegistries
   let status = NOT_YET
   const servedOf = (target: ViewTarget) => (target.registry === undefined ? aggregated : registries.get(target.registry))
 
+  function layOut(layout: LayoutPublication): void {
+    const before = registries
+    registries = new Map(
+      layout.registries.map(({ name, claims }) => {
+        const known = before.get(name) ?? createServed(name, claims, options)
+        known.claims = claims
+        return [name, known]
+      }),
+    )
+    for (const [name, served] of before) if (!registries.has(name)) served.retire()
+  }
+
   function openView(publication: ViewPublication): void {
     const { revision, tag, claimSets } = publication
     const snapshot = openSnapshot(publication.snapshot, compareVersions)
@@ -56,14 +75,7 @@ export function createServedRegistries(options: ServedOptions): ServedRegistries
     accept(publication) {
       switch (publication.kind) {
         case 'layout':
-          registries = new Map(
-            publication.registries.map(({ name, claims }) => {
-              const known = registries.get(name) ?? createServed(name, claims, options)
-              known.claims = claims
-              return [name, known]
-            }),
-          )
-          break
+          return layOut(publication)
         case 'view':
           return openView(publication)
         case 'search':
@@ -101,6 +113,8 @@ interface Served extends ServedRegistry {
   readonly wanted: readonly ViewTarget[]
   show(target: ViewTarget, view: ShownView, sets: ClaimSets): void
   showSearch(target: ViewTarget, tag: string, search: SearchIndex): void
+  /** The registry is gone. */
+  retire(): void
 }
 
 interface ClaimView {
@@ -182,6 +196,9 @@ function createServed(registry: string | undefined, claims: Claims | undefined, 
       if (target.visible === undefined) full = searchable(full, tag, search)
       const known = target.visible && claimViews.get(targetKey(target))
       if (known) known.view = searchable(known.view, tag, search)
+    },
+    retire() {
+      for (const [key, view] of claimViews) drop(key, view)
     },
   }
 }

@@ -47,6 +47,8 @@ const POLL_MS = 500
 /** A store that has not told its revision by then is as good as lost. Statements of a sync may take longer. */
 const LOOK_MS = 5_000
 const CLOSE_MS = 5_000
+/** So often it reads what was written while it read. */
+const MAX_ROUNDS = 5
 /** A search index gives way to newer lists so often in a row. */
 const MAX_INTERRUPTIONS = 3
 
@@ -96,11 +98,11 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   async function refresh(): Promise<void> {
     const statusToo = changed
     changed = false
-    const revision = await look()
-    const moved = revision.structure !== known.structure
+    const first = await look()
+    const moved = first.structure !== known.structure
     if (moved) await readStructure()
     else if (statusToo) sources = await store.sources()
-    if (revision.data !== known.data) await readEntries()
+    const revision = first.data === known.data ? first : await readEntries(first)
     await runInTurns(catalogue.settle(), { pause, signal })
     await buildStale()
     const news = storeError !== undefined || moved || revision.data !== known.data || statusToo
@@ -132,8 +134,25 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
     publish({ kind: 'layout', registries: registries.map(({ spec }) => ({ name: spec.name, claims: spec.claims })) })
   }
 
-  async function readEntries(): Promise<void> {
-    for await (const batch of store.entriesAfter(known.data, signal)) {
+  /**
+   * Gives the revision up to which everything has come. Rows that somebody writes while others are read may be left to the next reading;
+   * so it reads on until nobody has, lest a revision be served in part.
+   */
+  async function readEntries(first: StoreRevision): Promise<StoreRevision> {
+    let { data: after } = known
+    let read = first
+    for (let round = 1; ; round++) {
+      await readAfter(after)
+      const now = await look()
+      // Sources that are new since are not known here: their rows come with the next structure.
+      if (now.data === read.data || now.structure !== first.structure || round === MAX_ROUNDS) return read
+      after = read.data
+      read = now
+    }
+  }
+
+  async function readAfter(after: number): Promise<void> {
+    for await (const batch of store.entriesAfter(after, signal)) {
       for (const entry of batch) if (ids.has(entry.source)) catalogue.add(entry)
       await pause()
       signal.throwIfAborted()
@@ -234,7 +253,10 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
       waiters = waiters.filter((other) => other !== waiter)
     },
     want(target) {
-      wanted.set(targetKey(target), target)
+      const key = targetKey(target)
+      wanted.set(key, target)
+      // Whoever asks has no view, even if one that was unwanted a moment ago is still here.
+      for (const view of views.values()) view.told.delete(key)
       changed = true
       waker.wake()
     },

@@ -177,6 +177,11 @@ export interface NewEntry {
   readonly status?: EntryStatus
   readonly statusMessage?: string
   readonly claims?: Claims
+  /**
+   * `conflict` unless the name has just these claims of its own; null: none, or it is not there yet. Whoever decided by them whether this
+   * may be written is not overtaken by somebody who changes them.
+   */
+  readonly ifClaims?: Claims | null
 }
 
 export interface StatusChange {

@@ -27,7 +27,7 @@ export async function syncSource(leased: LeasedSource, options: SyncOptions, sig
     await inStage('Storage failed', () => options.store.finishSync(leased.lease, outcome))
     const fields = { ms: Math.round(options.clock.monotonic() - startedAt), reason: reasonOf(leased, end) }
     if (outcome.kind === 'changed') log.info('synced', { ...fields, ...countsOf(outcome) })
-    else log[leased.manual ? 'info' : 'debug']('synced: nothing has changed', fields)
+    else log[leased.manual || leased.sync.attemptCount > 0 ? 'info' : 'debug']('synced: nothing has changed', fields)
     return end
   } catch (e) {
     if (signal.aborted) return await giveBack(leased, options)
@@ -115,7 +115,7 @@ interface Failure {
 async function reportFailure(e: unknown, { leased, options, log }: Failure): Promise<AttemptEnd> {
   const message = scrub(errorMessage(e)).slice(0, MAX_MESSAGE)
   const nextInMs = nextAfterFailure(leased, options)
-  log.warn('sync failed; the last good data stay', {
+  log[isNews(leased, message) ? 'warn' : 'debug']('sync failed; the last good data stay', {
     error: message,
     attempt: leased.sync.attemptCount + 1,
     retryInMs: Math.round(nextInMs),
@@ -142,6 +142,11 @@ async function giveBack({ lease }: LeasedSource, { store, log }: SyncOptions): P
 
 const MAX_MESSAGE = 1_000
 
+/** The same failure again and again is told at the second, fourth, eighth … attempt: a source that is away must not fill the log. */
+function isNews({ sync, manual }: LeasedSource, message: string): boolean {
+  return manual || message !== sync.message || Number.isInteger(Math.log2(sync.attemptCount + 1))
+}
+
 /** Why it was synced, and what came of it, as operators know the words. */
 function reasonOf({ manual, sync }: LeasedSource, end: AttemptEnd): string {
   if (end === 'unchanged') return manual ? 'manual-sync-no-data-changes' : 'up-to-date'
@@ -149,8 +154,13 @@ function reasonOf({ manual, sync }: LeasedSource, end: AttemptEnd): string {
   return manual ? 'manual-sync-with-data-changes' : 'source-data-changed'
 }
 
-function countsOf(outcome: Extract<SyncOutcome, { kind: 'changed' }>): Record<string, number> {
-  return { written: outcome.upserts.length, gone: outcome.gone.length, problems: outcome.problemCount }
+function countsOf({ upserts, gone, problemCount, problems: [first] }: Extract<SyncOutcome, { kind: 'changed' }>): Record<string, unknown> {
+  return {
+    written: upserts.length,
+    gone: gone.length,
+    problems: problemCount,
+    ...(first && { firstProblem: `${first.entry} ${first.pointer}: ${first.message}` }),
+  }
 }
 
 /** A failure with the name of the step it happened in, as the status shows it. */

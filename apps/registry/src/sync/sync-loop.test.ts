@@ -4,17 +4,10 @@ import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { SyncConfig } from '../config/registry-config.ts'
-import {
-  createFakeHandler,
-  eventually,
-  fetchedEntry,
-  fileSource,
-  fullResult,
-  silentLog,
-  testConfig,
-} from '../engine/testing/engine-fixture.ts'
+import { createFakeHandler, eventually, fetchedEntry, fileSource, fullResult, testConfig } from '../engine/testing/engine-fixture.ts'
 import type { RegistryStore, SourceRecord, StoredEntry, SyncOutcome } from '../store/registry-store.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
+import { recordingLog } from '../testing/run-registry.ts'
 import { startSyncLoop } from './sync-loop.ts'
 
 const open: AsyncDisposable[] = []
@@ -86,6 +79,25 @@ describe('the sync of sources', () => {
     await rig.clock.advance(2 * MINUTE)
     expect((await rig.record('a')).sync).toMatchObject({ phase: 'complete', attemptCount: 0, serverCount: 1 })
     expect(rig.outcomes.filter(({ kind }) => kind === 'changed')).toHaveLength(1)
+  })
+
+  it('tells a failure that lasts ever more rarely, and that it is over', async () => {
+    const rig = await rigOf([fileSource('a')])
+    let message = 'no answer'
+    rig.handler.data.set('a', async () => {
+      throw new ThvError('source_failed', message)
+    })
+    rig.start()
+    const told = () => rig.lines.filter(({ level }) => level === 'warn').map((line) => line['attempt'])
+    await rig.clock.advance(20 * MINUTE)
+    expect(rig.handler.calls.length).toBeGreaterThan(16)
+    expect(told()).toEqual([1, 2, 4, 8, 16])
+    message = 'another reason'
+    await rig.clock.advance(2 * MINUTE)
+    expect(told()).toHaveLength(6)
+    rig.handler.data.set('a', [])
+    await rig.clock.advance(2 * MINUTE)
+    expect(rig.lines.filter(({ level }) => level === 'info').map(({ msg }) => msg)).toEqual(['synced'])
   })
 
   it('gives up a fetch that hangs, also one that does not listen', async () => {
@@ -237,6 +249,7 @@ async function rigOf(sources: readonly SourceConfig[], sync: Partial<SyncConfig>
   const store: RegistryStore = await openSqliteStore({ clock })
   open.push(store)
   const handler = createFakeHandler()
+  const { log, lines } = recordingLog()
   const outcomes: SyncOutcome[] = []
   const finish = store.finishSync.bind(store)
   store.finishSync = async (lease, outcome) => {
@@ -255,6 +268,7 @@ async function rigOf(sources: readonly SourceConfig[], sync: Partial<SyncConfig>
     store,
     handler,
     outcomes,
+    lines,
     record,
     start(limits: { timeoutMs?: number } = {}) {
       const config = { ...testConfig({ sources: [], registries: [] }).sync, ...sync }
@@ -262,7 +276,7 @@ async function rigOf(sources: readonly SourceConfig[], sync: Partial<SyncConfig>
         store,
         handlers: { file: handler },
         clock,
-        log: silentLog,
+        log,
         config: () => config,
         owner: 'me',
         limits: () => ({ ...DEFAULT_FETCH_LIMITS, ...limits }),

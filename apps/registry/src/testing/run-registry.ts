@@ -112,9 +112,9 @@ function commandOf(env: Partial<CommandEnv>) {
   return { program, printed: () => out }
 }
 
-/** Looks again and again, for ten seconds at most. */
+/** Looks again and again. The limit is for a machine that is very busy. */
 export async function until<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
-  const deadline = performance.now() + 10_000
+  const deadline = performance.now() + 30_000
   for (;;) {
     const found = await look()
     if (found) return found

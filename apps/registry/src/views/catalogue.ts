@@ -93,7 +93,7 @@ export function createCatalogue(): Catalogue {
     const at = placeOf(group.rows, version)
     const old = group.rows[at]?.version === version ? group.rows[at] : undefined
     if (old && old.revision >= entry.revision) return
-    const isLatest = entry.status !== 'deleted' && !group.rows.slice(old ? at + 1 : at).some((row) => !row.deleted)
+    const isLatest = entry.status !== 'deleted' && !hasLiving(group.rows, old ? at + 1 : at)
     const row = createRow({ ...entry, version }, { arenas, isLatest, parseInstant })
     inOrder = false
     group.rows.splice(at, old ? 1 : 0, row)
@@ -136,7 +136,11 @@ export function createCatalogue(): Catalogue {
     yield* mergeFresh()
     const kept: NameSlot[] = []
     for (const [i, slot] of slots.entries()) {
-      for (const group of slot.groups) if (sources.has(group.source)) for (const row of group.rows) releaseRow(row)
+      for (const group of slot.groups) {
+        if (!sources.has(group.source)) continue
+        unsettled.delete(group)
+        for (const row of group.rows) releaseRow(row)
+      }
       const left = slot.groups.filter((group) => !sources.has(group.source))
       slot.groups.splice(0, slot.groups.length, ...left)
       if (left.length > 0) kept.push(slot)
@@ -198,6 +202,11 @@ export function* rowsOf(slots: readonly NameSlot[]): Generator<Row> {
 
 function newArenas(): Arenas {
   return { json: createSharedArena({ end: 0x2c }), text: createSharedArena({ end: 0xff }) }
+}
+
+function hasLiving(rows: readonly Row[], from: number): boolean {
+  for (let i = from; i < rows.length; i++) if (rows[i]?.deleted === false) return true
+  return false
 }
 
 function placeOf(rows: readonly Row[], version: string): number {

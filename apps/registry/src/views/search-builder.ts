@@ -33,7 +33,7 @@ export function createSearchBuilder(): SearchBuilder {
       for (const [i, { name, row }] of latest.entries()) {
         let packed = wordsOf.get(row)
         if (!packed) {
-          packed = pack(terms.occurrences(searchDocumentOf({ name, document: documentOf(row) })))
+          packed = pack(terms.occurrences(searchDocumentOf({ name, document: documentOf(row), status: row.status })))
           wordsOf.set(row, packed)
           if (i % PER_STEP === 0) yield
         }

@@ -55,6 +55,14 @@ describe('views that are built again and again', () => {
     expect(listed(openView(catalogue, specOf('a')))).toHaveLength(10)
   })
 
+  it('keep nothing of a source that is gone, though it went before everything was in order', () => {
+    const catalogue = createCatalogue()
+    for (const version of ['1.0.0', '2.0.0']) catalogue.add(stored('a', 'x/y', { version, revision: 1 }))
+    runAtOnce(catalogue.dropSources(new Set(['a'])))
+    runAtOnce(catalogue.settle())
+    expect([catalogue.slots.length, catalogue.arenas.json.live, catalogue.arenas.text.live]).toEqual([0, 0, 0])
+  })
+
   it('are moved together when too much of the memory is of the past, and stay the same', () => {
     const catalogue = createCatalogue()
     fill(catalogue, many(500, 1))

@@ -3,7 +3,7 @@ import { type CaBundle, parseCaBundle } from '@thv/http/ca-bundle'
 import { type CollectedResponse, collect } from '@thv/http/collect'
 import type { Outbound } from '@thv/http/outbound'
 import type { Clock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
+import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import { addressPolicyFor, type IncomingProvider, unusable, vetProviderUrl } from './incoming-provider.ts'
 
@@ -82,7 +82,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
         if (json === undefined) throw unusable(provider, `${place} did not answer with a JSON object`)
         return { json, cacheControl: String(headers['cache-control'] ?? '') }
       } catch (error) {
-        throw asUnusable(error, (cause) => unusable(provider, `${place}: ${errorMessage(cause)}`, { cause }))
+        throw asUnusable(error, (cause) => unusable(provider, `${place}: ${errorMessage(cause)}${allowHint(cause)}`, { cause }))
       } finally {
         timer.cancel()
         signal.removeEventListener('abort', stop)
@@ -112,6 +112,11 @@ function jsonObject(body: Buffer): { readonly [name: string]: unknown } | undefi
   } catch {
     return undefined // the caller says so, with the place
   }
+}
+
+/** That an address could be allowed, if it could. */
+function allowHint(error: unknown): string {
+  return isThvError(error, 'backend_blocked') && /private|this machine/.test(error.message) ? ' (allowPrivateIP is off)' : ''
 }
 
 /** Without the query, which may hold secrets. */

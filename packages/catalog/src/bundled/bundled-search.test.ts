@@ -1,6 +1,5 @@
 import MiniSearch from 'minisearch'
 import { describe, expect, it } from 'vitest'
-import type { CatalogEntry } from '../catalog-entry.ts'
 import { indexDocuments } from '../search/build-search-index.ts'
 import { searchDocumentOf } from '../search/search-document.ts'
 import { openSearchIndex } from '../search/search-index.ts'
@@ -10,7 +9,7 @@ import { bundledCatalogue } from './bundled-catalogue.ts'
 import { type GoldenQuery, goldenQueries } from './golden-queries.ts'
 
 const documents = readUpstreamRegistry(bundledCatalogue).documents.map((document) =>
-  searchDocumentOf({ name: String(document['name']), document } as CatalogEntry),
+  searchDocumentOf({ name: String(document['name']), document, status: 'active' }),
 )
 const index = openSearchIndex(indexDocuments(documents))
 

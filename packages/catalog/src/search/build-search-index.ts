@@ -4,6 +4,7 @@ import { runAtOnce, runInTurns, type Steps, sortInSteps, type TurnOptions } from
 import { stringTable } from '../snapshot/string-table.ts'
 import { compareCodePoints } from '../text.ts'
 import { type SearchDocument, searchDocumentOf } from './search-document.ts'
+import { EXACT, exactTermsOf } from './search-filters.ts'
 import { PAIR_BUCKETS, pairsOf, type SearchIndexData } from './search-index-data.ts'
 import { splitCamelCase, wordsOf } from './search-text.ts'
 
@@ -123,7 +124,7 @@ export function createSearchTerms(): SearchTerms {
   }
 }
 
-/** How much each word says about one document. */
+/** How much each word says about one document: nothing, for what filters alone look up. */
 export interface Occurrences {
   readonly terms: Uint32Array
   readonly weights: Float32Array
@@ -145,16 +146,19 @@ export function* occurrenceSteps({ names, occurrences, terms }: FoundWords): Ste
   }
   const words: string[] = []
   const rank = new Uint32Array(terms.size)
+  let exact = 0
   for (const id of yield* terms.sorted()) {
     if (used[id] !== 1) continue
+    const term = terms.get(id)
     rank[id] = words.length
-    words.push(terms.get(id))
+    words.push(term)
+    if (term.startsWith(EXACT)) exact++
     if (words.length % TERMS_PER_STEP === 0) yield
   }
   return {
     terms: yield* stringTable(words),
-    ...(yield* postingsOf(occurrences, { rank, count: words.length })),
-    ...(yield* pairLists(words)),
+    ...(yield* postingsOf(occurrences, { rank, count: words.length, exact })),
+    ...(yield* pairLists(words, exact)),
     ...(yield* nameTables(names)),
   }
 }
@@ -196,6 +200,7 @@ function weightedWords(document: SearchDocument): Map<string, number> {
   addField(sums, document.tags.join(' '), WEIGHTS.tags)
   addField(sums, splitCamelCase(document.tools.join(' ').slice(0, MAX_FIELD_LENGTH)), WEIGHTS.tools)
   addField(sums, document.description, WEIGHTS.description)
+  for (const term of exactTermsOf(document)) sums.set(term, 0)
   return sums
 }
 
@@ -208,7 +213,7 @@ function addField(sums: Map<string, number>, text: string, weight: number): void
 
 function* postingsOf(
   found: readonly Occurrences[],
-  { rank, count }: { rank: Uint32Array; count: number },
+  { rank, count, exact }: { rank: Uint32Array; count: number; exact: number },
 ): Steps<Pick<SearchIndexData, 'postingStart' | 'postingDocument' | 'postingImpact'>> {
   const postingStart = new Uint32Array(count + 1)
   for (const [d, { terms }] of found.entries()) {
@@ -219,30 +224,32 @@ function* postingsOf(
   const next = postingStart.slice()
   const total = postingStart.at(-1) ?? 0
   const postingDocument = new Uint32Array(total)
-  const postingImpact = new Float32Array(total)
+  const impactFrom = postingStart[exact] ?? 0
+  const postingImpact = new Float32Array(total - impactFrom)
   for (const [d, { terms, weights }] of found.entries()) {
     for (let i = 0; i < terms.length; i++) {
       const at = bump(next, rank[terms[i] ?? 0] ?? 0)
       const weight = weights[i] ?? 0
       postingDocument[at] = d
-      postingImpact[at] = weight / (weight + SATURATION)
+      if (at >= impactFrom) postingImpact[at - impactFrom] = weight / (weight + SATURATION)
     }
     if (d % TERMS_PER_STEP === 0) yield
   }
   return { postingStart, postingDocument, postingImpact }
 }
 
-function* pairLists(terms: readonly string[]): Steps<Pick<SearchIndexData, 'pairStart' | 'pairTerm'>> {
+/** `exact`: so many terms at the beginning are none that a word may mean. */
+function* pairLists(terms: readonly string[], exact: number): Steps<Pick<SearchIndexData, 'pairStart' | 'pairTerm'>> {
   const pairStart = new Uint32Array(PAIR_BUCKETS + 1)
-  for (const [t, term] of terms.entries()) {
-    for (const bucket of pairsOf(term)) bump(pairStart, bucket + 1)
+  for (let t = exact; t < terms.length; t++) {
+    for (const bucket of pairsOf(terms[t] ?? '')) bump(pairStart, bucket + 1)
     if (t % TERMS_PER_STEP === 0) yield
   }
   accumulate(pairStart)
   const next = pairStart.slice()
   const pairTerm = new Uint32Array(pairStart.at(-1) ?? 0)
-  for (const [t, term] of terms.entries()) {
-    for (const bucket of pairsOf(term)) pairTerm[bump(next, bucket)] = t
+  for (let t = exact; t < terms.length; t++) {
+    for (const bucket of pairsOf(terms[t] ?? '')) pairTerm[bump(next, bucket)] = t
     if (t % TERMS_PER_STEP === 0) yield
   }
   return { pairStart, pairTerm }

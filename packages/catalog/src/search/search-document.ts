@@ -1,5 +1,6 @@
-import type { CatalogEntry, Json, JsonObject } from '../catalog-entry.ts'
+import type { CatalogEntry, EntryStatus, Json, JsonObject } from '../catalog-entry.ts'
 import { isJsonObject, member } from '../json-guard.ts'
+import { schemaVersionOf } from '../schema-version.ts'
 import { publisherProvided } from '../server-document.ts'
 import { documentTags } from '../server-extensions.ts'
 
@@ -10,12 +11,21 @@ export interface SearchDocument {
   readonly description: string
   readonly tags: readonly string[]
   readonly tools: readonly string[]
+  /** Of its packages; `remote` if it has remotes. */
+  readonly registryTypes: readonly string[]
+  /** Of packages and remotes. */
+  readonly transports: readonly string[]
+  readonly status: EntryStatus
 }
+
+/** Stands among the types of package registries for a server that runs elsewhere. */
+export const REMOTE = 'remote'
 
 const MAX_TAGS = 256
 const MAX_TOOLS = 1024
+const MAX_TYPES = 64
 
-export function searchDocumentOf(entry: Pick<CatalogEntry, 'name' | 'document'>): SearchDocument {
+export function searchDocumentOf(entry: Pick<CatalogEntry, 'name' | 'document' | 'status'>): SearchDocument {
   const { title, description } = entry.document
   const tools = extensionBlocks(entry.document).flatMap((block) => [
     ...texts(member(block, 'tools')),
@@ -27,7 +37,27 @@ export function searchDocumentOf(entry: Pick<CatalogEntry, 'name' | 'document'>)
     description: typeof description === 'string' ? description : '',
     tags: [...documentTags(entry.document)].slice(0, MAX_TAGS),
     tools: [...new Set(tools)].slice(0, MAX_TOOLS),
+    ...waysToReach(entry.document),
+    status: entry.status,
   }
+}
+
+function waysToReach(document: JsonObject): Pick<SearchDocument, 'registryTypes' | 'transports'> {
+  const packages = objects(document['packages'])
+  const remotes = objects(document['remotes'])
+  const schema = document['$schema']
+  const registryType = schemaVersionOf(typeof schema === 'string' ? schema : undefined).version.field('registryType')
+  const types = [...packages.map((pack) => member(pack, registryType)), ...(remotes.length > 0 ? [REMOTE] : [])]
+  const transports = [...objects(packages.map((pack) => member(pack, 'transport') ?? null)), ...remotes]
+  return { registryTypes: distinct(types), transports: distinct(transports.map((transport) => member(transport, 'type'))) }
+}
+
+function objects(value: Json | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}
+
+function distinct(values: readonly (Json | undefined)[]): string[] {
+  return [...new Set(values.filter((value) => typeof value === 'string'))].slice(0, MAX_TYPES)
 }
 
 /** `<any publisher>.<any key>` below publisher-provided. */

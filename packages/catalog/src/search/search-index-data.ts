@@ -7,13 +7,14 @@ export interface SearchIndexData {
   /** Names in lower case, sorted by code point, and whose each is. */
   readonly foldedNames: StringTable
   readonly foldedDocument: Uint32Array<ArrayBuffer>
-  /** All words, sorted by code point. */
+  /** First what filters look up, then all words; sorted by code point. */
   readonly terms: StringTable
-  /** Term `t` occurs in `postingDocument[postingStart[t] .. postingStart[t + 1]]`, with how much it says about each: 0..1. */
+  /** Term `t` occurs in `postingDocument[postingStart[t] .. postingStart[t + 1]]`. */
   readonly postingStart: Uint32Array<ArrayBuffer>
   readonly postingDocument: Uint32Array<ArrayBuffer>
+  /** How much a word says about each: 0..1. What filters look up has none, so this begins where the words' postings do. */
   readonly postingImpact: Float32Array<ArrayBuffer>
-  /** The terms that contain a pair of letters, by the pair's bucket. */
+  /** The words that contain a pair of letters, by the pair's bucket. */
   readonly pairStart: Uint32Array<ArrayBuffer>
   readonly pairTerm: Uint32Array<ArrayBuffer>
 }

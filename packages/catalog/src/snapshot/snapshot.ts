@@ -29,6 +29,9 @@ export function openSnapshot(data: SnapshotData, compareVersions: (a: string, b:
   const finder = createTextFinder(data.text)
   const order = versionOrder(compareVersions)
   const { flags, nameStart, versionOf } = data
+  // Buffers, because what is cut out of them is sent, and Node makes a Buffer of whatever is none.
+  const segments = data.json.segments.map((bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+  const json = { ...data.json, segments }
 
   /** The first position behind a cursor's place, whether or not that entry is still there. */
   function behind(place: { name: string; version: string }): number {
@@ -97,15 +100,15 @@ export function openSnapshot(data: SnapshotData, compareVersions: (a: string, b:
       const checked = checkQuery(query)
       if (isProblem(checked)) return checked
       const found = matching(checked)
-      if (found.length <= checked.limit) return pageOf(data.json, found)
+      if (found.length <= checked.limit) return pageOf(json, found)
       found.length = checked.limit
-      return pageOf(data.json, found, encodeCursor(placeOf(found.at(-1) ?? 0), checked.filter))
+      return pageOf(json, found, encodeCursor(placeOf(found.at(-1) ?? 0), checked.filter))
     },
     versions(name, options = {}) {
       const { start, end } = rangeOf(name)
       const positions = data.byPublication.subarray(start, end)
       const shown = options.includeDeleted ? positions : positions.filter((p) => ((flags[p] ?? 0) & DELETED) === 0)
-      return shown.length === 0 ? undefined : pageOf(data.json, shown)
+      return shown.length === 0 ? undefined : pageOf(json, shown)
     },
     version(name, version, options = {}) {
       const { start, end } = rangeOf(name)
@@ -113,7 +116,7 @@ export function openSnapshot(data: SnapshotData, compareVersions: (a: string, b:
       for (let p = start; p < end; p++) {
         const flag = flags[p] ?? 0
         if (version === 'latest' ? (flag & LATEST) === 0 : versionOf[p] !== exact) continue
-        return (flag & DELETED) !== 0 && !options.includeDeleted ? undefined : sliceOf(data.json, { first: p, last: p, comma: false })
+        return (flag & DELETED) !== 0 && !options.includeDeleted ? undefined : sliceOf(json, { first: p, last: p, comma: false })
       }
       return undefined
     },

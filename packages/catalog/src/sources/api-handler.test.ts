@@ -4,12 +4,11 @@ import { join } from 'node:path'
 import { createOutbound } from '@thv/http/outbound'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
 import { systemClock } from '@thv/kernel/clock'
-import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createApiHandler } from './api-handler.ts'
 import type { FetchState } from './registry-handler.ts'
 import type { ApiSource, SourceConfig } from './source-config.ts'
-import { documentText, namesOf, testContext } from './testing/fetch-context.ts'
+import { documentText, failure, namesOf, testContext } from './testing/fetch-context.ts'
 import { startOtherRegistry } from './testing/other-registry.ts'
 
 const outbound = createOutbound()
@@ -22,15 +21,6 @@ afterAll(async () => {
 
 function source(endpoint: string, more: Partial<ApiSource> = {}): SourceConfig {
   return { name: 'other', api: { endpoint, ...more }, intervalMs: 60_000 }
-}
-
-async function failure(work: Promise<unknown>): Promise<string> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (!isThvError(error)) throw new Error('expected a coded error', { cause: error })
-  return `${error.code}: ${errorMessage(error)}`
 }
 
 const HOUR = 3_600_000

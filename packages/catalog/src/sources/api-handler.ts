@@ -5,6 +5,7 @@ import { ThvError } from '@thv/kernel/errors'
 import { PageRefused, type PageSettings, readPage } from './api-pages.ts'
 import { type ApiState, contentOf, digest, nextState, silentFrom, silentUntil, sorted, updatedMs, usableState } from './api-state.ts'
 import { readHeadersFile } from './headers-file.ts'
+import { oncePerAttempt } from './once-per-attempt.ts'
 import { createPageCollector, type PageCollector } from './page-collector.ts'
 import type { FetchContext, FetchResult, RegistryHandler } from './registry-handler.ts'
 import type { SourceConfig } from './source-config.ts'
@@ -26,13 +27,10 @@ const TOLERANCE_MS = 60_000
 
 /** Another MCP registry: everything at first, then what changed since. */
 export function createApiHandler({ outbound, backoff = { baseMs: 500, maxMs: 10_000 } }: ApiHandlerOptions): RegistryHandler {
-  function fetchRegistry(source: SourceConfig, context: FetchContext): Promise<FetchResult> {
-    const key = `api ${stateIdentity(source)}`
-    const known = context.memo.get(key) as Promise<FetchResult> | undefined
-    const result = known ?? withinTimeLimit(context, (limited) => load({ outbound, backoff }, source, limited))
-    context.memo.set(key, result)
-    return result
-  }
+  const fetchRegistry = (source: SourceConfig, context: FetchContext): Promise<FetchResult> =>
+    oncePerAttempt(context, `api ${stateIdentity(source)}`, () =>
+      withinTimeLimit(context, (limited) => load({ outbound, backoff }, source, limited)),
+    )
   return {
     validate: validateSource,
     fetchRegistry,

@@ -6,6 +6,7 @@ import type { ResponseSink } from '@thv/http/outbound-call'
 import { formatDuration } from '@thv/kernel/duration'
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
+import { allowHint } from './allow-hint.ts'
 import type { FetchContext } from './registry-handler.ts'
 
 export interface DownloadRequest {
@@ -164,8 +165,7 @@ function sourceError(error: unknown, shown: string): unknown {
   if (!isThvError(error)) return error
   const { message } = error
   if (error.code === 'backend_blocked') {
-    const hint = error.message.includes('private') || error.message.includes('this machine') ? ' (allowPrivateAddresses is off)' : ''
-    return new ThvError('source_blocked', `${shown} leads to what may not be fetched: ${message}${hint}`)
+    return new ThvError('source_blocked', `${shown} leads to what may not be fetched: ${message}${allowHint(message)}`)
   }
   if (error.code === 'backend_response_too_large') return new ThvError('source_limit', message)
   if (error.code.startsWith('backend_')) {

@@ -4,12 +4,12 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createOutbound } from '@thv/http/outbound'
-import { errorMessage, isThvError } from '@thv/kernel/errors'
+import { isThvError } from '@thv/kernel/errors'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { createFileHandler } from './file-handler.ts'
 import type { FetchResult } from './registry-handler.ts'
 import type { FileSource, SourceConfig } from './source-config.ts'
-import { documentText, namesOf, testContext } from './testing/fetch-context.ts'
+import { documentText, failure, namesOf, testContext } from './testing/fetch-context.ts'
 
 const outbound = createOutbound()
 const handler = createFileHandler(outbound)
@@ -32,15 +32,6 @@ function source(file: FileSource, more: Partial<SourceConfig> = {}): SourceConfi
 
 function fetched(path: string, context: Partial<Parameters<typeof testContext>[0]> = {}): Promise<FetchResult> {
   return handler.fetchRegistry(source({ path }), testContext(context))
-}
-
-async function failure(work: Promise<unknown>): Promise<string> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (!isThvError(error)) throw new Error('expected a coded error', { cause: error })
-  return `${error.code}: ${errorMessage(error)}`
 }
 
 describe('a file', () => {

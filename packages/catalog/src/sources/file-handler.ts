@@ -5,6 +5,7 @@ import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { download, shownUrl } from './download.ts'
 import { createEntryCollector } from './entry-collector.ts'
 import { readLocalFiles } from './local-files.ts'
+import { oncePerAttempt } from './once-per-attempt.ts'
 import { parseRegistryInTurns } from './parse-registry-text.ts'
 import type { FetchContext, FetchResult, FetchState, RegistryHandler } from './registry-handler.ts'
 import type { FileSource, SourceConfig } from './source-config.ts'
@@ -16,7 +17,7 @@ import { validateSource } from './validate-source.ts'
 /** Registry files: of this machine, at an address, or in the configuration itself. */
 export function createFileHandler(outbound: Outbound): RegistryHandler {
   const loaded = (source: SourceConfig, context: FetchContext): Promise<Loaded> =>
-    once(context, `file ${stateIdentity(source)}`, () => withinTimeLimit(context, (limited) => load(outbound, source, limited)))
+    oncePerAttempt(context, `file ${stateIdentity(source)}`, () => withinTimeLimit(context, (limited) => load(outbound, source, limited)))
 
   async function fetched(source: SourceConfig, context: FetchContext): Promise<FetchResult> {
     const { hash, state, take } = await loaded(source, context)
@@ -27,16 +28,8 @@ export function createFileHandler(outbound: Outbound): RegistryHandler {
   return {
     validate: validateSource,
     currentHash: async (source, context) => (await loaded(source, context)).hash,
-    fetchRegistry: (source, context) => once(context, `entries ${stateIdentity(source)}`, () => fetched(source, context)),
+    fetchRegistry: (source, context) => oncePerAttempt(context, `entries ${stateIdentity(source)}`, () => fetched(source, context)),
   }
-}
-
-/** Once per attempt, whoever asks first. */
-function once<T>({ memo }: FetchContext, key: string, work: () => Promise<T>): Promise<T> {
-  const known = memo.get(key) as Promise<T> | undefined
-  const result = known ?? work()
-  memo.set(key, result)
-  return result
 }
 
 interface Loaded {

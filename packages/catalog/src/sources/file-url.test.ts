@@ -1,11 +1,10 @@
 import { gzipSync } from 'node:zlib'
 import { createOutbound } from '@thv/http/outbound'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
-import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createFileHandler } from './file-handler.ts'
 import type { SourceConfig } from './source-config.ts'
-import { documentText, namesOf, testContext } from './testing/fetch-context.ts'
+import { documentText, failure, namesOf, testContext } from './testing/fetch-context.ts'
 
 const outbound = createOutbound()
 const handler = createFileHandler(outbound)
@@ -13,15 +12,6 @@ afterAll(() => outbound.close())
 
 function source(url: string, timeout?: string): SourceConfig {
   return { name: 'url', file: { url, ...(timeout === undefined ? {} : { timeout }) }, intervalMs: 60_000 }
-}
-
-async function failure(work: Promise<unknown>): Promise<string> {
-  const error = await work.then(
-    () => undefined,
-    (reason: unknown) => reason,
-  )
-  if (!isThvError(error)) throw new Error('expected a coded error', { cause: error })
-  return `${error.code}: ${errorMessage(error)}`
 }
 
 /** What comes of a server that treats its first request like this. */

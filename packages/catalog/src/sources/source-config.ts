@@ -96,7 +96,11 @@ export const sourceSpecSchema = Type.Object(
       ),
     ),
     filter: Type.Optional({ ...filterSchema, description: 'Which entries are taken.' }),
-    claims: Type.Optional({ ...claimsSchema, description: 'Who sees its entries: a value, or any of several, per claim.' }),
+    claims: Type.Optional({
+      ...claimsSchema,
+      description:
+        'Who sees its entries: a value, or any of several, per claim. Without claims everybody, but with `auth.authz` super admins only.',
+    }),
   },
   closed,
 )

@@ -24,6 +24,8 @@ export const losslessText =
   '"remotes":[{"type":"streamable-http","url":"https://{region}.example.com/mcp","variables":{"region":{"default":"eu"}}}],' +
   '"_meta":{"io.modelcontextprotocol.registry/publisher-provided":{"x":{"y":{"tags":["weather"],"tools":["get_forecast"]}}}}}'
 
+const npmPackage = { registryType: 'npm', identifier: '@example/new', version: '1.0.0', transport: { type: 'stdio' } }
+
 const weather = (version: string, more: Parameters<typeof fetchedEntry>[2] = {}) => fetchedEntry('io.github.example/weather', version, more)
 
 export const fetchedSamples: Readonly<Record<string, readonly FetchedEntry[]>> = {
@@ -33,7 +35,7 @@ export const fetchedSamples: Readonly<Record<string, readonly FetchedEntry[]>> =
     weather('2.0.0', { status: 'deleted', statusMessage: 'withdrawn', publishedAt: '2025-02-01T00:00:00Z' }),
     fetchedEntry('com.example/old', '0.9.0', { status: 'deprecated', statusMessage: 'use com.example/new' }),
     fetchedEntry('com.example/gone', '1.0.0', { status: 'deleted' }),
-    fetchedEntry('com.example/new', '1.0.0+build.5', { document: { title: 'The New One' } }),
+    fetchedEntry('com.example/new', '1.0.0+build.5', { document: { title: 'The New One', packages: [npmPackage] } }),
     fetchedEntry('com.example/shadow', '9.0.0'),
     ...Array.from({ length: 40 }, (_, i) => fetchedEntry(`net.example/server-${String(i).padStart(2, '0')}`, '1.0.0')),
   ],

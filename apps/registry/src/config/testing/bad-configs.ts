@@ -94,7 +94,11 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
     `${BASE}sync:\n  retryInterval: "10"\n`,
     '5:18 sync.retryInterval: must be a duration such as 30s, 15m or 1h30m',
   ],
-  ['a duration as a number', `${BASE}sync:\n  retryInterval: 10\n`, '5:18 sync.retryInterval: must be a text: put it in quotes'],
+  [
+    'a duration as a number',
+    `${BASE}sync:\n  retryInterval: 10\n`,
+    '5:18 sync.retryInterval: must be a duration such as 30s, 15m or 1h30m',
+  ],
   ['a duration that is too short', `${BASE}sync:\n  leaseDuration: 1s\n`, '5:18 sync.leaseDuration: must be at least 5s'],
   ['a duration that is too long', `${BASE}http:\n  cacheMaxAge: 48h\n`, '5:16 http.cacheMaxAge: must be at most 24h'],
   [

@@ -86,6 +86,20 @@ export function describeManaged(use: OpenStore): void {
       expect((await sourceOf(store, 'own')).sync.serverCount).toBe(1)
     })
 
+    it('writes only if the name still has the claims that it was decided by', async () => {
+      const store = await open()
+      const claims = { org: 'a' }
+      await refused(store, 'conflict', () => store.publish(fresh('io.x/a', '1', { ifClaims: claims })))
+      await store.publish(fresh('io.x/a', '1', { claims, ifClaims: null }))
+      await refused(store, 'conflict', () => store.publish(fresh('io.x/a', '2', { ifClaims: null })))
+      await refused(store, 'conflict', () => store.replaceDocument(fresh('io.x/a', '1', { text: '{"n":2}', ifClaims: null })))
+      await refused(store, 'conflict', () => store.replaceDocument(fresh('io.x/a', '1', { text: '{"n":2}', ifClaims: { org: 'b' } })))
+      expect((await store.publish(fresh('io.x/a', '2', { ifClaims: claims }))).claims).toEqual(claims)
+      expect((await store.replaceDocument(fresh('io.x/a', '1', { text: '{"n":2}', ifClaims: claims }))).text).toBe('{"n":2}')
+      await store.publish(fresh('io.x/b', '1', { ifClaims: null }))
+      expect((await store.publish(fresh('io.x/b', '2', { ifClaims: null }))).claims).toBeUndefined()
+    })
+
     it('replaces a document, and its status only if asked to', async () => {
       const store = await open()
       await refused(store, 'not_found', () => store.replaceDocument(fresh('io.x/a', '1')))

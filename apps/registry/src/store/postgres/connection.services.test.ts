@@ -10,7 +10,9 @@ import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-p
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { PostgresConfig } from '../../config/registry-config.ts'
+import { managed } from '../contract/contract-tools.ts'
 import { openDatabase } from './database.ts'
+import { openPostgresStore } from './postgres-store.ts'
 import { configOf, quiet } from './testing/test-config.ts'
 
 describePostgres('connections', () => {
@@ -109,5 +111,17 @@ describePostgres('connections', () => {
     )
     expect(new Set(pids.flat().map(({ pid }) => pid)).size).toBeLessThanOrEqual(2)
     await opened.close()
+  })
+
+  test('a database with a stricter isolation by default makes nobody fail who only waits', async () => {
+    const strict = await testPostgres().createDatabase()
+    const opened = await openDatabase(configOf(strict), { clock: systemClock, log: quiet })
+    await opened.query(`ALTER DATABASE ${strict.database} SET default_transaction_isolation = 'serializable'`)
+    await opened.close()
+    await using store = await openPostgresStore(configOf(strict), { log: quiet })
+    await store.putSource(managed('own'))
+    const versions = Array.from({ length: 40 }, (_, i) => `1.0.${i}`)
+    await Promise.all(versions.map((version) => store.publish({ source: 'own', name: 'x/y', version, text: '{}' })))
+    expect(await store.versionsOf('own', 'x/y')).toHaveLength(40)
   })
 })

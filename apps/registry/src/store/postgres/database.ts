@@ -87,7 +87,8 @@ export async function openDatabase(config: PostgresConfig, context: DatabaseCont
 class Rolled extends Error {}
 
 async function runTransaction<T>(client: PoolClient, work: (sql: Sql) => Promise<T>): Promise<T> {
-  await client.query('BEGIN')
+  // Whatever the default of the database is: who has waited for a lock must see what the one before has written.
+  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
   let result: T
   try {
     result = await work(async (text, values) => (await client.query(text, values && [...values])).rows)

@@ -137,6 +137,25 @@ describePostgres('faults of PostgreSQL', () => {
     expect(await store.finishSync(held, changed(upserts))).toEqual({ revision: 2, serverCount: 100 })
   })
 
+  test('a clock that has gone back keeps neither a source nor a lease for itself', async () => {
+    await using world = await openWorld()
+    const { database, store } = world
+    await store.putSource(file('a'))
+    const { lease: done } = await lease(store, 'a')
+    await store.finishSync(done, changed([entry('io.x/a', '1')]))
+    const claim = () => store.claimDue({ owner: 'me', leaseMs: 5000, limit: 10 })
+    expect(await claim()).toEqual([])
+    // As if everything had been written by a clock that was a day ahead.
+    const later = "interval '1 day'"
+    await database.sql(
+      `UPDATE source SET due_at = due_at + ${later}, last_attempt = to_char(last_attempt::timestamp + ${later}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+    )
+    expect((await claim()).map(({ config }) => config.name)).toEqual(['a'])
+    expect(await claim()).toEqual([])
+    await database.sql(`UPDATE source SET lease_until = lease_until + ${later}`)
+    expect((await claim()).map(({ config }) => config.name)).toEqual(['a'])
+  })
+
   test('a process that stands still in a transaction does not keep the others waiting for long', async () => {
     await using world = await openWorld()
     const { database, store } = world

@@ -120,6 +120,8 @@ async function setClaims(session: Session, claims: Claims | undefined): Promise<
 /** All versions of a name have the same. */
 function claimsFor(entry: NewEntry, versions: readonly StoredEntry[]): { claims?: Claims } {
   const [sibling] = versions
+  if (entry.ifClaims !== undefined && !jsonEqual(sibling?.claims ?? null, entry.ifClaims))
+    throw new ThvError('conflict', `the claims of ${entry.name} have changed meanwhile`)
   if (sibling && entry.claims && !jsonEqual(sibling.claims, entry.claims))
     throw new ThvError('conflict', `the versions of ${entry.name} that are there have other claims`)
   const claims = sibling ? sibling.claims : entry.claims

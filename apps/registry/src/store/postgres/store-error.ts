@@ -26,6 +26,12 @@ export function isBug(error: unknown): boolean {
 export function storeError(error: unknown): ThvError {
   if (isThvError(error)) return error
   const cause = { cause: error }
+  if (error instanceof Error && /client password must be a/.test(error.message))
+    return new ThvError(
+      'store_unavailable',
+      'the database wants a password, and neither the configuration nor a pgpass file has one',
+      cause,
+    )
   if (!(error instanceof DatabaseError)) return new ThvError('store_unavailable', 'PostgreSQL does not answer', cause)
   const code = error.code ?? ''
   if (code === '42P01' || code === '42703')

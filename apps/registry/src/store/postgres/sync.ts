@@ -9,7 +9,7 @@ import {
 } from '../registry-store.ts'
 import { CHANNEL } from './change-listener.ts'
 import type { Database, Sql } from './database.ts'
-import { lockRevision, NOW_TEXT, notifyChange, readRevision } from './revision.ts'
+import { lockRevision, NOW_TEXT, notifyChange, readRevision, timeText } from './revision.ts'
 import { fetchState, plainText, SOURCE_COLUMNS, type SourceRow, sourceConfig, syncStatus } from './rows.ts'
 import { writeSynced } from './sync-entries.ts'
 
@@ -39,19 +39,24 @@ export function syncCalls(database: Database): SyncCalls {
   }
 }
 
+/** The clock of the database has gone back since: what it said then, about when it is due too, means nothing. */
+const ATTEMPT_TO_COME = `due_at IS NOT NULL AND last_attempt > ${timeText("(clock_timestamp() + interval '1 minute')")}`
+/** Nobody takes one for more than an hour. Who still works has renewed it by the new time. */
+const LEASE_TOO_LONG = "lease_until > clock_timestamp() + interval '2 hours'"
+
 async function claimDue(database: Database, claim: { owner: string; leaseMs: number; limit: number }): Promise<readonly LeasedSource[]> {
   if (claim.limit <= 0) return []
   // What somebody else is just claiming is skipped, so two never get the same and none waits.
   const rows = await database.query<ClaimedRow>(
     `WITH due AS (
        SELECT ${SOURCE_COLUMNS}, manual, due_at FROM source
-       WHERE due_at <= clock_timestamp() AND (lease_until IS NULL OR lease_until <= clock_timestamp())
+       WHERE (due_at <= clock_timestamp() OR ${ATTEMPT_TO_COME}) AND (lease_until IS NULL OR lease_until <= clock_timestamp() OR ${LEASE_TOO_LONG})
        ORDER BY due_at, name LIMIT $3 FOR UPDATE SKIP LOCKED
      ), told AS (
        SELECT pg_notify('${CHANNEL}', '') WHERE EXISTS (SELECT FROM due)
      )
      UPDATE source SET lease_owner = $1, lease_token = gen_random_uuid()::text, lease_until = clock_timestamp() + ${milliseconds('$2')},
-       manual = false, last_attempt = ${NOW_TEXT}
+       manual = false, last_attempt = ${NOW_TEXT}, due_at = least(source.due_at, clock_timestamp())
      FROM due, told WHERE source.id = due.id
      RETURNING due.*, extract(epoch FROM due.due_at)::float8 AS due, source.lease_token AS token`,
     [claim.owner, claim.leaseMs, claim.limit],

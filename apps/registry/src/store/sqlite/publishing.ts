@@ -84,7 +84,9 @@ function managedSource(draft: Draft, name: string): SourceRow {
   return source
 }
 
-function claimsFor({ name, claims }: NewEntry, sibling: EntryRow | undefined): string | null {
+function claimsFor({ name, claims, ifClaims }: NewEntry, sibling: EntryRow | undefined): string | null {
+  if (ifClaims !== undefined && !sameClaims(sibling?.claims ?? null, ifClaims ?? undefined))
+    throw new ThvError('conflict', `the claims of ${name} have changed meanwhile`)
   if (!sibling) return claims ? JSON.stringify(claims) : null
   if (claims && !sameClaims(sibling.claims, claims)) throw new ThvError('conflict', `claims mismatch: ${name} is there with other claims`)
   return sibling.claims

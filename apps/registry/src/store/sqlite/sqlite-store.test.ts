@@ -86,12 +86,14 @@ describe('the file of the embedded store', () => {
     const path = newPath()
     const store = await open({ path })
     await store.putSource(file('a'))
+    const { lease: held } = await lease(store, 'a')
     await store[Symbol.asyncDispose]()
     await store[Symbol.asyncDispose]()
     expect(readdirSync(join(path, '..'))).toEqual(['registry.sqlite'])
     expect(await failure(store.putSource(file('b')))).toMatchObject({ code: 'store_unavailable' })
     expect(await failure(store.ping(never))).toMatchObject({ code: 'store_unavailable' })
     expect(await failure(rowsAfter(store))).toMatchObject({ code: 'store_unavailable' })
+    expect(await failure(store.finishSync(held, unchanged()))).toMatchObject({ code: 'store_unavailable' })
   })
 
   it('belongs to one store; another waits for it a little while', async () => {

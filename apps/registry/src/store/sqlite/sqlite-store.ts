@@ -176,6 +176,7 @@ class SqliteStore implements RegistryStore {
   }
 
   async finishSync(lease: Lease, outcome: SyncOutcome): Promise<SyncWritten> {
+    this.#refuseClosed()
     const source = this.#ledger.sources.get(lease.source)
     if (!source || !this.#board.holds(lease)) throw leaseLost(lease)
     const at = new Date(this.#clock.now()).toISOString()

@@ -271,6 +271,7 @@ describe('an address', () => {
     async (repository) => {
       const error = await failureOf(attempt({ repository }, { allowPrivateAddresses: false }))
       expect(error.code).toBe('source_blocked')
+      expect(error.message).toContain('(allowPrivateAddresses is off)')
     },
   )
 

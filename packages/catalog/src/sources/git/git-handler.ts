@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Outbound } from '@thv/http/outbound'
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import { createEntryCollector, type EntryCollector } from '../entry-collector.ts'
+import { oncePerAttempt } from '../once-per-attempt.ts'
 import { type ParseOptions, parseRegistryInTurns } from '../parse-registry-text.ts'
 import type { FetchContext, FetchResult, FetchState, RegistryHandler } from '../registry-handler.ts'
 import type { GitSource, SourceConfig } from '../source-config.ts'
@@ -43,14 +44,8 @@ interface GitState {
 /** A file, or a folder of files, in a git repository: its newest commit, without a checkout and without git. */
 export function createGitHandler(outbound: Outbound, given: GitHandlerOptions = {}): RegistryHandler {
   const options = { ...DEFAULTS, ...given, outbound }
-  const fetchRegistry = (source: SourceConfig, context: FetchContext): Promise<FetchResult> => {
-    const key = `git ${stateIdentity(source)}`
-    const running = context.memo.get(key)
-    if (running instanceof Promise) return running
-    const loading = attempt(source, context, options)
-    context.memo.set(key, loading)
-    return loading
-  }
+  const fetchRegistry = (source: SourceConfig, context: FetchContext): Promise<FetchResult> =>
+    oncePerAttempt(context, `git ${stateIdentity(source)}`, () => attempt(source, context, options))
   return {
     validate: validateSource,
     fetchRegistry,

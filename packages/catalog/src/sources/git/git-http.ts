@@ -2,6 +2,7 @@ import type { AddressPolicy } from '@thv/http/address-policy'
 import type { HeaderMap } from '@thv/http/header-map'
 import type { Outbound } from '@thv/http/outbound'
 import { isThvError, ThvError } from '@thv/kernel/errors'
+import { allowHint } from '../allow-hint.ts'
 import { failed, overLimit } from './git-error.ts'
 
 export interface GitHttpOptions {
@@ -110,7 +111,8 @@ export function createGitHttp(options: GitHttpOptions): GitHttp {
 
   function readable(error: unknown): unknown {
     if (!isThvError(error) || !error.code.startsWith('backend_')) return error
-    if (error.code === 'backend_blocked') return new ThvError('source_blocked', `${place} may not be fetched: ${error.message}`)
+    if (error.code === 'backend_blocked')
+      return new ThvError('source_blocked', `${place} may not be fetched: ${error.message}${allowHint(error.message)}`)
     if (error.code === 'backend_timeout') return overLimit(`${place} was silent for ${options.idleMs} ms`)
     return failed(`${place} cannot be read: ${error.message}`)
   }

@@ -1,0 +1,79 @@
+import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import { TestClock } from '@thv/kernel/clock'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { RegistryStore } from '../store/registry-store.ts'
+import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { Publication, ViewPublication, ViewTarget } from './publication.ts'
+import { eventually, silentLog } from './testing/engine-fixture.ts'
+import { startViewLoop } from './view-loop.ts'
+
+const open: AsyncDisposable[] = []
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one[Symbol.asyncDispose]()
+})
+
+const own: SourceConfig = { name: 'own', managed: {} }
+
+describe('the loop that builds views', () => {
+  it('builds a view again for who wants it anew, though it was never gone', async () => {
+    const { loop, clock, viewsOf } = await rigOf()
+    const target: ViewTarget = { registry: 'main', visible: ['x'] }
+    loop.want(target)
+    await eventually(clock, () => viewsOf(target).length === 1)
+    // Whoever wanted it has forgotten it meanwhile, and waits.
+    loop.unwant(target)
+    loop.want(target)
+    await eventually(clock, () => viewsOf(target).length === 2)
+  })
+
+  it('serves no revision in part, also from a store that ends its reading at the revision with which it began', async () => {
+    const whole: RegistryStore = await openSqliteStore({ clock: new TestClock() })
+    open.push(whole)
+    const document = (name: string, round: number) => ({ source: 'own', name, version: '1.0.0', text: JSON.stringify({ name, round }) })
+    await whole.reconcileConfig({ sources: [own], registries: [{ name: 'main', sources: ['own'] }] })
+    for (const name of ['x/a', 'x/b', 'x/c']) await whole.publish(document(name, 0))
+    let reading = 0
+    const store = new Proxy(whole, {
+      get(target, key) {
+        if (key === 'entriesAfter') return entriesAfter
+        const value: unknown = Reflect.get(target, key)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+    // As PostgreSQL's: somebody writes between two pages, and what he has written is left to the next reading.
+    async function* entriesAfter(after: number, signal: AbortSignal) {
+      const { data: until } = await whole.revision()
+      reading += 1
+      if (reading === 1) await whole.replaceDocument(document('x/a', 1))
+      for await (const batch of whole.entriesAfter(after, signal)) yield batch.filter(({ revision }) => revision <= until)
+    }
+    const { clock, viewsOf } = await rigOf(store)
+    await eventually(clock, () => viewsOf({ registry: 'main', visible: undefined }).length > 0)
+    expect(viewsOf({ registry: 'main', visible: undefined })[0]?.snapshot.count).toBe(3)
+  })
+})
+
+async function rigOf(given?: RegistryStore) {
+  const clock = new TestClock()
+  const store = given ?? (await openSqliteStore({ clock }))
+  if (!given) {
+    open.push(store)
+    await store.reconcileConfig({ sources: [own], registries: [{ name: 'main', sources: ['own'] }] })
+  }
+  const published: Publication[] = []
+  const loop = startViewLoop({
+    store,
+    clock,
+    log: silentLog,
+    publish: (publication) => published.push(publication),
+    pause: async () => {},
+    onStatus: () => {},
+  })
+  open.push(loop)
+  const viewsOf = (wanted: ViewTarget): ViewPublication[] =>
+    published.filter(
+      (one): one is ViewPublication =>
+        one.kind === 'view' && one.targets.some((target) => JSON.stringify(target) === JSON.stringify(wanted)),
+    )
+  return { clock, loop, viewsOf }
+}
