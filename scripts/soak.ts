@@ -21,10 +21,14 @@ console.log(`soak: FUZZ_SEED=${seed}`)
 const faults = await suite('cluster', ['resilience'], { SOAK: rounds })
 const fuzz = await suite('conformance', ['test/load'], { FUZZ_REQUESTS, FUZZ_SEED: seed })
 const platform = await suite('platform', PLATFORM_FILES, PLATFORM)
+const store = await suite('unit', ['apps/registry/src/store'], { SOAK: rounds })
+const registry = await suite('services', ['test/registry/killed', 'apps/registry/src/store'], { SOAK: rounds })
 report(`${rounds} rounds of faults`, faults)
 report(`${FUZZ_REQUESTS} broken requests with FUZZ_SEED=${seed}`, fuzz)
 report(`local platform: ${PLATFORM.SOAK_KILLS} kills, ${PLATFORM.SOAK_WATCHERS} watchers, a full disk`, platform)
-process.exitCode = faults.code || fuzz.code || platform.code
+report(`embedded store of the registry, ${rounds} times as long`, store)
+report(`registry server killed, and its PostgreSQL store, ${rounds} times as long`, registry)
+process.exitCode = faults.code || fuzz.code || platform.code || store.code || registry.code
 
 function suite(project: string, files: readonly string[], env: Record<string, string>): Promise<RunResult> {
   return run('vitest', ['run', '--project', project, ...files], { env: { ...env, FORCE_COLOR: '0' } })
