@@ -1,5 +1,5 @@
-import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
 
 /* The load generator: a process of its own that takes orders over IPC, and asks for paths one after the other on each connection. */
 
@@ -41,13 +41,14 @@ async function run({ origin, paths, connections, durationMs }: GetOrder): Promis
       let at = 0
       const ask = (): void => {
         at = performance.now()
-        if (at >= endsAt) return resolve()
-        socket.write(requests[next++ % requests.length] ?? '')
+        if (at >= endsAt) resolve()
+        else socket.write(requests[next++ % requests.length] ?? '')
       }
       onAnswer(socket, (problem) => {
-        if (problem !== undefined) return reject(new Error(problem))
-        times.push(performance.now() - at)
-        ask()
+        if (problem === undefined) {
+          times.push(performance.now() - at)
+          ask()
+        } else reject(new Error(problem))
       })
       socket.on('error', reject)
       ask()
@@ -72,7 +73,7 @@ function onAnswer(socket: Socket, done: (problem?: string) => void): void {
       const head = chunk.indexOf('\r\n\r\n')
       const at = chunk.indexOf(LENGTH)
       if (head < 0 || at < 0 || !chunk.subarray(0, GOOD.length).equals(GOOD)) return done(`answered with ${chunk.subarray(0, 60)}`)
-      left = head + 4 + Number(chunk.latin1Slice(at + LENGTH.length, chunk.indexOf(13, at)))
+      left = head + 4 + Number(chunk.toString('latin1', at + LENGTH.length, chunk.indexOf(13, at)))
     }
     left -= chunk.length
     if (left === 0) done()

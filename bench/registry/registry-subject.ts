@@ -28,7 +28,7 @@ export interface SubjectOptions {
 }
 
 const LIMIT_MS = 120_000
-const LOOK_MS = 5
+const LOOK_MS = 20
 const SEARCH = '/registry/default/v0.1/x/dev.toolhive/search?q=weather&limit=3'
 
 export async function startRegistry({ count, storage }: SubjectOptions): Promise<RegistrySubject> {
@@ -45,7 +45,11 @@ export async function startRegistry({ count, storage }: SubjectOptions): Promise
   const child = await startMeasured({
     script,
     args: ['serve', '--config', config, '--address', `127.0.0.1:${port}`, '--internal-address', '127.0.0.1:0'],
-    nodeArgs: [...(process.env['BENCH_CPU_PROF'] ? ['--cpu-prof', '--cpu-prof-dir', process.env['BENCH_CPU_PROF']] : []), '--import', probe],
+    nodeArgs: [
+      ...(process.env['BENCH_CPU_PROF'] ? ['--cpu-prof', '--cpu-prof-dir', process.env['BENCH_CPU_PROF']] : []),
+      '--import',
+      probe,
+    ],
   })
   let stallsAsked = 0
   const since = (from: number) => performance.now() - from

@@ -48,7 +48,7 @@ test('sources that are up to no good, or just very large, keep neither the good 
         { name: 'all', sources: sources.map(({ name }) => name) },
         { name: 'few', sources: ['good', 'deep-entry'] },
       ],
-      sync: { parallel: 8, retryInterval: '1h' },
+      sync: { retryInterval: '1h' },
     }),
   )
   await becomesFresh(server, 0)

@@ -86,7 +86,7 @@ function migrateCommand(parent: Command, name: string, env: CommandEnv): Command
   return configure(parent.command(name), env)
     .requiredOption('--config <file>', 'the configuration with the database')
     .option('-y, --yes', 'do not ask')
-    .option('-n, --num-steps <number>', name === 'up' ? 'accepted, and without effect: all are applied' : 'how many versions')
+    .option('-n, --num-steps <number>', name === 'up' ? 'how many versions (all that are missing)' : 'how many versions')
 }
 
 /** Errors come back as errors, so that there is one place that prints them. */

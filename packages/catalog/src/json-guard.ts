@@ -28,10 +28,6 @@ export function guardJson(value: unknown, problems: Problems, limits: JsonLimits
   let values = 0
   for (let visit = stack.pop(); visit !== undefined; visit = stack.pop()) {
     const found = visit.value
-    const refuse = (message: string): false => {
-      problems.add(pointerOf(visit), message)
-      return false
-    }
     values += 1
     size += 1
     if (visit.depth > limits.maxDepth) {
@@ -40,23 +36,25 @@ export function guardJson(value: unknown, problems: Problems, limits: JsonLimits
       return false
     }
     if (typeof found === 'string') {
-      if (found.length > limits.maxString) return refuse(`is longer than ${limits.maxString} characters`)
+      if (found.length > limits.maxString) return refuse(visit, problems, `is longer than ${limits.maxString} characters`)
       size += found.length
     } else if (Array.isArray(found)) {
-      if (values + stack.length + found.length > limits.maxValues) return refuse(`makes more than ${limits.maxValues} values`)
+      if (values + stack.length + found.length > limits.maxValues)
+        return refuse(visit, problems, `makes more than ${limits.maxValues} values`)
       for (let i = found.length - 1; i >= 0; i -= 1) {
         stack.push({ value: found[i], parent: visit, token: i, depth: visit.depth + 1 })
       }
     } else if (isPlainObject(found)) {
       const names = Object.keys(found)
-      if (values + stack.length + names.length > limits.maxValues) return refuse(`makes more than ${limits.maxValues} values`)
+      if (values + stack.length + names.length > limits.maxValues)
+        return refuse(visit, problems, `makes more than ${limits.maxValues} values`)
       for (const name of names) {
-        if (name.length > limits.maxName) return refuse(`has a member name longer than ${limits.maxName} characters`)
+        if (name.length > limits.maxName) return refuse(visit, problems, `has a member name longer than ${limits.maxName} characters`)
         size += name.length
         stack.push({ value: found[name], parent: visit, token: name, depth: visit.depth + 1 })
       }
     } else if (!isScalar(found)) {
-      return refuse('is not JSON')
+      return refuse(visit, problems, 'is not JSON')
     }
     if (size > limits.maxSize) {
       problems.add('', `is larger than ${limits.maxSize} characters`)
@@ -64,6 +62,11 @@ export function guardJson(value: unknown, problems: Problems, limits: JsonLimits
     }
   }
   return true
+}
+
+function refuse(visit: Visit, problems: Problems, message: string): false {
+  problems.add(pointerOf(visit), message)
+  return false
 }
 
 /** A member that the object itself has: `constructor` and `__proto__` are names like any other. */

@@ -104,24 +104,27 @@ export function readObject(object: JsonObject, pointer: string, problems: Proble
     texts(name, rule = {}) {
       const items = array(name, rule)
       if (items === undefined) return undefined
-      const seen = new Set<string>()
+      const seen = rule.unique ? new Set<string>() : undefined
       const texts: string[] = []
-      for (const [i, item] of items.entries()) {
-        const place = pointerTo(at(name), i)
+      for (let i = 0; i < items.length; i += 1) {
+        const item = items[i]
+        // Made only for what is told: texts are many, and nearly all of them are right.
+        const tell = (message: string) => problems.add(pointerTo(at(name), i), message)
         if (typeof item !== 'string') {
-          problems.add(place, 'must be a string')
+          tell('must be a string')
           continue
         }
-        checkText(item, rule, (message) => problems.add(place, message))
-        if (rule.unique && seen.has(item)) problems.add(place, `repeats ${quote(item)}`)
-        seen.add(item)
+        checkText(item, rule, tell)
+        if (seen?.has(item)) tell(`repeats ${quote(item)}`)
+        seen?.add(item)
         texts.push(item)
       }
       return texts
     },
     list(name, rule, visit) {
       const items = array(name, rule)
-      for (const [i, item] of (items ?? []).entries()) each(item, pointerTo(at(name), i), visit)
+      if (items === undefined) return undefined
+      for (let i = 0; i < items.length; i += 1) each(items[i] ?? null, pointerTo(at(name), i), visit)
       return items
     },
     child(name, rule, inside) {

@@ -21,7 +21,8 @@ export function createProblems(limit: number = MAX_PROBLEMS): Problems {
 
 /** RFC 6901: one more reference token. */
 export function pointerTo(pointer: string, token: string | number): string {
-  return `${pointer}/${typeof token === 'number' ? token : token.replaceAll('~', '~0').replaceAll('/', '~1')}`
+  const plain = typeof token === 'number' || !(token.includes('~') || token.includes('/'))
+  return `${pointer}/${plain ? token : token.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 /** For messages: the value as JSON, short whatever it is. */

@@ -11,11 +11,18 @@ export function answerClientError(error: Error, socket: Socket, answerBegun: boo
     return
   }
   const status = statusOf(error)
-  const body = JSON.stringify({ error: STATUS_CODES[status] })
+  const body = JSON.stringify({ error: STATUS_CODES[status], code: CODES[status] })
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     () => socket.destroy(),
   )
+}
+
+const CODES: Readonly<Record<number, string>> = {
+  400: 'bad_request',
+  408: 'request_timeout',
+  413: 'body_too_large',
+  431: 'headers_too_large',
 }
 
 export function statusOf(error: Error): number {

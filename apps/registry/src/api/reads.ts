@@ -84,7 +84,7 @@ async function searchableView(request: ApiRequest): Promise<ServedView> {
   for (;;) {
     const view = await viewOf(request)
     if (view.search !== undefined || clock.monotonic() >= deadline) return view
-    await clock.sleep(LOOK_AGAIN_MS)
+    await clock.sleep(LOOK_AGAIN_MS, request.exchange.signal)
   }
 }
 

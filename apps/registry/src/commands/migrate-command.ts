@@ -14,26 +14,27 @@ export interface MigrateFlags {
 const MAX_STEPS = 1_000
 
 export async function migrateUpCommand(flags: MigrateFlags, command: CommandEnv): Promise<void> {
+  const steps = stepsOf(flags)
   const database = await databaseOf(flags, command)
   const { out, log = createLogger(), clock } = command
   const { version, latest } = await schemaState(database, { log, clock })
+  const target = Math.min(latest, version + (steps ?? latest))
   if (version === latest) {
     await migrateUp(database, { log, clock }) // the rights of the server's user may have been missing
     out(`the database is at version ${version}: nothing to do\n`)
     return
   }
   await confirm(command, flags, {
-    question: `Migrate the database ${nameOf(database)} from version ${version} to ${latest}.`,
+    question: `Migrate the database ${nameOf(database)} from version ${version} to ${target}.`,
     words: ['yes', 'y'],
   })
-  const { to } = await migrateUp(database, { log, clock })
+  const { to } = await migrateUp(database, { log, clock, ...(steps !== undefined && { steps }) })
   out(`the database is at version ${to}\n`)
 }
 
 export async function migrateDownCommand(flags: MigrateFlags, command: CommandEnv): Promise<void> {
-  const steps = Number(flags.numSteps)
-  if (flags.numSteps === undefined) throw new ThvError('usage', 'migrate down needs --num-steps: how many versions to go back')
-  if (!Number.isInteger(steps) || steps < 1 || steps > MAX_STEPS) throw new ThvError('usage', `--num-steps must be from 1 to ${MAX_STEPS}`)
+  const steps = stepsOf(flags)
+  if (steps === undefined) throw new ThvError('usage', 'migrate down needs --num-steps: how many versions to go back')
   const database = await databaseOf(flags, command)
   const { out, log = createLogger(), clock } = command
   await confirm(command, flags, {
@@ -42,6 +43,13 @@ export async function migrateDownCommand(flags: MigrateFlags, command: CommandEn
   })
   const { to } = await migrateDown(database, steps, { log, clock })
   out(`the database is at version ${to}\n`)
+}
+
+function stepsOf({ numSteps }: MigrateFlags): number | undefined {
+  if (numSteps === undefined) return undefined
+  const steps = Number(numSteps)
+  if (!Number.isInteger(steps) || steps < 1 || steps > MAX_STEPS) throw new ThvError('usage', `--num-steps must be from 1 to ${MAX_STEPS}`)
+  return steps
 }
 
 async function databaseOf({ config: file }: MigrateFlags, { env }: CommandEnv): Promise<PostgresConfig> {

@@ -1,32 +1,48 @@
-import type { ConfigFile } from './config-schema.ts'
+import type { AuthFile, ConfigFile } from './config-schema.ts'
 import type { RegistryConfig } from './registry-config.ts'
 
 /** What a good file says that changes nothing, or more than it seems: above all where its author may believe to protect or to show something. */
-export function configWarnings({ auth }: ConfigFile, { sources, registries, auth: { mode } }: RegistryConfig): string[] {
-  const warnings: string[] = []
-  const unused = mode !== 'anonymous' ? [] : (['oauth', 'authz', 'publicPaths'] as const).filter((key) => isGiven(auth[key]))
-  if (unused.length > 0) {
-    const keys = unused.map((key) => `auth.${key}`).join(' and ')
-    warnings.push(`${keys} ${unused.length === 1 ? 'has' : 'have'} no effect in mode anonymous`)
-  }
-  const claimed = [...sources, ...registries].some(({ claims }) => claims !== undefined)
-  if (claimed && (mode === 'anonymous' || auth.authz === undefined))
-    warnings.push('claims hide nothing without auth.authz: everybody who may read sees every source and registry')
-  if (mode === 'oauth' && auth.authz !== undefined) {
-    const hidden = [...unclaimed(sources, 'source'), ...unclaimed(registries, 'registry')]
-    const more = hidden.length > MAX_NAMED ? ` and ${hidden.length - MAX_NAMED} more` : ''
-    if (hidden.length > 0)
-      warnings.push(`with auth.authz only super admins see what has no claims: ${hidden.slice(0, MAX_NAMED).join(', ')}${more}`)
-  }
-  return warnings
+export function configWarnings({ auth }: ConfigFile, config: RegistryConfig): string[] {
+  const { mode } = config.auth
+  if (mode === 'anonymous') return [...unusedKeys(auth), ...uselessClaims(config)]
+  return auth.authz === undefined ? [...openIssuers(auth), ...uselessClaims(config)] : unseen(config)
 }
 
-const MAX_NAMED = 6
-
-function unclaimed(items: readonly { readonly name: string; readonly claims?: unknown }[], kind: string): string[] {
-  return items.filter(({ claims }) => claims === undefined).map(({ name }) => `${kind} ${name}`)
+function unusedKeys(auth: AuthFile): string[] {
+  const unused = (['oauth', 'authz', 'publicPaths'] as const).filter((key) => isGiven(auth[key]))
+  if (unused.length === 0) return []
+  const keys = unused.map((key) => `auth.${key}`).join(' and ')
+  return [`${keys} ${unused.length === 1 ? 'has' : 'have'} no effect in mode anonymous`]
 }
 
 function isGiven(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== undefined
+}
+
+/** Who asks for a token there also says for which audience. */
+const FOR_ANYBODY = ['token.actions.githubusercontent.com', 'gitlab.com', 'accounts.google.com']
+
+function openIssuers({ oauth }: AuthFile): string[] {
+  const issuers = (oauth?.providers ?? []).map(({ issuerUrl }) => issuerUrl)
+  return issuers
+    .filter((issuer) => FOR_ANYBODY.includes(URL.parse(issuer)?.hostname ?? ''))
+    .map((issuer) => `anybody can have a token of ${issuer}, and may do everything without auth.authz`)
+}
+
+function uselessClaims({ sources, registries }: RegistryConfig): string[] {
+  const claimed = [...sources, ...registries].some(({ claims }) => claims !== undefined)
+  return claimed ? ['claims hide nothing without auth.authz: everybody who may read sees every source and registry'] : []
+}
+
+const MAX_NAMED = 6
+
+function unseen({ sources, registries }: RegistryConfig): string[] {
+  const hidden = [...unclaimed(sources, 'source'), ...unclaimed(registries, 'registry')]
+  if (hidden.length === 0) return []
+  const more = hidden.length > MAX_NAMED ? ` and ${hidden.length - MAX_NAMED} more` : ''
+  return [`with auth.authz only super admins see what has no claims: ${hidden.slice(0, MAX_NAMED).join(', ')}${more}`]
+}
+
+function unclaimed(items: readonly { readonly name: string; readonly claims?: unknown }[], kind: string): string[] {
+  return items.filter(({ claims }) => claims === undefined).map(({ name }) => `${kind} ${name}`)
 }

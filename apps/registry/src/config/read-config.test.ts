@@ -354,6 +354,11 @@ describe('variables that win over the file', () => {
       'auth.oauth and auth.authz have no effect in mode anonymous',
       hidesNothing,
     ])
+    const github = oauth.replace('https://idp.example.com', 'https://token.actions.githubusercontent.com')
+    expect(warnings(`${plain}auth:\n${github}${authz}`).join()).not.toContain('anybody')
+    expect(warnings(`${plain}auth:\n${github}`)).toEqual([
+      'anybody can have a token of https://token.actions.githubusercontent.com, and may do everything without auth.authz',
+    ])
     expect(warnings(`${plain}auth: {mode: anonymous, publicPaths: [/a]}\n`)).toEqual(['auth.publicPaths has no effect in mode anonymous'])
   })
 

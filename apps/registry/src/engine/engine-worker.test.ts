@@ -58,6 +58,8 @@ describe('the engine in a thread of its own', () => {
   })
 
   it('comes back when it dies, and reads go on meanwhile', async () => {
+    // The index of what was published comes later, with a view of its own.
+    await until(() => engine.registry('main')?.view?.searchTag === engine.registry('main')?.view?.tag)
     const before = engine.registry('main')?.view
     const claims = await engine.registry('main')?.viewFor([])
     expect(claims?.snapshot.count).toBe(0)

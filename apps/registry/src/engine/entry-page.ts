@@ -1,12 +1,16 @@
 import type { Json } from '@thv/catalog/catalog-entry'
 import { officialKey } from '@thv/catalog/official-envelope'
 import { compareCodePoints } from '@thv/catalog/text'
-import type { Catalogue, Group, NameSlot } from '../views/catalogue.ts'
+import type { Catalogue, NameSlot } from '../views/catalogue.ts'
 import { documentOf, metaOf, type Row } from '../views/catalogue-row.ts'
+import { type Group, placeOf } from '../views/version-group.ts'
 import type { EntrySummary } from './engine.ts'
 
-/** The name that a page ended with. */
-export type EntryPlace = string
+/** What a page ended with. */
+export interface EntryPlace {
+  readonly name: string
+  readonly version: string
+}
 
 export interface EntryPage {
   readonly entries: readonly EntrySummary[]
@@ -16,25 +20,38 @@ export interface EntryPage {
 
 const ENTRIES_PER_PAGE = 500
 
-/** Entries of one source, by name, then version ascending. A name is never cut in two. */
+/** Entries of one source, by name, then version ascending. */
 export function entryPage(catalogue: Catalogue, source: string, after: EntryPlace | undefined): EntryPage {
   const entries: EntrySummary[] = []
-  for (let i = after === undefined ? 0 : firstBehind(catalogue.slots, after); i < catalogue.slots.length; i++) {
-    const slot = catalogue.slots[i]
+  const { slots } = catalogue
+  for (let i = after === undefined ? 0 : firstFrom(slots, after.name); i < slots.length; i++) {
+    const slot = slots[i]
     const group = slot?.groups.find((group) => group.source === source)
     if (!slot || !group) continue
-    for (const row of group.rows) entries.push(summaryOf(slot.name, group, row))
-    if (entries.length >= ENTRIES_PER_PAGE) return { entries, next: slot.name }
+    for (const row of group.rows.slice(slot.name === after?.name ? firstBehind(group, after.version) : 0)) {
+      if (entries.length === ENTRIES_PER_PAGE) return { entries, next: endOf(entries) }
+      entries.push(summaryOf(slot.name, group, row))
+    }
   }
   return { entries, next: undefined }
 }
 
-function firstBehind(slots: readonly NameSlot[], name: string): number {
+function endOf(entries: readonly EntrySummary[]): EntryPlace | undefined {
+  const last = entries.at(-1)
+  return last && { name: last.name, version: last.version }
+}
+
+function firstBehind({ rows }: Group, version: string): number {
+  const at = placeOf(rows, version)
+  return rows[at]?.version === version ? at + 1 : at
+}
+
+function firstFrom(slots: readonly NameSlot[], name: string): number {
   let low = 0
   let high = slots.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (compareCodePoints(slots[middle]?.name ?? '', name) <= 0) low = middle + 1
+    if (compareCodePoints(slots[middle]?.name ?? '', name) < 0) low = middle + 1
     else high = middle
   }
   return low

@@ -1,17 +1,17 @@
 import { runInTurns } from '@thv/catalog/snapshot/steps'
 import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
-import { formatDuration } from '@thv/kernel/duration'
-import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { errorMessage } from '@thv/kernel/errors'
 import type { Logger } from '@thv/telemetry/log'
-import type { RegistryRecord, RegistryStore, SourceRecord, StoreRevision } from '../store/registry-store.ts'
+import type { RegistryStore, SourceRecord, StoreRevision } from '../store/registry-store.ts'
 import { createWaker, endsWithin } from '../sync/waker.ts'
-import { type Catalogue, createCatalogue } from '../views/catalogue.ts'
+import type { Catalogue } from '../views/catalogue.ts'
 import type { Arenas } from '../views/catalogue-row.ts'
 import { createSearchBuilder } from '../views/search-builder.ts'
 import { createViewBuilder, type LatestRow, type ViewBuilder, type ViewSpec } from '../views/view-builder.ts'
 import { type Publication, targetKey, type ViewTarget } from './publication.ts'
-import { type LaidOutView, layOutViews, type SourceContent, viewTag } from './view-layout.ts'
+import { createStoreFollower } from './store-follower.ts'
+import { type LaidOutView, layOutViews, viewTag } from './view-layout.ts'
 
 export interface ViewLoopOptions {
   readonly store: RegistryStore
@@ -44,11 +44,7 @@ export interface ViewFacts {
 
 /** For the case that nobody tells of a change: all replicas serve it within a second all the same. */
 const POLL_MS = 500
-/** A store that has not told its revision by then is as good as lost. Statements of a sync may take longer. */
-const LOOK_MS = 5_000
 const CLOSE_MS = 5_000
-/** So often it reads what was written while it read. */
-const MAX_ROUNDS = 5
 /** A search index gives way to newer lists so often in a row. */
 const MAX_INTERRUPTIONS = 3
 
@@ -57,17 +53,15 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   const stopped = new AbortController()
   const { signal } = stopped
   const waker = createWaker(clock)
-  const catalogue = createCatalogue()
+  const follower = createStoreFollower({ store, clock, pause, signal, onStructure: publishLayout })
+  const { catalogue, contentOf } = follower
   const search = createSearchBuilder()
   const views = new Map<string, View>()
   const wanted = new Map<string, ViewTarget>()
-  let known: StoreRevision = { data: 0, structure: -1 }
-  let sources: readonly SourceRecord[] = []
-  let registries: readonly RegistryRecord[] = []
-  let ids = new Map<string, number>()
+  /** Everything up to this is served. */
+  let served: StoreRevision = { data: 0, structure: -1 }
   let storeError: string | undefined = 'the store has not been read yet'
   let lost = false
-  let looking: Promise<StoreRevision> | undefined
   let waiters: { readonly until: StoreRevision; readonly resolve: () => void }[] = []
   let changed = true
   const unsubscribe = store.onChange(() => {
@@ -98,68 +92,23 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   async function refresh(): Promise<void> {
     const statusToo = changed
     changed = false
-    const first = await look()
-    const moved = first.structure !== known.structure
-    if (moved) await readStructure()
-    else if (statusToo) sources = await store.sources()
-    const revision = first.data === known.data ? first : await readEntries(first)
-    await runInTurns(catalogue.settle(), { pause, signal })
+    const { revision, moved } = await follower.follow(statusToo)
     await buildStale()
-    const news = storeError !== undefined || moved || revision.data !== known.data || statusToo
+    const news = storeError !== undefined || moved || statusToo
     storeError = undefined
     lost = false
-    known = revision
+    served = revision
     if (news) options.onStatus()
     settleWaiters()
     await buildSearches()
   }
 
-  /** One question at a time: those to a store that is silent would only fill its queue. */
-  async function look(): Promise<StoreRevision> {
-    looking ??= store.revision().finally(() => {
-      looking = undefined
-    })
-    const answer = looking
-    if (await endsWithin(clock, LOOK_MS, answer)) return answer
-    throw new ThvError('store_unavailable', `the store did not answer within ${formatDuration(LOOK_MS)}`)
-  }
-
-  async function readStructure(): Promise<void> {
-    sources = await store.sources()
-    registries = await store.registries()
-    const now = new Map(sources.map((source) => [source.config.name, source.id]))
-    const gone = new Set([...ids].filter(([name, id]) => now.get(name) !== id).map(([name]) => name))
-    await runInTurns(catalogue.dropSources(gone), { pause, signal })
-    ids = now
-    publish({ kind: 'layout', registries: registries.map(({ spec }) => ({ name: spec.name, claims: spec.claims })) })
-  }
-
-  /**
-   * Gives the revision up to which everything has come. Rows that somebody writes while others are read may be left to the next reading;
-   * so it reads on until nobody has, lest a revision be served in part.
-   */
-  async function readEntries(first: StoreRevision): Promise<StoreRevision> {
-    let { data: after } = known
-    let read = first
-    for (let round = 1; ; round++) {
-      await readAfter(after)
-      const now = await look()
-      // Sources that are new since are not known here: their rows come with the next structure.
-      if (now.data === read.data || now.structure !== first.structure || round === MAX_ROUNDS) return read
-      after = read.data
-      read = now
-    }
-  }
-
-  async function readAfter(after: number): Promise<void> {
-    for await (const batch of store.entriesAfter(after, signal)) {
-      for (const entry of batch) if (ids.has(entry.source)) catalogue.add(entry)
-      await pause()
-      signal.throwIfAborted()
-    }
+  function publishLayout(): void {
+    publish({ kind: 'layout', registries: follower.registries.map(({ spec }) => ({ name: spec.name, claims: spec.claims })) })
   }
 
   async function buildStale(): Promise<void> {
+    const { registries, sources } = follower
     const layout = layOutViews({ registries, sources, wanted: [...wanted.values()] })
     for (const [key, view] of views) {
       if (layout.has(key)) continue
@@ -193,10 +142,6 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
     return Math.max(0, ...spec.sources.map(({ name }) => catalogue.newest(name).revision))
   }
 
-  function contentOf(source: string): SourceContent {
-    return { id: ids.get(source), ...catalogue.newest(source) }
-  }
-
   async function buildSearches(): Promise<void> {
     for (const view of views.values()) {
       if (!view.unsearched || view.tag === undefined) continue
@@ -224,7 +169,7 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   }
 
   function settleWaiters(): void {
-    const done = (until: StoreRevision) => until.data <= known.data && until.structure <= known.structure
+    const done = (until: StoreRevision) => until.data <= served.data && until.structure <= served.structure
     for (const { resolve } of waiters.filter(({ until }) => done(until))) resolve()
     waiters = waiters.filter(({ until }) => !done(until))
   }
@@ -233,8 +178,8 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
     catalogue,
     get facts() {
       const built = new Set([...views.values()].flatMap((view) => view.targets.map((target) => target.registry)))
-      const unbuilt = registries.map(({ spec }) => spec.name).filter((name) => !built.has(name))
-      return { storeError, lost, unbuilt, revision: known.data, sources }
+      const unbuilt = follower.registries.map(({ spec }) => spec.name).filter((name) => !built.has(name))
+      return { storeError, lost, unbuilt, revision: served.data, sources: follower.sources }
     },
     async caughtUp(limitMs) {
       let waiter: (typeof waiters)[number] | undefined

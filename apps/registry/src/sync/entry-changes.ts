@@ -37,6 +37,7 @@ export async function entryChanges({ source, fetched, fingerprints, pause }: Cha
     else if (filter.decide(entry.name, new Set(entry.tags)).keep) kept.set(key, entry)
     else rejected.add(key)
   }
+  const taken = createVersionCount()
   const gone: { name: string; version: string }[] = []
   const upserts: SyncedEntry[] = []
   for await (const batch of fingerprints) {
@@ -46,19 +47,45 @@ export async function entryChanges({ source, fetched, fingerprints, pause }: Cha
       if (entry) {
         const synced = syncedOf(entry)
         if (synced.hash !== known.hash || synced.status !== known.status) upserts.push(synced)
+        taken.stays(synced)
         kept.delete(key)
       } else if (known.status !== 'deleted' && (fetched.kind === 'full' || rejected.has(key))) {
         gone.push({ name: known.name, version: known.version })
-      }
+      } else taken.stays(known)
     }
     await pause()
   }
   let i = 0
   for (const entry of kept.values()) {
-    upserts.push(syncedOf(entry))
+    const synced = syncedOf(entry)
+    if (taken.hasRoom(synced)) upserts.push(synced)
     if (++i % PER_TURN === 0) await pause()
   }
-  return { upserts, gone, problems }
+  return { upserts, gone, problems: [...problems, ...taken.problems()] }
+}
+
+/** The versions of a server are served in one answer, which has no pages: this is what it may cost. The official registry has the same. */
+const MAX_VERSIONS = 10_000
+
+function createVersionCount() {
+  const counts = new Map<string, number>()
+  const stays = ({ name, status }: Pick<SyncedEntry, 'name' | 'status'>): void => {
+    if (status !== 'deleted') counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  return {
+    stays,
+    hasRoom(entry: SyncedEntry): boolean {
+      stays(entry)
+      return entry.status === 'deleted' || (counts.get(entry.name) ?? 0) <= MAX_VERSIONS
+    },
+    problems: (): FetchProblem[] =>
+      [...counts]
+        .filter(([, count]) => count > MAX_VERSIONS)
+        .map(([entry, count]) => {
+          const message = `has ${count - MAX_VERSIONS} versions more than the ${MAX_VERSIONS} that are taken`
+          return { entry, pointer: '', message, severity: 'dropped' }
+        }),
+  }
 }
 
 function syncedOf(entry: FetchedEntry): SyncedEntry {

@@ -1,24 +1,11 @@
-import { versionOrder } from '@thv/catalog/snapshot/build-snapshot'
 import { createInstantParser } from '@thv/catalog/snapshot/instant'
 import { type Steps, sortInSteps } from '@thv/catalog/snapshot/steps'
-import type { Claims } from '@thv/catalog/sources/source-config'
 import { compareCodePoints } from '@thv/catalog/text'
-import { compareVersions } from '@thv/catalog/version-order'
 import type { StoredEntry } from '../store/registry-store.ts'
-import { type Arenas, createRow, type Row, rewriteMeta } from './catalogue-row.ts'
+import { type Arenas, createRow, type Row } from './catalogue-row.ts'
 import { claimsKey } from './claim-key.ts'
 import { bytesOf, createSharedArena, type Segment } from './shared-arena.ts'
-
-/** All versions that one source has of one server. */
-export interface Group {
-  readonly source: string
-  /** Version ascending. */
-  readonly rows: Row[]
-  /** Of the entry itself (of its newest row); undefined: those of its source count. */
-  claims: Claims | undefined
-  claimsKey: string | undefined
-  claimsRevision: number
-}
+import { createGroup, type Group, putRow, rowOf, rowsOfGroup, seemsLatest, settleGroup } from './version-group.ts'
 
 export interface NameSlot {
   readonly name: string
@@ -48,7 +35,6 @@ export interface Newest {
 
 const PER_STEP = 2048
 const NOTHING: Newest = { revision: 0, updatedMs: 0 }
-const order = versionOrder(compareVersions)
 
 export function createCatalogue(): Catalogue {
   const byName = new Map<string, NameSlot>()
@@ -74,7 +60,7 @@ export function createCatalogue(): Catalogue {
     const slot = slotOf(entry.name.toWellFormed())
     const known = slot.groups.find((group) => group.source === entry.source)
     if (known) return known
-    const group: Group = { source: entry.source, rows: [], claims: undefined, claimsKey: undefined, claimsRevision: 0 }
+    const group = createGroup(entry.source)
     slot.groups.push(group)
     return group
   }
@@ -90,15 +76,14 @@ export function createCatalogue(): Catalogue {
   function add(entry: StoredEntry): void {
     const group = groupOf(entry)
     const version = interned(entry.version.toWellFormed())
-    const at = placeOf(group.rows, version)
-    const old = group.rows[at]?.version === version ? group.rows[at] : undefined
+    const old = rowOf(group, version)
     if (old && old.revision >= entry.revision) return
-    const isLatest = entry.status !== 'deleted' && !hasLiving(group.rows, old ? at + 1 : at)
+    const isLatest = entry.status !== 'deleted' && seemsLatest(group, version)
     const row = createRow({ ...entry, version }, { arenas, isLatest, parseInstant })
     inOrder = false
-    group.rows.splice(at, old ? 1 : 0, row)
+    putRow(group, row)
     if (old) releaseRow(old)
-    if (group.rows.length > 1) unsettled.add(group)
+    if (group.rows.length > 1 || group.late) unsettled.add(group)
     if (entry.revision >= group.claimsRevision) {
       group.claims = entry.claims
       group.claimsKey = entry.claims && claimsKey(entry.claims)
@@ -120,7 +105,7 @@ export function createCatalogue(): Catalogue {
     if (inOrder) return
     let done = 0
     for (const group of unsettled) {
-      settleLatest(group, arenas)
+      yield* settleGroup(group, arenas)
       if (++done % PER_STEP === 0) yield
     }
     unsettled.clear()
@@ -139,7 +124,7 @@ export function createCatalogue(): Catalogue {
       for (const group of slot.groups) {
         if (!sources.has(group.source)) continue
         unsettled.delete(group)
-        for (const row of group.rows) releaseRow(row)
+        for (const row of rowsOfGroup(group)) releaseRow(row)
       }
       const left = slot.groups.filter((group) => !sources.has(group.source))
       slot.groups.splice(0, slot.groups.length, ...left)
@@ -202,36 +187,6 @@ export function* rowsOf(slots: readonly NameSlot[]): Generator<Row> {
 
 function newArenas(): Arenas {
   return { json: createSharedArena({ end: 0x2c }), text: createSharedArena({ end: 0xff }) }
-}
-
-function hasLiving(rows: readonly Row[], from: number): boolean {
-  for (let i = from; i < rows.length; i++) if (rows[i]?.deleted === false) return true
-  return false
-}
-
-function placeOf(rows: readonly Row[], version: string): number {
-  let low = 0
-  let high = rows.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (order(rows[middle]?.version ?? '', version) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-/** Claims hold for all versions of a server, so that what is latest is the same to everybody who sees it. */
-function settleLatest(group: Group, arenas: Arenas): void {
-  let latest = false
-  for (const row of group.rows.toReversed()) {
-    const isLatest: boolean = !row.deleted && !latest
-    latest ||= isLatest
-    if (row.isLatest === isLatest) continue
-    const old = row.json
-    row.json = rewriteMeta(row, { isLatest }, arenas.json)
-    row.isLatest = isLatest
-    arenas.json.release(old)
-  }
 }
 
 const FEW_BYTES = 4 << 20

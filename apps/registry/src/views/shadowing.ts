@@ -1,5 +1,5 @@
-import type { Group } from './catalogue.ts'
 import type { Row } from './catalogue-row.ts'
+import type { Group } from './version-group.ts'
 
 /** One version of a name as a registry serves it. */
 export interface Shown {

@@ -55,6 +55,22 @@ describe('views that are built again and again', () => {
     expect(listed(openView(catalogue, specOf('a')))).toHaveLength(10)
   })
 
+  it('have all versions of a name in order, in whatever order they came', () => {
+    const catalogue = createCatalogue()
+    const came = Array.from({ length: 400 }, (_, i) => `1.${(i * 37) % 400}.0`)
+    for (const part of [came.slice(0, 150), came.slice(150)]) {
+      fill(
+        catalogue,
+        part.map((version, i) =>
+          stored('a', 'x/y', { version, revision: 1 + came.indexOf(version), ...(i === 7 && { status: 'deleted' }) }),
+        ),
+      )
+    }
+    const shown = listed(openView(catalogue, specOf('a')), { includeDeleted: true })
+    expect(shown.map(({ version }) => version)).toEqual(Array.from({ length: 400 }, (_, i) => `1.${i}.0`))
+    expect(shown.filter(({ isLatest }) => isLatest).map(({ version }) => version)).toEqual(['1.399.0'])
+  })
+
   it('keep nothing of a source that is gone, though it went before everything was in order', () => {
     const catalogue = createCatalogue()
     for (const version of ['1.0.0', '2.0.0']) catalogue.add(stored('a', 'x/y', { version, revision: 1 }))

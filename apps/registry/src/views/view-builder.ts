@@ -4,11 +4,12 @@ import { FIELD_END, type SnapshotData } from '@thv/catalog/snapshot/snapshot-dat
 import type { Steps } from '@thv/catalog/snapshot/steps'
 import type { Claims } from '@thv/catalog/sources/source-config'
 import { compareVersions } from '@thv/catalog/version-order'
-import type { Catalogue, Group } from './catalogue.ts'
+import type { Catalogue } from './catalogue.ts'
 import { type Arenas, type Row, rewriteMeta } from './catalogue-row.ts'
 import { claimsKey } from './claim-key.ts'
 import { type Shown, shownVersions } from './shadowing.ts'
 import { bytesOf, type Segment, type Span } from './shared-arena.ts'
+import type { Group } from './version-group.ts'
 
 export interface ViewSpec {
   /** First wins. */

@@ -7,6 +7,7 @@ import { createOutbound } from '@thv/http/outbound'
 import { isThvError } from '@thv/kernel/errors'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { createFileHandler } from './file-handler.ts'
+import { OF_THE_FILE } from './local-files.ts'
 import type { FetchResult } from './registry-handler.ts'
 import type { FileSource, SourceConfig } from './source-config.ts'
 import { documentText, failure, namesOf, testContext } from './testing/fetch-context.ts'
@@ -188,6 +189,10 @@ describe('a folder', () => {
     })
     swap('v2', `[${documentText('b')}]`)
     expect(namesOf(await fetched(root, { state: first.state }))).toEqual(['io.example/b@1.0.0'])
+  })
+
+  it('fails as a whole when the machine fails, so that nothing of it is taken for gone', () => {
+    for (const code of ['EMFILE', 'ENFILE', 'EIO', 'ESTALE', 'ENOMEM', 'ETIMEDOUT', 'unknown']) expect(OF_THE_FILE.has(code)).toBe(false)
   })
 
   it('loses a file that is too large alone', async () => {

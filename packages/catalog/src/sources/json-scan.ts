@@ -167,7 +167,22 @@ function bracketEnd(bytes: Buffer, at: number): number {
 }
 
 function stringEnd(bytes: Buffer, at: number): number {
-  for (let from = at + 1; ; ) {
+  // Most strings are short, and a call into the runtime costs more than to look at each of their bytes.
+  const near = Math.min(bytes.length, at + NEAR)
+  let position = at + 1
+  for (; position < near; position += 1) {
+    const byte = bytes[position]
+    if (byte === QUOTE) return position + 1
+    if (byte === BACKSLASH) position += 1
+  }
+  return farStringEnd(bytes, at, position)
+}
+
+const NEAR = 200
+
+/** No byte of the string before `first` ends it. */
+function farStringEnd(bytes: Buffer, at: number, first: number): number {
+  for (let from = first; ; ) {
     const quote = bytes.indexOf(QUOTE, from)
     if (quote === -1) throw broken('ends in the middle of a string', bytes.length)
     let slashes = 0

@@ -79,9 +79,14 @@ async function readInside({ root, room, maxBytes }: Folder, name: string): Promi
   } catch (error) {
     if (error === CHANGED || (error instanceof ThvError && error.code === 'source_limit')) throw error
     if (error instanceof ThvError) return error.message
-    return `cannot be read (${systemCode(error) ?? 'unknown'})`
+    const code = systemCode(error) ?? 'unknown'
+    if (!OF_THE_FILE.has(code)) throw error
+    return `cannot be read (${code})`
   }
 }
+
+/** Everything else (no descriptor left, a disk that fails) passes: entries must not be taken for gone because of it. */
+export const OF_THE_FILE: ReadonlySet<string> = new Set(['EACCES', 'EISDIR', 'ELOOP', 'ENOENT', 'ENOTDIR', 'ENXIO', 'EPERM'])
 
 async function readRegular(path: string, maxBytes: number): Promise<Buffer> {
   // Before it is opened, since opening a device may do something; and again afterwards, since it may be another by then.

@@ -28,18 +28,45 @@ export interface ElementShape {
   readonly kind: 'toolhive' | 'document' | 'envelope'
   readonly server?: Span
   readonly meta?: Span
+  /** The whole of it, where it had to be read to see what it is. */
+  readonly cut?: CutJson
 }
 
 /** Looks at member names only. What is neither clearly one nor the other counts as a document: that one's problems say more. */
 export function shapeOf(bytes: Buffer, span: Span): ElementShape {
+  // Either way gives the same. What looks like an envelope is not read as a whole first, since its parts are read by themselves.
+  const cut = looksEnveloped(bytes, span) ? undefined : cutJson(bytes, span)
+  if (cut === undefined || 'problems' in cut) return scannedShape(bytes, span)
+  const { value } = cut
+  if (!isJsonObject(value)) return { kind: 'document', cut }
+  // Its parts are cut out by themselves, so that their text stays as it is.
+  const kind = kindOf((name) => Object.hasOwn(value, name))
+  return kind === 'envelope' ? scannedShape(bytes, span) : { kind, cut }
+}
+
+const ENVELOPE_STARTS = ['"server"', '"_meta"']
+
+function looksEnveloped(bytes: Buffer, { start, end }: Span): boolean {
+  const quote = bytes.indexOf('"', start)
+  if (quote === -1 || quote >= end) return false
+  const first = bytes.toString('latin1', quote, Math.min(end, quote + 8))
+  return ENVELOPE_STARTS.some((name) => first.startsWith(name))
+}
+
+/** Also of what is broken or too large as a whole: the parts that count may be neither. */
+function scannedShape(bytes: Buffer, span: Span): ElementShape {
   const members = new Map<string, MemberSpan>()
   if (isObjectAt(bytes, span.start)) for (const found of membersAt(bytes, span.start)) members.set(found.name, found)
-  const has = (...names: string[]): boolean => names.some((name) => members.has(name))
+  const kind = kindOf((name) => members.has(name))
   const server = members.get('server')
   const meta = members.get('_meta')
-  if (server !== undefined && !has('name')) return { kind: 'envelope', server, ...(meta === undefined ? {} : { meta }) }
-  const toolhive = has('image', 'url') && !has('packages', 'remotes', '$schema', 'version')
-  return { kind: toolhive ? 'toolhive' : 'document' }
+  return { kind, ...(server !== undefined && { server }), ...(meta !== undefined && { meta }) }
+}
+
+function kindOf(has: (name: string) => boolean): ElementShape['kind'] {
+  if (has('server') && !has('name')) return 'envelope'
+  const toolhive = (has('image') || has('url')) && !(has('packages') || has('remotes') || has('$schema') || has('version'))
+  return toolhive ? 'toolhive' : 'document'
 }
 
 /** An element of a list that may be broken inside, with its brackets in order: the others are found all the same. */
@@ -56,7 +83,7 @@ export function readAlone(read: () => EntryReading): EntryReading {
 export function readUpstreamEntry(bytes: Buffer, span: Span & { readonly shape: ElementShape }, rules: EntryRules): EntryReading {
   const { shape } = span
   const enveloped = shape.kind === 'envelope' && shape.server !== undefined
-  const document = cutJson(bytes, enveloped ? shape.server : span)
+  const document = enveloped ? cutJson(bytes, shape.server) : (shape.cut ?? cutJson(bytes, span))
   if ('problems' in document) return document
   const meta = enveloped && shape.meta !== undefined ? cutJson(bytes, shape.meta) : undefined
   if (meta !== undefined && 'problems' in meta) return { ...nameOf(document.value), problems: meta.problems }

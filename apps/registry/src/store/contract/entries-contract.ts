@@ -182,10 +182,14 @@ export function describeEntries(use: OpenStore): void {
       expect(await fingerprintsOf(store, 'none')).toEqual([])
       expect(await store.versionsOf('none', 'io.x/a')).toEqual([])
     })
+  })
+}
 
-    it('are all there when the store is opened again', async (test) => {
+export function describeReopening(use: OpenStore): void {
+  describe('entries', () => {
+    it('are all there when the store is opened again', async () => {
       const { store, reopen } = await use()
-      if (!reopen) return test.skip('this one keeps nothing')
+      if (!reopen) throw new Error('it cannot be opened again')
       await store.reconcileConfig({ sources: [file('a', { claims: { org: 'x' } })], registries: [{ name: 'r', sources: ['a'] }] })
       await store.putSource(managed('own'))
       await store.publish({ source: 'own', name: 'io.x/a', version: '1', text: '{}', claims: { org: 'x' } })
@@ -199,10 +203,14 @@ export function describeEntries(use: OpenStore): void {
       expect(next.revision).toBe(before.revision.data + 1)
       expect(before.rows.every((row) => row.updatedAt < next.updatedAt)).toBe(true)
     })
+  })
+}
 
-    it('and changes of one process are seen by the other', async (test) => {
+export function describeSharing(use: OpenStore): void {
+  describe('a store of several processes', () => {
+    it('shows the changes of one to the other', async () => {
       const { store, second } = await use()
-      if (!second) return test.skip('only one process may open this one')
+      if (!second) throw new Error('it cannot be opened twice')
       const other = await second()
       let calls = 0
       other.onChange(() => calls++)

@@ -1,7 +1,7 @@
 import { afterEach, describe } from 'vitest'
 import type { RegistryStore } from '../registry-store.ts'
 import { describeConfigured } from './configured-contract.ts'
-import { describeEntries } from './entries-contract.ts'
+import { describeEntries, describeReopening, describeSharing } from './entries-contract.ts'
 import { describeLeases } from './lease-contract.ts'
 import { describeManaged } from './managed-contract.ts'
 import { describeModel } from './model-contract.ts'
@@ -20,8 +20,14 @@ export interface OpenedStore {
 /** A store without anything in it, whenever it is called. */
 export type OpenStore = () => Promise<OpenedStore>
 
+/** What `open` gives beside the store, so that nothing has to be skipped. */
+export interface StoreTraits {
+  readonly reopens?: boolean
+  readonly shared?: boolean
+}
+
 /** What every adapter has to keep of what registry-store.ts promises. */
-export function describeStoreContract(name: string, open: OpenStore): void {
+export function describeStoreContract(name: string, open: OpenStore, traits: StoreTraits = {}): void {
   describe(`${name} store`, () => {
     const opened: OpenedStore[] = []
     const stores: RegistryStore[] = []
@@ -48,6 +54,8 @@ export function describeStoreContract(name: string, open: OpenStore): void {
     describeConfigured(use)
     describeManaged(use)
     describeEntries(use)
+    if (traits.reopens) describeReopening(use)
+    if (traits.shared) describeSharing(use)
     describeLeases(use)
     describeSync(use)
     describeModel(use)

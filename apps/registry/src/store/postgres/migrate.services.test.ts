@@ -30,7 +30,9 @@ describePostgres('migrations', () => {
     expect(await down(1000)).toEqual({ from: latest, to: 0 })
     expect(await tables()).toEqual(['schema_migrations'])
     expect(await down(1)).toEqual({ from: 0, to: 0 })
-    expect(await up()).toEqual({ from: 0, to: latest })
+    const two = [...migrations, { version: latest + 1, name: 'more', up: 'CREATE TABLE more (n int)', down: 'DROP TABLE more' }]
+    expect(await up({ migrations: two, steps: latest })).toEqual({ from: 0, to: latest })
+    expect(await tables()).not.toContain('more')
     expect(() => down(0)).toThrow('1 or more')
   })
 
@@ -53,7 +55,9 @@ describePostgres('migrations', () => {
     })
     expect(await tables()).not.toContain('half')
     expect(await schemaState(configOf(database), { log: quiet })).toEqual({ version: latest, dirty: false, latest })
-    expect(await up({ migrations: broken({ up: 'CREATE TABLE half (n int)' }) })).toEqual({ from: latest, to: latest + 1 })
+    const repaired = broken({ up: 'CREATE TABLE half (n int)' })
+    expect(await up({ migrations: repaired, steps: 1 })).toEqual({ from: latest, to: latest + 1 })
+    expect(await up({ migrations: repaired, steps: 5 })).toEqual({ from: latest + 1, to: latest + 1 })
   })
 
   test('mark a step that cannot be taken back, and then wait for a person', async () => {

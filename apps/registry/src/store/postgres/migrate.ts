@@ -16,6 +16,8 @@ export interface MigrateOptions {
   readonly clock?: Clock
   /** For tests. */
   readonly migrations?: readonly Migration[]
+  /** At most so many upwards; all that are missing unless given. */
+  readonly steps?: number
   /** How long another process that migrates is waited for. */
   readonly lockLimitMs?: number
 }
@@ -44,12 +46,13 @@ const LOCK_KEY = 7_468_762_210
 export function migrateUp(config: PostgresConfig, options: MigrateOptions = {}): Promise<Migrated> {
   return withMigrationSession(config, options, async ({ client, state, steps, log }) => {
     demandKnown(state)
-    for (const step of steps.slice(state.version)) {
+    const target = Math.min(state.latest, state.version + (options.steps ?? state.latest))
+    for (const step of steps.slice(state.version, target)) {
       log.info('migrating the database up', { version: step.version, name: step.name })
       await applyStep(client, step, 'up')
     }
     await ensureServerRole(client, config.user, log)
-    return { from: state.version, to: Math.max(state.version, state.latest) }
+    return { from: state.version, to: target }
   })
 }
 

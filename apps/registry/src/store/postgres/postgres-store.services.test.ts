@@ -1,7 +1,7 @@
 import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
 import { beforeAll } from 'vitest'
-import { describeStoreContract } from '../contract/store-contract.ts'
+import { describeStoreContract, type OpenStore } from '../contract/store-contract.ts'
 import { openPostgresStore } from './postgres-store.ts'
 import { configOf, quiet } from './testing/test-config.ts'
 
@@ -12,7 +12,7 @@ describePostgres('PostgreSQL', () => {
   })
   const open = () => openPostgresStore(configOf(database), { log: quiet })
 
-  describeStoreContract('PostgreSQL', async () => {
+  const openEmpty: OpenStore = async () => {
     let store = await open()
     await database.sql("TRUNCATE source, registry, entry; UPDATE revision SET data = 0, structure = 0, stamped_at = '-infinity'")
     return {
@@ -24,5 +24,7 @@ describePostgres('PostgreSQL', () => {
       },
       second: open,
     }
-  })
+  }
+
+  describeStoreContract('PostgreSQL', openEmpty, { reopens: true, shared: true })
 })

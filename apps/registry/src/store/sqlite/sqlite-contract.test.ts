@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@thv/kernel/clock'
-import { describeStoreContract } from '../contract/store-contract.ts'
+import { describeStoreContract, type OpenStore } from '../contract/store-contract.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 
 describeStoreContract('memory', async () => ({ store: await openSqliteStore({ clock: systemClock }) }))
 
-describeStoreContract('file', async () => {
+const openFile: OpenStore = async () => {
   const folder = await mkdtemp(join(tmpdir(), 'thv-registry-'))
   const open = () => openSqliteStore({ path: join(folder, 'registry.sqlite'), clock: systemClock })
   const store = await open()
@@ -19,4 +19,6 @@ describeStoreContract('file', async () => {
     },
     dispose: () => rm(folder, { recursive: true, force: true }),
   }
-})
+}
+
+describeStoreContract('file', openFile, { reopens: true })

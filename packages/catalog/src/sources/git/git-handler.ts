@@ -83,8 +83,6 @@ async function load(attempt: Attempt): Promise<FetchResult> {
   if (wish.kind === 'commit' && known?.commit === wish.oid) return unchanged(known.commit, known.hash) // it can have no other content
 
   const { repository, authorization } = await gitPlace(git)
-  if (authorization !== undefined && repository.protocol === 'http:')
-    context.warn(`the password for ${repository.href} is sent without TLS`)
   const policy = addressPolicy(context.allowPrivateAddresses)
   const { signal, limits } = context
   const { maxWireBytes } = limits
@@ -93,6 +91,9 @@ async function load(attempt: Attempt): Promise<FetchResult> {
   const remote = await connectRemote(http, wish)
   const tip = await remote.find(wish)
   if (known?.commit === tip) return unchanged(tip, known.hash)
+  // Here, since whoever asks every second finds nothing new nearly always.
+  if (authorization !== undefined && repository.protocol === 'http:')
+    context.warn(`the password for ${repository.href} is sent without TLS`)
 
   using objects = await fetchTip({ attempt, remote, wish, tip, place: http.place })
   const found = await filesAtPath(objects, git.path ?? 'registry.json')
