@@ -20,6 +20,7 @@ export function sampleName(number: number): string {
 }
 
 export const SAMPLE_VERSION = '1.4.2'
+export const CHANGED_MARK = 'Now with more'
 
 function server(number: number, isChanged: boolean): unknown {
   const name = sampleName(number)
@@ -29,7 +30,7 @@ function server(number: number, isChanged: boolean): unknown {
     $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
     name,
     title: `${word(number)} ${number}`,
-    description: `${isChanged ? 'Now with more: works' : 'Works'} with ${subject} of team ${number % 997}`,
+    description: `${isChanged ? `${CHANGED_MARK}: works` : 'Works'} with ${subject} of team ${number % 997}`,
     repository: { url: `https://github.com/team-${number % 997}/${word(number)}-server-${number}`, source: 'github' },
     version: SAMPLE_VERSION,
     packages: [

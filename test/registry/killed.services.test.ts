@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { documentOf, registryWorld, type Server, type ServerDocument } from './registry-world.ts'
+import { documentOf, eventually, registryWorld, type Server, type ServerDocument } from './registry-world.ts'
 
 const ROUNDS = 3 * Number(process.env['SOAK'] ?? 1)
 const PUBLISHERS = 6
@@ -20,7 +20,7 @@ test('a server with the embedded store that is killed while many publish keeps a
     expect(await checkKept(server, { acknowledged, sent })).toBeGreaterThan(last)
     last = acknowledged.size
     const publishing = Array.from({ length: PUBLISHERS }, (_, n) => publishUntilKilled(server, { sent, acknowledged, from: n }))
-    while (acknowledged.size < last + 40) await sleep(5)
+    await eventually('some are published', () => acknowledged.size >= last + 40)
     await sleep(round * 3) // each time in another moment of a write
     await server.kill()
     await Promise.all(publishing)

@@ -7,7 +7,8 @@ import { readConfig } from './config/read-config.ts'
 import type { RegistryConfig } from './config/registry-config.ts'
 import type { ConfigWatch } from './config/watch-config.ts'
 import { startReloader } from './config-reloader.ts'
-import { type LogLine, recordingLog, until } from './testing/run-registry.ts'
+import { type LogLine, recordingLog } from './testing/run-registry.ts'
+import { until } from './testing/until.ts'
 
 let folder: string
 let file: string

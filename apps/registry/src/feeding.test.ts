@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { startRegistry, until } from './testing/run-registry.ts'
+import { startRegistry } from './testing/run-registry.ts'
+import { until } from './testing/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'thv-feeding-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

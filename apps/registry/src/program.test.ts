@@ -119,7 +119,10 @@ describe('serve', () => {
       log,
       lifecycle,
       parts: () => ({
-        startEngine: () => new Promise(() => {}),
+        startEngine: () => {
+          void lifecycle.shutdown('test')
+          return new Promise(() => {})
+        },
         createAccess: () => {
           throw new Error('too far')
         },
@@ -131,7 +134,6 @@ describe('serve', () => {
         },
       }),
     })
-    setTimeout(() => void lifecycle.shutdown('test'), 20)
     expect((await running).error?.code).toBe('aborted')
   })
 

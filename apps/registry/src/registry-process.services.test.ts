@@ -6,7 +6,7 @@ import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-p
 import { expect, onTestFinished, test } from 'vitest'
 import { SERVER_ROLE } from './store/postgres/server-role.ts'
 import { processStarter } from './testing/registry-process.ts'
-import { until } from './testing/run-registry.ts'
+import { until } from './testing/until.ts'
 
 describePostgres('the program with PostgreSQL', () => {
   test('migrates, runs as two replicas that start at once, and migrates back', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type ProcessStarter, processStarter } from './testing/registry-process.ts'
-import { until } from './testing/run-registry.ts'
+import { until } from './testing/until.ts'
 
 let folder: string
 let processes: ProcessStarter

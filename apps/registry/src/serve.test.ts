@@ -3,7 +3,8 @@ import { createServer, get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startRegistry, until } from './testing/run-registry.ts'
+import { startRegistry } from './testing/run-registry.ts'
+import { until } from './testing/until.ts'
 
 let folder: string
 

@@ -46,7 +46,7 @@ export function convertToolhiveRegistry(registry: ToolhiveRegistry, options: Con
 }
 
 /** One server, as read by `readToolhiveRegistry`. Warnings say what was repaired; pointers go from the ToolHive entry. */
-export function toServerDocument(entry: ToolhiveServer): { readonly document: JsonObject; readonly warnings: readonly DocumentProblem[] } {
+function toServerDocument(entry: ToolhiveServer): { readonly document: JsonObject; readonly warnings: readonly DocumentProblem[] } {
   const { server } = entry
   const warnings: DocumentProblem[] = []
   const name = documentName(entry)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CatalogEntry } from './catalog-entry.ts'
-import { readServerResponse, responseMeta, serverListResponse, serverResponse, wrapDocumentText } from './official-envelope.ts'
+import { readServerResponse, responseMeta, wrapDocumentText } from './official-envelope.ts'
 
 const document = { version: '1.2.0', zebra: { b: 1, a: [2] }, name: 'com.example/notes', description: 'Notes', _meta: { 'x/y': {} } }
 const entry: CatalogEntry = {
@@ -17,12 +17,11 @@ const entry: CatalogEntry = {
 
 describe('what is sent', () => {
   it('is the document as it is, and the official block beside it', () => {
-    expect(JSON.stringify(serverResponse(entry, true))).toBe(
+    expect(wrapDocumentText(JSON.stringify(document), responseMeta(entry, true))).toBe(
       '{"server":{"version":"1.2.0","zebra":{"b":1,"a":[2]},"name":"com.example/notes","description":"Notes","_meta":{"x/y":{}}},' +
         '"_meta":{"io.modelcontextprotocol.registry/official":{"status":"deprecated","statusChangedAt":"2026-03-01T00:00:00Z",' +
         '"statusMessage":"use 2.0.0","publishedAt":"2026-01-01T00:00:00Z","updatedAt":"2026-02-01T00:00:00Z","isLatest":true}}}',
     )
-    expect(serverResponse(entry, true)['server']).toBe(document)
   })
 
   it('has no member for a message that is not there, and our own facts under our own key', () => {
@@ -43,19 +42,13 @@ describe('what is sent', () => {
     const text = '{"b":1.0,"10":1,"2":12345678901234567890}'
     expect(wrapDocumentText(text, { k: 1 })).toBe(`{"server":${text},"_meta":{"k":1}}`)
   })
-
-  it('counts the page, and names a cursor only if there is a next one', () => {
-    const one = serverResponse(entry, true)
-    expect(serverListResponse([one, one], 'abc')['metadata']).toEqual({ nextCursor: 'abc', count: 2 })
-    expect(serverListResponse([])).toEqual({ servers: [], metadata: { count: 0 } })
-  })
 })
 
 describe('what is read from another registry', () => {
   const defaults = { source: 'main', now: '2026-11-01T00:00:00Z' }
 
   it('comes back as it was sent', () => {
-    expect(readServerResponse(serverResponse(entry, false), defaults)).toEqual({ ok: true, entry })
+    expect(readServerResponse({ server: document, _meta: responseMeta(entry, false) }, defaults)).toEqual({ ok: true, entry })
   })
 
   it('is active and new where nothing is said', () => {

@@ -25,18 +25,9 @@ export function responseMeta(entry: CatalogEntry, isLatest: boolean, own?: JsonO
   return { [officialKey]: official, ...(own === undefined ? {} : { [ownKey]: own }) }
 }
 
-export function serverResponse(entry: CatalogEntry, isLatest: boolean, own?: JsonObject): JsonObject {
-  return { server: entry.document, _meta: responseMeta(entry, isLatest, own) }
-}
-
-/** The same as text, around the document's own text: whatever its numbers and member order are, they stay. */
+/** Around the document's own text: whatever its numbers and member order are, they stay. */
 export function wrapDocumentText(documentText: string, meta: JsonObject): string {
   return `{"server":${documentText},"_meta":${JSON.stringify(meta)}}`
-}
-
-/** `count` is the size of this page. */
-export function serverListResponse(servers: readonly JsonObject[], nextCursor?: string): JsonObject {
-  return { servers, metadata: { ...(nextCursor === undefined ? {} : { nextCursor }), count: servers.length } }
 }
 
 export interface EnvelopeDefaults {

@@ -21,7 +21,7 @@ export interface SchemaVersion {
 const KNOWN = ['2025-07-09', '2025-09-16', '2025-09-29', '2025-10-11', '2025-10-17', '2025-12-11', 'draft'] as const
 const URL_PATTERN = /^https:\/\/static\.modelcontextprotocol\.io\/schemas\/([^/]{1,40})\/server\.schema\.json$/
 
-export const currentSchemaVersion: SchemaVersion = schemaVersion('2025-12-11')
+const currentSchemaVersion: SchemaVersion = schemaVersion('2025-12-11')
 
 /** A document without `$schema`, or with one that nobody knows, is read by the current rules; the second is also a problem. */
 export function schemaVersionOf(url: string | undefined): { readonly version: SchemaVersion; readonly problem?: string } {

@@ -62,7 +62,7 @@ const hostProblem = patternProblem(
   'must be a host name or .suffix',
 )
 
-export function checkServerExtensions(block: ObjectReader): void {
+function checkServerExtensions(block: ObjectReader): void {
   block.text('status', { required: true, oneOf: ['active', 'deprecated', 'Active', 'Deprecated'] })
   block.text('tier', { oneOf: ['Official', 'Community'] })
   block.texts('tools', { unique: true, check: toolNameProblem })

@@ -33,7 +33,7 @@ export function checkRemote(remote: ObjectReader, rules: DocumentRules): void {
 }
 
 /** Identifiers in braces. A brace without its partner is no template. */
-export function templateNames(url: string): readonly string[] {
+function templateNames(url: string): readonly string[] {
   return Array.from(url.matchAll(/\{([^{}]+)\}/g), (match) => match[1] ?? '')
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from './catalog-entry.ts'
-import { readUpstreamRegistry, registryFormat, writeUpstreamRegistry } from './upstream-registry.ts'
+import { readUpstreamRegistry, writeUpstreamRegistry } from './upstream-registry.ts'
 
 const notes = { name: 'com.example/notes', description: 'Notes', version: '1.0.0', 'x-own': [1] }
 const extended = (block: Json, publisher = 'io.github.stacklok') => ({
@@ -124,17 +124,4 @@ describe('extensions', () => {
     expect(problemsOf(extended({ k: {} }, 'com.example'))).toEqual([])
     expect(problemsOf(extended('x', 'com.example'))).toEqual(['/com.example must be an object'])
   })
-})
-
-it.each<[unknown, string | undefined]>([
-  [{ data: { servers: [] } }, 'upstream'],
-  [{ servers: {} }, 'toolhive'],
-  [{ servers: [] }, 'toolhive'],
-  [{ remote_servers: {} }, 'toolhive'],
-  [{ groups: [] }, 'toolhive'],
-  [{}, undefined],
-  [[], undefined],
-  [null, undefined],
-])('%j is %s', (file, format) => {
-  expect(registryFormat(file)).toBe(format)
 })

@@ -7,7 +7,7 @@ import { checkServerDocument } from './server-document.ts'
 import { checkPublisherBlocks } from './server-extensions.ts'
 import { timestampProblem } from './text.ts'
 
-export const upstreamRegistrySchemaUrl =
+const upstreamRegistrySchemaUrl =
   'https://raw.githubusercontent.com/stacklok/toolhive-core/main/registry/types/data/upstream-registry.schema.json'
 
 export interface UpstreamRegistry {
@@ -21,15 +21,6 @@ export interface UpstreamRegistry {
 export interface UpstreamOptions {
   /** Asks for `version` and `meta.last_updated`, and drops a server whose ToolHive extensions break their schema. */
   readonly strict?: boolean
-}
-
-/** Which of the two formats a parsed registry file has, if it is one. */
-export function registryFormat(file: unknown): 'upstream' | 'toolhive' | undefined {
-  if (!isJsonObject(file as Json)) return undefined
-  const object = file as JsonObject
-  const data = member(object, 'data')
-  if (isJsonObject(data) && member(data, 'servers') !== undefined) return 'upstream'
-  return ['servers', 'remote_servers', 'groups'].some((name) => Object.hasOwn(object, name)) ? 'toolhive' : undefined
 }
 
 /** Reads a parsed file in the wrapper format. A bad document is dropped alone and reported with all that is wrong with it. */

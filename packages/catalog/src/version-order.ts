@@ -33,14 +33,6 @@ export function isNewer(a: string, b: string): boolean {
   return (x !== undefined && y !== undefined ? comparePrecedence(x, y) : compareCodePoints(a, b)) > 0
 }
 
-export function isSemver(version: string): boolean {
-  return parse(version) !== undefined
-}
-
-export function isPrerelease(version: string): boolean {
-  return (parse(version)?.prerelease.length ?? 0) > 0
-}
-
 const MAX_LENGTH = 255
 const SEMVER = /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$/
 

@@ -28,7 +28,7 @@ export interface RegistryAccess extends Access, AsyncDisposable {
   readonly stats: AuthenticatorStats | undefined
 }
 
-export const builtInPublicPaths: readonly string[] = ['/openapi.json', '/openapi.yaml', '/.well-known']
+const builtInPublicPaths: readonly string[] = ['/openapi.json', '/openapi.yaml', '/.well-known']
 
 const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
@@ -61,7 +61,7 @@ export function createAccess(auth: AuthConfig, deps: AccessDeps): RegistryAccess
 }
 
 /** The part that only decides and answers. */
-export function accessBy(authenticator: Authenticator, { publicPaths, authz }: AuthConfig, oauth: OAuthConfig): Access {
+function accessBy(authenticator: Authenticator, { publicPaths, authz }: AuthConfig, oauth: OAuthConfig): Access {
   const isPublic = createPublicPaths([...builtInPublicPaths, ...publicPaths])
   const callers = new WeakMap<Identity, Caller>()
 

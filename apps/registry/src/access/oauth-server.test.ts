@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type StartedRegistry, startRegistry, until } from '../testing/run-registry.ts'
+import { type StartedRegistry, startRegistry } from '../testing/run-registry.ts'
+import { until } from '../testing/until.ts'
 
 /* The whole server from a configuration file, and a provider that is not ours. */
 

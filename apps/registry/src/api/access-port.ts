@@ -39,7 +39,7 @@ export interface Access {
 
 const ALL_ROLES: ReadonlySet<Role> = new Set<Role>(['superAdmin', 'manageSources', 'manageRegistries', 'manageEntries'])
 
-export const anonymousCaller: Caller = {
+const anonymousCaller: Caller = {
   subject: 'anonymous',
   anonymous: true,
   roles: ALL_ROLES,

@@ -58,7 +58,7 @@ export function sendApiError(exchange: Exchange, status: ErrorStatus, answer: { 
   sendJson(exchange, body, { status, headers: ['Cache-Control', 'no-store', ...headers] })
 }
 
-export const RETRY_AFTER_SECONDS = 1
+const RETRY_AFTER_SECONDS = 1
 
 /** What went wrong as an answer. Undefined: nothing that a client did or that will pass; 500. */
 export function apiErrorOf(error: unknown): ApiError | undefined {

@@ -82,7 +82,7 @@ export async function setServerStatus(request: ApiRequest): Promise<void> {
 }
 
 /** The entry as a read of the managed source alone would show it: another source of the registry may hide it. */
-export async function sendEntry(request: ApiRequest, entry: StoredEntry): Promise<void> {
+async function sendEntry(request: ApiRequest, entry: StoredEntry): Promise<void> {
   const versions = await request.api.engine.admin.versionsOf(entry.source, entry.name)
   sendText(request, envelope(entry, latestOf(versions)))
 }

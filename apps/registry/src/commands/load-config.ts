@@ -14,7 +14,7 @@ export interface ConfigFlags {
 
 export type LoadedConfig = Extract<ReadResult, { ok: true }> & { readonly file: string | undefined; readonly read: ReadOptions }
 
-export function readOptions({ authMode, dataDir }: ConfigFlags, env: Env): ReadOptions {
+function readOptions({ authMode, dataDir }: ConfigFlags, env: Env): ReadOptions {
   const folder = resolve(dataDir ?? (env['THV_REGISTRY_DATA_DIR'] || DEFAULT_DATA_DIR))
   return { env, dataDir: folder, ...(authMode !== undefined && { authMode }) }
 }

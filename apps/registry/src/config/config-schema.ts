@@ -19,12 +19,12 @@ const bytes = (description: string, otherwise: number) => Type.Integer({ descrip
 
 const name = (description: string) => Type.String({ minLength: 1, description })
 
-export const sourceSchema = Type.Object(
+const sourceSchema = Type.Object(
   { name: name('DNS label, different from all other sources.'), ...sourceSpecSchema.properties },
   { ...closed, description: 'A place that data come from.' },
 )
 
-export const registrySchema = Type.Object(
+const registrySchema = Type.Object(
   {
     name: name(
       'DNS label, different from all other registries; `v0`, `v0.1` and `x` are taken. Part of the address: `/registry/NAME/v0.1/servers`.',
@@ -190,7 +190,7 @@ const syncSchema = Type.Object(
   { ...closed, default: {}, description: 'How sources are fetched.' },
 )
 
-export const configSchema = Type.Object(
+const configSchema = Type.Object(
   {
     registryName: optionalText('What this server is called when it says who it is.'),
     sources: Type.Optional(Type.Array(sourceSchema, { description: 'Places that data come from.' })),

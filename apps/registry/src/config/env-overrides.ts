@@ -10,7 +10,7 @@ const PREFIX = 'THV_REGISTRY_'
 const ALIASES: Readonly<Record<string, readonly string[]>> = { [`${PREFIX}COMPRESS_RESPONSE`]: ['http', 'compression'] }
 
 /** Variables that stand for no key. */
-export const PROCESS_VARIABLES = ['ADDRESS', 'INTERNAL_ADDRESS', 'DATA_DIR', 'LOG_LEVEL', 'INSECURE_URL'].map((name) => PREFIX + name)
+const PROCESS_VARIABLES = ['ADDRESS', 'INTERNAL_ADDRESS', 'DATA_DIR', 'LOG_LEVEL', 'INSECURE_URL'].map((name) => PREFIX + name)
 
 /** Set by charts for sources that are not built yet. */
 const LATER = ['WATCH_NAMESPACE', 'LEADER_ELECTION_ID'].map((name) => PREFIX + name)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@thv/kernel/clock'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { until } from '../testing/run-registry.ts'
+import { until } from '../testing/until.ts'
 import { type ConfigWatch, watchConfig } from './watch-config.ts'
 
 let folder: string

@@ -1,10 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { isThvError } from '@thv/kernel/errors'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RegistryConfig } from '../config/registry-config.ts'
+import { until } from '../testing/until.ts'
 import { listed } from '../views/testing/view-tools.ts'
 import { type EngineWorker, startEngineWorker } from './engine-worker.ts'
 import { silentLog, testConfig } from './testing/engine-fixture.ts'
@@ -83,14 +83,6 @@ describe('the engine in a thread of its own', () => {
     await expect(startEngineWorker({ config: conflict, entry, log: silentLog })).rejects.toMatchObject({ code: 'bad_request' })
   })
 })
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let i = 0; i < 3_000; i++) {
-    if (await holds()) return
-    await sleep(5)
-  }
-  throw new Error('did not come true')
-}
 
 function missing(): never {
   throw new Error('no view')

@@ -1,6 +1,7 @@
 import type { FetchContext, FetchResult, FetchState } from '@thv/catalog/sources/registry-handler'
 import { sourceTypeOf } from '@thv/catalog/sources/source-config'
 import { stateIdentity } from '@thv/catalog/sources/source-hash'
+import { abortable } from '@thv/kernel/abortable'
 import { formatDuration } from '@thv/kernel/duration'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
@@ -90,7 +91,7 @@ async function fetchSource(leased: LeasedSource, options: SyncOptions, signal: A
   }
   try {
     // A handler that does not look at its signal is left behind.
-    return await inStage('Fetch failed', () => Promise.race([handler.fetchRegistry(config, context), rejection(limit)]))
+    return await inStage('Fetch failed', () => abortable(handler.fetchRegistry(config, context), limit))
   } finally {
     timer.cancel()
   }
@@ -182,11 +183,4 @@ async function inStage<T>(stage: string, work: () => Promise<T>): Promise<T> {
 async function turn(pause: () => Promise<void>, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   await pause()
-}
-
-function rejection(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason)
-    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  })
 }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { DEFAULT_FETCH_LIMITS, type FetchedEntry, type FetchResult } from '@thv/catalog/sources/registry-handler'
 import type { SourceConfig } from '@thv/catalog/sources/source-config'
 import { TestClock } from '@thv/kernel/clock'
@@ -223,6 +224,20 @@ describe('the sync of sources', () => {
     await rig.store.requestSync('a')
     await eventually(rig.clock, async () => (await rig.names('a')).length === 1)
     expect(rig.handler.calls).toHaveLength(2)
+  })
+
+  it('keeps nothing of an attempt that has ended', async () => {
+    const rig = await rigOf([fileSource('a')])
+    const signals: AbortSignal[] = []
+    rig.handler.data.set('a', async ({ signal }) => {
+      signals.push(signal)
+      return fullResult([fetchedEntry('x/one', '1.0.0')])
+    })
+    rig.start()
+    await rig.clock.advance(2 * MINUTE)
+    expect(signals.length).toBeGreaterThan(1)
+    // A signal that is listened to lives as long as the loop, with the whole result of the fetch.
+    expect(signals.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([])
   })
 
   it('stops fetches when it is closed', async () => {

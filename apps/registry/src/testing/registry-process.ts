@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { startGuard } from '@thv/testkit/cluster/process-guard'
-import { type LogLine, until } from './run-registry.ts'
+import type { LogLine } from './run-registry.ts'
+import { until } from './until.ts'
 
 /* The program as people start it: the bundle, with its engine in a thread of its own. */
 

@@ -24,7 +24,7 @@ export function recordingLog(): { log: Logger; lines: LogLine[] } {
 }
 
 /** The real engine, in this thread and in memory. */
-export async function engineInMemory(config: RegistryConfig, log: Logger): Promise<RegistryEngine> {
+async function engineInMemory(config: RegistryConfig, log: Logger): Promise<RegistryEngine> {
   const outbound = createOutbound()
   const store = await openSqliteStore({ clock: systemClock })
   const engine = await createEngine({ config, store, handlers: createHandlers({ outbound }), clock: systemClock, log })
@@ -110,15 +110,4 @@ function commandOf(env: Partial<CommandEnv>) {
     ...env,
   })
   return { program, printed: () => out }
-}
-
-/** Looks again and again. The limit is for a machine that is very busy. */
-export async function until<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
-  const deadline = performance.now() + 30_000
-  for (;;) {
-    const found = await look()
-    if (found) return found
-    if (performance.now() > deadline) throw new Error(`it did not happen: ${look}`)
-    await systemClock.sleep(10)
-  }
 }

@@ -1,6 +1,7 @@
-import { createSearchTerms, type Occurrences, occurrenceSteps, type SearchTerms } from '@thv/catalog/search/build-search-index'
+import { occurrenceSteps } from '@thv/catalog/search/build-search-index'
 import { searchDocumentOf } from '@thv/catalog/search/search-document'
 import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
+import { createSearchTerms, type Occurrences, type SearchTerms } from '@thv/catalog/search/search-terms'
 import type { Steps } from '@thv/catalog/snapshot/steps'
 import { documentOf, type Row } from './catalogue-row.ts'
 import type { LatestRow } from './view-builder.ts'

@@ -1,4 +1,4 @@
-import { versionOrder } from '@thv/catalog/snapshot/build-snapshot'
+import { versionOrder } from '@thv/catalog/snapshot/snapshot-columns'
 import { type Steps, sortInSteps } from '@thv/catalog/snapshot/steps'
 import type { Claims } from '@thv/catalog/sources/source-config'
 import { compareVersions } from '@thv/catalog/version-order'

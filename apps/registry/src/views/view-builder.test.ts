@@ -1,9 +1,11 @@
+import { openSearchIndex } from '@thv/catalog/search/search-index'
 import { snapshotTransferList } from '@thv/catalog/snapshot/snapshot-data'
 import { runAtOnce } from '@thv/catalog/snapshot/steps'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StoredEntry } from '../store/registry-store.ts'
 import { createCatalogue } from './catalogue.ts'
+import { createSearchBuilder } from './search-builder.ts'
 import { EPOCH, fill, listed, listText, openView, plainSnapshot, specOf, stored } from './testing/view-tools.ts'
 import { createViewBuilder } from './view-builder.ts'
 
@@ -111,6 +113,24 @@ describe('views that are built again and again', () => {
       ['x/y', '2026-01-01T00:00:05.000Z'],
       ['x/z', '2026-01-01T00:00:09.000Z'],
     ])
+  })
+
+  it('are searched by the latest version of each server that is not deleted', () => {
+    const words = (...deleted: readonly string[]) => {
+      const catalogue = createCatalogue()
+      const text = (version: string, title: string) => ({ version, text: JSON.stringify({ name: 'x/y', title, version }) })
+      const all = [text('1.10.0', 'newest'), text('1.2.0', 'oldest'), text('1.9.0', 'middle')]
+      fill(
+        catalogue,
+        all.map((one, i) => stored('a', 'x/y', { revision: i + 1, ...one, ...(deleted.includes(one.version) && { status: 'deleted' }) })),
+      )
+      const { latest } = runAtOnce(createViewBuilder().build(catalogue, specOf('a')))
+      const index = openSearchIndex(runAtOnce(createSearchBuilder().build({}, latest)))
+      return ['oldest', 'middle', 'newest'].filter((word) => index.search(word).hits.length > 0)
+    }
+    expect(words()).toEqual(['newest'])
+    expect(words('1.10.0', '1.2.0')).toEqual(['middle'])
+    expect(words('1.10.0', '1.2.0', '1.9.0')).toEqual([])
   })
 
   it('forget a source, and know one of the same name that comes after it', () => {

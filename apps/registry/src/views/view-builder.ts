@@ -1,5 +1,5 @@
 import { createArenaWriter, SEGMENT_BYTES } from '@thv/catalog/snapshot/arena'
-import { type PlacedEntry, snapshotColumns, versionOrder } from '@thv/catalog/snapshot/build-snapshot'
+import { type PlacedEntry, snapshotColumns, versionOrder } from '@thv/catalog/snapshot/snapshot-columns'
 import { FIELD_END, type SnapshotData } from '@thv/catalog/snapshot/snapshot-data'
 import type { Steps } from '@thv/catalog/snapshot/steps'
 import type { Claims } from '@thv/catalog/sources/source-config'
@@ -78,7 +78,7 @@ export function createViewBuilder(): ViewBuilder {
     for (const [row, variant] of variants) if (kept.get(row) !== variant) catalogue.arenas.json.release(variant.json)
     variants = kept
     const columns = yield* snapshotColumns({ names, nameStart: Uint32Array.from(starts), placed })
-    return { snapshot: { ...columns, duplicates: 0, ...(yield* arenaColumns(placed)) }, latest, claimSets: sorted(claimSets) }
+    return { snapshot: { ...columns, ...(yield* arenaColumns(placed)) }, latest, claimSets: sorted(claimSets) }
 
     function placedAs(shown: Shown, kept: Map<Row, Variant>, { json }: Arenas): Placed {
       const { row, gone } = shown

@@ -1,5 +1,5 @@
 /** Longer ones are not looked at. Header limits of servers are of this size. */
-export const MAX_TOKEN_CHARS = 16 << 10
+const MAX_TOKEN_CHARS = 16 << 10
 
 const SCHEME = /^bearer +/i
 const TOKEN = /^[\w.~+/-]+=*$/

@@ -5,10 +5,10 @@ import type { CatalogEntry, EntryStatus } from '../catalog-entry.ts'
 import { schemaUrl } from '../schema-version.ts'
 import { compareCodePoints } from '../text.ts'
 import { readUpstreamRegistry } from '../upstream-registry.ts'
-import { indexDocuments } from './build-search-index.ts'
 import { type SearchDocument, searchDocumentOf } from './search-document.ts'
 import { exactTerm, filterKinds, MAX_FILTER_LENGTH, MAX_FILTER_VALUES, type SearchFilters } from './search-filters.ts'
 import { openSearchIndex } from './search-index.ts'
+import { indexDocuments } from './testing/index-documents.ts'
 
 const open = (documents: readonly SearchDocument[]) => openSearchIndex(indexDocuments(documents))
 const bundled = open(

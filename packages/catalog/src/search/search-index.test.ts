@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CatalogEntry } from '../catalog-entry.ts'
-import { compareVersions } from '../version-order.ts'
-import { buildSearchIndex, buildSearchIndexInTurns, indexDocuments } from './build-search-index.ts'
+import { runInTurns } from '../snapshot/steps.ts'
 import { editDistance } from './edit-distance.ts'
 import { type SearchDocument, searchDocumentOf } from './search-document.ts'
 import { MAX_QUERY_LENGTH, openSearchIndex } from './search-index.ts'
 import { searchIndexTransferList } from './search-index-data.ts'
 import { type SearchWork, WORK_LIMITS } from './term-candidates.ts'
 import { goldenQueries } from './testing/golden-queries.ts'
+import { indexDocuments, indexSteps } from './testing/index-documents.ts'
 import { sampleCatalogue } from './testing/sample-catalogue.ts'
 import { createTopList } from './top-list.ts'
 
 const documents = sampleCatalogue.map(searchDocumentOf)
 const open = (docs: readonly SearchDocument[]) => openSearchIndex(indexDocuments(docs))
-const index = openSearchIndex(buildSearchIndex(sampleCatalogue, { compareVersions }))
+const index = open(documents)
 const shortNames = (query: string, limit = 3) => index.search(query, { limit }).hits.map((hit) => hit.name.slice(hit.name.indexOf('/') + 1))
 
 const empty = { name: '', title: '', description: '', tags: [], tools: [], registryTypes: [], transports: [], status: 'active' } as const
@@ -112,24 +112,9 @@ describe('ranked search', () => {
     expect(own.search(`${' '.repeat(MAX_QUERY_LENGTH)}tool`).hits).toEqual([])
   })
 
-  it('leaves deleted versions out and knows a server by the latest that is left', () => {
-    const [first] = sampleCatalogue as [CatalogEntry]
-    const version = (text: string, status: CatalogEntry['status'], title: string): CatalogEntry => {
-      return { ...first, version: text, status, document: { ...first.document, title } }
-    }
-    const titles = (entries: readonly CatalogEntry[]) => {
-      const own = openSearchIndex(buildSearchIndex(entries, { compareVersions }))
-      return ['oldest', 'middle', 'newest'].filter((word) => own.search(word).hits.length > 0)
-    }
-    const all = [version('1.10.0', 'active', 'newest'), version('1.2.0', 'deleted', 'oldest'), version('1.9.0', 'deprecated', 'middle')]
-    expect(titles(all)).toEqual(['newest'])
-    expect(titles(all.map((entry) => (entry.version === '1.10.0' ? { ...entry, status: 'deleted' } : entry)))).toEqual(['middle'])
-    expect(titles(all.map((entry) => ({ ...entry, status: 'deleted' })))).toEqual([])
-  })
-
   it('is the same built in turns and after a worker hands it over', async () => {
     let pauses = 0
-    const data = await buildSearchIndexInTurns(sampleCatalogue, { compareVersions, pause: async () => void pauses++ })
+    const data = await runInTurns(indexSteps(documents), { pause: async () => void pauses++ })
     const moved = openSearchIndex(structuredClone(data, { transfer: searchIndexTransferList(data) }))
     expect(pauses).toBeGreaterThan(1)
     for (const { query } of goldenQueries) expect(moved.search(query)).toEqual(index.search(query))

@@ -33,7 +33,7 @@ export interface SearchIndex {
 export const MAX_HITS = 100
 /** What is behind this is not looked at. Names are not longer. */
 export const MAX_QUERY_LENGTH = 256
-export const MAX_QUERY_WORDS = 12
+const MAX_QUERY_WORDS = 12
 
 const SAME_NAME = 1000
 const SAME_NAME_BUT_CASE = 500

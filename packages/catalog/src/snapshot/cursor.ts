@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 /** Where a page ended: the last entry it showed. By key and not by number, so it holds when entries come and go. */
 export interface CursorPlace {
   readonly name: string
@@ -12,9 +14,18 @@ export function encodeCursor(place: CursorPlace, filter: string): string {
   return Buffer.from(JSON.stringify({ v: FORMAT, name: place.name, version: place.version, filter })).toString('base64url')
 }
 
+/** What `encodeCursor` writes when nothing in it has to be escaped. */
+const PLAIN = /^\{"v":1,"name":"([^"\\\p{Cc}]*)","version":"([^"\\\p{Cc}]*)","filter":"([^"\\\p{Cc}]*)"\}$/u
+
 export function decodeCursor(text: string): (CursorPlace & { readonly filter: string }) | undefined {
   if (text.length > MAX_CURSOR_LENGTH) return undefined
-  const value = parse(Buffer.from(text, 'base64url').toString())
+  const bytes = Buffer.from(text, 'base64url')
+  const json = bytes.toString()
+  const plain = PLAIN.exec(json)
+  // Which is as strict as what follows, and costs half of it.
+  if (plain !== null && isUtf8(bytes) && bytes.toString('base64url') === text)
+    return { name: plain[1] ?? '', version: plain[2] ?? '', filter: plain[3] ?? '' }
+  const value = parse(json)
   if (typeof value !== 'object' || value === null) return undefined
   const { name, version, filter } = value as Record<string, unknown>
   if (typeof name !== 'string' || typeof version !== 'string' || typeof filter !== 'string') return undefined

@@ -50,7 +50,8 @@ export function checkQuery(query: ListQuery): CheckedQuery | QueryProblem {
 
   const folded = foldCase(search)
   const withDeleted = since !== undefined || query.includeDeleted === true
-  const filter = filterHash([folded, since ? [since.ms, since.ns] : null, version, withDeleted])
+  const isUnfiltered = folded === '' && since === undefined && version === ''
+  const filter = isUnfiltered ? unfiltered(withDeleted) : filterHash([folded, since ? [since.ms, since.ns] : null, version, withDeleted])
   const after = cursor === '' ? undefined : decodeCursor(cursor)
   if (cursor !== '' && !after) return problem('cursor', 'is not one that this registry gave')
   if (after && after.filter !== filter) return problem('cursor', 'belongs to a list with other filters')
@@ -71,6 +72,14 @@ export function isProblem<T extends object>(answer: T | QueryProblem): answer is
 
 function problem(parameter: QueryProblem['parameter'], message: string): QueryProblem {
   return { parameter, message: `${parameter} ${message}` }
+}
+
+const ALL = filterHash(['', null, '', false])
+const ALL_WITH_DELETED = filterHash(['', null, '', true])
+
+/** Known beforehand, for most lists are of everything. */
+function unfiltered(withDeleted: boolean): string {
+  return withDeleted ? ALL_WITH_DELETED : ALL
 }
 
 function filterHash(parts: readonly unknown[]): string {

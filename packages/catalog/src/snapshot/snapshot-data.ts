@@ -7,8 +7,6 @@ import type { StringTable } from './string-table.ts'
  */
 export interface SnapshotData {
   readonly count: number
-  /** Entries that were left out because an earlier one had the same name and version. */
-  readonly duplicates: number
   /** Sorted by code point. */
   readonly names: StringTable
   /** Name `n` has the positions `nameStart[n] .. nameStart[n + 1]`. */

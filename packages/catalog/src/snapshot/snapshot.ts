@@ -1,7 +1,7 @@
-import { versionOrder } from './build-snapshot.ts'
 import { encodeCursor } from './cursor.ts'
 import { type CheckedQuery, checkQuery, isProblem, type ListQuery, type QueryProblem } from './list-query.ts'
 import { type Page, pageOf, sliceOf } from './page.ts'
+import { versionOrder } from './snapshot-columns.ts'
 import { DELETED, LATEST, type SnapshotData } from './snapshot-data.ts'
 import { readStringTable } from './string-table.ts'
 import { createTextFinder } from './text-finder.ts'

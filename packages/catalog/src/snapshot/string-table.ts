@@ -41,7 +41,18 @@ export function readStringTable(table: StringTable): StringTableReader {
   const { offsets } = table
   const bytes = Buffer.from(table.bytes.buffer, table.bytes.byteOffset, table.bytes.byteLength)
   const size = offsets.length - 1
-  const order = (key: Buffer, index: number) => bytes.compare(key, 0, key.length, offsets[index] ?? 0, offsets[index + 1] ?? 0)
+
+  /** Below 0: the item is before the key. By hand: names are short, and differ early or not at all; a call of the runtime's costs more. */
+  function order(key: Buffer, index: number): number {
+    const start = offsets[index] ?? 0
+    const length = (offsets[index + 1] ?? 0) - start
+    const shared = Math.min(length, key.length)
+    for (let i = 0; i < shared; i++) {
+      const difference = (bytes[start + i] ?? 0) - (key[i] ?? 0)
+      if (difference !== 0) return difference
+    }
+    return length - key.length
+  }
 
   function bound(key: Buffer): number {
     let low = 0

@@ -6,8 +6,9 @@ import type { ResponseSink } from '@thv/http/outbound-call'
 import { formatDuration } from '@thv/kernel/duration'
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
-import { allowHint } from './allow-hint.ts'
+import { isRedirect, MAX_REDIRECTS, redirected } from './redirects.ts'
 import type { FetchContext } from './registry-handler.ts'
+import { allowHint, sourceAddressPolicy } from './source-addresses.ts'
 
 export interface DownloadRequest {
   readonly url: string
@@ -29,8 +30,6 @@ export interface Downloaded {
   /** For messages: without query and user name. */
   readonly shownUrl: string
 }
-
-const MAX_REDIRECTS = 5
 
 /**
  * GET, bounded in every way: addresses vetted at each hop and at connect time, bytes on the wire over the whole attempt, bytes unpacked,
@@ -59,23 +58,10 @@ async function follow(outbound: Outbound, request: DownloadRequest, context: Fet
     const headers = ['accept', 'application/json', 'accept-encoding', 'gzip', 'user-agent', 'thv-registry-api', ...own]
     const answer = await ask(outbound, { url, headers: [...headers, ...(request.conditions ?? [])], maxBytes: request.maxBytes }, context)
     const location = headerText(answer.headers['location'])
-    if (!REDIRECTS.has(answer.status) || location === undefined) return { ...answer, shownUrl: shownUrl(url.href) }
+    if (!isRedirect(answer.status) || location === undefined) return { ...answer, shownUrl: shownUrl(url.href) }
     if (hops === MAX_REDIRECTS) throw new ThvError('source_failed', `${shownUrl(request.url)} redirects more than ${MAX_REDIRECTS} times`)
-    url = redirected(url, location)
+    url = redirected(url, location, shownUrl(url.href))
   }
-}
-
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-
-function redirected(from: URL, location: string): URL {
-  const to = URL.parse(location, from)
-  const where = `${shownUrl(from.href)} redirects`
-  if (to === null) throw new ThvError('source_failed', `${where} to what is no URL`)
-  if (to.protocol !== 'http:' && to.protocol !== 'https:')
-    throw new ThvError('source_blocked', `${where} to the scheme ${to.protocol.slice(0, -1)}, which is not allowed`)
-  if (from.protocol === 'https:' && to.protocol === 'http:') throw new ThvError('source_blocked', `${where} from https to http`)
-  if (to.username !== '' || to.password !== '') throw new ThvError('source_blocked', `${where} to an address with a user name`)
-  return to
 }
 
 interface Ask {
@@ -85,9 +71,8 @@ interface Ask {
 }
 
 async function ask(outbound: Outbound, { url, headers, maxBytes }: Ask, context: FetchContext): Promise<Omit<Downloaded, 'shownUrl'>> {
-  const { allowPrivateAddresses: allow, signal, limits } = context
-  const policy = { allowLoopback: allow, allowPrivate: allow, denyPrivate: !allow }
-  const target = outbound.target({ url: url.origin, policy })
+  const { allowPrivateAddresses, signal, limits } = context
+  const target = outbound.target({ url: url.origin, policy: sourceAddressPolicy(allowPrivateAddresses) })
   const wire = wireBudget(context)
   const sink = new BodySink()
   const maxResponseBytes = Math.min(maxBytes, limits.maxWireBytes - wire.used)

@@ -170,10 +170,9 @@ describe('a hostile server', () => {
   })
 
   it('is left at once when the attempt is given up', async () => {
-    await using backend = await startBackend(() => {})
     const stop = new AbortController()
+    await using backend = await startBackend(() => stop.abort())
     const fetching = handler.fetchRegistry(source(backend.url), testContext({ signal: stop.signal }))
-    setTimeout(() => stop.abort(), 20)
     await expect(fetching).rejects.toMatchObject({ code: 'aborted' })
   })
 })

@@ -7,10 +7,13 @@ const bytes = (text: string) => Buffer.from(text)
 /** White space wherever JSON allows it. */
 const spacing = fc.constantFrom('', ' ', '\n  ', '\t', '\r\n')
 
+// JSON has no minus zero as JavaScript writes it.
+const written = fc.jsonValue({ maxDepth: 5 }).map((value): unknown => JSON.parse(JSON.stringify(value)))
+
 describe('scanning JSON', () => {
   it('finds every value of any document, and compacts it to what a parser would', () => {
     fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 5 }), spacing, fc.constantFrom(0, 2, '\t'), (value, around, indent) => {
+      fc.property(written, spacing, fc.constantFrom(0, 2, '\t'), (value, around, indent) => {
         const text = bytes(`${around}${JSON.stringify(value, null, indent)}${around}`)
         const whole = wholeValue(text)
         expect(Buffer.from(compactValue(text, whole)).toString()).toBe(JSON.stringify(value))

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, opendir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
+import { abortable } from '@thv/kernel/abortable'
 import { ThvError } from '@thv/kernel/errors'
 import { compareCodePoints } from '../text.ts'
 import type { FetchContext } from './registry-handler.ts'
@@ -19,6 +20,7 @@ export interface LocalFile {
 export async function readLocalFiles(path: string, context: FetchContext): Promise<LocalFile[]> {
   for (let attempt = 1; ; attempt += 1) {
     try {
+      // A file system that hangs must not hold the attempt: its call goes on alone.
       return await abortable(readOnce(path, context), context.signal)
     } catch (error) {
       if (error !== CHANGED) throw localError(error, path)
@@ -121,16 +123,6 @@ async function mountVersion(root: string): Promise<string> {
     if (systemCode(error) === 'ENOENT') return ''
     throw error
   }
-}
-
-/** A file system that hangs must not hold the attempt: its call goes on alone. */
-function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
 }
 
 function localError(error: unknown, path: string): unknown {

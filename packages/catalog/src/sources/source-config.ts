@@ -10,7 +10,7 @@ export { checkSourceConfig, type SourceCheck, type SourceCheckOptions } from './
 const duration = (description: string) => Type.String({ format: 'go-duration', description })
 const closed = { additionalProperties: false }
 
-export const includeExcludeSchema = Type.Object(
+const includeExcludeSchema = Type.Object(
   {
     include: Type.Optional(Type.Array(Type.String(), { description: 'If not empty, only what matches one of these is kept.' })),
     exclude: Type.Optional(Type.Array(Type.String(), { description: 'What matches one of these is dropped, whatever else matches.' })),
@@ -18,7 +18,7 @@ export const includeExcludeSchema = Type.Object(
   closed,
 )
 
-export const filterSchema = Type.Object(
+const filterSchema = Type.Object(
   {
     names: Type.Optional({ ...includeExcludeSchema, description: 'Globs on the name, whole or behind its slash; `*` crosses `/`.' }),
     tags: Type.Optional({ ...includeExcludeSchema, description: 'Exact tags.' }),
@@ -26,7 +26,7 @@ export const filterSchema = Type.Object(
   closed,
 )
 
-export const gitSourceSchema = Type.Object(
+const gitSourceSchema = Type.Object(
   {
     repository: Type.String({ description: 'http or https address of the repository.' }),
     branch: Type.Optional(Type.String({ description: 'At most one of branch, tag and commit; none: the default branch.' })),
@@ -46,7 +46,7 @@ export const gitSourceSchema = Type.Object(
   closed,
 )
 
-export const apiSourceSchema = Type.Object(
+const apiSourceSchema = Type.Object(
   {
     endpoint: Type.String({ description: 'Base address; `/v0.1/servers` is appended.' }),
     timeout: Type.Optional(duration('Limit of one request, at most 5m. Default 10s.')),
@@ -59,7 +59,7 @@ export const apiSourceSchema = Type.Object(
   closed,
 )
 
-export const fileSourceSchema = Type.Object(
+const fileSourceSchema = Type.Object(
   {
     path: Type.Optional(Type.String({ description: 'A file, or a folder of which every .json file is read. One of path, url and data.' })),
     url: Type.Optional(Type.String({ description: 'http or https address of a file.' })),
@@ -69,7 +69,7 @@ export const fileSourceSchema = Type.Object(
   closed,
 )
 
-export const managedSourceSchema = Type.Object({}, closed)
+const managedSourceSchema = Type.Object({}, closed)
 
 export const claimsSchema = Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1 })]))
 

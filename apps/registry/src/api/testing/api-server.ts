@@ -7,7 +7,7 @@ import { type Access, openAccess } from '../access-port.ts'
 import { createHealthRoutes } from '../health-routes.ts'
 import { createRegistryApi } from '../registry-api.ts'
 
-export const httpDefaults: HttpConfig = { compression: true, cacheSeconds: 0, publicHealth: true, maxBodyBytes: 1_048_576 }
+const httpDefaults: HttpConfig = { compression: true, cacheSeconds: 0, publicHealth: true, maxBodyBytes: 1_048_576 }
 
 export interface ApiServerOptions {
   readonly engine: RegistryEngine

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { until } from '../../testing/until.ts'
 import {
   changed,
   contents,
@@ -12,7 +13,6 @@ import {
   rowsAfter,
   sourceOf,
   sync,
-  until,
 } from './contract-tools.ts'
 import type { OpenStore } from './store-contract.ts'
 

@@ -108,12 +108,3 @@ export async function contents(store: RegistryStore) {
     rows: await rowsAfter(store),
   }
 }
-
-/** Waits, with a limit, for something that the store does in its own time. */
-export async function until(condition: () => Promise<boolean> | boolean, limitMs = 10_000): Promise<void> {
-  const end = performance.now() + limitMs
-  while (!(await condition())) {
-    if (performance.now() > end) throw new Error('it did not happen in time')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}

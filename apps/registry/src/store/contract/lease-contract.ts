@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { changed, entry, file, lease, managed, refused, sourceOf, unchanged, until } from './contract-tools.ts'
+import { until } from '../../testing/until.ts'
+import { changed, entry, file, lease, managed, refused, sourceOf, unchanged } from './contract-tools.ts'
 import type { OpenStore } from './store-contract.ts'
 
 export function describeLeases(use: OpenStore): void {

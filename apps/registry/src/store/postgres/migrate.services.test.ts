@@ -1,6 +1,7 @@
 import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { until } from '../../testing/until.ts'
 import { demandCurrent, type MigrateOptions, migrateDown, migrateUp, schemaState } from './migrate.ts'
 import { type Migration, migrations } from './migrations.ts'
 import { openPostgresStore } from './postgres-store.ts'
@@ -93,7 +94,7 @@ describePostgres('migrations', () => {
     const never = broken({ up: 'SELECT pg_sleep(30)' })
     const slow = up({ migrations: never }).catch((error: unknown) => error)
     const running = async () => (await database.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(30)%'")) === '2'
-    while (!(await running())) await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(running)
     await expect(up({ lockLimitMs: 200 })).rejects.toMatchObject({
       code: 'store_unavailable',
       message: expect.stringContaining('migrating'),

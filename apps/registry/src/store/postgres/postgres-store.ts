@@ -1,3 +1,4 @@
+import { abortable } from '@thv/kernel/abortable'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import type { PostgresConfig } from '../../config/registry-config.ts'
@@ -44,7 +45,7 @@ export async function openPostgresStore(config: PostgresConfig, options: Postgre
     kind: 'postgres',
     revision: () => readRevision(database.query),
     onChange: changes.onChange,
-    ping: (signal) => abortable(signal, database.query('SELECT FROM revision')),
+    ping: async (signal) => void (await abortable(database.query('SELECT FROM revision'), signal)),
     ...configuredCalls(database),
     ...entryReads(database),
     ...managedCalls(database),
@@ -62,16 +63,4 @@ async function prepareSchema(database: Database, config: PostgresConfig, options
   if (options.migrate === false || state.dirty || state.version >= state.latest) demandCurrent(state)
   else await migrateUp(config, options)
   await readRevision(database.query) // says at once if a right is missing
-}
-
-async function abortable(signal: AbortSignal, work: Promise<unknown>): Promise<void> {
-  signal.throwIfAborted()
-  const { promise, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
 }

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { systemClock, TestClock } from '@thv/kernel/clock'
+import { type Clock, systemClock, TestClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { afterEach, describe, expect, it } from 'vitest'
 import {
@@ -103,8 +103,16 @@ describe('the file of the embedded store', () => {
     expect(refusal.code).toBe('conflict')
     expect(refusal.message).toContain(path)
     expect(refusal.message).toContain('PostgreSQL')
-    const waiting = open({ path, lockWaitMs: 10_000 })
-    await new Promise((resolve) => setTimeout(resolve, 120))
+    const refused = Promise.withResolvers<void>()
+    const clock: Clock = {
+      ...systemClock,
+      sleep: (ms) => {
+        refused.resolve()
+        return systemClock.sleep(ms)
+      },
+    }
+    const waiting = open({ path, lockWaitMs: 10_000, clock })
+    await refused.promise
     await first.putSource(file('a'))
     await first[Symbol.asyncDispose]()
     expect((await (await waiting).sources()).length).toBe(1)

@@ -244,13 +244,13 @@ describe('a redirect', () => {
   })
 
   it.each<[string, string, string, string]>([
-    ['a file', 'file:///etc/passwd', 'source_blocked', 'redirects to an address of scheme file'],
+    ['a file', 'file:///etc/passwd', 'source_blocked', 'redirects to the scheme file, which is not allowed'],
     ['another scheme', 'gopher://example.com/', 'source_blocked', 'scheme gopher'],
     ['a metadata address', `http://169.254.169.254${tail}`, 'source_blocked', 'may not be fetched: 169.254.169.254'],
     ['a metadata name', `http://metadata.google.internal${tail}`, 'source_blocked', 'metadata service'],
-    ['an address with a password', `http://a:b@127.0.0.1${tail}`, 'source_blocked', 'with a password'],
+    ['an address with a password', `http://a:b@127.0.0.1${tail}`, 'source_blocked', 'with a user name'],
     ['something else', 'http://127.0.0.1/login', 'source_failed', 'something that is no git repository'],
-    ['nowhere', 'http://[', 'source_failed', 'no address'],
+    ['nowhere', 'http://[', 'source_failed', 'what is no URL'],
   ])('to %s is refused', async (_name, location, code, message) => {
     const error = await failureWith({ advertisement: to(location) })
     expect(error.code).toBe(code)

@@ -5,6 +5,7 @@ import { createEntryCollector, type EntryCollector } from '../entry-collector.ts
 import { oncePerAttempt } from '../once-per-attempt.ts'
 import { type ParseOptions, parseRegistryInTurns } from '../parse-registry-text.ts'
 import type { FetchContext, FetchResult, FetchState, RegistryHandler } from '../registry-handler.ts'
+import { sourceAddressPolicy } from '../source-addresses.ts'
 import type { GitSource, SourceConfig } from '../source-config.ts'
 import { sourceHash, stateIdentity } from '../source-hash.ts'
 import { withinTimeLimit } from '../time-limit.ts'
@@ -83,7 +84,7 @@ async function load(attempt: Attempt): Promise<FetchResult> {
   if (wish.kind === 'commit' && known?.commit === wish.oid) return unchanged(known.commit, known.hash) // it can have no other content
 
   const { repository, authorization } = await gitPlace(git)
-  const policy = addressPolicy(context.allowPrivateAddresses)
+  const policy = sourceAddressPolicy(context.allowPrivateAddresses)
   const { signal, limits } = context
   const { maxWireBytes } = limits
   const { outbound, idleMs } = options
@@ -176,10 +177,6 @@ function workBudget({ signal, clock, limits }: FetchContext): WorkBudget {
       since = clock.monotonic()
     },
   }
-}
-
-function addressPolicy(allowPrivate: boolean) {
-  return { allowLoopback: allowPrivate, denyPrivate: !allowPrivate, allowPrivate }
 }
 
 function knownState(state: FetchState | undefined, identity: string): GitState | undefined {

@@ -1,8 +1,9 @@
 import type { AddressPolicy } from '@thv/http/address-policy'
-import type { HeaderMap } from '@thv/http/header-map'
+import { type HeaderMap, headerText } from '@thv/http/header-map'
 import type { Outbound } from '@thv/http/outbound'
 import { isThvError, ThvError } from '@thv/kernel/errors'
-import { allowHint } from '../allow-hint.ts'
+import { isRedirect, MAX_REDIRECTS, redirected } from '../redirects.ts'
+import { allowHint } from '../source-addresses.ts'
 import { failed, overLimit } from './git-error.ts'
 
 export interface GitHttpOptions {
@@ -30,8 +31,6 @@ export interface GitHttp {
 
 const SERVICE = 'git-upload-pack'
 const TAIL = '/info/refs'
-const MAX_REDIRECTS = 5
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 /** Some hosts give their web pages to whoever does not look like git. */
 export const AGENT = 'git/2.40.0-thv-registry'
 
@@ -56,7 +55,7 @@ export function createGitHttp(options: GitHttpOptions): GitHttp {
       const location = await send(url, call)
       if (location === undefined) break
       if (redirects === MAX_REDIRECTS) throw failed(`${place} redirects more than ${MAX_REDIRECTS} times`)
-      url = redirected(url, location)
+      url = moved(url, location)
     }
     base = new URL(url.origin + url.pathname.slice(0, -TAIL.length))
   }
@@ -89,7 +88,7 @@ export function createGitHttp(options: GitHttpOptions): GitHttp {
         },
         {
           start(status, headers) {
-            if (REDIRECTS.has(status)) location = textOf(headers, 'location')
+            if (isRedirect(status)) location = headerText(headers['location'])
             const problem = answerProblem(status, headers, call.contentType)
             if (problem !== undefined)
               throw failed(`${place}${url.origin === repository.origin ? '' : ` (now at ${url.origin})`} ${problem(authorized)}`)
@@ -117,14 +116,8 @@ export function createGitHttp(options: GitHttpOptions): GitHttp {
     return failed(`${place} cannot be read: ${error.message}`)
   }
 
-  function redirected(from: URL, location: string): URL {
-    const to = URL.parse(location, from)
-    if (to === null) throw failed(`${place} redirects to something that is no address`)
-    if (to.protocol !== 'http:' && to.protocol !== 'https:')
-      throw new ThvError('source_blocked', `${place} redirects to an address of scheme ${to.protocol.slice(0, -1)}`)
-    if (to.username !== '' || to.password !== '') throw new ThvError('source_blocked', `${place} redirects to an address with a password`)
-    if (from.protocol === 'https:' && to.protocol === 'http:')
-      throw new ThvError('source_blocked', `${place} redirects from https to http, at ${to.host}`)
+  function moved(from: URL, location: string): URL {
+    const to = redirected(from, location, place)
     if (!to.pathname.endsWith(TAIL) || to.searchParams.get('service') !== SERVICE)
       throw failed(`${place} redirects to ${to.origin}, to something that is no git repository`)
     return to
@@ -142,13 +135,8 @@ function answerProblem(status: number, headers: HeaderMap, contentType: string):
   if (status === 404 || status === 410) return () => `has no git repository (${status}), or none for whoever is not signed in`
   if (status === 429 || status === 503) return () => `is too busy (${status})`
   if (status !== 200) return () => `answers with status ${status}`
-  if (textOf(headers, 'content-encoding') !== undefined) return () => 'compresses its answer without having been asked to'
-  if (textOf(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() !== contentType)
+  if (headerText(headers['content-encoding']) !== undefined) return () => 'compresses its answer without having been asked to'
+  if (headerText(headers['content-type'])?.split(';')[0]?.trim().toLowerCase() !== contentType)
     return () => 'is no git repository with the smart HTTP protocol'
   return undefined
-}
-
-function textOf(headers: HeaderMap, name: string): string | undefined {
-  const value = headers[name]
-  return typeof value === 'string' ? value : value?.[0]
 }

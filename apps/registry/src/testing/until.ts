@@ -1,0 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Looks again and again. The limit is for a machine that is very busy. */
+export async function until<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
+  const deadline = performance.now() + 30_000
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (performance.now() > deadline) throw new Error(`it did not happen: ${look}`)
+    await sleep(5)
+  }
+}
