@@ -26,6 +26,9 @@ interface Read {
 }
 
 const CONNECTIONS = 16
+const WARM_UP = 2
+/** So many that none is remembered until its turn comes again. */
+const MANY = 3_000
 const BASE = '/registry/default/v0.1'
 
 /** Everybody in turns, over and over; medians are compared. */
@@ -33,12 +36,16 @@ export async function measureReads(options: ReadsOptions): Promise<Figure[]> {
   const { bare, registry, load, rounds, durationMs, about, log } = options
   const figures: Figure[] = []
   const rows: string[][] = []
-  for (const read of await readsOf(registry.origin, options.count)) {
+  const reads = await readsOf(registry.origin, options.count)
+  // The first thousands of requests of a process cost about twice as much, until the compiler is done.
+  for (const { paths } of reads)
+    await load.burst({ origin: registry.origin, paths, connections: CONNECTIONS, durationMs }, registry.process)
+  for (const read of reads) {
     const bytes = await bodyBytes(registry.origin, read.paths)
     const ours: GetSample[] = []
     const floor: GetSample[] = []
     const ask = (origin: string, paths: readonly string[]) => ({ origin, paths, connections: CONNECTIONS, durationMs })
-    for (let round = -1; round < rounds; round++) {
+    for (let round = -WARM_UP; round < rounds; round++) {
       const base = await load.burst(ask(bare.origin, [`/${bytes}`]), bare.process)
       const sample = await load.burst(ask(registry.origin, read.paths), registry.process)
       if (round < 0) continue // the compiler's share
@@ -90,15 +97,16 @@ async function aloneFigure(
 
 async function readsOf(origin: string, count: number): Promise<Read[]> {
   const some = (number: number) => Array.from({ length: number }, (_, index) => Math.floor((index * 7919 + 13) % count))
-  const pages = (await cursorsOf(origin, some(50))).map((cursor) => `${BASE}/servers?limit=30&cursor=${cursor}`)
+  const pages = async (number: number) =>
+    (await cursorsOf(origin, some(number))).map((cursor) => `${BASE}/servers?limit=30&cursor=${cursor}`)
+  const versions = (number: number) =>
+    some(number).map((one) => `${BASE}/servers/${encodeURIComponent(sampleName(one))}/versions/${SAMPLE_VERSION}`)
   return [
-    { name: 'list page of 30', paths: pages, ratio: 1.25 },
+    { name: 'list page of 30', paths: await pages(50), ratio: 1.25 },
+    { name: 'list page of 30, always another', paths: await pages(MANY) },
     { name: 'first page of 100', paths: [`${BASE}/servers?limit=100`], ratio: 1.25 },
-    {
-      name: 'one version',
-      paths: some(200).map((number) => `${BASE}/servers/${encodeURIComponent(sampleName(number))}/versions/${SAMPLE_VERSION}`),
-      ratio: 1.7,
-    },
+    { name: 'one version', paths: versions(200), ratio: 1.7 },
+    { name: 'one version, always another', paths: versions(MANY), ratio: 1.7 },
     {
       name: 'latest version',
       paths: some(200).map((number) => `${BASE}/servers/${encodeURIComponent(sampleName(number))}/versions/latest`),
@@ -109,7 +117,10 @@ async function readsOf(origin: string, count: number): Promise<Read[]> {
     { name: 'updated_since, nothing new', paths: [`${BASE}/servers?updated_since=2099-01-01T00:00:00Z`] },
     {
       name: 'ranked search',
-      paths: goldenQueries.map(({ query }) => `${BASE}/x/dev.toolhive/search?q=${encodeURIComponent(query)}&limit=10`),
+      // Each with every limit, so that none is remembered.
+      paths: goldenQueries.flatMap(({ query }) =>
+        Array.from({ length: 60 }, (_, more) => `${BASE}/x/dev.toolhive/search?q=${encodeURIComponent(query)}&limit=${10 + more}`),
+      ),
       ...(count === 100_000 && { p50Ms: 5 }),
     },
   ]

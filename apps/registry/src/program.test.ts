@@ -120,7 +120,7 @@ describe('serve', () => {
       lifecycle,
       parts: () => ({
         startEngine: () => {
-          void lifecycle.shutdown('test')
+          setImmediate(() => void lifecycle.shutdown('test'))
           return new Promise(() => {})
         },
         createAccess: () => {

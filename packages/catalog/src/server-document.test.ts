@@ -18,7 +18,7 @@ function weather(): Record<string, unknown> {
     packages: [
       {
         registryType: 'npm',
-        registryBaseUrl: 'https://registry.npmjs.org',
+        registryBaseUrl: 'https://packages.example.com',
         identifier: '@harbour-labs/tides-mcp',
         version: '2.3.1',
         fileSha256: 'ab'.repeat(32),

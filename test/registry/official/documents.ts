@@ -15,7 +15,7 @@ const whole: Document = {
   packages: [
     {
       registryType: 'npm',
-      registryBaseUrl: 'https://registry.npmjs.org',
+      registryBaseUrl: 'https://packages.example.com',
       identifier: '@example/whole',
       version: '1.2.3',
       fileSha256: 'a'.repeat(64),

@@ -1,17 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiServer, startApi } from './testing/api-server.ts'
-import { createSampleEngine, type SampleEngine } from './testing/sample-engine.ts'
+import { describe, expect, it } from 'vitest'
+import { sampleApi } from './testing/sample-api.ts'
 
-let engine: SampleEngine
-let api: ApiServer
-beforeAll(async () => {
-  engine = await createSampleEngine()
-  api = await startApi({ engine })
-})
-afterAll(async () => {
-  await api[Symbol.asyncDispose]()
-  await engine[Symbol.asyncDispose]()
-})
+const { api } = await sampleApi()
 
 const file = { file: { url: 'https://example.com/registry.json' }, syncPolicy: { interval: '30m' } }
 const put = (path: string, body: unknown) => api.call('PUT', path, { body })

@@ -92,7 +92,7 @@ export function createPageAnswers(http: HttpConfig, options: { readonly shared: 
       answers = createRecentAnswers(GENERATION)
       recent.set(answer.view, answers)
     }
-    answers.set(target, answer)
+    answers.offer(target, answer)
   }
 
   function first(request: ApiRequest, view: ServedView, content: Content): void | Promise<void> {

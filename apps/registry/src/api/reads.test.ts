@@ -1,19 +1,11 @@
 import { gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiServer, startApi } from './testing/api-server.ts'
-import { createSampleEngine, type SampleEngine } from './testing/sample-engine.ts'
+import { describe, expect, it } from 'vitest'
+import { startApi } from './testing/api-server.ts'
+import { sampleApi } from './testing/sample-api.ts'
+import { createSampleEngine } from './testing/sample-engine.ts'
 import { losslessText } from './testing/sample-registry.ts'
 
-let engine: SampleEngine
-let api: ApiServer
-beforeAll(async () => {
-  engine = await createSampleEngine()
-  api = await startApi({ engine })
-})
-afterAll(async () => {
-  await api[Symbol.asyncDispose]()
-  await engine[Symbol.asyncDispose]()
-})
+const { api } = await sampleApi()
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const base = '/registry/default/v0.1'

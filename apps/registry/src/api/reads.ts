@@ -1,11 +1,12 @@
 import { givenFilters, type SearchFilters } from '@thv/catalog/search/search-filters'
+import { MAX_QUERY_LENGTH } from '@thv/catalog/search/search-index'
 import { isProblem } from '@thv/catalog/snapshot/list-query'
 import type { Page } from '@thv/catalog/snapshot/page'
 import type { Static } from 'typebox'
 import type { ServedView } from '../engine/engine.ts'
 import { ApiError, unavailable } from './api-error.ts'
 import type { ApiRequest } from './route.ts'
-import type { listQuery, searchQuery, versionQuery } from './schemas.ts'
+import { DEFAULT_HITS, type listQuery, MAX_HITS, type searchQuery, type versionQuery } from './schemas.ts'
 import { viewOf } from './visible-view.ts'
 
 /** Every entry of a registry, page by page. */
@@ -44,18 +45,16 @@ export function getVersion(request: ApiRequest<Static<typeof versionQuery>>): vo
   })
 }
 
-const MAX_SEARCH_TEXT = 256
-const MAX_HITS = 100
 const COMMA = Buffer.from(',')
 
 /** Best first, one answer without pages: what is further down is asked for with better words, or more filters. */
 export function searchServers(request: ApiRequest<Static<typeof searchQuery>>): void | Promise<void> {
   return withView(request, (view) => {
-    const { q = '', limit = 10 } = request.query
+    const { q = '', limit = DEFAULT_HITS } = request.query
     const filters = filtersOf(request.query)
     if (q.trim() === '' && givenFilters(filters).length === 0)
       throw new ApiError(400, 'q is required, the words to search for, unless there is a filter')
-    if (q.length > MAX_SEARCH_TEXT) throw new ApiError(400, `q must not be longer than ${MAX_SEARCH_TEXT} characters`)
+    if (q.length > MAX_QUERY_LENGTH) throw new ApiError(400, `q must not be longer than ${MAX_QUERY_LENGTH} characters`)
     if (limit < 1 || limit > MAX_HITS) throw new ApiError(400, `limit must be an integer from 1 to ${MAX_HITS}`)
     const answer = (searchable: ServedView) => {
       if (searchable.search === undefined) throw unavailable('the search index is not built yet')

@@ -1,21 +1,35 @@
 import { describe, expect, it } from 'vitest'
-import { createRecentAnswers } from './recent-answers.ts'
+import { createRecentAnswers, type RecentAnswers } from './recent-answers.ts'
+
+function offerTwice(answers: RecentAnswers<number>, question: string, answer: number): void {
+  answers.offer(question, answer)
+  answers.offer(question, answer)
+}
 
 describe('recent answers', () => {
+  it('keeps what is offered twice', () => {
+    const answers = createRecentAnswers<number>(10)
+    answers.offer('a', 1)
+    expect(answers.get('a')).toBeUndefined()
+    answers.offer('b', 2)
+    answers.offer('a', 1)
+    expect([answers.get('a'), answers.get('b'), answers.size]).toEqual([1, undefined, 1])
+  })
+
   it('keeps what is asked for again and again, whatever else comes by', () => {
     const answers = createRecentAnswers<number>(10)
-    answers.set('often', 1)
+    offerTwice(answers, 'often', 1)
     for (let i = 0; i < 1_000; i++) {
-      answers.set(`once ${i}`, i)
+      offerTwice(answers, `rarely ${i}`, i)
       expect(answers.get('often'), `after ${i} others`).toBe(1)
     }
   })
 
   it('forgets what nobody asked for, and never holds more than two generations', () => {
     const answers = createRecentAnswers<number>(10)
-    answers.set('forgotten', 1)
+    offerTwice(answers, 'forgotten', 1)
     for (let i = 0; i < 100; i++) {
-      answers.set(`other ${i}`, i)
+      offerTwice(answers, `other ${i}`, i)
       answers.get(`other ${i - 7}`)
       expect(answers.size).toBeLessThanOrEqual(20)
     }
@@ -25,10 +39,8 @@ describe('recent answers', () => {
 
   it('a newer answer takes the place of the older one', () => {
     const answers = createRecentAnswers<number>(2)
-    answers.set('a', 1)
-    answers.set('b', 1)
-    answers.set('c', 1)
-    answers.set('a', 2)
+    for (const name of ['a', 'b', 'c']) offerTwice(answers, name, 1)
+    offerTwice(answers, 'a', 2)
     expect(answers.get('a')).toBe(2)
   })
 })

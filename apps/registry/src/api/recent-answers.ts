@@ -1,16 +1,20 @@
-/** The last so many of something, at little cost: what has not been asked for during a whole generation is forgotten with it. */
+/** What was asked for more than once of late, at little cost. What has not been asked for during a whole generation is forgotten with it. */
 export interface RecentAnswers<T> {
   get(question: string): T | undefined
-  set(question: string, answer: T): void
+  /** Kept when the same question is offered for the second time: whoever goes through everything once need not be remembered. */
+  offer(question: string, answer: T): void
   /** At most twice the size of a generation. */
   readonly size: number
 }
 
+const SEEN = 4_096
+
 export function createRecentAnswers<T>(generation: number): RecentAnswers<T> {
   let young = new Map<string, T>()
   let old = new Map<string, T>()
+  const seen = new Uint32Array(SEEN)
 
-  function set(question: string, answer: T): void {
+  function keep(question: string, answer: T): void {
     if (young.size >= generation) {
       old = young
       young = new Map()
@@ -23,12 +27,24 @@ export function createRecentAnswers<T>(generation: number): RecentAnswers<T> {
       const known = young.get(question)
       if (known !== undefined) return known
       const before = old.get(question)
-      if (before !== undefined) set(question, before)
+      if (before !== undefined) keep(question, before)
       return before
     },
-    set,
+    offer(question, answer) {
+      const mark = markOf(question)
+      const place = mark % SEEN
+      if (seen[place] === mark) keep(question, answer)
+      else seen[place] = mark
+    },
     get size() {
       return young.size + old.size
     },
   }
+}
+
+/** FNV-1a. Two questions with the same mark only mean that one is kept a little early. */
+function markOf(text: string): number {
+  let mark = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) mark = Math.imul(mark ^ text.charCodeAt(i), 0x01000193)
+  return mark >>> 0
 }

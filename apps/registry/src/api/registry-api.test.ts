@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { rawClient } from '@thv/http/testing/loopback'
 import { createMetrics } from '@thv/telemetry/metrics'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { type Access, openAccess } from './access-port.ts'
 import { renderApiReference } from './api-reference.ts'
@@ -9,19 +9,11 @@ import { addRegistryMetrics, notReadyReasons } from './health-routes.ts'
 import { errorsOf } from './openapi.ts'
 import { routes } from './routes.ts'
 import { componentNames } from './schemas.ts'
-import { type ApiServer, startApi } from './testing/api-server.ts'
-import { createSampleEngine, type SampleEngine } from './testing/sample-engine.ts'
+import { startApi } from './testing/api-server.ts'
+import { sampleApi } from './testing/sample-api.ts'
+import { createSampleEngine } from './testing/sample-engine.ts'
 
-let engine: SampleEngine
-let api: ApiServer
-beforeAll(async () => {
-  engine = await createSampleEngine()
-  api = await startApi({ engine })
-})
-afterAll(async () => {
-  await api[Symbol.asyncDispose]()
-  await engine[Symbol.asyncDispose]()
-})
+const { api, engine } = await sampleApi()
 
 const list = '/registry/default/v0.1/servers'
 

@@ -1,4 +1,6 @@
 import { MAX_FILTER_LENGTH, MAX_FILTER_VALUES } from '@thv/catalog/search/search-filters'
+import { MAX_QUERY_LENGTH } from '@thv/catalog/search/search-index'
+import { DEFAULT_LIMIT, MAX_LIMIT, MAX_SEARCH_LENGTH } from '@thv/catalog/snapshot/list-query'
 import { claimsSchema, sourceSpecSchema } from '@thv/catalog/sources/source-config'
 import Type, { type TSchema } from 'typebox'
 import { statusCodes } from './api-error.ts'
@@ -41,8 +43,10 @@ const includeDeleted = Type.Boolean({ default: false, description: 'Deleted ones
 
 export const listQuery = Type.Object({
   cursor: Type.Optional(Type.String({ description: 'Of the last answer, to go on behind it; the other parameters must be the same.' })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 30, description: 'How many entries at most.' })),
-  search: Type.Optional(Type.String({ maxLength: 256, description: 'A part of name, title or description; case does not matter.' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'How many entries at most.' })),
+  search: Type.Optional(
+    Type.String({ maxLength: MAX_SEARCH_LENGTH, description: 'A part of name, title or description; case does not matter.' }),
+  ),
   updated_since: Type.Optional(time('Only what changed after this moment, deleted ones too.')),
   version: Type.Optional(Type.String({ description: '`latest` of each server, or exactly this version.' })),
   include_deleted: Type.Optional({
@@ -58,16 +62,19 @@ const filterBy = <Items extends TSchema>(items: Items, description: string) =>
   Type.Optional(Type.Array(items, { maxItems: MAX_FILTER_VALUES, description }))
 const filterText = Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH })
 
+export const MAX_HITS = 100
+export const DEFAULT_HITS = 10
+
 export const searchQuery = Type.Object({
   q: Type.Optional(
     Type.String({
       minLength: 1,
-      maxLength: 256,
+      maxLength: MAX_QUERY_LENGTH,
       description:
         'Words of names, titles, descriptions, tags or tools; typing errors are forgiven. May be left out where a filter is given.',
     }),
   ),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 10, description: 'How many servers at most.' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_HITS, default: DEFAULT_HITS, description: 'How many servers at most.' })),
   tag: filterBy(filterText, 'Only servers with this tag, or one of these.'),
   registry_type: filterBy(
     filterText,

@@ -1,17 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ApiServer, startApi } from './testing/api-server.ts'
-import { createSampleEngine, type SampleEngine } from './testing/sample-engine.ts'
+import { describe, expect, it } from 'vitest'
+import { startApi } from './testing/api-server.ts'
+import { sampleApi } from './testing/sample-api.ts'
+import { createSampleEngine } from './testing/sample-engine.ts'
 
-let engine: SampleEngine
-let api: ApiServer
-beforeAll(async () => {
-  engine = await createSampleEngine()
-  api = await startApi({ engine, http: { maxBodyBytes: 20_000 } })
-})
-afterAll(async () => {
-  await api[Symbol.asyncDispose]()
-  await engine[Symbol.asyncDispose]()
-})
+const { api } = await sampleApi({ http: { maxBodyBytes: 20_000 } })
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const base = '/registry/default/v0.1'

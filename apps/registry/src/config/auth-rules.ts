@@ -1,4 +1,5 @@
 import { isAbsolute } from 'node:path'
+import { isThisMachine } from '@thv/auth/incoming/incoming-provider'
 import { cleanPath } from '@thv/auth/incoming/public-paths'
 import type { AuthConfig, OAuthConfig, ProviderConfig } from '../access/auth-config.ts'
 import type { AuthFile } from './config-schema.ts'
@@ -52,7 +53,7 @@ function urlRule(text: unknown, path: string, context: NormaliseContext): void {
   const url = URL.parse(text)
   if (!url || !/^https?:\/\//i.test(text)) problemAt(context, path, 'must be an absolute http or https URL')
   else if (url.username !== '' || url.password !== '') problemAt(context, path, 'must not carry a user name or password')
-  else if (url.protocol === 'http:' && !context.insecureUrls && !LOOPBACK.includes(url.hostname))
+  else if (url.protocol === 'http:' && !context.insecureUrls && !isThisMachine(url))
     problemAt(context, path, 'must be https (http is for this machine, or with THV_REGISTRY_INSECURE_URL=true)')
 }
 
@@ -69,8 +70,6 @@ function publicPathRules(paths: unknown, context: NormaliseContext): void {
       )
   }
 }
-
-const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
 /** Nobody fits an empty set of claims: it is a mistake, or worse, believed to fit everybody. */
 function emptyClaims(auth: AuthFile, role: string, context: NormaliseContext): void {

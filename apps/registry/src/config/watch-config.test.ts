@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '@thv/kernel/clock'
+import { type Clock, systemClock } from '@thv/kernel/clock'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { until } from '../testing/until.ts'
 import { type ConfigWatch, watchConfig } from './watch-config.ts'
@@ -9,10 +9,21 @@ import { type ConfigWatch, watchConfig } from './watch-config.ts'
 let folder: string
 let watch: ConfigWatch | undefined
 let calls: number
+/** Times that it has looked at the file. */
+let looks: number
+
+const clock: Clock = {
+  ...systemClock,
+  sleep: (ms, signal) => {
+    looks++
+    return systemClock.sleep(ms, signal)
+  },
+}
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'registry-watch-'))
   calls = 0
+  looks = 0
 })
 
 afterEach(async () => {
@@ -28,7 +39,7 @@ function start(path: string, options: { pollMs?: number; onChange?: () => Promis
     (async () => {
       calls++
     })
-  watch = watchConfig({ path, clock: systemClock, onChange, onError: () => {}, debounceMs: 20, pollMs: options.pollMs ?? 60_000 })
+  watch = watchConfig({ path, clock, onChange, onError: () => {}, debounceMs: 20, pollMs: options.pollMs ?? 60_000 })
 }
 
 describe('watchConfig', () => {
@@ -66,7 +77,7 @@ describe('watchConfig', () => {
     mkdirSync(at('here'))
     symlinkSync(at('elsewhere', 'config.yaml'), at('here', 'config.yaml'))
     start(at('here', 'config.yaml'), { pollMs: 20 })
-    await systemClock.sleep(50)
+    await until(() => looks > 1)
     expect(calls).toBe(0)
     writeFileSync(at('elsewhere', 'config.yaml'), 'longer')
     await until(() => calls === 1)
@@ -98,7 +109,7 @@ describe('watchConfig', () => {
     const errors: string[] = []
     watch = watchConfig({
       path: at('none', 'config.yaml'),
-      clock: systemClock,
+      clock,
       onChange: async () => {
         calls++
         throw new Error('boom')
@@ -107,7 +118,7 @@ describe('watchConfig', () => {
       debounceMs: 5,
       pollMs: 20,
     })
-    await systemClock.sleep(50) // it has seen that there is nothing
+    await until(() => looks > 0)
     mkdirSync(at('none'))
     writeFileSync(at('none', 'config.yaml'), 'a')
     await until(() => calls === 1)

@@ -11,6 +11,7 @@ import { createEngine } from '../engine/in-process-engine.ts'
 import { buildProgram } from '../program.ts'
 import { createParts } from '../serve-parts.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
+import { until } from './until.ts'
 
 export interface LogLine {
   readonly level: string

@@ -40,8 +40,13 @@ export function vetProviderUrl(text: string, provider: IncomingProvider): URL {
   if (url === null) throw unusable(provider, 'one of its addresses is not a URL')
   if (url.username !== '' || url.password !== '') throw unusable(provider, `the address of ${url.host} carries a user name or password`)
   if (url.protocol === 'https:') return url
-  if (url.protocol === 'http:' && (provider.allowHttp === true || LOOPBACK_HOSTS.has(url.hostname))) return url
+  if (url.protocol === 'http:' && (provider.allowHttp === true || isThisMachine(url))) return url
   throw unusable(provider, `${url.protocol}//${url.host} is not https`)
+}
+
+/** Plain http may be used with it. */
+export function isThisMachine(url: URL): boolean {
+  return LOOPBACK_HOSTS.has(url.hostname)
 }
 
 /**

@@ -1,15 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
 import { chmod, mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createCertificate } from '../cluster/certificate.ts'
 import { type Daemon, startDaemon, within } from '../cluster/daemon.ts'
-import { freezeProcess, unfreezeProcess } from '../cluster/process-freeze.ts'
 import { guardedFolderPrefix, type ProcessGuard, startGuard } from '../cluster/process-guard.ts'
 import { runCommand } from '../cluster/run-command.ts'
 import { startOnPort } from '../cluster/start-on-port.ts'
+import { freezeAll, killAll, unfreezeAll } from './postgres-processes.ts'
 import { ensurePostgres, unprivilegedUser } from './postgres-programs.ts'
 import { createDatabase, type PostgresAccess, superuserSql, type TestDatabase } from './test-database.ts'
 
@@ -146,14 +144,8 @@ async function runServer(place: Place, options: PostgresOptions): Promise<TestPo
       await halt()
       await start()
     },
-    freeze: () => {
-      // The parent first: it could make new ones.
-      freezeProcess(daemon.pid)
-      for (const pid of childrenOf(daemon.pid)) freezeProcess(pid)
-    },
-    unfreeze: () => {
-      for (const pid of [...childrenOf(daemon.pid), daemon.pid]) unfreezeProcess(pid)
-    },
+    freeze: () => freezeAll(daemon.pid),
+    unfreeze: () => unfreezeAll(daemon.pid),
     smallDisk: smallDiskOf(folder),
     resizeSmallDisk: async (mebibytes) => {
       const remount = ['mount', '-o', `remount,size=${mebibytes}m`, smallDiskOf(folder)]
@@ -194,42 +186,6 @@ async function onSmallDisk(folder: string, mebibytes: number, like: string): Pro
 
 function smallDiskOf(folder: string): string {
   return join(folder, 'small-disk')
-}
-
-/** Each child leads a process group of its own; left alone it would keep the shared memory, and a new server would refuse to start. */
-async function killAll(daemon: Daemon): Promise<void> {
-  if (!daemon.running) return
-  freezeProcess(daemon.pid)
-  const children = childrenOf(daemon.pid)
-  await daemon.kill()
-  for (const pid of children) {
-    try {
-      process.kill(pid, 'SIGKILL')
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
-    }
-  }
-  const deadline = performance.now() + haltLimitMs
-  while (children.some(isRunning)) {
-    if (performance.now() > deadline) throw new Error(`processes of PostgreSQL survived SIGKILL: ${children.filter(isRunning).join(', ')}`)
-    await sleep(10)
-  }
-}
-
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-}
-
-/** A zombie whose new parent has not looked yet does no harm. */
-function isRunning(pid: number): boolean {
-  if (!existsSync(`/proc/${pid}/stat`)) return false
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.charAt(stat.lastIndexOf(')') + 2) !== 'Z'
-  } catch (error) {
-    if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
-    throw error
-  }
 }
 
 function primaryGroup(user: string): string {

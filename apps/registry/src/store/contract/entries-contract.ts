@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { until } from '../../testing/until.ts'
 import type { StoredEntry } from '../registry-store.ts'
 import {
   changed,
@@ -13,7 +14,6 @@ import {
   sourceOf,
   sync,
   textOf,
-  until,
 } from './contract-tools.ts'
 import type { OpenStore } from './store-contract.ts'
 

@@ -1,16 +1,9 @@
 import type { FetchState } from '@thv/catalog/sources/registry-handler'
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
 import type { Clock } from '@thv/kernel/clock'
-import type { Creation, RegistrySpec, SyncStatus } from '../registry-store.ts'
+import type { Creation, RegistrySpec, SourceRecord } from '../registry-store.ts'
 
 /** Never changed: another one takes its place. */
-export interface SourceRow {
-  readonly id: number
-  readonly config: SourceConfig
-  readonly creation: Creation
-  readonly createdAt: string
-  readonly updatedAt: string
-  readonly sync: SyncStatus
+export interface SourceRow extends SourceRecord {
   readonly state: FetchState | undefined
 }
 

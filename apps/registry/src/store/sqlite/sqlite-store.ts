@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Claims, SourceConfig } from '@thv/catalog/sources/source-config'
+import { compareCodePoints } from '@thv/catalog/text'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type {
@@ -72,7 +73,7 @@ class SqliteStore implements RegistryStore {
 
   async sources(): Promise<readonly SourceRecord[]> {
     const records = [...this.#ledger.sources.values()].map((row) => this.#record(row))
-    return records.sort((a, b) => byCodePoint(a.config.name, b.config.name))
+    return records.sort((a, b) => compareCodePoints(a.config.name, b.config.name))
   }
 
   async registries(): Promise<readonly RegistryRecord[]> {
@@ -241,9 +242,4 @@ class SqliteStore implements RegistryStore {
       for (const listener of [...this.#listeners]) listener()
     })
   }
-}
-
-/** As SQLite and PostgreSQL's collation "C" order texts; the plain comparison of strings goes by UTF-16. */
-function byCodePoint(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b))
 }

@@ -1,0 +1,123 @@
+import { runInTurns } from '@thv/catalog/snapshot/steps'
+import type { Catalogue } from '../views/catalogue.ts'
+import type { Arenas } from '../views/catalogue-row.ts'
+import { createSearchBuilder } from '../views/search-builder.ts'
+import { createViewBuilder, type LatestRow, type ViewBuilder, type ViewSpec } from '../views/view-builder.ts'
+import { type Publication, targetKey, type ViewTarget } from './publication.ts'
+import { type LaidOutView, type SourceContent, viewTag } from './view-layout.ts'
+
+export interface BuiltViewsOptions {
+  readonly catalogue: Catalogue
+  readonly contentOf: (source: string) => SourceContent
+  readonly publish: (publication: Publication) => void
+  readonly pause: () => Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** The views that are there, and who has been told of them. */
+export interface BuiltViews {
+  /** Those that somebody sees. */
+  readonly targets: readonly ViewTarget[]
+  /** Builds what is stale or has not been told to all, and lets go of what is not laid out any more. */
+  build(layout: ReadonlyMap<string, LaidOutView>): Promise<void>
+  /** Leaves the rest for the next time when there is something newer, but not every time. */
+  buildSearches(newer: () => boolean): Promise<void>
+  /** The next `build` tells this one again. */
+  tellAgain(target: ViewTarget): void
+}
+
+/** A search index gives way to newer lists so often in a row. */
+const MAX_INTERRUPTIONS = 3
+
+export function createBuiltViews({ catalogue, contentOf, publish, pause, signal }: BuiltViewsOptions): BuiltViews {
+  const search = createSearchBuilder()
+  const views = new Map<string, View>()
+
+  async function build(view: View, { spec, targets }: LaidOutView): Promise<void> {
+    const built = await runInTurns(view.builder.build(catalogue, spec), { pause, signal })
+    const tag = viewTag(spec, contentOf)
+    const { snapshot, claimSets } = built
+    publish({ kind: 'view', targets, revision: revisionOf(spec), tag, snapshot, claimSets })
+    view.tag = tag
+    view.arenas = catalogue.arenas
+    view.told = new Set(targets.map(targetKey))
+    view.targets = targets
+    view.unsearched = built.latest
+  }
+
+  function revisionOf(spec: ViewSpec): number {
+    return Math.max(0, ...spec.sources.map(({ name }) => catalogue.newest(name).revision))
+  }
+
+  async function interruptible(view: View, latest: readonly LatestRow[], newer: () => boolean) {
+    const steps = search.build(view, latest)
+    for (;;) {
+      signal.throwIfAborted()
+      if (newer() && view.interruptions < MAX_INTERRUPTIONS) {
+        view.interruptions++
+        return undefined
+      }
+      const step = steps.next()
+      if (step.done) return step.value
+      await pause()
+    }
+  }
+
+  return {
+    get targets() {
+      return [...views.values()].flatMap((view) => view.targets)
+    },
+    async build(layout) {
+      for (const [key, view] of views) {
+        if (layout.has(key)) continue
+        view.builder.release()
+        search.release(view)
+        views.delete(key)
+      }
+      for (const [key, laidOut] of layout) {
+        const view = views.get(key) ?? newView()
+        views.set(key, view)
+        const told = laidOut.targets.every((target) => view.told.has(targetKey(target)))
+        // Entries that have moved leave memory behind, which views from before would keep.
+        const stale = view.tag !== viewTag(laidOut.spec, contentOf) || view.arenas !== catalogue.arenas
+        if (stale || !told) await build(view, laidOut)
+      }
+    },
+    async buildSearches(newer) {
+      for (const view of views.values()) {
+        if (!view.unsearched || view.tag === undefined) continue
+        const index = await interruptible(view, view.unsearched, newer)
+        if (!index) return
+        publish({ kind: 'search', targets: view.targets, tag: view.tag, index })
+        view.unsearched = undefined
+        view.interruptions = 0
+      }
+    },
+    tellAgain(target) {
+      const key = targetKey(target)
+      for (const view of views.values()) view.told.delete(key)
+    },
+  }
+}
+
+interface View {
+  readonly builder: ViewBuilder
+  tag: string | undefined
+  arenas: Arenas | undefined
+  told: Set<string>
+  targets: readonly ViewTarget[]
+  unsearched: readonly LatestRow[] | undefined
+  interruptions: number
+}
+
+function newView(): View {
+  return {
+    builder: createViewBuilder(),
+    tag: undefined,
+    arenas: undefined,
+    told: new Set(),
+    targets: [],
+    unsearched: undefined,
+    interruptions: 0,
+  }
+}
