@@ -100,7 +100,8 @@ describe('startReloader', () => {
     writeFileSync(file, text('three'))
     trigger()
     await until(() => applied.includes('three'))
-    expect(applied.filter((names) => names !== 'one')).toEqual(['three'])
+    // A look that was under way when the file was written may have found it already.
+    expect(new Set(applied.filter((names) => names !== 'one'))).toEqual(new Set(['three']))
   })
 
   it('tells once that the file is away, however often others in its folder change', async () => {
