@@ -366,6 +366,10 @@ describeCluster('reflector under faults', () => {
       await Promise.all(Array.from({ length: 40 }, (_, n) => makeParent(40 + n)))
       proxy.dropAll()
       await eventually('80 children', () => isComplete(80))
+      // What comes and goes while a watch is broken and its history lost is nobody's event: the cache must have seen them first.
+      await eventually('80 children in the cache', () =>
+        Array.from({ length: 80 }, (_, n) => childOf(n)).every((key) => children.store.get(key)),
+      )
 
       await truth.delete(configMaps, childOf(3))
       await truth.patch(configMaps, childOf(4), { kind: 'merge', body: { data: { n: 'wrong' } } })
