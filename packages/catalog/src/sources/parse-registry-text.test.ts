@@ -91,7 +91,6 @@ describe('entries', () => {
         statusMessage: 'use b',
         publishedAt: '2025-01-01T00:00:00Z',
         updatedAt: '2025-02-01T00:00:00.5Z',
-        statusChangedAt: '2025-03-01T00:00:00Z',
       },
     ])
     expect(read(`[${documentText('a')}]`).entries).toEqual([{ name: 'io.example/a', version: '1.0.0', text: documentText('a'), tags: [] }])

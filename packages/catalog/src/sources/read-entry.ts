@@ -194,11 +194,10 @@ function legacyStatus(document: JsonObject): EntryStatus | undefined {
   return schemaVersionOf(typeof schema === 'string' ? schema : undefined).version.id < '2025-09-29' ? status : undefined
 }
 
-function times(entry: { publishedAt: string; updatedAt: string; statusChangedAt: string }): Partial<FetchedEntry> {
-  const { publishedAt, updatedAt, statusChangedAt } = entry
+/** When its status changed there is not taken over: what is told of that is when it did here. */
+function times({ publishedAt, updatedAt }: { publishedAt: string; updatedAt: string }): Partial<FetchedEntry> {
   return {
     ...(publishedAt === '' ? {} : { publishedAt }),
     ...(updatedAt === '' ? {} : { updatedAt }),
-    ...(statusChangedAt === '' ? {} : { statusChangedAt }),
   }
 }

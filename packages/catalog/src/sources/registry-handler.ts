@@ -82,7 +82,6 @@ export interface FetchedEntry {
   readonly statusMessage?: string
   readonly publishedAt?: string
   readonly updatedAt?: string
-  readonly statusChangedAt?: string
 }
 
 /** An entry, or a file of a folder, that was dropped or repaired; the others are not touched by it. */
