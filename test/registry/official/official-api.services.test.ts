@@ -9,13 +9,17 @@ import { createSampleEngine, type SampleEngine } from '../../../apps/registry/sr
 import { playTable } from '../play-table.ts'
 import { requestTable } from '../request-table.ts'
 import { brokenDocuments, soundDocuments } from './documents.ts'
-import { loadOfficialRegistry, type OfficialRegistry } from './official-module.ts'
+import { loadOfficialRegistry, type OfficialRegistry, officialProblem } from './official-module.ts'
+
+const problem = officialProblem()
+if (problem !== undefined) console.error(`\n!!! NOT COMPARED WITH THE OFFICIAL REGISTRY: ${problem} !!!\n`)
+const describeOfficial = describe.skipIf(problem !== undefined)
 
 let official: OfficialRegistry
 let engine: SampleEngine
 let api: ApiServer
 beforeAll(async () => {
-  official = await loadOfficialRegistry()
+  if (problem === undefined) official = await loadOfficialRegistry()
   engine = await createSampleEngine()
   api = await startApi({ engine })
 })
@@ -27,7 +31,7 @@ afterAll(async () => {
 const BASE = '/registry/{registryName}'
 const pointer = (...parts: string[]) => parts.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
 
-describe('the official OpenAPI document', () => {
+describeOfficial('the official OpenAPI document', () => {
   it('has no operation that we have not, and no parameter', async () => {
     const { json } = await api.get('/registry/default/openapi.json')
     let operations = 0
@@ -72,7 +76,7 @@ function templateOf(target: string): string | undefined {
   )
 }
 
-describe('the official schemas of server.json', () => {
+describeOfficial('the official schemas of server.json', () => {
   const verdicts = (date: string) => {
     const ajv = new Ajv({ strict: false })
     addFormats.default(ajv)
@@ -110,7 +114,7 @@ describe('the official schemas of server.json', () => {
   })
 })
 
-it('our own description has the standard’s paths below each registry', async () => {
+it.skipIf(problem !== undefined)('our own description has the standard’s paths below each registry', async () => {
   const { json } = await api.get('/openapi.json')
   for (const path of Object.keys(official.openApi.paths)) expect(json.paths).toHaveProperty([`${BASE}${path}`])
 })

@@ -3,6 +3,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { isCi } from '@thv/testkit/cluster/global-setup'
+import { goProblem } from '@thv/testkit/cluster/go-build'
 import { parse } from 'yaml'
 
 const run = promisify(execFile)
@@ -24,6 +26,11 @@ export interface Operation {
   readonly parameters?: readonly { readonly name: string; readonly in: string }[]
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> }
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>>
+}
+
+/** Why the documents cannot be had here; undefined when they can. In CI nothing is skipped: there the download itself fails. */
+export function officialProblem(): string | undefined {
+  return isCi(process.env) ? undefined : goProblem()
 }
 
 /** Downloaded once per machine, as a Go module, into the cache folder: version and checksum are fixed by Go's own means. */
