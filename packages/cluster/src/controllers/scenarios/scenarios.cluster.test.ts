@@ -18,7 +18,8 @@ describeCluster('recorded work of the real controllers', () => {
       const patience = { stillMs: record ? (set.restMs ?? 4_000) : 1_000, limitMs: 60_000 }
       const { seen, goldens } = await runAll(plane, { set, file, record, patience })
       await client.close()
-      expect(seen).toEqual(goldens)
+      for (const [scenario, looks] of Object.entries(seen)) expect(looks, scenario).toEqual(goldens[scenario])
+      expect(Object.keys(seen)).toEqual(Object.keys(goldens))
     },
     600_000,
   )

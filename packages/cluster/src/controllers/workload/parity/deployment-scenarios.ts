@@ -143,6 +143,7 @@ export const deploymentScenarios: readonly Scenario[] = [
       create(deployment({ replicas: 1 }, { team: 'red', 'kubernetes.io/change-cause': 'first' })),
       'settle',
       change('Deployment', 'web', { metadata: { annotations: { 'kubernetes.io/change-cause': 'second' } } }),
+      'settle',
       roll('v2'),
       'settle',
     ],

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isNotFound, type KubeObject, type Pod } from '@thv/kube'
+import { isNotFound, type KubeObject, type Pod, pods } from '@thv/kube'
 import { isTerminating } from '../../pod-state.ts'
+import { replicaSets } from '../../workload-kinds.ts'
 import type { Snapshot } from './snapshot.ts'
 import {
   createStage,
@@ -59,8 +60,28 @@ export function create(object: KubeObject): Step {
   }
 }
 
-/** Times of creation are whole seconds: what is made after this is newer, for certain. */
-export const nextSecond: Step = () => sleep(1_100)
+/**
+ * Of pods whose ages have the same power of two (in nanoseconds) a random one counts as the older. What is made after this has the smaller
+ * power for the next seven seconds: 2^33 ns are 8.6 s.
+ */
+export const muchLater: Step = () => sleep(9_700)
+
+/**
+ * The controllers have seen every change of a pod that came before: a set that wants no pods deletes one made now, and they hear of pods in
+ * order. What is told to them by another kind's watch is not waited for: such a change may overtake or be overtaken without this.
+ */
+export const podsSeen: Step = async ({ client, namespace }) => {
+  const metadata = { name: 'marker', namespace, labels: { marker: 'set' } }
+  const spec = { containers: [{ name: 'main', image: 'app:v1' }] }
+  const template = { metadata: { labels: metadata.labels }, spec }
+  await client.create(replicaSets, { metadata, spec: { replicas: 0, selector: { matchLabels: metadata.labels }, template } })
+  await client.create(pods, { metadata, spec })
+  for (let tries = 0; (await client.tryGet(pods, metadata)) !== undefined; tries++) {
+    if (tries === 2_000) throw new Error('the controllers do not see a new pod')
+    await sleep(10)
+  }
+  await client.delete(replicaSets, metadata)
+}
 
 /** A merge patch. */
 export function change(kind: string, name: string, body: unknown): Step {
