@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BUDGET_SECONDS, BUILD_SECONDS, type Stage } from '../test/budget.ts'
+import { BUDGET_SECONDS, BUILD_SECONDS, MAX_UNSTEADY, type Stage } from '../test/budget.ts'
 import { REQUIREMENTS } from '../test/requirements/all.ts'
 import { judgeCoverage } from '../test/requirements/coverage.ts'
 import { ROOT, run } from './run.ts'
@@ -18,6 +18,7 @@ const CI = process.env['CI'] === 'true'
 const totals = { passed: 0, failed: 0, skipped: 0 }
 const passedTitles: string[] = []
 const failures: string[] = []
+const unsteady: string[] = []
 const seconds = new Map<Stage, number>()
 
 const binaries = buildBinariesInBackground()
@@ -35,6 +36,7 @@ await stage('fresh clone', () => vitest('clone'))
 await stage('node', () => vitest('node'))
 checkRequirements()
 checkBudget()
+checkSteadiness()
 if (CI && totals.skipped > 0) {
   console.error(`✗ ${totals.skipped} skipped: in CI nothing may be skipped, so each counts as failed`)
   totals.failed += totals.skipped
@@ -61,7 +63,8 @@ function count(ok: boolean): void {
 async function vitest(project: string): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'thv-counts-'))
   const countsFile = join(folder, 'counts.json')
-  const { code } = await run('vitest', ['run', '--project', project, '--reporter=default', '--reporter=./scripts/vitest-reporter.ts'], {
+  const reporters = ['--reporter=default', '--reporter=./scripts/vitest-reporter.ts']
+  const { code } = await run('vitest', ['run', '--project', project, '--retry', '1', ...reporters], {
     env: { THV_VITEST_COUNTS: countsFile, FORCE_COLOR: '0', SOAK: process.env['SOAK'] ?? (CI ? '3' : '1') },
     limitMs: 40 * 60_000,
   })
@@ -73,6 +76,7 @@ async function vitest(project: string): Promise<void> {
   totals.failed += counts.failed === 0 && (code !== 0 || counts.passed + counts.skipped === 0) ? 1 : counts.failed
   passedTitles.push(...counts.passedTitles)
   failures.push(...counts.failures.map((failure) => `${project}: ${failure}`))
+  unsteady.push(...counts.unsteady.map((test) => `${project}: ${test}`))
 }
 
 function readCounts(path: string): VitestCounts {
@@ -80,7 +84,7 @@ function readCounts(path: string): VitestCounts {
     return JSON.parse(readFileSync(path, 'utf8')) as VitestCounts
   } catch (error) {
     console.error(`✗ vitest left no counts: ${(error as Error).message}`)
-    return { passed: 0, failed: 1, skipped: 0, passedTitles: [], failures: [] }
+    return { passed: 0, failed: 1, skipped: 0, passedTitles: [], failures: [], unsteady: [] }
   }
 }
 
@@ -119,6 +123,13 @@ function checkRequirements(): void {
   for (const problem of problems) console.error(`✗ ${problem}`)
   if (totals.skipped > 0) console.log('not compared with the tests, because some were skipped')
   count(problems.length === 0)
+}
+
+/** What passed only at its second try is named, and more than a few of them are a failure (ADR 0013). */
+function checkSteadiness(): void {
+  for (const test of unsteady) console.log(`~ only at the second try: ${test}`)
+  if (unsteady.length > MAX_UNSTEADY) console.error(`✗ ${unsteady.length} tests were unsteady, ${MAX_UNSTEADY} may be`)
+  count(unsteady.length <= MAX_UNSTEADY)
 }
 
 function checkBudget(): void {

@@ -9,6 +9,8 @@ export interface VitestCounts {
   passedTitles: string[]
   /** One line each: where, and the first words of why. */
   failures: string[]
+  /** Passed, but not at the first try; one line each, as of failures. */
+  unsteady: string[]
 }
 
 /** Writes the counts to the file named by THV_VITEST_COUNTS. A file that does not load, and an unhandled error, count as failed. */
@@ -16,7 +18,7 @@ class CountingReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
     const path = process.env['THV_VITEST_COUNTS']
     if (!path) return
-    const counts: VitestCounts = { passed: 0, failed: unhandled.length, skipped: 0, passedTitles: [], failures: [] }
+    const counts: VitestCounts = { passed: 0, failed: unhandled.length, skipped: 0, passedTitles: [], failures: [], unsteady: [] }
     for (const error of unhandled) counts.failures.push(`outside of any test: ${reason(error)}`)
     for (const module of modules) {
       counts.failed += module.errors().length
@@ -26,6 +28,7 @@ class CountingReporter implements Reporter {
         if (state === 'passed') {
           counts.passed += 1
           counts.passedTitles.push(test.fullName)
+          if (test.diagnostic()?.flaky) counts.unsteady.push(`${module.relativeModuleId} > ${test.fullName}: ${reason(errors?.[0])}`)
         } else if (state === 'skipped') counts.skipped += 1
         else {
           counts.failed += 1

@@ -15,4 +15,7 @@ export const BUDGET_SECONDS = {
 /** What may come on top when the Kubernetes binaries are not cached and have to be built. */
 export const BUILD_SECONDS = 1800
 
+/** How many tests of a whole run may need a second try. */
+export const MAX_UNSTEADY = 3
+
 export type Stage = keyof typeof BUDGET_SECONDS
