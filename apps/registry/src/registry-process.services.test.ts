@@ -29,7 +29,7 @@ describePostgres('the program with PostgreSQL', () => {
     expect(await migrate('up')).toMatchObject({ code: 2, err: expect.stringContaining('give --yes') })
     expect(await migrate('up', '--yes')).toMatchObject({ code: 0, out: expect.stringMatching(/^the database is at version [1-9]\d*\n$/) })
     // An administrator has made the role meanwhile: the next call gives it its rights, although there is nothing to migrate.
-    await sql(`DO $$ BEGIN CREATE ROLE ${SERVER_ROLE}; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)
+    await sql(`DO $$ BEGIN CREATE ROLE ${SERVER_ROLE}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
     await sql(`REVOKE ALL ON entry FROM ${SERVER_ROLE}`)
     expect(await migrate('up')).toMatchObject({ code: 0, out: expect.stringContaining('nothing to do') })
     expect(await sql(`SELECT has_table_privilege('${SERVER_ROLE}', 'entry', 'SELECT')`)).toBe('t')

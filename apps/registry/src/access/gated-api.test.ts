@@ -46,6 +46,34 @@ afterAll(async () => {
   await idp[Symbol.asyncDispose]()
 })
 
+describe('claims that change while a write is decided', () => {
+  const own = { source: 'own', name: 'com.example/inherits' }
+  const path = '/servers/com.example%2Finherits'
+
+  it.each([
+    ['DELETE', `/registry/default/v0.1${path}/versions/1.0.0`, undefined],
+    ['PATCH', `/registry/default/v0.1${path}/versions/1.0.0/status`, { status: 'deprecated' }],
+    ['PATCH', `/registry/default/v0.1${path}/status`, { status: 'deprecated' }],
+    ['DELETE', '/v1/entries/server/com.example%2Finherits/versions/1.0.0', undefined],
+    ['PUT', '/v1/entries/server/com.example%2Finherits/claims', { claims: { team: 'a' } }],
+  ])('%s %s → 409, and nothing is written', async (method, url, body) => {
+    const { admin } = engine
+    const { versionsOf } = admin
+    await admin.setClaims({ ...own, claims: { team: 'a' } })
+    // Somebody gives the server to another team just when it was looked at.
+    const away = async (source: string, name: string) => {
+      const found = await versionsOf(source, name)
+      Object.assign(admin, { versionsOf })
+      await admin.setClaims({ ...own, claims: { team: 'b' } })
+      return found
+    }
+    Object.assign(admin, { versionsOf: away })
+    expect(await call('publisher', method, url, body)).toMatchObject({ status: 409 })
+    expect(await versionsOf('own', 'com.example/inherits')).toMatchObject([{ status: 'active', claims: { team: 'b' } }])
+    await admin.setClaims({ ...own, claims: undefined })
+  })
+})
+
 const deps = { clock: systemClock, log: createLogger({ write: () => {} }), env: {} }
 
 function auth(): AuthConfig {

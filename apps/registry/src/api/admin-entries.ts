@@ -1,9 +1,9 @@
 import { serverNameProblem } from '@thv/catalog/server-name'
 import { sendEmpty } from '@thv/http/respond'
 import type { SourceRecord, StoredEntry } from '../store/registry-store.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError, reworded } from './api-error.ts'
 import { readClaims, sameClaims } from './claims-body.ts'
-import { maySee, mustSee, mustSet, theManagedSource } from './managed-source.ts'
+import { asSeen, maySee, mustSee, mustSet, theManagedSource } from './managed-source.ts'
 import { readDocument, readJson, readMembers } from './request-body.ts'
 import type { ApiRequest } from './route.ts'
 import { publishNew, sendText } from './writes.ts'
@@ -31,7 +31,7 @@ export async function publishEntry(request: ApiRequest): Promise<void> {
     version,
     text: json.memberText('server'),
     ...(claims && { claims }),
-    ...(earlier[0] && { ifClaims: earlier[0].claims ?? null }),
+    ...(earlier[0] && asSeen(earlier[0])),
   })
   sendText(request, entry.text, 201)
 }
@@ -40,9 +40,10 @@ export async function deleteEntry(request: ApiRequest): Promise<void> {
   const { name, version } = serverIn(request)
   const { source, versions } = await published(request)
   const current = versions.find((entry) => entry.version === version)
-  if (current === undefined || current.status === 'deleted') throw new ApiError(404, 'server version not found')
+  if (current === undefined) throw new ApiError(404, 'server version not found')
   mustSee(request, current.claims ?? source.config.claims)
-  await request.api.engine.admin.setStatus({ source: source.config.name, name, version, status: 'deleted' })
+  const change = { source: source.config.name, name, version, status: 'deleted', ifLiving: true, ...asSeen(current) } as const
+  await reworded(request.api.engine.admin.setStatus(change), 'not_found', 'server version not found')
   sendEmpty(request.exchange, 204)
 }
 
@@ -62,7 +63,8 @@ export async function putEntryClaims(request: ApiRequest): Promise<void> {
   const { source, versions } = await published(request)
   mustSee(request, versions[0]?.claims ?? source.config.claims)
   mustSet(request, claims)
-  await request.api.engine.admin.setClaims(source.config.name, name, claims)
+  const change = { source: source.config.name, name, claims, ifLiving: true, ...asSeen(versions[0]) }
+  await reworded(request.api.engine.admin.setClaims(change), 'not_found', 'server not found')
   sendEmpty(request.exchange, 204)
 }
 

@@ -165,7 +165,7 @@ export const adminRoutes: readonly Route[] = [
     summary: 'Delete a version',
     access: 'manageEntries',
     answers: [{ status: 204, description: 'It is gone.' }],
-    errors: [404, 501, 503],
+    errors: [404, 409, 501, 503],
     handler: deleteEntry,
   }),
   route({
@@ -188,7 +188,7 @@ export const adminRoutes: readonly Route[] = [
     access: 'manageEntries',
     body: ref('ClaimsBody'),
     answers: [{ status: 204, description: 'They are set.' }],
-    errors: [404, 501, 503],
+    errors: [404, 409, 501, 503],
     handler: putEntryClaims,
   }),
 ]

@@ -97,8 +97,12 @@ export function unavailable(message: string, cause?: unknown): ApiError {
 }
 
 /** What a store refuses with this code, in the API's own words: stores word it differently. */
-export function reworded<T>(call: Promise<T>, code: 'conflict' | 'version_exists', message: string): Promise<T> {
+export function reworded<T>(call: Promise<T>, code: keyof typeof REWORDED, message: string): Promise<T> {
   return call.catch((error: unknown) => {
-    throw isThvError(error, code) ? new ApiError(409, message, { cause: error, ...(code === 'version_exists' && { code }) }) : error
+    throw isThvError(error, code)
+      ? new ApiError(REWORDED[code], message, { cause: error, ...(code === 'version_exists' && { code }) })
+      : error
   })
 }
+
+const REWORDED = { conflict: 409, version_exists: 409, not_found: 404, bad_request: 400 } as const

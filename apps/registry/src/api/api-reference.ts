@@ -19,6 +19,10 @@ server, and below each registry.
 - Query parameters that a path does not know are refused, as are members of a body.
 - Filters of the search (\`tag\`, \`registry_type\`, \`transport\`, \`status\`, \`tool\`) are exact. One that is repeated takes any of its values;
   of different ones all must fit. With filters \`q\` may be left out: all that fit then come in the order of names.
+- \`updated_since\` gives what is newer than the time, with what was deleted since: in a source, or by a change of which source wins. When a
+  source leaves a registry, or is deleted, its servers are gone without a trace; who follows changes reads everything again now and then (an
+  \`api\` source does once a day).
+- Changes of what is published are decided and made in one step: where somebody else changed the claims meanwhile the answer is 409.
 - Reads have an \`ETag\` and take \`If-None-Match\`; gzip for clients that take it.
 - \`/health\`, \`/readiness\`, \`/version\` and \`/metrics\` are on the internal address, the first three also on the public one if configured.
 

@@ -1,5 +1,5 @@
 import type { Claims } from '@thv/catalog/sources/source-config'
-import type { NewEntry, SourceRecord } from '../store/registry-store.ts'
+import type { NewEntry, SourceRecord, StoredEntry } from '../store/registry-store.ts'
 import { ApiError } from './api-error.ts'
 import type { ApiRequest } from './route.ts'
 import { registryOf } from './visible-view.ts'
@@ -33,6 +33,11 @@ export async function mustSetName(request: ApiRequest, source: SourceRecord, nam
     ? 'forbidden: the claims of this server are not all yours'
     : 'forbidden: the claims of the managed source are not all yours; /v1/entries publishes with other claims'
   mustSet(request, entry?.claims ?? source.config.claims, refusal)
+  return asSeen(entry)
+}
+
+/** A write goes through only if the claims are still those that it was decided by. */
+export function asSeen(entry: StoredEntry | undefined): { readonly ifClaims: Claims | null } {
   return { ifClaims: entry?.claims ?? null }
 }
 

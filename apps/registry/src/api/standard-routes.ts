@@ -92,7 +92,7 @@ export function standardRoutes(base: string, suffix: string): Route[] {
       description: 'It stays as an entry of status deleted, which the status operations can bring back.',
       access: 'manageEntries',
       answers: [{ ...entry, description: 'The entry as it was deleted.' }],
-      errors: [404, 501, 503],
+      errors: [404, 409, 501, 503],
       handler: deleteVersion,
     }),
     route({
@@ -104,7 +104,7 @@ export function standardRoutes(base: string, suffix: string): Route[] {
       access: 'manageEntries',
       body: ref('StatusUpdateRequest'),
       answers: [entry],
-      errors: [404, 501, 503],
+      errors: [404, 409, 501, 503],
       handler: setVersionStatus,
     }),
     route({
@@ -116,7 +116,7 @@ export function standardRoutes(base: string, suffix: string): Route[] {
       access: 'manageEntries',
       body: ref('StatusUpdateRequest'),
       answers: [{ status: 200, description: 'What was changed.', schema: ref('AllVersionsStatusResponse') }],
-      errors: [404, 501, 503],
+      errors: [404, 409, 501, 503],
       handler: setServerStatus,
     }),
     route({

@@ -3,7 +3,7 @@ import { startApi } from './testing/api-server.ts'
 import { sampleApi } from './testing/sample-api.ts'
 import { createSampleEngine } from './testing/sample-engine.ts'
 
-const { api } = await sampleApi({ http: { maxBodyBytes: 20_000 } })
+const { api, engine } = await sampleApi({ http: { maxBodyBytes: 20_000 } })
 
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 const base = '/registry/default/v0.1'
@@ -107,6 +107,23 @@ describe('changing what is published', () => {
     expect((await api.get(at('io.github.example/weather', '1.9.0'))).status).toBe(200)
   })
 
+  it('lets one of many who want the same change make it: the others are told that there is nothing to change', async () => {
+    await publish(document('com.example/many'))
+    const path = at('com.example/many', '1.0.0')
+    const statuses = async (call: () => Promise<{ status: number }>) => {
+      allLookFirst(6)
+      return (await Promise.all(Array.from({ length: 6 }, call))).map(({ status }) => status).sort()
+    }
+    const patch = (where: string, body: object) => () => api.call('PATCH', `${where}/status`, { body })
+    expect(await statuses(patch(path, { status: 'deprecated' }))).toEqual([200, 400, 400, 400, 400, 400])
+    const all = `${base}/servers/com.example%2Fmany`
+    expect(await statuses(patch(all, { status: 'active' }))).toEqual([200, 400, 400, 400, 400, 400])
+    expect(await statuses(() => api.call('DELETE', path))).toEqual([200, 404, 404, 404, 404, 404])
+    await api.call('PATCH', `${path}/status`, { body: { status: 'active' } })
+    const entry = '/v1/entries/server/com.example%2Fmany/versions/1.0.0'
+    expect(await statuses(() => api.call('DELETE', entry))).toEqual([204, 404, 404, 404, 404, 404])
+  })
+
   it('PATCH sets the status of one version, and brings back what was deleted', async () => {
     await publish(document('com.example/status'))
     const path = `${at('com.example/status', '1.0.0')}/status`
@@ -145,3 +162,20 @@ it('503 when the database is gone, without telling where it was; reads go on', a
   expect(server.logLines.join('')).toContain('request failed')
   expect((await server.get(`${base}/servers`)).status).toBe(200)
 })
+
+/** Nobody goes on before so many have seen what is there. */
+function allLookFirst(count: number): void {
+  const { versionsOf } = engine.admin
+  const all = Promise.withResolvers<void>()
+  let looked = 0
+  const look: typeof versionsOf = async (source, name) => {
+    const found = await versionsOf(source, name)
+    if (++looked === count) {
+      Object.assign(engine.admin, { versionsOf })
+      all.resolve()
+    }
+    await all.promise
+    return found
+  }
+  Object.assign(engine.admin, { versionsOf: look })
+}

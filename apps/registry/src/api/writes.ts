@@ -2,9 +2,9 @@ import type { EntryStatus } from '@thv/catalog/catalog-entry'
 import { responseMeta, wrapDocumentText } from '@thv/catalog/official-envelope'
 import { compareVersions } from '@thv/catalog/version-order'
 import { sendBytes } from '@thv/http/respond'
-import type { NewEntry, StoredEntry } from '../store/registry-store.ts'
+import type { NewEntry, StatusChange, StoredEntry } from '../store/registry-store.ts'
 import { ApiError, reworded } from './api-error.ts'
-import { managedSourceOf, mustSee, mustSetName } from './managed-source.ts'
+import { asSeen, managedSourceOf, mustSee, mustSetName } from './managed-source.ts'
 import { badBody, readDocument, readJson, readMembers } from './request-body.ts'
 import type { ApiRequest } from './route.ts'
 
@@ -47,9 +47,9 @@ export async function deleteVersion(request: ApiRequest): Promise<void> {
   const { serverName, version } = specific(request)
   const source = await managedSourceOf(request)
   const current = await versionOf(request, source.config.name)
-  if (current.status === 'deleted') throw new ApiError(404, 'server version not found')
   mustSee(request, current.claims ?? source.config.claims)
-  const [entry] = await request.api.engine.admin.setStatus({ source: source.config.name, name: serverName, version, status: 'deleted' })
+  const change = { source: source.config.name, name: serverName, version, status: 'deleted', ifLiving: true, ...asSeen(current) } as const
+  const [entry] = await reworded(request.api.engine.admin.setStatus(change), 'not_found', 'server version not found')
   await sendEntry(request, entry ?? current)
 }
 
@@ -60,8 +60,7 @@ export async function setVersionStatus(request: ApiRequest): Promise<void> {
   const change = readStatus((await readJson(request)).value)
   const current = await versionOf(request, source.config.name)
   mustSee(request, current.claims ?? source.config.claims)
-  if (sameStatus(current, change)) throw new ApiError(400, `no changes to apply: status is already ${change.status}`)
-  const [entry] = await request.api.engine.admin.setStatus({ source: source.config.name, name: serverName, version, ...change })
+  const [entry] = await changeStatus(request, { source: source.config.name, name: serverName, version, ...change, ...asSeen(current) })
   await sendEntry(request, entry ?? current)
 }
 
@@ -73,12 +72,15 @@ export async function setServerStatus(request: ApiRequest): Promise<void> {
   const versions = await admin.versionsOf(source.config.name, serverName)
   if (versions.length === 0) throw new ApiError(404, 'server not found')
   mustSee(request, versions[0]?.claims ?? source.config.claims)
-  if (versions.every((entry) => sameStatus(entry, change)))
-    throw new ApiError(400, `no changes to apply: status is already ${change.status}`)
-  const entries = await admin.setStatus({ source: source.config.name, name: serverName, ...change })
+  const entries = await changeStatus(request, { source: source.config.name, name: serverName, ...change, ...asSeen(versions[0]) })
   const latest = latestOf(await admin.versionsOf(source.config.name, serverName))
   const servers = entries.map((entry) => envelope(entry, latest)).join(',')
   sendText(request, `{"updatedCount":${entries.length},"servers":[${servers}]}`)
+}
+
+function changeStatus({ api }: ApiRequest, change: StatusChange): Promise<readonly StoredEntry[]> {
+  const message = `no changes to apply: status is already ${change.status}`
+  return reworded(api.engine.admin.setStatus({ ...change, ifOther: true }), 'bad_request', message)
 }
 
 /** The entry as a read of the managed source alone would show it: another source of the registry may hide it. */
@@ -111,10 +113,6 @@ function readStatus(value: unknown): NewStatus {
     if (status === 'active' && message !== undefined) reader.problem('statusMessage', 'cannot be given with status active')
     return message === undefined || message === '' ? { status } : { status, statusMessage: message }
   })
-}
-
-function sameStatus(entry: StoredEntry, change: NewStatus): boolean {
-  return entry.status === change.status && (entry.statusMessage ?? '') === (change.statusMessage ?? '')
 }
 
 function latestOf(versions: readonly StoredEntry[]): string | undefined {

@@ -172,7 +172,12 @@ const httpSchema = Type.Object(
 
 const syncSchema = Type.Object(
   {
-    parallel: Type.Integer({ minimum: 1, maximum: 64, default: 4, description: 'Sources that are fetched at the same time.' }),
+    parallel: Type.Integer({
+      minimum: 1,
+      maximum: 64,
+      default: 4,
+      description: 'Sources that sync at the same time, without those that have not answered for two seconds.',
+    }),
     leaseDuration: duration('How long the others wait for a server that holds a source and is silent.', {
       default: '30s',
       minDuration: '5s',

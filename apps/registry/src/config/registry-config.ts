@@ -53,7 +53,7 @@ export interface HttpConfig {
 }
 
 export interface SyncConfig {
-  /** Sources that sync at the same time. */
+  /** Sources that sync at the same time. One that does not answer does not count. */
   readonly parallel: number
   readonly leaseMs: number
   /** First retry after a failure; doubles up to the source's interval. */

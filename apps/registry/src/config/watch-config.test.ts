@@ -79,7 +79,8 @@ describe('watchConfig', () => {
     start(at('here', 'config.yaml'), { pollMs: 20 })
     await until(() => looks > 1)
     expect(calls).toBe(0)
-    writeFileSync(at('elsewhere', 'config.yaml'), 'longer')
+    writeFileSync(at('next'), 'longer')
+    renameSync(at('next'), at('elsewhere', 'config.yaml')) // in one step: the look that goes on meanwhile must not see half of it
     await until(() => calls === 1)
   })
 
@@ -119,10 +120,13 @@ describe('watchConfig', () => {
       pollMs: 20,
     })
     await until(() => looks > 0)
-    mkdirSync(at('none'))
-    writeFileSync(at('none', 'config.yaml'), 'a')
+    // In one step each, too.
+    mkdirSync(at('next'))
+    writeFileSync(at('next', 'config.yaml'), 'a')
+    renameSync(at('next'), at('none'))
     await until(() => calls === 1)
-    writeFileSync(at('none', 'config.yaml'), 'longer')
+    writeFileSync(at('config.yaml'), 'longer')
+    renameSync(at('config.yaml'), at('none', 'config.yaml'))
     await until(() => calls === 2)
     expect(errors[0]).toContain('cannot be watched')
     expect(errors.slice(1)).toEqual(['boom', 'boom'])

@@ -104,7 +104,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     setStatus: (change) => served(store.setStatus(change)),
     versionsOf: (source, name) => store.versionsOf(source, name),
     claimsOf: (source, name) => store.claimsOf(source, name),
-    setClaims: (source, name, claims) => served(store.setClaims(source, name, claims)),
+    setClaims: (change) => served(store.setClaims(change)),
   })
 
   return {

@@ -118,6 +118,6 @@ function remoteAdmin(call: (method: CallMethod, ...args: readonly unknown[]) => 
     setStatus: (change) => call('setStatus', change) as Call<'setStatus'>,
     versionsOf: (source, name) => call('versionsOf', source, name) as Call<'versionsOf'>,
     claimsOf: (source, name) => call('claimsOf', source, name) as Call<'claimsOf'>,
-    setClaims: (source, name, claims) => call('setClaims', source, name, claims) as Call<'setClaims'>,
+    setClaims: (change) => call('setClaims', change) as Call<'setClaims'>,
   }
 }

@@ -1,7 +1,15 @@
 import type { SearchIndex } from '@thv/catalog/search/search-index'
 import type { Snapshot } from '@thv/catalog/snapshot/snapshot'
 import type { Claims, SourceConfig } from '@thv/catalog/sources/source-config'
-import type { NewEntry, RegistryRecord, RegistrySpec, SourceRecord, StatusChange, StoredEntry } from '../store/registry-store.ts'
+import type {
+  ClaimsChange,
+  NewEntry,
+  RegistryRecord,
+  RegistrySpec,
+  SourceRecord,
+  StatusChange,
+  StoredEntry,
+} from '../store/registry-store.ts'
 
 /**
  * The half of the registry that answers no requests: it owns the store, syncs, and builds what is served. It runs in a worker; this is
@@ -74,7 +82,7 @@ export interface EngineAdmin {
   setStatus(change: StatusChange): Promise<readonly StoredEntry[]>
   versionsOf(source: string, name: string): Promise<readonly StoredEntry[]>
   claimsOf(source: string, name: string): Promise<Claims | undefined>
-  setClaims(source: string, name: string, claims: Claims | undefined): Promise<void>
+  setClaims(change: ClaimsChange): Promise<void>
 }
 
 export interface EntrySummary {

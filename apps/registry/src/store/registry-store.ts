@@ -72,8 +72,8 @@ export interface RegistryStore extends AsyncDisposable {
   setStatus(change: StatusChange): Promise<readonly StoredEntry[]>
   /** Of all versions of a name, deleted ones too. `not_found`: there is none. Any source will do. */
   claimsOf(source: string, name: string): Promise<Claims | undefined>
-  /** `updatedAt` of all versions moves. */
-  setClaims(source: string, name: string, claims: Claims | undefined): Promise<void>
+  /** Of all versions of a name, deleted ones too; `updatedAt` of them moves. `not_found`: there is none. */
+  setClaims(change: ClaimsChange): Promise<void>
 
   // ── sync ──
   /**
@@ -184,13 +184,30 @@ export interface NewEntry {
   readonly ifClaims?: Claims | null
 }
 
-export interface StatusChange {
+/** What must be so for a change of what is published, looked at in the transaction that changes it. */
+export interface ChangeConditions {
+  /** As in `NewEntry`. */
+  readonly ifClaims?: Claims | null
+  /** Deleted versions are as good as not there: `not_found` if no other one is meant. */
+  readonly ifLiving?: boolean
+}
+
+export interface StatusChange extends ChangeConditions {
   readonly source: string
   readonly name: string
   readonly version?: string
   readonly status: EntryStatus
   /** Undefined removes it. */
   readonly statusMessage?: string
+  /** `bad_request` if all that are meant have the status and the message already. */
+  readonly ifOther?: boolean
+}
+
+export interface ClaimsChange extends ChangeConditions {
+  readonly source: string
+  readonly name: string
+  /** Undefined: those of the source count. */
+  readonly claims: Claims | undefined
 }
 
 export interface Lease {

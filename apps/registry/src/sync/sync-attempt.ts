@@ -88,6 +88,7 @@ async function fetchSource(leased: LeasedSource, options: SyncOptions, signal: A
     warn: (message) => options.log.warn(scrub(message), { source: config.name }),
     allowPrivateAddresses: options.config.allowPrivateAddresses,
     tempDir: options.tempDir,
+    place: options.place,
   }
   try {
     // A handler that does not look at its signal is left behind.

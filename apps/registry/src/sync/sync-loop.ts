@@ -2,6 +2,7 @@ import type { FetchLimits } from '@thv/catalog/sources/registry-handler'
 import { createBackoff } from '@thv/kernel/backoff'
 import { errorMessage } from '@thv/kernel/errors'
 import type { LeasedSource } from '../store/registry-store.ts'
+import { createPlaces } from './places.ts'
 import { syncSource } from './sync-attempt.ts'
 import type { SyncOptions } from './sync-options.ts'
 import { createWaker, endsWithin } from './waker.ts'
@@ -18,7 +19,7 @@ export interface SyncCounts {
   readonly failed: number
 }
 
-export interface SyncLoopOptions extends Omit<SyncOptions, 'config' | 'limits'> {
+export interface SyncLoopOptions extends Omit<SyncOptions, 'config' | 'limits' | 'place'> {
   /** Asked for before each attempt. */
   readonly config: () => SyncOptions['config']
   readonly limits: () => FetchLimits
@@ -36,6 +37,7 @@ export function startSyncLoop(options: SyncLoopOptions): SyncLoop {
   const { store, clock, log, owner, random } = options
   const stopped = new AbortController()
   const waker = createWaker(clock)
+  const places = createPlaces({ clock, bound: () => options.config().parallel, onFree: waker.wake })
   const running = new Set<Promise<void>>()
   const counts = { succeeded: 0, unchanged: 0, failed: 0 }
   const unsubscribe = store.onChange(waker.wake)
@@ -58,25 +60,25 @@ export function startSyncLoop(options: SyncLoopOptions): SyncLoop {
 
   /** Gives how long there is nothing to do, unless something happens. */
   async function startDue(): Promise<number> {
-    const config = options.config()
-    const free = config.parallel - running.size
-    // An attempt that ends wakes the loop.
-    if (free <= 0) return MAX_WAIT_MS
-    const claimed = await store.claimDue({ owner, leaseMs: config.leaseMs, limit: free })
+    const { free } = places
+    // A place that becomes free wakes the loop.
+    if (free === 0) return MAX_WAIT_MS
+    const claimed = await store.claimDue({ owner, leaseMs: options.config().leaseMs, limit: free })
     for (const leased of claimed) start(leased)
     return claimed.length === free ? MIN_WAIT_MS : Math.min((await store.nextDueInMs()) ?? MAX_WAIT_MS, MAX_WAIT_MS)
   }
 
   function start(leased: LeasedSource): void {
-    const attempt = syncSource(leased, { ...options, config: options.config(), limits: options.limits() }, stopped.signal)
+    const place = places.open()
+    const attempt = syncSource(leased, { ...options, config: options.config(), limits: options.limits(), place }, stopped.signal)
       .then((end) => {
         if (end === 'succeeded' || end === 'unchanged' || end === 'failed') counts[end]++
       })
       .catch((e) => log.error('a sync broke down', { source: leased.config.name, error: e }))
       .finally(() => {
         running.delete(attempt)
+        place.end()
         options.onEnd?.()
-        waker.wake()
       })
     running.add(attempt)
   }

@@ -1,3 +1,4 @@
+import type { FetchPlace } from '@thv/catalog/sources/fetch-place'
 import type { FetchLimits, RegistryHandler } from '@thv/catalog/sources/registry-handler'
 import type { SourceType } from '@thv/catalog/sources/source-config'
 import type { Clock } from '@thv/kernel/clock'
@@ -18,6 +19,8 @@ export interface SyncOptions {
   readonly owner: string
   readonly limits: FetchLimits
   readonly tempDir: string
+  /** The attempt's own. */
+  readonly place: FetchPlace
   /** In [0, 1). */
   readonly random: () => number
   /** Lets the event loop turn. */

@@ -5,6 +5,7 @@ import { type BackoffOptions, createBackoff } from '@thv/kernel/backoff'
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import { runInTurns, type Steps } from '../snapshot/steps.ts'
 import { type Downloaded, download, isPassing } from './download.ts'
+import { awayFromPlace } from './fetch-place.ts'
 import { isListAt, isObjectAt, itemsAt, membersAt, wholeValue } from './json-scan.ts'
 import { type EntryReading, readAlone, readUpstreamEntry, shapeOf } from './read-entry.ts'
 import type { FetchContext } from './registry-handler.ts'
@@ -48,7 +49,7 @@ export async function readPage(outbound: Outbound, settings: PageSettings, query
     const hopeless = tried.answer !== undefined && !BUSY.has(tried.answer.status)
     if (hopeless || backoff.failures >= MAX_TRIES || wait > MAX_WAIT_MS)
       throw tried.answer ? refused(tried.answer, parameters) : tried.error
-    await context.clock.sleep(wait, context.signal)
+    await awayFromPlace(context, () => context.clock.sleep(wait, context.signal))
   }
 }
 

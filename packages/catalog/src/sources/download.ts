@@ -6,6 +6,7 @@ import type { ResponseSink } from '@thv/http/outbound-call'
 import { formatDuration } from '@thv/kernel/duration'
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
+import { awayFromPlace, placedSink } from './fetch-place.ts'
 import { isRedirect, MAX_REDIRECTS, redirected } from './redirects.ts'
 import type { FetchContext } from './registry-handler.ts'
 import { allowHint, sourceAddressPolicy } from './source-addresses.ts'
@@ -18,7 +19,7 @@ export interface DownloadRequest {
   readonly conditions?: readonly string[]
   /** Of the body, unpacked. */
   readonly maxBytes: number
-  /** From the first byte asked to the last one read, redirects included. */
+  /** From the first byte asked to the last one read, redirects included; but not while the attempt waits for its place. */
   readonly timeoutMs: number
 }
 
@@ -36,27 +37,56 @@ export interface Downloaded {
  * redirects, time. Any status comes back as it is; what brings none is `source_blocked`, `source_limit` or `source_failed`.
  */
 export async function download(outbound: Outbound, request: DownloadRequest, context: FetchContext): Promise<Downloaded> {
-  const limit = new AbortController()
   const shown = shownUrl(request.url)
-  const timer = context.clock.setTimer(request.timeoutMs, () =>
-    limit.abort(new ThvError('source_failed', `${shown} did not answer completely within ${formatDuration(request.timeoutMs)}`)),
-  )
   try {
-    return await follow(outbound, request, { ...context, signal: linkSignals(context.signal, limit.signal) })
+    const answer = await awayFromPlace(context, () => withinTime(outbound, request, context), wireBudget(context).used)
+    return { ...answer, body: answer.status === 200 ? await unpacked(answer.body, answer.headers, request.maxBytes) : Buffer.alloc(0) }
   } catch (error) {
     throw sourceError(error, shown)
+  }
+}
+
+async function withinTime(outbound: Outbound, request: DownloadRequest, context: FetchContext): Promise<Downloaded> {
+  const limit = new AbortController()
+  const late = () =>
+    limit.abort(
+      new ThvError('source_failed', `${shownUrl(request.url)} did not answer completely within ${formatDuration(request.timeoutMs)}`),
+    )
+  const start = () => context.clock.setTimer(request.timeoutMs, late)
+  let timer = start()
+  const time: TimeLimit = {
+    signal: linkSignals(context.signal, limit.signal),
+    stop: () => timer.cancel(),
+    restart: () => {
+      timer = start()
+    },
+  }
+  try {
+    return await follow(outbound, request, { context, time })
   } finally {
     timer.cancel()
   }
 }
 
-async function follow(outbound: Outbound, request: DownloadRequest, context: FetchContext): Promise<Downloaded> {
+interface TimeLimit {
+  readonly signal: AbortSignal
+  stop(): void
+  restart(): void
+}
+
+interface Limited {
+  readonly context: FetchContext
+  readonly time: TimeLimit
+}
+
+/** The body as it came over the wire. */
+async function follow(outbound: Outbound, request: DownloadRequest, limited: Limited): Promise<Downloaded> {
   let url = new URL(request.url)
   const { origin } = url
   for (let hops = 0; ; hops += 1) {
     const own = url.origin === origin ? (request.headers ?? []) : []
     const headers = ['accept', 'application/json', 'accept-encoding', 'gzip', 'user-agent', 'thv-registry-api', ...own]
-    const answer = await ask(outbound, { url, headers: [...headers, ...(request.conditions ?? [])], maxBytes: request.maxBytes }, context)
+    const answer = await ask(outbound, { url, headers: [...headers, ...(request.conditions ?? [])], maxBytes: request.maxBytes }, limited)
     const location = headerText(answer.headers['location'])
     if (!isRedirect(answer.status) || location === undefined) return { ...answer, shownUrl: shownUrl(url.href) }
     if (hops === MAX_REDIRECTS) throw new ThvError('source_failed', `${shownUrl(request.url)} redirects more than ${MAX_REDIRECTS} times`)
@@ -70,22 +100,23 @@ interface Ask {
   readonly maxBytes: number
 }
 
-async function ask(outbound: Outbound, { url, headers, maxBytes }: Ask, context: FetchContext): Promise<Omit<Downloaded, 'shownUrl'>> {
-  const { allowPrivateAddresses, signal, limits } = context
+async function ask(outbound: Outbound, { url, headers, maxBytes }: Ask, { context, time }: Limited): Promise<Omit<Downloaded, 'shownUrl'>> {
+  const { allowPrivateAddresses, place, signal, limits } = context
   const target = outbound.target({ url: url.origin, policy: sourceAddressPolicy(allowPrivateAddresses) })
   const wire = wireBudget(context)
   const sink = new BodySink()
   const maxResponseBytes = Math.min(maxBytes, limits.maxWireBytes - wire.used)
   try {
-    await target.send({ method: 'GET', path: `${url.pathname}${url.search}`, headers, signal, maxResponseBytes }, sink)
+    await target.send(
+      { method: 'GET', path: `${url.pathname}${url.search}`, headers, signal: time.signal, maxResponseBytes },
+      placedSink(sink, { place, signal, receivedBytes: wire.used, onStop: time.stop, onGoOn: time.restart }),
+    )
   } catch (error) {
     if (error !== BODY_UNWANTED) throw error
   } finally {
     wire.used += sink.length
   }
-  const { status, headers: answered } = sink
-  const body = status === 200 ? await unpacked(sink.take(), answered, maxBytes) : Buffer.alloc(0)
-  return { status, headers: answered, body }
+  return { status: sink.status, headers: sink.headers, body: sink.take() }
 }
 
 /** Counts what one attempt has read, over all of its requests. */

@@ -1,5 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
 import type { EntryStatus, Json } from '../catalog-entry.ts'
+import type { FetchPlace } from './fetch-place.ts'
 import type { SourceConfig } from './source-config.ts'
 
 /** One way to get a registry's data. A handler keeps nothing between calls: what it wants to remember is its `state`. */
@@ -26,6 +27,8 @@ export interface FetchContext {
   readonly allowPrivateAddresses: boolean
   /** Folder in which temporary files may be made. */
   readonly tempDir: string
+  /** Left out: the attempt keeps nobody waiting. */
+  readonly place?: FetchPlace
 }
 
 /** JSON, kept by whoever calls: etag, commit, the newest time seen … */

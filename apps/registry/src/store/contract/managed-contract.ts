@@ -187,28 +187,81 @@ export function describeManaged(use: OpenStore): void {
       for (const version of ['1', '2']) await store.publish(fresh('io.x/a', version))
       await store.setStatus({ source: 'own', name: 'io.x/a', version: '2', status: 'deleted' })
       const { data } = await store.revision()
-      await store.setClaims('own', 'io.x/a', { org: 'a' })
+      await store.setClaims({ source: 'own', name: 'io.x/a', claims: { org: 'a' } })
       expect(await store.claimsOf('own', 'io.x/a')).toEqual({ org: 'a' })
       const rows = await rowsAfter(store, data)
       expect(rows.map(({ version, claims, revision }) => [version, claims, revision]).sort()).toEqual([
         ['1', { org: 'a' }, data + 1],
         ['2', { org: 'a' }, data + 1],
       ])
-      await store.setClaims('own', 'io.x/a', { org: 'a' })
+      await store.setClaims({ source: 'own', name: 'io.x/a', claims: { org: 'a' } })
       expect((await store.revision()).data).toBe(data + 1)
-      await store.setClaims('own', 'io.x/a', undefined)
+      await store.setClaims({ source: 'own', name: 'io.x/a', claims: undefined })
       expect(await store.claimsOf('own', 'io.x/a')).toBeUndefined()
       expect((await store.versionsOf('own', 'io.x/a'))[0]).not.toHaveProperty('claims')
+    })
+
+    it('changes status and claims only if everything is as it was decided by', async () => {
+      const store = await open()
+      const own = { source: 'own', name: 'io.x/a' }
+      const [deprecated, claims] = [{ ...own, status: 'deprecated' } as const, { org: 'a' }]
+      await store.publish(fresh('io.x/a', '1'))
+      await store.publish(fresh('io.x/a', '2'))
+      for (const version of [undefined, '1']) {
+        const change = { ...deprecated, ...(version && { version }) }
+        await refused(store, 'conflict', () => store.setStatus({ ...change, ifClaims: claims }))
+      }
+      await refused(store, 'conflict', () => store.setClaims({ ...own, claims, ifClaims: claims }))
+      await store.setClaims({ ...own, claims, ifClaims: null })
+      await refused(store, 'conflict', () => store.setStatus({ ...deprecated, ifClaims: null }))
+      await refused(store, 'conflict', () => store.setClaims({ ...own, claims: undefined, ifClaims: null }))
+      await only(store.setStatus({ ...deprecated, version: '1', statusMessage: 'old', ifClaims: claims, ifOther: true, ifLiving: true }))
+      await refused(store, 'bad_request', () => store.setStatus({ ...deprecated, version: '1', statusMessage: 'old', ifOther: true }))
+      // One of them is another, in its status or in its message.
+      expect(await store.setStatus({ ...deprecated, ifOther: true })).toHaveLength(2)
+      await refused(store, 'bad_request', () => store.setStatus({ ...deprecated, ifOther: true }))
+      await store.setStatus({ ...own, version: '1', status: 'deleted', ifLiving: true })
+      await refused(store, 'not_found', () => store.setStatus({ ...own, version: '1', status: 'active', ifLiving: true }))
+      await refused(store, 'not_found', () =>
+        store.setStatus({ ...own, version: '1', status: 'deleted', statusMessage: 'x', ifLiving: true }),
+      )
+      await store.setClaims({ ...own, claims: { org: 'b' }, ifClaims: claims, ifLiving: true })
+      await store.setStatus({ ...own, status: 'deleted', ifOther: true, ifLiving: true })
+      await refused(store, 'bad_request', () => store.setStatus({ ...own, status: 'deleted', ifOther: true }))
+      await refused(store, 'not_found', () => store.setStatus({ ...own, status: 'deleted', ifLiving: true }))
+      await refused(store, 'not_found', () => store.setClaims({ ...own, claims, ifLiving: true }))
+    })
+
+    it('lets one of many succeed who want a change by what they have all seen', async () => {
+      const { store, second } = await use()
+      await store.putSource(managed('own'))
+      const stores = [store, ...(second ? [await second()] : [])]
+      const own = { source: 'own', name: 'io.x/a' }
+      await store.publish(fresh('io.x/a', '1'))
+      const codes = async (change: (store: RegistryStore, n: number) => Promise<unknown>) => {
+        const calls = Array.from({ length: 12 }, (_, n) =>
+          change(stores[n % stores.length] ?? store, n).then(
+            () => 'done',
+            (e) => e.code,
+          ),
+        )
+        return (await Promise.all(calls)).sort()
+      }
+      const but = (code: string) => [...Array.from({ length: 11 }, () => code), 'done'].sort()
+      expect(await codes((one, n) => one.setClaims({ ...own, claims: { org: `${n}` }, ifClaims: null }))).toEqual(but('conflict'))
+      expect(await codes((one) => one.setStatus({ ...own, status: 'deprecated', ifOther: true }))).toEqual(but('bad_request'))
+      const gone = { ...own, version: '1', status: 'deleted', ifLiving: true } as const
+      expect(await codes((one) => one.setStatus(gone))).toEqual(but('not_found'))
     })
 
     it('knows no claims of what is not there, but those of what is deleted', async () => {
       const store = await open()
       await refused(store, 'not_found', () => store.claimsOf('own', 'io.x/a'))
-      await refused(store, 'not_found', () => store.setClaims('own', 'io.x/a', { org: 'a' }))
+      await refused(store, 'not_found', () => store.setClaims({ source: 'own', name: 'io.x/a', claims: { org: 'a' } }))
       await store.publish(fresh('io.x/a', '1', { claims: { org: 'a' } }))
       await store.setStatus({ source: 'own', name: 'io.x/a', status: 'deleted' })
       expect(await store.claimsOf('own', 'io.x/a')).toEqual({ org: 'a' })
-      await store.setClaims('own', 'io.x/a', { org: 'b' })
+      await store.setClaims({ source: 'own', name: 'io.x/a', claims: { org: 'b' } })
       expect((await store.publish(fresh('io.x/a', '2', { claims: { org: 'b' } }))).claims).toEqual({ org: 'b' })
       await refused(store, 'not_found', () => store.claimsOf('none', 'io.x/a'))
     })
@@ -220,12 +273,12 @@ export function describeManaged(use: OpenStore): void {
       await refused(store, 'bad_request', () => store.publish(there))
       await refused(store, 'bad_request', () => store.replaceDocument(there))
       await refused(store, 'bad_request', () => store.setStatus({ ...there, status: 'deleted' }))
-      await refused(store, 'bad_request', () => store.setClaims('synced', 'io.x/a', { org: 'a' }))
+      await refused(store, 'bad_request', () => store.setClaims({ source: 'synced', name: 'io.x/a', claims: { org: 'a' } }))
       const nowhere = { ...there, source: 'none' }
       await refused(store, 'not_found', () => store.publish(nowhere))
       await refused(store, 'not_found', () => store.replaceDocument(nowhere))
       await refused(store, 'not_found', () => store.setStatus({ ...nowhere, status: 'deleted' }))
-      await refused(store, 'not_found', () => store.setClaims('none', 'io.x/a', undefined))
+      await refused(store, 'not_found', () => store.setClaims({ source: 'none', name: 'io.x/a', claims: undefined }))
     })
 
     it('lets one of many who publish the same version succeed', async () => {

@@ -100,7 +100,7 @@ async function perform(store: RegistryStore, one: Step): Promise<unknown> {
       return store.setStatus(change)
     }
     case 'claims':
-      return store.setClaims(source, one.name, one.claims)
+      return store.setClaims({ source, name: one.name, claims: one.claims })
     case 'fail':
       return sync(store, source, { kind: 'failed', nextInMs: 60_000, message: 'no network' })
     case 'sync': {

@@ -14,8 +14,9 @@ export type ConfiguredCalls = Pick<
 
 /** Sources and registries are few: each write reads them all, decides, and writes what differs. */
 export function configuredCalls(database: Database): ConfiguredCalls {
-  const change = <T>(work: (session: Session) => Promise<T>): Promise<T> =>
+  const change = <T>(work: (session: Session) => Promise<T>, goes: (source: SourceRecord) => boolean = () => false): Promise<T> =>
     database.transaction(async (sql) => {
+      await lockSources(sql, (await readSources(sql)).filter(goes))
       const stamp = await lockRevision(sql)
       const session: Session = { sql, stamp, sources: await readSources(sql), registries: await readRegistries(sql), changed: false }
       const result = await work(session)
@@ -25,12 +26,25 @@ export function configuredCalls(database: Database): ConfiguredCalls {
   return {
     sources: () => readSources(database.query),
     registries: () => readRegistries(database.query),
-    reconcileConfig: (config) => change((session) => reconcile(session, config)),
+    reconcileConfig: (config) =>
+      change(
+        (session) => reconcile(session, config),
+        (source) => !staysConfigured(source, config.sources),
+      ),
     putSource: (source) => change((session) => putSource(session, source)),
-    deleteSource: (name) => change((session) => deleteSource(session, name)),
+    deleteSource: (name) =>
+      change(
+        (session) => deleteSource(session, name),
+        ({ config }) => config.name === name,
+      ),
     putRegistry: (spec) => change((session) => putRegistry(session, spec)),
     deleteRegistry: (name) => change((session) => deleteRegistry(session, name)),
   }
+}
+
+/** Somebody may be writing entries of what goes: that is waited for before everybody else has to wait for us. */
+async function lockSources(sql: Sql, sources: readonly SourceRecord[]): Promise<void> {
+  if (sources.length > 0) await sql('SELECT FROM source WHERE id = ANY ($1) ORDER BY id FOR UPDATE', [sources.map(({ id }) => id)])
 }
 
 interface Session {
@@ -128,12 +142,11 @@ async function reconcile(session: Session, config: Config): Promise<void> {
 
 async function reconcileSources(session: Session, wanted: readonly SourceConfig[]): Promise<void> {
   const { sql, stamp, sources } = session
-  const byName = new Map(wanted.map((source) => [source.name, source]))
+  const names = new Set(wanted.map(({ name }) => name))
   for (const old of sources) {
-    const source = byName.get(old.config.name)
-    if (old.creation === 'API' || (source && isManaged(source) === isManaged(old.config))) continue
+    if (staysConfigured(old, wanted)) continue
     await deleteSourceRow(sql, old.id)
-    if (!source) await leaveRegistries(sql, old.config.name, stamp)
+    if (!names.has(old.config.name)) await leaveRegistries(sql, old.config.name, stamp)
     session.changed = true
   }
   for (const source of wanted) {
@@ -145,6 +158,11 @@ async function reconcileSources(session: Session, wanted: readonly SourceConfig[
       session.changed = true
     }
   }
+}
+
+function staysConfigured(old: SourceRecord, wanted: readonly SourceConfig[]): boolean {
+  const source = wanted.find(({ name }) => name === old.config.name)
+  return old.creation === 'API' || (source !== undefined && isManaged(source) === isManaged(old.config))
 }
 
 async function leaveRegistries(sql: Sql, source: string, { now }: Stamp): Promise<void> {

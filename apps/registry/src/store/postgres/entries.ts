@@ -10,6 +10,7 @@ export type EntryReads = Pick<RegistryStore, 'entriesAfter' | 'fingerprints' | '
 const PAGE_ROWS = 2000
 const PAGE_BYTES = 8 * 1024 * 1024
 const FINGERPRINTS = 10_000
+const PAGE_WRITES = 1000
 
 /** Pages by key, each a statement of its own: no cursor, no transaction and no lock lasts longer than a page. */
 export function entryReads({ query }: Database): EntryReads {
@@ -17,15 +18,35 @@ export function entryReads({ query }: Database): EntryReads {
     signal.throwIfAborted()
     // What is newer is left to the next reading: otherwise a busy writer could keep this one from ever ending.
     const { data: until } = await readRevision(query)
-    let last: readonly unknown[] = [after, Number.MAX_SAFE_INTEGER, '', '']
-    for (;;) {
+    for (let from = after; ; ) {
+      const writes = await query<WriteRow>(WRITES, [from, until, PAGE_WRITES, PAGE_ROWS])
       signal.throwIfAborted()
-      const rows = await query<EntryRow>(ENTRIES_PAGE, [...last, PAGE_ROWS, PAGE_BYTES, until])
-      signal.throwIfAborted()
-      const end = rows.at(-1)
+      yield* entriesOf(writes, signal)
+      const end = writes.at(-1)
       if (!end) return
-      yield rows.map(storedEntry)
-      last = [end.revision, end.source_id, end.name, end.version]
+      from = end.revision
+    }
+  }
+
+  /** Many small writes make one page, a large one makes many. Entries that have left their write meanwhile come with a newer one. */
+  async function* entriesOf(writes: readonly WriteRow[], signal: AbortSignal): AsyncGenerator<readonly StoredEntry[]> {
+    for (let at = 0; at < writes.length; ) {
+      const count = fitting(writes, at)
+      const ids = writes.slice(at, at + count).map(({ write }) => write)
+      let last: EntryRow | undefined
+      do {
+        const place = last ? [last.source_id, last.name, last.version] : [0, '', '']
+        const rows: EntryRow[] = await query(ENTRIES_PAGE, [
+          last ? ids.slice(ids.indexOf(last.write)) : ids,
+          ...place,
+          PAGE_ROWS,
+          PAGE_BYTES,
+        ])
+        signal.throwIfAborted()
+        last = rows.at(-1)
+        if (last) yield rows.map(storedEntry)
+      } while (last)
+      at += count
     }
   }
 
@@ -54,21 +75,51 @@ export function entryReads({ query }: Database): EntryReads {
 type FingerprintRow = { name: string; version: string; hash: string; status: EntryStatus }
 
 /** `$1`: source, `$2`: name. */
-export const VERSIONS_OF = `SELECT ${ENTRY_COLUMNS} FROM entry e JOIN source s ON s.id = e.source_id
+export const VERSIONS_OF = `SELECT ${ENTRY_COLUMNS} FROM entry e JOIN source s ON s.id = e.source_id JOIN stamp w ON w.write = e.write
   WHERE s.name = $1 AND e.name = $2 ORDER BY e.version`
 
+interface WriteRow {
+  readonly write: number
+  readonly revision: number
+  /** Of a large write not all. */
+  readonly entries: number
+}
+
+/** How many of the writes from this one on fit into one page; one at least. */
+function fitting(writes: readonly WriteRow[], at: number): number {
+  let rows = 0
+  let count = 0
+  for (const { entries } of writes.slice(at)) {
+    rows += entries
+    if (count > 0 && rows > PAGE_ROWS) break
+    count++
+  }
+  return count
+}
+
+const WRITES = `
+  SELECT w.write, w.revision, counted.entries FROM stamp w
+  CROSS JOIN LATERAL (SELECT count(*)::int AS entries FROM (SELECT FROM entry e WHERE e.write = w.write LIMIT $4 + 1) few) counted
+  WHERE w.revision > $1 AND w.revision <= $2 AND counted.entries > 0
+  ORDER BY w.revision LIMIT $3`
+
+/** `$1`: writes in order; of the first one what is behind the place `$2` to `$4`. */
 const ENTRIES_PAGE = `
   SELECT ${ENTRY_COLUMNS}
   FROM (
-    SELECT page.*, sum(octet_length(document)) OVER (ORDER BY revision, source_id, name, version) - octet_length(document) AS before
+    SELECT page.*, sum(octet_length(document)) OVER (ORDER BY nth, source_id, name, version) - octet_length(document) AS before
     FROM (
-      SELECT * FROM entry WHERE (revision, source_id, name, version) > ($1, $2, $3, $4) AND revision <= $7
-      ORDER BY revision, source_id, name, version LIMIT $5
+      (SELECT 1 AS nth, entry.* FROM entry WHERE write = ($1::bigint[])[1] AND (source_id, name, version) > ($2, $3, $4)
+       ORDER BY source_id, name, version LIMIT $5)
+      UNION ALL
+      (SELECT 1 + wanted.nth, entry.* FROM unnest(($1::bigint[])[2:]) WITH ORDINALITY AS wanted (write, nth) JOIN entry USING (write)
+       LIMIT $5)
     ) page
   ) e
   JOIN source s ON s.id = e.source_id
+  JOIN stamp w ON w.write = e.write
   WHERE e.before < $6
-  ORDER BY e.revision, e.source_id, e.name, e.version`
+  ORDER BY e.nth, e.source_id, e.name, e.version`
 
 const FINGERPRINTS_OF = `SELECT e.name, e.version, e.hash, e.status FROM entry e JOIN source s ON s.id = e.source_id WHERE s.name = $1`
 const BY_KEY = 'ORDER BY e.name, e.version LIMIT $2'

@@ -1,10 +1,10 @@
 import type { Claims } from '@thv/catalog/sources/source-config'
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
-import type { NewEntry, RegistryStore, StatusChange, StoredEntry } from '../registry-store.ts'
+import type { ChangeConditions, ClaimsChange, NewEntry, RegistryStore, StatusChange, StoredEntry } from '../registry-store.ts'
 import type { Database, Sql } from './database.ts'
 import { VERSIONS_OF } from './entries.ts'
-import { lockRevision, type Stamp, takeRevision } from './revision.ts'
+import { lockRevision, type Stamp, takeWrite } from './revision.ts'
 import { claimsText, type EntryRow, plainText, storedEntry } from './rows.ts'
 
 export type ManagedCalls = Pick<RegistryStore, 'publish' | 'replaceDocument' | 'setStatus' | 'claimsOf' | 'setClaims'>
@@ -21,7 +21,7 @@ export function managedCalls(database: Database): ManagedCalls {
     publish: (entry) => change(entry, (session) => publish(session, entry)),
     replaceDocument: (entry) => change(entry, (session) => replaceDocument(session, entry)),
     setStatus: (wanted) => change(wanted, (session) => setStatus(session, wanted)),
-    setClaims: (source, name, claims) => change({ source, name }, (session) => setClaims(session, claims)),
+    setClaims: (wanted) => change(wanted, (session) => setClaims(session, wanted)),
     claimsOf: async (source, name) => {
       const [version] = await readVersions(database.query, { source, name })
       if (!version) throw noServer(source, name)
@@ -44,7 +44,8 @@ async function publish(session: Session, entry: NewEntry): Promise<StoredEntry> 
   const old = versions.find(({ version }) => version === entry.version)
   if (old && old.status !== 'deleted')
     throw new ThvError('version_exists', `version ${entry.version} of ${entry.name} is published already`)
-  const revision = await takeRevision(sql, stamp, 'data')
+  const claims = claimsFor(entry, versions)
+  const { write, revision } = await takeWrite(sql, stamp)
   const row: StoredEntry = {
     source: entry.source,
     name: entry.name,
@@ -55,10 +56,10 @@ async function publish(session: Session, entry: NewEntry): Promise<StoredEntry> 
     publishedAt: stamp.now,
     updatedAt: stamp.now,
     statusChangedAt: stamp.now,
-    ...claimsFor(entry, versions),
+    ...claims,
     revision,
   }
-  await writeEntry(session, row)
+  await writeEntry(session, row, write)
   await countServers(session)
   return row
 }
@@ -71,14 +72,15 @@ async function replaceDocument(session: Session, entry: NewEntry): Promise<Store
   const { statusMessage: _, ...kept } = old
   const next = entry.status === undefined ? old : { ...kept, status: entry.status, ...messageOf(entry.statusMessage) }
   if (entry.text === old.text && jsonEqual(next, old)) return old
+  const { write, revision } = await takeWrite(sql, stamp)
   const row: StoredEntry = {
     ...next,
     text: entry.text,
     updatedAt: stamp.now,
     statusChangedAt: next.status === old.status ? old.statusChangedAt : stamp.now,
-    revision: await takeRevision(sql, stamp, 'data'),
+    revision,
   }
-  await writeEntry(session, row)
+  await writeEntry(session, row, write)
   await countServers(session)
   return row
 }
@@ -91,51 +93,60 @@ async function setStatus(session: Session, wanted: StatusChange): Promise<readon
     wanted.version === undefined ? wanted.status !== 'deleted' || row.status !== 'deleted' : row.version === wanted.version
   const meant = versions.filter(isMeant)
   if (wanted.version !== undefined && meant.length === 0) throw noVersion({ ...wanted, version: wanted.version })
+  demandConditions(wanted, wanted.version === undefined ? versions : meant)
   const others = meant.filter((row) => row.status !== wanted.status || row.statusMessage !== statusMessage)
+  if (others.length === 0 && wanted.ifOther) throw new ThvError('bad_request', `the status of ${name} is ${wanted.status} already`)
   if (others.length === 0) return meant
-  const revision = await takeRevision(sql, stamp, 'data')
+  const { write } = await takeWrite(sql, stamp)
   await sql(
-    `UPDATE entry SET status = $3, status_message = $4, updated_at = $5, revision = $6,
+    `UPDATE entry SET status = $3, status_message = $4, write = $6,
        status_changed_at = CASE WHEN status = $3 THEN status_changed_at ELSE $5 END
      WHERE source_id = $1 AND name = $2 AND version = ANY ($7)`,
-    [sourceId, name, wanted.status, statusMessage ?? null, stamp.now, revision, others.map(({ version }) => version)],
+    [sourceId, name, wanted.status, statusMessage ?? null, stamp.now, write, others.map(({ version }) => version)],
   )
   await countServers(session)
   return (await readVersions(sql, { source, name })).filter(({ version }) => meant.some((row) => row.version === version))
 }
 
-async function setClaims(session: Session, claims: Claims | undefined): Promise<void> {
+async function setClaims(session: Session, wanted: ClaimsChange): Promise<void> {
+  const { claims } = wanted
   const { sql, stamp, sourceId, source, name, versions } = session
   if (versions.length === 0) throw noServer(source, name)
+  demandConditions(wanted, versions)
   if (versions.every((row) => jsonEqual(row.claims, claims))) return
-  await sql('UPDATE entry SET claims = $3, updated_at = $4, revision = $5 WHERE source_id = $1 AND name = $2', [
-    sourceId,
-    name,
-    claimsText(claims),
-    stamp.now,
-    await takeRevision(sql, stamp, 'data'),
-  ])
+  const { write } = await takeWrite(sql, stamp)
+  await sql('UPDATE entry SET claims = $3, write = $4 WHERE source_id = $1 AND name = $2', [sourceId, name, claimsText(claims), write])
 }
 
 /** All versions of a name have the same. */
 function claimsFor(entry: NewEntry, versions: readonly StoredEntry[]): { claims?: Claims } {
   const [sibling] = versions
-  if (entry.ifClaims !== undefined && !jsonEqual(sibling?.claims ?? null, entry.ifClaims))
-    throw new ThvError('conflict', `the claims of ${entry.name} have changed meanwhile`)
+  demandClaims(entry, sibling)
   if (sibling && entry.claims && !jsonEqual(sibling.claims, entry.claims))
     throw new ThvError('conflict', `the versions of ${entry.name} that are there have other claims`)
   const claims = sibling ? sibling.claims : entry.claims
   return claims === undefined ? {} : { claims }
 }
 
-async function writeEntry({ sql, sourceId }: Session, row: StoredEntry): Promise<void> {
+function demandConditions(wanted: Change, rows: readonly StoredEntry[]): void {
+  if (wanted.ifLiving && rows.every(({ status }) => status === 'deleted')) throw noServer(wanted.source, wanted.name)
+  demandClaims(wanted, rows[0])
+}
+
+type Change = ChangeConditions & { readonly source: string; readonly name: string }
+
+function demandClaims({ name, ifClaims }: Change, sibling: StoredEntry | undefined): void {
+  if (ifClaims !== undefined && !jsonEqual(sibling?.claims ?? null, ifClaims))
+    throw new ThvError('conflict', `the claims of ${name} have changed meanwhile`)
+}
+
+async function writeEntry({ sql, sourceId }: Session, row: StoredEntry, write: number): Promise<void> {
   await sql(
-    `INSERT INTO entry (source_id, name, version, document, hash, status, status_message, published_at, updated_at, status_changed_at,
-       claims, revision)
-     VALUES ($1, $2, $3, $4, '', $5, $6, $7, $8, $9, $10, $11)
+    `INSERT INTO entry (source_id, name, version, document, hash, status, status_message, published_at, status_changed_at, claims, write)
+     VALUES ($1, $2, $3, $4, '', $5, $6, $7, $8, $9, $10)
      ON CONFLICT (source_id, name, version) DO UPDATE SET document = excluded.document, status = excluded.status,
-       status_message = excluded.status_message, published_at = excluded.published_at, updated_at = excluded.updated_at,
-       status_changed_at = excluded.status_changed_at, claims = excluded.claims, revision = excluded.revision`,
+       status_message = excluded.status_message, published_at = excluded.published_at,
+       status_changed_at = excluded.status_changed_at, claims = excluded.claims, write = excluded.write`,
     [
       sourceId,
       row.name,
@@ -144,10 +155,9 @@ async function writeEntry({ sql, sourceId }: Session, row: StoredEntry): Promise
       row.status,
       row.statusMessage ?? null,
       row.publishedAt,
-      row.updatedAt,
       row.statusChangedAt,
       claimsText(row.claims),
-      row.revision,
+      write,
     ],
   )
 }

@@ -2,6 +2,7 @@ import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-p
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { until } from '../../testing/until.ts'
+import { changed, entry, rowsAfter, sync } from '../contract/contract-tools.ts'
 import { demandCurrent, type MigrateOptions, migrateDown, migrateUp, schemaState } from './migrate.ts'
 import { type Migration, migrations } from './migrations.ts'
 import { openPostgresStore } from './postgres-store.ts'
@@ -27,7 +28,7 @@ describePostgres('migrations', () => {
     expect(await schemaState(configOf(database), { log: quiet })).toEqual({ version: 0, dirty: false, latest })
     expect(await up()).toEqual({ from: 0, to: latest })
     expect(await up()).toEqual({ from: latest, to: latest })
-    expect(await tables()).toEqual(['entry', 'registry', 'revision', 'schema_migrations', 'source'])
+    expect(await tables()).toEqual(['entry', 'registry', 'revision', 'schema_migrations', 'source', 'stamp'])
     expect(await down(1000)).toEqual({ from: latest, to: 0 })
     expect(await tables()).toEqual(['schema_migrations'])
     expect(await down(1)).toEqual({ from: 0, to: 0 })
@@ -42,6 +43,38 @@ describePostgres('migrations', () => {
     const config = { sources: [{ name: 'own', managed: {} }], registries: [{ name: 'r', sources: ['own'] }] }
     await Promise.all(stores.map((store) => store.reconcileConfig(config)))
     for (const store of stores) expect(await store.revision()).toEqual({ data: 0, structure: 1 })
+  })
+
+  test('keep what an older version has written, up and down', async () => {
+    await up({ steps: 1 })
+    const times = (second: number) => Array.from({ length: 3 }, (_, n) => `'2026-01-0${n + 1}T00:00:0${second}.000Z'`).join(', ')
+    await database.sql(`
+      INSERT INTO source (name, type, config, creation, created_at, updated_at, phase, due_at)
+        VALUES ('a', 'file', '{"name":"a","file":{"path":"/x"},"intervalMs":60000}', 'API', '', '', 'pending', now());
+      INSERT INTO entry (source_id, name, version, document, hash, status, published_at, updated_at, status_changed_at, revision)
+        SELECT id, 'x/a', '1', '{}', 'h1', 'active', ${times(1)}, 3 FROM source
+        UNION ALL SELECT id, 'x/a', '2', '{}', 'h2', 'active', ${times(2)}, 2 FROM source;
+      UPDATE revision SET data = 3, stamped_at = '2026-01-02T00:00:01Z'`)
+    const expected = [
+      { version: '2', revision: 2, publishedAt: '2026-01-01T00:00:02.000Z', updatedAt: '2026-01-02T00:00:02.000Z' },
+      { version: '1', revision: 3, publishedAt: '2026-01-01T00:00:01.000Z', statusChangedAt: '2026-01-03T00:00:01.000Z' },
+    ]
+    await up()
+    const store = await open()
+    expect(await rowsAfter(store)).toMatchObject(expected)
+    await sync(store, 'a', changed([entry('x/a', '2', { text: '{"n":1}' }), entry('x/b', '1')]))
+    const rows = await rowsAfter(store)
+    expect(rows).toMatchObject([
+      expected[1],
+      { name: 'x/a', version: '2', revision: 4, publishedAt: expected[0]?.publishedAt },
+      { name: 'x/b' },
+    ])
+    await store[Symbol.asyncDispose]()
+    expect(await down(1)).toEqual({ from: latest, to: latest - 1 })
+    const kept = await database.sql('SELECT name, version, revision, updated_at = published_at FROM entry ORDER BY revision, name')
+    expect(kept).toBe('x/a|1|3|f\nx/a|2|4|f\nx/b|1|4|t')
+    await up()
+    expect(await rowsAfter(await open())).toEqual(rows)
   })
 
   const broken = (more: Partial<Migration> = {}): Migration[] => [
@@ -109,7 +142,7 @@ describePostgres('migrations', () => {
   test('are the business of a user of their own; the server has rights on rows only', async () => {
     const app = await testPostgres().createUser()
     const config = configOf({ ...database, ...app }, { migrationUser: database.user, migrationPassword: database.password })
-    await database.sql(`DO $$ BEGIN CREATE ROLE ${SERVER_ROLE}; EXCEPTION WHEN duplicate_object THEN NULL; END $$`)
+    await database.sql(`DO $$ BEGIN CREATE ROLE ${SERVER_ROLE}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
     await expect(openPostgresStore(configOf({ ...database, ...app }), { log: quiet })).rejects.toMatchObject({ code: 'store_unavailable' })
     // Whoever may not grant the role says so, and the store says what is missing.
     await expect(openPostgresStore(config, { log: quiet })).rejects.toMatchObject({

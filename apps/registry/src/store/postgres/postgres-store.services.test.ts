@@ -14,7 +14,7 @@ describePostgres('PostgreSQL', () => {
 
   const openEmpty: OpenStore = async () => {
     let store = await open()
-    await database.sql("TRUNCATE source, registry, entry; UPDATE revision SET data = 0, structure = 0, stamped_at = '-infinity'")
+    await database.sql("TRUNCATE source, registry, entry, stamp; UPDATE revision SET data = 0, structure = 0, stamped_at = '-infinity'")
     return {
       store,
       reopen: async () => {

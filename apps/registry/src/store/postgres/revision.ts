@@ -15,7 +15,8 @@ export interface Stamp {
 
 /**
  * All who take a revision do it one after the other: what comes first is committed first, so nobody sees a revision before the ones
- * below it. To be called before any other row is locked, which also makes deadlocks impossible.
+ * below it. Whoever has it keeps all others waiting: what takes long is done before. Of a source, only what nobody changes who has this
+ * lock may be locked before: that it is there (`FOR KEY SHARE`), or its end.
  */
 export async function lockRevision(sql: Sql): Promise<Stamp> {
   await sql('SELECT FROM revision FOR UPDATE')
@@ -34,6 +35,43 @@ export async function takeRevision(sql: Sql, stamp: Stamp, kind: 'data' | 'struc
   )
   if (!row) throw new Error('the table of the revision is empty')
   return row.taken
+}
+
+/** A write of entries: it takes a revision, and gives it and its time to all entries that have it. */
+export interface Write {
+  readonly write: number
+  readonly revision: number
+}
+
+/** Under the lock. Gives what entries must have to be of this write. */
+export async function takeWrite(sql: Sql, stamp: Stamp): Promise<Write> {
+  const revision = await takeRevision(sql, stamp, 'data')
+  const [row] = await sql<{ write: number }>('INSERT INTO stamp (revision, at) VALUES ($1, $2) RETURNING write', [revision, stamp.now])
+  if (!row) throw new Error('no stamp was made')
+  await sweepStamps(sql, revision)
+  return { write: row.write, revision }
+}
+
+/** Before the lock: nobody sees anything of it until `endWrite`, and the commit. */
+export async function beginWrite(sql: Sql): Promise<number> {
+  const [row] = await sql<{ write: number }>('INSERT INTO stamp DEFAULT VALUES RETURNING write')
+  if (!row) throw new Error('no stamp was made')
+  return row.write
+}
+
+/** Under the lock. */
+export async function endWrite(sql: Sql, write: number, stamp: Stamp): Promise<void> {
+  const revision = await takeRevision(sql, stamp, 'data')
+  await sql('UPDATE stamp SET revision = $2, at = $3 WHERE write = $1', [write, revision, stamp.now])
+  await sweepStamps(sql, revision)
+}
+
+const SWEEP_EVERY = 1000
+
+/** Entries leave a write for a newer one and never come back: when all have, nobody asks for its stamp any more. */
+async function sweepStamps(sql: Sql, revision: number): Promise<void> {
+  if (revision % SWEEP_EVERY !== 0) return
+  await sql('DELETE FROM stamp WHERE revision < $1 AND NOT EXISTS (SELECT FROM entry WHERE entry.write = stamp.write)', [revision])
 }
 
 /** For changes that are no revision: how a sync goes. */

@@ -93,12 +93,14 @@ export interface EntryRow {
   readonly updated_at: string
   readonly status_changed_at: string
   readonly claims: string | null
+  readonly write: number
   readonly revision: number
 }
 
-/** With `e` for the entry and `s` for its source. */
-export const ENTRY_COLUMNS = `s.name AS source, e.source_id, e.name, e.version, e.document, e.status, e.status_message, e.published_at,
-  e.updated_at, e.status_changed_at, e.claims, e.revision`
+/** With `e` for the entry, `s` for its source and `w` for its stamp. */
+export const ENTRY_COLUMNS = `s.name AS source, e.source_id, e.name, e.version, e.document, e.status, e.status_message,
+  coalesce(e.published_at, w.at) AS published_at, w.at AS updated_at, coalesce(e.status_changed_at, w.at) AS status_changed_at, e.claims,
+  w.write, w.revision`
 
 export function storedEntry(row: EntryRow): StoredEntry {
   return {

@@ -1,6 +1,6 @@
 import type { SyncedEntry, SyncOutcome } from '../registry-store.ts'
 import type { Sql } from './database.ts'
-import { type Stamp, takeRevision } from './revision.ts'
+import { beginWrite } from './revision.ts'
 import { plainText } from './rows.ts'
 
 type Changed = Extract<SyncOutcome, { kind: 'changed' }>
@@ -9,22 +9,20 @@ type Changed = Extract<SyncOutcome, { kind: 'changed' }>
 const CHUNK_ROWS = 1000
 const CHUNK_CHARACTERS = 4 * 1024 * 1024
 
-/** Writes what differs under one revision, which is taken only if something does. */
-export async function writeSynced(
-  sql: Sql,
-  { sourceId, outcome, stamp }: { sourceId: number; outcome: Changed; stamp: Stamp },
-): Promise<void> {
-  // Under the lock of the revision the next one is known before it is taken.
-  const [row] = await sql<{ next: number }>('SELECT data + 1 AS next FROM revision')
-  const next = row?.next
+/** Writes what differs, before any lock. Gives the write that must take a revision then; undefined: nothing does. */
+export async function writeSynced(sql: Sql, sourceId: number, outcome: Changed): Promise<number | undefined> {
+  if (outcome.upserts.length + outcome.gone.length === 0) return undefined
+  const write = await beginWrite(sql)
   let written = 0
-  for (const chunk of chunks(outcome.upserts)) written += await upsert(sql, [sourceId, next, stamp.now], chunk)
+  for (const chunk of chunks(outcome.upserts)) written += await upsert(sql, [sourceId, write], chunk)
   for (let at = 0; at < outcome.gone.length; at += CHUNK_ROWS * 10) {
     const gone = outcome.gone.slice(at, at + CHUNK_ROWS * 10)
-    const rows = await sql(BURY, [sourceId, next, stamp.now, gone.map(({ name }) => name), gone.map(({ version }) => version)])
+    const rows = await sql(BURY, [sourceId, write, gone.map(({ name }) => name), gone.map(({ version }) => version)])
     written += rows.length
   }
-  if (written > 0) await takeRevision(sql, stamp, 'data')
+  if (written > 0) return write
+  await sql('DELETE FROM stamp WHERE write = $1', [write])
+  return undefined
 }
 
 /** As one JSON text: Node makes it several times faster than an array for PostgreSQL, with its own escapes. */
@@ -41,24 +39,27 @@ async function upsert(sql: Sql, fixed: readonly unknown[], chunk: readonly Synce
   return (await sql(UPSERT, [...fixed, JSON.stringify(rows)])).length
 }
 
-/** The time of publication is the origin's, else that of the row that is there, else now: hence the join. */
+/** The time of publication is the origin's, else that of the row that is there, else that of this write: hence the join. */
 const UPSERT = `
-  INSERT INTO entry AS e (source_id, name, version, document, hash, status, status_message, published_at, updated_at, status_changed_at, revision)
-  SELECT $1, u.name, u.version, u.document, u.hash, u.status, u.status_message, coalesce(u.published_at, old.published_at, $3), $3, $3, $2
-  FROM json_to_recordset($4)
+  INSERT INTO entry AS e (source_id, name, version, document, hash, status, status_message, published_at, status_changed_at, write)
+  SELECT $1, u.name, u.version, u.document, u.hash, u.status, u.status_message, coalesce(u.published_at, old.published_at, w.at),
+    CASE WHEN old.status = u.status THEN coalesce(old.status_changed_at, w.at) END, $2
+  FROM json_to_recordset($3)
     AS u (name text, version text, document text, hash text, status text, status_message text, published_at text)
   LEFT JOIN entry old ON old.source_id = $1 AND old.name = u.name AND old.version = u.version
+  LEFT JOIN stamp w ON w.write = old.write
   WHERE old.source_id IS NULL OR old.hash <> u.hash OR old.status <> u.status
   ON CONFLICT (source_id, name, version) DO UPDATE SET document = excluded.document, hash = excluded.hash, status = excluded.status,
-    status_message = excluded.status_message, published_at = excluded.published_at, updated_at = excluded.updated_at,
-    revision = excluded.revision,
-    status_changed_at = CASE WHEN e.status = excluded.status THEN e.status_changed_at ELSE excluded.status_changed_at END
+    status_message = excluded.status_message, published_at = excluded.published_at, status_changed_at = excluded.status_changed_at,
+    write = excluded.write
   RETURNING 1`
 
 const BURY = `
-  UPDATE entry SET status = 'deleted', status_message = NULL, updated_at = $3, status_changed_at = $3, revision = $2
-  FROM unnest($4::text[], $5::text[]) AS gone (name, version)
+  UPDATE entry SET status = 'deleted', status_message = NULL, published_at = coalesce(entry.published_at, w.at), status_changed_at = NULL,
+    write = $2
+  FROM unnest($3::text[], $4::text[]) AS gone (name, version), stamp w
   WHERE entry.source_id = $1 AND entry.name = gone.name AND entry.version = gone.version AND entry.status <> 'deleted'
+    AND w.write = entry.write
   RETURNING 1`
 
 function* chunks(entries: readonly SyncedEntry[]): Generator<SyncedEntry[]> {

@@ -9,7 +9,7 @@ import {
 } from '../registry-store.ts'
 import { CHANNEL } from './change-listener.ts'
 import type { Database, Sql } from './database.ts'
-import { lockRevision, NOW_TEXT, notifyChange, readRevision, timeText } from './revision.ts'
+import { endWrite, lockRevision, NOW_TEXT, notifyChange, readRevision, type Stamp, timeText } from './revision.ts'
 import { fetchState, plainText, SOURCE_COLUMNS, type SourceRow, sourceConfig, syncStatus } from './rows.ts'
 import { writeSynced } from './sync-entries.ts'
 
@@ -74,18 +74,43 @@ async function claimDue(database: Database, claim: { owner: string; leaseMs: num
 
 type ClaimedRow = SourceRow & { readonly manual: boolean; readonly due: number; readonly token: string }
 
+/**
+ * Entries first, which may take long and keeps nobody waiting: only who has the lease writes those of the source. Whether it still has it
+ * is known at the end, when all others wait: then everything is committed, or nothing.
+ */
 async function finishSync(sql: Sql, lease: Lease, outcome: SyncOutcome): Promise<SyncWritten> {
-  const stamp = outcome.kind === 'changed' ? await lockRevision(sql) : undefined
-  const [held] = await sql<{ id: number; server_count: number }>(
-    'SELECT id, server_count FROM source WHERE name = $1 AND lease_token = $2 FOR UPDATE',
-    [lease.source, lease.token],
-  )
-  if (!held) throw new ThvError('lease_lost', `the lease on source ${lease.source} is lost`)
-  if (outcome.kind === 'changed' && stamp) await writeSynced(sql, { sourceId: held.id, outcome, stamp })
-  const [after] = await writeOutcome(sql, held.id, outcome)
+  let written: Written = {}
+  if (outcome.kind === 'changed') {
+    const sourceId = await demandHeld(sql, lease, 'FOR KEY SHARE')
+    const write = await writeSynced(sql, sourceId, outcome)
+    written = { serverCount: await countServers(sql, sourceId), ...(write !== undefined && { write, stamp: await lockRevision(sql) }) }
+  }
+  const id = await demandHeld(sql, lease, 'FOR NO KEY UPDATE')
+  if (written.write !== undefined && written.stamp) await endWrite(sql, written.write, written.stamp)
+  const [after] = await writeOutcome(sql, id, outcome, written.serverCount)
   await notifyChange(sql)
   const { data } = await readRevision(sql)
-  return { revision: data, serverCount: after?.server_count ?? held.server_count }
+  return { revision: data, serverCount: after?.server_count ?? 0 }
+}
+
+interface Written {
+  readonly serverCount?: number
+  readonly write?: number
+  readonly stamp?: Stamp
+}
+
+async function demandHeld(sql: Sql, lease: Lease, lock: 'FOR KEY SHARE' | 'FOR NO KEY UPDATE'): Promise<number> {
+  const [held] = await sql<{ id: number }>(`SELECT id FROM source WHERE name = $1 AND lease_token = $2 ${lock}`, [
+    lease.source,
+    lease.token,
+  ])
+  if (!held) throw new ThvError('lease_lost', `the lease on source ${lease.source} is lost`)
+  return held.id
+}
+
+async function countServers(sql: Sql, sourceId: number): Promise<number> {
+  const [row] = await sql<{ count: number }>("SELECT count(*) FROM entry WHERE source_id = $1 AND status <> 'deleted'", [sourceId])
+  return row?.count ?? 0
 }
 
 /** What was asked for while this attempt was under way stays due. */
@@ -93,7 +118,7 @@ const GIVE_BACK = `lease_owner = NULL, lease_token = NULL, lease_until = NULL,
   due_at = CASE WHEN manual THEN due_at ELSE clock_timestamp() + ${milliseconds('$2')} END`
 const SUCCESS = `phase = 'complete', attempt_count = 0, last_success = ${NOW_TEXT}`
 
-function writeOutcome(sql: Sql, id: number, outcome: SyncOutcome): Promise<{ server_count: number }[]> {
+function writeOutcome(sql: Sql, id: number, outcome: SyncOutcome, serverCount = 0): Promise<{ server_count: number }[]> {
   const update = (columns: string, values: readonly unknown[]) =>
     sql<{ server_count: number }>(`UPDATE source SET ${columns}, ${GIVE_BACK} WHERE id = $1 RETURNING server_count`, [
       id,
@@ -106,22 +131,19 @@ function writeOutcome(sql: Sql, id: number, outcome: SyncOutcome): Promise<{ ser
     case 'unchanged':
       return update(`${SUCCESS}, message = $3, state = $4`, [UNCHANGED_MESSAGE, JSON.stringify(outcome.state)])
     case 'changed':
-      return update(
-        `${SUCCESS}, message = $3, state = $4, hash = $5, problems = $6, problem_count = $7,
-         server_count = (SELECT count(*) FROM entry WHERE source_id = $1 AND status <> 'deleted')`,
-        [
-          plainText(outcome.message),
-          JSON.stringify(outcome.state),
-          plainText(outcome.hash),
-          JSON.stringify(outcome.problems.slice(0, MAX_PROBLEMS)),
-          outcome.problemCount,
-        ],
-      )
+      return update(`${SUCCESS}, message = $3, state = $4, hash = $5, problems = $6, problem_count = $7, server_count = $8`, [
+        plainText(outcome.message),
+        JSON.stringify(outcome.state),
+        plainText(outcome.hash),
+        JSON.stringify(outcome.problems.slice(0, MAX_PROBLEMS)),
+        outcome.problemCount,
+        serverCount,
+      ])
   }
 }
 
 async function requestSync(sql: Sql, source: string): Promise<void> {
-  const [row] = await sql<{ id: number; type: string }>('SELECT id, type FROM source WHERE name = $1 FOR UPDATE', [source])
+  const [row] = await sql<{ id: number; type: string }>('SELECT id, type FROM source WHERE name = $1 FOR NO KEY UPDATE', [source])
   if (!row) throw new ThvError('not_found', `there is no source ${source}`)
   if (row.type === 'managed') throw new ThvError('bad_request', `source ${source} is managed: there is nothing to sync`)
   await sql('UPDATE source SET manual = true, due_at = least(due_at, clock_timestamp()) WHERE id = $1', [row.id])

@@ -1,7 +1,7 @@
 import { type Claims, sourceTypeOf } from '@thv/catalog/sources/source-config'
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
-import type { NewEntry, StatusChange } from '../registry-store.ts'
+import type { ChangeConditions, ClaimsChange, NewEntry, StatusChange } from '../registry-store.ts'
 import type { Draft, SourceRow } from './draft.ts'
 import type { EntryRow, EntryTable, TextRow } from './entry-table.ts'
 
@@ -49,20 +49,38 @@ export function setStatus(draft: Draft, table: EntryTable, wanted: StatusChange)
   const one = version === undefined ? undefined : table.version(source.id, name, version)
   const all = version === undefined ? table.versionsOf(source.id, name) : one ? [one] : []
   if (all.length === 0) throw notFound(wanted)
+  demandConditions(wanted, all)
   const rows = version === undefined && status === 'deleted' ? all.filter((row) => row.status !== 'deleted') : all
-  return rows.map((old) => change(draft, table, { source, old, next: { ...old, status, status_message: wanted.statusMessage ?? null } }))
+  const message = wanted.statusMessage ?? null
+  if (wanted.ifOther && rows.every((row) => row.status === status && row.status_message === message)) throw alreadySo(wanted)
+  return rows.map((old) => change(draft, table, { source, old, next: { ...old, status, status_message: message } }))
 }
 
-export function setClaims(draft: Draft, table: EntryTable, wanted: { source: string; name: string; claims: Claims | undefined }): void {
+export function setClaims(draft: Draft, table: EntryTable, wanted: ClaimsChange): void {
   const source = managedSource(draft, wanted.source)
   const rows = table.versionsOf(source.id, wanted.name)
   if (rows.length === 0) throw notFound(wanted)
+  demandConditions(wanted, rows)
   const claims = wanted.claims ? JSON.stringify(wanted.claims) : null
   for (const old of rows) if (!sameClaims(old.claims, wanted.claims)) change(draft, table, { source, old, next: { ...old, claims } })
 }
 
 export function notFound({ name, version }: { name: string; version?: string }): ThvError {
   return new ThvError('not_found', `there is no server ${name}${version === undefined ? '' : ` in version ${version}`}`)
+}
+
+function alreadySo({ name, status }: StatusChange): ThvError {
+  return new ThvError('bad_request', `the status of ${name} is ${status} already`)
+}
+
+function demandConditions(wanted: ChangeConditions & { name: string; version?: string }, rows: readonly EntryRow[]): void {
+  if (wanted.ifLiving && rows.every(({ status }) => status === 'deleted')) throw notFound(wanted)
+  demandClaims(wanted, rows[0])
+}
+
+function demandClaims({ name, ifClaims }: ChangeConditions & { name: string }, sibling: EntryRow | undefined): void {
+  if (ifClaims !== undefined && !sameClaims(sibling?.claims ?? null, ifClaims ?? undefined))
+    throw new ThvError('conflict', `the claims of ${name} have changed meanwhile`)
 }
 
 /** Changes a row if there is something to change, and what hangs on it. */
@@ -84,9 +102,9 @@ function managedSource(draft: Draft, name: string): SourceRow {
   return source
 }
 
-function claimsFor({ name, claims, ifClaims }: NewEntry, sibling: EntryRow | undefined): string | null {
-  if (ifClaims !== undefined && !sameClaims(sibling?.claims ?? null, ifClaims ?? undefined))
-    throw new ThvError('conflict', `the claims of ${name} have changed meanwhile`)
+function claimsFor(entry: NewEntry, sibling: EntryRow | undefined): string | null {
+  const { name, claims } = entry
+  demandClaims(entry, sibling)
   if (!sibling) return claims ? JSON.stringify(claims) : null
   if (claims && !sameClaims(sibling.claims, claims)) throw new ThvError('conflict', `claims mismatch: ${name} is there with other claims`)
   return sibling.claims

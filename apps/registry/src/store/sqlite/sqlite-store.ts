@@ -5,6 +5,7 @@ import { compareCodePoints } from '@thv/catalog/text'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type {
+  ClaimsChange,
   Fingerprint,
   Lease,
   LeasedSource,
@@ -159,8 +160,8 @@ class SqliteStore implements RegistryStore {
     return row.claims === null ? undefined : parseClaims(row.claims)
   }
 
-  async setClaims(source: string, name: string, claims: Claims | undefined): Promise<void> {
-    this.#write((draft) => publishing.setClaims(draft, this.#table, { source, name, claims }))
+  async setClaims(change: ClaimsChange): Promise<void> {
+    this.#write((draft) => publishing.setClaims(draft, this.#table, change))
   }
 
   async claimDue(claim: { owner: string; leaseMs: number; limit: number }): Promise<readonly LeasedSource[]> {

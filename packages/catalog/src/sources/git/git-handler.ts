@@ -85,10 +85,10 @@ async function load(attempt: Attempt): Promise<FetchResult> {
 
   const { repository, authorization } = await gitPlace(git)
   const policy = sourceAddressPolicy(context.allowPrivateAddresses)
-  const { signal, limits } = context
+  const { signal, limits, place } = context
   const { maxWireBytes } = limits
   const { outbound, idleMs } = options
-  const http = createGitHttp({ outbound, policy, signal, repository, authorization, idleMs, maxWireBytes })
+  const http = createGitHttp({ outbound, policy, signal, place, repository, authorization, idleMs, maxWireBytes })
   const remote = await connectRemote(http, wish)
   const tip = await remote.find(wish)
   if (known?.commit === tip) return unchanged(tip, known.hash)

@@ -1,7 +1,9 @@
 import type { AddressPolicy } from '@thv/http/address-policy'
 import { type HeaderMap, headerText } from '@thv/http/header-map'
 import type { Outbound } from '@thv/http/outbound'
+import type { OutboundRequest, ResponseSink } from '@thv/http/outbound-call'
 import { isThvError, ThvError } from '@thv/kernel/errors'
+import { awayFromPlace, type FetchPlace, placedSink } from '../fetch-place.ts'
 import { isRedirect, MAX_REDIRECTS, redirected } from '../redirects.ts'
 import { allowHint } from '../source-addresses.ts'
 import { failed, overLimit } from './git-error.ts'
@@ -10,6 +12,7 @@ export interface GitHttpOptions {
   readonly outbound: Outbound
   readonly policy: AddressPolicy
   readonly signal: AbortSignal
+  readonly place?: FetchPlace | undefined
   /** Without user and password. */
   readonly repository: URL
   /** Value of the Authorization header, for the origin of the repository alone. */
@@ -72,7 +75,8 @@ export function createGitHttp(options: GitHttpOptions): GitHttp {
     const authorized = options.authorization !== undefined && url.origin === repository.origin
     let location: string | undefined
     try {
-      await options.outbound.target({ url: url.origin, policy: options.policy }).send(
+      await sendAway(
+        url,
         {
           method: call.method,
           path: url.pathname + url.search,
@@ -106,6 +110,12 @@ export function createGitHttp(options: GitHttpOptions): GitHttp {
       throw readable(error)
     }
     return undefined
+  }
+
+  async function sendAway(url: URL, request: OutboundRequest, sink: ResponseSink): Promise<void> {
+    const target = options.outbound.target({ url: url.origin, policy: options.policy })
+    const receivedBytes = options.maxWireBytes - wireLeft
+    await awayFromPlace(options, () => target.send(request, placedSink(sink, { ...options, receivedBytes })), receivedBytes)
   }
 
   function readable(error: unknown): unknown {

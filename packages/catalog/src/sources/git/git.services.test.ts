@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createOutbound } from '@thv/http/outbound'
 import type { GitRepository, TreeItem } from '@thv/testkit/git/git-repository'
 import { type GitServer, startGitServer } from '@thv/testkit/git/git-server'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { FetchResult } from '../registry-handler.ts'
 import type { GitSource } from '../source-config.ts'
 import { createGitHandler } from './git-handler.ts'
@@ -203,8 +203,16 @@ describe.each([
 
   it('leaves nothing behind', async () => {
     const made = await prepared({ 'registry.json': registryFile('x') })
-    await names(made)
-    expect((await readdir(tmpdir())).filter((name) => /^git-.*\.pack$/.test(name))).toEqual([])
+    // In a folder of its own: others read repositories too.
+    const folder = await mkdtemp(join(tmpdir(), 'git-left-'))
+    try {
+      vi.stubEnv('TMPDIR', folder)
+      await names(made)
+      expect(await readdir(folder)).toEqual([])
+    } finally {
+      vi.unstubAllEnvs()
+      await rm(folder, { recursive: true })
+    }
   })
 })
 
