@@ -3,6 +3,7 @@ import type { Clock } from '@thv/kernel/clock'
 import type { ObjectStore } from '../store/object-store.ts'
 import { objectKey, type StoredObject } from '../store/stored-object.ts'
 import type { AccountTokens } from './accounts/account-tokens.ts'
+import { type AnswerForm, answerForm, checkForm, partialObject } from './answer-form.ts'
 import type { ResourcePath } from './api-path.ts'
 import type { KindRegistry } from './kind-registry.ts'
 import type { JsonObject } from './kind-schema.ts'
@@ -11,7 +12,7 @@ import type { PodStreams } from './pod-streams.ts'
 import { headerOf } from './read-input.ts'
 import type { ServedKind } from './served-kind.ts'
 import { badRequest, notFound } from './status-error.ts'
-import { includeObject, tableOf, wantsTable } from './table.ts'
+import { includeObject, tableOf } from './table.ts'
 import type { Upgrade } from './tls-front.ts'
 
 export interface ApiEnv {
@@ -53,32 +54,39 @@ export function storedObject({ env, kind, path }: ApiCall): StoredObject {
 
 /** An object that is stored, in the form that the client asks for. */
 export function answerStored(call: ApiCall, object: StoredObject, status = 200): ApiAnswer {
-  if (wantsTable(acceptOf(call))) return answerBody(call, object.body, status)
+  if (formOf(call) !== 'Object') return answerBody(call, object.body, status)
   return { status, text: servedText(call.kind, object) }
 }
 
 /** A body in its stored form that may not be stored: a dry run's. */
 export function answerBody(call: ApiCall, body: JsonObject, status = 200): ApiAnswer {
   const { kind, query, env } = call
-  if (!wantsTable(acceptOf(call))) return { status, text: JSON.stringify(servedObject(kind, body)) }
+  const form = formOf(call)
+  checkForm(form, kind, false)
+  if (form === 'Object') return { status, text: JSON.stringify(servedObject(kind, body)) }
+  if (form === 'PartialObjectMetadata') return { status, text: JSON.stringify(partialObject(body)) }
   const table = tableOf(kind, [body], { include: includeObject(query), now: env.clock.now(), metadata: revisionOf(body) })
   return { status, text: JSON.stringify(table) }
 }
 
-export function acceptOf({ exchange }: ApiCall): string {
-  return headerOf(exchange, 'accept')
+/** The form in which the client wants its answer, or 406. */
+export function formOf({ exchange }: ApiCall): AnswerForm {
+  return answerForm(headerOf(exchange, 'accept'))
 }
 
+/** As the real server reads it: whatever is there and is not 0 or false is true, even an empty text. */
 export function flagOf(query: URLSearchParams, name: string): boolean {
   const value = query.get(name)
-  return value !== null && !['', '0', 'f', 'F', 'false', 'False', 'FALSE'].includes(value)
+  return value !== null && value !== '0' && value.toLowerCase() !== 'false'
 }
 
 /** A whole number of the query; undefined when it is not given. */
 export function numberOf(query: URLSearchParams, name: string): number | undefined {
-  const text = query.get(name) ?? ''
-  if (text === '') return undefined
-  if (!/^-?\d{1,15}$/.test(text)) throw badRequest(`${name}: strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
+  const text = query.get(name)
+  if (text === null) return undefined
+  const refuse = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`)
+  if (!/^[+-]?\d+$/.test(text)) throw refuse('invalid syntax')
+  if (!(Math.abs(Number(text)) < 2 ** 63)) throw refuse('value out of range')
   return Number(text)
 }
 

@@ -206,7 +206,7 @@ describe('the embedded API server', () => {
     const toy = { apiVersion: 'example.com/v1', kind: 'Toy', metadata: { name: 't', finalizers: ['example.com/hold'] }, spec: { a: 'x' } }
     expect((await call(server, toys, { method: 'POST', body: toy })).status).toBe(201)
     expect((await call(server, `${crds}/toys.example.com`, { method: 'DELETE' })).json()['kind']).toBe('CustomResourceDefinition')
-    expect((await call(server, toys, { method: 'POST', body: { ...toy, metadata: { name: 'u' } } })).status).toBe(405)
+    expect((await call(server, toys, { method: 'POST', body: { ...toy, metadata: { name: 'u' } } })).status).toBe(403)
     const release = {
       method: 'PATCH',
       body: { metadata: { finalizers: null } },

@@ -1,4 +1,5 @@
 import { invalid } from '../schema/field-problems.ts'
+import { type EmptyFields, withoutEmpty } from './empty-fields.ts'
 import { qualifiedNameProblems, textsOf } from './field-checks.ts'
 import type { FieldProblem, Json, JsonObject } from './kind-schema.ts'
 import type { NameRule } from './object-name.ts'
@@ -34,8 +35,11 @@ export const namespaceRules: KindRules = plainRules('label', {
   selectable: { 'status.phase': (object) => textAt(object, 'status', 'phase') },
 })
 
+const ACCOUNT_EMPTY: EmptyFields = { kept: new Set(['automountServiceAccountToken']), maps: new Set(['metadata']) }
+
 export const serviceAccountRules: KindRules = plainRules('subdomain', {
   returnsDeleted: true,
+  applyDefaults: (account) => withoutEmpty(account, ACCOUNT_EMPTY),
   prepareCreate: withSecretNames,
   prepareUpdate: withSecretNames,
 })
@@ -43,7 +47,12 @@ export const serviceAccountRules: KindRules = plainRules('subdomain', {
 /** A reference to a Secret is its name: whatever else is said there is forgotten. */
 function withSecretNames(account: JsonObject): JsonObject {
   const secrets = account['secrets']
-  return Array.isArray(secrets) ? { ...account, secrets: secrets.map((secret: Json) => ({ name: textAt(secret, 'name') })) } : account
+  return Array.isArray(secrets) ? { ...account, secrets: secrets.map(nameOnly) } : account
+}
+
+function nameOnly(secret: Json): JsonObject {
+  const name = textAt(secret, 'name')
+  return name === '' ? {} : { name }
 }
 
 function finalizersOf(namespace: JsonObject): string[] {

@@ -12,6 +12,9 @@ export function writeContinue({ revision, key }: ContinueToken): string {
 }
 
 export function readContinue(text: string): ContinueToken {
+  const wrong = text.search(/[^\w-]/)
+  const at = wrong >= 0 ? wrong : text.length % 4 === 1 ? text.length - 1 : undefined
+  if (at !== undefined) throw badRequest(`invalid continue token: continue key is not valid: illegal base64 data at input byte ${at}`)
   let value: unknown
   try {
     value = JSON.parse(Buffer.from(text, 'base64url').toString())

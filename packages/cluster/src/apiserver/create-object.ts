@@ -8,7 +8,7 @@ import type { FieldTracker } from './field-tracker.ts'
 import type { Json, JsonObject } from './kind-schema.ts'
 import { generatedName } from './object-name.ts'
 import { metaOf, textAt, without } from './served-kind.ts'
-import { alreadyExists, forbidden, methodNotAllowed, notFound, StatusError } from './status-error.ts'
+import { alreadyExists, forbidden, notFound, StatusError } from './status-error.ts'
 import { validateObject } from './validate-object.ts'
 import { type WriteOptions, writeOptions } from './write-options.ts'
 
@@ -36,7 +36,7 @@ export interface NewObject {
 export function createDecoded(call: ApiCall, { body, track, options }: NewObject): ApiAnswer {
   const { kind, env } = call
   checkNamespace(call)
-  checkDefinition(call)
+  checkDefinition(call, textAt(body, 'metadata', 'name'))
   if (textAt(body, 'metadata', 'resourceVersion') !== '')
     throw new StatusError({ code: 500, reason: '', message: 'resourceVersion should not be set on objects to be created' })
   // As on the real server: what the server itself adds belongs to nobody.
@@ -91,8 +91,7 @@ function checkNamespace({ env, kind, path }: ApiCall): void {
   throw forbidden(kind, '', why, causes)
 }
 
-function checkDefinition({ env, kind }: ApiCall): void {
+function checkDefinition({ env, kind }: ApiCall, name: string): void {
   if (!kind.custom || textAt(env.store.get(CRD_TYPE, kind.type)?.body, 'metadata', 'deletionTimestamp') === '') return
-  const message = 'create not allowed while custom resource definition is terminating'
-  throw new StatusError({ ...methodNotAllowed().init, message })
+  throw forbidden(kind, name, 'create not allowed while custom resource definition is terminating')
 }

@@ -6,6 +6,7 @@ import { at, isObject, type KindRules, textAt } from './served-kind.ts'
 import { forbiddenValue, invalidValue, problem } from './status-error.ts'
 
 export const configMapRules: KindRules = plainRules('subdomain', {
+  applyDefaults: withoutEmptyMaps,
   validate: (object, old) => [
     ...keyProblems(object, ['data', 'binaryData']),
     ...sameKeyProblems(object),
@@ -24,9 +25,15 @@ export const secretRules: KindRules = plainRules('subdomain', {
   selectable: { type: (object) => textAt(object, 'type') },
 })
 
+/** A map with nothing in it is none, so nobody owns it either. */
+function withoutEmptyMaps(object: JsonObject): JsonObject {
+  const members = Object.entries(object).filter(([name, value]) => name === 'metadata' || emptyIsAbsent(value) !== undefined)
+  return Object.fromEntries(members)
+}
+
 /** `stringData` is a way of writing `data`; it is never stored. */
 function secretData(object: JsonObject): JsonObject {
-  const { stringData, ...rest } = object
+  const { stringData, ...rest } = withoutEmptyMaps(object)
   const type = textAt(rest, 'type') === '' ? 'Opaque' : (rest['type'] ?? 'Opaque')
   if (!isObject(stringData)) return { ...rest, type }
   const encoded = Object.entries(stringData).map(([key, value]) => [key, Buffer.from(String(value)).toString('base64')])

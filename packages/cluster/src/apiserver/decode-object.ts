@@ -1,6 +1,6 @@
 import type { ApiCall } from './api-call.ts'
 import { CRD_TYPE } from './crd-rules.ts'
-import { typeProblem, withoutNulls } from './decode-types.ts'
+import { metadataWithoutNulls, typeProblem, withoutNulls } from './decode-types.ts'
 import type { Json, JsonObject } from './kind-schema.ts'
 import { apiVersionOf, isObject, metaOf, type ServedKind, textAt, without } from './served-kind.ts'
 import { badRequest, invalid, invalidValue, type StatusError } from './status-error.ts'
@@ -16,7 +16,7 @@ export function decodeObject(call: ApiCall, input: Json, validation: FieldValida
   checkKind(call, input)
   const unreadable = typeProblem(kind, input)
   if (unreadable !== undefined) throw refuse(unreadable, kind, input)
-  const { object, unknown, duplicates = [] } = kind.schema.prune(keepsNulls(kind) ? input : withoutNulls(input))
+  const { object, unknown, duplicates = [] } = kind.schema.prune(keepsNulls(kind) ? metadataWithoutNulls(input) : withoutNulls(kind, input))
   const found = [...duplicates.map((path) => `duplicate field "${path}"`), ...unknown.map((path) => `unknown field "${path}"`)]
   if (found.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${found.join(', ')}`, kind, input)
   if (validation === 'Warn') call.warnings.push(...found)

@@ -27,10 +27,55 @@ export function typeProblem(kind: ServedKind, object: JsonObject): string | unde
   return root && memberProblem(object, root, { struct: kind.kind, path: [] })
 }
 
-/** Null is as good as nothing to a field of a built-in kind. */
-export function withoutNulls(object: JsonObject): JsonObject {
-  const members = Object.entries(object).filter(([, value]) => value !== null)
-  return Object.fromEntries(members.map(([name, value]) => [name, isObject(value) ? withoutNulls(value) : value]))
+/**
+ * As Go reads an object of a built-in kind: null is as good as nothing to a field, and in a list or a map it is an item with nothing in it.
+ * What the schema does not know is left alone; it is pruned later.
+ */
+export function withoutNulls(kind: ServedKind, object: JsonObject): JsonObject {
+  const id = builtinSchemas().kinds[`${apiVersionOf(kind)} ${kind.kind}`]
+  return id === undefined ? object : (nullsRead(object, { $ref: id }) as JsonObject)
+}
+
+/** The same for the metadata of a custom object. */
+export function metadataWithoutNulls(object: JsonObject): JsonObject {
+  const metadata = object['metadata']
+  return isObject(metadata) ? { ...object, metadata: nullsRead(metadata, { $ref: OBJECT_META }) } : object
+}
+
+function nullsRead(value: Json, node: BuiltinNode): Json {
+  const { items, properties, additionalProperties } = resolved(node)
+  if (Array.isArray(value)) return items ? value.map((item: Json) => nullsRead(item ?? nothingOf(items), items)) : value
+  if (!isObject(value)) return value
+  if (additionalProperties)
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [name, nullsRead(member ?? nothingOf(additionalProperties), additionalProperties)]),
+    )
+  if (!properties) return value
+  const members: [string, Json][] = []
+  for (const [name, member] of Object.entries(value)) {
+    const field = Object.hasOwn(properties, name) ? properties[name] : undefined
+    if (field === undefined) members.push([name, member])
+    else if (member !== null) members.push([name, nullsRead(member, field)])
+  }
+  return Object.fromEntries(members)
+}
+
+/** What Go makes of nothing. */
+function nothingOf(node: BuiltinNode): Json {
+  if (node.$ref === QUANTITY) return '0'
+  switch (resolved(node).type) {
+    case 'string':
+      return ''
+    case 'integer':
+    case 'number':
+      return 0
+    case 'boolean':
+      return false
+    case 'array':
+      return []
+    default:
+      return {}
+  }
 }
 
 /** Where the decoder is: the innermost struct, and the fields that lead there. */
@@ -65,7 +110,9 @@ function valueProblem(value: Json, node: BuiltinNode, place: Place): string | un
       return typeof value === 'number' ? undefined : wrong()
     case 'integer':
       if (typeof value !== 'number') return wrong()
-      return Number.isInteger(value) && (known.format === 'int64' || Math.abs(value) < 2 ** 31) ? undefined : wrong(`number ${value}`)
+      return Number.isInteger(value) && Math.abs(value) < (known.format === 'int64' ? 2 ** 63 : 2 ** 31)
+        ? undefined
+        : wrong(`number ${value}`)
     case 'array':
       if (!Array.isArray(value)) return wrong()
       return known.items && firstProblem(value as readonly Json[], known.items, place)

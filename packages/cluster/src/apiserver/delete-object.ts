@@ -1,25 +1,22 @@
 import type { StoredObject } from '../store/stored-object.ts'
-import { type ApiAnswer, type ApiCall, answerBody, answerStored, isDryRun, numberOf, storedObject } from './api-call.ts'
+import { notAcceptable } from './answer-form.ts'
+import { type ApiAnswer, type ApiCall, answerBody, answerStored, formOf, storedObject } from './api-call.ts'
+import { readContinue } from './continue-token.ts'
 import { CRD_TYPE } from './crd-rules.ts'
 import { finishDefinition } from './definition-cleanup.ts'
+import { type DeleteOptions, deleteOptions } from './delete-options.ts'
 import type { Json, JsonObject } from './kind-schema.ts'
+import { askedRevision } from './list-objects.ts'
+import { checkListOptions } from './list-options.ts'
 import { itemText } from './object-encoder.ts'
 import { finalizersOf } from './object-meta.ts'
 import { objectFilter } from './selectors.ts'
-import { apiVersionOf, at, isObject, metaOf, type ServedKind, textAt, without } from './served-kind.ts'
-import { conflict, forbidden, invalid, methodNotAllowed, problem, success } from './status-error.ts'
-
-interface DeleteOptions {
-  readonly dryRun: boolean
-  readonly graceSeconds: number | undefined
-  readonly propagation: string
-  readonly uid: string
-  readonly resourceVersion: string
-}
+import { apiVersionOf, at, metaOf, type ServedKind, textAt, without } from './served-kind.ts'
+import { conflict, forbidden, methodNotAllowed, success } from './status-error.ts'
 
 export function deleteObject(call: ApiCall, input: Json | undefined): ApiAnswer {
   const { kind } = call
-  const options = deleteOptions(call, input)
+  const options = deleteOptions(call.query, input)
   const object = storedObject(call)
   checkAllowed(kind, object)
   checkPreconditions(kind, object, options)
@@ -32,8 +29,13 @@ export function deleteObject(call: ApiCall, input: Json | undefined): ApiAnswer 
 /** Deletes what the selectors keep, one by one, and answers with it. */
 export function deleteCollection(call: ApiCall, input: Json | undefined): ApiAnswer {
   const { kind, path, query, env } = call
-  if (kind.type === 'namespaces') throw methodNotAllowed()
-  const options = deleteOptions(call, input)
+  if (kind.type === 'namespaces' || (kind.namespaced && path.namespace === undefined)) throw methodNotAllowed()
+  if (formOf(call) !== 'Object') throw notAcceptable('a deleted collection is answered as a plain list only')
+  checkListOptions(query)
+  askedRevision(query)
+  const token = query.get('continue') ?? ''
+  if (token !== '') readContinue(token)
+  const options = deleteOptions(query, input)
   const page = env.store.list({ type: kind.type, namespace: path.namespace, keep: objectFilter(kind, query) })
   const objects = page === 'expired' ? [] : page.objects
   for (const object of objects) {
@@ -102,7 +104,7 @@ function emptyDefinition(call: ApiCall, crd: StoredObject): void {
   const kind = env.registry.all().find((one) => one.custom && one.type === crd.name)
   if (kind === undefined) return
   const page = env.store.list({ type: kind.type })
-  const options: DeleteOptions = { dryRun: false, graceSeconds: undefined, propagation: '', uid: '', resourceVersion: '' }
+  const options: DeleteOptions = { dryRun: false, graceSeconds: undefined, propagation: '' }
   for (const object of page === 'expired' ? [] : page.objects) deleteStored({ ...call, kind }, object, options)
   finishDefinition(env, kind)
 }
@@ -115,26 +117,6 @@ function propagated(finalizers: readonly string[], policy: string): string[] {
   return policy === 'Foreground' ? [...others, 'foregroundDeletion'] : others
 }
 
-function deleteOptions({ query }: ApiCall, input: Json | undefined): DeleteOptions {
-  const given = isObject(input) ? input : {}
-  const orphan =
-    given['orphanDependents'] ?? (query.get('orphanDependents') === null ? undefined : query.get('orphanDependents') === 'true')
-  const propagation = textAt(given, 'propagationPolicy') || (query.get('propagationPolicy') ?? '')
-  if (!['', 'Orphan', 'Background', 'Foreground'].includes(propagation)) {
-    const message = `Unsupported value: ${JSON.stringify(propagation)}: supported values: "Foreground", "Background", "Orphan", "nil"`
-    throw invalid(OPTIONS, '', [problem('propagationPolicy', 'FieldValueNotSupported', message)])
-  }
-  const grace = given['gracePeriodSeconds']
-  return {
-    dryRun: isDryRun(query) || (Array.isArray(given['dryRun']) && given['dryRun'].includes('All')),
-    graceSeconds: typeof grace === 'number' ? grace : numberOf(query, 'gracePeriodSeconds'),
-    propagation: propagation || (orphan === true ? 'Orphan' : orphan === false ? 'Background' : ''),
-    uid: textAt(given, 'preconditions', 'uid'),
-    resourceVersion: textAt(given, 'preconditions', 'resourceVersion'),
-  }
-}
-
-const OPTIONS = { group: 'meta.k8s.io', kind: 'DeleteOptions', plural: '' }
 const KEPT_NAMESPACES: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public'])
 
 function checkAllowed(kind: ServedKind, object: StoredObject): void {
@@ -145,11 +127,11 @@ function checkAllowed(kind: ServedKind, object: StoredObject): void {
 function checkPreconditions(kind: ServedKind, object: StoredObject, { uid, resourceVersion }: DeleteOptions): void {
   const own = textAt(object.body, 'metadata', 'uid')
   const named = { ...kind, plural: kind.kind } // so does the real server here
-  if (uid !== '' && uid !== own) {
+  if (uid !== undefined && uid !== own) {
     const why = `the UID in the precondition (${uid}) does not match the UID in record (${own}). The object might have been deleted and then recreated`
     throw conflict(named, object.name, why)
   }
-  if (resourceVersion !== '' && resourceVersion !== String(object.revision)) {
+  if (resourceVersion !== undefined && resourceVersion !== String(object.revision)) {
     const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${object.revision}). The object might have been modified`
     throw conflict(named, object.name, why)
   }

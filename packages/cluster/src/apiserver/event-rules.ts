@@ -15,22 +15,35 @@ const SELECTABLE: NonNullable<KindRules['selectable']> = {
   ),
   reason: (event) => textAt(event, 'reason'),
   reportingComponent: (event) => textAt(event, 'reportingComponent'),
-  source: (event) => textAt(event, 'source', 'component'),
+  source: (event) => textAt(event, 'source', 'component') || textAt(event, 'reportingComponent'),
+  type: (event) => textAt(event, 'type'),
+}
+
+const GROUPED_SELECTABLE: NonNullable<KindRules['selectable']> = {
+  ...Object.fromEntries(OBJECT_FIELDS.map((name) => [`regarding.${name}`, (event: JsonObject) => textAt(event, 'involvedObject', name)])),
+  reason: (event) => textAt(event, 'reason'),
+  reportingController: (event) => textAt(event, 'reportingComponent'),
   type: (event) => textAt(event, 'type'),
 }
 
 /** Of the stored form, which is that of the core group. Old clients write what they like there, even as names. */
-export const eventRules: KindRules = rulesOf('path', (event) => commonProblems(event, 'reportingComponent'))
+export const eventRules: KindRules = plainRules('path', {
+  createOnUpdate: true,
+  applyDefaults: withEventDefaults,
+  validate: (event) => commonProblems(event, 'reportingComponent'),
+  selectable: SELECTABLE,
+})
 
 /** The same objects by way of `events.k8s.io`, which is strict. */
-export const groupedEventRules: KindRules = rulesOf('subdomain', (event, old) => [
-  ...commonProblems(event, 'reportingController'),
-  ...(old === undefined ? [...seriesProblems(event), ...newProblems(event)] : changeProblems(event, old)),
-])
-
-function rulesOf(name: KindRules['name'], validate: NonNullable<KindRules['validate']>): KindRules {
-  return plainRules(name, { createOnUpdate: true, applyDefaults: withEventDefaults, validate, selectable: SELECTABLE })
-}
+export const groupedEventRules: KindRules = plainRules('subdomain', {
+  createOnUpdate: true,
+  applyDefaults: withEventDefaults,
+  validate: (event, old) => [
+    ...commonProblems(event, 'reportingController'),
+    ...(old === undefined ? [...seriesProblems(event), ...newProblems(event)] : changeProblems(event, old)),
+  ],
+  selectable: GROUPED_SELECTABLE,
+})
 
 const EMPTY: EmptyFields = { kept: new Set(['lastObservedTime']), maps: new Set(['metadata']) }
 

@@ -4,7 +4,7 @@ import { type HeaderPairs, sendBytes, sendText } from '@thv/http/respond'
 import { ISSUER } from './accounts/account-tokens.ts'
 import { reviewSelf } from './accounts/self-review.ts'
 import { requestToken } from './accounts/token-request.ts'
-import { type ApiAnswer, type ApiCall, type ApiEnv, answerStored, flagOf, storedObject } from './api-call.ts'
+import { type ApiAnswer, type ApiCall, type ApiEnv, answerStored, flagOf, formOf, storedObject } from './api-call.ts'
 import { parseResourcePath, type ResourcePath } from './api-path.ts'
 import { APPLY_TYPE, applyObject } from './apply-object.ts'
 import { createObject } from './create-object.ts'
@@ -12,7 +12,7 @@ import { deleteCollection, deleteObject } from './delete-object.ts'
 import { AGGREGATED, aggregatedDiscovery, discoveryDocument, wantsAggregated } from './discovery.ts'
 import { fieldTracker } from './field-tracker.ts'
 import type { KindRegistry } from './kind-registry.ts'
-import { listObjects } from './list-objects.ts'
+import { askedRevision, listObjects, refusedElsewhere } from './list-objects.ts'
 import { openApiDocument, openApiIndex } from './openapi.ts'
 import { patchObject, patchOf } from './patch-object.ts'
 import { bindPod } from './pod-binding.ts'
@@ -74,6 +74,8 @@ function userOf(exchange: Exchange, { tokens, accounts }: FrontEnv): User | unde
 /** Everything but the reading of bodies is one synchronous step, so nobody can write between a read and the write that follows from it. */
 async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
   const { path, exchange, query, kind } = call
+  // Before anything is done: what cannot be answered must not happen.
+  if (path.subresource === undefined || path.subresource === 'status') formOf(call)
   if (path.name === undefined) {
     switch (exchange.method) {
       case 'GET':
@@ -93,6 +95,7 @@ async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
   if (path.subresource !== undefined) return await runSubresource(call, path)
   switch (exchange.method) {
     case 'GET':
+      askedRevision(query, refusedElsewhere)
       return answerStored(call, storedObject(call))
     case 'PUT':
       return replaceObject(call, await readJsonInput(exchange, kind), fieldTracker)

@@ -48,6 +48,8 @@ export type MergeSchema = ScalarMerge | MapMerge | ListMerge | UntypedMerge
 
 export interface ScalarMerge {
   readonly type: 'scalar'
+  /** What apply takes for it; any scalar where nothing is said, and anything at all for `whole`, a value that is one leaf. */
+  readonly scalar?: 'string' | 'numeric' | 'boolean' | 'whole'
 }
 
 /** A struct or a map. `atomic`: one owner for the whole, replaced as a whole by apply (never by strategic merge). */

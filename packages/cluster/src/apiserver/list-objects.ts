@@ -1,11 +1,13 @@
 import type { ListPage } from '../store/object-store.ts'
-import { type ApiAnswer, type ApiCall, acceptOf, numberOf } from './api-call.ts'
+import { checkForm, partialObject } from './answer-form.ts'
+import { type ApiAnswer, type ApiCall, formOf, numberOf } from './api-call.ts'
 import { readContinue, writeContinue } from './continue-token.ts'
+import { checkListOptions } from './list-options.ts'
 import { itemText } from './object-encoder.ts'
 import { objectFilter } from './selectors.ts'
 import { apiVersionOf } from './served-kind.ts'
-import { badRequest, expired, type StatusError, tooLargeVersion } from './status-error.ts'
-import { includeObject, tableOf, wantsTable } from './table.ts'
+import { badRequest, expired, StatusError, tooLargeVersion } from './status-error.ts'
+import { includeObject, tableOf } from './table.ts'
 
 const TOO_OLD =
   'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'
@@ -13,6 +15,9 @@ const TOO_OLD =
 /** All pages of one list show the store at the revision of the first. */
 export function listObjects(call: ApiCall): ApiAnswer {
   const { kind, query, env } = call
+  checkListOptions(query)
+  const form = formOf(call)
+  checkForm(form, kind, true)
   const keep = objectFilter(kind, query)
   const page = pageOf(call, keep)
   const last = page.objects.at(-1)
@@ -22,7 +27,11 @@ export function listObjects(call: ApiCall): ApiAnswer {
     ...(more ? { continue: writeContinue({ revision: page.revision, key: last.key }) } : kind.custom ? { continue: '' } : {}),
     ...(more && keep === undefined ? { remainingItemCount: page.remaining } : {}),
   }
-  if (wantsTable(acceptOf(call))) {
+  if (form === 'PartialObjectMetadataList') {
+    const items = page.objects.map((object) => partialObject(object.body))
+    return { status: 200, text: JSON.stringify({ kind: form, apiVersion: 'meta.k8s.io/v1', metadata, items }) }
+  }
+  if (form === 'Table') {
     const options = { include: includeObject(query), now: env.clock.now(), metadata }
     const bodies = page.objects.map((object) => object.body)
     return { status: 200, text: JSON.stringify(tableOf(kind, bodies, options)) }
@@ -48,7 +57,9 @@ function pageOf({ kind, path, query, env }: ApiCall, keep: ReturnType<typeof obj
     if (page === 'expired') throw expired(TOO_OLD, writeContinue({ revision: -1, key }))
     return page
   }
-  const exact = query.get('resourceVersionMatch') === 'Exact' && asked > 0
+  // Without a match a page of a version is of exactly that one.
+  const match = query.get('resourceVersionMatch') ?? ''
+  const exact = asked > 0 && (match === 'Exact' || (match === '' && limit !== undefined))
   const page = store.list({ ...base, limit, ...(exact ? { after: { revision: asked, key: '' } } : {}) })
   if (page === 'expired') throw expired(`The resourceVersion for the provided list is too old.`)
   return page
@@ -69,6 +80,11 @@ export function askedRevision(query: URLSearchParams, refuse = refusedList): num
   if (!/^\d{1,15}$/.test(text))
     throw refuse(`resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`)
   return Number(text)
+}
+
+/** 500 and no reason: the real server does not expect it in a get or a watch. */
+export function refusedElsewhere(message: string): StatusError {
+  return new StatusError({ code: 500, reason: '', message })
 }
 
 function refusedList(why: string): StatusError {

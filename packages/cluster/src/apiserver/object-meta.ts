@@ -19,6 +19,7 @@ export function metaProblems(kind: ServedKind, object: JsonObject): FieldProblem
     ...annotationProblems(metadata['annotations']),
     ...ownerProblems(metadata['ownerReferences']),
     ...finalizerProblems(kind, metadata['finalizers']),
+    ...generationProblems(metadata['generation']),
   ]
 }
 
@@ -60,6 +61,11 @@ function nameFieldProblems(kind: ServedKind, metadata: JsonObject): FieldProblem
   return nameProblems(kind.rules.name, name).map((why) => invalidValue('metadata.name', name, why))
 }
 
+function generationProblems(generation: Json | undefined): FieldProblem[] {
+  if (typeof generation !== 'number' || generation >= 0) return []
+  return [invalidValue('metadata.generation', generation, 'must be greater than or equal to 0')]
+}
+
 function annotationProblems(annotations: Json | undefined): FieldProblem[] {
   let bytes = 0
   const problems = entries(annotations).flatMap(([key, value]) => {
@@ -77,7 +83,12 @@ function ownerProblems(owners: Json | undefined): FieldProblem[] {
   const problems: FieldProblem[] = []
   let controller: string | undefined
   for (const owner of list) {
-    if (textAt(owner, 'apiVersion') === '') problems.push(invalidValue(`${field}.apiVersion`, '', 'version must not be empty'))
+    const version = textAt(owner, 'apiVersion')
+    // More than one slash is read as no version at all.
+    if (version === '' || version.endsWith('/') || version.split('/').length > 2)
+      problems.push(invalidValue(`${field}.apiVersion`, version, 'version must not be empty'))
+    if (version === 'v1' && textAt(owner, 'kind') === 'Event')
+      problems.push(invalidValue(field, owner, '/v1, Kind=Event is disallowed from being an owner'))
     for (const name of ['kind', 'name', 'uid'])
       if (textAt(owner, name) === '') problems.push(invalidValue(`${field}.${name}`, '', 'must not be empty'))
     if (owner['controller'] !== true) continue
@@ -96,9 +107,11 @@ function finalizerProblems({ custom, type }: ServedKind, finalizers: Json | unde
   const list = Array.isArray(finalizers) ? finalizers.filter((one): one is string => typeof one === 'string') : []
   const problems = list.flatMap((finalizer, index) => {
     const wrong = qualifiedNameProblems('metadata.finalizers', finalizer)
-    if (wrong.length > 0) return wrong
-    if (finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer) || custom || type === CRD_TYPE) return []
-    return [invalidValue(`metadata.finalizers[${index}]`, finalizer, 'name is neither a standard finalizer name nor is it fully qualified')]
+    if (finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer) || custom || type === CRD_TYPE) return wrong
+    return [
+      ...wrong,
+      invalidValue(`metadata.finalizers[${index}]`, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'),
+    ]
   })
   if (list.includes('orphan') && list.includes('foregroundDeletion'))
     problems.push(invalidValue('metadata.finalizers', list, 'finalizer orphan and foregroundDeletion cannot be both set'))

@@ -10,11 +10,9 @@ import { servedObject } from './object-encoder.ts'
 import { patchTypes } from './openapi.ts'
 import { parseJson } from './read-input.ts'
 import { type ServedKind, textAt } from './served-kind.ts'
-import { badRequest, forbiddenValue, invalid, StatusError, unsupportedMediaType } from './status-error.ts'
+import { badRequest, StatusError, unsupportedMediaType } from './status-error.ts'
 import { checkName, updateDecoded } from './update-object.ts'
 import { writeOptions } from './write-options.ts'
-
-export const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions', plural: '' }
 
 export interface PatchInput {
   readonly mediaType: string
@@ -24,7 +22,6 @@ export interface PatchInput {
 /** PATCH of an object or of its status. */
 export function patchObject(call: ApiCall, input: PatchInput, tracker: FieldTracker): ApiAnswer {
   const options = writeOptions(call, 'PatchOptions')
-  if (options.force) throw invalid(PATCH_OPTIONS, '', [forbiddenValue('force', 'may not be specified for non-apply patch')])
   const patch = patchOf(call.kind, input)
   const old = storedObject(call)
   const patched = patch(servedObject(call.kind, old.body))
@@ -59,7 +56,7 @@ const PATCHES: Readonly<Record<string, (current: JsonObject, patch: Json, kind: 
   'application/strategic-merge-patch+json': (current, patch, kind) => applyStrategicMergePatch(current, patch, kind.schema.merge),
 }
 
-const REASONS: Readonly<Record<number, string>> = { 400: 'BadRequest', 413: 'RequestEntityTooLarge', 422: 'Invalid', 500: 'InternalError' }
+const REASONS: Readonly<Record<number, string>> = { 400: 'BadRequest', 413: 'RequestEntityTooLarge', 422: 'Invalid' }
 
 function refusal({ status, message }: PatchError): StatusError {
   return new StatusError({ code: status, reason: REASONS[status] ?? '', message, ...(status === 422 ? { details: {} } : {}) })

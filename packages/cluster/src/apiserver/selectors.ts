@@ -38,7 +38,7 @@ function fieldTerms(kind: ServedKind, text: string): FieldTerm[] {
     const match = /^((?:[^=!\\]|\\.)+?)(!=|==|=)(.*)$/s.exec(term)
     if (match === null) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`)
     const [, field = '', operator, value = ''] = match
-    return { read: fieldReader(kind, field), value: value.replaceAll(/\\(.)/gs, '$1'), equal: operator !== '!=' }
+    return { read: fieldReader(kind, field), value: unescaped(value), equal: operator !== '!=' }
   })
 }
 
@@ -51,9 +51,19 @@ function fieldReader(kind: ServedKind, field: string): (object: StoredObject) =>
   return (object) => stored(object.body)
 }
 
+/** A backslash stands before a comma, an equals sign or another backslash, and nowhere else. */
+function unescaped(value: string): string {
+  const refuse = (why: string) => badRequest(`invalid field selector: ${why}`)
+  return value.replaceAll(/\\(.?)|=/gsu, (all, next: string | undefined) => {
+    if (all === '=') throw refuse('unescaped character in value: 61')
+    if (next === '' || next === undefined || !',=\\'.includes(next)) throw refuse(`invalid escape sequence: ${all}`)
+    return next
+  })
+}
+
 const onlyNames = (field: string): string => `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
 
 /** At commas that no backslash stands before. */
 function splitTerms(text: string): string[] {
-  return text.match(/(?:\\.|[^,\\])+/gs) ?? []
+  return text.match(/(?:\\.|[^,\\]|\\$)+/gs) ?? []
 }

@@ -1,6 +1,7 @@
+import { partialObject } from './answer-form.ts'
 import type { Json, JsonObject } from './kind-schema.ts'
 import { servedObject } from './object-encoder.ts'
-import { metaOf, type ServedKind } from './served-kind.ts'
+import type { ServedKind } from './served-kind.ts'
 import { badRequest } from './status-error.ts'
 
 /** What a row carries of its object. */
@@ -44,20 +45,8 @@ export function includeObject(query: URLSearchParams): IncludeObject {
   )
 }
 
-/** Whether the client would rather have a Table: the first media type that it names and that we have decides. */
-export function wantsTable(accept: string): boolean {
-  for (const range of accept.split(',')) {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
-    if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
-    const given = new Map(parameters.map((parameter) => parameter.split('=', 2) as [string, string]))
-    if (!given.has('as')) return false
-    if (given.get('as') === 'Table' && given.get('g') === 'meta.k8s.io' && given.get('v') === 'v1') return true
-  }
-  return false
-}
-
 function rowObject(kind: ServedKind, body: JsonObject, include: IncludeObject): { object?: Json } {
   if (include === 'Object') return { object: servedObject(kind, body) }
   if (include === 'None') return {}
-  return { object: { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: metaOf(body) } }
+  return { object: partialObject(body) }
 }

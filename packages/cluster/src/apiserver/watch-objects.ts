@@ -2,14 +2,16 @@ import type { ServerResponse } from 'node:http'
 import type { Timer } from '@thv/kernel/clock'
 import type { Change } from '../store/change-log.ts'
 import type { StoredObject } from '../store/stored-object.ts'
-import { type ApiCall, acceptOf, flagOf, numberOf, revisionOf } from './api-call.ts'
+import { partialObject } from './answer-form.ts'
+import { type ApiCall, flagOf, formOf, numberOf, revisionOf } from './api-call.ts'
 import type { JsonObject } from './kind-schema.ts'
-import { askedRevision } from './list-objects.ts'
+import { askedRevision, refusedElsewhere } from './list-objects.ts'
+import { checkListOptions } from './list-options.ts'
 import { eventText, servedObject, servedText, sharedEvent } from './object-encoder.ts'
 import { objectFilter } from './selectors.ts'
 import { apiVersionOf } from './served-kind.ts'
-import { expired, StatusError, tooLargeVersion } from './status-error.ts'
-import { type IncludeObject, includeObject, tableOf, wantsTable } from './table.ts'
+import { expired, tooLargeVersion } from './status-error.ts'
+import { type IncludeObject, includeObject, tableOf } from './table.ts'
 
 const BOOKMARK_MS = 60_000
 const MIN_WATCH_MS = 30 * 60_000
@@ -17,8 +19,8 @@ const MIN_WATCH_MS = 30 * 60_000
 /** Answers with events for as long as the client stays, at most for timeoutSeconds. */
 export function watchObjects(call: ApiCall): void {
   const { env, query } = call
-  // 500 and no reason: the real server does not expect it here.
-  const asked = askedRevision(query, (message) => new StatusError({ code: 500, reason: '', message }))
+  checkListOptions(query)
+  const asked = askedRevision(query, refusedElsewhere)
   if (asked > env.store.revision) throw tooLargeVersion(asked, env.store.revision)
   new WatchStream(call, asked).start()
 }
@@ -32,6 +34,7 @@ class WatchStream {
   readonly #response: ServerResponse
   readonly #filter: ReturnType<typeof objectFilter>
   readonly #table: IncludeObject | undefined
+  readonly #partial: boolean
   readonly #prefix: string
   readonly #timers: Timer[] = []
   /** What was there at the beginning and is still to be sent. */
@@ -50,16 +53,18 @@ class WatchStream {
     this.#call = call
     this.#response = call.exchange.response
     this.#filter = objectFilter(kind, query)
-    this.#table = wantsTable(acceptOf(call)) ? includeObject(query) : undefined
+    const form = formOf(call)
+    this.#table = form === 'Table' ? includeObject(query) : undefined
+    this.#partial = form === 'PartialObjectMetadata' || form === 'PartialObjectMetadataList'
     this.#prefix = path.namespace === undefined ? '' : `${path.namespace}/`
-    const wantsState = query.get('sendInitialEvents') === 'true'
-    this.#initialBookmark = wantsState
+    const wantsState = flagOf(query, 'sendInitialEvents')
+    this.#initialBookmark = wantsState && flagOf(query, 'allowWatchBookmarks')
     this.#cursor = asked
     if (asked > 0 && !wantsState) return
     const page = env.store.list({ type: kind.type, namespace: path.namespace, keep: this.#filter })
     if (page === 'expired') return
     this.#cursor = page.revision
-    if (query.get('sendInitialEvents') !== 'false') this.#initial = page.objects.values()
+    if (wantsState || !query.has('sendInitialEvents')) this.#initial = page.objects.values()
   }
 
   start(): void {
@@ -127,7 +132,7 @@ class WatchStream {
 
   #sendShared(change: Change, type: string, object: StoredObject | JsonObject): void {
     const { kind } = this.#call
-    const form = `${type} ${apiVersionOf(kind)} ${this.#table ?? ''}`
+    const form = `${type} ${apiVersionOf(kind)} ${this.#table ?? ''} ${this.#partial}`
     // The first Table of a watch has the column definitions, so it is nobody else's.
     if (this.#table !== undefined && !this.#headSent) this.#write(Buffer.from(`${this.#eventOf(type, object)}\n`))
     else this.#write(sharedEvent(change, form, () => this.#eventOf(type, object)))
@@ -136,6 +141,7 @@ class WatchStream {
   #eventOf(type: string, object: StoredObject | JsonObject): string {
     const { kind, env } = this.#call
     const stored = isStored(object)
+    if (this.#partial) return eventText(type, JSON.stringify(partialObject(stored ? object.body : object)))
     if (this.#table === undefined) return eventText(type, stored ? servedText(kind, object) : JSON.stringify(servedObject(kind, object)))
     const headless = this.#headSent
     this.#headSent = true

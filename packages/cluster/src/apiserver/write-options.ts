@@ -1,7 +1,7 @@
-import { type ApiCall, isDryRun } from './api-call.ts'
-import type { FieldProblem } from './kind-schema.ts'
+import { type ApiCall, flagOf, isDryRun } from './api-call.ts'
+import type { FieldProblem, Json } from './kind-schema.ts'
 import { headerOf } from './read-input.ts'
-import { invalid, invalidValue, problem } from './status-error.ts'
+import { forbiddenValue, invalid, invalidValue, problem, requiredValue } from './status-error.ts'
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
@@ -15,12 +15,9 @@ export interface WriteOptions {
 
 const MODES: readonly string[] = ['Ignore', 'Warn', 'Strict']
 
-/** `kind`: what the real server calls these options in its refusal, for example `CreateOptions`. */
-export function writeOptions({ query, exchange }: ApiCall, kind: string): WriteOptions {
-  const problems: FieldProblem[] = []
-  const dryRun = query.getAll('dryRun')
-  if (dryRun.some((value) => value !== 'All' && value !== ''))
-    problems.push(problem('dryRun', 'FieldValueNotSupported', `Unsupported value: ${JSON.stringify(dryRun)}: supported values: "All"`))
+/** `kind`: what the real server calls these options in its refusal, for example `CreateOptions`. `apply`: the patch is one. */
+export function writeOptions({ query, exchange }: ApiCall, kind: string, apply = false): WriteOptions {
+  const problems: FieldProblem[] = [...dryRunProblems(query.getAll('dryRun'))]
   const validation = query.get('fieldValidation') || 'Warn'
   if (!MODES.includes(validation))
     problems.push(
@@ -30,7 +27,10 @@ export function writeOptions({ query, exchange }: ApiCall, kind: string): WriteO
         `Unsupported value: ${JSON.stringify(validation)}: supported values: "", "Ignore", "Strict", "Warn"`,
       ),
     )
+  const force = flagOf(query, 'force')
+  if (force && !apply && kind === 'PatchOptions') problems.push(forbiddenValue('force', 'may not be specified for non-apply patch'))
   const manager = query.get('fieldManager') ?? ''
+  if (manager === '' && apply) problems.push(requiredValue('fieldManager', 'is required for apply patch'))
   if (manager.length > 128) problems.push(problem('fieldManager', 'FieldValueTooLong', 'Too long: may not be more than 128 bytes'))
   else if (/[^\P{C}]/u.test(manager)) problems.push(invalidValue('fieldManager', manager, 'should only contain printable characters'))
   if (problems.length > 0) throw invalid({ group: 'meta.k8s.io', kind, plural: '' }, '', problems)
@@ -38,8 +38,13 @@ export function writeOptions({ query, exchange }: ApiCall, kind: string): WriteO
     dryRun: isDryRun(query),
     fieldManager: manager || agentName(headerOf(exchange, 'user-agent')),
     fieldValidation: validation as FieldValidation,
-    force: query.get('force') === 'true',
+    force,
   }
+}
+
+export function dryRunProblems(values: readonly Json[]): FieldProblem[] {
+  if (values.every((value) => value === 'All')) return []
+  return [problem('dryRun', 'FieldValueNotSupported', `Unsupported value: ${JSON.stringify(values)}: supported values: "All"`)]
 }
 
 /** Without a name of its own a client is known by its program's. */

@@ -1,7 +1,7 @@
 import type { Json, JsonObject, ListMerge, MergeSchema } from '../apiserver/kind-schema.ts'
 import { fieldStep, isMapValue, itemStep, itemsByStep, shapeOf } from './typed-value.ts'
 
-/** The live object with the applied one, which has passed `checkTyped`, laid over it. */
+/** The live object with the applied one, which has passed `typedProblems`, laid over it. */
 export function merge(live: JsonObject, applied: JsonObject, schema: MergeSchema): JsonObject {
   return (mergeValue({ live, applied, path: [] }, schema) ?? {}) as JsonObject
 }

@@ -9,7 +9,7 @@ import { type Manager, type Managers, managerKey, managersOf, withManagers, with
 import { merge } from './merge.ts'
 import { PatchError } from './patch-error.ts'
 import { removeItems } from './remove.ts'
-import { checkTyped, TypedValueError } from './typed-value.ts'
+import { isMapValue, typedProblems } from './typed-value.ts'
 
 /** Who writes, and by which rules. */
 export interface Writer {
@@ -78,15 +78,14 @@ export function serverSideApply(
 
 /** In the words of the real server, which answers 500. */
 function checkApplied(applied: JsonObject, schema: MergeSchema): void {
-  try {
-    checkTyped(applied, schema)
-  } catch (error) {
-    if (!(error instanceof TypedValueError)) throw error
-    const { name = '', namespace = '' } = (applied['metadata'] ?? {}) as Readonly<Record<string, unknown>>
-    const version = String(applied['apiVersion'])
-    const what = `${String(namespace)}/${String(name)}; ${version.includes('/') ? version : `/${version}`}, Kind=${String(applied['kind'])}`
-    throw new PatchError(500, `failed to create typed patch object (${what}): ${error.message}`)
-  }
+  const problems = typedProblems(applied, schema)
+  if (problems.length === 0) return
+  const { name = '', namespace = '' } = (isMapValue(applied['metadata']) ? applied['metadata'] : {}) as Readonly<Record<string, unknown>>
+  const version = String(applied['apiVersion'])
+  const what = `${String(namespace)}/${String(name)}; ${version.includes('/') ? version : `/${version}`}, Kind=${String(applied['kind'])}`
+  const texts = problems.map(({ message }) => message)
+  const why = texts.length === 1 ? texts[0] : `errors:\n  ${texts.join('\n  ')}`
+  throw new PatchError(500, `failed to create typed patch object (${what}): ${why}`)
 }
 
 interface Target {

@@ -1,5 +1,6 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { Json, JsonObject, ListMerge, MergeSchema } from '../apiserver/kind-schema.ts'
+import { goText } from '../schema/go-text.ts'
 import { PatchError } from './patch-error.ts'
 import { isMapValue } from './typed-value.ts'
 
@@ -19,7 +20,7 @@ function mergeMaps(target: JsonObject, patch: JsonObject, schema: MergeSchema): 
   if (directive === 'replace') return withoutDirectives(patch) as JsonObject
   if (directive === 'delete') return {}
   if (directive !== undefined && directive !== 'merge') {
-    throw new PatchError(500, `unknown patch type: ${String(directive)} in map: ${goMap(patch)}`)
+    throw new PatchError(500, `unknown patch type: ${String(directive)} in map: ${goText(patch)}`)
   }
   const result = new Map(Object.entries(retained(target, patch)))
   for (const [name, value] of Object.entries(patch)) {
@@ -50,9 +51,25 @@ function mergeMember({ current, value, order }: Member, schema: MergeSchema | un
   if (isMapValue(value)) return mergeMaps(isMapValue(current) ? current : {}, value, known)
   if (!Array.isArray(value) || known.type !== 'list' || !known.strategy.merge) return withoutDirectives(value)
   const list = Array.isArray(current) ? (current as readonly Json[]) : []
+  if (order !== undefined) checkOrder(value as readonly Json[], order, known.strategy.mergeKey)
   return known.strategy.mergeKey === undefined
     ? inOrder(mergePrimitives(list, value as readonly Json[]), { order: order ?? value, before: list, idOf: (item) => item })
     : mergeItems({ list, patch: value as readonly Json[], order }, known, known.strategy.mergeKey)
+}
+
+/** The items of the patch must stand in the order that it asks for, all of them. */
+function checkOrder(patch: readonly Json[], order: Json, key: string | undefined): void {
+  if (!Array.isArray(order)) throw new PatchError(400, 'invalid patch format of setElementOrder list')
+  const idOf = (item: Json) => (key !== undefined && isMapValue(item) ? item[key] : item)
+  const kept = patch.filter((item) => !(isMapValue(item) && item[DIRECTIVE] === 'delete'))
+  if (order.length === 0 || patch.length === 0) return
+  let found = 0
+  for (const item of order as readonly Json[]) {
+    const next = kept[found]
+    if (next !== undefined && jsonEqual(idOf(next), idOf(item))) found += 1
+  }
+  if (found < kept.length)
+    throw new PatchError(500, `The order in patch list:\n${goText(patch)}\n doesn't match $setElementOrder list:\n${goText(order)}\n`)
 }
 
 function retained(target: JsonObject, patch: JsonObject): JsonObject {
@@ -82,7 +99,12 @@ function mergeItems(
   for (const item of patch) {
     if (!isMapValue(item)) throw new PatchError(400, `expected a map in the list patch, got ${typeof item}`)
     const id = item[key]
-    if (id === undefined) throw new PatchError(500, `map: ${goMap(item)} does not contain declared merge key: ${key}`)
+    if (id === undefined && list.length === 0) {
+      // Nothing to find it in.
+      result.push(mergeMaps({}, item, schema.item()))
+      continue
+    }
+    if (id === undefined) throw new PatchError(500, `map: ${goText(item)} does not contain declared merge key: ${key}`)
     const at = result.findIndex((known) => isMapValue(known) && jsonEqual(known[key], id))
     if (item[DIRECTIVE] === 'delete') result = result.filter((known) => !(isMapValue(known) && jsonEqual(known[key], id)))
     else if (at < 0) result.push(mergeMaps({}, item, schema.item()))
@@ -160,11 +182,4 @@ function withoutDirectives(value: Json): Json {
       .filter(([name, member]) => !name.startsWith('$') && member !== null)
       .map(([name, member]) => [name, withoutDirectives(member)]),
   )
-}
-
-function goMap(value: JsonObject): string {
-  return `map[${Object.entries(value)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => `${name}:${isMapValue(member) ? goMap(member) : String(member)}`)
-    .join(' ')}]`
 }

@@ -1,11 +1,15 @@
-import type { Json, JsonObject, ListMerge, MergeSchema } from '../apiserver/kind-schema.ts'
+import type { Json, JsonObject, ListMerge, MapMerge, MergeSchema, ScalarMerge } from '../apiserver/kind-schema.ts'
+import { goSyntax, goText, goType } from '../schema/go-text.ts'
 import { pathText } from './field-set.ts'
 
 /** The object does not fit the schema it is to be merged by. */
 export class TypedValueError extends Error {
+  readonly what: string
+
   constructor(path: readonly string[], what: string) {
     super(`${pathText(path)}: ${what}`)
     this.name = 'TypedValueError'
+    this.what = what
   }
 }
 
@@ -57,8 +61,9 @@ export function itemStep(item: Json, schema: ListMerge, path: readonly string[])
 function sortedJson(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(sortedJson).join(',')}]`
   if (!isMapValue(value)) return JSON.stringify(value)
-  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${sortedJson(member)}`).join(',')}}`
+  return `{${sortedMembers(value)
+    .map(([name, member]) => `${JSON.stringify(name)}:${sortedJson(member)}`)
+    .join(',')}}`
 }
 
 /** Items by their identity. */
@@ -73,22 +78,75 @@ export function itemsByStep(list: readonly Json[], schema: ListMerge, path: read
   return items
 }
 
-/** What an applied object must not have: members that the schema does not know, and items that cannot be told apart. */
-export function checkTyped(value: Json, schema: MergeSchema, path: readonly string[] = []): void {
-  if (isMapValue(value) && schema.type === 'map') {
-    for (const [name, member] of Object.entries(value)) {
-      const inner = schema.member(name)
-      if (!inner) throw new TypedValueError([...path, fieldStep(name)], 'field not declared in schema')
-      checkTyped(member, inner, [...path, fieldStep(name)])
+/** What is wrong with an applied object, in the words of the real server: members that the schema does not know, values of another type, items that cannot be told apart. */
+export function typedProblems(value: Json, schema: MergeSchema, path: readonly string[] = []): TypedValueError[] {
+  if (value === null || schema.type === 'untyped') return []
+  const wrong = (what: string) => [new TypedValueError(path, what)]
+  switch (schema.type) {
+    case 'scalar': {
+      const expected = scalarProblem(value, schema.scalar)
+      return expected === undefined ? [] : wrong(expected)
     }
+    case 'map':
+      return isMapValue(value) ? memberProblems(value, schema, path) : wrong(`expected map, got &{${goText(value)}}`)
+    case 'list':
+      return Array.isArray(value) ? itemProblems(value, schema, path) : wrong(`expected list, got &{${goText(value)}}`)
   }
-  if (!Array.isArray(value) || schema.type !== 'list') return
-  for (const item of value as readonly Json[]) {
-    const step = schema.list === 'atomic' ? 'i:0' : itemStep(item, schema, path)
-    checkTyped(item, schema.item(), [...path, step])
+}
+
+function memberProblems(value: JsonObject, schema: MapMerge, path: readonly string[]): TypedValueError[] {
+  const problems: TypedValueError[] = []
+  for (const [name, member] of Object.entries(value)) {
+    const inner = schema.member(name)
+    // It looks no further.
+    if (!inner) return [...problems, new TypedValueError([...path, fieldStep(name)], 'field not declared in schema')]
+    problems.push(...typedProblems(member, inner, [...path, fieldStep(name)]))
   }
-  if (schema.list === 'atomic') return
-  for (const [step, same] of itemsByStep(value, schema, path)) {
-    if (same.length > 1) throw new TypedValueError(path, `duplicate entries for key ${pathText([step])}`)
+  return problems
+}
+
+function itemProblems(items: readonly Json[], schema: ListMerge, path: readonly string[]): TypedValueError[] {
+  const problems: TypedValueError[] = []
+  const seen = new Set<string>()
+  for (const [index, item] of items.entries()) {
+    const step =
+      schema.list === 'atomic'
+        ? `i:${index}`
+        : itemStepOr(item, schema, (why) => problems.push(new TypedValueError(path, `element ${index}: ${why}`)))
+    if (step === undefined) return problems
+    if (schema.list !== 'atomic' && seen.has(step))
+      problems.push(new TypedValueError(path, `duplicate entries for key ${pathText([step])}`))
+    seen.add(step)
+    problems.push(...typedProblems(item, schema.item(), [...path, step]))
   }
+  return problems
+}
+
+function itemStepOr(item: Json, schema: ListMerge, refuse: (why: string) => void): string | undefined {
+  try {
+    return itemStep(item, schema, [])
+  } catch (error) {
+    if (!(error instanceof TypedValueError)) throw error
+    refuse(error.what)
+    return undefined
+  }
+}
+
+function scalarProblem(value: Json, expected: ScalarMerge['scalar']): string | undefined {
+  switch (expected) {
+    case 'whole':
+      return undefined
+    case 'string':
+      return typeof value === 'string' ? undefined : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`
+    case 'numeric':
+      return typeof value === 'number' ? undefined : `expected numeric (int or float), got ${goType(value)}`
+    case 'boolean':
+      return typeof value === 'boolean' ? undefined : `expected boolean, got &{${goText(value)}}`
+    case undefined:
+      return typeof value === 'object' ? `expected any scalar, got &{${goText(value)}}` : undefined
+  }
+}
+
+function sortedMembers(value: JsonObject): [string, Json][] {
+  return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
 }

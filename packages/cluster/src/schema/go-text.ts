@@ -1,4 +1,4 @@
-import type { Json } from '../apiserver/kind-schema.ts'
+import type { Json, JsonObject } from '../apiserver/kind-schema.ts'
 
 /* The real server is written in Go; its messages show values the way Go prints them. */
 
@@ -24,6 +24,37 @@ export function goNumber(value: number): string {
   const text = String(value)
   if (!Number.isInteger(value) && Math.abs(value) < 1e-4 && !text.includes('e')) return withTwoDigitExponent(value.toExponential())
   return text.includes('e') ? withTwoDigitExponent(text) : text
+}
+
+/** `%T`. */
+export function goType(value: Json): string {
+  if (Array.isArray(value)) return '[]interface {}'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64'
+  if (value === null) return '<nil>'
+  return typeof value === 'object' ? 'map[string]interface {}' : typeof value
+}
+
+/** `%v`. */
+export function goText(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
+  if (typeof value !== 'object' || value === null) return value === null ? '<nil>' : String(value)
+  return `map[${sortedMembers(value as JsonObject)
+    .map(([name, member]) => `${name}:${goText(member)}`)
+    .join(' ')}]`
+}
+
+/** `%#v`. */
+export function goSyntax(value: Json): string {
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
+  if (typeof value !== 'object' || value === null) return value === null ? 'interface {}(nil)' : JSON.stringify(value)
+  return `map[string]interface {}{${sortedMembers(value as JsonObject)
+    .map(([name, member]) => `${JSON.stringify(name)}:${goSyntax(member)}`)
+    .join(', ')}}`
+}
+
+function sortedMembers(value: JsonObject): [string, Json][] {
+  return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
 function withTwoDigitExponent(text: string): string {

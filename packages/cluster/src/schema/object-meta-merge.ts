@@ -1,26 +1,29 @@
-import type { MapMerge, MergeSchema, PatchStrategy } from '../apiserver/kind-schema.ts'
+import type { MapMerge, MergeSchema, PatchStrategy, ScalarMerge } from '../apiserver/kind-schema.ts'
 
 const REPLACE: PatchStrategy = { merge: false, retainKeys: false }
-const SCALAR: MergeSchema = { type: 'scalar' }
+const TIME: MergeSchema = { type: 'scalar' }
+const TEXT: MergeSchema = scalarMerge({ type: 'string' })
+const NUMBER: MergeSchema = scalarMerge({ type: 'integer' })
+const FLAG: MergeSchema = scalarMerge({ type: 'boolean' })
 
-const TEXT_MAP: MapMerge = { ...mapOf(() => SCALAR), isField: () => false }
+const TEXT_MAP: MapMerge = { ...mapOf(() => TEXT), isField: () => false }
 
 const OWNER_REFERENCES: MergeSchema = {
   type: 'list',
   list: 'map',
   keys: ['uid'],
-  keyDefaults: {},
+  keyDefaults: { uid: '' },
   item: () => ({ ...mapOf((name) => OWNER_REFERENCE[name]), atomic: true }),
   strategy: { merge: true, retainKeys: false, mergeKey: 'uid' },
 }
 
 const OWNER_REFERENCE: Readonly<Record<string, MergeSchema>> = {
-  apiVersion: SCALAR,
-  kind: SCALAR,
-  name: SCALAR,
-  uid: SCALAR,
-  controller: SCALAR,
-  blockOwnerDeletion: SCALAR,
+  apiVersion: TEXT,
+  kind: TEXT,
+  name: TEXT,
+  uid: TEXT,
+  controller: FLAG,
+  blockOwnerDeletion: FLAG,
 }
 
 const FINALIZERS: MergeSchema = {
@@ -28,21 +31,21 @@ const FINALIZERS: MergeSchema = {
   list: 'set',
   keys: [],
   keyDefaults: {},
-  item: () => SCALAR,
+  item: () => TEXT,
   strategy: { merge: true, retainKeys: false },
 }
 
 const MEMBERS: Readonly<Record<string, MergeSchema>> = {
-  name: SCALAR,
-  generateName: SCALAR,
-  namespace: SCALAR,
-  selfLink: SCALAR,
-  uid: SCALAR,
-  resourceVersion: SCALAR,
-  generation: SCALAR,
-  creationTimestamp: SCALAR,
-  deletionTimestamp: SCALAR,
-  deletionGracePeriodSeconds: SCALAR,
+  name: TEXT,
+  generateName: TEXT,
+  namespace: TEXT,
+  selfLink: TEXT,
+  uid: TEXT,
+  resourceVersion: TEXT,
+  generation: NUMBER,
+  creationTimestamp: TIME,
+  deletionTimestamp: TIME,
+  deletionGracePeriodSeconds: NUMBER,
   labels: TEXT_MAP,
   annotations: TEXT_MAP,
   ownerReferences: OWNER_REFERENCES,
@@ -55,4 +58,12 @@ export const OBJECT_META_MERGE: MapMerge = mapOf((name) => (Object.hasOwn(MEMBER
 
 function mapOf(member: (name: string) => MergeSchema | undefined): MapMerge {
   return { type: 'map', atomic: false, member, isField: (name) => member(name) !== undefined, strategy: REPLACE }
+}
+
+/** A time may be anything to an apply: it is read later. */
+export function scalarMerge({ type, format }: { readonly type?: string; readonly format?: string }): ScalarMerge {
+  if (type === 'string')
+    return format === 'date-time' || format === 'int-or-string' ? { type: 'scalar' } : { type: 'scalar', scalar: 'string' }
+  if (type === 'boolean') return { type: 'scalar', scalar: 'boolean' }
+  return type === 'integer' || type === 'number' ? { type: 'scalar', scalar: 'numeric' } : { type: 'scalar', scalar: 'whole' }
 }

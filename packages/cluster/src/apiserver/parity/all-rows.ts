@@ -2,6 +2,7 @@ import { bindingRows } from './binding-rows.ts'
 import { clusterRows } from './cluster-rows.ts'
 import { customRows } from './custom-rows.ts'
 import { objectRows } from './object-rows.ts'
+import { optionRows } from './option-rows.ts'
 import type { ParityRow } from './parity-row.ts'
 import { patchRows } from './patch-rows.ts'
 import { plainRows } from './plain-rows.ts'
@@ -25,4 +26,5 @@ export const rowSets: Readonly<Record<string, readonly ParityRow[]>> = {
   workloads: workloadRows,
   subresources: subresourceRows,
   revisions: revisionRows,
+  options: optionRows,
 }

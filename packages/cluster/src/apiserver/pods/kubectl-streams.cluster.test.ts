@@ -63,7 +63,7 @@ describeCluster('kubectl and the streams of pods', () => {
 
   it('attach with input to its end', async () => {
     expect(await run('attach one -i -q', 'hello\nworld')).toEqual({ status: 0, stdout: 'got hello\nbye\n', stderr: 'problem\n' })
-    await expect.poll(() => streams.attached).toBe(0)
+    await expect.poll(() => streams.attached, { timeout: 10_000 }).toBe(0)
   })
 
   it.each([

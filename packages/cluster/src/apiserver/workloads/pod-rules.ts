@@ -36,10 +36,13 @@ export const podRules: KindRules = plainRules('subdomain', {
   selectable: {
     'spec.nodeName': (pod) => textAt(pod, 'spec', 'nodeName'),
     'spec.restartPolicy': (pod) => textAt(pod, 'spec', 'restartPolicy'),
+    'spec.hostNetwork': (pod) => String(at(pod, 'spec', 'hostNetwork') === true),
     'spec.schedulerName': (pod) => textAt(pod, 'spec', 'schedulerName'),
     'spec.serviceAccountName': (pod) => textAt(pod, 'spec', 'serviceAccountName'),
     'status.phase': (pod) => textAt(pod, 'status', 'phase'),
     'status.podIP': (pod) => textAt(pod, 'status', 'podIP'),
+    // May be asked for, but the real server compares it with nothing.
+    'status.podIPs': () => '',
     'status.nominatedNodeName': (pod) => textAt(pod, 'status', 'nominatedNodeName'),
   },
 })

@@ -1,6 +1,6 @@
 import type { FieldProblem, Json, JsonObject, KindSchema, MergeSchema, PatchStrategy } from '../../apiserver/kind-schema.ts'
 import { pruneObjectMeta } from '../object-meta-fields.ts'
-import { OBJECT_META_MERGE } from '../object-meta-merge.ts'
+import { OBJECT_META_MERGE, scalarMerge } from '../object-meta-merge.ts'
 import { isMap, own } from '../structural/schema-node.ts'
 import generated from './builtin-schemas.golden.json' with { type: 'json' }
 
@@ -109,9 +109,9 @@ function mergeOf(node: BuiltinNode): MergeSchema {
       strategy,
     }
   }
-  if (known.type !== 'object') return known.type === undefined ? { type: 'untyped' } : { type: 'scalar' }
+  if (known.type !== 'object') return known.type === undefined ? { type: 'untyped' } : scalarMerge(known)
   // Whoever sets a RawExtension owns it whole.
-  if (isOpen(known)) return { type: known['x-kubernetes-preserve-unknown-fields'] ? 'untyped' : 'scalar' }
+  if (isOpen(known)) return known['x-kubernetes-preserve-unknown-fields'] ? { type: 'untyped' } : { type: 'scalar', scalar: 'whole' }
   return {
     type: 'map',
     atomic: known['x-kubernetes-map-type'] === 'atomic',

@@ -1,5 +1,5 @@
 import type { JsonObject, ListMerge, MapMerge, MergeSchema, PatchStrategy } from '../../apiserver/kind-schema.ts'
-import { OBJECT_META_MERGE } from '../object-meta-merge.ts'
+import { OBJECT_META_MERGE, scalarMerge } from '../object-meta-merge.ts'
 import { memberOf, own, propertyOf, type SchemaNode } from './schema-node.ts'
 
 const REPLACE: PatchStrategy = { merge: false, retainKeys: false }
@@ -15,15 +15,15 @@ export function mergeOfSchema(root: SchemaNode): MergeSchema {
 }
 
 const ROOT_MEMBERS: Readonly<Record<string, MergeSchema>> = {
-  apiVersion: { type: 'scalar' },
-  kind: { type: 'scalar' },
+  apiVersion: scalarMerge({ type: 'string' }),
+  kind: scalarMerge({ type: 'string' }),
   metadata: OBJECT_META_MERGE,
 }
 
 function mergeOf(node: SchemaNode): MergeSchema {
   if (node.type === 'array') return listMerge(node)
   if (node.type === 'object') return mapMerge(node)
-  return node.type === undefined ? { type: 'untyped' } : { type: 'scalar' }
+  return node.type === undefined ? { type: 'untyped' } : scalarMerge(node)
 }
 
 function mapMerge(node: SchemaNode): MapMerge {

@@ -1,5 +1,6 @@
 import type { FieldProblem, Json, JsonObject } from '../../apiserver/kind-schema.ts'
 import { invalid } from '../field-problems.ts'
+import { goText, goType } from '../go-text.ts'
 import { isMap, own } from './schema-node.ts'
 
 const MAX_INT32 = 2_147_483_647
@@ -12,7 +13,23 @@ export interface ScalePaths {
 
 export function scaleProblems(object: JsonObject, scale: ScalePaths | undefined): FieldProblem[] {
   if (!scale) return []
-  return [scale.specReplicasPath, scale.statusReplicasPath].flatMap((path) => replicaProblems(path, valueAt(object, path)))
+  return [scale.specReplicasPath, scale.statusReplicasPath].flatMap((path) => {
+    const problem = accessProblem(object, path)
+    return problem === undefined ? replicaProblems(path, valueAt(object, path)) : [invalid(path, 0, `${path} accessor error: ${problem}`)]
+  })
+}
+
+/** Whatever is on the way must be a map, and the end of it a whole number. */
+function accessProblem(object: JsonObject, path: string): string | undefined {
+  const names = path.replace(/^\./, '').split('.')
+  let value: Json = object
+  for (const name of names) {
+    if (!isMap(value)) return `${goText(value)} is of the type ${goType(value)}, expected map[string]interface{}`
+    const next: Json | undefined = own(value, name)
+    if (next === undefined) return undefined
+    value = next
+  }
+  return Number.isInteger(value) ? undefined : `${goText(value)} is of the type ${goType(value)}, expected int64`
 }
 
 export function valueAt(object: JsonObject, path: string): Json | undefined {
