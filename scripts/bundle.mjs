@@ -1,13 +1,16 @@
 // Bundles an app when its sources changed, and says where the bundle is. What users start runs bundles: 200 TypeScript files cost
 // 520 ms and 94 MB to load, bundled 52 ms and 42 MB. Plain JavaScript, so that a bin can import it on any Node and say clearly
-// what is missing.
+// what is missing. Comments and white space are left out, names are not: V8 keeps the text of a program as long as it runs, with two
+// bytes for every character as soon as one of them is not ASCII, as in comments of a dependency. "node --enable-source-maps" gives
+// traces of the sources.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import nodeModule, { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
+const thisFile = fileURLToPath(import.meta.url)
 const OLDEST_NODE = 24
 
 /**
@@ -22,8 +25,14 @@ export async function runBundled(entry) {
     )
     process.exit(1)
   }
-  await import(pathToFileURL(await ensureBundle(entry)).href)
+  const bundle = await ensureBundle(entry)
+  // V8's code cache, made by the first run. It holds what that run came to call, so the platform has one of its own.
+  nodeModule.enableCompileCache(join(compileCache, process.argv[2] === 'up' ? 'up' : 'commands'))
+  await import(pathToFileURL(bundle).href)
 }
+
+/** For programs that are started from their bundles, as NODE_COMPILE_CACHE. */
+export const compileCache = join(root, 'dist', 'compile-cache')
 
 /**
  * @param {string} entry path of the main module below the repository
@@ -37,14 +46,24 @@ export async function ensureBundle(entry) {
 
   const began = Date.now()
   const result = await bundled(entry, outFile)
-  const inputs = Object.keys(result.metafile.inputs).map((path) => resolve(root, path))
+  const inputs = [
+    thisFile,
+    ...Object.keys(result.metafile.inputs)
+      .filter((path) => !path.startsWith('required:'))
+      .map((path) => resolve(root, path)),
+  ]
   mkdirSync(dirname(outFile), { recursive: true })
-  for (const file of result.outputFiles) replaceFile(file.path, file.contents)
+  for (const file of result.outputFiles) replaceFile(file.path, file.path === outFile ? asciiOnly(file.text) : file.contents)
+  const stamps = inputs.map(stampOf)
   // A source that was saved meanwhile may not be in the bundle as it is now: then the next start bundles again.
-  const hasChanged = inputs.some((path) => statSync(path).mtimeMs >= began)
-  if (hasChanged) rmSync(inputsFile, { force: true })
-  else replaceFile(inputsFile, JSON.stringify({ inputs: inputs.map((path) => relative(root, path)), hash: hashOf(inputs) }))
+  if (isSettled(stamps, began)) writeInputs(inputsFile, { inputs, stamps, hash: hashOf(inputs) })
+  else rmSync(inputsFile, { force: true })
   return outFile
+}
+
+/** What esbuild has not escaped is in regular expressions, where this means the same. One character would double the text in memory. */
+function asciiOnly(program) {
+  return program.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** esbuild's process would stay as long as ours, with 170 MB: it ends with the last build under way. */
@@ -61,9 +80,15 @@ async function bundled(entry, outFile) {
       format: 'esm',
       platform: 'node',
       target: 'node24',
+      minifyWhitespace: true,
+      minifySyntax: true,
+      lineLimit: 160,
+      sourcemap: 'linked',
+      sourcesContent: false,
       legalComments: 'linked',
       logLevel: 'silent',
       outfile: outFile,
+      plugins: [leanUndici, leanHttp],
       banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     })
   } finally {
@@ -74,15 +99,65 @@ async function bundled(entry, outFile) {
 
 let building = 0
 
+/**
+ * An import of node:http reads all that it exports, and that of WebSocket loads the undici inside Node, for fetch and all: some
+ * megabytes that no program of ours has use for. `require` reads nothing.
+ */
+const leanHttp = {
+  name: 'lean-http',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:http$/ }, ({ kind }) =>
+      kind === 'import-statement' ? { path: 'node:http', namespace: 'required' } : undefined,
+    )
+    onLoad({ filter: /^node:http$/, namespace: 'required' }, () => ({ contents: "module.exports = require('node:http')" }))
+  },
+}
+
+/** For our own imports only; a dependency's get what they ask for, and so do benchmarks. */
+const leanUndici = {
+  name: 'lean-undici',
+  setup({ onResolve }) {
+    onResolve({ filter: /^undici$/ }, ({ importer }) =>
+      /^(?:apps|packages)[\\/](?!.*node_modules)/.test(relative(root, importer))
+        ? { path: join(root, 'scripts', 'lean-undici.mjs') }
+        : undefined,
+    )
+  },
+}
+
+/** By size and times of the sources; where these differ, as in a checkout that was moved or reinstalled, by their contents. */
 function isFresh(outFile, inputsFile) {
   if (!existsSync(outFile) || !existsSync(inputsFile)) return false
-  const { inputs, hash } = JSON.parse(readFileSync(inputsFile, 'utf8'))
+  const { inputs, stamps, hash } = JSON.parse(readFileSync(inputsFile, 'utf8'))
   const paths = inputs.map((path) => join(root, path))
-  return paths.every((path) => existsSync(path)) && hashOf(paths) === hash
+  const now = Date.now()
+  const seen = paths.map(stampOf)
+  if (seen.includes(undefined)) return false
+  if (stamps !== undefined && seen.every((stamp, index) => stamp === stamps[index])) return true
+  if (hashOf(paths) !== hash) return false
+  if (isSettled(seen, now)) writeInputs(inputsFile, { inputs: paths, stamps: seen, hash })
+  return true
+}
+
+/** Size, time of the last change of the contents, and that of anything else; undefined without the file. */
+function stampOf(path) {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat && `${stat.size} ${stat.mtimeMs} ${stat.ctimeMs}`
+}
+
+/** The clock of file systems goes in ticks: what was saved just now could be saved again without getting another time. */
+const TICK_MS = 20
+
+function isSettled(stamps, since) {
+  return stamps.every((stamp) => stamp !== undefined && Number(stamp.split(' ')[1]) < since - TICK_MS)
+}
+
+function writeInputs(file, { inputs, stamps, hash }) {
+  replaceFile(file, JSON.stringify({ inputs: inputs.map((path) => relative(root, path)), stamps, hash }))
 }
 
 function hashOf(paths) {
-  const hash = createHash('sha256').update(readFileSync(fileURLToPath(import.meta.url)))
+  const hash = createHash('sha256')
   for (const path of paths) hash.update(path).update('\0').update(readFileSync(path))
   return hash.digest('hex')
 }

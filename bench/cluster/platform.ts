@@ -4,8 +4,12 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { ensureBundle } from '../../scripts/bundle.mjs'
 import { type PodPlace, podReadyMs } from './pod-ready.ts'
+
+/** As users start it: it says itself where its compiled code is kept. */
+const program = fileURLToPath(new URL('../../apps/cli/bin/thv.js', import.meta.url))
 
 export interface PlatformFigures {
   /** `thv up` without servers, on an empty folder, until it says that it runs. */
@@ -21,7 +25,7 @@ export interface PlatformFigures {
 }
 
 export async function measurePlatform(log: (line: string) => void): Promise<PlatformFigures> {
-  for (const app of ['operator', 'proxyrunner']) await ensureBundle(`apps/${app}/src/main.ts`)
+  for (const app of ['cli', 'operator', 'proxyrunner', 'registry']) await ensureBundle(`apps/${app}/src/main.ts`)
   const folder = await mkdtemp(join(tmpdir(), 'thv-bench-platform-'))
   try {
     log('thv up, empty …')
@@ -64,9 +68,8 @@ interface RunningUp {
 }
 
 async function up(dataDir: string, args: readonly string[]): Promise<RunningUp> {
-  const bundle = await ensureBundle('apps/cli/src/main.ts')
   const started = performance.now()
-  const child = spawn(process.execPath, [bundle, 'up', '--data-dir', dataDir, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [program, 'up', '--data-dir', dataDir, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   const ready = new Promise<void>((resolve, reject) => {
     const take = (chunk: Buffer) => {

@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { SourceMap, type SourceMapPayload } from 'node:module'
+import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { renderColumns } from '../figure.ts'
 
@@ -8,6 +10,7 @@ interface CallFrame {
   readonly functionName: string
   readonly url: string
   readonly lineNumber: number
+  readonly columnNumber: number
 }
 
 interface Profile {
@@ -22,7 +25,7 @@ const profile = JSON.parse(readFileSync(file, 'utf8')) as Profile
 const self = selfTimes(profile)
 const idle = sum(profile.nodes.filter(({ callFrame }) => callFrame.functionName === '(idle)').map(({ id }) => self.get(id) ?? 0))
 const busy = sum([...self.values()]) - idle
-const sources = new Map<string, readonly string[]>()
+const maps = new Map<string, SourceMap | undefined>()
 const byFile = new Map<string, number>()
 const byFunction = new Map<string, number>()
 for (const { id, callFrame } of profile.nodes) {
@@ -43,20 +46,17 @@ function selfTimes({ samples, timeDeltas }: Profile): Map<number, number> {
   return times
 }
 
-/** The bundler writes the path of each source above its part. */
-function sourceOf({ url, lineNumber }: CallFrame): string {
+/** By the map that lies beside a bundle. */
+function sourceOf({ url, lineNumber, columnNumber }: CallFrame): string {
   if (!url.startsWith('file:')) return url === '' ? '(native)' : url
   const path = fileURLToPath(url)
-  let lines = sources.get(path)
-  if (lines === undefined) {
-    lines = readFileSync(path, 'utf8').split('\n')
-    sources.set(path, lines)
-  }
-  for (let line = lineNumber; line >= 0; line--) {
-    const found = /^\s*\/\/ ((?:[\w.@-]+\/)+[\w.-]+\.(?:ts|m?js))$/.exec(lines[line] ?? '')?.[1]
-    if (found !== undefined) return found
-  }
-  return path
+  if (!maps.has(path)) maps.set(path, existsSync(`${path}.map`) ? mapOf(`${path}.map`) : undefined)
+  const entry = maps.get(path)?.findEntry(lineNumber, columnNumber)
+  return entry && 'originalSource' in entry ? relative('..', entry.originalSource) : path
+}
+
+function mapOf(file: string): SourceMap {
+  return new SourceMap(JSON.parse(readFileSync(file, 'utf8')) as SourceMapPayload)
 }
 
 function print(times: ReadonlyMap<string, number>, top: number): void {

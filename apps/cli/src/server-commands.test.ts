@@ -113,7 +113,7 @@ describe.each(FORMS)('with a server of %s', (_title, options, wire) => {
 
   it('leaves no session behind', async () => {
     await runThv(['tools', fixture.url])
-    await vi.waitFor(() => expect(fixture.stats.sessions).toBe(0))
+    await vi.waitFor(() => expect(fixture.stats.sessions).toBe(0), 10_000)
   })
 })
 
@@ -137,7 +137,7 @@ describe('options', () => {
     await using fixture = await startFixture({ era: 'legacy' })
     const controller = new AbortController()
     const run = runThv(['call', fixture.url, 'hang'], { signal: controller.signal })
-    await vi.waitFor(() => expect(fixture.stats.count('tools/call')).toBe(1))
+    await vi.waitFor(() => expect(fixture.stats.count('tools/call')).toBe(1), 10_000)
     controller.abort(new Error('interrupted'))
     expect((await run).error).toMatchObject({ code: 'aborted' })
     expect(fixture.stats.sessions).toBe(0)

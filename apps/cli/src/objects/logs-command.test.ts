@@ -97,9 +97,9 @@ describe('thv logs', () => {
         out += text
       },
     })
-    await vi.waitFor(() => expect(out).toBe('[lonely/main] first of lonely\n'), { timeout: 5_000 })
+    await vi.waitFor(() => expect(out).toBe('[lonely/main] first of lonely\n'), { timeout: 15_000 })
     release?.()
-    await vi.waitFor(() => expect(out).toContain('[lonely/main] second line\n'), { timeout: 5_000 })
+    await vi.waitFor(() => expect(out).toContain('[lonely/main] second line\n'), { timeout: 15_000 })
     stop.abort(new Error('interrupted'))
     expect((await run).error).toBeUndefined()
   })

@@ -21,9 +21,9 @@ async function watching(args: string[], change: () => Promise<unknown>, expected
       out += text
     },
   })
-  await vi.waitFor(() => expect(out).toContain('first'), { timeout: 5_000 })
+  await vi.waitFor(() => expect(out).toContain('first'), { timeout: 15_000 })
   await change()
-  await vi.waitFor(() => expect(out).toMatch(expected), { timeout: 5_000 })
+  await vi.waitFor(() => expect(out).toMatch(expected), { timeout: 15_000 })
   stop.abort(new Error('interrupted'))
   expect((await run).error).toBeUndefined()
 }
@@ -45,7 +45,7 @@ it('describe shows what happened', async () => {
   const object = await place.client.get(configMaps, { namespace: 'default', name: 'first' })
   for (let count = 0; count < 3; count++)
     events.record(configMaps, object, { type: 'Warning', reason: 'Odd', note: 'it is odd', action: 'Look' })
-  await events.flush(AbortSignal.timeout(5_000))
+  await events.flush(AbortSignal.timeout(15_000))
   const { out } = await place.thv('describe', 'cm/first')
   expect(out).toMatch(/\nEvents:\n {2}TYPE +AGE +REASON +FROM +MESSAGE\n {2}Warning +\d+s \(×3\) +Odd +example\.com\/tester +it is odd\n/)
 })

@@ -1,4 +1,5 @@
 import { VERSION } from '../version.ts'
+import { plainCall } from './plain-call.ts'
 
 const ANSWERS_WITHIN_MS = 10_000
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
@@ -17,11 +18,11 @@ export async function answers(url: string, signal?: AbortSignal): Promise<boolea
   const limit = () => AbortSignal.any([AbortSignal.timeout(ANSWERS_WITHIN_MS), ...(signal ? [signal] : [])])
   try {
     if (new URL(url).pathname.endsWith('/sse')) return await opens(url, limit())
-    const response = await fetch(url, { method: 'POST', headers: HEADERS, body: INITIALIZE, signal: limit() })
-    await response.text()
-    const session = response.headers.get('mcp-session-id')
-    if (session) await fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': session }, signal: limit() })
-    return response.status < 500
+    const { status, headers } = await plainCall(url, { method: 'POST', headers: HEADERS, body: INITIALIZE, signal: limit(), until: 'end' })
+    const session = headers['mcp-session-id']
+    if (typeof session === 'string')
+      await plainCall(url, { method: 'DELETE', headers: { 'mcp-session-id': session }, signal: limit(), until: 'end' })
+    return status < 500
   } catch (error) {
     if (signal?.aborted) throw error
     return false // not listening yet: whoever asks tries again
@@ -29,7 +30,6 @@ export async function answers(url: string, signal?: AbortSignal): Promise<boolea
 }
 
 async function opens(url: string, signal: AbortSignal): Promise<boolean> {
-  const response = await fetch(url, { headers: { accept: 'text/event-stream' }, signal })
-  await response.body?.cancel()
-  return response.status < 500
+  const { status } = await plainCall(url, { headers: { accept: 'text/event-stream' }, signal, until: 'head' })
+  return status < 500
 }

@@ -26,6 +26,8 @@ export interface PlatformParts {
   readonly manifests: readonly PlatformManifest[]
   /** How `thv-registry-api` is started. */
   readonly registryProgram: readonly string[]
+  /** What programs of ours get besides: where V8 keeps their compiled code, so that only their first start compiles. */
+  readonly programEnv: Readonly<Record<string, string>>
 }
 
 const IMAGE = 'toolhive-ts'
@@ -43,13 +45,15 @@ const OPERATOR_KINDS = [namespaces, serviceAccounts, clusterRoles, clusterRoleBi
 
 /** Bundles our programs if they changed, and reads the operator's manifests. Needs the checkout that this program runs from. */
 export async function loadPlatformParts(root = findCheckout()): Promise<PlatformParts> {
-  const { ensureBundle } = (await import(pathToFileURL(join(root, 'scripts/bundle.mjs')).href)) as Bundler
+  const { ensureBundle, compileCache } = (await import(pathToFileURL(join(root, 'scripts/bundle.mjs')).href)) as Bundler
   const programs = await Promise.all(
     Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, await ensureBundle(entry)]] as const),
   )
   const byName: Readonly<Record<string, readonly string[]>> = Object.fromEntries(programs)
+  const programEnv = { NODE_COMPILE_CACHE: compileCache }
   return {
-    ownImages: [{ repository: IMAGE, programs: { ...byName, node: [process.execPath] }, main: 'thv-operator' }],
+    ownImages: [{ repository: IMAGE, programs: { ...byName, node: [process.execPath] }, main: 'thv-operator', env: programEnv }],
+    programEnv,
     registryProgram: byName['thv-registry-api'] ?? [],
     manifests: [...definitions(), ...operatorManifests(readFileSync(join(root, OPERATOR_FILE), 'utf8'))],
   }
@@ -67,6 +71,7 @@ export function programPath(): string {
 
 interface Bundler {
   ensureBundle(entry: string): Promise<string>
+  readonly compileCache: string
 }
 
 function findCheckout(): string {

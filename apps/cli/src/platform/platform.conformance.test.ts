@@ -76,7 +76,7 @@ function processes(): string[] {
     })
 }
 
-const noneLeft = () => vi.waitFor(() => expect(processes()).toEqual([]), { timeout: 10_000, interval: 100 })
+const noneLeft = () => vi.waitFor(() => expect(processes()).toEqual([]), { timeout: 30_000, interval: 100 })
 const identity = async () => {
   const { metadata, status } = JSON.parse((await thv('get', 'mcpserver', 'thing', '-o', 'json')).out)
   return { uid: metadata.uid as string, url: status.url as string }

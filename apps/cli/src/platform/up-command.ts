@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
 import { join, resolve } from 'node:path'
 import { kubeconfigText } from '@thv/cluster/platform/kubeconfig'
 import { startPlatform } from '@thv/cluster/platform/platform'
@@ -17,6 +18,7 @@ import { LOG_FILE, openPlatformLog } from './platform-log.ts'
 import { examplesFolder, loadPlatformParts } from './platform-parts.ts'
 import { createProgressView } from './progress-view.ts'
 import { findRunning, noteRunning, writePrivate } from './running-platform.ts'
+import { collectStartGarbage } from './start-garbage.ts'
 import { summaryText } from './summary.ts'
 import { waitForServers } from './wait-for-servers.ts'
 
@@ -42,6 +44,8 @@ interface Starting {
 
 /** Packages are downloaded at the first start. */
 const READY_WITHIN_MS = 240_000
+/** Where nobody waits for the servers here, and a quiet moment may be one in which they start. */
+const QUIET_SECONDS_UNSEEN = 5
 
 /** thv up: the platform in this process, until Ctrl-C; with `--detach` in one of its own. */
 export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> {
@@ -65,7 +69,7 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
 
 async function runHere({ folder, options, env, since }: Starting): Promise<void> {
   if (!options.bare) env.err(`Starting the platform in ${folder} …\n`)
-  const { registryProgram, ...parts } = await loadPlatformParts()
+  const { registryProgram, programEnv, ...parts } = await loadPlatformParts()
   const log = openLog(folder)
   const platform = await startPlatform({ folder, port: portOf(options.port), ...parts, env: env.variables, log }).catch(
     (error: unknown) => {
@@ -78,10 +82,15 @@ async function runHere({ folder, options, env, since }: Starting): Promise<void>
     writePrivate(join(folder, KUBECONFIG_FILE), kubeconfigText(platform.server))
     if (options.registry) {
       const configFile = options.registryConfig && resolve(env.cwd, options.registryConfig)
-      registry = await startLocalRegistry({ folder, program: registryProgram, configFile, variables: env.variables, log })
+      const variables = { ...env.variables, ...programEnv }
+      registry = await startLocalRegistry({ folder, program: registryProgram, configFile, variables, log })
     } else forgetRegistry(folder)
     forget = noteRunning(folder, platform.server.url)
     if (!options.bare) await finishStart({ folder, options, env, since })
+    flushCompileCache() // now, because a platform may be killed, and because V8 forgets code that has not run for long
+    collectStartGarbage({ quietSeconds: options.bare ? QUIET_SECONDS_UNSEEN : 1, signal: env.signal }).catch((error: unknown) =>
+      log.warn('the memory of the start was not given back', { error: errorMessage(error) }),
+    )
     await interruption(env)
   } catch (error) {
     if (!env.signal?.aborted) throw error // Ctrl-C while it started is an end like any other

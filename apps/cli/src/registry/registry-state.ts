@@ -1,3 +1,4 @@
+import { plainCall } from '../platform/plain-call.ts'
 import type { ServerState } from '../platform/server-states.ts'
 import { notedRegistry } from './registry-note.ts'
 
@@ -19,10 +20,10 @@ export async function registryState(folder: string, signal?: AbortSignal): Promi
 async function isServing(url: string, signal?: AbortSignal): Promise<boolean> {
   try {
     const limit = AbortSignal.timeout(ASK_LIMIT_MS)
-    const answer = await fetch(`${url}/registry/v0.1/servers?limit=1`, { signal: signal ? AbortSignal.any([signal, limit]) : limit })
-    await answer.body?.cancel()
+    const asked = { signal: signal ? AbortSignal.any([signal, limit]) : limit, until: 'head' } as const
+    const { status } = await plainCall(`${url}/registry/v0.1/servers?limit=1`, asked)
     // A configuration of the user's own may ask for a token.
-    return answer.status === 200 || answer.status === 401
+    return status === 200 || status === 401
   } catch (error) {
     if (signal?.aborted) throw error
     return false // not listening yet: whoever asks tries again

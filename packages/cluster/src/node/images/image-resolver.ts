@@ -30,6 +30,8 @@ export interface OwnImage {
   readonly programs: Readonly<Record<string, readonly string[]>>
   /** Name of the program that runs when a container names none. */
   readonly main: string
+  /** What the image brings for all of them; a container's own variables win. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export interface ImageResolverOptions extends Omit<InstallOptions, 'signal'> {
@@ -86,8 +88,8 @@ async function entrypointOf(reference: ImageReference, options: ImageResolverOpt
   }
 }
 
-function ownProgram({ repository, programs, main }: OwnImage): ImageProgram {
-  return { entrypoint: programs[main] ?? [], env: {}, imageId: `${repository}@this-machine`, own: true, programs }
+function ownProgram({ repository, programs, main, env = {} }: OwnImage): ImageProgram {
+  return { entrypoint: programs[main] ?? [], env, imageId: `${repository}@this-machine`, own: true, programs }
 }
 
 function programOf(imageId: string, entrypoint: readonly string[], env: Readonly<Record<string, string>> = {}): ImageProgram {
