@@ -24,6 +24,7 @@ import {
   statusText,
 } from './testing/expected-status.ts'
 import { eventually, type OperatorUnderTest, startOperator } from './testing/operator-harness.ts'
+import { standstill } from './testing/standstill.ts'
 
 /*
  * Every example, every manifest of the design documents and every fixture of the kinds reaches the status that the file beside it states.
@@ -105,7 +106,7 @@ describeCluster('the status that manifests reach', () => {
 
   it('groups, configurations, definitions and entries have no children [002-032]', async () => {
     for (const { manifest } of fixturesOf('virtualmcpcompositetooldefinitions')) await create(manifest, namespaces[0] ?? '')
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await standstill({ ...operator, namespaces })
     const owners = new Set<string>()
     for (const namespace of namespaces) {
       for (const type of CHILD_TYPES) {
@@ -142,8 +143,13 @@ describeCluster('the status that manifests reach', () => {
   }
 
   it('stays', async () => {
+    await standstill({ ...operator, namespaces })
     operator.calls.clear()
-    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    for (const { file, place } of FILES)
+      for (const { metadata } of file.manifests)
+        for (const controller of operator.manager.controllers)
+          controller.enqueue({ namespace: namespaces[place] ?? '', name: metadata.name })
+    await standstill({ ...operator, namespaces })
     expect(operator.calls.writes).toEqual([])
     for (const { file, place } of FILES) expect((await reached(file, namespaces[place] ?? '')).text).toBe(file.expected)
   })

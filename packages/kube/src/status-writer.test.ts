@@ -13,11 +13,11 @@ const widget = (status?: Record<string, unknown>): Widget => ({
 async function write(
   api: OneObjectApi,
   mutate: (current: Widget) => object | undefined,
-  extra: { cached?: Widget; maxAttempts?: number } = {},
+  extra: { cached?: Widget; maxAttempts?: number; reads?: readonly string[] } = {},
 ) {
   const clock = new TestClock()
-  const { cached, maxAttempts } = extra
-  const result = writeStatus(api.client, { type: widgets, key, cached }, { mutate, clock, maxAttempts })
+  const { cached, maxAttempts, reads } = extra
+  const result = writeStatus(api.client, { type: widgets, key, cached }, { mutate, clock, maxAttempts, reads })
   result.catch(() => {}) // seen by the caller below
   for (let n = 0; n < 20; n++) await clock.advance(1_000)
   return await result
@@ -92,6 +92,55 @@ describe('writeStatus', () => {
     api.meanwhile = () => api.edit(() => {})
     await expect(write(api, () => ({ n: -1 }), { maxAttempts: 3 })).rejects.toMatchObject({ status: 409 })
     expect(api.patches).toHaveLength(4 + 3)
+  })
+
+  describe('that looks at some members only', () => {
+    const told = (current: Widget) => ({ message: 'ours', list: [...((current.status?.['list'] ?? []) as string[]), 'ours'] })
+
+    test('is written although somebody writes the others all the time', async () => {
+      const api = new OneObjectApi(widget({ message: 'old', list: ['theirs'] }))
+      api.meanwhile = (attempt) => api.edit((object) => (object.status = { ...object.status, message: `storm ${attempt}` }))
+      const { written } = await write(api, told, { reads: ['list'], maxAttempts: 2 })
+      expect(written).toBe(true)
+      expect(api.object?.status).toEqual({ message: 'ours', list: ['theirs', 'ours'] })
+    })
+
+    test('is computed anew when one of those has changed', async () => {
+      const api = new OneObjectApi(widget({ list: ['theirs'] }))
+      api.meanwhile = (attempt) => {
+        if (attempt <= 2) api.edit((object) => (object.status = { list: [`theirs ${attempt}`] }))
+      }
+      await write(api, told, { reads: ['list'] })
+      expect(api.object?.status).toEqual({ message: 'ours', list: ['theirs 2', 'ours'] })
+      expect(api.patches).toHaveLength(3)
+    })
+
+    test('is not written into another object that has the name by now', async () => {
+      const api = new OneObjectApi(widget({ list: [] }))
+      api.meanwhile = (attempt) => api.edit((object) => (object.metadata.uid = attempt === 1 ? 'u' : 'other'))
+      expect(await write(api, told, { reads: ['list'], cached: widget({ list: [] }) })).toEqual({ written: false, object: undefined })
+      expect(api.object?.status).toEqual({ list: [] })
+    })
+
+    test('counts on the version where there is nothing to compare', async () => {
+      const api = new OneObjectApi(widget())
+      api.meanwhile = (attempt) => {
+        if (attempt === 2) api.edit((object) => (object.status = { list: ['theirs'] }))
+        else api.edit(() => {})
+      }
+      await write(api, told, { reads: ['list'] })
+      expect(api.object?.status).toEqual({ message: 'ours', list: ['theirs', 'ours'] })
+    })
+
+    test('that the server finds invalid is refused, not tried again and again', async () => {
+      const api = new OneObjectApi(widget({ list: [] }))
+      api.meanwhile = (attempt) => {
+        if (attempt === 1) throw refusal(409, 'Conflict')
+        throw refusal(422, 'Invalid')
+      }
+      await expect(write(api, told, { reads: ['list'] })).rejects.toMatchObject({ status: 422 })
+      expect(api.patches).toHaveLength(3)
+    })
   })
 
   test('a conflict after which the status is already as wanted needs no further write', async () => {

@@ -1,6 +1,6 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { JsonPatchOp, KubeClient } from './client.ts'
-import { isConflict, isNotFound } from './kube-api-error.ts'
+import { isConflict, isInvalid, isNotFound } from './kube-api-error.ts'
 import { noteOwnWrite, withOwnWrites } from './own-writes.ts'
 import { type ConflictRetryOptions, retryOnConflict } from './retry-on-conflict.ts'
 import type { KubeObject, ObjectKey, ResourceType } from './types.ts'
@@ -23,6 +23,15 @@ export interface StatusWrite<T extends KubeObject> {
   readonly object: T | undefined
 }
 
+export interface StatusWriteOptions<T extends KubeObject> extends ConflictRetryOptions {
+  mutate: (current: T) => object | undefined
+  /**
+   * The members of the status that `mutate` looks at. After a first conflict only a change of these is one: so nobody who writes other
+   * members, or metadata, however often, keeps the status from being written. Without it every write of others counts.
+   */
+  reads?: readonly string[] | undefined
+}
+
 /**
  * Writes what `mutate` makes of the current object into its status: one request, none when that would change nothing or `mutate` returns
  * undefined. When somebody else wrote first, `mutate` is asked again about the fresh object, so it must be pure. After the last conflict
@@ -31,10 +40,12 @@ export interface StatusWrite<T extends KubeObject> {
 export async function writeStatus<T extends KubeObject>(
   client: Pick<KubeClient, 'tryGet' | 'patch'>,
   target: StatusTarget<T>,
-  options: ConflictRetryOptions & { mutate: (current: T) => object | undefined },
+  options: StatusWriteOptions<T>,
 ): Promise<StatusWrite<T>> {
   const { type, key, cached } = target
-  const { signal } = options
+  const { signal, reads } = options
+  let tried: string | undefined
+  let isRepeated = true
   return await retryOnConflict(
     async (attempt) => {
       const current = attempt === 1 && cached !== undefined ? withOwnWrites(client, cached) : await client.tryGet(type, key, { signal })
@@ -43,8 +54,12 @@ export async function writeStatus<T extends KubeObject>(
       if (current === undefined || isOther) return { written: false, object: undefined }
       const status = options.mutate(current)
       if (status === undefined || jsonEqual(status, statusOf(current))) return { written: false, before: current, object: current }
+      const guards = (attempt > 1 && reads && guardsOf(current, reads)) || undefined
+      isRepeated = guards === undefined || JSON.stringify(guards) === tried
+      tried = guards && JSON.stringify(guards)
+      const ops = guards ? [...guards, setStatus(status)] : statusPatch(current, status)
       try {
-        const object = await client.patch(type, key, { kind: 'json', ops: statusPatch(current, status) }, { subresource: 'status', signal })
+        const object = await client.patch(type, key, { kind: 'json', ops }, { subresource: 'status', signal })
         noteOwnWrite(client, object)
         return { written: true, before: current, object }
       } catch (error) {
@@ -52,16 +67,28 @@ export async function writeStatus<T extends KubeObject>(
         throw error
       }
     },
-    isConflict,
+    // A failed `test` is answered with 422, like an object that the server finds invalid. Refused again on the same state, it was no race.
+    (error) => isConflict(error) || (isInvalid(error) && !isRepeated),
     options,
   )
 }
 
 /** Replaces the status whole; a resourceVersion in the result that is not the current one makes the server answer 409. */
 function statusPatch(current: KubeObject, status: object): JsonPatchOp[] {
+  return [{ op: 'replace', path: '/metadata/resourceVersion', value: current.metadata.resourceVersion }, setStatus(status)]
+}
+
+function setStatus(status: object): JsonPatchOp {
+  return { op: 'add', path: '/status', value: status }
+}
+
+/** The same object with the same members. Undefined when one of them is absent, as no `test` can say that. */
+function guardsOf(current: KubeObject, members: readonly string[]): JsonPatchOp[] | undefined {
+  const status = statusOf(current) as Readonly<Record<string, unknown>> | undefined
+  if (members.some((member) => status?.[member] === undefined)) return undefined
   return [
-    { op: 'replace', path: '/metadata/resourceVersion', value: current.metadata.resourceVersion },
-    { op: 'add', path: '/status', value: status },
+    { op: 'test', path: '/metadata/uid', value: current.metadata.uid },
+    ...members.map((member): JsonPatchOp => ({ op: 'test', path: `/status/${member}`, value: status?.[member] })),
   ]
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { TestClock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
 import { describe, expect, it } from 'vitest'
 import { createKubeClient, type KubeClient, type KubeClientOptions, type WatchOptions } from './client.ts'
@@ -252,22 +253,33 @@ describe('watch', () => {
   })
 
   it('the time limit is for the opening only', async () => {
+    const seen: string[] = []
     const late = await streamOf(async (response) => {
       await new Promise((resolve) => setTimeout(resolve, 150))
       response.end(event('ADDED', 'late'))
     })
     expect(late.seen).toEqual(['ADDED late'])
+    const clock = new TestClock()
+    let asked = 0
     await withServer(
       async (request, response) => {
+        asked++
         if (!request.url.includes('team')) return // never answers
-        response.writeHead(200).flushHeaders()
-        await new Promise((resolve) => setTimeout(resolve, 150))
+        response.write(event('ADDED', 'early'))
+        await eventually(() => seen.length === 1)
+        await clock.advance(1_000)
         response.end(event('ADDED', 'late'))
       },
       async (client) => {
-        expect((await drain(client, { timeoutMs: 50, namespace: 'team' })).seen).toEqual(['ADDED late'])
-        expect(isThvError((await drain(client, { timeoutMs: 50 })).error, 'kube_unreachable')).toBe(true)
+        for await (const { object } of client.watch(configMaps, { resourceVersion: '5', timeoutMs: 50, namespace: 'team' }))
+          seen.push(object.metadata.name)
+        expect(seen).toEqual(['early', 'late'])
+        const opening = drain(client, { timeoutMs: 50 })
+        await eventually(() => asked === 2)
+        await clock.advance(50)
+        expect(isThvError((await opening).error, 'kube_unreachable')).toBe(true)
       },
+      { clock },
     )
   })
 

@@ -14,6 +14,8 @@ export interface OperatorUnderTest {
   readonly admin: KubeClient
   readonly manager: Manager
   readonly settings: OperatorSettings
+  /** Whether controllers of Deployments and a scheduler run beside the API server. */
+  readonly hasControllers: boolean
   /** Calls of the operator by verb, watches and lists left out. */
   readonly calls: CallLog
   /** Lines of the operator's log. */
@@ -80,6 +82,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
     admin,
     manager,
     settings,
+    hasControllers: cluster.form !== 'api-server',
     calls: callLog(calls),
     log: lines,
     async stop() {

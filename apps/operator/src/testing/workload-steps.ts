@@ -23,6 +23,7 @@ import {
 import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { eventually, type OperatorUnderTest } from './operator-harness.ts'
+import { allSeen, standstill } from './standstill.ts'
 
 /* What tests of workloads do again and again, as an admin of the cluster would. */
 
@@ -51,8 +52,12 @@ export const OWNED_TYPES: readonly ResourceType[] = [
 
 export type WorkloadSteps = ReturnType<typeof workloadSteps>
 
-export function workloadSteps(operator: Pick<OperatorUnderTest, 'admin' | 'namespace' | 'manager'>, kind: 'MCPServer' | 'MCPRemoteProxy') {
+export function workloadSteps(
+  operator: Pick<OperatorUnderTest, 'admin' | 'namespace' | 'manager' | 'hasControllers'>,
+  kind: 'MCPServer' | 'MCPRemoteProxy',
+) {
   const { admin, namespace } = operator
+  const watched = { ...operator, namespaces: [namespace] }
   const type = (kind === 'MCPServer' ? mcpServerType : mcpRemoteProxyType) as ResourceType<Workload>
   const at = (name: string) => ({ namespace, name })
 
@@ -94,8 +99,12 @@ export function workloadSteps(operator: Pick<OperatorUnderTest, 'admin' | 'names
     (await admin.list(pods, { namespace, labelSelector: `app=${kind.toLowerCase()},toolhive-name=${name}` })).items.filter(
       ({ metadata }) => metadata.deletionTimestamp === undefined,
     )
+  /** The newest, once the scheduler, which finds no node, has had its say: later it would speak over what a test says of the pod. */
   const onePod = async (name: string): Promise<Pod> =>
-    await eventually(`a proxy pod of ${name}`, async () => (await proxyPods(name)).toSorted((a, b) => age(b) - age(a))[0])
+    await eventually(`a proxy pod of ${name}`, async () => {
+      const [newest] = (await proxyPods(name)).toSorted((a, b) => age(b) - age(a))
+      return isLookedAt(newest) && newest
+    })
 
   /** As the kubelet would say it. */
   const sayOfPod = async (pod: Pod, status: NonNullable<Pod['status']>) =>
@@ -117,7 +126,10 @@ export function workloadSteps(operator: Pick<OperatorUnderTest, 'admin' | 'names
       },
     }
     await admin.create(statefulSets, setControllerReference(object, owner))
-    return await eventually(`the pod of StatefulSet ${name}`, () => admin.tryGet(pods, at(`${name}-0`)))
+    return await eventually(`the pod of StatefulSet ${name}`, async () => {
+      const pod = await admin.tryGet(pods, at(`${name}-0`))
+      return isLookedAt(pod) && pod
+    })
   }
 
   /** All that the workload owns, by kind and name. */
@@ -134,23 +146,10 @@ export function workloadSteps(operator: Pick<OperatorUnderTest, 'admin' | 'names
   const eventsOf = async (name: string): Promise<KubeEvent[]> =>
     (await admin.list(events, { namespace })).items.filter(({ regarding }) => regarding?.kind === kind && regarding.name === name)
 
-  /** Waits until no controller has anything to do, and stays so for a while. */
-  const quiet = async (calmMs = 300): Promise<void> => {
-    let last = ''
-    let since = performance.now()
-    await eventually(
-      'the operator has nothing to do',
-      async () => {
-        const stats = operator.manager.controllers.map(({ stats: each }) => each)
-        const now = stats.map(({ reconciles }) => reconciles).join()
-        const isIdle = stats.every(({ depth, active }) => depth === 0 && active === 0)
-        if (!isIdle || now !== last) since = performance.now()
-        last = now
-        return performance.now() - since > calmMs
-      },
-      60_000,
-    )
-  }
+  /** Waits until nobody has anything to do, and it stays so for a while. */
+  const quiet = async (): Promise<void> => await standstill(watched)
+  /** Waits until the operator knows of what the test has made: what is made next may else be seen first. */
+  const seen = async (): Promise<void> => await allSeen(watched)
 
   /** What the file made is left to the garbage collector: addresses of Services are few. */
   const cleanUp = async () => void (await admin.deleteCollection(type, { namespace }))
@@ -177,11 +176,13 @@ export function workloadSteps(operator: Pick<OperatorUnderTest, 'admin' | 'names
     owned,
     eventsOf,
     quiet,
+    seen,
     cleanUp,
     golden,
   }
 }
 
+const isLookedAt = (pod: Pod | undefined) => (pod?.status?.conditions ?? []).length > 0
 const age = ({ metadata }: KubeObject) => Date.parse(metadata.creationTimestamp ?? '')
 
 /** Live objects without what differs from run to run; hashes that go over such things become words. */

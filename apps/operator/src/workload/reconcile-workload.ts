@@ -100,6 +100,7 @@ export async function reconcileWorkload<T extends KubeObject>(
           readyPhase: kind.readyPhase,
           now: env.clock.now(),
         }),
+      reads: ['conditions'],
       signal,
       clock: env.clock,
     },

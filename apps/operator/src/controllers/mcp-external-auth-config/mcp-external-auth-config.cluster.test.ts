@@ -8,6 +8,7 @@ import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/sc
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+import { allSeen } from '../../testing/standstill.ts'
 
 describeCluster('MCPExternalAuthConfig', () => {
   let operator: OperatorUnderTest
@@ -17,7 +18,7 @@ describeCluster('MCPExternalAuthConfig', () => {
   beforeAll(async () => {
     operator = await startOperator()
     ;({ admin, namespace } = operator)
-  }, 90_000)
+  })
   afterAll(async () => await operator?.stop())
 
   const at = (name: string) => ({ namespace, name })
@@ -115,8 +116,11 @@ describeCluster('MCPExternalAuthConfig', () => {
     )
     await createSecret('late', 'key')
     await eventually('nothing is wrong with it', async () => (await serverCondition('waits', 'ExternalAuthConfigValidated')) === undefined)
-    const { status } = await admin.get(mcpServerType, at('waits'))
-    expect(status?.externalAuthConfigHash).toBe((await admin.get(type, at('late'))).status?.configHash)
+    await eventually('it has its hash', async () => {
+      const { status } = await admin.get(mcpServerType, at('waits'))
+      const hash = (await admin.get(type, at('late'))).status?.configHash
+      return hash !== undefined && status?.externalAuthConfigHash === hash
+    })
   })
 
   test('[002-052] an MCPRemoteProxy that names none of them is told so and does not run', async () => {
@@ -137,6 +141,7 @@ describeCluster('MCPExternalAuthConfig', () => {
     })
     const embeddedAuthServer = { issuer: 'https://mcp.example.com', upstreamProviders: [provider('a'), provider('b')] }
     await create('several', { type: 'embeddedAuthServer', embeddedAuthServer })
+    await allSeen({ ...operator, namespaces: [namespace] })
     const name = { name: 'several' }
     const server = { image: 'example.test/server:1', transport: 'streamable-http' as const }
     const proxy = { remoteUrl: 'https://mcp.example.com/mcp' }

@@ -23,7 +23,7 @@ describeCluster('MCPGroup', () => {
     ;({ admin, namespace } = operator)
     servers = workloadSteps(operator, 'MCPServer')
     proxies = workloadSteps(operator, 'MCPRemoteProxy')
-  }, 90_000)
+  })
   afterAll(async () => {
     await servers?.cleanUp()
     await proxies?.cleanUp()

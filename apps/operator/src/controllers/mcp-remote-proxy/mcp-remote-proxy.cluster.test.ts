@@ -20,7 +20,7 @@ describeCluster('MCPRemoteProxy', () => {
     operator = await startOperator()
     ;({ admin, namespace } = operator)
     steps = workloadSteps(operator, 'MCPRemoteProxy')
-  }, 90_000)
+  })
   afterAll(async () => {
     await steps?.cleanUp()
     await operator?.stop()

@@ -9,6 +9,7 @@ import { type MCPServerEntry, mcpServerEntryType as type } from '@thv/resources/
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+import { standstill } from '../../testing/standstill.ts'
 
 const groupType = mcpGroupType as ResourceType<MCPGroup>
 
@@ -28,7 +29,7 @@ describeCluster('MCPServerEntry', () => {
     })
     admin = operator.admin
     await admin.create(groupType, { metadata: { name: 'engineering', namespace } })
-  }, 90_000)
+  })
   afterAll(async () => await operator?.stop())
 
   const at = (name: string) => ({ namespace, name })
@@ -61,7 +62,7 @@ describeCluster('MCPServerEntry', () => {
       'RemoteURLValidated',
       'Valid',
     ])
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await standstill({ ...operator, namespaces: [namespace] })
     const writes = operator.calls.writes.filter(({ plural }) => plural !== 'mcpgroups')
     expect(writes).not.toEqual([])
     for (const write of writes) expect(write).toEqual({ verb: 'patch', plural: 'mcpserverentries', name: 'public', subresource: 'status' })
@@ -81,10 +82,11 @@ describeCluster('MCPServerEntry', () => {
     await becomes('grouped', 'GroupRefValidated', 'GroupRefNotFound')
     await admin.patch(type, at('grouped'), { kind: 'merge', body: { spec: { groupRef: { name: 'engineering' } } } })
     expect(await settled('grouped', 'Ready')).toMatchObject({ observedGeneration: 2, group: 'engineering' })
-    const reasons = (await admin.list(events, { namespace })).items
-      .filter(({ regarding }) => regarding?.name === 'grouped')
-      .map(({ reason }) => reason)
-    expect(reasons).toEqual(expect.arrayContaining(['GroupRefNotFound', 'GroupRefIsValid']))
+    // They are written beside the status, some time after it.
+    await eventually('the events tell both', async () => {
+      const told = (await admin.list(events, { namespace })).items.filter(({ regarding }) => regarding?.name === 'grouped')
+      return ['GroupRefNotFound', 'GroupRefIsValid'].every((expected) => told.some(({ reason }) => reason === expected))
+    })
   })
 
   test('[004-012] [004-069] [004-085] [004-095] follows its MCPExternalAuthConfig, in its own namespace only', async () => {

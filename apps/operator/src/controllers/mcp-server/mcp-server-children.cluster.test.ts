@@ -29,7 +29,7 @@ describeCluster('the children of an MCPServer', () => {
     operator = await startOperator()
     ;({ admin, namespace } = operator)
     steps = workloadSteps(operator, 'MCPServer')
-  }, 90_000)
+  })
   afterAll(async () => {
     await steps?.cleanUp()
     await operator?.stop()
@@ -152,6 +152,7 @@ describeCluster('the children of an MCPServer', () => {
     await add(networkPolicies, 'narrow-mcp', '/spec/egress/-', {})
     await add(networkPolicies, 'narrow-mcp', '/spec/podSelector/matchLabels/evil', 'yes')
     await eventually('all is as before again', async () => JSON.stringify(await spec()) === JSON.stringify(before))
+    await steps.quiet()
     operator.calls.clear()
     for (const controller of operator.manager.controllers) controller.enqueue(at('narrow'))
     await steps.quiet()

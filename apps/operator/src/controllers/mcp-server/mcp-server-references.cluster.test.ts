@@ -23,7 +23,7 @@ describeCluster('what an MCPServer refers to', () => {
     operator = await startOperator()
     ;({ admin, namespace } = operator)
     steps = workloadSteps(operator, 'MCPServer')
-  }, 90_000)
+  })
   afterAll(async () => {
     await steps?.cleanUp()
     await operator?.stop()

@@ -21,7 +21,7 @@ describeCluster('the status of an MCPServer', () => {
     operator = await startOperator()
     admin = operator.admin
     steps = workloadSteps(operator, 'MCPServer')
-  }, 90_000)
+  })
   afterAll(async () => {
     await steps?.cleanUp()
     await operator?.stop()

@@ -22,7 +22,7 @@ describeCluster('MCPServer', () => {
     operator = await startOperator()
     ;({ admin, namespace } = operator)
     steps = workloadSteps(operator, 'MCPServer')
-  }, 90_000)
+  })
   afterAll(async () => {
     await steps?.cleanUp()
     await operator?.stop()

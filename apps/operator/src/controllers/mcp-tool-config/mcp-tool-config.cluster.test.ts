@@ -7,6 +7,7 @@ import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/sc
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+import { standstill } from '../../testing/standstill.ts'
 
 const type = mcpToolConfigType as ResourceType<MCPToolConfig>
 
@@ -18,7 +19,7 @@ describeCluster('MCPToolConfig', () => {
   beforeAll(async () => {
     operator = await startOperator()
     ;({ admin, namespace } = operator)
-  }, 90_000)
+  })
   afterAll(async () => await operator?.stop())
 
   const at = (name: string) => ({ namespace, name })
@@ -130,18 +131,19 @@ describeCluster('MCPToolConfig', () => {
     expect(await runConfig()).toMatchObject({ tools_override: { fetch: { name: 'page', annotations: { readOnlyHint: true } } } })
     await admin.patch(type, at('filter'), { kind: 'merge', body: { spec: { toolsFilter: ['page', 'search'] } } })
     await eventually('the change is there', async () => (await runConfig()).tools_filter?.length === 2)
-    const { status } = await admin.get(type, at('filter'))
-    await eventually(
-      'the server has its hash',
-      async () => (await admin.get(mcpServerType, at('filtered'))).status?.toolConfigHash === status?.configHash,
-    )
+    // Two controllers write these, in any order.
+    await eventually('the server has its hash', async () => {
+      const { metadata, status } = await admin.get(type, at('filter'))
+      const { status: server } = await admin.get(mcpServerType, at('filtered'))
+      return status?.observedGeneration === metadata.generation && server?.toolConfigHash === status?.configHash
+    })
   })
 
   test('writes twice for a new one, and makes nothing', async () => {
     operator.calls.clear()
     await create('counted', { toolsFilter: ['fetch'] })
     await users('counted', [])
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await standstill({ ...operator, namespaces: [namespace] })
     const writes = operator.calls.writes.filter(({ name }) => name.startsWith('counted'))
     expect(writes).toEqual([
       { verb: 'patch', plural: 'mcptoolconfigs', name: 'counted' },
