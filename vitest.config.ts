@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { LEFT_OUT } from './test/embedded/suites.ts'
 
@@ -13,7 +14,12 @@ export default defineConfig({
           setupFiles: ['test/property-seed.ts'],
           isolate: false,
           pool: 'threads',
-          testTimeout: 20_000,
+          // By default all processors but one, which on two is one file at a time. Much here is waiting.
+          maxWorkers: Math.max(2, availableParallelism() - 1),
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          // The default second is short on a busy machine. Looking again soon makes waits short.
+          expect: { poll: { timeout: 15_000, interval: 10 } },
         },
       },
       {
@@ -57,7 +63,7 @@ export default defineConfig({
           exclude: ['**/node_modules/**', '**/dist/**'],
           globalSetup: ['packages/testkit/src/postgres/global-setup.ts'],
           maxWorkers: 2,
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 180_000,
         },
       },
@@ -67,8 +73,8 @@ export default defineConfig({
           include: ['packages/**/*.platform.test.ts', 'apps/**/*.platform.test.ts', 'test/**/*.platform.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           fileParallelism: false,
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       {

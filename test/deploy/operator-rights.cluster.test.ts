@@ -80,8 +80,13 @@ describeHelm('rights of the operator', () => {
       expect(kubectl(['apply', '-f', '-'], rights.join('---'))).toMatchObject({ code: 0 })
     }
     for (const account of Object.values(names)) {
-      const known = () => may(account, { group: '', resource: 'configmaps', verb: 'get', namespace: watched })
-      await vi.waitFor(async () => expect(await known()).toBe(true), { timeout: RULES_LIMIT_MS, interval: 200 })
+      // One of each of its Roles.
+      const known = [
+        { group: '', resource: 'configmaps', verb: 'get', namespace: watched },
+        { group: 'coordination.k8s.io', resource: 'leases', verb: 'create', namespace: home },
+      ]
+      for (const question of known)
+        await vi.waitFor(async () => expect(await may(account, question)).toBe(true), { timeout: RULES_LIMIT_MS, interval: 200 })
     }
   }, HELM_LIMIT_MS)
 

@@ -1,9 +1,10 @@
+import { freePort } from '@thv/testkit/cluster/start-on-port'
 import { fixtureCommand, spawnFixture } from '@thv/testkit/mcp/fixture-process'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { freePort, type RunnerProcess, spawnRunner } from '../../apps/proxyrunner/src/testing/runner-process.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RunnerProcess, spawnReadyRunner } from '../../apps/proxyrunner/src/testing/runner-process.ts'
 import { FEATURE_SCENARIOS } from './sse/feature-scenarios.ts'
 import { QUESTION_SCENARIOS } from './sse/question-scenarios.ts'
-import { callsOf } from './sse/scenario.ts'
+import { arrived } from './sse/scenario.ts'
 import { SESSION_SCENARIOS } from './sse/session-scenarios.ts'
 import { connectSse } from './sse/sse-peer.ts'
 import { TOOL_SCENARIOS } from './sse/tool-scenarios.ts'
@@ -23,14 +24,14 @@ const ARRANGEMENTS: readonly [string, (config?: Config) => Promise<RunnerProcess
     async (config) => {
       const port = await freePort()
       const { command, args } = fixtureCommand({ transport: 'sse', port })
-      return await readyRunner({ image: `exec://${command}`, cmd_args: args, transport: 'sse', target_port: port, ...config })
+      return await spawnReadyRunner({ image: `exec://${command}`, cmd_args: args, transport: 'sse', target_port: port, ...config })
     },
   ],
   [
     'a stdio server',
     async (config) => {
       const { command, args } = fixtureCommand({ transport: 'stdio' })
-      return await readyRunner({ image: `exec://${command}`, cmd_args: args, transport: 'stdio', proxy_mode: 'sse', ...config })
+      return await spawnReadyRunner({ image: `exec://${command}`, cmd_args: args, transport: 'stdio', proxy_mode: 'sse', ...config })
     },
   ],
 ]
@@ -65,10 +66,9 @@ describe.each(ARRANGEMENTS)('HTTP+SSE before %s', (_behind, start) => {
   it('a call that is under way when the runner is told to end gets its answer', async () => {
     const ending = await start()
     await using peer = await connectSse(ending.url)
-    const slow = peer.text('slow', { ms: 500 })
-    await expect.poll(() => callsOf(peer)).toBeGreaterThanOrEqual(2) // it has arrived
+    const slow = await arrived(peer, () => peer.text('slow', { ms: 500 }))
     const ended = ending[Symbol.asyncDispose]()
-    expect(await slow).toBe('slept')
+    expect(await slow.answer).toBe('slept')
     await peer.client.close()
     await ended
   })
@@ -77,7 +77,7 @@ describe.each(ARRANGEMENTS)('HTTP+SSE before %s', (_behind, start) => {
 it('HTTP+SSE before a remote server: it gets the headers of the run config with every message', async () => {
   await using fixture = await spawnFixture({ transport: 'sse' })
   const header_forward = { add_plaintext_headers: { 'X-Tenant': 'blue' } }
-  await using runner = await readyRunner({
+  await using runner = await spawnReadyRunner({
     ...{ remote_url: fixture.url, remote_policy: { allow_loopback: true }, transport: 'sse', header_forward },
   })
   await using peer = await connectSse(runner.url)
@@ -90,12 +90,3 @@ it('HTTP+SSE before a remote server: it gets the headers of the run config with 
     ['tools/call', 'blue'],
   ])
 })
-
-/** It listens before its server does. */
-async function readyRunner(config: Config): Promise<RunnerProcess> {
-  await using starting = new AsyncDisposableStack()
-  const runner = starting.use(await spawnRunner(config))
-  await vi.waitFor(async () => expect((await fetch(`${runner.base}/ready`)).status).toBe(200), { timeout: 30_000, interval: 20 })
-  starting.move()
-  return runner
-}

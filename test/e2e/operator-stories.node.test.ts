@@ -9,7 +9,7 @@ import { openWorld } from './stories/world.ts'
 
 /* The operator as people install it, on a real node: charts, image, pods, attach, clients outside the cluster. */
 
-const STORY_LIMIT_MS = 300_000
+const STORY_LIMIT_MS = 600_000
 
 describeNode('on a real node', () => {
   let operator: InstalledOperator

@@ -51,7 +51,7 @@ describe('the HTTP front under broken requests', () => {
     // The first takes longest, so that the answers to the others are whole before they may be sent.
     const calls = [300, 10, 10].map((ms) => slowCall(port, ms))
     const transmission = { pieces: [Buffer.concat(calls)], expected: calls.length, isHead: false, manner: 'stay' } as const
-    const { answers, garbage } = await exchangeRaw(port, transmission, { patienceMs: 0, hangMs: 20_000 })
+    const { answers, garbage } = await exchangeRaw(port, transmission, { patienceMs: 0, hangMs: 60_000 })
     expect(garbage).toBeUndefined()
     expect(answers.map(({ body }) => body.toString('latin1', 0, 24))).toEqual(answers.map(() => '{"jsonrpc":"2.0","id":1,'))
     // One whose turn has not come gets no 100, and the connection ends after its answer: it says so.
@@ -122,7 +122,7 @@ function stalls(port: number): Promise<string[]> {
     `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nX: y\r\n`,
     `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 50\r\n\r\n{"js`,
   ]
-  const limits = { patienceMs: 0, hangMs: 45_000 }
+  const limits = { patienceMs: 0, hangMs: 90_000 }
   const send = (start: string) => exchangeRaw(port, { pieces: [Buffer.from(start)], expected: 1, isHead: false, manner: 'stay' }, limits)
   return Promise.all(starts.map(async (start) => (await send(start)).outcome))
 }

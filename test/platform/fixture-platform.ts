@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createKubeClient, type KubeClient, loadKubeconfig, namespaces } from '@thv/kube'
+import { configMaps, createKubeClient, type KubeClient, loadKubeconfig, namespaces, serviceAccounts } from '@thv/kube'
 import { fixtureImage } from '@thv/testkit/image/fixture-image'
 import { ensureBundle } from '../../scripts/bundle.mjs'
 import { openWorld, type World } from '../e2e/stories/world.ts'
@@ -37,9 +37,18 @@ export async function worldOf({ kubeconfigPath }: PlatformProcess, namespace: st
     namesInUrls: false,
     reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
   })
-  if ((await world.client.tryGet(namespaces, { name: namespace })) === undefined)
-    await world.client.create(namespaces, { metadata: { name: namespace } })
+  await ensureNamespace(world.client, namespace)
   return world
+}
+
+/** With what every namespace gets a moment later. The client sends a write once, and a busy machine may be slow to take a connection. */
+export async function ensureNamespace(client: KubeClient, name: string): Promise<void> {
+  await eventually(
+    `there is a namespace ${name}`,
+    async () => (await client.tryGet(namespaces, { name })) ?? (await client.create(namespaces, { metadata: { name } })),
+  )
+  await eventually('it has its account', () => client.tryGet(serviceAccounts, { namespace: name, name: 'default' }))
+  await eventually('it has its certificates', () => client.tryGet(configMaps, { namespace: name, name: 'kube-root-ca.crt' }))
 }
 
 export interface PlatformAccess {
@@ -60,7 +69,7 @@ export async function accessTo({ kubeconfigPath }: PlatformProcess): Promise<Pla
 }
 
 /** Waits until `check` gives something true; otherwise fails with `what` and what it threw last. */
-export async function eventually<T>(what: string, check: () => T | Promise<T>, limitMs = 30_000): Promise<NonNullable<T>> {
+export async function eventually<T>(what: string, check: () => T | Promise<T>, limitMs = 60_000): Promise<NonNullable<T>> {
   const deadline = performance.now() + limitMs
   for (;;) {
     let last: unknown

@@ -2,9 +2,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, statSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { configMaps, type KubeClient, namespaces, pods } from '@thv/kube'
+import { configMaps, type KubeClient, pods } from '@thv/kube'
 import { afterEach, expect, test } from 'vitest'
-import { clientOf, eventually } from './fixture-platform.ts'
+import { clientOf, ensureNamespace, eventually } from './fixture-platform.ts'
 import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
 
 /*
@@ -31,7 +31,7 @@ test('refuses what cannot be stored, keeps what it has acknowledged, and goes on
   mount(folder.path, '32m')
   platform = await folder.up('--bare')
   let client = await clientOf(platform)
-  await client.create(namespaces, { metadata: { name: NAMESPACE } })
+  await ensureNamespace(client, NAMESPACE)
   await client.create(pods, { metadata: { namespace: NAMESPACE, name: 'writes' }, spec: writer() })
   await eventually(
     'the pod runs',
@@ -63,7 +63,7 @@ test('refuses what cannot be stored, keeps what it has acknowledged, and goes on
   expect(await stored(client)).toEqual(acknowledged)
   expect((await client.get(pods, { namespace: NAMESPACE, name: 'writes' })).metadata.uid).toBe(metadata.uid)
   await client.close()
-}, 180_000)
+}, 300_000)
 
 // Only a file system can be too small from the beginning.
 if (canMount)
@@ -71,7 +71,7 @@ if (canMount)
     folder = await dataFolder()
     mount(folder.path, '256k')
     await expect(folder.up('--bare')).rejects.toThrow(/ended with 1:\nthv: there is no room left for \S+: make some, or choose another/)
-  }, 60_000)
+  })
 
 function tryMount(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false

@@ -46,7 +46,7 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
     before = await identities(client)
     expect(before.services.length).toBeGreaterThan(0)
     expect(before.url).toMatch(/^http:\/\/127\./)
-  }, 180_000)
+  }, 300_000)
   afterAll(async () => {
     const left = processesOf(platform)
     await client?.close()
@@ -81,7 +81,7 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
       await expectWatchable(await seen, round)
       await serves()
       finished = round
-    }, 180_000)
+    }, 300_000)
 
   /** All pods run, and the server answers where it answered before. */
   async function serves(): Promise<void> {
@@ -117,7 +117,8 @@ describe('kill -9 of a platform that starts', () => {
     await using folder = await dataFolder()
     for (let round = 0; round < START_KILLS; round++) {
       const starting = folder.up('--bare').catch(() => undefined)
-      const { pid } = await eventually('it starts', () => commandsWith(`--data-dir ${folder.path}`)[0])
+      // Its registry runs with a folder inside this one.
+      const { pid } = await eventually('it starts', () => commandsWith(` up --data-dir ${folder.path} `)[0])
       await sleep(Math.random() * START_MS)
       const running = processesOf({ pid, folder: folder.path })
       process.kill(pid, 'SIGKILL')
@@ -131,7 +132,7 @@ describe('kill -9 of a platform that starts', () => {
     const left = processesOf(platform)
     expect(await platform.stop()).toBe(0)
     await allGone(left)
-  }, 180_000)
+  }, 300_000)
 })
 
 function closing(client: KubeClient): KubeClient & AsyncDisposable {

@@ -10,7 +10,7 @@ import { type ProcessIdentity, processStart } from '@thv/programs/process-identi
 import { ensureBundle } from '../../scripts/bundle.mjs'
 
 const THV = fileURLToPath(new URL('../../apps/cli/bin/thv.js', import.meta.url))
-const START_LIMIT_MS = 60_000
+const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 30_000
 
 /** `thv up` as a process of its own, on a data folder. */
@@ -58,10 +58,15 @@ async function running(child: ChildProcess, folder: string): Promise<PlatformPro
     stream?.on('data', (chunk: Buffer) => {
       output += chunk.toString()
     })
+  // What it said last may come after the news of its end.
+  const closed = once(child, 'close')
   const note = join(folder, 'platform.json')
   const deadline = performance.now() + START_LIMIT_MS
   while (!existsSync(note) || (JSON.parse(readFileSync(note, 'utf8')) as { pid: number }).pid !== child.pid) {
-    if (!isRunning(child)) throw new Error(`thv up ended with ${child.exitCode ?? child.signalCode}:\n${output}`)
+    if (!isRunning(child)) {
+      await closed
+      throw new Error(`thv up ended with ${child.exitCode ?? child.signalCode}:\n${output}`)
+    }
     if (performance.now() > deadline) throw new Error(`thv up was not ready after ${START_LIMIT_MS} ms:\n${output}`)
     await sleep(20)
   }

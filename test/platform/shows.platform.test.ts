@@ -32,7 +32,7 @@ describe('on the local platform', () => {
     await world.create(SERVER, 'piped', { image: world.images.fixture, args: ['--name', 'piped'] })
     await world.create(SERVER, 'web', { image: world.images.fixture, transport: 'streamable-http', args: ['--name', 'web'] })
     for (const name of ['piped', 'web']) await world.reaches(SERVER, name, 'Running')
-  }, 180_000)
+  }, 300_000)
   afterAll(async () => {
     await world?.[Symbol.asyncDispose]()
     await folder?.[Symbol.asyncDispose]()

@@ -50,10 +50,10 @@ describePostgres('a PostgreSQL that is in trouble', () => {
         await end()
       }
       await server.ready()
-      // The source changes with every fetch.
+      // The source changes with every fetch. What one of them found may be lost, or be gone again with the next one.
       const before = origin.fetches
       await eventually('sources are fetched again', () => origin.fetches > before)
-      await eventually('what was fetched is served', () => isThere(server, documentOf('io.example/changing', `1.0.${before + 1}`)))
+      await eventually('what was fetched is served', async () => (await servedFetch(server)) > before)
       acknowledged.push(await published(server, `io.example/after-${name}`))
     }
     for (const document of acknowledged) expect([document.name, await isThere(server, document)]).toEqual([document.name, true])
@@ -82,7 +82,7 @@ describePostgres('a PostgreSQL that is in trouble', () => {
     }
     expect(acknowledged.length).toBeGreaterThan(3)
     expect(await isThere(server, refused)).toBe(false)
-    expect((await fetch(`${server.internalUrl}/readiness`)).status).toBe(200)
+    await server.ready()
     await database.resizeSmallDisk(64)
     const document = refused
     await eventually('there is room', async () => (await server.publish(document)).status === 200)
@@ -126,6 +126,12 @@ async function published(server: Server, name: string): Promise<ServerDocument> 
 async function isThere(server: Server, document: ServerDocument): Promise<boolean> {
   const answer = await server.get(`/registry/all/v0.1/servers/${encodeURIComponent(document.name)}/versions/${document.version}`)
   return answer.status === 200 && answer.text.startsWith(`{"server":${JSON.stringify(document)},`)
+}
+
+/** Which fetch of the changing source is served. */
+async function servedFetch(server: Server): Promise<number> {
+  const { json } = await server.get('/registry/all/v0.1/servers/io.example%2Fchanging/versions/latest')
+  return Number(json.server.version.split('.').at(-1))
 }
 
 /** Another version at every fetch. */

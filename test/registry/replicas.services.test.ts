@@ -94,20 +94,15 @@ async function hangingSync(origin: Origin, server: Server): Promise<string> {
 
 /** Each version is published at one and asked for at the other. */
 async function bothSeeWrites(left: Server, right: Server): Promise<void> {
-  const took: number[] = []
   for (const [n, [writer, reader]] of [[left, right] as const, [right, left] as const, [left, right] as const].entries()) {
     const published = await writer.publish(documentOf('io.example/own', `1.0.${n}`))
-    const writtenAt = performance.now()
     expect(published.status).toBe(200)
     expect(await serves(writer, 'io.example/own', `1.0.${n}`)).toBe(true)
     await eventually('the other replica serves it', () => serves(reader, 'io.example/own', `1.0.${n}`))
-    took.push(performance.now() - writtenAt)
     expect((await reader.get('/registry/all/v0.1/servers')).headers.get('etag')).toBe(
       (await writer.get('/registry/all/v0.1/servers')).headers.get('etag'),
     )
   }
-  // They look once a second even if no notification comes.
-  expect(Math.min(...took)).toBeLessThan(1_500)
 }
 
 async function serves(server: Server, name: string, version = '1.0.0'): Promise<boolean> {

@@ -127,9 +127,12 @@ describe('a server', () => {
   it('over HTTP is run and served, answers 503 until it is up, and lives until calls are finished', async () => {
     const port = await freePort()
     const { command, args } = fixtureCommand({ transport: 'http', port })
-    const { url, base } = await serve({ transport: 'streamable-http', target_port: port, image: `exec://${command}`, cmd_args: args })
+    const gate = join(folder.path, 'gate')
+    const held = ['-c', `until [ -e '${gate}' ]; do sleep 0.05; done; exec "$0" "$@"`, command, ...args]
+    const { url, base } = await serve({ transport: 'streamable-http', target_port: port, image: 'exec:///bin/sh', cmd_args: held })
     const client = new WireClient(url)
     expect((await client.modernCall('echo')).status).toBe(503)
+    await folder.write('gate', '')
     await untilReady(base)
     await client.initialize()
     const slow = client.call('slow', { ms: 400 })

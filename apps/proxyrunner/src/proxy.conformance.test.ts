@@ -1,7 +1,8 @@
+import { freePort } from '@thv/testkit/cluster/start-on-port'
 import { runConformance } from '@thv/testkit/mcp/conformance'
 import { fixtureCommand } from '@thv/testkit/mcp/fixture-process'
 import { describe, expect, it } from 'vitest'
-import { freePort, type RunnerProcess, spawnRunner } from './testing/runner-process.ts'
+import { type RunnerProcess, spawnReadyRunner } from './testing/runner-process.ts'
 
 /* The official suite through the proxy, twice on one runner: nothing may be left over from the first time. */
 
@@ -13,20 +14,20 @@ const BACKENDS: readonly [string, () => Promise<RunnerProcess>][] = [
     async () => {
       const port = await freePort()
       const { command, args } = fixtureCommand({ transport: 'http', era: 'dual', port })
-      return spawnRunner({ image: `exec://${command}`, cmd_args: args, transport: 'streamable-http', target_port: port })
+      return spawnReadyRunner({ image: `exec://${command}`, cmd_args: args, transport: 'streamable-http', target_port: port })
     },
   ],
   [
     'stdio',
     async () => {
       const { command, args } = fixtureCommand({ transport: 'stdio', era: 'dual' })
-      return spawnRunner({ image: `exec://${command}`, cmd_args: args, transport: 'stdio' })
+      return spawnReadyRunner({ image: `exec://${command}`, cmd_args: args, transport: 'stdio' })
     },
   ],
 ]
 
 describe.each(BACKENDS)('through the proxy to a backend with %s', (_transport, start) => {
-  it('scores everything of both revisions, twice', { timeout: 300_000 }, async () => {
+  it('scores everything of both revisions, twice', { timeout: 600_000 }, async () => {
     await using runner = await start()
     for (let time = 0; time < 2; time++) {
       for (const requirements of ['2025-11-25', '2026-07-28'] as const) {

@@ -82,11 +82,11 @@ describe('TestClock', () => {
   })
 
   it('fails instead of firing for ever when a timer re-arms itself without delay', async () => {
-    const clock = new TestClock()
+    const clock = new TestClock(0, 1_000)
     const again = () => void clock.setTimer(0, again)
     again()
-    await expect(clock.advance(1)).rejects.toThrow(/re-arms itself/)
-  }, 60_000)
+    await expect(clock.advance(1)).rejects.toThrow(/more than 1000 timers .*re-arms itself/)
+  })
 
   it('refuses to go back, to the end of time, or to wait for NaN', async () => {
     const clock = new TestClock()

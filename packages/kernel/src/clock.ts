@@ -73,7 +73,7 @@ interface PendingTimer {
 /** Taken at load, so that a test framework's fake timers do not stop a TestClock. */
 const nextTurn = setImmediate
 
-/** More than any test needs; a timer that re-arms itself with no delay would otherwise fire for ever. */
+/** In one advance. More than any test needs; a timer that re-arms itself with no delay would otherwise fire for ever. */
 const MAX_FIRINGS = 100_000
 
 /** A clock that stands still until `advance` is called. */
@@ -82,9 +82,11 @@ export class TestClock implements Clock {
   #elapsed = 0
   #target = 0
   #wall: number
+  readonly #maxFirings: number
 
-  constructor(startMs: number = Date.UTC(2026, 0, 1)) {
+  constructor(startMs: number = Date.UTC(2026, 0, 1), maxFirings = MAX_FIRINGS) {
     this.#wall = startMs
+    this.#maxFirings = maxFirings
   }
 
   /** Timers and sleeps that have not fired yet. */
@@ -127,8 +129,8 @@ export class TestClock implements Clock {
       await settle()
       const timer = this.#nextDue(target)
       if (timer === undefined) break
-      if (firings >= MAX_FIRINGS)
-        throw new Error(`more than ${MAX_FIRINGS} timers fired in one advance: perhaps one re-arms itself without delay`)
+      if (firings >= this.#maxFirings)
+        throw new Error(`more than ${this.#maxFirings} timers fired in one advance: perhaps one re-arms itself without delay`)
       this.#timers.delete(timer)
       this.#elapsed = Math.max(this.#elapsed, timer.due)
       timer.fn()

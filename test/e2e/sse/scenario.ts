@@ -1,4 +1,5 @@
 import type { McpError } from '@modelcontextprotocol/sdk/types.js'
+import { expect } from 'vitest'
 import { connectSse, type SsePeer, type SsePeerOptions } from './sse-peer.ts'
 
 export interface Door {
@@ -36,8 +37,17 @@ export async function failureOf(promise: Promise<unknown>): Promise<McpError> {
   throw new Error(`did not fail: ${JSON.stringify(outcome.value)}`)
 }
 
-/** Tool calls that have reached the server, this one among them. */
-export async function callsOf(peer: SsePeer): Promise<number> {
+/** Begins a tool call, and waits until it has reached the server. Nobody else may call meanwhile. */
+export async function arrived<T>(peer: SsePeer, begin: () => Promise<T>): Promise<{ readonly answer: Promise<T> }> {
+  // Each look is a call itself.
+  const before = await callsOf(peer)
+  let looks = 0
+  const answer = begin()
+  await expect.poll(async () => (await callsOf(peer)) - before - ++looks, PATIENT).toBe(1)
+  return { answer }
+}
+
+async function callsOf(peer: SsePeer): Promise<number> {
   const { methods } = await peer.json('fixture_stats')
   return Number((methods as Record<string, number>)['tools/call'] ?? 0)
 }

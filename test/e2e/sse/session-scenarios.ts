@@ -12,11 +12,8 @@ export const SESSION_SCENARIOS: readonly Scenario[] = [
       const calls = Array.from({ length: 40 }, (_, at) => at)
       const work = async (peer: SsePeer, name: string) => {
         const answers = await Promise.all(calls.map(async (at) => (await peer.json('echo', { text: `${name} ${at}` }))['text']))
-        const progress: number[] = []
-        await peer.client.callTool({ name: 'test_tool_with_progress' }, undefined, {
-          onprogress: (seen) => void progress.push(seen.progress),
-        })
-        return { answers, progress }
+        await peer.client.callTool({ name: 'test_tool_with_progress' }, undefined, { onprogress: () => undefined })
+        return { answers, progress: peer.notified('notifications/progress').map(({ progress }) => progress) }
       }
       const results = await Promise.all([work(one, 'one'), work(two, 'two')])
       // The SDK counts from 0 in each client, so all ids are used twice.

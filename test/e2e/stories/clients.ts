@@ -31,9 +31,9 @@ export type Sdk = 'v1' | 'v2' | 'sse'
 
 const info = { name: 'story', version: '1.0.0' }
 const CALL_LIMIT_MS = 30_000
-const NOWHERE_LIMIT_MS = 10_000
+const NOWHERE_LIMIT_MS = 60_000
 
-/** A pod may be ready a moment before the cluster leads anybody to it: a connection that leads nowhere is tried again for a while. */
+/** A pod may be ready a moment before the cluster leads anybody to it, be it a client or a proxy: what leads nowhere is tried again for a while. */
 export async function connect(sdk: Sdk, url: string): Promise<McpClient> {
   const deadline = performance.now() + NOWHERE_LIMIT_MS
   for (;;) {
@@ -48,17 +48,21 @@ export async function connect(sdk: Sdk, url: string): Promise<McpClient> {
 
 function leadsNowhere(error: unknown): boolean {
   // Each SDK hides it elsewhere. A host is unreachable while the rules of a Service are being replaced.
-  return /ECONNREFUSED|EHOSTUNREACH/.test(inspect(error, { depth: 6 }))
+  return /ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT|Backend unavailable: it cannot be reached/.test(
+    inspect(error, { depth: 6 }),
+  )
 }
 
 async function connectOnce(sdk: Sdk, url: string): Promise<McpClient> {
   if (sdk === 'v2') {
     const client = new ClientV2(info, { versionNegotiation: { mode: 'auto' } })
-    await client.connect(new TransportV2(new URL(url)))
+    const transport = new TransportV2(new URL(url))
+    await client.connect(transport)
+    const progressing = progressOf(transport as unknown as Wire)
     return {
       tools: async () => (await client.listTools()).tools,
-      call: async (name, args = {}, onProgress) =>
-        (await client.callTool({ name, arguments: args }, options(onProgress))) as unknown as ToolResult,
+      call: (name, args = {}, onProgress) =>
+        progressing(onProgress, async (options) => (await client.callTool({ name, arguments: args }, options)) as unknown as ToolResult),
       [Symbol.asyncDispose]: () => client.close(),
     }
   }
@@ -66,16 +70,42 @@ async function connectOnce(sdk: Sdk, url: string): Promise<McpClient> {
   const transport = sdk === 'sse' ? new SSEClientTransport(new URL(url)) : new TransportV1(new URL(url))
   // The SDK's own type of the transport is not exact about optional members.
   await client.connect(transport as never)
+  const progressing = progressOf(transport as unknown as Wire)
   return {
     tools: async () => (await client.listTools()).tools,
-    call: async (name, args = {}, onProgress) =>
-      (await client.callTool({ name, arguments: args }, undefined, options(onProgress))) as unknown as ToolResult,
+    call: (name, args = {}, onProgress) =>
+      progressing(
+        onProgress,
+        async (options) => (await client.callTool({ name, arguments: args }, undefined, options)) as unknown as ToolResult,
+      ),
     [Symbol.asyncDispose]: () => client.close(),
   }
 }
 
-function options(onProgress: ((progress: number) => void) | undefined) {
-  return { timeout: CALL_LIMIT_MS, ...(onProgress && { onprogress: ({ progress }: { progress: number }) => onProgress(progress) }) }
+interface Wire {
+  onmessage?: (message: { readonly method?: string; readonly params?: { readonly progress?: number } }, extra: never) => void
+}
+
+/**
+ * Progress as it comes over the wire, of one call at a time. An SDK tells it a moment later, and no longer once it has the answer: of what
+ * comes in one piece with the answer it says nothing.
+ */
+function progressOf(wire: Wire) {
+  let tell: ((progress: number) => void) | undefined
+  const { onmessage } = wire
+  wire.onmessage = (message, extra) => {
+    if (message.method === 'notifications/progress') tell?.(message.params?.progress ?? Number.NaN)
+    onmessage?.(message, extra)
+  }
+  return async <T>(onProgress: typeof tell, call: (options: { timeout: number; onprogress?: () => void }) => Promise<T>): Promise<T> => {
+    tell = onProgress
+    try {
+      // Without a listener it would ask for none.
+      return await call({ timeout: CALL_LIMIT_MS, ...(onProgress && { onprogress: () => undefined }) })
+    } finally {
+      tell = undefined
+    }
+  }
 }
 
 /** Connects, calls and goes again; for questions that may have to be asked more than once. */

@@ -1,6 +1,7 @@
-import { pods } from '@thv/kube'
+import { getCondition, pods } from '@thv/kube'
 import { expect } from 'vitest'
 import { ask, connect, whoAmI } from './clients.ts'
+import { statusHistory } from './status-history.ts'
 import type { Story } from './story.ts'
 import { SERVER, type World } from './world.ts'
 
@@ -9,17 +10,22 @@ export const crash: Story = {
   proves: ['002-002', '002-068', '002-069', '002-070'],
   async tell(world) {
     const { fixture } = world.images
+    await using first = await statusHistory(world, SERVER, 'piped')
     await world.create(SERVER, 'piped', { image: fixture })
     await world.create(SERVER, 'web', { image: fixture, transport: 'streamable-http' })
     await world.create(SERVER, 'broken', { image: fixture, args: ['--no-such-flag'] })
-    const { message } = await world.hasReason(SERVER, 'piped', { condition: 'Ready', reason: 'NotReady' })
-    expect(message).toMatch(/waiting for/i)
+    await world.eventually('the status of piped has told what it waits for', async () =>
+      first.seen.some(({ conditions }) => {
+        const { reason, message = '' } = getCondition(conditions, 'Ready') ?? {}
+        return reason === 'NotReady' && /^waiting for/i.test(message)
+      }),
+    )
     await Promise.all(['piped', 'web'].map((name) => recovers(world, name)))
 
-    const { url } = await world
+    const { url, message } = await world
       .hasReason(SERVER, 'broken', { condition: 'Ready', reason: 'CrashLoopBackOff' })
       .then(async () => await world.reaches(SERVER, 'broken', 'Failed'))
-    expect((await world.client.get(SERVER, world.at('broken'))).status?.message).toMatch(/Container mcp .*exit code 2/)
+    expect(message).toMatch(/Container mcp .*exit code 2/)
     await world.edit(SERVER, 'broken', { args: [] })
     await world.reaches(SERVER, 'broken', 'Running')
     expect((await ask(await world.outside(url), 'echo', { message: 'mended' })).structuredContent).toEqual({
@@ -42,13 +48,18 @@ async function recovers(world: World, name: string): Promise<void> {
   // The process ends in the middle of a call: its caller gets an error in good time, the next one an answer.
   await expect(ask(url, 'crash', { code: 3 })).rejects.toThrow()
   await becomesAnother(`the process of ${name} is another one`)
-  expect((await world.client.get(pods, world.at(`${name}-0`))).status?.containerStatuses?.[0]?.restartCount).toBe(1)
-
-  await world.client.delete(pods, world.at(`${name}-0`))
-  await world.eventually(`the status of ${name} tells that its server is away`, async () => {
-    const { phase, message } = (await world.client.get(SERVER, world.at(name))).status ?? {}
-    return phase === 'Pending' && message
+  // The process may answer before its node has told of it.
+  const restarts = await world.eventually(`the restart of ${name} is counted`, async () => {
+    const { status } = await world.client.get(pods, world.at(`${name}-0`))
+    return status?.containerStatuses?.[0]?.restartCount || undefined
   })
+  expect(restarts).toBe(1)
+
+  await using away = await statusHistory(world, SERVER, name)
+  await world.client.delete(pods, world.at(`${name}-0`))
+  await world.eventually(`the status of ${name} has told that its server is away`, async () =>
+    away.seen.some(({ phase, message }) => phase === 'Pending' && message),
+  )
   await becomesAnother(`the server pod of ${name} is another one`)
 
   const [proxy] = await world.proxyPods(name)

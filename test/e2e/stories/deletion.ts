@@ -26,7 +26,11 @@ export const deletion: Story = {
   proves: ['002-071', '002-201'],
   async tell(world) {
     const { fixture } = world.images
-    const before = await namesOfAll(world)
+    // Its account and its certificates come a moment after the namespace.
+    const before = await world.eventually('the namespace has what is its own', async () => {
+      const names = await namesOfAll(world)
+      return names.length >= 2 && names
+    })
     await world.create(TOOLS, 'kind', { toolsFilter: ['echo'] })
     const permissionProfile = { type: 'builtin', name: 'none' }
     await world.create(SERVER, 'piped', { image: fixture, toolConfigRef: { name: 'kind' }, permissionProfile })
@@ -55,14 +59,10 @@ export const deletion: Story = {
     )
     await holdWith(world, null)
     await world.eventually('the config is gone', async () => (await world.client.tryGet(TOOLS, world.at('kind'))) === undefined)
-    await world.eventually(
-      'all is as it was before',
-      async () => {
-        const left = (await namesOfAll(world)).filter((name) => !before.includes(name))
-        return left.length === 0 || Promise.reject(new Error(`left: ${left.join(', ')}`))
-      },
-      150_000,
-    )
+    await world.eventually('all is as it was before', async () => {
+      const left = (await namesOfAll(world)).filter((name) => !before.includes(name))
+      return left.length === 0 || Promise.reject(new Error(`left: ${left.join(', ')}`))
+    })
   },
 }
 

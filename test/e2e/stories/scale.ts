@@ -1,4 +1,4 @@
-import { deployments, endpointSlices, type Pod, statefulSets } from '@thv/kube'
+import { deployments, endpointSlices, type Pod, pods, statefulSets } from '@thv/kube'
 import { expect } from 'vitest'
 import { connect, namesOf, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
@@ -31,6 +31,7 @@ export const scale: Story = {
       async () => (await world.client.get(statefulSets, world.at('web'))).status?.readyReplicas === 2,
     )
     expect((await world.client.get(deployments, world.at('web'))).spec?.replicas).toBe(3)
+    await world.eventually('all proxies know of both servers', async () => await isRolledOut(world, 'web'))
     await using session = await connect('v1', outside)
     expect((await whoAmI(session)).instance).toBe((await whoAmI(session)).instance)
 
@@ -56,8 +57,16 @@ async function scaleTo({ client, at }: World, name: string, replicas: number): P
   await client.patch(SERVER, at(name), { kind: 'merge', body: { spec: { replicas } } }, { subresource: 'scale' })
 }
 
-function uids(pods: readonly Pod[]): (string | undefined)[] {
-  return pods.map(({ metadata }) => metadata.uid)
+/** And the older proxies are gone: the session of one that is about to go would go with it. */
+async function isRolledOut({ client, at, namespace }: World, name: string): Promise<boolean> {
+  const { metadata, spec, status = {} } = await client.get(deployments, at(name))
+  const { items } = await client.list(pods, { namespace, labelSelector: `app=mcpserver,toolhive-name=${name}` })
+  const counts = [status.updatedReplicas, status.availableReplicas, items.length]
+  return status.observedGeneration === metadata.generation && counts.every((count) => count === spec?.replicas)
+}
+
+function uids(all: readonly Pod[]): (string | undefined)[] {
+  return all.map(({ metadata }) => metadata.uid)
 }
 
 async function readyAddresses({ client, namespace }: World): Promise<string[]> {

@@ -46,7 +46,11 @@ export const stdioServer: Story = {
 /** One StatefulSet, written by the runner and by nobody else, behind one Deployment that the Service leads to. */
 async function expectWorkload(world: World): Promise<void> {
   const { client, namespace, operator } = world
-  const sets = (await client.list(statefulSets, { namespace })).items
+  // The operator looks at the pods; who counts them, and who leads to them, may come after it.
+  const sets = await world.eventually('the StatefulSet has counted its pods', async () => {
+    const { items } = await client.list(statefulSets, { namespace })
+    return items.every(({ status }) => status?.readyReplicas) && items
+  })
   expect(sets.map(({ metadata, spec, status }) => [metadata.name, spec?.replicas, status?.readyReplicas])).toEqual([['notes', 1, 1]])
   const managers = sets.flatMap(({ metadata }) => (metadata as Managed).managedFields.map(({ manager }) => manager))
   expect(managers.filter((manager) => manager !== 'kube-controller-manager')).toEqual(['toolhive-container-manager'])
@@ -60,8 +64,11 @@ async function expectWorkload(world: World): Promise<void> {
   const own = await client.get(deployments, { namespace: operator.namespace, name: operator.deployment })
   expect(own.spec?.template?.spec?.containers[0]).toMatchObject({ command: ['thv-operator'] })
 
-  const slices = await client.list(endpointSlices, { namespace, labelSelector: 'kubernetes.io/service-name=mcp-notes-proxy' })
-  const addresses = slices.items.flatMap(({ endpoints = [] }) => endpoints.flatMap((endpoint) => endpoint.addresses))
+  const addresses = await world.eventually('the Service leads somewhere', async () => {
+    const slices = await client.list(endpointSlices, { namespace, labelSelector: 'kubernetes.io/service-name=mcp-notes-proxy' })
+    const all = slices.items.flatMap(({ endpoints = [] }) => endpoints.flatMap((endpoint) => endpoint.addresses))
+    return all.length > 0 && all
+  })
   expect(addresses).toEqual([proxy?.status?.podIP])
 }
 

@@ -63,7 +63,8 @@ export interface World extends StoryContext, AsyncDisposable {
   eventually<T>(what: string, check: () => Promise<T | undefined | false>, limitMs?: number): Promise<T>
 }
 
-const PATIENCE_MS = 90_000
+/** Several stories are told at once, and each server of theirs is three processes: a small machine needs a while. */
+const PATIENCE_MS = 180_000
 const INTERVAL_MS = 200
 
 export async function openWorld(context: StoryContext): Promise<World> {

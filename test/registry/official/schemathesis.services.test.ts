@@ -9,8 +9,9 @@ import { startApi } from '../../../apps/registry/src/api/testing/api-server.ts'
 import { createSampleEngine } from '../../../apps/registry/src/api/testing/sample-engine.ts'
 
 const run = promisify(execFile)
-const SECONDS = 30
-const LIMIT_MS = 100_000
+/** Of each operation, in the last phase. Work is counted and not timed: a busy machine does as much of it, only later. */
+const EXAMPLES = 5
+const LIMIT_MS = 600_000
 
 /** What the issue asks for, and what else can be said about every answer. */
 const CHECKS = [
@@ -23,7 +24,7 @@ const CHECKS = [
   'allow_header_conformance',
 ]
 
-it('Schemathesis finds no 5xx, no status and no answer that our OpenAPI document does not describe', { timeout: 500_000 }, async () => {
+it('Schemathesis finds no 5xx, no status and no answer that our OpenAPI document does not describe', { timeout: 900_000 }, async () => {
   const { bin } = await ensurePythonEnv(['schemathesis==4.32.5'])
   await using engine = await createSampleEngine()
   await using api = await startApi({ engine })
@@ -34,7 +35,7 @@ it('Schemathesis finds no 5xx, no status and no answer that our OpenAPI document
     await writeFile(config, '[parameters]\n"path.registryName" = "default"\n')
     const args = ['--config-file', config, 'run', `${api.url}/openapi.json`, '--checks', CHECKS.join(',')]
     // One worker: several of them trip over a fault of some Pythons.
-    const effort = ['--phases', 'examples,coverage,fuzzing', '--max-time', String(SECONDS), '--seed', '1', '--workers', '1']
+    const effort = ['--phases', 'examples,coverage,fuzzing', '--max-examples', String(EXAMPLES), '--seed', '1', '--workers', '1']
     const { stdout, failed } = await run(join(bin, 'st'), [...args, ...effort, '--warnings', 'off', '--no-color'], {
       cwd: folder,
       timeout: LIMIT_MS,

@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
+import { TestClock } from '@thv/kernel/clock'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestRunner, type TestRunner, type TestRunnerOptions } from '../testing/test-runner.ts'
@@ -255,21 +256,27 @@ describe('a client that sends more over one connection than may wait there', () 
 
 describe('a drain', () => {
   it('says so first, serves until that can be known, refuses what is new, finishes what is under way, and then stops', async () => {
-    const { base, client, front } = await start({ front: { lameDuckMs: 500 } })
+    const frontClock = new TestClock()
+    const { base, client, front } = await start({ frontClock, front: { lameDuckMs: 500 } })
     await client.initialize()
     const slow = client.call('slow', { ms: 1_500 })
     await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
-    const drained = front.drain(AbortSignal.timeout(5_000))
+    const drained = front.drain(AbortSignal.timeout(15_000))
     const ready = await fetch(`${base}/ready`)
     expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ status: 'not_ready' })])
     expect((await fetch(`${base}/health`)).status).toBe(200)
     const late = await client.call('echo')
     expect([late.status, late.headers.get('connection')]).toEqual([200, 'close'])
-    await expect.poll(async () => (await client.call('echo')).status).toBe(503)
+    await frontClock.advance(500)
     const refused = await client.call('echo')
     expect(refused).toMatchObject({ status: 503, messages: [{ error: { code: 5031 } }] })
     expect(refused.headers.get('retry-after')).toBe('2')
     expect((await slow).messages.at(-1)).toMatchObject({ result: { content: [{ text: 'slept' }] } })
+    const leftOpen = async () => {
+      await frontClock.advance(100)
+      return front.stats.connections
+    }
+    await expect.poll(leftOpen).toBe(0)
     await drained
     await expect(fetch(`${base}/health`)).rejects.toThrow()
   })

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '@thv/testkit/cluster/start-on-port'
 
 const BIN = fileURLToPath(new URL('../../bin/thv-proxyrunner.js', import.meta.url))
 const START_LIMIT_MS = 60_000
@@ -44,6 +45,19 @@ export async function spawnRunner(config: Record<string, unknown>, env: Record<s
   }
 }
 
+/** The same, when its server answers: it listens before. */
+export async function spawnReadyRunner(config: Record<string, unknown>): Promise<RunnerProcess> {
+  await using starting = new AsyncDisposableStack()
+  const runner = starting.use(await spawnRunner(config))
+  const deadline = performance.now() + START_LIMIT_MS
+  while (!(await fetch(`${runner.base}/ready`)).ok) {
+    if (performance.now() > deadline) throw new Error(`the runner was not ready: ${runner.log.join('')}`)
+    await sleep(20)
+  }
+  starting.move()
+  return runner
+}
+
 async function servedUrl(child: ChildProcess, log: readonly string[]): Promise<string> {
   if (!child.stdout) throw new TypeError('the runner has no standard output')
   const served = Promise.withResolvers<string>()
@@ -58,15 +72,4 @@ async function servedUrl(child: ChildProcess, log: readonly string[]): Promise<s
   } finally {
     clearTimeout(limit)
   }
-}
-
-/** There is a moment in which another process could take it; a test that loses that race fails with EADDRINUSE in its log. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new TypeError('no port')
-  return address.port
 }

@@ -1,5 +1,5 @@
 import { createOutbound, type OutboundOptions } from '@thv/http/outbound'
-import { systemClock } from '@thv/kernel/clock'
+import { type Clock, systemClock } from '@thv/kernel/clock'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import { compileChain, type Link } from '../chain/chain.ts'
@@ -39,24 +39,35 @@ export interface TestRunnerOptions {
   readonly watches?: boolean
   readonly sessions?: number
   readonly endpoint?: Partial<EndpointConfig>
+  /** Of the calls and the sessions. */
+  readonly clock?: Clock
+  readonly frontClock?: Clock
 }
 
 /** A whole runner for an HTTP backend, in this process, on a free port of loopback. */
 export async function startTestRunner(options: TestRunnerOptions): Promise<TestRunner> {
-  const { backend, links = [], limits = {}, watches = false, transport = 'streamable-http' } = options
+  const {
+    backend,
+    links = [],
+    limits = {},
+    watches = false,
+    transport = 'streamable-http',
+    clock = systemClock,
+    frontClock = systemClock,
+  } = options
   const log = new CollectingLog()
   const outbound = createOutbound(options.outbound)
   const chain = compileChain(links)
   const metrics = createMetrics()
-  const store = createMemorySessionStore<HttpSession>({ maxSessions: options.sessions ?? 1_000, evictIdleMs: 3_600_000 })
+  const store = createMemorySessionStore<HttpSession>({ clock, maxSessions: options.sessions ?? 1_000, evictIdleMs: 3_600_000 })
   const place = placeOf(backend, outbound)
-  const shared = { place, chain, clock: systemClock, log, limits, watches }
+  const shared = { place, chain, clock, log, limits, watches }
   const upstream =
     transport === 'sse'
       ? createSseUpstream({ ...shared, endpoint: { endpointPrefix: '', trustProxyHeaders: false, ...options.endpoint } })
       : createHttpUpstream({ ...shared, store })
   const front = createFront({
-    ...{ upstream, chain, log, metrics },
+    ...{ upstream, chain, log, metrics, clock: frontClock },
     server: { name: 'test', transport, host: '127.0.0.1', port: 0, ...options.door },
     limits: { lameDuckMs: 0, ...options.front },
     httpLimits: { drainIdleMs: 0 },

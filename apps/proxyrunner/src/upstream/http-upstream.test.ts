@@ -1,3 +1,4 @@
+import { TestClock } from '@thv/kernel/clock'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { afterEach, describe, expect, it } from 'vitest'
 import { toolFilter } from '../chain/tool-filter.ts'
@@ -79,30 +80,38 @@ describe('legacy sessions', () => {
   })
 
   it('expire', async () => {
-    const { client } = await setup({}, { limits: { sessionTtlMs: 40 } })
+    const clock = new TestClock()
+    const { client } = await setup({}, { clock, limits: { sessionTtlMs: 40 } })
     await client.initialize()
-    await new Promise((resolve) => setTimeout(resolve, 60))
+    await clock.advance(60)
     expect((await client.call('echo')).status).toBe(404)
   })
 
   it('that expired are ended at the backend too', async () => {
-    const { client, fixture } = await setup({}, { limits: { sessionTtlMs: 40 } })
+    const clock = new TestClock()
+    const { client, fixture } = await setup({}, { clock, limits: { sessionTtlMs: 40 } })
     await client.initialize()
     expect(fixture.stats.sessions).toBe(1)
-    await expect.poll(() => fixture.stats.sessions, { timeout: 10_000 }).toBe(0)
+    await clock.advance(5_000)
+    await expect.poll(() => fixture.stats.sessions).toBe(0)
     expect(Object.keys(fixture.stats.http).filter((key) => key.startsWith('DELETE 2'))).toHaveLength(1)
   })
 
   it('do not expire while a stream of theirs is open', async () => {
-    const { client, fixture } = await setup({}, { limits: { sessionTtlMs: 900 } })
+    const clock = new TestClock()
+    const { client, fixture } = await setup({}, { clock, limits: { sessionTtlMs: 900 } })
     await client.initialize()
     const leave = new AbortController()
     const stream = await client.get({}, leave.signal)
     expect(stream.status).toBe(200)
-    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    await clock.advance(10_000)
     expect((await client.call('echo')).status).toBe(200)
     leave.abort()
-    await expect.poll(() => fixture.stats.sessions, { timeout: 10_000 }).toBe(0)
+    const left = async () => {
+      await clock.advance(1_000)
+      return fixture.stats.sessions
+    }
+    await expect.poll(left).toBe(0)
   })
 
   it('are refused when there are too many, and not left behind at the backend', async () => {
@@ -228,10 +237,13 @@ describe('a call that the backend does not finish', () => {
   })
 
   it('is given up after silence, and the backend is told', async () => {
-    const { client, fixture } = await setup({}, { limits: { idleMs: 300 } })
+    const clock = new TestClock()
+    const { client, fixture } = await setup({}, { clock, limits: { idleMs: 300 } })
     await client.initialize()
-    const answer = await client.call('hang')
-    expect(answer).toMatchObject({ status: 504, messages: [{ error: { code: 504, data: { mayHaveRun: true } } }] })
+    const call = client.call('hang')
+    await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
+    await clock.advance(1_000)
+    expect(await call).toMatchObject({ status: 504, messages: [{ error: { code: 504, data: { mayHaveRun: true } } }] })
     await expect.poll(() => fixture.stats.cancelled).toMatchObject([{ name: 'hang', by: 'notification' }])
   })
 
@@ -256,7 +268,7 @@ describe('a client that goes away', () => {
     const { client, fixture, runner } = await setup()
     await client.initialize()
     const leave = new AbortController()
-    const call = client.call('slow', { ms: 200 }, { signal: leave.signal })
+    const call = client.call('slow', { ms: 1_000 }, { signal: leave.signal })
     await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
     leave.abort()
     await expect(call).rejects.toThrow()
@@ -368,7 +380,7 @@ describe('streams', () => {
     const listening = client.modern('subscriptions/listen', { notifications: { toolsListChanged: true } })
     await expect.poll(() => fixture.stats.listens).toBe(1)
     fixture.admin.listChanged('tools')
-    await runner.front.drain(AbortSignal.timeout(2_000))
+    await runner.front.drain(AbortSignal.timeout(10_000))
     const { messages } = await listening
     expect(messages[0]).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })
     expect(messages.at(-1)).toEqual({
@@ -391,7 +403,8 @@ describe('streams', () => {
 
 describe('questions of the backend', () => {
   it('reach the client on the stream of its call, and wait for people longer than for machines', async () => {
-    const { client } = await setup({}, { limits: { idleMs: 100 } })
+    const clock = new TestClock()
+    const { client } = await setup({}, { clock, limits: { idleMs: 100 } })
     await client.initialize({ elicitation: {} })
     const response = await fetch(client.url, {
       method: 'POST',
@@ -410,7 +423,7 @@ describe('questions of the backend', () => {
     let text = ''
     while (!text.includes('elicitation/create')) text += new TextDecoder().decode((await reader?.read())?.value)
     const question = JSON.parse(/data: (\{.*elicitation\/create.*\})/.exec(text)?.[1] ?? '{}')
-    await new Promise((resolve) => setTimeout(resolve, 250)) // longer than any other call may be silent
+    await clock.advance(1_000) // longer than any other call may be silent
     const posted = await client.post({ jsonrpc: '2.0', id: question.id, result: { action: 'accept', content: { name: 'Ada' } } })
     expect(posted.status).toBe(202)
     while (!text.includes('"id":"ask"')) text += new TextDecoder().decode((await reader?.read())?.value)

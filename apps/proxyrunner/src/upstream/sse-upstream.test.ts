@@ -1,5 +1,6 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
+import { TestClock } from '@thv/kernel/clock'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { afterEach, describe, expect, it } from 'vitest'
 import { toolFilter } from '../chain/tool-filter.ts'
@@ -64,10 +65,15 @@ describe('clients', () => {
   it('of the official SDK work', async () => {
     const { runner } = await setup()
     const client = new Client({ name: 'v1', version: '1' })
-    await client.connect(new SSEClientTransport(new URL(runner.url)))
+    const transport = new SSEClientTransport(new URL(runner.url))
+    const progress: unknown[] = []
+    // The SDK itself says nothing of progress that came in one piece with the answer.
+    transport.onmessage = (message) => {
+      if ('method' in message && message.method === 'notifications/progress') progress.push(message.params?.['progress'])
+    }
+    await client.connect(transport)
     expect((await client.listTools()).tools.length).toBeGreaterThan(10)
-    const progress: number[] = []
-    await client.callTool({ name: 'test_tool_with_progress' }, undefined, { onprogress: ({ progress: at }) => void progress.push(at) })
+    await client.callTool({ name: 'test_tool_with_progress' }, undefined, { onprogress: () => undefined })
     expect(progress).toEqual([0, 50, 100])
     await client.close()
   })
@@ -124,17 +130,23 @@ describe('calls', () => {
   })
 
   it('that stay silent are given up, and what comes later is not passed on', async () => {
-    const { runner } = await setup({}, { limits: { idleMs: 100 } })
+    const clock = new TestClock()
+    const { fixture, runner } = await setup({}, { clock, limits: { idleMs: 100 } })
     const client = await connect(runner)
     await client.initialize()
-    await client.post({ id: 'late', method: 'tools/call', params: { name: 'slow', arguments: { ms: 400 } } })
+    const slow = { name: 'slow', arguments: { ms: 400 } }
+    await client.post({ id: 'late', method: 'tools/call', params: slow })
+    await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
+    await clock.advance(1_000)
     expect(await client.answer('late')).toMatchObject({ error: { code: 504 } })
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    // As slow as the one before, so answered after it, on the same stream.
+    expect(await client.request('next', 'tools/call', slow)).toHaveProperty('result')
     expect(client.messages.filter(({ id }) => id === 'late')).toHaveLength(1)
   })
 
   it('that ask back may wait for people', async () => {
-    const { runner } = await setup({}, { limits: { idleMs: 1_000 } })
+    const clock = new TestClock()
+    const { runner } = await setup({}, { clock, limits: { idleMs: 1_000 } })
     const client = await connect(runner)
     await client.request('init', 'initialize', {
       protocolVersion: '2025-11-25',
@@ -144,7 +156,7 @@ describe('calls', () => {
     await client.post({ method: 'notifications/initialized' })
     await client.post({ id: 'ask', method: 'tools/call', params: { name: 'ask', arguments: { kind: 'elicitation' } } })
     await expect.poll(() => client.messages.some(({ method }) => method === 'elicitation/create')).toBe(true)
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await clock.advance(10_000)
     const question = client.messages.find(({ method }) => method === 'elicitation/create')
     await client.post({ id: question.id, result: { action: 'decline' } })
     expect(JSON.stringify(await client.answer('ask'))).toContain('decline')

@@ -43,9 +43,9 @@ describe('a pod', () => {
     await eventually(() => fixture.network.pods.size === 0)
     expect(fixture.network.pods.size).toBe(0)
     expect(await eventually(() => !existsSync(join(fixture.folder, 'pods', pod.metadata.uid ?? '')))).toBe(true)
-    expect((await fixture.events('web')).map((text) => text.split(':')[0])).toEqual(
-      expect.arrayContaining(['Pulling', 'Pulled', 'Created', 'Started', 'Killing']),
-    )
+    await expect
+      .poll(async () => (await fixture.events('web')).map((text) => text.split(':')[0]))
+      .toEqual(expect.arrayContaining(['Pulling', 'Pulled', 'Created', 'Started', 'Killing']))
   })
 
   it('has a Node that is ready', async () => {

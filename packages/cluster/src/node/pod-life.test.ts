@@ -33,9 +33,9 @@ describe('ends and restarts', () => {
     expect(condition(waiting, 'Ready')).toBe('False')
     const later = await fixture.until('crash', (pod) => (first(pod)?.restartCount ?? 0) >= 2)
     expect(await fixture.logs(later, 'main', { previous: true })).toBe('run\n')
-    expect(await fixture.events('crash')).toEqual(
-      expect.arrayContaining([expect.stringMatching(/^BackOff: Back-off restarting failed container main/)]),
-    )
+    await expect
+      .poll(() => fixture.events('crash'))
+      .toEqual(expect.arrayContaining([expect.stringMatching(/^BackOff: Back-off restarting failed container main/)]))
     await remove('crash')
     await fixture.untilGone('crash')
   })
@@ -75,7 +75,7 @@ describe('ends and restarts', () => {
 
   it('ends a pod that is active for too long', async () => {
     await start()
-    await fixture.create('slow', { activeDeadlineSeconds: 1, ...script('sh', FOREVER) })
+    await fixture.create('slow', { activeDeadlineSeconds: 3, ...script('sh', FOREVER) })
     const pod = await fixture.until('slow', ({ status }) => status?.phase === 'Failed')
     expect(pod.status).toMatchObject({ reason: 'DeadlineExceeded' })
     expect(first(pod)?.state?.terminated?.exitCode).toBe(143)
@@ -98,8 +98,9 @@ describe('ends and restarts', () => {
   it('runs preStop within the grace period', async () => {
     await start()
     const lifecycle = { preStop: { exec: { command: ['/bin/sh', '-c', 'echo stopping > $HOME/stop'] } } }
-    await fixture.create('hook', script('sh', `trap 'cat $HOME/stop; sleep 0.2; exit 0' TERM; ${FOREVER}`, { lifecycle }))
+    await fixture.create('hook', script('sh', `trap 'cat $HOME/stop; sleep 0.2; exit 0' TERM; echo up; ${FOREVER}`, { lifecycle }))
     const pod = await fixture.until('hook', isReady)
+    expect(await eventually(async () => (await fixture.logs(pod)) === 'up\n')).toBe(true)
     const target = { namespace: NAMESPACE, pod: 'hook', uid: pod.metadata.uid ?? '', container: 'main' }
     const attached = await fixture.node.streams.attach(target, {
       stdin: false,
@@ -156,17 +157,20 @@ describe('init containers', () => {
 
   it('that are sidecars stay, are started again, and end last', async () => {
     await start()
+    const volumeMounts = [{ name: 'shared', mountPath: '/data' }]
     await fixture.create('side', {
       restartPolicy: 'Never',
+      volumes: [{ name: 'shared', emptyDir: {} }],
       initContainers: [
         {
           name: 'car',
           image: 'sh',
-          args: ['if [ -e twice ]; then while true; do sleep 1; done; fi; touch twice; sleep 0.1; exit 1'],
+          args: ['if [ -e /data/once ]; then touch /data/twice; while true; do sleep 1; done; fi; touch /data/once; exit 1'],
           restartPolicy: 'Always',
+          volumeMounts,
         },
       ],
-      ...script('sh', 'sleep 0.5; exit 0'),
+      ...script('sh', 'until [ -e /data/twice ]; do sleep 0.1; done; exit 0', { volumeMounts }),
     })
     const pod = await fixture.until('side', ({ status }) => status?.phase === 'Succeeded')
     expect(init(pod)).toMatchObject({ restartCount: 1, state: { terminated: { exitCode: 143 } } })
@@ -186,13 +190,15 @@ describe('what is missing', () => {
     expect(first(waiting)?.state?.waiting?.message).toBe('Back-off pulling image "late": ErrImagePull: install it first')
     isThere = true
     await fixture.until('pull', isReady)
-    expect(await fixture.events('pull')).toEqual(
-      expect.arrayContaining([
-        'Failed: Failed to pull image "late": install it first',
-        'Failed: Error: ErrImagePull',
-        'BackOff: Back-off pulling image "late"',
-      ]),
-    )
+    await expect
+      .poll(() => fixture.events('pull'))
+      .toEqual(
+        expect.arrayContaining([
+          'Failed: Failed to pull image "late": install it first',
+          'Failed: Error: ErrImagePull',
+          'BackOff: Back-off pulling image "late"',
+        ]),
+      )
   })
 
   it('a pod can be deleted while its image is pulled', async () => {

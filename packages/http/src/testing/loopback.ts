@@ -96,9 +96,9 @@ export function post(path: string, body: string, headers: readonly string[] = []
 
 /** Polls, for what sockets bring about. */
 export async function eventually(check: () => boolean, what = 'it'): Promise<void> {
-  const limit = performance.now() + 10_000
+  const limit = performance.now() + 30_000
   while (!check()) {
-    if (performance.now() > limit) throw new Error(`${what} did not happen within 10 s`)
+    if (performance.now() > limit) throw new Error(`${what} did not happen within 30 s`)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }
 }

@@ -6,6 +6,9 @@ import { describe, expect, it } from 'vitest'
 const DRIVER = fileURLToPath(new URL('testing/conformance-driver.ts', import.meta.url))
 const SUITE = createRequire(import.meta.url).resolve('@modelcontextprotocol/conformance/dist/index.js')
 
+/** Far above what it takes: two starts of Node are in it. */
+const CLIENT_LIMIT_MS = 120_000
+
 /** Scenarios for clients that need no authorization, by the revision they are run for. */
 const SCENARIOS = [
   ['initialize', '2025-06-18'],
@@ -46,9 +49,20 @@ function judge(
   version: string,
   command = `${process.execPath} ${DRIVER}`,
 ): Promise<{ output: string; exitCode: number }> {
-  const args = [SUITE, 'client', '--command', command, '--scenario', scenario, '--spec-version', version, '--timeout', '20000']
+  const args = [
+    SUITE,
+    'client',
+    '--command',
+    command,
+    '--scenario',
+    scenario,
+    '--spec-version',
+    version,
+    '--timeout',
+    String(CLIENT_LIMIT_MS),
+  ]
   return new Promise((resolve) => {
-    execFile(process.execPath, args, { timeout: 60_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
+    execFile(process.execPath, args, { timeout: CLIENT_LIMIT_MS + 30_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
       const code = error?.code ?? 0
       resolve({ output: stdout + stderr, exitCode: typeof code === 'number' ? code : -1 })
     })

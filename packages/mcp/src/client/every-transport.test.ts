@@ -1,8 +1,9 @@
+import { TestClock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
 import { describe, expect, it, vi } from 'vitest'
 import type { JsonObject } from '../json-rpc.ts'
 import { McpErrorResponse } from './client-errors.ts'
-import { ANSWERS, CLIENT_INFO, connectPeers, type PeerOptions, type Peers } from './testing/fixture-client.ts'
+import { ANSWERS, CLIENT_INFO, connectPeers, type PeerOptions } from './testing/fixture-client.ts'
 
 interface Case {
   readonly title: string
@@ -98,7 +99,7 @@ describe.each(CASES)('a client over $title', ({ options, era, transport }) => {
     await peers.call('test_trigger_tool_change')
     await peers.call('touch_resource', { uri: 'test://something-else' })
     await peers.call('touch_resource', { uri: 'test://watched-resource' })
-    await vi.waitFor(() => expect(heard).toHaveLength(2))
+    await vi.waitFor(() => expect(heard).toHaveLength(2), 10_000)
     expect(heard).toEqual([
       ['notifications/tools/list_changed', undefined, undefined],
       ['notifications/resources/updated', 'test://watched-resource', undefined],
@@ -124,14 +125,14 @@ describe('cancellation says what the era wants said', () => {
     ['legacy: by a notification', { era: 'legacy' }, 'notification'],
     ['HTTP+SSE: by a notification', { transport: 'sse' }, 'notification'],
   ] as const)('%s', async (_title, options, by) => {
-    await using peers = await connectPeers(options)
-    await giveUp(peers)
+    const clock = new TestClock()
+    await using peers = await connectPeers({ ...options, client: { clock } })
     const { stats } = peers.fixture
-    await vi.waitFor(() => expect(stats.cancelled).toMatchObject([{ method: 'tools/call', name: 'hang', by }]))
+    const call = expect(peers.call('hang', {}, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'timeout' })
+    await vi.waitFor(() => expect(stats.count('tools/call')).toBe(1), 10_000)
+    await clock.advance(50)
+    await call
+    await vi.waitFor(() => expect(stats.cancelled).toMatchObject([{ method: 'tools/call', name: 'hang', by }]), 10_000)
     expect(stats.count('notifications/cancelled')).toBe(by === 'notification' ? 1 : 0)
   })
 })
-
-async function giveUp(peers: Peers): Promise<void> {
-  await expect(peers.call('hang', {}, { timeoutMs: 50 })).rejects.toMatchObject({ code: 'timeout' })
-}

@@ -65,7 +65,7 @@ describe('sendWithInput', () => {
   it('sends nothing more once it is aborted', async () => {
     const controller = new AbortController()
     const { sent, result } = run([{ resultType: 'input_required', requestState: 's' }], { signal: controller.signal })
-    await vi.waitFor(() => expect(sent).toHaveLength(1))
+    await vi.waitFor(() => expect(sent).toHaveLength(1), 10_000)
     controller.abort(new Error('enough'))
     await expect(result).rejects.toThrow('enough')
     expect(sent).toHaveLength(1)

@@ -52,15 +52,15 @@ describe('a legacy session over HTTP', () => {
     await using _listening = await peers.client.listen({ toolsListChanged: true }, { onNotification: heard, onGap })
     peers.fixture.admin.forgetSessions()
     await peers.client.ping()
-    await vi.waitFor(() => expect(onGap).toHaveBeenCalledOnce(), { timeout: 5_000 })
+    await vi.waitFor(() => expect(onGap).toHaveBeenCalledOnce(), { timeout: 15_000 })
     peers.fixture.admin.listChanged('tools')
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
+    await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce(), 10_000)
   })
 
   it('fails a call that was in flight when the server forgot it, and does not repeat it', async () => {
     await using peers = await connectPeers({ era: 'legacy', responseMode: 'sse' })
     const hung = peers.call('hang')
-    await vi.waitFor(() => expect(peers.fixture.stats.count('tools/call')).toBe(1))
+    await vi.waitFor(() => expect(peers.fixture.stats.count('tools/call')).toBe(1), 10_000)
     const outcome = expect(hung).rejects.toMatchObject({ code: 'mcp_session_lost' })
     peers.fixture.admin.forgetSessions()
     await outcome
@@ -71,7 +71,7 @@ describe('a legacy session over HTTP', () => {
   it('goes on behind the last event when its connections are cut', async () => {
     await using peers = await connectPeers({ era: 'legacy', responseMode: 'sse' })
     const slow = peers.text('slow', { ms: 300 })
-    await vi.waitFor(() => expect(peers.fixture.stats.count('tools/call')).toBe(1))
+    await vi.waitFor(() => expect(peers.fixture.stats.count('tools/call')).toBe(1), 10_000)
     peers.fixture.admin.dropStreams()
     expect(await slow).toBe('slept')
     expect(peers.fixture.stats.count('tools/call')).toBe(1)

@@ -167,9 +167,9 @@ describe('listening to a modern server', () => {
     const onGap = vi.fn()
     await using _listening = await peers.client.listen({ toolsListChanged: true }, { onNotification, onGap })
     peers.fixture.admin.endListens()
-    await vi.waitFor(() => expect(onGap).toHaveBeenCalledTimes(1), { timeout: 5_000 })
+    await vi.waitFor(() => expect(onGap).toHaveBeenCalledTimes(1), { timeout: 15_000 })
     peers.fixture.admin.listChanged('tools')
-    await vi.waitFor(() => expect(onNotification).toHaveBeenCalledTimes(1))
+    await vi.waitFor(() => expect(onNotification).toHaveBeenCalledTimes(1), 10_000)
     expect(peers.fixture.stats.listens).toBe(1)
   })
 
@@ -178,7 +178,7 @@ describe('listening to a modern server', () => {
     const listening = await peers.client.listen({ promptsListChanged: true }, { onNotification: () => {} })
     expect(peers.fixture.stats.listens).toBe(1)
     await listening.close()
-    await vi.waitFor(() => expect(peers.fixture.stats.listens).toBe(0))
+    await vi.waitFor(() => expect(peers.fixture.stats.listens).toBe(0), 10_000)
   })
 
   it.each([
@@ -217,7 +217,7 @@ describe('listening to a modern server', () => {
     })
     const heard = vi.fn()
     await using _listening = await peers.client.listen({ toolsListChanged: true }, { onNotification: heard })
-    await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce())
+    await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce(), 10_000)
     expect(peers.warnings).toHaveLength(2)
   })
 })

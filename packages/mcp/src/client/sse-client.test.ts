@@ -9,7 +9,7 @@ describe('HTTP+SSE', () => {
     await using peers = await connectPeers({ transport: 'sse', client: ANSWERS })
     await peers.client.request('resources/subscribe', { uri: 'test://watched-resource' })
     const hung = peers.call('hang')
-    await vi.waitFor(() => expect(peers.fixture.stats.count('tools/call')).toBe(1))
+    await vi.waitFor(() => expect(peers.fixture.stats.count('tools/call')).toBe(1), 10_000)
     const outcome = expect(hung).rejects.toMatchObject({ code: 'mcp_stream_broken' })
     peers.fixture.admin.forgetSessions()
     await outcome
@@ -21,7 +21,7 @@ describe('HTTP+SSE', () => {
   it('ends with its stream', async () => {
     await using peers = await connectPeers({ transport: 'sse' })
     await peers.client.close()
-    await vi.waitFor(() => expect(peers.fixture.stats.sessions).toBe(0))
+    await vi.waitFor(() => expect(peers.fixture.stats.sessions).toBe(0), 10_000)
   })
 
   it('refuses to send messages to another origin', async () => {
@@ -59,6 +59,6 @@ describe('HTTP+SSE', () => {
       limits: { connectTimeoutMs: 50 },
     })
     await expect(client.connect()).rejects.toMatchObject({ code: 'timeout' })
-    await vi.waitFor(() => expect(backend.sockets.size).toBe(0))
+    await vi.waitFor(() => expect(backend.sockets.size).toBe(0), 10_000)
   })
 })

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it, vi } from 'vitest'
 import type { JsonObject } from '../json-rpc.ts'
 import type { StdioStreams } from './pipe-channel.ts'
@@ -25,8 +26,12 @@ describe('the era of a process', () => {
 
   it('is legacy when the process is silent', async () => {
     const server = scripted({ 'server/discover': () => undefined })
-    const client = clientOf(server.streams, { prefer: 'modern', limits: { connectTimeoutMs: 200 } })
-    await client.connect()
+    const clock = new TestClock()
+    const client = clientOf(server.streams, { prefer: 'modern', limits: { connectTimeoutMs: 200 }, clock })
+    const connecting = client.connect()
+    await vi.waitFor(() => expect(server.received).toHaveLength(1), 10_000)
+    await clock.advance(100)
+    await connecting
     expect(client.era).toBe('legacy')
     expect(server.received.map(({ method }) => method)).toEqual(['server/discover', 'initialize', 'notifications/initialized'])
     expect(typeof server.received[0]?.['id']).toBe('string') // a late answer cannot be taken for one to the handshake
@@ -56,7 +61,7 @@ describe('a pipe', () => {
     const client = clientOf(server.streams, { onWarning: (text) => void warnings.push(text) })
     const first = client.request('tools/call', { name: 'a' })
     const second = client.request('tools/call', { name: 'b' })
-    await vi.waitFor(() => expect(server.calls()).toHaveLength(2))
+    await vi.waitFor(() => expect(server.calls()).toHaveLength(2), 10_000)
     const [a, b] = server.calls()
     server.output.write('starting up…\n\n{"half": \n')
     server.write({ id: 'nobody', result: {} })
@@ -71,7 +76,7 @@ describe('a pipe', () => {
     const server = scripted({ 'tools/call': () => undefined })
     const client = clientOf(server.streams)
     const call = client.request('tools/call', { name: 'a' })
-    await vi.waitFor(() => expect(server.calls()).toHaveLength(1))
+    await vi.waitFor(() => expect(server.calls()).toHaveLength(1), 10_000)
     server.output.write(`{"jsonrpc":"2.0","id":${server.calls()[0]?.['id']},"result":{},"error":{"code":1,"message":"both"}}\n`)
     await expect(call).rejects.toMatchObject({ code: 'backend_protocol_error' })
     await client.ping()
@@ -82,7 +87,7 @@ describe('a pipe', () => {
     const server = scripted({ 'tools/call': () => undefined })
     const client = clientOf(server.streams)
     const call = client.request('tools/call', { name: 'a' })
-    await vi.waitFor(() => expect(server.calls()).toHaveLength(1))
+    await vi.waitFor(() => expect(server.calls()).toHaveLength(1), 10_000)
     server.output.end()
     await expect(call).rejects.toMatchObject({ code: 'stream_closed' })
     await expect(client.ping()).rejects.toMatchObject({ code: 'stream_closed' })
@@ -102,22 +107,26 @@ describe('a pipe', () => {
     const client = clientOf(server.streams, { limits: { maxInFlight: 2 } })
     await client.connect()
     const hung = [1, 2].map(() => client.request('tools/call', { name: 'a' }).catch((error: unknown) => error))
-    await vi.waitFor(() => expect(server.calls()).toHaveLength(2))
+    await vi.waitFor(() => expect(server.calls()).toHaveLength(2), 10_000)
     await expect(client.request('tools/call', { name: 'a' })).rejects.toMatchObject({ code: 'queue_full' })
     await client.close()
     expect(await Promise.all(hung)).toMatchObject([{ code: 'aborted' }, { code: 'aborted' }])
   })
 
   it('carries a cancellation in both eras, but none for the handshake', async () => {
+    const clock = new TestClock()
     for (const era of ['legacy', 'modern'] as const) {
       const server = scripted({
         'tools/call': () => undefined,
         'server/discover': () => ({ result: { supportedVersions: ['2026-07-28'] } }),
       })
-      const client = clientOf(server.streams, { era })
-      await expect(client.request('tools/call', { name: 'a' }, { timeoutMs: 30 })).rejects.toMatchObject({ code: 'timeout' })
+      const client = clientOf(server.streams, { era, clock })
+      const call = expect(client.request('tools/call', { name: 'a' }, { timeoutMs: 30 })).rejects.toMatchObject({ code: 'timeout' })
+      await vi.waitFor(() => expect(server.calls()).toHaveLength(1), 10_000)
+      await clock.advance(30)
+      await call
       const cancelled = { method: 'notifications/cancelled', params: { requestId: server.calls()[0]?.['id'] } }
-      await vi.waitFor(() => expect(server.received.at(-1)).toMatchObject(cancelled))
+      await vi.waitFor(() => expect(server.received.at(-1)).toMatchObject(cancelled), 10_000)
       await client.close()
     }
     const silent = scripted({ initialize: () => undefined })
@@ -140,7 +149,7 @@ describe('a pipe', () => {
     server.write({ id: 1, method: 'ping' })
     server.write({ id: 'e', method: 'elicitation/create', params: { message: 'Who?' } })
     server.write({ id: 2, method: 'sampling/createMessage', params: {} })
-    await vi.waitFor(() => expect(server.responses()).toHaveLength(3))
+    await vi.waitFor(() => expect(server.responses()).toHaveLength(3), 10_000)
     expect(server.responses()).toEqual(
       [
         { jsonrpc: '2.0', id: 1, result: {} },
@@ -151,11 +160,11 @@ describe('a pipe', () => {
     server.write({ id: 3, method: 'elicitation/create', params: { wait: true } })
     server.write({ id: 4, method: 'elicitation/create', params: { wait: true } })
     server.write({ id: 5, method: 'elicitation/create', params: {} })
-    await vi.waitFor(() => expect(server.responses().at(-1)).toMatchObject({ id: 5, error: { code: -32603 } }))
+    await vi.waitFor(() => expect(server.responses().at(-1)).toMatchObject({ id: 5, error: { code: -32603 } }), 10_000)
     server.write({ method: 'notifications/cancelled', params: { requestId: 3 } })
-    await vi.waitFor(() => expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]))
+    await vi.waitFor(() => expect(signals.map(({ aborted }) => aborted)).toEqual([true, false]), 10_000)
     server.write({ id: 6, method: 'elicitation/create', params: {} }) // there is room again
-    await vi.waitFor(() => expect(server.responses().at(-1)).toMatchObject({ id: 6, result: { action: 'decline' } }))
+    await vi.waitFor(() => expect(server.responses().at(-1)).toMatchObject({ id: 6, result: { action: 'decline' } }), 10_000)
     await client.close()
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true])
     expect(server.responses().some(({ id }) => id === 3 || id === 4)).toBe(false)

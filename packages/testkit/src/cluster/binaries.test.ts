@@ -84,11 +84,11 @@ describe('ensureBinaries', () => {
   })
 
   test('two at once: one builds, the other waits and says so', async () => {
+    const lines: string[] = []
     const build = vi.fn(async (folder: string, options: BuildOptions) => {
-      await new Promise((resolve) => setTimeout(resolve, 60))
+      await vi.waitFor(() => expect(lines.join()).toContain('is building them'), 10_000)
       await fakeBuild(folder, options)
     })
-    const lines: string[] = []
     const run = () => ensureBinaries({ env, build, log: (line) => lines.push(line), lock: { pollMs: 5 } })
     const [one, two] = await Promise.all([run(), run()])
     expect(one.folder).toBe(two.folder)

@@ -72,12 +72,20 @@ describe('fault switches of the HTTP fixture', () => {
   it('takes a disconnect for a cancellation in the modern era only', async () => {
     await using fixture = await startFixture()
     const hang = { name: 'hang' }
-    await expect(sendModern(fixture.url, 'tools/call', hang, { signal: AbortSignal.timeout(50) })).rejects.toThrow()
+    const leaving = new AbortController()
+    const left = expect(sendModern(fixture.url, 'tools/call', hang, { signal: leaving.signal })).rejects.toThrow()
+    await vi.waitFor(() => expect(fixture.stats.count('tools/call')).toBe(1), 10_000)
+    leaving.abort()
+    await left
     const cancelled = { requestId: 1, method: 'tools/call', name: 'hang', by: 'disconnect' }
-    await vi.waitFor(() => expect(fixture.stats.cancelled).toEqual([cancelled]))
+    await vi.waitFor(() => expect(fixture.stats.cancelled).toEqual([cancelled]), 10_000)
 
     const send = await openLegacy(fixture.url)
-    await expect(send('tools/call', hang, { signal: AbortSignal.timeout(50) })).rejects.toThrow()
+    const leavingToo = new AbortController()
+    const leftToo = expect(send('tools/call', hang, { signal: leavingToo.signal })).rejects.toThrow()
+    await vi.waitFor(() => expect(fixture.stats.count('tools/call')).toBe(2), 10_000)
+    leavingToo.abort()
+    await leftToo
     await send('tools/call', { name: 'slow', arguments: { ms: 50 } })
     expect(fixture.stats.cancelled).toEqual([cancelled])
   })
@@ -86,7 +94,7 @@ describe('fault switches of the HTTP fixture', () => {
     await using fixture = await startFixture()
     const send = await openLegacy(fixture.url)
     const hung = send('tools/call', { name: 'hang' })
-    await vi.waitFor(() => expect(fixture.stats.count('tools/call')).toBe(1))
+    await vi.waitFor(() => expect(fixture.stats.count('tools/call')).toBe(1), 10_000)
     await send('notifications/cancelled', { requestId: 1 }, { notification: true })
     expect((await hung).messages).toEqual([])
     expect(fixture.stats.cancelled).toMatchObject([{ method: 'tools/call', by: 'notification' }])
@@ -109,7 +117,7 @@ describe('fault switches of the HTTP fixture', () => {
   it('ends listen streams with an answer', async () => {
     await using fixture = await startFixture()
     const listening = sendModern(fixture.url, 'subscriptions/listen', { notifications: { toolsListChanged: true } }, { id: 'mine' })
-    await vi.waitFor(() => expect(fixture.stats.listens).toBe(1))
+    await vi.waitFor(() => expect(fixture.stats.listens).toBe(1), 10_000)
     fixture.admin.listChanged('tools')
     fixture.admin.listChanged('prompts')
     fixture.admin.endListens()

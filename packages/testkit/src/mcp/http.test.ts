@@ -38,12 +38,12 @@ describe('the fixture over HTTP, with the official client', () => {
   it('tells a legacy client about changes on its standalone stream', async () => {
     await using peers = await connected({}, 'legacy')
     await peers.client.subscribeResource({ uri: WATCHED })
-    await vi.waitFor(() => expect(peers.fixture.stats.streams).toBe(1))
+    await vi.waitFor(() => expect(peers.fixture.stats.streams).toBe(1), 10_000)
     await peers.text('touch_resource')
     await peers.text('touch_resource', { uri: 'test://nobody-subscribed' })
     await peers.text('set_tool')
     const expected = ['notifications/resources/updated', 'notifications/tools/list_changed']
-    await vi.waitFor(() => expect(peers.notifications).toEqual(expected))
+    await vi.waitFor(() => expect(peers.notifications).toEqual(expected), 10_000)
     expect((await peers.client.listTools()).tools.map(({ name }) => name)).toContain('zz_dynamic')
   })
 
@@ -54,9 +54,12 @@ describe('the fixture over HTTP, with the official client', () => {
     await peers.text('test_trigger_prompt_change')
     await peers.text('touch_resource')
     await peers.text('test_trigger_tool_change')
-    await vi.waitFor(() => expect(peers.notifications).toEqual(['notifications/resources/updated', 'notifications/tools/list_changed']))
+    await vi.waitFor(
+      () => expect(peers.notifications).toEqual(['notifications/resources/updated', 'notifications/tools/list_changed']),
+      10_000,
+    )
     await subscription.close()
-    await vi.waitFor(() => expect(peers.fixture.stats.listens).toBe(0))
+    await vi.waitFor(() => expect(peers.fixture.stats.listens).toBe(0), 10_000)
   })
 
   it('sends progress and log messages on the stream of the call', async () => {

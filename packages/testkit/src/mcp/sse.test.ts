@@ -22,7 +22,7 @@ describe('the fixture over HTTP+SSE, with the official client of the 1.x line', 
     await peers.client.subscribeResource({ uri: WATCHED })
     peers.fixture.admin.resourceUpdated('test://other')
     peers.fixture.admin.resourceUpdated(WATCHED)
-    await vi.waitFor(() => expect(updated.mock.calls).toEqual([[WATCHED]]))
+    await vi.waitFor(() => expect(updated.mock.calls).toEqual([[WATCHED]]), 10_000)
   })
 
   it('names a foreign endpoint when told to, which the client refuses', async () => {
@@ -33,7 +33,7 @@ describe('the fixture over HTTP+SSE, with the official client of the 1.x line', 
     await using peers = await connected({})
     expect(peers.fixture.stats.sessions).toBe(1)
     expect(peers.fixture.admin.forgetSessions()).toBe(1)
-    await vi.waitFor(() => expect(peers.fixture.stats.sessions).toBe(0))
+    await vi.waitFor(() => expect(peers.fixture.stats.sessions).toBe(0), 10_000)
     const messages = new URL('/messages?sessionId=gone', peers.fixture.url)
     expect((await fetch(messages, { method: 'POST', body: '{}' })).status).toBe(404)
     expect((await fetch(new URL('/messages', peers.fixture.url), { method: 'POST', body: '{}' })).status).toBe(400)

@@ -88,7 +88,7 @@ describe('stdio faults', () => {
       const answers = [{ answer: { roots: [{ uri: 'file:///home/ada', name: 'home' }] } }, { answer: {} }]
       expect(await peers.json('late_answers')).toEqual({ answers })
       expect(peers.notifications).toContain('notifications/message')
-    })
+    }, 10_000)
     expect(await peers.json('fixture_stats')).toMatchObject({ methods: { initialize: 1 } })
   })
 

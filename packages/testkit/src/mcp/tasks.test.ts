@@ -16,11 +16,11 @@ describe('tasks', () => {
 
     const filter = { notifications: { taskIds: [taskId] } }
     const listening = sendModern(fixture.url, 'subscriptions/listen', filter, { id: 'watch', meta: META })
-    await vi.waitFor(() => expect(fixture.stats.listens).toBe(1))
+    await vi.waitFor(() => expect(fixture.stats.listens).toBe(1), 10_000)
     const { inputRequests } = await call(fixture.url, 'tasks/get', { taskId })
     const [key = ''] = Object.keys(inputRequests as JsonObject)
     await call(fixture.url, 'tasks/update', { taskId, inputResponses: { [key]: { action: 'accept', content: { confirm: true } } } })
-    await vi.waitFor(async () => expect(await call(fixture.url, 'tasks/get', { taskId })).toMatchObject({ status: 'completed' }))
+    await vi.waitFor(async () => expect(await call(fixture.url, 'tasks/get', { taskId })).toMatchObject({ status: 'completed' }), 10_000)
     fixture.admin.endListens()
 
     const result = { content: [{ type: 'text', text: 'Deleted a.txt' }] }

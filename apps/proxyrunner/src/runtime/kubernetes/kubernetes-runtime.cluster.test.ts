@@ -168,10 +168,16 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
       await appears()
       await setStatus({ readyReplicas: 1, updatedReplicas: 1 })
       await eventually('it is ready', () => server.state.ready)
-      await quiet()
+      await eventually('all is applied', async () => {
+        const before = counts.applies
+        await quiet()
+        return before >= 3 && counts.applies === before
+      })
       const settled = counts.applies
-      expect(settled).toBeGreaterThanOrEqual(3)
-      for (const readyReplicas of [0, 1, 0, 1]) await setStatus({ readyReplicas, updatedReplicas: 1 })
+      for (const readyReplicas of [0, 1, 0, 1]) {
+        await setStatus({ readyReplicas, updatedReplicas: 1 })
+        await eventually('that is seen', () => server.state.ready === readyReplicas > 0)
+      }
       await quiet()
       expect(counts.applies).toBe(settled)
     })

@@ -29,6 +29,7 @@ describeCluster('a pod that the runner before has used', () => {
     if (!mayDeletePods) {
       const rules = runnerRules('demo').filter(({ resources, verbs }) => !(resources?.includes('pods') && verbs.includes('delete')))
       await admin.apply(roles, { metadata: { namespace, name: 'demo-proxy-runner' }, rules }, { fieldManager: 'test', force: true })
+      await eventually('the API server knows that', async () => !(await mayDeletePod(client, namespace)))
     }
     const pod = await createReadyPod(namespace)
     const log = memoryLog()
@@ -45,6 +46,13 @@ describeCluster('a pod that the runner before has used', () => {
       await client.close()
     }
     return { log, find: () => admin.tryGet(pods, { namespace, name: 'demo-0' }) }
+  }
+
+  async function mayDeletePod(client: KubeClient, namespace: string): Promise<boolean> {
+    const spec = { resourceAttributes: { resource: 'pods', verb: 'delete', name: 'demo-0', namespace } }
+    const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec }
+    const answer = await client.raw('POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { body })
+    return (answer.json() as { status: { allowed: boolean } }).status.allowed
   }
 
   async function createReadyPod(namespace: string): Promise<Pod> {

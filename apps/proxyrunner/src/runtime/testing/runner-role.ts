@@ -1,5 +1,16 @@
-import { bearerToken, createKubeClient, type KubeClient, type PolicyRule, roleBindings, roles, serviceAccounts } from '@thv/kube'
+import {
+  bearerToken,
+  createKubeClient,
+  isForbidden,
+  type KubeClient,
+  type PolicyRule,
+  pods,
+  roleBindings,
+  roles,
+  serviceAccounts,
+} from '@thv/kube'
 import { type ClusterAccess, sharedCluster } from '@thv/testkit/cluster/test-cluster'
+import { eventually } from './runtime-fixtures.ts'
 
 /** What the operator gives the runner of server X, and nothing else. */
 export function runnerRules(name: string): PolicyRule[] {
@@ -27,7 +38,20 @@ export async function runnerClient(
   const { namespace, name, cluster } = place
   const token = await runnerToken(admin, namespace, name)
   const { url, caPem } = cluster
-  return createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(token) })
+  const client = createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(token) })
+  await eventually('the API server knows the rights', () => mayListPods(client, namespace))
+  return client
+}
+
+/** The rights come with one Role and one binding: who may this may all of it. */
+async function mayListPods(client: KubeClient, namespace: string): Promise<boolean> {
+  try {
+    await client.list(pods, { namespace, limit: 1 })
+    return true
+  } catch (error) {
+    if (isForbidden(error)) return false
+    throw error
+  }
 }
 
 /** The account of a runner with its rights, and a token for it. */

@@ -32,12 +32,12 @@ describe('eras of a local stdio server', () => {
   })
 
   it.each([
-    ['answers the probe with an error', { stdioProbe: 'error' }],
-    ['exits on it', { stdioProbe: 'exit' }],
-    ['says nothing', { stdioProbe: 'silent' }],
-  ] as const)('a legacy server that %s gets modern clients told so', async (_, options: FixtureOptions) => {
+    ['answers the probe with an error', { stdioProbe: 'error' }, 10_000],
+    ['exits on it', { stdioProbe: 'exit' }, 10_000],
+    ['says nothing', { stdioProbe: 'silent' }, 1_000],
+  ] as const)('a legacy server that %s gets modern clients told so', async (_, options: FixtureOptions, startTimeoutMs) => {
     const runtime = pipeRuntime(fixtureServer({ era: 'legacy', ...options }))
-    await using runner = await startStdioRunner({ runtime, config: { probeTimeoutMs: 50, startTimeoutMs: 200 } })
+    await using runner = await startStdioRunner({ runtime, config: { probeTimeoutMs: 50, startTimeoutMs } })
     for (const method of ['server/discover', 'tools/list']) {
       const answer = await modern(runner.url, method, {}, { id: 'm' })
       expect([answer.status, await answer.next()]).toMatchObject([

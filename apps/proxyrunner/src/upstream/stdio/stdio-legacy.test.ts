@@ -1,10 +1,25 @@
+import { type Clock, TestClock } from '@thv/kernel/clock'
 import { describe, expect, it } from 'vitest'
 import { fixtureServer, pipeRuntime, scriptedServer } from './testing/pipe-runtime.ts'
 import { startStdioRunner } from './testing/stdio-runner.ts'
 import { eventually, jsonOf, openLegacy, post, send, textOf } from './testing/wire-client.ts'
 
 const FIXTURE = fixtureServer({ era: 'legacy' })
-const start = (config = {}) => startStdioRunner({ runtime: pipeRuntime(FIXTURE), config })
+const start = (config = {}, clock?: Clock) => startStdioRunner({ runtime: pipeRuntime(FIXTURE), config, ...(clock && { clock }) })
+
+/** A runner that turns calls into streams, and its server, which answers one after a second and a half of the clock. */
+async function startSlow() {
+  const clock = new TestClock()
+  let calls = 0
+  const server = scriptedServer(({ method, id }, write) => {
+    if (method !== 'tools/call') return
+    calls++
+    clock.setTimer(1_500, () => write({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'slept' }] } }))
+  })
+  const config = { streamAfterMs: 10, idleTimeoutMs: 2_000 }
+  const runner = await startStdioRunner({ runtime: pipeRuntime(server), config, clock })
+  return { clock, runner, hasCalled: () => calls === 1, [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose]() }
+}
 
 describe('a legacy session on a stdio server', () => {
   it('is opened, used and ended', async () => {
@@ -94,10 +109,14 @@ describe('a legacy session on a stdio server', () => {
   })
 
   it('turns a long call into a stream, so that the connection is kept open', async () => {
-    await using runner = await start({ streamAfterMs: 10, idleTimeoutMs: 2_000 })
-    const client = await openLegacy(runner.url)
-    const slow = await client.request('tools/call', { name: 'slow', arguments: { ms: 900 } })
+    await using place = await startSlow()
+    const client = await openLegacy(place.runner.url)
+    const pending = client.request('tools/call')
+    await eventually('it is under way', place.hasCalled)
+    await place.clock.advance(1_000)
+    const slow = await pending
     expect(slow.isStream).toBe(true)
+    await place.clock.advance(500)
     expect(textOf(await slow.next())).toBe('slept')
   })
 
@@ -143,12 +162,16 @@ describe('a legacy session on a stdio server', () => {
   })
 
   it('can come back to the answer of a call whose connection broke, and hanging up cancels nothing', async () => {
-    await using runner = await start({ streamAfterMs: 10, idleTimeoutMs: 2_000 })
-    const client = await openLegacy(runner.url)
-    const broken = await client.request('tools/call', { name: 'slow', arguments: { ms: 1_000 } }, { id: 'long' })
+    await using place = await startSlow()
+    const client = await openLegacy(place.runner.url)
+    const pending = client.request('tools/call', {}, { id: 'long' })
+    await eventually('it is under way', place.hasCalled)
+    await place.clock.advance(1_000)
+    const broken = await pending
     await eventually('it is primed', () => broken.events.length > 0)
     broken.abort()
     const resumed = await client.stream(broken.events[0]?.id)
+    await place.clock.advance(500)
     expect(await resumed.next()).toMatchObject({ id: 'long', result: { content: [{ text: 'slept' }] } })
     await resumed.all()
     const again = await client.stream(broken.events[0]?.id)
@@ -198,18 +221,24 @@ describe('a legacy session on a stdio server', () => {
   })
 
   it('is bound to a time limit that a hanging server cannot pass', async () => {
-    await using runner = await start({ idleTimeoutMs: 100 })
+    const clock = new TestClock()
+    await using runner = await start({ idleTimeoutMs: 100 }, clock)
     const client = await openLegacy(runner.url)
-    const hung = await client.request('tools/call', { name: 'hang' }, { accept: 'application/json', id: 'h' })
+    const pending = client.request('tools/call', { name: 'hang' }, { accept: 'application/json', id: 'h' })
+    await eventually('it is under way', () => runner.upstream.status.inFlight === 1)
+    await clock.advance(1_000)
+    const hung = await pending
     expect([hung.status, await hung.next()]).toMatchObject([504, { id: 'h', error: { code: 504, data: { mayHaveRun: true } } }])
     expect(textOf(await client.tool('echo', {}))).toBe('{}')
   })
 
   it('is forgotten after its time without use', async () => {
-    await using runner = await start({ sessionTtlMs: 200 })
+    const clock = new TestClock()
+    await using runner = await start({ sessionTtlMs: 200 }, clock)
     const client = await openLegacy(runner.url)
     const listening = await openLegacy(runner.url)
     await listening.stream()
+    await clock.advance(1_000)
     await eventually('the unused one is gone', () => runner.upstream.status.sessions === 1)
     expect((await client.request('tools/list')).status).toBe(404)
     expect((await listening.request('tools/list')).status).toBe(200)

@@ -178,7 +178,7 @@ describe('subscriptions/listen on a stdio server', () => {
     await using runner = await start()
     const stream = await modern(runner.url, 'subscriptions/listen', ALL, { id: 'l' })
     await stream.next()
-    await runner.upstream.drain(AbortSignal.timeout(1_000))
+    await runner.upstream.drain(AbortSignal.timeout(10_000))
     expect(await stream.next()).toEqual({ jsonrpc: '2.0', id: 'l', result: { resultType: 'complete', _meta: { [SUBSCRIPTION]: 'l' } } })
     const late = await modern(runner.url, 'tools/list')
     expect([late.status, late.headers.get('retry-after')]).toEqual([503, '1'])

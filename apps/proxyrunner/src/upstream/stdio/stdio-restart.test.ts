@@ -1,3 +1,4 @@
+import { TestClock } from '@thv/kernel/clock'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import { describe, expect, it } from 'vitest'
 import type { StdioSessionRecord } from './legacy-sessions.ts'
@@ -105,7 +106,7 @@ describe('a server process that ends', () => {
     })
     const runtime = pipeRuntime(server)
     const config = { backoff: { baseMs: 3_000, maxMs: 60_000 }, maxStartDelayMs: 100 }
-    await using runner = await startStdioRunner({ runtime, config })
+    await using runner = await startStdioRunner({ runtime, config, clock: new TestClock() })
     const client = await openLegacy(runner.url)
     await client.request('tools/call')
     const answer = await client.request('tools/list', {}, { id: 'x' })
@@ -123,12 +124,16 @@ describe('a server process that ends', () => {
     const attempts: number[] = []
     const runtime = pipeRuntime(FIXTURE, { failStart: (index) => attempts.push(index) <= 2 })
     const config = { backoff: { baseMs: 400, maxMs: 400 }, maxStartDelayMs: 0 }
-    await using runner = await startStdioRunner({ runtime, config })
+    const clock = new TestClock()
+    await using runner = await startStdioRunner({ runtime, config, clock })
     const body = { ...INITIALIZE, params: { ...INITIALIZE.params, capabilities: { roots: {} } } }
     for (let index = 0; index < 5; index++) expect((await post(runner.url, body)).status).toBe(503)
     expect(attempts).toHaveLength(1)
     expect(runner.upstream.status).toMatchObject({ ready: false, message: 'no such program' })
-    await eventually('it was tried again', async () => (await post(runner.url, body)).status === 200)
+    await eventually('it was tried again', async () => {
+      await clock.advance(400)
+      return (await post(runner.url, body)).status === 200
+    })
     expect(attempts).toHaveLength(3)
     expect(runner.upstream.status).toMatchObject({ ready: true, sessions: 1 })
   })

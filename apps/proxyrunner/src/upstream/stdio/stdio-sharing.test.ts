@@ -1,3 +1,4 @@
+import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it } from 'vitest'
 import { fixtureServer, pipeRuntime, type ScriptedMessage, scriptedServer } from './testing/pipe-runtime.ts'
 import { startStdioRunner } from './testing/stdio-runner.ts'
@@ -140,18 +141,20 @@ describe('a question of the server', () => {
   })
 
   it('keeps its call alive while a person thinks, and is taken back when the server gives up', async () => {
+    const clock = new TestClock()
     const server = scriptedServer(({ method, id }, write) => {
       if (method !== 'tools/call') return
       write({ jsonrpc: '2.0', id: 9, method: 'elicitation/create', params: {} })
-      setTimeout(() => {
+      clock.setTimer(400, () => {
         write({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 9, reason: 'too late' } })
         write({ jsonrpc: '2.0', id, result: {} })
-      }, 400)
+      })
     })
-    await using runner = await startStdioRunner({ runtime: pipeRuntime(server), config: { idleTimeoutMs: 100 } })
+    await using runner = await startStdioRunner({ runtime: pipeRuntime(server), config: { idleTimeoutMs: 100 }, clock })
     const client = await openLegacy(runner.url, { capabilities: ASKING })
     const call = await client.request('tools/call', {}, { id: 1 })
     const question = await call.next(isQuestion)
+    await clock.advance(400)
     expect(await call.next()).toMatchObject({ method: 'notifications/cancelled', params: { requestId: question.id, reason: 'too late' } })
     expect(await call.next()).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
     expect(await client.respond(question.id, { action: 'accept' })).toBe(202)

@@ -96,7 +96,7 @@ describe('PortForwarder', () => {
 
   it('breaks a connection at once when there is no backend, or none answers', async () => {
     const dead = await serve(echoNamed('dead'))
-    const forwarder = await forward([])
+    const forwarder = await forward([], { patienceMs: 300 })
     expect(await ask(forwarder)).toMatch(/^(closed|ECONNRESET)$/)
     await dead.close()
     forwarder.set([dead], undefined)
@@ -120,7 +120,7 @@ describe('PortForwarder', () => {
     await once(client, 'data')
     client.resetAndDestroy()
     await eventually(() => expect(backend.sockets.size).toBe(0))
-    expect(forwarder.stats.active).toBe(0)
+    await eventually(() => expect(forwarder.stats.active).toBe(0))
   })
 
   it('leaves connections to a backend that is gone from the Service alone', async () => {

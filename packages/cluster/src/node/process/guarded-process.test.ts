@@ -56,7 +56,7 @@ describe('startGuarded', () => {
   })
 
   it('kills what the program left in its group and outside of it', async () => {
-    const child = await sh(`sleep 600 & echo $!; (setsid sh -c 'echo $$; exec sleep 600' &); sleep 0.3`)
+    const child = await sh(`sleep 600 & echo $!; (setsid sh -c 'echo $$; exec sleep 600' &); read end`, { stdin: true })
     const pids = await new Promise<number[]>((resolve) => {
       let all = ''
       child.stdout.on('data', (chunk) => {
@@ -65,6 +65,7 @@ describe('startGuarded', () => {
       })
     })
     expect(pids.map(processStart)).not.toContain(undefined)
+    child.stdin?.end()
     await child.ended
     expect(await Promise.all(pids.map(gone))).toEqual([true, true])
   })

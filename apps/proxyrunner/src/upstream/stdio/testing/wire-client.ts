@@ -18,7 +18,7 @@ export interface Incoming {
   abort(): void
 }
 
-const LIMIT_MS = 10_000
+const LIMIT_MS = 30_000
 
 export async function send(url: string, init: RequestInit): Promise<Incoming> {
   const hangUp = new AbortController()

@@ -32,7 +32,7 @@ describe('parity with the recorded work of the real workload controllers', () =>
         const golden = goldens[scenario.name] ?? []
         expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)
       },
-      60_000,
+      180_000,
     )
   })
 })

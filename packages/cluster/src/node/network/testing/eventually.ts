@@ -2,5 +2,5 @@ import { vi } from 'vitest'
 
 /** Until it holds; the limit is for busy machines only. */
 export function eventually<T>(check: () => T | Promise<T>): Promise<T> {
-  return vi.waitFor(check, { timeout: 15_000, interval: 25 })
+  return vi.waitFor(check, { timeout: 30_000, interval: 25 })
 }

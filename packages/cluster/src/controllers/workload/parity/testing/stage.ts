@@ -97,7 +97,7 @@ export async function settled(stage: Stage, golden: Snapshot | undefined): Promi
 /** A real control plane may take a second before it looks again. */
 const RECORD_STABLE_MS = 2_500
 const GOLDEN_STABLE_MS = 150
-const LIMIT_MS = 20_000
+const LIMIT_MS = 60_000
 
 export function named(object: KubeObject, namespace: string): KubeObject {
   return { ...object, metadata: { ...object.metadata, namespace } }
