@@ -38,6 +38,8 @@ export interface NodeTimings {
   readonly stopGrace: number
   /** How long the last output of a container that has ended may take to be read. */
   readonly drain: number
+  /** How long the last status of a pod that is deleted may be refused before the pod goes without it. */
+  readonly lastStatus: number
 }
 
 export const KUBELET_TIMINGS: NodeTimings = {
@@ -48,4 +50,5 @@ export const KUBELET_TIMINGS: NodeTimings = {
   bindCheck: 60_000,
   stopGrace: 10_000,
   drain: 30_000,
+  lastStatus: 10_000,
 }

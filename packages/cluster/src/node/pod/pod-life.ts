@@ -241,11 +241,20 @@ export class PodLife {
     // Of a pod that never lived here there is nothing to tell.
     if (this.#end !== 'vanished' && this.#end !== 'stopped' && !wasOver && this.#containers.length > 0) {
       this.#isPrepared = false
-      await this.#status.flush()
+      await this.#tellTheEnd()
     }
     if (!this.#close.signal.aborted) await once(this.#close.signal)
     this.#stopStatus.abort()
     if (this.#end === 'deleted') await deletePod(this.#pod, this.#env, this.#abandon.signal)
+  }
+
+  /** A status that is refused again and again does not keep a pod that somebody wants to be gone. */
+  async #tellTheEnd(): Promise<void> {
+    const { clock, timings } = this.#env
+    const told = new AbortController()
+    const enough = once(this.#close.signal).then(() => clock.sleep(timings.lastStatus, told.signal))
+    await Promise.race([this.#status.flush(), enough.catch(() => undefined)]) // rejects when it was told
+    told.abort()
   }
 
   async #leave(): Promise<void> {

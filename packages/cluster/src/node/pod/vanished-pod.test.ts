@@ -19,33 +19,58 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
+/** A node whose API server refuses every status. */
+function refusing(status: number, calls: { remove?: () => Promise<void> } = {}) {
+  const seen = { refusals: 0 }
+  const patch = () => {
+    seen.refusals++
+    return Promise.reject(
+      new KubeApiError({ call: { verb: 'patch', target: 'pods default/twin' }, status, body: { reason: 'Refused by the test' } }),
+    )
+  }
+  const network = fakeNetwork()
+  const env: NodeEnv = {
+    client: { patch, delete: calls.remove } as unknown as KubeClient,
+    events: { record: () => undefined } as unknown as EventRecorder,
+    clock: systemClock,
+    images: fakeImages(),
+    network,
+    podEnv: {},
+    folder,
+    mark: `vanished${process.pid}.`,
+    timings: { ...KUBELET_TIMINGS, ...QUICK, lastStatus: 200 },
+    onError: (error) => expect(error).toMatchObject({ status: 422 }),
+  }
+  return { seen, env, network }
+}
+
+const POD: NodePod = {
+  metadata: { name: 'twin', namespace: 'default', uid: 'first' },
+  spec: { restartPolicy: 'Never', ...script('sh', 'exit 0') } as NodePod['spec'],
+}
+const outcome = (life: PodLife) => Promise.race([life.ended.then(() => 'ended'), systemClock.sleep(10_000).then(() => 'still there')])
+
 describe('a pod whose object is gone', () => {
   it('ends although another pod of its name refuses its status', async () => {
-    let refusals = 0
-    const patch = () => {
-      refusals++
-      return Promise.reject(
-        new KubeApiError({ call: { verb: 'patch', target: 'pods default/twin' }, status: 409, body: { reason: 'Conflict' } }),
-      )
-    }
-    const network = fakeNetwork()
-    const env: NodeEnv = {
-      client: { patch } as unknown as KubeClient,
-      events: { record: () => undefined } as unknown as EventRecorder,
-      clock: systemClock,
-      images: fakeImages(),
-      network,
-      podEnv: {},
-      folder,
-      mark: `vanished${process.pid}.`,
-      timings: { ...KUBELET_TIMINGS, ...QUICK },
-      onError: (error) => expect(error).toBeUndefined(),
-    }
-    const spec = { restartPolicy: 'Never', ...script('sh', 'exit 0') } as NodePod['spec']
-    const life = new PodLife({ metadata: { name: 'twin', namespace: 'default', uid: 'first' }, spec }, env)
-    expect(await eventually(() => refusals > 2)).toBe(true)
+    const { seen, env, network } = refusing(409)
+    const life = new PodLife(POD, env)
+    expect(await eventually(() => seen.refusals > 2)).toBe(true)
     life.vanish()
-    expect(await Promise.race([life.ended.then(() => 'ended'), systemClock.sleep(10_000).then(() => 'still there')])).toBe('ended')
+    expect(await outcome(life)).toBe('ended')
+    expect(network.pods.size).toBe(0)
+  })
+})
+
+describe('a pod that is deleted', () => {
+  it('goes although its last status is refused for ever', async () => {
+    let removed = 0
+    const { seen, env, network } = refusing(422, { remove: async () => void removed++ })
+    const life = new PodLife(POD, env)
+    expect(await eventually(() => seen.refusals > 2)).toBe(true)
+    expect(removed).toBe(0)
+    life.update({ ...POD, metadata: { ...POD.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } })
+    expect(await outcome(life)).toBe('ended')
+    expect(removed).toBe(1)
     expect(network.pods.size).toBe(0)
   })
 })
