@@ -97,22 +97,29 @@ function fitting(writes: readonly WriteRow[], at: number): number {
   return count
 }
 
+/** Those too of which nothing is left. Their entries are counted for one page of them, whatever the server knows about its tables. */
 const WRITES = `
-  SELECT w.write, w.revision, counted.entries FROM stamp w
+  SELECT w.write, w.revision, counted.entries
+  FROM (SELECT write, revision FROM stamp WHERE revision > $1 AND revision <= $2 ORDER BY revision LIMIT $3) w
   CROSS JOIN LATERAL (SELECT count(*)::int AS entries FROM (SELECT FROM entry e WHERE e.write = w.write LIMIT $4 + 1) few) counted
-  WHERE w.revision > $1 AND w.revision <= $2 AND counted.entries > 0
-  ORDER BY w.revision LIMIT $3`
+  ORDER BY w.revision`
 
-/** `$1`: writes in order; of the first one what is behind the place `$2` to `$4`. */
+/**
+ * `$1`: writes in order; of the first one what is behind the place `$2` to `$4`. Its write is no equality, although it could be one: before
+ * the server has statistics it would take few rows for granted, and sort all of a large write for every page. For the same reason the
+ * others are looked up one by one: a join would read the whole table.
+ */
 const ENTRIES_PAGE = `
   SELECT ${ENTRY_COLUMNS}
   FROM (
     SELECT page.*, sum(octet_length(document)) OVER (ORDER BY nth, source_id, name, version) - octet_length(document) AS before
     FROM (
-      (SELECT 1 AS nth, entry.* FROM entry WHERE write = ($1::bigint[])[1] AND (source_id, name, version) > ($2, $3, $4)
-       ORDER BY source_id, name, version LIMIT $5)
+      (SELECT 1 AS nth, entry.* FROM entry
+       WHERE (write, source_id, name, version) > (($1::bigint[])[1], $2, $3, $4) AND write <= ($1::bigint[])[1]
+       ORDER BY write, source_id, name, version LIMIT $5)
       UNION ALL
-      (SELECT 1 + wanted.nth, entry.* FROM unnest(($1::bigint[])[2:]) WITH ORDINALITY AS wanted (write, nth) JOIN entry USING (write)
+      (SELECT 1 + wanted.nth, few.* FROM unnest(($1::bigint[])[2:]) WITH ORDINALITY AS wanted (write, nth)
+       CROSS JOIN LATERAL (SELECT * FROM entry WHERE entry.write = wanted.write LIMIT $5) few
        LIMIT $5)
     ) page
   ) e
