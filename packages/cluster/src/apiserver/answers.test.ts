@@ -77,4 +77,14 @@ describe('answers', () => {
       'widgets.parity.example.com "late" is forbidden: create not allowed while custom resource definition is terminating',
     ])
   })
+
+  it('an apply with very many mistakes is refused with the first of them', async () => {
+    const wrong = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'many', finalizers: Array.from({ length: 90_000 }, () => 1) } }
+    const headers = { 'content-type': 'application/apply-patch+yaml' }
+    const answer = await call(`${MAPS}/many?fieldManager=me`, { method: 'PATCH', headers, body: JSON.stringify(wrong) })
+    const message = String(answer.json()['message'])
+    expect(answer.status).toBe(500)
+    expect(message).toContain('.metadata.finalizers[=1]: expected string')
+    expect(message.split('\n').length).toBeLessThan(110)
+  })
 })

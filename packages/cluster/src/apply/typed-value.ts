@@ -1,5 +1,5 @@
 import type { Json, JsonObject, ListMerge, MapMerge, MergeSchema, ScalarMerge } from '../apiserver/kind-schema.ts'
-import { goSyntax, goText, goType } from '../schema/go-text.ts'
+import { goSyntax, goText, goType, sortedMembers } from '../schema/go-text.ts'
 import { pathText } from './field-set.ts'
 
 /** The object does not fit the schema it is to be merged by. */
@@ -78,48 +78,67 @@ export function itemsByStep(list: readonly Json[], schema: ListMerge, path: read
   return items
 }
 
-/** What is wrong with an applied object, in the words of the real server: members that the schema does not know, values of another type, items that cannot be told apart. */
-export function typedProblems(value: Json, schema: MergeSchema, path: readonly string[] = []): TypedValueError[] {
-  if (value === null || schema.type === 'untyped') return []
-  const wrong = (what: string) => [new TypedValueError(path, what)]
-  switch (schema.type) {
-    case 'scalar': {
-      const expected = scalarProblem(value, schema.scalar)
-      return expected === undefined ? [] : wrong(expected)
-    }
-    case 'map':
-      return isMapValue(value) ? memberProblems(value, schema, path) : wrong(`expected map, got &{${goText(value)}}`)
-    case 'list':
-      return Array.isArray(value) ? itemProblems(value, schema, path) : wrong(`expected list, got &{${goText(value)}}`)
-  }
-}
+/** Nobody reads more of them, and each costs time: an object of 100,000 wrong items is refused like one with a few. */
+const MAX_PROBLEMS = 100
 
-function memberProblems(value: JsonObject, schema: MapMerge, path: readonly string[]): TypedValueError[] {
+/**
+ * What is wrong with an applied object, in the words of the real server: members that the schema does not know, values of another type, items
+ * that cannot be told apart. The first of them, if there are very many.
+ */
+export function typedProblems(value: Json, schema: MergeSchema): TypedValueError[] {
   const problems: TypedValueError[] = []
-  for (const [name, member] of Object.entries(value)) {
-    const inner = schema.member(name)
-    // It looks no further.
-    if (!inner) return [...problems, new TypedValueError([...path, fieldStep(name)], 'field not declared in schema')]
-    problems.push(...typedProblems(member, inner, [...path, fieldStep(name)]))
-  }
+  findProblems({ value, schema, path: [] }, problems)
   return problems
 }
 
-function itemProblems(items: readonly Json[], schema: ListMerge, path: readonly string[]): TypedValueError[] {
-  const problems: TypedValueError[] = []
+interface Place<S extends MergeSchema = MergeSchema, V extends Json = Json> {
+  readonly value: V
+  readonly schema: S
+  readonly path: readonly string[]
+}
+
+function findProblems({ value, schema, path }: Place, problems: TypedValueError[]): void {
+  if (value === null) return
+  if (schema.type === 'map' && isMapValue(value)) findInMembers({ value, schema, path }, problems)
+  else if (schema.type === 'list' && Array.isArray(value)) findInItems({ value, schema, path }, problems)
+  else {
+    const what = valueProblem(value, schema)
+    if (what !== undefined) problems.push(new TypedValueError(path, what))
+  }
+}
+
+function valueProblem(value: Json, schema: MergeSchema): string | undefined {
+  if (schema.type === 'untyped') return undefined
+  return schema.type === 'scalar' ? scalarProblem(value, schema.scalar) : `expected ${schema.type}, got &{${goText(value)}}`
+}
+
+function findInMembers({ value, schema, path }: Place<MapMerge, JsonObject>, problems: TypedValueError[]): void {
+  for (const [name, member] of Object.entries(value)) {
+    if (problems.length >= MAX_PROBLEMS) return
+    const inner = schema.member(name)
+    const place = [...path, fieldStep(name)]
+    if (!inner) {
+      problems.push(new TypedValueError(place, 'field not declared in schema'))
+      return // it looks no further
+    }
+    findProblems({ value: member, schema: inner, path: place }, problems)
+  }
+}
+
+function findInItems({ value, schema, path }: Place<ListMerge, Json[]>, problems: TypedValueError[]): void {
   const seen = new Set<string>()
-  for (const [index, item] of items.entries()) {
+  for (const [index, item] of value.entries()) {
+    if (problems.length >= MAX_PROBLEMS) return
     const step =
       schema.list === 'atomic'
         ? `i:${index}`
         : itemStepOr(item, schema, (why) => problems.push(new TypedValueError(path, `element ${index}: ${why}`)))
-    if (step === undefined) return problems
+    if (step === undefined) return
     if (schema.list !== 'atomic' && seen.has(step))
       problems.push(new TypedValueError(path, `duplicate entries for key ${pathText([step])}`))
     seen.add(step)
-    problems.push(...typedProblems(item, schema.item(), [...path, step]))
+    findProblems({ value: item, schema: schema.item(), path: [...path, step] }, problems)
   }
-  return problems
 }
 
 function itemStepOr(item: Json, schema: ListMerge, refuse: (why: string) => void): string | undefined {
@@ -145,8 +164,4 @@ function scalarProblem(value: Json, expected: ScalarMerge['scalar']): string | u
     case undefined:
       return typeof value === 'object' ? `expected any scalar, got &{${goText(value)}}` : undefined
   }
-}
-
-function sortedMembers(value: JsonObject): [string, Json][] {
-  return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
 }

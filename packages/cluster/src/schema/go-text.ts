@@ -53,7 +53,8 @@ export function goSyntax(value: Json): string {
     .join(', ')}}`
 }
 
-function sortedMembers(value: JsonObject): [string, Json][] {
+/** As Go prints maps. */
+export function sortedMembers(value: JsonObject): [string, Json][] {
   return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
