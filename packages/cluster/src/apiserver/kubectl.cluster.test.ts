@@ -183,7 +183,7 @@ interface Run {
   readonly cache: string
   readonly namespace: string
   readonly input: object | undefined
-  /** Hears all of stdout so far. */
+  /** Hears all whole lines of stdout so far. */
   readonly onOutput?: (text: string) => void
   readonly signal?: AbortSignal
   /** One after the other, each when a further line has come. */
@@ -203,10 +203,14 @@ function kubectl(command: string, { kubeconfig, cache, namespace, input, ...more
   more.signal?.addEventListener('abort', () => child.kill('SIGTERM'))
   const next = [...(more.next ?? [])]
   const text = { stdout: '', stderr: '' }
+  let lines = 0
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     text.stdout += chunk
-    if (linesOf(text.stdout).length > 1) void next.shift()?.()
-    more.onOutput?.(text.stdout)
+    // A line may come in pieces.
+    const whole = text.stdout.slice(0, text.stdout.lastIndexOf('\n') + 1)
+    if (linesOf(whole).length > Math.max(1, lines)) void next.shift()?.()
+    lines = linesOf(whole).length
+    more.onOutput?.(whole)
   })
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     text.stderr += chunk
