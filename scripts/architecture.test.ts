@@ -4,8 +4,8 @@ import { importsOf, judge } from './architecture.ts'
 describe('judge', () => {
   it.each([
     ['packages/kube/src/client.ts', '@thv/kernel/errors'],
-    ['packages/resources/src/kinds.ts', '@thv/kube/types'],
-    ['packages/mcp/src/client.ts', '@thv/http/outbound'],
+    ['packages/resources/src/kinds.ts', '@thv/kube/objects/types'],
+    ['packages/mcp/src/client.ts', '@thv/http/outbound/outbound'],
     ['packages/kube/src/client.ts', './types.ts'],
     ['packages/kube/src/x/client.ts', '../types.ts'],
     ['packages/kube/src/client.cluster.test.ts', '@thv/testkit/cluster/test-cluster'],
@@ -14,7 +14,7 @@ describe('judge', () => {
 
   it.each([
     ['packages/kernel/src/clock.ts', '@thv/kube', 'layers below'],
-    ['packages/kube/src/client.ts', '@thv/http/server', 'layers below'],
+    ['packages/kube/src/client.ts', '@thv/http/server/server', 'layers below'],
     ['packages/http/src/server.ts', '@thv/mcp/sse', 'layers below'],
     ['packages/kube/src/client.ts', '@thv/resources', 'layers below'],
     ['packages/kube/src/client.ts', '@thv/testkit/cluster/api-server', 'only tests may'],

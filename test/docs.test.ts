@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { MCPServerEntryCondition, MCPServerEntryPhase, MCPServerEntryReason } from '@thv/resources/kinds/mcp-server-entry/constants'
 import { describe, expect, it } from 'vitest'
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { manifestsIn } from '@thv/resources/testing/fixtures'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'

@@ -5,7 +5,7 @@ import { sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { describeHelm } from '@thv/testkit/helm/describe-helm'
 import { openHelm } from '@thv/testkit/helm/helm'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
-import { runnerRules } from '../../apps/operator/src/workload/pod/rbac.ts'
+import { runnerRules } from '../../apps/operator/src/proxy/rbac.ts'
 import { HELM_LIMIT_MS, OPERATOR_CHART } from './charts.ts'
 import { kubectl } from './kubectl.ts'
 

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorsOf } from '../../apps/registry/src/api/openapi.ts'
+import { errorsOf } from '../../apps/registry/src/api/http/openapi.ts'
 import { routes } from '../../apps/registry/src/api/routes.ts'
 import { type ApiServer, startApi } from '../../apps/registry/src/api/testing/api-server.ts'
 import { createSampleEngine, type SampleEngine } from '../../apps/registry/src/api/testing/sample-engine.ts'

@@ -1,9 +1,9 @@
 import { encodeCursor } from '@thv/catalog/snapshot/cursor'
 import { checkQuery } from '@thv/catalog/snapshot/list-query'
 import type { TSchema } from 'typebox'
-import type { Route } from '../../apps/registry/src/api/route.ts'
+import type { Route } from '../../apps/registry/src/api/http/route.ts'
+import { type ComponentName, components } from '../../apps/registry/src/api/http/schemas.ts'
 import { routes } from '../../apps/registry/src/api/routes.ts'
-import { type ComponentName, components } from '../../apps/registry/src/api/schemas.ts'
 
 /** One request. Rows are made in an order and sent in it: later ones see what earlier ones wrote. */
 export interface Row {

@@ -1,5 +1,5 @@
 import type { KubeClient } from '@thv/kube'
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { API_GROUP } from '@thv/resources/schema/kind-definition'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'

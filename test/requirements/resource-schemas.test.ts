@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { crdYamlOf } from '@thv/resources/crd-yaml'
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import * as entryConstants from '@thv/resources/kinds/mcp-server-entry/constants'
 import { crdOf } from '@thv/resources/schema/crd'
 import type { KindDefinition } from '@thv/resources/schema/kind-definition'

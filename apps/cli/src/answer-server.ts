@@ -1,9 +1,9 @@
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { ClientHandler, ClientHandlers } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
-import { plainText } from './plain-text.ts'
 import type { ProgramEnv } from './program.ts'
 import { propertySchema, typeText, ValueProblem, valueFor } from './schema-value.ts'
+import { plainText } from './text/plain-text.ts'
 
 /** Only this is offered. A server that asks for more gets a refusal, and the user a line about it. */
 export const OFFERED: JsonObject = { elicitation: {} }

@@ -3,11 +3,11 @@ import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
-import { suggestion } from './closest.ts'
 import { type Session, type SessionOptions, withServer } from './mcp-session.ts'
 import type { ProgramEnv } from './program.ts'
 import { createProgressLine } from './progress-line.ts'
 import { renderResult } from './render-result.ts'
+import { suggestion } from './text/closest.ts'
 import { toolArguments } from './tool-arguments.ts'
 
 export interface CallOptions extends SessionOptions {

@@ -1,6 +1,6 @@
 import { ThvError } from '@thv/kernel/errors'
 import { crdYamlOf } from '@thv/resources/crd-yaml'
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import type { KindDefinition } from '@thv/resources/schema/kind-definition'
 
 /** All CRDs, or those of the named kinds, as one YAML stream. */

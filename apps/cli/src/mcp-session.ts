@@ -1,15 +1,15 @@
 import { isHeaderValue, isToken } from '@thv/http/header-map'
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { tryParseDuration } from '@thv/kernel/duration'
 import { isThvError, ThvError } from '@thv/kernel/errors'
+import { createStreamableHttpClient } from '@thv/mcp/client/http/streamable-http-client'
 import type { McpClient } from '@thv/mcp/client/mcp-client'
-import { createStreamableHttpClient } from '@thv/mcp/client/streamable-http-client'
 import { OFFERED, serverHandlers } from './answer-server.ts'
 import type { ClusterFlags } from './cluster/open-cluster.ts'
-import { plainText } from './plain-text.ts'
 import type { ProgramEnv } from './program.ts'
 import { resolveServer } from './resolve-server.ts'
-import { VERSION } from './version.ts'
+import { plainText } from './text/plain-text.ts'
+import { VERSION } from './text/version.ts'
 
 export const CLIENT_INFO = { name: 'thv', title: 'ToolHive TS', version: VERSION }
 

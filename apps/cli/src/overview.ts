@@ -1,4 +1,4 @@
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { API_GROUP } from '@thv/resources/schema/kind-definition'
 
 /** What `thv` without a command says: what there is, and what to try next. */

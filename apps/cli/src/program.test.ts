@@ -1,4 +1,4 @@
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { runThv } from './testing/run-thv.ts'

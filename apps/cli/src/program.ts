@@ -7,8 +7,8 @@ import { addObjectCommands } from './objects/object-commands.ts'
 import { overview } from './overview.ts'
 import { addPlatformCommands } from './platform/platform-commands.ts'
 import { addRegistryCommands } from './registry/registry-commands.ts'
+import { VERSION } from './text/version.ts'
 import type { ToolsOptions } from './tools-command.ts'
-import { VERSION } from './version.ts'
 
 /** What a command may use of the world around it. */
 export interface ProgramEnv {

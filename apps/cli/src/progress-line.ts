@@ -1,6 +1,6 @@
 import type { JsonObject } from '@thv/mcp/json-rpc'
-import { plainText, shortened } from './plain-text.ts'
 import type { ProgramEnv } from './program.ts'
+import { plainText, shortened } from './text/plain-text.ts'
 
 export interface ProgressLine {
   show(progress: JsonObject): void

@@ -1,6 +1,6 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
-import { plainText } from './plain-text.ts'
+import { plainText } from './text/plain-text.ts'
 
 /** A tool's result for people: text as it is, structured content as JSON, and one line for whatever cannot be shown. */
 export function renderResult(result: JsonObject): string {

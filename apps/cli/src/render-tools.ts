@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
-import { firstSentence, plainText, shortened } from './plain-text.ts'
 import { propertySchema, typeText } from './schema-value.ts'
+import { firstSentence, plainText, shortened } from './text/plain-text.ts'
 
 const MAX_DESCRIPTION = 72
 

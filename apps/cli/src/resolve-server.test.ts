@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { KubeObject } from '@thv/kube/types'
+import type { KubeObject } from '@thv/kube/objects/types'
 import { mcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { mcpServer } from '@thv/resources/kinds/mcp-server/schema'
 import { type KindDefinition, resourceTypeOf } from '@thv/resources/schema/kind-definition'

@@ -1,13 +1,13 @@
 import { isThvError, ThvError } from '@thv/kernel/errors'
-import type { StatusCondition } from '@thv/kube/builtin-kinds'
-import type { KubeClient } from '@thv/kube/client'
-import { isForbidden, isNotFound } from '@thv/kube/kube-api-error'
-import type { KubeObject, ResourceType } from '@thv/kube/types'
-import { suggestion } from './closest.ts'
+import type { KubeClient } from '@thv/kube/client/client'
+import { isForbidden, isNotFound } from '@thv/kube/client/kube-api-error'
+import type { StatusCondition } from '@thv/kube/objects/builtin-kinds'
+import type { KubeObject, ResourceType } from '@thv/kube/objects/types'
 import { type ClusterFlags, withCluster } from './cluster/open-cluster.ts'
 import { SERVER_KINDS } from './cluster/server-kinds.ts'
-import { plainText } from './plain-text.ts'
 import type { ProgramEnv } from './program.ts'
+import { suggestion } from './text/closest.ts'
+import { plainText } from './text/plain-text.ts'
 
 const KINDS = SERVER_KINDS as readonly ResourceType<ServerObject>[]
 

@@ -2,8 +2,8 @@ import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ThvError } from '@thv/kernel/errors'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
-import { suggestion } from './closest.ts'
 import { propertySchema, typesOf, typeText, ValueProblem, valueFor } from './schema-value.ts'
+import { suggestion } from './text/closest.ts'
 
 export interface ArgumentsOptions {
   readonly tool: string

@@ -1,8 +1,8 @@
 import { METHODS } from '@thv/mcp/methods'
 import { type SessionOptions, withServer } from './mcp-session.ts'
-import { plainText } from './plain-text.ts'
 import type { ProgramEnv } from './program.ts'
 import { renderTools } from './render-tools.ts'
+import { plainText } from './text/plain-text.ts'
 
 export interface ToolsOptions extends SessionOptions {
   readonly output: 'table' | 'json'

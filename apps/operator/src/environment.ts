@@ -2,7 +2,7 @@ import type { Clock } from '@thv/kernel/clock'
 import type { KubeClient, KubeObject } from '@thv/kube'
 import type { Logger } from '@thv/telemetry/log'
 import type { OperatorCaches } from './caches/operator-caches.ts'
-import type { ChildApplier } from './children/child-applier.ts'
+import type { ChildApplier } from './deployment/child-applier.ts'
 import type { OperatorSettings } from './operator-settings.ts'
 
 /** What every reconciler gets. */

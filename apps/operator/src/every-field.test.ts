@@ -10,16 +10,16 @@ import { isLeaf, isRejected, type SchemaNode, walkSchema } from '@thv/resources/
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { setLeaves, withLeafChanged } from '@thv/resources/testing/leaf-mutations'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { authConfigConditions } from './controllers/mcp-external-auth-config/status.ts'
 import { planMcpRemoteProxy } from './controllers/mcp-remote-proxy/plan.ts'
 import { planMcpServer } from './controllers/mcp-server/plan.ts'
 import { entryStatus } from './controllers/mcp-server-entry/status.ts'
-import { judgeToolConfig } from './controllers/mcp-tool-config/status.ts'
+import type { WorkloadPlan } from './deployment/deployment-plan.ts'
+import { authServerContribution } from './proxy/resolve/auth-server.ts'
+import { snapshot } from './proxy/resolve/testing/snapshot.ts'
+import { authConfigConditions } from './references/judge-auth-config.ts'
+import { judgeToolConfig } from './references/judge-tool-config.ts'
+import type { Lookup } from './references/lookup.ts'
 import { fixtureLookup, planFacts } from './testing/fixture-namespace.ts'
-import type { Lookup } from './workload/lookup.ts'
-import { authServerContribution } from './workload/resolve/auth-server.ts'
-import { snapshot } from './workload/resolve/testing/snapshot.ts'
-import type { WorkloadPlan } from './workload/workload-plan.ts'
 
 /*
  * No field is accepted and ignored: for each leaf of a spec there is a fixture in which changing only that leaf changes what the operator

@@ -1,5 +1,5 @@
 import { ThvError } from '@thv/kernel/errors'
-import type { Platform } from '@thv/kube/pod-security'
+import type { Platform } from '@thv/kube/objects/pod-security'
 
 /** What the operator's flags and variables say, checked. */
 export interface OperatorSettings {

@@ -8,12 +8,12 @@ import { describe, expect, it } from 'vitest'
 import { planMcpRemoteProxy } from './controllers/mcp-remote-proxy/plan.ts'
 import { planMcpServer } from './controllers/mcp-server/plan.ts'
 import { entryStatus } from './controllers/mcp-server-entry/status.ts'
+import type { WorkloadPlan } from './deployment/deployment-plan.ts'
+import { serverLabels, serverSelector } from './proxy/labels.ts'
+import { snapshot } from './proxy/resolve/testing/snapshot.ts'
+import type { Lookup } from './references/lookup.ts'
 import { fixtureLookup, planFacts } from './testing/fixture-namespace.ts'
 import { conditionWords, runConfigOf, runConfigProblems } from './testing/plan-checks.ts'
-import type { Lookup } from './workload/lookup.ts'
-import { serverLabels, serverSelector } from './workload/pod/labels.ts'
-import { snapshot } from './workload/resolve/testing/snapshot.ts'
-import type { WorkloadPlan } from './workload/workload-plan.ts'
 
 /* Sentences of the design documents that can be seen in what the operator plans. What needs a cluster is in the cluster tests. */
 

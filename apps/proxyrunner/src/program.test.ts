@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { WireClient } from '@thv/gateway/testing/wire-client'
 import { createLifecycle, type Lifecycle } from '@thv/kernel/lifecycle'
 import { createLogger } from '@thv/telemetry/log'
 import { startFixture } from '@thv/testkit/mcp/fixture'
@@ -12,7 +13,6 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { buildProgram } from './program.ts'
 import { type TestFolder, testFolder } from './runtime/testing/runtime-fixtures.ts'
 import { SseWireClient } from './testing/sse-wire-client.ts'
-import { WireClient } from './testing/wire-client.ts'
 
 let folder: TestFolder
 let lifecycle: Lifecycle

@@ -6,7 +6,7 @@ import { Command, CommanderError, Option } from 'commander'
 import { loadRunConfig } from './run-config/load-run-config.ts'
 import { startRunner } from './runner.ts'
 import type { Env } from './runner-settings.ts'
-import { createRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './runtime/select-runtime.ts'
+import { createRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './select-runtime.ts'
 
 export interface ProgramEnv {
   readonly out: (text: string) => void

@@ -1,7 +1,7 @@
+import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
 import { isInCluster, runnerSettings } from './runner-settings.ts'
 import { configOf } from './runtime/testing/runtime-fixtures.ts'
-import { CollectingLog } from './testing/collecting-log.ts'
 
 describe('the settings of a runner', () => {
   it('come from the run config and the variables of the original', () => {

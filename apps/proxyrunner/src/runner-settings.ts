@@ -1,7 +1,7 @@
+import type { HttpUpstreamLimits } from '@thv/gateway/relay/relay-limits'
 import { parseDuration, tryParseDuration } from '@thv/kernel/duration'
 import type { RunConfig } from '@thv/runconfig/run-config'
-import type { RunnerLog } from './runner-log.ts'
-import type { HttpUpstreamLimits } from './upstream/http/http-upstream-limits.ts'
+import type { Log } from '@thv/telemetry/log'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -19,7 +19,7 @@ export interface RunnerSettings {
 }
 
 /** The variables of the original. One that cannot be read is warned of and has no effect. */
-export function runnerSettings(config: RunConfig, env: Env, log: RunnerLog): RunnerSettings {
+export function runnerSettings(config: RunConfig, env: Env, log: Log): RunnerSettings {
   const duration = (name: string): number | undefined => {
     const text = env[name]
     if (text === undefined || text === '') return undefined

@@ -7,7 +7,7 @@ import { runMain } from '@thv/kernel/process-signals'
 import { problemsOf } from './commands/validate-command.ts'
 import { runEngineWorker } from './engine/engine-worker-main.ts'
 import { buildProgram } from './program.ts'
-import { createParts } from './serve-parts.ts'
+import { createParts } from './serve/serve-parts.ts'
 
 /** What a pod gets is mostly 30 s in all. */
 const DRAIN_MS = 25_000

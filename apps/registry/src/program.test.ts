@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLifecycle } from '@thv/kernel/lifecycle'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { isLoopback, listenAddress } from './listen-address.ts'
-import { startLines } from './start-lines.ts'
+import { isLoopback, listenAddress } from './serve/listen-address.ts'
+import { startLines } from './serve/start-lines.ts'
 import { recordingLog, runRegistry, startRegistry } from './testing/run-registry.ts'
 
 let folder: string

@@ -5,7 +5,7 @@ import { type MigrateFlags, migrateDownCommand, migrateUpCommand } from './comma
 import { type ServeFlags, serveCommand } from './commands/serve-command.ts'
 import { validateCommand } from './commands/validate-command.ts'
 import { versionCommand } from './commands/version-command.ts'
-import { VERSION } from './version.ts'
+import { VERSION } from './serve/version.ts'
 
 export interface Program {
   /** Runs the command of an argument list as in `process.argv`, and gives its exit code. Fails with a ThvError. */

@@ -1,15 +1,15 @@
-import { sendJson } from '@thv/http/respond'
+import { sendJson } from '@thv/http/server/respond'
 import { systemClock } from '@thv/kernel/clock'
 import { createLifecycle } from '@thv/kernel/lifecycle'
 import { createLogger } from '@thv/telemetry/log'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { RegistryAccess } from './access/access.ts'
 import type { AuthConfig } from './access/auth-config.ts'
-import { openAccess } from './api/access-port.ts'
+import { openAccess } from './api/http/access-port.ts'
 import type { RegistryConfig } from './config/registry-config.ts'
 import type { RegistryEngine } from './engine/engine.ts'
 import { testConfig } from './engine/testing/engine-fixture.ts'
-import { type Served, serveRegistry } from './serve.ts'
+import { type Served, serveRegistry } from './serve/serve.ts'
 
 /* Which rules hold while the engine takes over another configuration: it may serve new data before it says so. */
 

@@ -1,4 +1,43 @@
 export type {
+  ApplyOptions,
+  CallOptions,
+  DeleteCollectionOptions,
+  DeleteOptions,
+  GetOptions,
+  HttpMethod,
+  JsonPatchOp,
+  KubeClient,
+  KubeClientOptions,
+  ListOptions,
+  Patch,
+  RawOptions,
+  RawResponse,
+  RetryOptions,
+  StreamOptions,
+  WatchOptions,
+  WriteOptions,
+} from './client/client.ts'
+export { createKubeClient } from './client/client.ts'
+export type { AuthSource, Connection, TlsSettings } from './client/connection.ts'
+export { basicAuth, bearerToken, noAuth } from './client/connection.ts'
+export { type ApiResource, createDiscovery, type Discovery, type ServerVersion } from './client/discovery.ts'
+export {
+  isAlreadyExists,
+  isConflict,
+  isExpired,
+  isForbidden,
+  isGone,
+  isInvalid,
+  isNotFound,
+  isTooManyRequests,
+  KubeApiError,
+  type KubeStatusCause,
+} from './client/kube-api-error.ts'
+export { apiVersionOf, resourceName } from './client/paths.ts'
+export { type DefaultConnectionOptions, defaultConnection } from './config/default-connection.ts'
+export { type InClusterOptions, inClusterConnection } from './config/in-cluster.ts'
+export { type KubeconfigOptions, loadKubeconfig } from './config/kubeconfig.ts'
+export type {
   ClusterRole,
   ClusterRoleBinding,
   ConfigMap,
@@ -28,46 +67,7 @@ export type {
   StatusCondition,
   WorkloadSpec,
   WorkloadStatus,
-} from './builtin-kinds.ts'
-export type {
-  ApplyOptions,
-  CallOptions,
-  DeleteCollectionOptions,
-  DeleteOptions,
-  GetOptions,
-  HttpMethod,
-  JsonPatchOp,
-  KubeClient,
-  KubeClientOptions,
-  ListOptions,
-  Patch,
-  RawOptions,
-  RawResponse,
-  RetryOptions,
-  StreamOptions,
-  WatchOptions,
-  WriteOptions,
-} from './client.ts'
-export { createKubeClient } from './client.ts'
-export type { AuthSource, Connection, TlsSettings } from './connection.ts'
-export { basicAuth, bearerToken, noAuth } from './connection.ts'
-export { type DefaultConnectionOptions, defaultConnection } from './default-connection.ts'
-export { type ApiResource, createDiscovery, type Discovery, type ServerVersion } from './discovery.ts'
-export { type InClusterOptions, inClusterConnection } from './in-cluster.ts'
-export {
-  isAlreadyExists,
-  isConflict,
-  isExpired,
-  isForbidden,
-  isGone,
-  isInvalid,
-  isNotFound,
-  isTooManyRequests,
-  KubeApiError,
-  type KubeStatusCause,
-} from './kube-api-error.ts'
-export { type KubeconfigOptions, loadKubeconfig } from './kubeconfig.ts'
-export { apiVersionOf, resourceName } from './paths.ts'
+} from './objects/builtin-kinds.ts'
 export {
   clusterRoleBindings,
   clusterRoles,
@@ -88,7 +88,7 @@ export {
   serviceAccounts,
   services,
   statefulSets,
-} from './resource-types.ts'
+} from './objects/resource-types.ts'
 export type {
   KubeList,
   KubeObject,
@@ -99,20 +99,21 @@ export type {
   ResourceType,
   WatchEvent,
   WatchEventType,
-} from './types.ts'
+} from './objects/types.ts'
 
 // runtime
 
 export {
-  type Condition,
-  type ConditionStatus,
-  type Conditions,
-  type ConditionUpdate,
-  getCondition,
-  isTrue,
-  removeCondition,
-  setCondition,
-} from './conditions.ts'
+  type EventHandler,
+  type ObjectEvent,
+  Reflector,
+  type ReflectorClient,
+  type ReflectorOptions,
+  type ReflectorPhase,
+  type ReflectorStats,
+} from './cache/reflector.ts'
+export { type CacheScope, type CacheShape, createSharedCaches, type SharedCaches, type SharedCachesOptions } from './cache/shared-caches.ts'
+export { metadataOnly, ObjectStore, type ReadonlyStore, type StoreFilter, withoutManagedFields } from './cache/store.ts'
 export {
   type Controller,
   type ControllerOptions,
@@ -129,25 +130,8 @@ export {
   watchMapped,
   watchOwned,
   watchSelf,
-} from './controller.ts'
-export {
-  createEventRecorder,
-  type EventInput,
-  type EventRecorder,
-  type EventRecorderOptions,
-  type EventRecorderStats,
-} from './events.ts'
-export { addFinalizer, dropFinalizer, ensureFinalizer, hasFinalizer, removeFinalizer } from './finalizers.ts'
-export {
-  type LabelMatcher,
-  type LabelSelector,
-  type LabelSelectorExpression,
-  labelSelectorProblem,
-  parseLabelSelector,
-} from './label-selector.ts'
-export { type LeaseLog, type LeaseOptions, runWithLease } from './lease-election.ts'
-export { compareResourceVersions, formatKey, keyOf, parseKey } from './object-key.ts'
-export { controllerOf, controllerRef, isControlledBy, type OwnerFilter, ownerKeys, setControllerReference } from './owners.ts'
+} from './controller/controller.ts'
+export { addFinalizer, dropFinalizer, ensureFinalizer, hasFinalizer, removeFinalizer } from './controller/finalizers.ts'
 export {
   and,
   annotationsChanged,
@@ -158,17 +142,33 @@ export {
   or,
   type Predicate,
   resourceVersionChanged,
-} from './predicates.ts'
+} from './controller/predicates.ts'
+export { type StatusTarget, type StatusWrite, writeStatus } from './controller/status-writer.ts'
+export { WorkQueue, type WorkQueueOptions } from './controller/work-queue.ts'
 export {
-  type EventHandler,
-  type ObjectEvent,
-  Reflector,
-  type ReflectorClient,
-  type ReflectorOptions,
-  type ReflectorPhase,
-  type ReflectorStats,
-} from './reflector.ts'
-export { type CacheScope, type CacheShape, createSharedCaches, type SharedCaches, type SharedCachesOptions } from './shared-caches.ts'
-export { type StatusTarget, type StatusWrite, writeStatus } from './status-writer.ts'
-export { metadataOnly, ObjectStore, type ReadonlyStore, type StoreFilter, withoutManagedFields } from './store.ts'
-export { WorkQueue, type WorkQueueOptions } from './work-queue.ts'
+  createEventRecorder,
+  type EventInput,
+  type EventRecorder,
+  type EventRecorderOptions,
+  type EventRecorderStats,
+} from './events/events.ts'
+export { type LeaseLog, type LeaseOptions, runWithLease } from './leader-election/lease-election.ts'
+export {
+  type Condition,
+  type ConditionStatus,
+  type Conditions,
+  type ConditionUpdate,
+  getCondition,
+  isTrue,
+  removeCondition,
+  setCondition,
+} from './objects/conditions.ts'
+export {
+  type LabelMatcher,
+  type LabelSelector,
+  type LabelSelectorExpression,
+  labelSelectorProblem,
+  parseLabelSelector,
+} from './objects/label-selector.ts'
+export { compareResourceVersions, formatKey, keyOf, parseKey } from './objects/object-key.ts'
+export { controllerOf, controllerRef, isControlledBy, type OwnerFilter, ownerKeys, setControllerReference } from './objects/owners.ts'

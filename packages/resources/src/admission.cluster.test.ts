@@ -3,7 +3,7 @@ import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/clus
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Rejection } from '../../../test/fixtures/resources/rejection.ts'
 import { REJECTIONS } from '../../../test/fixtures/resources/rejections.ts'
-import { KINDS } from './kinds.ts'
+import { KINDS } from './kinds/kinds.ts'
 import { API_GROUP, type KindDefinition } from './schema/kind-definition.ts'
 import { fixturesOf } from './testing/fixtures.ts'
 import { adminClient, installCrds } from './testing/install-crds.ts'

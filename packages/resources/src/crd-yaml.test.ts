@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { crdYamlOf } from './crd-yaml.ts'
-import { KINDS } from './kinds.ts'
+import { KINDS } from './kinds/kinds.ts'
 import { crdOf } from './schema/crd.ts'
 
 it.each(KINDS.map((definition) => [definition.kind, definition] as const))(

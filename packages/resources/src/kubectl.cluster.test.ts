@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { KINDS } from './kinds.ts'
+import { KINDS } from './kinds/kinds.ts'
 import { fixturesOf } from './testing/fixtures.ts'
 
 /* What people do with a new cluster: the bin `thv` piped into kubectl. On a server of its own, because nothing may be installed yet. */

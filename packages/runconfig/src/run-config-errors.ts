@@ -1,6 +1,6 @@
 import { type ErrorCode, ThvError } from '@thv/kernel/errors'
 import type { Problem } from './field.ts'
-import type { UnsupportedField } from './unsupported.ts'
+import type { UnsupportedField } from './middleware-table.ts'
 
 const RUN_CONFIG_ERRORS = [
   'middleware_unsupported',

@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import type { AnyFieldTable } from './field.ts'
+import { unsupportedFields } from './middleware-table.ts'
 import { readRunConfig } from './read-run-config.ts'
 import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'
 import { renderRunConfigReference } from './run-config-reference.ts'
-import { unsupportedFields } from './unsupported.ts'
 
 const ROOT = new URL('../../../', import.meta.url)
 

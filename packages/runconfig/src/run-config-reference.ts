@@ -1,6 +1,6 @@
 import type { AnyFieldTable, Field, ValueReader } from './field.ts'
+import { IMPLEMENTED_LINKS } from './middleware-table.ts'
 import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'
-import { IMPLEMENTED_LINKS } from './unsupported.ts'
 
 /** The whole text of docs/reference/runconfig.md. Pure: a test compares it with the file. */
 export function renderRunConfigReference(): string {

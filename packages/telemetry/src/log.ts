@@ -20,6 +20,9 @@ export interface Logger {
   readonly failures: number
 }
 
+/** The part of a logger that libraries need. Fields never hold payloads or secrets. */
+export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+
 export interface LoggerOptions {
   readonly level?: LogLevel
   /** `auto`: for people when standard error is a terminal, JSON otherwise. */

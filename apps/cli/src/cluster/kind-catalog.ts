@@ -1,8 +1,8 @@
 import { ThvError } from '@thv/kernel/errors'
-import type { KubeClient } from '@thv/kube/client'
-import { apiVersionOf, resourceName } from '@thv/kube/paths'
-import type { KubeObject, ResourceType } from '@thv/kube/types'
-import { suggestion } from '../closest.ts'
+import type { KubeClient } from '@thv/kube/client/client'
+import { apiVersionOf, resourceName } from '@thv/kube/client/paths'
+import type { KubeObject, ResourceType } from '@thv/kube/objects/types'
+import { suggestion } from '../text/closest.ts'
 
 /** A kind of object that the server has, and the words for it. */
 export interface ServedResource {

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
-import { createKubeClient, type KubeClient } from '@thv/kube/client'
-import { KubeApiError } from '@thv/kube/kube-api-error'
-import { loadKubeconfig } from '@thv/kube/kubeconfig'
+import { createKubeClient, type KubeClient } from '@thv/kube/client/client'
+import { KubeApiError } from '@thv/kube/client/kube-api-error'
+import { loadKubeconfig } from '@thv/kube/config/kubeconfig'
 import type { ProgramEnv } from '../program.ts'
 
 /** Options that all commands share which speak to an API server. */

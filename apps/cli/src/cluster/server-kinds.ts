@@ -1,4 +1,4 @@
-import type { KubeObject, ResourceType } from '@thv/kube/types'
+import type { KubeObject, ResourceType } from '@thv/kube/objects/types'
 import { mcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { mcpServer } from '@thv/resources/kinds/mcp-server/schema'
 import { virtualMcpServer } from '@thv/resources/kinds/virtual-mcp-server/schema'

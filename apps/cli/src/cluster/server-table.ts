@@ -1,8 +1,8 @@
 import { ThvError } from '@thv/kernel/errors'
-import type { KubeClient } from '@thv/kube/client'
-import { splitLines } from '@thv/kube/line-splitter'
-import { collectionPath, objectPath } from '@thv/kube/paths'
-import type { KubeObject, KubeStatus } from '@thv/kube/types'
+import type { KubeClient } from '@thv/kube/client/client'
+import { splitLines } from '@thv/kube/client/line-splitter'
+import { collectionPath, objectPath } from '@thv/kube/client/paths'
+import type { KubeObject, KubeStatus } from '@thv/kube/objects/types'
 import type { ServedResource } from './kind-catalog.ts'
 
 /** `meta.k8s.io/v1` Table: the server knows the columns of each kind. */

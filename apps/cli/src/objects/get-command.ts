@@ -1,6 +1,6 @@
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import type { KubeObject } from '@thv/kube/types'
+import type { KubeObject } from '@thv/kube/objects/types'
 import { loadKinds, shownName } from '../cluster/kind-catalog.ts'
 import { type ClusterFlags, type OpenCluster, withCluster } from '../cluster/open-cluster.ts'
 import { fetchTable, type ServerTable, type TableQuery, versionOf, watchTable } from '../cluster/server-table.ts'

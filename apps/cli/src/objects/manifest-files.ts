@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ThvError } from '@thv/kernel/errors'
-import type { KubeObject } from '@thv/kube/types'
+import type { KubeObject } from '@thv/kube/objects/types'
 import { type Document, isNode, LineCounter, type Node, parseAllDocuments } from 'yaml'
 import type { ProgramEnv } from '../program.ts'
 import { KUBE_YAML } from './yaml-text.ts'

@@ -1,5 +1,5 @@
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
-import { KubeApiError } from '@thv/kube/kube-api-error'
+import { KubeApiError } from '@thv/kube/client/kube-api-error'
 import { shownObject } from '../cluster/kind-catalog.ts'
 import { serverMessage } from '../cluster/open-cluster.ts'
 import type { ProgramEnv } from '../program.ts'

@@ -1,5 +1,5 @@
 import type { ServerTable, TableColumn, TableRow } from '../cluster/server-table.ts'
-import { plainText } from '../plain-text.ts'
+import { plainText } from '../text/plain-text.ts'
 
 export interface TablePrinterOptions {
   /** Shows all columns that the server has. */

@@ -1,5 +1,5 @@
-import { createEventRecorder } from '@thv/kube/events'
-import { configMaps } from '@thv/kube/resource-types'
+import { createEventRecorder } from '@thv/kube/events/events'
+import { configMaps } from '@thv/kube/objects/resource-types'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { embeddedPlace } from '../testing/command-place.ts'
 import { runThv } from '../testing/run-thv.ts'

@@ -1,5 +1,5 @@
-import { VERSION } from '../version.ts'
-import { plainCall } from './plain-call.ts'
+import { plainCall } from '../local-platform/plain-call.ts'
+import { VERSION } from '../text/version.ts'
 
 const ANSWERS_WITHIN_MS = 10_000
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }

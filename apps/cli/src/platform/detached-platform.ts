@@ -3,11 +3,11 @@ import { closeSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import { plainText } from '../plain-text.ts'
+import { findRunning } from '../local-platform/running-platform.ts'
 import type { ProgramEnv } from '../program.ts'
+import { plainText } from '../text/plain-text.ts'
 import { LOG_FILE } from './platform-log.ts'
 import { programPath } from './platform-parts.ts'
-import { findRunning } from './running-platform.ts'
 
 const STARTS_WITHIN_MS = 60_000
 const LOOK_MS = 50

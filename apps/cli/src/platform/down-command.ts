@@ -3,8 +3,8 @@ import { sendSignal } from '@thv/cluster/node/process/process-table'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { DATA_FOLDER, findDataFolder } from '../cluster/open-cluster.ts'
+import { findRunning, isRunning } from '../local-platform/running-platform.ts'
 import type { ProgramEnv } from '../program.ts'
-import { findRunning, isRunning } from './running-platform.ts'
 
 export interface PlatformFlags {
   readonly dataDir?: string

@@ -14,9 +14,9 @@ import {
   roles,
   serviceAccounts,
   services,
-} from '@thv/kube/resource-types'
-import type { KubeObject } from '@thv/kube/types'
-import { KINDS } from '@thv/resources/kinds'
+} from '@thv/kube/objects/resource-types'
+import type { KubeObject } from '@thv/kube/objects/types'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { crdOf } from '@thv/resources/schema/crd'
 import { parseAllDocuments } from 'yaml'
 

@@ -1,5 +1,5 @@
-import { shortened } from '../plain-text.ts'
 import type { ProgramEnv } from '../program.ts'
+import { shortened } from '../text/plain-text.ts'
 import type { ServerState } from './server-states.ts'
 
 /** Shows how far everything is: on a terminal one line each, written over; elsewhere a line for each step. */

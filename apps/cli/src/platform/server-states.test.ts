@@ -1,4 +1,4 @@
-import type { Pod } from '@thv/kube/builtin-kinds'
+import type { Pod } from '@thv/kube/objects/builtin-kinds'
 import { describe, expect, it } from 'vitest'
 import { operatorState, type ServerResource, serverState } from './server-states.ts'
 

@@ -1,6 +1,6 @@
-import type { ContainerStatus, Deployment, Pod, StatusCondition } from '@thv/kube/builtin-kinds'
-import type { KubeObject } from '@thv/kube/types'
-import { plainText } from '../plain-text.ts'
+import type { ContainerStatus, Deployment, Pod, StatusCondition } from '@thv/kube/objects/builtin-kinds'
+import type { KubeObject } from '@thv/kube/objects/types'
+import { plainText } from '../text/plain-text.ts'
 
 /** How far a server is, for people. */
 export interface ServerState {

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { ThvError } from '@thv/kernel/errors'
-import { writePrivate } from '../platform/running-platform.ts'
+import { writePrivate } from '../local-platform/running-platform.ts'
 
 /** The registry of a data folder: noted, so that the next start takes the same port and `thv search` finds it. */
 export interface RegistryNote {

@@ -1,4 +1,4 @@
-import { plainCall } from '../platform/plain-call.ts'
+import { plainCall } from '../local-platform/plain-call.ts'
 import type { ServerState } from '../platform/server-states.ts'
 import { notedRegistry } from './registry-note.ts'
 

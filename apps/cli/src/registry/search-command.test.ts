@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { noteRunning } from '../platform/running-platform.ts'
+import { noteRunning } from '../local-platform/running-platform.ts'
 import { runThv } from '../testing/run-thv.ts'
 import { noteRegistry } from './registry-note.ts'
 

@@ -1,9 +1,9 @@
 import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { findRunning } from '../local-platform/running-platform.ts'
 import { alignedRows } from '../objects/print-table.ts'
-import { plainText, shortened } from '../plain-text.ts'
 import { platformFolder } from '../platform/down-command.ts'
-import { findRunning } from '../platform/running-platform.ts'
 import type { ProgramEnv } from '../program.ts'
+import { plainText, shortened } from '../text/plain-text.ts'
 import { notedRegistry } from './registry-note.ts'
 
 export interface SearchOptions {

@@ -38,9 +38,7 @@ import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/s
 import { type MCPServerEntry, mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
 import { type MCPToolConfig, mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { type VirtualMCPServer, virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
-import type { ConfigMapContent } from '../workload/lookup.ts'
-import { MANAGED_LABEL, oursWhole, secretKeys } from './cache-shapes.ts'
-import { type KindCache, kindCache } from './kind-cache.ts'
+import type { ConfigMapContent } from '../references/lookup.ts'
 import {
   indexValues,
   REFERENCE_INDEXES,
@@ -50,7 +48,9 @@ import {
   referencesOfServer,
   referencesOfServerEntry,
   referencesOfVirtualServer,
-} from './references.ts'
+} from '../references/references.ts'
+import { MANAGED_LABEL, oursWhole, secretKeys } from './cache-shapes.ts'
+import { type KindCache, kindCache } from './kind-cache.ts'
 
 /** One cache per kind for all controllers. */
 export interface OperatorCaches {

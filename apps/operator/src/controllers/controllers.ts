@@ -24,10 +24,15 @@ import { API_GROUP } from '@thv/resources/schema/kind-definition'
 import type { KindCache } from '../caches/kind-cache.ts'
 import type { OperatorCaches } from '../caches/operator-caches.ts'
 import { workloadOf } from '../caches/operator-caches.ts'
-import { referencedBy, referrersIn } from '../caches/reference-keys.ts'
-import { referencesOfRemoteProxy, referencesOfServer, referencesOfServerEntry, referencesOfVirtualServer } from '../caches/references.ts'
 import type { Env } from '../environment.ts'
-import { workloadsThatName } from '../workload/pod/names.ts'
+import { workloadsThatName } from '../proxy/names.ts'
+import { referencedBy, referrersIn } from '../references/reference-keys.ts'
+import {
+  referencesOfRemoteProxy,
+  referencesOfServer,
+  referencesOfServerEntry,
+  referencesOfVirtualServer,
+} from '../references/references.ts'
 import { reconcileMcpExternalAuthConfig } from './mcp-external-auth-config/reconcile.ts'
 import { reconcileMcpGroup } from './mcp-group/reconcile.ts'
 import { reconcileMcpRemoteProxy } from './mcp-remote-proxy/reconcile.ts'

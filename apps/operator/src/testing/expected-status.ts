@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { type Manifest, manifestsIn } from '@thv/resources/testing/fixtures'
 import { parse, stringify } from 'yaml'
 import { COMPANY_CA } from './fixture-namespace.ts'

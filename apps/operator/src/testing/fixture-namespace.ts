@@ -3,7 +3,7 @@ import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-au
 import type { MCPToolConfig } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { type OperatorFlags, type OperatorSettings, operatorSettings } from '../operator-settings.ts'
-import type { Lookup } from '../workload/lookup.ts'
+import type { Lookup } from '../references/lookup.ts'
 
 /* A namespace in which whatever the fixtures of the kinds may name is there. */
 

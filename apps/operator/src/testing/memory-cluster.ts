@@ -12,6 +12,8 @@ import {
 import { createLogger } from '@thv/telemetry/log'
 import type { KindCache } from '../caches/kind-cache.ts'
 import type { OperatorCaches } from '../caches/operator-caches.ts'
+import type { Env, OperatorEvent } from '../environment.ts'
+import { type OperatorSettings, operatorSettings } from '../operator-settings.ts'
 import {
   indexValues,
   REFERENCE_INDEXES,
@@ -21,9 +23,7 @@ import {
   referencesOfServer,
   referencesOfServerEntry,
   referencesOfVirtualServer,
-} from '../caches/references.ts'
-import type { Env, OperatorEvent } from '../environment.ts'
-import { type OperatorSettings, operatorSettings } from '../operator-settings.ts'
+} from '../references/references.ts'
 
 interface Written {
   readonly plural: string

@@ -1,7 +1,7 @@
 import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
-import type { WorkloadPlan } from '../workload/workload-plan.ts'
+import type { WorkloadPlan } from '../deployment/deployment-plan.ts'
 
 /** The plan as golden files show it: the RunConfig as an object and not as a text in a text. */
 export function readablePlan(plan: WorkloadPlan): unknown {

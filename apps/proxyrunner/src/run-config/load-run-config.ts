@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '@thv/kernel/clock'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import { isJsonObject, type Problem } from '@thv/runconfig/field'
 import { parseJsonText } from '@thv/runconfig/json-text'
+import { unsupportedFields } from '@thv/runconfig/middleware-table'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { invalidRunConfig, runConfigError, unsupportedLinks } from '@thv/runconfig/run-config-errors'
@@ -14,7 +15,6 @@ import {
   RUN_CONFIG_KEY,
   runConfigChecksum,
 } from '@thv/runconfig/run-config-mount'
-import { unsupportedFields } from '@thv/runconfig/unsupported'
 import { codeOf, readEnvFiles } from './env-files.ts'
 
 /** Where a run config is looked for without --config; the first that exists is taken. */

@@ -1,6 +1,6 @@
 import type { Identity } from '@thv/auth/incoming/authenticator'
 import { type FakeProvider, type SigningKey, signingKey, startFakeProvider } from '@thv/auth/incoming/testing/fake-provider'
-import { sendJson } from '@thv/http/respond'
+import { sendJson } from '@thv/http/server/respond'
 import { eventually, type LoopbackServer, startServer } from '@thv/http/testing/loopback'
 import { systemClock } from '@thv/kernel/clock'
 import { createLogger } from '@thv/telemetry/log'

@@ -1,4 +1,4 @@
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 
 export interface AuthConfig {
   readonly mode: 'anonymous' | 'oauth'

@@ -1,5 +1,5 @@
 import type { Identity } from '@thv/auth/incoming/authenticator'
-import type { Caller } from '../api/access-port.ts'
+import type { Caller } from '../api/http/access-port.ts'
 import { type AuthzConfig, type Role, roles } from './auth-config.ts'
 import { claimsKey, type HeldClaims, matchesRole } from './claim-gates.ts'
 

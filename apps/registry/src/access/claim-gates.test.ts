@@ -1,4 +1,4 @@
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { claimsKey, covers, coversAll, type HeldClaims, matchesRole } from './claim-gates.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 
 /** Of a token. */
 export interface HeldClaims {

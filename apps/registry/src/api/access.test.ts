@@ -1,9 +1,9 @@
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callerOf } from '../access/caller.ts'
 import { covers, coversAll } from '../access/claim-gates.ts'
-import type { Access } from './access-port.ts'
-import { sendApiError } from './api-error.ts'
+import type { Access } from './http/access-port.ts'
+import { sendApiError } from './http/api-error.ts'
 import { type ApiServer, startApi } from './testing/api-server.ts'
 import { createSampleEngine, type SampleEngine } from './testing/sample-engine.ts'
 

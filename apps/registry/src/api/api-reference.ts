@@ -1,6 +1,6 @@
-import { type ErrorStatus, statusCodes } from './api-error.ts'
-import { errorsOf } from './openapi.ts'
-import { type Route, type Tag, tags } from './route.ts'
+import { type ErrorStatus, statusCodes } from './http/api-error.ts'
+import { errorsOf } from './http/openapi.ts'
+import { type Route, type Tag, tags } from './http/route.ts'
 import { routes } from './routes.ts'
 
 /** docs/reference/registry-api.md, from the routes themselves. */

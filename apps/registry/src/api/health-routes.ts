@@ -1,9 +1,9 @@
-import type { Exchange } from '@thv/http/exchange'
-import { sendBytes, sendJson } from '@thv/http/respond'
+import type { Exchange } from '@thv/http/server/exchange'
+import { sendBytes, sendJson } from '@thv/http/server/respond'
 import { CONTENT_TYPE, type Counter, type Metrics } from '@thv/telemetry/metrics'
 import type { EngineStatus, RegistryEngine } from '../engine/engine.ts'
-import type { VersionInfo } from './api-context.ts'
-import { sendApiError } from './api-error.ts'
+import type { VersionInfo } from './http/api-context.ts'
+import { sendApiError } from './http/api-error.ts'
 
 export interface HealthRoutes {
   /** False: not one of these paths. */

@@ -1,8 +1,8 @@
-import { sendBytes } from '@thv/http/respond'
+import { sendBytes } from '@thv/http/server/respond'
 import { stringify } from 'yaml'
-import { openApiOf } from './openapi.ts'
-import { type ApiRequest, registryBase } from './route.ts'
-import { registryOf } from './visible-view.ts'
+import { openApiOf } from './http/openapi.ts'
+import { type ApiRequest, registryBase } from './http/route.ts'
+import { registryOf } from './http/visible-view.ts'
 
 const STANDARD = 'https://github.com/modelcontextprotocol/registry'
 

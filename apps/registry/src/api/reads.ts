@@ -4,10 +4,10 @@ import { isProblem } from '@thv/catalog/snapshot/list-query'
 import type { Page } from '@thv/catalog/snapshot/page'
 import type { Static } from 'typebox'
 import type { ServedView } from '../engine/engine.ts'
-import { ApiError, unavailable } from './api-error.ts'
-import type { ApiRequest } from './route.ts'
-import { DEFAULT_HITS, type listQuery, MAX_HITS, type searchQuery, type versionQuery } from './schemas.ts'
-import { viewOf } from './visible-view.ts'
+import { ApiError, unavailable } from './http/api-error.ts'
+import type { ApiRequest } from './http/route.ts'
+import { DEFAULT_HITS, type listQuery, MAX_HITS, type searchQuery, type versionQuery } from './http/schemas.ts'
+import { viewOf } from './http/visible-view.ts'
 
 /** Every entry of a registry, page by page. */
 export function listServers(request: ApiRequest<Static<typeof listQuery>>): void | Promise<void> {

@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { adminRoutes } from './admin-routes.ts'
+import { adminRoutes } from './admin/admin-routes.ts'
+import { type Route, registryBase, route } from './http/route.ts'
 import { openApiJson, openApiYaml } from './openapi-answers.ts'
-import { type Route, registryBase, route } from './route.ts'
 import { standardRoutes } from './standard-routes.ts'
 
 const openApiDocument = Type.Object({ openapi: Type.String() }, { description: 'An OpenAPI 3.1 document.' })

@@ -1,7 +1,7 @@
-import { sendJson } from '@thv/http/respond'
-import { ApiError } from './api-error.ts'
-import type { ApiRequest } from './route.ts'
-import { registryOf } from './visible-view.ts'
+import { sendJson } from '@thv/http/server/respond'
+import { ApiError } from './http/api-error.ts'
+import type { ApiRequest } from './http/route.ts'
+import { registryOf } from './http/visible-view.ts'
 
 /* What the standard's own tools ask before they read or publish. */
 

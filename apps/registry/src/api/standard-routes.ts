@@ -1,9 +1,9 @@
 import Type from 'typebox'
+import { type Route, route } from './http/route.ts'
+import { listQuery, ref, searchQuery, versionQuery } from './http/schemas.ts'
+import { deleteVersion, publishServer, replaceVersion, setServerStatus, setVersionStatus } from './http/writes.ts'
 import { getVersion, listServers, listVersions, searchServers } from './reads.ts'
-import { type Route, route } from './route.ts'
-import { listQuery, ref, searchQuery, versionQuery } from './schemas.ts'
 import { anonymousToken, registryHealth, registryPing, registryVersion } from './service-routes.ts'
-import { deleteVersion, publishServer, replaceVersion, setServerStatus, setVersionStatus } from './writes.ts'
 
 /** The standard's own paths, below one registry or below all of them together. */
 export function standardRoutes(base: string, suffix: string): Route[] {

@@ -2,7 +2,7 @@ import type { Clock } from '@thv/kernel/clock'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import type { Logger } from '@thv/telemetry/log'
 import type { Env } from '../config/env-values.ts'
-import type { ServeParts } from '../serve.ts'
+import type { ServeParts } from '../serve/serve.ts'
 
 /** What commands know of the world. */
 export interface CommandEnv {

@@ -1,5 +1,5 @@
 import { isThvError } from '@thv/kernel/errors'
-import { storeText } from '../start-lines.ts'
+import { storeText } from '../serve/start-lines.ts'
 import type { CommandEnv } from './command-env.ts'
 import { type ConfigFlags, loadConfig } from './load-config.ts'
 

@@ -1,4 +1,4 @@
-import { VERSION } from '../version.ts'
+import { VERSION } from '../serve/version.ts'
 import type { CommandEnv } from './command-env.ts'
 
 export function versionCommand({ format }: { readonly format: string }, { out }: CommandEnv): void {

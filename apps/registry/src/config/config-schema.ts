@@ -1,4 +1,4 @@
-import { claimsSchema, sourceSpecSchema } from '@thv/catalog/sources/source-config'
+import { claimsSchema, sourceSpecSchema } from '@thv/catalog/sources/fetch/source-config'
 import Type, { type Static } from 'typebox'
 import type { Schema } from './check-shape.ts'
 

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
-import { checkSourceConfig, type SourceConfig, sourceTypes } from '@thv/catalog/sources/source-config'
+import { checkSourceConfig, type SourceConfig, sourceTypes } from '@thv/catalog/sources/fetch/source-config'
 import { parseDuration } from '@thv/kernel/duration'
-import { registryNameProblem } from '../registry-name.ts'
 import type { RegistrySpec } from '../store/registry-store.ts'
 import { normaliseAuth } from './auth-rules.ts'
 import type { ConfigFile, RegistryFile, SourceFile } from './config-schema.ts'
 import { didYouMean } from './nearest-key.ts'
 import { type NormaliseContext, problemAt } from './normalise-context.ts'
 import type { RegistryConfig } from './registry-config.ts'
+import { registryNameProblem } from './registry-name.ts'
 import { storageOf } from './storage-rules.ts'
 
 /**

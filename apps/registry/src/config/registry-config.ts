@@ -1,4 +1,4 @@
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type { AuthConfig } from '../access/auth-config.ts'
 import type { RegistrySpec } from '../store/registry-store.ts'
 

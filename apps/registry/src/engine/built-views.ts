@@ -1,4 +1,4 @@
-import { runInTurns } from '@thv/catalog/snapshot/steps'
+import { runInTurns } from '@thv/kernel/steps'
 import type { Catalogue } from '../views/catalogue.ts'
 import type { Arenas } from '../views/catalogue-row.ts'
 import { createSearchBuilder } from '../views/search-builder.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
-import { DEFAULT_FETCH_LIMITS, type FetchLimits } from '@thv/catalog/sources/registry-handler'
+import { DEFAULT_FETCH_LIMITS, type FetchLimits } from '@thv/catalog/sources/fetch/registry-handler'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'

@@ -1,6 +1,6 @@
 import type { SearchIndex } from '@thv/catalog/search/search-index'
 import type { Snapshot } from '@thv/catalog/snapshot/snapshot'
-import type { Claims, SourceConfig } from '@thv/catalog/sources/source-config'
+import type { Claims, SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type {
   ClaimsChange,
   NewEntry,

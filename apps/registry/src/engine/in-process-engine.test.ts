@@ -1,4 +1,4 @@
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { afterEach, describe, expect, it } from 'vitest'

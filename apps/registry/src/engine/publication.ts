@@ -1,6 +1,6 @@
 import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
 import type { SnapshotData } from '@thv/catalog/snapshot/snapshot-data'
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import type { EngineStatus } from './engine.ts'
 
 /*

@@ -1,5 +1,5 @@
-import { runAtOnce } from '@thv/catalog/snapshot/steps'
 import { TestClock } from '@thv/kernel/clock'
+import { runAtOnce } from '@thv/kernel/steps'
 import { describe, expect, it } from 'vitest'
 import { createCatalogue } from '../views/catalogue.ts'
 import { createSearchBuilder } from '../views/search-builder.ts'

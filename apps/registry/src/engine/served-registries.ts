@@ -1,6 +1,6 @@
 import { openSearchIndex, type SearchIndex } from '@thv/catalog/search/search-index'
 import { openSnapshot } from '@thv/catalog/snapshot/snapshot'
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { compareVersions } from '@thv/catalog/version-order'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'

@@ -1,7 +1,7 @@
-import { runInTurns } from '@thv/catalog/snapshot/steps'
 import type { Clock } from '@thv/kernel/clock'
 import { formatDuration } from '@thv/kernel/duration'
 import { ThvError } from '@thv/kernel/errors'
+import { runInTurns } from '@thv/kernel/steps'
 import type { RegistryRecord, RegistryStore, SourceRecord, StoreRevision } from '../store/registry-store.ts'
 import { endsWithin } from '../sync/waker.ts'
 import { type Catalogue, createCatalogue } from '../views/catalogue.ts'

@@ -1,4 +1,4 @@
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { TestClock } from '@thv/kernel/clock'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RegistryStore } from '../store/registry-store.ts'

@@ -1,6 +1,6 @@
 import type { EntryStatus } from '@thv/catalog/catalog-entry'
-import type { FetchProblem, FetchState } from '@thv/catalog/sources/registry-handler'
-import type { Claims, SourceConfig } from '@thv/catalog/sources/source-config'
+import type { FetchProblem, FetchState } from '@thv/catalog/sources/fetch/registry-handler'
+import type { Claims, SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 
 /**
  * What the registry keeps. Two adapters (SQLite, PostgreSQL) pass one contract suite. Every change of what is served takes a new

@@ -1,4 +1,4 @@
-import type { FetchedEntry, FetchResult } from '@thv/catalog/sources/registry-handler'
+import type { FetchedEntry, FetchResult } from '@thv/catalog/sources/fetch/registry-handler'
 import { expect, it } from 'vitest'
 import { fetchedEntry, fileSource, fullResult } from '../engine/testing/engine-fixture.ts'
 import type { Fingerprint } from '../store/registry-store.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { createFilter } from '@thv/catalog/filters'
-import type { FetchedEntry, FetchProblem, FetchResult } from '@thv/catalog/sources/registry-handler'
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { FetchedEntry, FetchProblem, FetchResult } from '@thv/catalog/sources/fetch/registry-handler'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { ThvError } from '@thv/kernel/errors'
 import type { Fingerprint, SyncedEntry } from '../store/registry-store.ts'
 

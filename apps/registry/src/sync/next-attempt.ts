@@ -1,4 +1,4 @@
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { createBackoff } from '@thv/kernel/backoff'
 import type { LeasedSource } from '../store/registry-store.ts'
 import type { SyncOptions } from './sync-options.ts'

@@ -1,4 +1,4 @@
-import type { FetchPlace } from '@thv/catalog/sources/fetch-place'
+import type { FetchPlace } from '@thv/catalog/sources/fetch/fetch-address'
 import { abortable } from '@thv/kernel/abortable'
 import type { Clock } from '@thv/kernel/clock'
 

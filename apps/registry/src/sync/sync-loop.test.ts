@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
-import { DEFAULT_FETCH_LIMITS, type FetchedEntry, type FetchResult } from '@thv/catalog/sources/registry-handler'
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import { DEFAULT_FETCH_LIMITS, type FetchedEntry, type FetchResult } from '@thv/catalog/sources/fetch/registry-handler'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { afterEach, describe, expect, it } from 'vitest'

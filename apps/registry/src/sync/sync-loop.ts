@@ -1,4 +1,4 @@
-import type { FetchLimits } from '@thv/catalog/sources/registry-handler'
+import type { FetchLimits } from '@thv/catalog/sources/fetch/registry-handler'
 import { createBackoff } from '@thv/kernel/backoff'
 import { errorMessage } from '@thv/kernel/errors'
 import type { LeasedSource } from '../store/registry-store.ts'

@@ -1,6 +1,6 @@
 import { createInstantParser } from '@thv/catalog/snapshot/instant'
-import { type Steps, sortInSteps } from '@thv/catalog/snapshot/steps'
 import { compareCodePoints } from '@thv/catalog/text'
+import { type Steps, sortInSteps } from '@thv/kernel/steps'
 import type { StoredEntry } from '../store/registry-store.ts'
 import { type Arenas, createRow, type Row } from './catalogue-row.ts'
 import { claimsKey } from './claim-key.ts'

@@ -1,4 +1,4 @@
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 
 /** The same text for the same claims, however they were spelled. */
 export function claimsKey(claims: Claims | undefined): string {

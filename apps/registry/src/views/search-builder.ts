@@ -2,7 +2,7 @@ import { occurrenceSteps } from '@thv/catalog/search/build-search-index'
 import { searchDocumentOf } from '@thv/catalog/search/search-document'
 import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
 import { createSearchTerms, type Occurrences, type SearchTerms } from '@thv/catalog/search/search-terms'
-import type { Steps } from '@thv/catalog/snapshot/steps'
+import type { Steps } from '@thv/kernel/steps'
 import { documentOf, type Row } from './catalogue-row.ts'
 import type { LatestRow } from './view-builder.ts'
 

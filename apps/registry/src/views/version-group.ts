@@ -1,7 +1,7 @@
 import { versionOrder } from '@thv/catalog/snapshot/snapshot-columns'
-import { type Steps, sortInSteps } from '@thv/catalog/snapshot/steps'
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { compareVersions } from '@thv/catalog/version-order'
+import { type Steps, sortInSteps } from '@thv/kernel/steps'
 import { type Arenas, type Row, rewriteMeta } from './catalogue-row.ts'
 
 /** All versions that one source has of one server. */

@@ -1,6 +1,6 @@
 import { openSearchIndex } from '@thv/catalog/search/search-index'
 import { snapshotTransferList } from '@thv/catalog/snapshot/snapshot-data'
-import { runAtOnce } from '@thv/catalog/snapshot/steps'
+import { runAtOnce } from '@thv/kernel/steps'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StoredEntry } from '../store/registry-store.ts'

@@ -1,4 +1,4 @@
-import type { AddressPolicy } from '@thv/http/address-policy'
+import type { AddressPolicy } from '@thv/http/outbound/address-policy'
 import { ThvError } from '@thv/kernel/errors'
 
 /** Somebody whose tokens are taken. */

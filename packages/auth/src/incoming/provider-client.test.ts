@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createOutbound, type Outbound } from '@thv/http/outbound'
+import { createOutbound, type Outbound } from '@thv/http/outbound/outbound'
 import { startBackend } from '@thv/http/testing/backend'
 import { systemClock } from '@thv/kernel/clock'
 import { createCertificate } from '@thv/testkit/cluster/certificate'

@@ -1,4 +1,4 @@
-import type { Outbound } from '@thv/http/outbound'
+import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
 import type { IncomingProvider } from './incoming-provider.ts'

@@ -1,4 +1,4 @@
-import { createOutbound, type Outbound } from '@thv/http/outbound'
+import { createOutbound, type Outbound } from '@thv/http/outbound/outbound'
 import { TestClock } from '@thv/kernel/clock'
 import { OIDC_PATHS, type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

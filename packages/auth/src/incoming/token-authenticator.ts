@@ -1,4 +1,4 @@
-import type { Outbound } from '@thv/http/outbound'
+import type { Outbound } from '@thv/http/outbound/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { createSingleFlight } from '@thv/kernel/single-flight'

@@ -1,4 +1,4 @@
-import { type Steps, sortInSteps } from '../snapshot/steps.ts'
+import { type Steps, sortInSteps } from '@thv/kernel/steps'
 import { stringTable } from '../snapshot/string-table.ts'
 import { compareCodePoints } from '../text.ts'
 import { EXACT } from './search-filters.ts'

@@ -1,7 +1,7 @@
+import { runInTurns } from '@thv/kernel/steps'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CatalogEntry } from '../catalog-entry.ts'
-import { runInTurns } from '../snapshot/steps.ts'
 import { editDistance } from './edit-distance.ts'
 import { type SearchDocument, searchDocumentOf } from './search-document.ts'
 import { MAX_QUERY_LENGTH, openSearchIndex } from './search-index.ts'

@@ -1,4 +1,4 @@
-import { type Steps, sortInSteps } from '../snapshot/steps.ts'
+import { type Steps, sortInSteps } from '@thv/kernel/steps'
 import { compareCodePoints } from '../text.ts'
 import type { SearchDocument } from './search-document.ts'
 import { exactTermsOf } from './search-filters.ts'

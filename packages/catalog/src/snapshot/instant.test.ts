@@ -1,8 +1,8 @@
+import { runAtOnce, sortInSteps } from '@thv/kernel/steps'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compareCodePoints } from '../text.ts'
 import { createInstantParser, parseInstant } from './instant.ts'
-import { runAtOnce, sortInSteps } from './steps.ts'
 
 describe('parseInstant', () => {
   it.each([

@@ -1,8 +1,8 @@
+import { type Steps, sortInSteps } from '@thv/kernel/steps'
 import type { CatalogEntry } from '../catalog-entry.ts'
 import { compareCodePoints } from '../text.ts'
 import { type Instant, parseInstant } from './instant.ts'
 import { DELETED, LATEST, type SnapshotData } from './snapshot-data.ts'
-import { type Steps, sortInSteps } from './steps.ts'
 import { stringTable } from './string-table.ts'
 
 /** What an entry brings to the columns of a snapshot. */

@@ -1,3 +1,4 @@
+import { runInTurns } from '@thv/kernel/steps'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CatalogEntry } from '../catalog-entry.ts'
@@ -8,7 +9,6 @@ import { isProblem, type ListQuery } from './list-query.ts'
 import { PAGE_HEAD, type Page, pageTail } from './page.ts'
 import { openSnapshot, type Snapshot } from './snapshot.ts'
 import { snapshotTransferList } from './snapshot-data.ts'
-import { runInTurns } from './steps.ts'
 import { buildSnapshot, type SnapshotOptions, searchedFields, snapshotSteps } from './testing/build-snapshot.ts'
 
 /** Numbers by value, so that 1.10 is above 1.9; enough of an order for these tests. */

@@ -1,4 +1,4 @@
-import type { Steps } from './steps.ts'
+import type { Steps } from '@thv/kernel/steps'
 
 /** Strings as UTF-8 bytes in two buffers. A table sorted by code point can be searched. */
 export interface StringTable {

@@ -1,9 +1,9 @@
 import { gzipSync } from 'node:zlib'
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
 import { afterAll, describe, expect, it } from 'vitest'
-import { createFileHandler } from './file-handler.ts'
-import type { SourceConfig } from './source-config.ts'
+import type { SourceConfig } from './fetch/source-config.ts'
+import { createFileHandler } from './file/file-handler.ts'
 import { documentText, failure, namesOf, testContext } from './testing/fetch-context.ts'
 
 const outbound = createOutbound()

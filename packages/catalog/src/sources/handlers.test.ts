@@ -1,8 +1,8 @@
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { afterAll, expect, it } from 'vitest'
+import { type SourceConfig, sourceTypes } from './fetch/source-config.ts'
+import { sourceHash, stateIdentity } from './fetch/source-hash.ts'
 import { createHandlers } from './handlers.ts'
-import { type SourceConfig, sourceTypes } from './source-config.ts'
-import { sourceHash, stateIdentity } from './source-hash.ts'
 import { testContext } from './testing/fetch-context.ts'
 
 const outbound = createOutbound()

@@ -1,11 +1,11 @@
-import type { Outbound } from '@thv/http/outbound'
+import type { Outbound } from '@thv/http/outbound/outbound'
 import type { BackoffOptions } from '@thv/kernel/backoff'
-import { createApiHandler } from './api-handler.ts'
-import { createFileHandler } from './file-handler.ts'
+import { createApiHandler } from './api/api-handler.ts'
+import type { RegistryHandler } from './fetch/registry-handler.ts'
+import type { SourceType } from './fetch/source-config.ts'
+import { createFileHandler } from './file/file-handler.ts'
 import { createGitHandler } from './git/git-handler.ts'
 import { createManagedHandler } from './managed-handler.ts'
-import type { RegistryHandler } from './registry-handler.ts'
-import type { SourceType } from './source-config.ts'
 
 export interface HandlerDeps {
   readonly outbound: Outbound

@@ -1,6 +1,6 @@
 import { ThvError } from '@thv/kernel/errors'
-import type { RegistryHandler } from './registry-handler.ts'
-import { validateSource } from './validate-source.ts'
+import type { RegistryHandler } from './fetch/registry-handler.ts'
+import { validateSource } from './fetch/validate-source.ts'
 
 /** Entries of a managed source are published here: there is nothing to fetch. */
 export function createManagedHandler(): RegistryHandler {

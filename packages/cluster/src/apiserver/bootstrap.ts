@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type ApiEnv, timestamp } from './api-call.ts'
-import { namespaceRules } from './builtin-rules.ts'
+import { type ApiEnv, timestamp } from './http/request-context.ts'
+import { namespaceRules } from './objects/kind-rules.ts'
 
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 

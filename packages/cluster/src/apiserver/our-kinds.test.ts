@@ -1,4 +1,4 @@
-import { KINDS } from '@thv/resources/kinds'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { crdOf } from '@thv/resources/schema/crd'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { type Answer, request } from '@thv/testkit/cluster/http-request'

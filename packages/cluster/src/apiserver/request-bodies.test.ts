@@ -1,9 +1,9 @@
 import { request } from 'node:https'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { field, number } from '../protobuf/testing/encode.ts'
+import { field, number } from '../encoding/protobuf/testing/encode.ts'
 import { type EmbeddedApiServer, startApiServer } from './api-server.ts'
-import type { JsonObject } from './kind-schema.ts'
-import { textAt } from './served-kind.ts'
+import { textAt } from './objects/served-kind.ts'
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const YAML = 'application/yaml'

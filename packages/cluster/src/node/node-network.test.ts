@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Pod } from '@thv/kube/builtin-kinds'
+import type { Pod } from '@thv/kube/objects/builtin-kinds'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type ClaimedNetwork, claimNetwork } from './network/claim-network.ts'
 import { createPodNetwork } from './network/pod-network.ts'

@@ -1,10 +1,10 @@
 import { arch, availableParallelism, platform, release, totalmem } from 'node:os'
 import type { Clock } from '@thv/kernel/clock'
-import type { KubeNode } from '@thv/kube/builtin-kinds'
-import type { KubeClient } from '@thv/kube/client'
-import { isAlreadyExists } from '@thv/kube/kube-api-error'
-import type { Reflector } from '@thv/kube/reflector'
-import { nodes } from '@thv/kube/resource-types'
+import type { Reflector } from '@thv/kube/cache/reflector'
+import type { KubeClient } from '@thv/kube/client/client'
+import { isAlreadyExists } from '@thv/kube/client/kube-api-error'
+import type { KubeNode } from '@thv/kube/objects/builtin-kinds'
+import { nodes } from '@thv/kube/objects/resource-types'
 import { secondTime } from './pod/container-record.ts'
 
 export interface NodeObjectOptions {

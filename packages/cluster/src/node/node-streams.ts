@@ -1,5 +1,5 @@
-import type { AttachedContainer, AttachOptions, ContainerTarget, PodStreams } from '../apiserver/pod-streams.ts'
-import { badRequest, StatusError } from '../apiserver/status-error.ts'
+import type { AttachedContainer, AttachOptions, ContainerTarget, PodStreams } from '../apiserver/kinds/pod/pod-streams.ts'
+import { badRequest, StatusError } from '../apiserver/objects/status-error.ts'
 import { logFolder, logParts } from './logs/log-folder.ts'
 import type { StreamName } from './logs/log-line.ts'
 import { readLog } from './logs/read-log.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { nodes, pods } from '@thv/kube/resource-types'
+import { nodes, pods } from '@thv/kube/objects/resource-types'
 import { processStart } from '@thv/programs/process-identity'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { condition, eventually, isReady, NAMESPACE, NODE, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'

@@ -1,6 +1,6 @@
 import { ThvError } from '@thv/kernel/errors'
-import type { Pod } from '@thv/kube/builtin-kinds'
-import { configMaps, pods, secrets } from '@thv/kube/resource-types'
+import type { Pod } from '@thv/kube/objects/builtin-kinds'
+import { configMaps, pods, secrets } from '@thv/kube/objects/resource-types'
 import { processStart } from '@thv/programs/process-identity'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ImageProgram } from './images/image-resolver.ts'

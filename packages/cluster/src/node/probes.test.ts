@@ -1,5 +1,5 @@
 import { type AddressInfo, createServer } from 'node:net'
-import type { Pod } from '@thv/kube/builtin-kinds'
+import type { Pod } from '@thv/kube/objects/builtin-kinds'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { runHandler } from './probes/run-handler.ts'
 import { condition, eventually, isReady, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'

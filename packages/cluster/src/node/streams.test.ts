@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Pod } from '@thv/kube/builtin-kinds'
-import { bearerToken } from '@thv/kube/connection'
-import { pods } from '@thv/kube/resource-types'
+import { bearerToken } from '@thv/kube/client/connection'
+import type { Pod } from '@thv/kube/objects/builtin-kinds'
+import { pods } from '@thv/kube/objects/resource-types'
 import { podLogs } from '@thv/kube/streams/pod-logs'
 import { openPodStream } from '@thv/kube/streams/pod-stream'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { AttachOptions } from '../apiserver/pod-streams.ts'
+import type { AttachOptions } from '../apiserver/kinds/pod/pod-streams.ts'
 import { eventually, isReady, NAMESPACE, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'
 
 let fixture: NodeFixture

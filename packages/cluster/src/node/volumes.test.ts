@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { configMaps, pods, secrets, serviceAccounts } from '@thv/kube/resource-types'
+import { configMaps, pods, secrets, serviceAccounts } from '@thv/kube/objects/resource-types'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { eventually, isReady, NAMESPACE, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'
 

@@ -14,7 +14,6 @@ import {
 } from '@thv/kube'
 import { createProcessGuard } from '@thv/programs/process-guard'
 import { type EmbeddedApiServer, startApiServer } from '../apiserver/api-server.ts'
-import { startControllers } from '../controllers/all-controllers.ts'
 import { imageMapFile } from '../node/images/image-map.ts'
 import { createImageResolver, type OwnImage } from '../node/images/image-resolver.ts'
 import { claimNetwork } from '../node/network/claim-network.ts'
@@ -22,6 +21,7 @@ import { createPodNetwork } from '../node/network/pod-network.ts'
 import { startResolver } from '../node/network/resolver.ts'
 import { startServiceForwarders } from '../node/network/service-forwarder.ts'
 import { startNode } from '../node/node.ts'
+import { startControllers } from './all-controllers.ts'
 import { applyManifests, type PlatformManifest } from './apply-manifests.ts'
 
 export interface PlatformOptions {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../apiserver/kind-schema.ts'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { type Backing, memoryBacking, sqliteBacking } from './backing.ts'
 import type { Change, ChangeLog, LogLimits } from './change-log.ts'
 import { type StoredObject, stamp } from './stored-object.ts'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../apiserver/kind-schema.ts'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 
 /**
  * One version of an object, never changed. The body has no `apiVersion` and no `kind`: a type may be served under several versions,

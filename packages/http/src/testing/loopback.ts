@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
-import type { HttpLimits } from '../http-limits.ts'
-import { createHttpServer, type HttpServer, type HttpServerOptions } from '../server.ts'
+import type { HttpLimits } from '../server/http-limits.ts'
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '../server/server.ts'
 
 /** A server on 127.0.0.1 that keeps what was reported to it. */
 export interface LoopbackServer extends AsyncDisposable {

@@ -1,5 +1,5 @@
-import { asStatus, isRecord } from '../response-body.ts'
-import type { KubeStatus } from '../types.ts'
+import { asStatus, isRecord } from '../client/response-body.ts'
+import type { KubeStatus } from '../objects/types.ts'
 
 /** Kubernetes 1.30 and later. A frame is one byte that names the channel, and the bytes. */
 export const PROTOCOL = 'v5.channel.k8s.io'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createKubeClient } from '../client.ts'
-import { bearerToken } from '../connection.ts'
+import { createKubeClient } from '../client/client.ts'
+import { bearerToken } from '../client/connection.ts'
 import { collect } from '../testing/collect.ts'
 import { eventually, type Handler, type LoopbackServer, sendStatus, startLoopback } from '../testing/loopback-server.ts'
 import { type PodLogsOptions, podLogLines, podLogs } from './pod-logs.ts'

@@ -1,6 +1,6 @@
-import type { KubeClient } from '../client.ts'
-import { objectPath } from '../paths.ts'
-import { pods } from '../resource-types.ts'
+import type { KubeClient } from '../client/client.ts'
+import { objectPath } from '../client/paths.ts'
+import { pods } from '../objects/resource-types.ts'
 
 export interface PodLogsOptions {
   readonly namespace: string

@@ -1,7 +1,7 @@
 import { ThvError } from '@thv/kernel/errors'
-import type { ListOptions, WatchOptions } from '../client.ts'
-import type { ReflectorClient } from '../reflector-options.ts'
-import type { KubeList, KubeObject, ResourceType, WatchEvent } from '../types.ts'
+import type { ReflectorClient } from '../cache/reflector-options.ts'
+import type { ListOptions, WatchOptions } from '../client/client.ts'
+import type { KubeList, KubeObject, ResourceType, WatchEvent } from '../objects/types.ts'
 
 export interface Thing extends KubeObject {
   spec?: { value?: number }

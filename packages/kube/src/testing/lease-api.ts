@@ -1,8 +1,8 @@
 import { ThvError } from '@thv/kernel/errors'
-import type { Lease } from '../builtin-kinds.ts'
-import type { CallOptions, KubeClient } from '../client.ts'
-import { KubeApiError } from '../kube-api-error.ts'
-import type { KubeObject, ResourceType } from '../types.ts'
+import type { CallOptions, KubeClient } from '../client/client.ts'
+import { KubeApiError } from '../client/kube-api-error.ts'
+import type { Lease } from '../objects/builtin-kinds.ts'
+import type { KubeObject, ResourceType } from '../objects/types.ts'
 
 /** One Lease on a server in memory: compare-and-swap by resourceVersion, and faults on demand. */
 export class LeaseApi {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
-import { type AuthSource, type Connection, noAuth } from '../connection.ts'
+import { type AuthSource, type Connection, noAuth } from '../client/connection.ts'
 
 export interface SeenRequest {
   readonly method: string

@@ -1,6 +1,6 @@
-import type { CallOptions, JsonPatchOp, KubeClient, Patch } from '../client.ts'
-import { KubeApiError } from '../kube-api-error.ts'
-import type { KubeObject, ObjectKey, ResourceType } from '../types.ts'
+import type { CallOptions, JsonPatchOp, KubeClient, Patch } from '../client/client.ts'
+import { KubeApiError } from '../client/kube-api-error.ts'
+import type { KubeObject, ObjectKey, ResourceType } from '../objects/types.ts'
 
 export interface Widget extends KubeObject {
   status?: Record<string, unknown>

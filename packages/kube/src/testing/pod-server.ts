@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { type AuthSource, type Connection, noAuth } from '../connection.ts'
+import { type AuthSource, type Connection, noAuth } from '../client/connection.ts'
 
 /** One attached client, seen from the server. */
 export interface PodSession {

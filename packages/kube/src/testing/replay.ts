@@ -1,7 +1,7 @@
-import type { ObjectEvent } from '../event-feed.ts'
-import { formatKey, keyOf } from '../object-key.ts'
-import type { Reflector } from '../reflector.ts'
-import type { KubeObject } from '../types.ts'
+import type { ObjectEvent } from '../cache/event-feed.ts'
+import type { Reflector } from '../cache/reflector.ts'
+import { formatKey, keyOf } from '../objects/object-key.ts'
+import type { KubeObject } from '../objects/types.ts'
 
 /** What someone knows who has seen only the events of a reflector. Events that do not fit together are kept in `faults`. */
 export interface Replay<T extends KubeObject> {

@@ -1,6 +1,6 @@
 import { isThvError } from '@thv/kernel/errors'
-import type { KubeClient } from '../client.ts'
-import type { KubeObject, ResourceType } from '../types.ts'
+import type { KubeClient } from '../client/client.ts'
+import type { KubeObject, ResourceType } from '../objects/types.ts'
 
 export interface Traffic {
   /** Writes that the server confirmed. */

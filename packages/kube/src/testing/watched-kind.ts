@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { errorMessage } from '@thv/kernel/errors'
 import { expect } from 'vitest'
-import type { KubeClient } from '../client.ts'
-import { Reflector, type ReflectorOptions } from '../reflector.ts'
-import type { KubeObject } from '../types.ts'
+import { Reflector, type ReflectorOptions } from '../cache/reflector.ts'
+import type { KubeClient } from '../client/client.ts'
+import type { KubeObject } from '../objects/types.ts'
 import { type Replay, replayOf, versionsOf } from './replay.ts'
 
 export interface WatchedKind<T extends KubeObject> extends AsyncDisposable {

@@ -1,10 +1,10 @@
-import { createOutbound, type Outbound } from '@thv/http/outbound'
+import { createOutbound, type Outbound } from '@thv/http/outbound/outbound'
 import { type Backend, type BackendHandler, startBackend } from '@thv/http/testing/backend'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { JsonObject } from '../json-rpc.ts'
-import { BackendEras } from './backend-eras.ts'
-import { createStreamableHttpClient, type StreamableHttpOptions } from './streamable-http-client.ts'
+import { BackendEras } from './http/backend-eras.ts'
+import { createStreamableHttpClient, type StreamableHttpOptions } from './http/streamable-http-client.ts'
 import { CLIENT_INFO } from './testing/fixture-client.ts'
 
 let outbound: Outbound

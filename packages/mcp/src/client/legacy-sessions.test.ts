@@ -1,8 +1,8 @@
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { type BackendHandler, type SeenRequest, startBackend } from '@thv/http/testing/backend'
 import { describe, expect, it, vi } from 'vitest'
 import type { JsonObject } from '../json-rpc.ts'
-import { createStreamableHttpClient } from './streamable-http-client.ts'
+import { createStreamableHttpClient } from './http/streamable-http-client.ts'
 import { ANSWERS, CLIENT_INFO, connectPeers } from './testing/fixture-client.ts'
 
 describe('a legacy session over HTTP', () => {

@@ -1,8 +1,8 @@
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
 import { describe, expect, it, vi } from 'vitest'
 import type { JsonObject } from '../json-rpc.ts'
-import { createStreamableHttpClient, type StreamableHttpOptions } from './streamable-http-client.ts'
+import { createStreamableHttpClient, type StreamableHttpOptions } from './http/streamable-http-client.ts'
 import { ANSWERS, CLIENT_INFO, connectPeers } from './testing/fixture-client.ts'
 
 const CAPABILITIES = { tools: {} }

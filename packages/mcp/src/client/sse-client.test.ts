@@ -1,7 +1,7 @@
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { startBackend } from '@thv/http/testing/backend'
 import { describe, expect, it, vi } from 'vitest'
-import { createHttpSseClient } from './http-sse-client.ts'
+import { createHttpSseClient } from './http/http-sse-client.ts'
 import { ANSWERS, CLIENT_INFO, connectPeers } from './testing/fixture-client.ts'
 
 describe('HTTP+SSE', () => {

@@ -1,4 +1,4 @@
-import type { KubeObject, ResourceType } from '@thv/kube/types'
+import type { KubeObject, ResourceType } from '@thv/kube/objects/types'
 import type { Static, TSchema } from 'typebox'
 import type { CelRule } from './cel.ts'
 

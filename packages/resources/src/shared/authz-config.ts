@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import { compact, type ProblemList } from '../normalise.ts'
 import { unionRules } from '../schema/cel.ts'
 import { list, obj, oneOf, opt, str } from '../schema/nodes.ts'
+import { compact, type ProblemList } from '../schema/normalize.ts'
 
 export const DEFAULT_AUTHZ_CONFIG_MAP_KEY = 'authz.json'
 

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { type ProblemList, unify } from '../normalise.ts'
 import { obj, opt, str } from '../schema/nodes.ts'
+import { type ProblemList, unify } from '../schema/normalize.ts'
 import { configMapKeySelector } from './references.ts'
 
 export const DEFAULT_CA_BUNDLE_KEY = 'ca.crt'

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import { type ProblemList, unify } from '../normalise.ts'
 import { type CelRule, sameIfBoth } from '../schema/cel.ts'
 import { list, obj, opt } from '../schema/nodes.ts'
+import { type ProblemList, unify } from '../schema/normalize.ts'
 import { headerName, NAMES_DIFFER_MESSAGE, plainHeaders } from './http-header.ts'
 import { secretKeyRef } from './references.ts'
 

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import { compact, type ProblemList } from '../normalise.ts'
 import { atMostOne, type CelRule, unionRules } from '../schema/cel.ts'
 import { bool, list, obj, oneOf, opt, str } from '../schema/nodes.ts'
+import { compact, type ProblemList } from '../schema/normalize.ts'
 import { type CanonicalCABundleRef, caBundleRef, normaliseCaBundleRef } from './ca-bundle-ref.ts'
 import { nameRef, secretKeyRef } from './references.ts'
 

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { compact } from '../normalise.ts'
 import { DURATION_PATTERN, int32, list, obj, opt, str } from '../schema/nodes.ts'
+import { compact } from '../schema/normalize.ts'
 
 /** How many calls are let through. A call must pass the limits of the server and those of its tool. */
 export const rateLimiting = (description: string) =>

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { compact, type ProblemList } from '../normalise.ts'
 import { int32, obj, oneOf, opt, str } from '../schema/nodes.ts'
+import { compact, type ProblemList } from '../schema/normalize.ts'
 import { secretKeyRef } from './references.ts'
 
 /** Where sessions live: in the process, or in a Redis that several replicas share. */

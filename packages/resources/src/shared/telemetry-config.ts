@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { compact } from '../normalise.ts'
 import { bool, list, obj, opt, str } from '../schema/nodes.ts'
+import { compact } from '../schema/normalize.ts'
 
 export const DEFAULT_SAMPLING_RATE = '0.05'
 

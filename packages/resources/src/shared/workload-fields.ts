@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { compact, type ProblemList } from '../normalise.ts'
 import { bool, free, int32, list, obj, oneOf, opt, port, rejected, str } from '../schema/nodes.ts'
+import { compact, type ProblemList } from '../schema/normalize.ts'
 import { nameRef } from './references.ts'
 
 /* Fields that several workload kinds have in common. */

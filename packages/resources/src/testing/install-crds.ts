@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { bearerToken, configMaps, createKubeClient, isNotFound, type KubeClient, type ResourceType } from '@thv/kube'
-import { customResourceDefinitions } from '@thv/kube/resource-types'
+import { customResourceDefinitions } from '@thv/kube/objects/resource-types'
 import type { ClusterAccess } from '@thv/testkit/cluster/cluster-access'
-import { KINDS } from '../kinds.ts'
+import { KINDS } from '../kinds/kinds.ts'
 import { crdOf } from '../schema/crd.ts'
 import { API_GROUP, SERVED_VERSIONS } from '../schema/kind-definition.ts'
 

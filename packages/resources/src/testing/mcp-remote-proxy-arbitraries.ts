@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { CanonicalMCPRemoteProxySpec } from '../kinds/mcp-remote-proxy/normalise.ts'
 import type { MCPRemoteProxy } from '../kinds/mcp-remote-proxy/schema.ts'
-import { compact } from '../normalise.ts'
+import { compact } from '../schema/normalize.ts'
 import * as gen from './workload-arbitraries.ts'
 
 type Spec = MCPRemoteProxy['spec']

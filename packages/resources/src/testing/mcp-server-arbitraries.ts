@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { CanonicalMCPServerSpec } from '../kinds/mcp-server/normalise.ts'
 import type { MCPServer } from '../kinds/mcp-server/schema.ts'
-import { compact } from '../normalise.ts'
+import { compact } from '../schema/normalize.ts'
 import * as gen from './workload-arbitraries.ts'
 
 type Spec = MCPServer['spec']

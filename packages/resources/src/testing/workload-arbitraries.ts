@@ -1,6 +1,6 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
 import fc from 'fast-check'
-import { compact, isRecord } from '../normalise.ts'
+import { compact, isRecord } from '../schema/normalize.ts'
 import type { CanonicalAuthzConfig } from '../shared/authz-config.ts'
 import type { CABundleRef, CanonicalCABundleRef } from '../shared/ca-bundle-ref.ts'
 import type { CanonicalOidcConfig, OidcConfig } from '../shared/oidc-config.ts'

@@ -1,2 +1,2 @@
 /** The harness makes its certificates as the embedded API server does. */
-export { type Certificate, type CertificateOptions, createCertificate } from '@thv/cluster/tls/certificate'
+export { type Certificate, type CertificateOptions, createCertificate } from '@thv/http/tls/certificate'

@@ -14,9 +14,9 @@ import {
   writeStatus,
 } from '@thv/kube'
 import type { KindCache } from '../../caches/kind-cache.ts'
-import type { References } from '../../caches/references.ts'
+import { transitionEvents } from '../../deployment/status/conditions.ts'
 import type { Env } from '../../environment.ts'
-import { transitionEvents } from '../../status/conditions.ts'
+import type { References } from '../../references/references.ts'
 import { referencingWorkloads } from './referencing-workloads.ts'
 import { type ConfigObject, type ConfigObjectStatus, conditionsOf, configObjectStatus, DELETION_BLOCKED } from './status.ts'
 

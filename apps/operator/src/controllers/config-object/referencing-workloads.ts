@@ -2,7 +2,7 @@ import { formatKey, type KubeObject, type ObjectKey } from '@thv/kube'
 import type { WorkloadKind } from '@thv/resources/shared/referencing-workloads'
 import type { KindCache } from '../../caches/kind-cache.ts'
 import type { OperatorCaches } from '../../caches/operator-caches.ts'
-import { REFERENCE_INDEXES, type References } from '../../caches/references.ts'
+import { REFERENCE_INDEXES, type References } from '../../references/references.ts'
 import type { WorkloadReference } from './status.ts'
 
 type ReferencingCaches = Pick<OperatorCaches, 'servers' | 'remoteProxies' | 'virtualServers' | 'serverEntries'>

@@ -1,6 +1,6 @@
 import type { Conditions, ConditionUpdate, KubeObject } from '@thv/kube'
 import type { WorkloadKind } from '@thv/resources/shared/referencing-workloads'
-import { nextConditions } from '../../status/conditions.ts'
+import { nextConditions } from '../../deployment/status/conditions.ts'
 
 export interface WorkloadReference {
   readonly kind: WorkloadKind

@@ -1,11 +1,11 @@
 import type { ObjectKey, Outcome, ReconcileContext } from '@thv/kube'
 import { MCP_EXTERNAL_AUTH_CONFIG_FINALIZER, MCPExternalAuthConfigCondition } from '@thv/resources/kinds/mcp-external-auth-config/constants'
 import { type MCPExternalAuthConfig, mcpExternalAuthConfigType } from '@thv/resources/kinds/mcp-external-auth-config/schema'
-import type { References } from '../../caches/references.ts'
 import type { Env } from '../../environment.ts'
-import { loadLookup } from '../../workload/load-lookup.ts'
+import { authConfigConditions } from '../../references/judge-auth-config.ts'
+import { loadLookup } from '../../references/load-lookup.ts'
+import type { References } from '../../references/references.ts'
 import { reconcileConfigObject } from '../config-object/reconcile.ts'
-import { authConfigConditions } from './status.ts'
 
 /** Only Secrets matter here, and those are looked up as they are needed. */
 const NO_CONFIG_MAPS: References = { groups: [], toolConfigs: [], externalAuthConfigs: [], configMaps: [], secrets: [] }

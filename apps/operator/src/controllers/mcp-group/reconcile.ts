@@ -10,8 +10,8 @@ import {
 } from '@thv/kube'
 import { MCP_GROUP_FINALIZER } from '@thv/resources/kinds/mcp-group/constants'
 import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
-import { REFERENCE_INDEXES } from '../../caches/references.ts'
 import type { Env } from '../../environment.ts'
+import { REFERENCE_INDEXES } from '../../references/references.ts'
 import { groupStatus } from './status.ts'
 
 const type = mcpGroupType as ResourceType<MCPGroup>

@@ -1,7 +1,7 @@
 import type { Conditions } from '@thv/kube'
 import { MCPGroupCondition, MCPGroupReason } from '@thv/resources/kinds/mcp-group/constants'
 import type { MCPGroup } from '@thv/resources/kinds/mcp-group/schema'
-import { nextConditions } from '../../status/conditions.ts'
+import { nextConditions } from '../../deployment/status/conditions.ts'
 
 export interface Members {
   readonly servers: readonly string[]

@@ -9,10 +9,10 @@ import { canonicalRemoteProxySpec, respelledRemoteProxy } from '@thv/resources/t
 import { coins } from '@thv/resources/testing/workload-arbitraries'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { WorkloadPlan } from '../../deployment/deployment-plan.ts'
+import type { Lookup } from '../../references/lookup.ts'
 import { fixtureLookup, planFacts } from '../../testing/fixture-namespace.ts'
 import { conditionWords, readablePlan, runConfigProblems, toldBy, usableSpec } from '../../testing/plan-checks.ts'
-import type { Lookup } from '../../workload/lookup.ts'
-import type { WorkloadPlan } from '../../workload/workload-plan.ts'
 import { planMcpRemoteProxy } from './plan.ts'
 import { BLOCKED, NOTABLE, type RemoteProxyCase, WHOLE } from './testing/plan-cases.ts'
 

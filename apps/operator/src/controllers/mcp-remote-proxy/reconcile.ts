@@ -1,11 +1,11 @@
 import { done, type ObjectKey, type Outcome, type ReconcileContext } from '@thv/kube'
 import { MCPRemoteProxyCondition, MCPRemoteProxyPhase } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
-import { referencesOfRemoteProxy } from '../../caches/references.ts'
+import { mcpRemoteProxyHealth } from '../../deployment/status/pods-health.ts'
+import { tellTermination } from '../../deployment/status/terminating.ts'
 import type { Env } from '../../environment.ts'
-import { mcpRemoteProxyHealth } from '../../status/pods-health.ts'
-import { reconcileWorkload, type WorkloadKind } from '../../workload/reconcile-workload.ts'
-import { tellTermination } from '../../workload/terminating.ts'
+import { reconcileWorkload, type WorkloadKind } from '../../proxy/reconcile-proxy.ts'
+import { referencesOfRemoteProxy } from '../../references/references.ts'
 import { planMcpRemoteProxy } from './plan.ts'
 
 const kind: WorkloadKind<MCPRemoteProxy> = {

@@ -1,10 +1,10 @@
 import { type Conditions, done, type ObjectKey, type Outcome, type ReconcileContext, writeStatus } from '@thv/kube'
 import { MCPServerEntryCondition } from '@thv/resources/kinds/mcp-server-entry/constants'
 import { type MCPServerEntry, mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
-import { referencesOfServerEntry } from '../../caches/references.ts'
+import { transitionEvents } from '../../deployment/status/conditions.ts'
 import type { Env } from '../../environment.ts'
-import { transitionEvents } from '../../status/conditions.ts'
-import { loadLookup } from '../../workload/load-lookup.ts'
+import { loadLookup } from '../../references/load-lookup.ts'
+import { referencesOfServerEntry } from '../../references/references.ts'
 import { entryStatus } from './status.ts'
 
 /**

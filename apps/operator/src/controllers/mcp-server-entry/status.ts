@@ -2,7 +2,7 @@ import type { Conditions, ConditionUpdate } from '@thv/kube'
 import { MCPServerEntryCondition, MCPServerEntryPhase, MCPServerEntryReason } from '@thv/resources/kinds/mcp-server-entry/constants'
 import { normaliseMcpServerEntry } from '@thv/resources/kinds/mcp-server-entry/normalise'
 import type { MCPServerEntry } from '@thv/resources/kinds/mcp-server-entry/schema'
-import { nextConditions } from '../../status/conditions.ts'
+import { nextConditions } from '../../deployment/status/conditions.ts'
 import { checkEntry, type EntryContext } from './checks.ts'
 
 type Status = NonNullable<MCPServerEntry['status']>

@@ -2,8 +2,8 @@ import type { ObjectKey, Outcome, ReconcileContext, ResourceType } from '@thv/ku
 import { MCP_TOOL_CONFIG_FINALIZER } from '@thv/resources/kinds/mcp-tool-config/constants'
 import { type MCPToolConfig, mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
 import type { Env } from '../../environment.ts'
+import { judgeToolConfig } from '../../references/judge-tool-config.ts'
 import { reconcileConfigObject } from '../config-object/reconcile.ts'
-import { judgeToolConfig } from './status.ts'
 
 const type = mcpToolConfigType as ResourceType<MCPToolConfig>
 

@@ -1,6 +1,6 @@
-import { isRecord } from '@thv/resources/normalise'
-import { type Fields, fieldsOf } from './pod-schema.ts'
-import { identityOf } from './pod-template-spec.ts'
+import { isRecord } from '@thv/resources/schema/normalize'
+import { type Fields, fieldsOf } from '../../deployment/template/pod-schema.ts'
+import { identityOf } from '../../deployment/template/pod-template-spec.ts'
 import type { Value } from './values.ts'
 
 const ORDER = '$setElementOrder/'

@@ -1,4 +1,4 @@
-import { isRecord } from '@thv/resources/normalise'
+import { isRecord } from '@thv/resources/schema/normalize'
 
 /** Free-form JSON of a user, once its types have been checked. */
 export type Value = Readonly<Record<string, unknown>>

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mountRoot } from '@thv/kernel/mounted-path'
 import { type Connection, isNotFound, type KubeClient } from '@thv/kube'
-import type { Platform } from '@thv/kube/pod-security'
+import type { Platform } from '@thv/kube/objects/pod-security'
 
 type Env = Readonly<Record<string, string | undefined>>
 

@@ -1,5 +1,5 @@
 import type { OwnerReference, Service, StatefulSet } from '@thv/kube'
-import type { Platform } from '@thv/kube/pod-security'
+import type { Platform } from '@thv/kube/objects/pod-security'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runtimeError } from '../runtime-errors.ts'
 import { GENERATION_ANNOTATION, podTemplate, portName } from './pod-template.ts'

@@ -1,5 +1,5 @@
 import type { Container, PodSpec, PodTemplateSpec } from '@thv/kube'
-import { type Platform, withSecurityContexts } from '@thv/kube/pod-security'
+import { type Platform, withSecurityContexts } from '@thv/kube/objects/pod-security'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { JsonObject } from '@thv/runconfig/value-readers'
 import { type EnvVar, mergeEnv } from './container-env.ts'

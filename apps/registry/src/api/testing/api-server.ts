@@ -1,10 +1,10 @@
 import { request } from 'node:http'
-import { createHttpServer } from '@thv/http/server'
+import { createHttpServer } from '@thv/http/server/server'
 import { createLogger } from '@thv/telemetry/log'
 import type { HttpConfig } from '../../config/registry-config.ts'
 import type { RegistryEngine } from '../../engine/engine.ts'
-import { type Access, openAccess } from '../access-port.ts'
 import { createHealthRoutes } from '../health-routes.ts'
+import { type Access, openAccess } from '../http/access-port.ts'
 import { createRegistryApi } from '../registry-api.ts'
 
 const httpDefaults: HttpConfig = { compression: true, cacheSeconds: 0, publicHealth: true, maxBodyBytes: 1_048_576 }

@@ -1,4 +1,4 @@
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { createLogger } from '@thv/telemetry/log'

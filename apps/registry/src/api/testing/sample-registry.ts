@@ -1,6 +1,6 @@
 import type { EntryStatus } from '@thv/catalog/catalog-entry'
-import type { FetchedEntry } from '@thv/catalog/sources/registry-handler'
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { FetchedEntry } from '@thv/catalog/sources/fetch/registry-handler'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { fetchedEntry } from '../../engine/testing/engine-fixture.ts'
 import type { NewEntry, RegistrySpec } from '../../store/registry-store.ts'
 

@@ -1,5 +1,5 @@
-import type { FetchContext, FetchedEntry, FetchResult, RegistryHandler } from '@thv/catalog/sources/registry-handler'
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { FetchContext, FetchedEntry, FetchResult, RegistryHandler } from '@thv/catalog/sources/fetch/registry-handler'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type { TestClock } from '@thv/kernel/clock'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import type { RegistryConfig } from '../../config/registry-config.ts'

@@ -1,5 +1,5 @@
-import type { FetchState } from '@thv/catalog/sources/registry-handler'
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { FetchState } from '@thv/catalog/sources/fetch/registry-handler'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type { ErrorCode } from '@thv/kernel/errors'
 import { isThvError } from '@thv/kernel/errors'
 import { expect } from 'vitest'

@@ -1,4 +1,4 @@
-import { type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/source-config'
+import { type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { RegistryRecord, RegistrySpec, RegistryStore, SourceRecord } from '../registry-store.ts'

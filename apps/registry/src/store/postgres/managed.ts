@@ -1,4 +1,4 @@
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { ChangeConditions, ClaimsChange, NewEntry, RegistryStore, StatusChange, StoredEntry } from '../registry-store.ts'

@@ -1,5 +1,5 @@
-import type { FetchProblem, FetchState } from '@thv/catalog/sources/registry-handler'
-import { type Claims, type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/source-config'
+import type { FetchProblem, FetchState } from '@thv/catalog/sources/fetch/registry-handler'
+import { type Claims, type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import type { Creation, RegistryRecord, SourceRecord, StoredEntry, SyncPhase, SyncStatus } from '../registry-store.ts'
 
 export interface SourceRow {

@@ -1,4 +1,4 @@
-import { type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/source-config'
+import { type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { Creation, SourceRecord } from '../registry-store.ts'
 import type { Sql } from './database.ts'

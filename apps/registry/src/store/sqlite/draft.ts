@@ -1,4 +1,4 @@
-import type { FetchState } from '@thv/catalog/sources/registry-handler'
+import type { FetchState } from '@thv/catalog/sources/fetch/registry-handler'
 import type { Clock } from '@thv/kernel/clock'
 import type { Creation, RegistrySpec, SourceRecord } from '../registry-store.ts'
 

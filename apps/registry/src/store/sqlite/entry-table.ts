@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { EntryStatus } from '@thv/catalog/catalog-entry'
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import type { Fingerprint, StoredEntry } from '../registry-store.ts'
 
 /** One row as SQLite gives it. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { FetchState } from '@thv/catalog/sources/registry-handler'
-import type { SourceConfig } from '@thv/catalog/sources/source-config'
+import type { FetchState } from '@thv/catalog/sources/fetch/registry-handler'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type { Clock } from '@thv/kernel/clock'
 import type { Creation, RegistrySpec, SyncStatus } from '../registry-store.ts'
 import { storeError } from './database.ts'

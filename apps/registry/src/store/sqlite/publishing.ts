@@ -1,4 +1,4 @@
-import { type Claims, sourceTypeOf } from '@thv/catalog/sources/source-config'
+import { type Claims, sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
 import type { ChangeConditions, ClaimsChange, NewEntry, StatusChange } from '../registry-store.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Claims, SourceConfig } from '@thv/catalog/sources/source-config'
+import type { Claims, SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { compareCodePoints } from '@thv/catalog/text'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { sourceTypeOf } from '@thv/catalog/sources/source-config'
+import { sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { Lease } from '../registry-store.ts'

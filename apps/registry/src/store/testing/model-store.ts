@@ -1,5 +1,5 @@
 import type { EntryStatus } from '@thv/catalog/catalog-entry'
-import type { Claims } from '@thv/catalog/sources/source-config'
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import type { ErrorCode } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json-equal'
 

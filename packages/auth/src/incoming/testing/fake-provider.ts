@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { type Backend, type SeenRequest, startBackend } from '@thv/http/testing/backend'
 import { systemClock, TestClock } from '@thv/kernel/clock'
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'

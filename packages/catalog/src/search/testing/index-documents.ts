@@ -1,4 +1,4 @@
-import { runAtOnce, type Steps } from '../../snapshot/steps.ts'
+import { runAtOnce, type Steps } from '@thv/kernel/steps'
 import { occurrenceSteps } from '../build-search-index.ts'
 import type { SearchDocument } from '../search-document.ts'
 import type { SearchIndexData } from '../search-index-data.ts'

@@ -1,9 +1,9 @@
+import { runAtOnce, type Steps, sortInSteps } from '@thv/kernel/steps'
 import type { CatalogEntry } from '../../catalog-entry.ts'
 import { compareCodePoints } from '../../text.ts'
 import { createArenaWriter } from '../arena.ts'
 import { type PlacedEntry, snapshotColumns, timesOf, versionOrder } from '../snapshot-columns.ts'
 import { FIELD_END, foldCase, LATEST, type SnapshotData } from '../snapshot-data.ts'
-import { runAtOnce, type Steps, sortInSteps } from '../steps.ts'
 
 export interface SnapshotOptions {
   /** Precedence; versions it calls equal are put in order of their code points. Must be transitive. */

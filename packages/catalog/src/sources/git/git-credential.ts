@@ -1,5 +1,5 @@
-import { readSmallFile } from '../small-file.ts'
-import type { GitSource } from '../source-config.ts'
+import { readSmallFile } from '../fetch/small-file.ts'
+import type { GitSource } from '../fetch/source-config.ts'
 import { failed } from './git-error.ts'
 
 /** The address to fetch and to show, and what signs in there. */

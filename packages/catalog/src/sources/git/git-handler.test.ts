@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os'
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { startBackend } from '@thv/http/testing/backend'
 import { ThvError } from '@thv/kernel/errors'
 import fc from 'fast-check'

@@ -1,11 +1,11 @@
-import type { AddressPolicy } from '@thv/http/address-policy'
 import { type HeaderMap, headerText } from '@thv/http/header-map'
-import type { Outbound } from '@thv/http/outbound'
-import type { OutboundRequest, ResponseSink } from '@thv/http/outbound-call'
+import type { AddressPolicy } from '@thv/http/outbound/address-policy'
+import type { Outbound } from '@thv/http/outbound/outbound'
+import type { OutboundRequest, ResponseSink } from '@thv/http/outbound/outbound-call'
 import { isThvError, ThvError } from '@thv/kernel/errors'
-import { awayFromPlace, type FetchPlace, placedSink } from '../fetch-place.ts'
-import { isRedirect, MAX_REDIRECTS, redirected } from '../redirects.ts'
-import { allowHint } from '../source-addresses.ts'
+import { awayFromPlace, type FetchPlace, placedSink } from '../fetch/fetch-address.ts'
+import { isRedirect, MAX_REDIRECTS, redirected } from '../fetch/redirects.ts'
+import { allowHint } from '../fetch/source-addresses.ts'
 import { failed, overLimit } from './git-error.ts'
 
 export interface GitHttpOptions {

@@ -1,4 +1,4 @@
-import type { GitSource } from '../source-config.ts'
+import type { GitSource } from '../fetch/source-config.ts'
 
 /** What of a repository is wanted. */
 export type RefWish =

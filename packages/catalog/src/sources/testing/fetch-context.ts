@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { systemClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
-import { DEFAULT_FETCH_LIMITS, type FetchContext, type FetchLimits, type FetchResult } from '../registry-handler.ts'
+import { DEFAULT_FETCH_LIMITS, type FetchContext, type FetchLimits, type FetchResult } from '../fetch/registry-handler.ts'
 
 /** One attempt, as the registry would make it: of servers on this machine, since tests have no others. */
 export function testContext(changes: Partial<Omit<FetchContext, 'limits'>> & { limits?: Partial<FetchLimits> } = {}): FetchContext {

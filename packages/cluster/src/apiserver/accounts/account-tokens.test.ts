@@ -1,9 +1,9 @@
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { TestClock } from '@thv/kernel/clock'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { type Answer, request } from '@thv/testkit/cluster/http-request'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type EmbeddedApiServer, startApiServer } from '../api-server.ts'
-import type { JsonObject } from '../kind-schema.ts'
 import { AccountTokens, ISSUER } from './account-tokens.ts'
 import { createTokenKey } from './token-key.ts'
 

@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import type { ObjectStore } from '../../store/object-store.ts'
 import { objectKey, type StoredObject } from '../../store/stored-object.ts'
-import type { JsonObject } from '../kind-schema.ts'
-import { at, isObject, textAt } from '../served-kind.ts'
-import type { User } from '../tokens.ts'
+import type { User } from '../http/tokens.ts'
+import { at, isObject, textAt } from '../objects/served-kind.ts'
 import type { TokenKey } from './token-key.ts'
 
 /** Who signs, and the audience of tokens that ask for none: the same on every cluster, so that programs need no setting for ours. */

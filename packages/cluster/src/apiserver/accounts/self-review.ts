@@ -1,6 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
-import { type ApiAnswer, timestamp } from '../api-call.ts'
-import type { User } from '../tokens.ts'
+import { type ApiAnswer, timestamp } from '../http/request-context.ts'
+import type { User } from '../http/tokens.ts'
 
 /** POST …/selfsubjectreviews: whom the server takes the caller for. There is nothing in a request that could change the answer. */
 export function reviewSelf({ name, uid, groups }: User, clock: Clock): ApiAnswer {

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
-import type { JsonObject } from '../kind-schema.ts'
-import { isObject } from '../served-kind.ts'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
+import { isObject } from '../objects/served-kind.ts'
 
 /** Far more than the claims of any of our tokens need. */
 const MAX_TOKEN_LENGTH = 8_192

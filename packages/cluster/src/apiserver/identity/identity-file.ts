@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { chmodSync, readFileSync } from 'node:fs'
+import type { Certificate } from '@thv/http/tls/certificate'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
-import type { Certificate } from '../../tls/certificate.ts'
 import { writePrivateFile } from './private-file.ts'
 
 /** All by which clients know the server again. One file, so that certificates and their keys cannot fall apart. */

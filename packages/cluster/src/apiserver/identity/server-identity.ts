@@ -1,8 +1,8 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { type Certificate, createCertificate } from '@thv/http/tls/certificate'
 import type { Clock } from '@thv/kernel/clock'
-import { type Certificate, createCertificate } from '../../tls/certificate.ts'
 import { type IdentityRecord, readIdentity, writeIdentity } from './identity-file.ts'
 
 /** What the server shows to its clients, and by what it knows them. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../kind-schema.ts'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { del, get, type ParityRow, post, row, type Step } from './parity-row.ts'
 
 const PODS = '/api/v1/namespaces/{ns}/pods'

@@ -1,5 +1,5 @@
-import type { Json, JsonObject } from '../kind-schema.ts'
-import { textAt } from '../served-kind.ts'
+import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
+import { textAt } from '../objects/served-kind.ts'
 import { del, get, type ParityRow, patch, post, put, row } from './parity-row.ts'
 
 const MAPS = '/api/v1/namespaces/{ns}/configmaps'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../kind-schema.ts'
+import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 
 /** One request. `{ns}` in a path stands for the namespace of the run. */
 export interface Step {

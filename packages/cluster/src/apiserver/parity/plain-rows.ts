@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../kind-schema.ts'
+import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { del, get, type ParityRow, patch, post, put, row, type Step } from './parity-row.ts'
 
 const SLICES = '/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../kind-schema.ts'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { del, type ParityRow, post, row } from './parity-row.ts'
 
 const good: JsonObject = {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../kind-schema.ts'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { del, get, type ParityRow, patch, post, put, row, type Step } from './parity-row.ts'
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../kind-schema.ts'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { del, get, type ParityRow, patch, post, put, row } from './parity-row.ts'
 
 const REVISIONS = '/apis/apps/v1/namespaces/{ns}/controllerrevisions'

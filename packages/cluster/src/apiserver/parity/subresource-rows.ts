@@ -1,4 +1,4 @@
-import type { JsonObject } from '../kind-schema.ts'
+import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { del, get, type ParityRow, post, put, row } from './parity-row.ts'
 
 const ACCOUNTS = '/api/v1/namespaces/{ns}/serviceaccounts'

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../kind-schema.ts'
+import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { get, type ParityRow, patch, post, put, row, type Step } from './parity-row.ts'
 
 const APPS = '/apis/apps/v1/namespaces/{ns}'

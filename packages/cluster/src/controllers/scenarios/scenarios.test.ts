@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { allControllers } from '../all-controllers.ts'
+import { allControllers } from '../../platform/all-controllers.ts'
 import { scenarioSets } from './scenario-sets.ts'
 import { type EmbeddedPlane, startEmbeddedPlane } from './testing/embedded-plane.ts'
 import { define, readGoldens } from './testing/recorded-scenarios.ts'

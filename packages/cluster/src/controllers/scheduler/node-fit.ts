@@ -1,5 +1,5 @@
 import type { KubeNode, Pod } from '@thv/kube'
-import { type LabelSelectorExpression, parseLabelSelector } from '@thv/kube/label-selector'
+import { type LabelSelectorExpression, parseLabelSelector } from '@thv/kube/objects/label-selector'
 
 export interface Taint {
   readonly key: string

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises'
-import type { PodLogOptions } from '../../apiserver/pod-streams.ts'
+import type { PodLogOptions } from '../../apiserver/kinds/pod/pod-streams.ts'
 import type { ContainerLog } from './container-log.ts'
 import { type LogPart, logParts } from './log-folder.ts'
 import { parseLine } from './log-line.ts'

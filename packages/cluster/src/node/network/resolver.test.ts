@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } f
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connectHookFromEnv } from '@thv/http/connect-hook'
+import { connectHookFromEnv } from '@thv/http/outbound/connect-hook'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Resolver, startResolver } from './resolver.ts'
 import { eventually } from './testing/eventually.ts'

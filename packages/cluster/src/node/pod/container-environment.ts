@@ -1,8 +1,8 @@
 import type { PodPlace } from '../network/pod-network.ts'
+import { podField, resourceField } from '../values/downward.ts'
+import { expand } from '../values/expansion.ts'
+import type { ObjectSource } from '../values/object-source.ts'
 import { ConfigError } from './config-error.ts'
-import { podField, resourceField } from './downward.ts'
-import { expand } from './expansion.ts'
-import type { ObjectSource } from './object-source.ts'
 import type { ContainerSpec, EnvFrom, EnvVar, KeyRef, NodePod } from './pod-spec.ts'
 
 export interface EnvironmentInput {

@@ -1,6 +1,6 @@
 import { createBackoff } from '@thv/kernel/backoff'
-import { isConflict, isNotFound } from '@thv/kube/kube-api-error'
-import { pods } from '@thv/kube/resource-types'
+import { isConflict, isNotFound } from '@thv/kube/client/kube-api-error'
+import { pods } from '@thv/kube/objects/resource-types'
 import type { NodeEnv } from './node-env.ts'
 import type { NodePod } from './pod-spec.ts'
 

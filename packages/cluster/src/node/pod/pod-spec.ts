@@ -1,5 +1,5 @@
-import type { Pod } from '@thv/kube/builtin-kinds'
-import type { ObjectMeta } from '@thv/kube/types'
+import type { Pod } from '@thv/kube/objects/builtin-kinds'
+import type { ObjectMeta } from '@thv/kube/objects/types'
 
 /** What the node reads of a pod, as the API server has validated and completed it. */
 export interface NodePod extends Pod {

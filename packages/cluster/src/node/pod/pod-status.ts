@@ -1,4 +1,4 @@
-import type { StatusCondition } from '@thv/kube/builtin-kinds'
+import type { StatusCondition } from '@thv/kube/objects/builtin-kinds'
 import type { PodPlace } from '../network/pod-network.ts'
 import type { ContainerRole } from './container-life.ts'
 import { type ContainerRecord, secondTime, type Terminated, terminatedOf } from './container-record.ts'

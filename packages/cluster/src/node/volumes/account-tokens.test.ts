@@ -1,5 +1,5 @@
 import { TestClock } from '@thv/kernel/clock'
-import type { KubeClient } from '@thv/kube/client'
+import type { KubeClient } from '@thv/kube/client/client'
 import { describe, expect, it } from 'vitest'
 import type { NodePod } from '../pod/pod-spec.ts'
 import { AccountTokens } from './account-tokens.ts'

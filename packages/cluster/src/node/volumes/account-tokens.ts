@@ -1,6 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import type { KubeClient } from '@thv/kube/client'
+import type { KubeClient } from '@thv/kube/client/client'
 import type { NodePod, TokenSource } from '../pod/pod-spec.ts'
 
 interface Held {

@@ -1,7 +1,7 @@
 import type { PodPlace } from '../network/pod-network.ts'
-import { podField, resourceField } from '../pod/downward.ts'
-import type { ObjectSource } from '../pod/object-source.ts'
 import type { DownwardFile, KeyToPath, NodePod, ProjectedSource, TokenSource, VolumeSpec } from '../pod/pod-spec.ts'
+import { podField, resourceField } from '../values/downward.ts'
+import type { ObjectSource } from '../values/object-source.ts'
 import { MountError } from './mount-error.ts'
 import { type Payload, type PayloadFile, pathProblem } from './payload-folder.ts'
 

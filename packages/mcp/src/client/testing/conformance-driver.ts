@@ -1,9 +1,9 @@
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { errorMessage } from '@thv/kernel/errors'
 import { isObject, type JsonObject } from '../../json-rpc.ts'
 import { isLegacyVersion } from '../../versions.ts'
+import { createStreamableHttpClient } from '../http/streamable-http-client.ts'
 import type { McpClient } from '../mcp-client.ts'
-import { createStreamableHttpClient } from '../streamable-http-client.ts'
 
 /*
  * The program that the official conformance suite starts with the URL of its mock server: does with our client what the scenario in the

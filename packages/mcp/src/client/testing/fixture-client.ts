@@ -1,15 +1,15 @@
 import { spawn } from 'node:child_process'
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
+import type { StdioStreams } from '@thv/testkit/mcp/client/pipe-channel'
+import { createStdioClient } from '@thv/testkit/mcp/client/stdio-client'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { fixtureCommand } from '@thv/testkit/mcp/fixture-process'
 import type { FixtureOptions } from '@thv/testkit/mcp/state/options'
 import type { JsonObject } from '../../json-rpc.ts'
 import type { Era } from '../../versions.ts'
-import { createHttpSseClient } from '../http-sse-client.ts'
+import { createHttpSseClient } from '../http/http-sse-client.ts'
+import { createStreamableHttpClient, type StreamableHttpOptions } from '../http/streamable-http-client.ts'
 import type { ClientOptions, McpClient, RequestOptions } from '../mcp-client.ts'
-import type { StdioStreams } from '../pipe-channel.ts'
-import { createStdioClient } from '../stdio-client.ts'
-import { createStreamableHttpClient, type StreamableHttpOptions } from '../streamable-http-client.ts'
 
 export const CLIENT_INFO = { name: 'test-client', version: '1.2.3' }
 

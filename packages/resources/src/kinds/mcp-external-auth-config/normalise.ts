@@ -1,4 +1,4 @@
-import { compact, type Normalised, problemList } from '../../normalise.ts'
+import { compact, type Normalised, problemList } from '../../schema/normalize.ts'
 import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '../../shared/embedded-auth-server.ts'
 import { type CanonicalAwsSts, normaliseAwsSts } from './aws-sts.ts'
 import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from './schema.ts'

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
-import { compact, type ProblemList, unify } from '../../normalise.ts'
 import { sameIfBoth } from '../../schema/cel.ts'
 import { list, obj, opt, str } from '../../schema/nodes.ts'
+import { compact, type ProblemList, unify } from '../../schema/normalize.ts'
 import { headerName } from '../../shared/http-header.ts'
 import { secretKeyRef } from '../../shared/references.ts'
 

@@ -1,4 +1,4 @@
-import { compact, type Normalised } from '../../normalise.ts'
+import { compact, type Normalised } from '../../schema/normalize.ts'
 import type { MCPGroup } from './schema.ts'
 
 export interface CanonicalMCPGroupSpec {

@@ -1,4 +1,4 @@
-import { compact, type Normalised, type ProblemList, problemList, unify } from '../../normalise.ts'
+import { compact, type Normalised, type ProblemList, problemList, unify } from '../../schema/normalize.ts'
 import type { MCPRegistry } from './schema.ts'
 import { DEFAULT_DATA_KEY } from './sources.ts'
 

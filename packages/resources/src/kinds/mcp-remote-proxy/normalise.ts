@@ -1,4 +1,4 @@
-import { compact, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../normalise.ts'
+import { compact, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../schema/normalize.ts'
 import { type CanonicalAuthzConfig, normaliseAuthzConfig } from '../../shared/authz-config.ts'
 import { type CanonicalCABundleRef, normaliseCaBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { type CanonicalHeaderForward, normaliseHeaderForward } from '../../shared/header-forward.ts'

@@ -1,4 +1,4 @@
-import { compact, type Normalised, problemList, readNameRef, unify } from '../../normalise.ts'
+import { compact, type Normalised, problemList, readNameRef, unify } from '../../schema/normalize.ts'
 import { type CanonicalCABundleRef, normaliseCaBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { type CanonicalHeaderForward, normaliseHeaderForward } from '../../shared/header-forward.ts'
 import type { MCPServerEntry } from './schema.ts'

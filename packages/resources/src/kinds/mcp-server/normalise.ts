@@ -1,4 +1,4 @@
-import { compact, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../normalise.ts'
+import { compact, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../schema/normalize.ts'
 import { type CanonicalAuthzConfig, normaliseAuthzConfig } from '../../shared/authz-config.ts'
 import { type CanonicalOidcConfig, normaliseOidcConfig } from '../../shared/oidc-config.ts'
 import { type CanonicalRateLimiting, normaliseRateLimiting } from '../../shared/rate-limiting.ts'

@@ -1,4 +1,4 @@
-import { compact, type Normalised } from '../../normalise.ts'
+import { compact, type Normalised } from '../../schema/normalize.ts'
 import type { MCPToolConfig } from './schema.ts'
 
 type Spec = NonNullable<MCPToolConfig['spec']>

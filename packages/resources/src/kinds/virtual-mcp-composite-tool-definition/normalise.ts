@@ -1,4 +1,4 @@
-import { type Normalised, problemList } from '../../normalise.ts'
+import { type Normalised, problemList } from '../../schema/normalize.ts'
 import { type CanonicalCompositeTool, normaliseCompositeTool } from '../../shared/composite-tool-normalise.ts'
 import type { VirtualMCPCompositeToolDefinition } from './schema.ts'
 

@@ -1,4 +1,4 @@
-import { compact, type ProblemList, unify } from '../../normalise.ts'
+import { compact, type ProblemList, unify } from '../../schema/normalize.ts'
 import { type AuthzConfig, type CanonicalAuthzConfig, normaliseAuthzConfig } from '../../shared/authz-config.ts'
 import type { CanonicalEmbeddedAuthServer } from '../../shared/embedded-auth-server.ts'
 import { type CanonicalOidcConfig, normaliseOidcConfig, type OidcConfig } from '../../shared/oidc-config.ts'

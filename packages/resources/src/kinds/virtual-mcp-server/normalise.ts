@@ -1,4 +1,4 @@
-import { compact, isRecord, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../normalise.ts'
+import { compact, isRecord, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../schema/normalize.ts'
 import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '../../shared/embedded-auth-server.ts'
 import { type CanonicalSessionStorage, normaliseSessionStorage } from '../../shared/session-storage.ts'
 import { type CanonicalConfig, normaliseConfig } from './config-normalise.ts'

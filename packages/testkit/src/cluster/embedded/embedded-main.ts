@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { startApiServer } from '@thv/cluster/apiserver/api-server'
-import { startControllers } from '@thv/cluster/controllers/all-controllers'
 import { serviceAccountController } from '@thv/cluster/controllers/service-accounts/service-account-controller'
+import { startControllers } from '@thv/cluster/platform/all-controllers'
 import { systemClock } from '@thv/kernel/clock'
 import { bearerToken, createEventRecorder, createKubeClient, createSharedCaches } from '@thv/kube'
 

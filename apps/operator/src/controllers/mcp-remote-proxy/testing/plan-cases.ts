@@ -1,8 +1,8 @@
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import type { MCPRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import type { OperatorSettings } from '../../../operator-settings.ts'
-import type { Lookup } from '../../../workload/lookup.ts'
-import { snapshot } from '../../../workload/resolve/testing/snapshot.ts'
+import { snapshot } from '../../../proxy/resolve/testing/snapshot.ts'
+import type { Lookup } from '../../../references/lookup.ts'
 
 /* MCPRemoteProxies whose plans the golden files show. What they have in common with MCPServers is shown there. */
 

@@ -1,8 +1,8 @@
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
 import type { OperatorSettings } from '../../../operator-settings.ts'
-import type { Lookup } from '../../../workload/lookup.ts'
-import { snapshot } from '../../../workload/resolve/testing/snapshot.ts'
+import { snapshot } from '../../../proxy/resolve/testing/snapshot.ts'
+import type { Lookup } from '../../../references/lookup.ts'
 
 /* MCPServers whose plans the golden files show. */
 

@@ -1,9 +1,15 @@
 import { tmpdir } from 'node:os'
-import { createOutbound } from '@thv/http/outbound'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import { DEFAULT_FETCH_LIMITS, type FetchContext, type FetchLimits, type FetchResult, type FetchState } from '../../registry-handler.ts'
-import type { GitSource, SourceConfig } from '../../source-config.ts'
+import {
+  DEFAULT_FETCH_LIMITS,
+  type FetchContext,
+  type FetchLimits,
+  type FetchResult,
+  type FetchState,
+} from '../../fetch/registry-handler.ts'
+import type { GitSource, SourceConfig } from '../../fetch/source-config.ts'
 import { createGitHandler, type GitHandlerOptions } from '../git-handler.ts'
 
 export interface AttemptOptions extends GitHandlerOptions {

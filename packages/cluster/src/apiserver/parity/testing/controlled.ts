@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../kind-schema.ts'
+import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 
 const CONTROLLERS: ReadonlySet<unknown> = new Set(['kube-controller-manager', 'kube-scheduler'])
 const REVISION = 'deployment.kubernetes.io/revision'

@@ -1,5 +1,5 @@
+import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { request } from '@thv/testkit/cluster/http-request'
-import type { Json, JsonObject } from '../../kind-schema.ts'
 import type { ParityRow, Step } from '../parity-row.ts'
 import { withoutControllers } from './controlled.ts'
 

@@ -1,6 +1,6 @@
 /** One of our own programs in a pod: calls the URL of its argument and prints what came, or the error's code. */
-import { collect } from '@thv/http/collect'
-import { createOutbound } from '@thv/http/outbound'
+import { collect } from '@thv/http/outbound/collect'
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { isThvError } from '@thv/kernel/errors'
 
 await using outbound = createOutbound()

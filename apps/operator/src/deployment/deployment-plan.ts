@@ -1,0 +1,72 @@
+import type {
+  ConditionUpdate,
+  ConfigMap,
+  Deployment,
+  KubeObject,
+  NetworkPolicy,
+  ResourceType,
+  Role,
+  RoleBinding,
+  Service,
+  ServiceAccount,
+} from '@thv/kube'
+import { configMaps, deployments, networkPolicies, roleBindings, roles, serviceAccounts, services } from '@thv/kube'
+import type { UnsupportedField } from '@thv/runconfig/middleware-table'
+import type { KindCache } from '../caches/kind-cache.ts'
+import type { OperatorCaches } from '../caches/operator-caches.ts'
+import type { Blocker } from './contribution.ts'
+
+/** All that one workload needs, as its controller found out. Pure data. */
+export interface WorkloadPlan {
+  /** In the order in which they must exist; the Deployment last. */
+  readonly children: readonly PlannedChild[]
+  /** Made first, and also when the rest is blocked: what runs must not run without them meanwhile. */
+  readonly guards: readonly PlannedChild[]
+  /** The Service with the workload's own name: gives way to one of somebody else. */
+  readonly alias: Service | undefined
+  /** Children of an earlier state that must go. */
+  readonly unwanted: readonly { readonly kind: ChildKind; readonly name: string }[]
+  readonly conditions: readonly ConditionUpdate[]
+  /** Members of the status besides phase, conditions and counts. */
+  readonly status: Readonly<Record<string, string>>
+  /** Not empty: nothing but the guards is made or changed. */
+  readonly blockers: readonly Blocker[]
+  /** What the spec asks for and no runner can do yet; not empty: the Deployment has no pods. */
+  readonly unsupported: readonly UnsupportedField[]
+  /** What runs now would stand open where the spec asks for a guard, so it must stop although it cannot be replaced. */
+  readonly stopsWhatRuns: boolean
+  /** Undefined while nobody knows it. */
+  readonly url: string | undefined
+}
+
+/** The kinds of objects that workloads are made of, and where they are cached. */
+const CHILD_KINDS = {
+  ServiceAccount: { type: serviceAccounts, cache: (caches: OperatorCaches) => caches.serviceAccounts },
+  Role: { type: roles, cache: (caches: OperatorCaches) => caches.roles },
+  RoleBinding: { type: roleBindings, cache: (caches: OperatorCaches) => caches.roleBindings },
+  ConfigMap: { type: configMaps, cache: (caches: OperatorCaches) => caches.configMaps },
+  NetworkPolicy: { type: networkPolicies, cache: (caches: OperatorCaches) => caches.networkPolicies },
+  Service: { type: services, cache: (caches: OperatorCaches) => caches.services },
+  Deployment: { type: deployments, cache: (caches: OperatorCaches) => caches.deployments },
+} as const
+
+export type ChildKind = keyof typeof CHILD_KINDS
+
+export type PlannedChild =
+  | { readonly kind: 'ServiceAccount'; readonly object: ServiceAccount }
+  | { readonly kind: 'Role'; readonly object: Role }
+  | { readonly kind: 'RoleBinding'; readonly object: RoleBinding }
+  | { readonly kind: 'ConfigMap'; readonly object: ConfigMap }
+  | { readonly kind: 'NetworkPolicy'; readonly object: NetworkPolicy }
+  | { readonly kind: 'Service'; readonly object: Service }
+  | { readonly kind: 'Deployment'; readonly object: Deployment }
+
+export interface ChildPlace {
+  readonly type: ResourceType<KubeObject>
+  readonly cache: KindCache<KubeObject>
+}
+
+export function placeOf(kind: ChildKind, caches: OperatorCaches): ChildPlace {
+  const { type, cache } = CHILD_KINDS[kind]
+  return { type, cache: cache(caches) as unknown as KindCache<KubeObject> }
+}

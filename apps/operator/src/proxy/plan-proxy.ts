@@ -1,0 +1,199 @@
+import type { ConditionUpdate, ConfigMap, Deployment, KubeObject, NetworkPolicy } from '@thv/kube'
+import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
+import type { Problem } from '@thv/resources/schema/normalize'
+import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
+import { RUN_CONFIG_KEY, runConfigChecksum } from '@thv/runconfig/run-config-mount'
+import type { Blocker, Contribution, Resolved, RunConfigDocument } from '../deployment/contribution.ts'
+import type { PlannedChild, WorkloadPlan } from '../deployment/deployment-plan.ts'
+import { secretsHash } from '../deployment/template/annotations.ts'
+import { shadowedCondition } from '../deployment/template/container-variables.ts'
+import { problemBlockers } from '../deployment/template/template-problem.ts'
+import type { OperatorSettings } from '../operator-settings.ts'
+import type { Lookup } from '../references/lookup.ts'
+import { templateSecrets } from '../references/template-secrets.ts'
+import { runConfigLabels } from './labels.ts'
+import { type ProxyKind, proxyNames } from './names.ts'
+import { type ProxySpec, proxyDeployment } from './proxy-deployment.ts'
+import { workloadAccess } from './rbac.ts'
+import { joinRunConfig, lacksProtection, type RenderedRunConfig, renderRunConfig, type WantedProtections } from './run-config-document.ts'
+import { aliasService, proxyService } from './services.ts'
+
+/** What both workload kinds have in common once their blocks are resolved. */
+export interface WorkloadInput {
+  readonly kind: ProxyKind
+  readonly object: KubeObject
+  readonly spec: ProxySpec &
+    Pick<CanonicalMCPServerSpec, 'serviceType' | 'sessionAffinity' | 'resourceOverrides' | 'proxyPort'> &
+    Partial<Pick<CanonicalMCPServerSpec, 'backendReplicas'>>
+  /** Of `normalise()`: what admission could not refuse. */
+  readonly problems: readonly Problem[]
+  readonly resolved: readonly Resolved[]
+  /** What no resolver sets. */
+  readonly document: RunConfigDocument
+  readonly protections: WantedProtections
+  readonly conditions: readonly ConditionUpdate[]
+  readonly networkPolicy: NetworkPolicy | undefined
+  readonly unwanted: WorkloadPlan['unwanted']
+  readonly replicas: number | undefined
+  readonly restartedAt: string | undefined
+  readonly url: string
+  readonly settings: OperatorSettings
+  readonly lookup: Lookup
+  readonly live: LiveFacts
+}
+
+/** What the cluster has now, as far as it matters for what it should have. */
+export interface LiveFacts {
+  /** Of the ConfigMap that we made. */
+  readonly runConfig: string | undefined
+  readonly deployment: Deployment | undefined
+}
+
+/** On a Deployment: `true` after it was stopped because it stood open; the next apply takes it back. */
+export const STOPPED_ANNOTATION = 'toolhive.stacklok.dev/stopped-by-operator'
+
+/** All that the workload needs, and what to tell about it. Pure. */
+export function planWorkload(input: WorkloadInput): WorkloadPlan {
+  const { object, resolved, live } = input
+  const contributions = resolved.flatMap(({ contribution }) => (contribution ? [contribution] : []))
+  const blockers = [...problemsAsBlockers(input.problems), ...resolved.flatMap((part) => (part.ok ? [] : blockersOf(part)))]
+  const base: WorkloadPlan = {
+    guards: input.networkPolicy === undefined ? [] : [{ kind: 'NetworkPolicy', object: input.networkPolicy }],
+    children: [],
+    alias: undefined,
+    unwanted: [],
+    conditions: [...input.conditions, ...contributions.flatMap(({ conditions = [] }) => conditions)],
+    status: Object.assign({}, ...contributions.map(({ status = {} }) => status)),
+    blockers,
+    unsupported: [],
+    stopsWhatRuns: false,
+    url: input.url,
+  }
+  const blockedPlan = (all: readonly Blocker[]): WorkloadPlan => ({
+    ...base,
+    blockers: all,
+    stopsWhatRuns: live.deployment !== undefined && lacksProtection(live.runConfig, input.protections),
+  })
+  if (blockers.length > 0) return blockedPlan(blockers)
+
+  const document = joinRunConfig(input.document, contributions)
+  const rendering = renderRunConfig(document, { live: live.runConfig, generation: object.metadata.generation ?? 1 })
+  if (!rendering.ok)
+    return blockedPlan(rendering.problems.map(({ path, message }) => invalid(`the proxy cannot run with this: ${path} ${message}`)))
+
+  const { rendered } = rendering
+  const proxy = deploymentOf(input, contributions, rendered)
+  if (proxy.problems.length > 0) return blockedPlan(problemBlockers(proxy.problems))
+  const alias = aliasService({ ...place(input), spec: input.spec })
+  return {
+    ...base,
+    children: childrenOf(input, rendered, proxy.deployment),
+    alias: alias.service,
+    unwanted: input.unwanted,
+    conditions: joinShadowed([...base.conditions, ...proxy.conditions, ...alias.conditions, ...shadowedCondition(proxy.shadowedVariables)]),
+    unsupported: rendered.unsupported,
+  }
+}
+
+function childrenOf(input: WorkloadInput, rendered: RenderedRunConfig, deployment: Deployment): PlannedChild[] {
+  const { spec, settings } = input
+  const { serviceAccounts, roles, roleBindings } = workloadAccess({ ...place(input), spec, settings })
+  return [
+    ...serviceAccounts.map((account): PlannedChild => ({ kind: 'ServiceAccount', object: account })),
+    ...roles.map((role): PlannedChild => ({ kind: 'Role', object: role })),
+    ...roleBindings.map((binding): PlannedChild => ({ kind: 'RoleBinding', object: binding })),
+    { kind: 'ConfigMap', object: runConfigMap(input, rendered) },
+    { kind: 'Service', object: proxyService({ ...place(input), spec }) },
+    { kind: 'Deployment', object: deployment },
+  ]
+}
+
+function runConfigMap({ kind, object }: WorkloadInput, { text }: RenderedRunConfig): ConfigMap {
+  const { name, namespace = '' } = object.metadata
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: proxyNames(kind, name).runConfig,
+      namespace,
+      labels: runConfigLabels(kind, name),
+      annotations: { [CONTENT_CHECKSUM]: runConfigChecksum(text) },
+    },
+    data: { [RUN_CONFIG_KEY]: text },
+  }
+}
+
+const CONTENT_CHECKSUM = 'toolhive.stacklok.dev/content-checksum'
+
+function deploymentOf(input: WorkloadInput, contributions: readonly Contribution[], rendered: RenderedRunConfig) {
+  const { spec, settings, lookup, live, restartedAt } = input
+  const ofTemplate = input.kind === 'MCPRemoteProxy' ? templateSecrets(spec.podTemplateSpec) : []
+  const wasStopped = live.deployment?.metadata.annotations?.[STOPPED_ANNOTATION] === 'true'
+  const mustStop = rendered.unsupported.length > 0
+  const replicas = mustStop ? 0 : (input.replicas ?? (wasStopped ? 1 : undefined))
+  const proxy = proxyDeployment({
+    ...place(input),
+    spec,
+    settings,
+    runConfigChecksum: runConfigChecksum(rendered.text),
+    generation: rendered.generation,
+    contributions,
+    replicas,
+    restartedAt,
+    secretsHash: secretsHash([...contributions.flatMap(({ secrets = [] }) => secrets), ...ofTemplate], lookup),
+  })
+  const { metadata, spec: deploymentSpec } = proxy.deployment
+  // Stays until it may run again: to stop it a patch has set the number, which does not go away when no apply names it any more.
+  const annotations = wasStopped ? { ...metadata.annotations, [STOPPED_ANNOTATION]: String(mustStop) } : metadata.annotations
+  const deployment: Deployment = {
+    ...proxy.deployment,
+    metadata: { ...metadata, ...(annotations && { annotations }) },
+    spec: { ...deploymentSpec, ...(mustNotOverlap(input) && { strategy: { type: 'Recreate' } }) },
+  }
+  return { ...proxy, deployment }
+}
+
+/**
+ * A change that closes a door must not leave the old pods open until the new ones are ready, which may be never. Once begun, that way is
+ * kept to until the rollout is over.
+ */
+function mustNotOverlap({ live: { deployment, runConfig }, protections }: WorkloadInput): boolean {
+  if (deployment === undefined) return false
+  if (lacksProtection(runConfig, protections)) return true
+  const { metadata, spec, status } = deployment
+  const isRecreating = (spec?.['strategy'] as { type?: string } | undefined)?.type === 'Recreate'
+  const wanted = spec?.replicas ?? 1
+  const isOver = status?.observedGeneration === metadata.generation && status?.updatedReplicas === wanted && status.replicas === wanted
+  return isRecreating && !isOver
+}
+
+function place({ kind, object }: WorkloadInput) {
+  const { name, namespace = '' } = object.metadata
+  return { kind, name, namespace }
+}
+
+function problemsAsBlockers(problems: readonly Problem[]): Blocker[] {
+  return problems.map(({ code, message }) => ({
+    condition: WorkloadCondition.ConfigurationValid,
+    reason: code === 'conflicting_spellings' ? WorkloadReason.ConflictingSpellings : WorkloadReason.InvalidSpec,
+    message,
+  }))
+}
+
+/** Whoever says that something cannot be had without saying why still means it. */
+function blockersOf({ blockers }: Extract<Resolved, { ok: false }>): readonly Blocker[] {
+  return blockers.length > 0 ? blockers : [invalid('a part of the spec cannot be used: see the other conditions')]
+}
+
+function invalid(message: string): Blocker {
+  return { condition: WorkloadCondition.ConfigurationValid, reason: WorkloadReason.InvalidSpec, message }
+}
+
+/** Proxy and server may both have variables that are set twice: one condition tells of all. */
+function joinShadowed(conditions: readonly ConditionUpdate[]): ConditionUpdate[] {
+  const isShadow = ({ type }: ConditionUpdate) => type === WorkloadCondition.EnvironmentShadowed
+  const [first, ...more] = conditions.filter(isShadow)
+  if (first === undefined) return [...conditions]
+  const message = [first, ...more].map((condition) => condition.message).join(' ')
+  return [...conditions.filter((condition) => !isShadow(condition)), { ...first, message }]
+}

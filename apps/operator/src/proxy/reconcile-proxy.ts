@@ -1,0 +1,152 @@
+import { checkPolicies } from '@thv/authz/policy-syntax'
+import {
+  type Conditions,
+  configMaps,
+  type Deployment,
+  deployments,
+  formatKey,
+  type KubeObject,
+  type ObjectKey,
+  type Outcome,
+  type Pod,
+  type ResourceType,
+  requeueAfter,
+  type StatefulSet,
+  services,
+  writeStatus,
+} from '@thv/kube'
+import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
+import { WORKLOAD_INDEX } from '../caches/operator-caches.ts'
+import type { WorkloadPlan } from '../deployment/deployment-plan.ts'
+import { executePlan } from '../deployment/execute-plan.ts'
+import { workloadEvents, workloadStatusOf } from '../deployment/status/deployment-status.ts'
+import type { PodsHealth } from '../deployment/status/pods-health.ts'
+import type { Env } from '../environment.ts'
+import { loadLookup } from '../references/load-lookup.ts'
+import type { Lookup } from '../references/lookup.ts'
+import type { References } from '../references/references.ts'
+import { workloadLabels } from './labels.ts'
+import { type ProxyKind, proxyNames } from './names.ts'
+import type { LiveFacts } from './plan-proxy.ts'
+import { urlAtAddress } from './proxy-url.ts'
+
+/** What differs between the kinds that stand behind a proxy. */
+export interface WorkloadKind<T extends KubeObject> {
+  readonly kind: ProxyKind
+  readonly type: ResourceType<T>
+  readonly references: (object: T) => References
+  readonly plan: (object: T, facts: PlanFacts) => WorkloadPlan
+  readonly health: (observed: Observed) => PodsHealth<string>
+  readonly conditionTypes: readonly string[]
+  readonly readyPhase: string
+}
+
+export interface PlanFacts {
+  readonly lookup: Lookup
+  readonly settings: Env['settings']
+  readonly live: LiveFacts
+  readonly checkPolicies: typeof checkPolicies
+  readonly now: number
+}
+
+export interface WorkloadPods {
+  readonly proxyPods: readonly Pod[]
+  readonly serverPods: readonly Pod[]
+}
+
+export interface Observed extends WorkloadPods {
+  readonly deployment: Deployment | undefined
+  readonly statefulSet: StatefulSet | undefined
+}
+
+/** When something is under way that no event may announce, such as a certificate that runs out, it is looked at again after this. */
+const LOOK_AGAIN = '10m'
+
+/** Converges one workload. Level-based: it never learns which event woke it. */
+export async function reconcileWorkload<T extends KubeObject>(
+  object: T,
+  { kind, env, signal }: { kind: WorkloadKind<T>; env: Env; signal: AbortSignal },
+): Promise<Outcome> {
+  const { name, namespace = '' } = object.metadata
+  const key = { namespace, name }
+  const lookup = await loadLookup(env, { namespace, references: kind.references(object) }, signal)
+  const plan = kind.plan(object, {
+    lookup,
+    settings: env.settings,
+    live: liveFacts(key, kind.kind, env),
+    checkPolicies,
+    now: env.clock.now(),
+  })
+  const executed = await executePlan(plan, { object, type: kind.type }, env, signal)
+  const url = urlOf(plan, { key, kind: kind.kind, env })
+  const health = kind.health(observe(key, { kind: kind.kind, plan, env }))
+
+  const {
+    written,
+    before,
+    object: after,
+  } = await writeStatus(
+    env.client,
+    { type: kind.type, key, cached: object },
+    {
+      mutate: (latest) =>
+        workloadStatusOf(latest, {
+          kind: kind.kind,
+          generation: object.metadata.generation,
+          plan: { ...plan, url },
+          executed,
+          health,
+          managed: kind.conditionTypes,
+          readyPhase: kind.readyPhase,
+          now: env.clock.now(),
+        }),
+      reads: ['conditions'],
+      signal,
+      clock: env.clock,
+    },
+  )
+  if (written && after !== undefined) {
+    const { conditions, phase } = statusOf(after)
+    for (const event of workloadEvents(statusOf(before ?? object).conditions, conditions ?? [], phase)) env.events.record(after, event)
+  }
+  return executed.conflicts.length > 0 || executed.aliasTaken !== undefined ? requeueAfter('1m') : requeueAfter(LOOK_AGAIN)
+}
+
+function statusOf(object: KubeObject): { conditions?: Conditions; phase?: string } {
+  return (object as KubeObject & { status?: { conditions?: Conditions; phase?: string } }).status ?? {}
+}
+
+function liveFacts(key: ObjectKey, kind: ProxyKind, { caches, children }: Env): LiveFacts {
+  const runConfigKey = { ...key, name: proxyNames(kind, key.name).runConfig }
+  return {
+    runConfig: children.latest({ type: configMaps, cache: caches.configMaps }, runConfigKey)?.data?.[RUN_CONFIG_KEY],
+    deployment: children.latest({ type: deployments, cache: caches.deployments }, key),
+  }
+}
+
+/** An address is known only after the Service was made. */
+function urlOf(plan: WorkloadPlan, { key, kind, env }: { key: ObjectKey; kind: ProxyKind; env: Env }): string | undefined {
+  if (env.settings.serviceUrls === 'dns' || plan.url === undefined) return plan.url
+  const serviceKey = { ...key, name: proxyNames(kind, key.name).service }
+  return urlAtAddress(plan.url, env.children.latest({ type: services, cache: env.caches.services }, serviceKey))
+}
+
+/** What has just been applied may not be in the cache yet. */
+function observe(key: ObjectKey, { kind, plan, env }: { kind: ProxyKind; plan: WorkloadPlan; env: Env }): Observed {
+  const planned = plan.children.find((child) => child.kind === 'Deployment')?.object
+  return {
+    ...podsOf(key, kind, env),
+    deployment: env.caches.deployments.get(key) ?? planned,
+    statefulSet: env.caches.statefulSets.get(key),
+  }
+}
+
+/** Both carry the name of the workload; those of the proxy also its kind. */
+export function podsOf(key: ObjectKey, kind: ProxyKind, { caches }: Env): WorkloadPods {
+  const all = caches.pods.byIndex(WORKLOAD_INDEX, formatKey(key))
+  const proxyApp = workloadLabels(kind, key.name)['app']
+  return {
+    proxyPods: all.filter(({ metadata }) => metadata.labels?.['app'] === proxyApp),
+    serverPods: all.filter(({ metadata }) => metadata.labels?.['toolhive-basename'] === key.name),
+  }
+}

@@ -1,0 +1,210 @@
+import { compact } from '@thv/resources/schema/normalize'
+import type { CanonicalAuthServerRedis, CanonicalSentinelConfig } from '@thv/resources/shared/auth-server-storage'
+import type { UpstreamProvider } from '@thv/resources/shared/auth-server-upstream'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import { variablePart } from '../../deployment/contribution.ts'
+
+export const UPSTREAM_SECRET = 'TOOLHIVE_UPSTREAM_CLIENT_SECRET'
+export const DCR_TOKEN = 'TOOLHIVE_UPSTREAM_DCR_INITIAL_ACCESS_TOKEN'
+export const REDIS_USERNAME = 'TOOLHIVE_AUTH_SERVER_REDIS_USERNAME'
+export const REDIS_PASSWORD = 'TOOLHIVE_AUTH_SERVER_REDIS_PASSWORD'
+export const KEY_DIR = '/etc/toolhive/authserver/keys'
+export const HMAC_DIR = '/etc/toolhive/authserver/hmac'
+export const REDIS_TLS_DIR = '/etc/toolhive/authserver/redis-tls'
+
+export const keyFile = (index: number) => `key-${index}.pem`
+export const hmacFile = (index: number) => `hmac-${index}`
+export const upstreamVariable = (prefix: string, upstream: string) => `${prefix}_${variablePart(upstream)}`
+export const delegateSecretVariable = (index: number) => `TOOLHIVE_DELEGATE_CLIENT_SECRET_${index}`
+
+type Json = Record<string, unknown>
+
+export interface AuthServerPlace {
+  /** Of the OIDC configuration that the server belongs to. */
+  readonly scopes: readonly string[]
+  readonly name: string
+  readonly namespace: string
+  readonly resourceUrl: string
+  readonly clusterDomain?: string | undefined
+}
+
+/** `embedded_auth_server_config` of a RunConfig: secrets only as names of variables and files. Pure. */
+export function authServerConfig(server: CanonicalEmbeddedAuthServer, place: AuthServerPlace): Json {
+  const { tokenLifespans: lifespans, cimd } = server
+  return compact({
+    schema_version: 'v0.1.0',
+    issuer: server.issuer,
+    authorization_endpoint_base_url: server.authorizationEndpointBaseUrl,
+    signing_key_config: signingKeys(server.signingKeySecretRefs.length),
+    hmac_secret_files: listOrNone(server.hmacSecretRefs.map((_, index) => `${HMAC_DIR}/${hmacFile(index)}`)),
+    token_lifespans:
+      lifespans &&
+      compact({
+        access_token_lifespan: lifespans.accessTokenLifespan,
+        refresh_token_lifespan: lifespans.refreshTokenLifespan,
+        auth_code_lifespan: lifespans.authCodeLifespan,
+      }),
+    upstreams: server.upstreamProviders.map((provider) => upstream(provider, place)),
+    scopes_supported: [...place.scopes],
+    baseline_client_scopes: listOrNone(server.baselineClientScopes),
+    allowed_audiences: [place.resourceUrl],
+    storage: storage(server, place),
+    disable_upstream_token_injection: server.disableUpstreamTokenInjection,
+    insecure_allow_http: server.insecureAllowHTTP,
+    cimd: compact({ enabled: cimd.enabled, cache_max_size: cimd.cacheMaxSize, cache_fallback_ttl: cimd.cacheFallbackTtl }),
+    allow_confidential_client_registration: server.allowConfidentialClientRegistration,
+    insecure_allow_confidential_over_loopback_http: server.insecureAllowConfidentialOverLoopbackHTTP,
+    force_confidential_redirect_uris: listOrNone(server.forceConfidentialRedirectUris),
+    delegate_clients: listOrNone(
+      server.delegateClients.map(({ clientId, scopes, audiences }, index) => ({
+        client_id: clientId,
+        client_secret_env_var: delegateSecretVariable(index),
+        scopes,
+        audiences,
+      })),
+    ),
+    trusted_issuers: listOrNone(server.trustedIssuers.map(trustedIssuer)),
+  })
+}
+
+/** The first signs, the others verify. */
+function signingKeys(count: number): Json | undefined {
+  if (count === 0) return undefined
+  const [signing, ...fallback] = Array.from({ length: count }, (_, index) => keyFile(index))
+  return compact({ key_dir: KEY_DIR, signing_key_file: signing, fallback_key_files: listOrNone(fallback) })
+}
+
+function upstream({ name, type, oidcConfig: oidc, oauth2Config: oauth2 }: UpstreamProvider, place: AuthServerPlace): Json {
+  const redirectUri = `${place.resourceUrl.replace(/\/+$/, '')}/oauth/callback`
+  const secret = (ref: unknown) => (ref === undefined ? undefined : upstreamVariable(UPSTREAM_SECRET, name))
+  return compact({
+    name,
+    type,
+    oidc_config:
+      oidc &&
+      compact({
+        issuer_url: oidc.issuerUrl,
+        client_id: oidc.clientId,
+        client_secret_env_var: secret(oidc.clientSecretRef),
+        redirect_uri: oidc.redirectUri ?? redirectUri,
+        scopes: oidc.scopes,
+        subject_claim: oidc.subjectClaim,
+        additional_authorization_params: oidc.additionalAuthorizationParams,
+        userinfo_override: oidc.userInfoOverride && userInfo(oidc.userInfoOverride),
+      }),
+    oauth2_config:
+      oauth2 &&
+      compact({
+        authorization_endpoint: oauth2.authorizationEndpoint,
+        token_endpoint: oauth2.tokenEndpoint,
+        client_id: oauth2.clientId,
+        client_secret_env_var: secret(oauth2.clientSecretRef),
+        redirect_uri: oauth2.redirectUri ?? redirectUri,
+        scopes: oauth2.scopes,
+        additional_authorization_params: oauth2.additionalAuthorizationParams,
+        userinfo: oauth2.userInfo && userInfo(oauth2.userInfo),
+        token_response_mapping: oauth2.tokenResponseMapping && tokenResponse(oauth2.tokenResponseMapping),
+        identity_from_token: oauth2.identityFromToken && identity(oauth2.identityFromToken),
+        dcr_config: oauth2.dcrConfig && registration(oauth2.dcrConfig, name),
+        allow_private_ips: oauth2.allowPrivateIPs,
+        insecure_allow_http: oauth2.insecureAllowHTTP,
+      }),
+  })
+}
+
+type OAuth2 = NonNullable<UpstreamProvider['oauth2Config']>
+
+function userInfo(info: NonNullable<OAuth2['userInfo']>): Json {
+  const { fieldMapping: fields } = info
+  return compact({
+    endpoint_url: info.endpointUrl,
+    http_method: info.httpMethod,
+    additional_headers: info.additionalHeaders,
+    field_mapping:
+      fields && compact({ subject_fields: fields.subjectFields, name_fields: fields.nameFields, email_fields: fields.emailFields }),
+  })
+}
+
+function tokenResponse(mapping: NonNullable<OAuth2['tokenResponseMapping']>): Json {
+  return compact({
+    access_token_path: mapping.accessTokenPath,
+    refresh_token_path: mapping.refreshTokenPath || undefined,
+    expires_in_path: mapping.expiresInPath || undefined,
+    scope_path: mapping.scopePath || undefined,
+  })
+}
+
+function identity(paths: NonNullable<OAuth2['identityFromToken']>): Json {
+  return compact({ subject_path: paths.subjectPath, name_path: paths.namePath, email_path: paths.emailPath })
+}
+
+function registration(dcr: NonNullable<OAuth2['dcrConfig']>, name: string): Json {
+  return compact({
+    discovery_url: dcr.discoveryUrl,
+    registration_endpoint: dcr.registrationEndpoint,
+    initial_access_token_env_var: dcr.initialAccessTokenRef && upstreamVariable(DCR_TOKEN, name),
+    software_id: dcr.softwareId,
+    software_statement: dcr.softwareStatement,
+  })
+}
+
+function storage({ storage: { type, redis } }: CanonicalEmbeddedAuthServer, place: AuthServerPlace): Json {
+  return compact({ type, redis_config: redis && redisConfig(redis, place) })
+}
+
+function redisConfig(redis: CanonicalAuthServerRedis, { namespace, name, clusterDomain = 'cluster.local' }: AuthServerPlace): Json {
+  const { usernameSecretRef } = redis.aclUserConfig
+  return compact({
+    addr: redis.addr,
+    cluster_mode: redis.clusterMode || undefined,
+    sentinel_config: redis.sentinelConfig && sentinel(redis.sentinelConfig, { namespace, clusterDomain }),
+    auth_type: 'aclUser',
+    acl_user_config: compact({ username_env_var: usernameSecretRef && REDIS_USERNAME, password_env_var: REDIS_PASSWORD }),
+    // The braces make Redis Cluster keep all keys of one server in one slot.
+    key_prefix: `thv:auth:{${namespace}:${name}}:`,
+    dial_timeout: redis.dialTimeout,
+    read_timeout: redis.readTimeout,
+    write_timeout: redis.writeTimeout,
+    tls: redis.tls && tls(redis.tls, 'ca.crt'),
+    sentinel_tls: redis.sentinelTls && tls(redis.sentinelTls, 'sentinel-ca.crt'),
+  })
+}
+
+function sentinel(
+  { masterName, sentinelAddrs, sentinelService: service, db }: CanonicalSentinelConfig,
+  { namespace, clusterDomain }: { namespace: string; clusterDomain: string },
+): Json {
+  const address = service && `${service.name}.${service.namespace ?? namespace}.svc.${clusterDomain}:${service.port}`
+  return { master_name: masterName, sentinel_addrs: address === undefined ? sentinelAddrs : [address], db }
+}
+
+function tls({ caCertSecretRef, insecureSkipVerify }: NonNullable<CanonicalAuthServerRedis['tls']>, file: string): Json {
+  return compact({ ca_cert_file: caCertSecretRef && `${REDIS_TLS_DIR}/${file}`, insecure_skip_verify: insecureSkipVerify ?? false })
+}
+
+function trustedIssuer(issuer: CanonicalEmbeddedAuthServer['trustedIssuers'][number]): Json {
+  const { jwtBearerGrant: grant } = issuer
+  return compact({
+    issuer_url: issuer.issuerUrl,
+    jwks_url: issuer.jwksUrl,
+    expected_audience: issuer.expectedAudience,
+    allowed_delegate_clients: issuer.allowedDelegateClients,
+    allowed_actors: issuer.allowedActors,
+    actor_claim: issuer.actorClaim,
+    actor_matcher: issuer.actorMatcher,
+    allow_may_act: issuer.allowMayAct,
+    allow_private_ips: issuer.allowPrivateIPs,
+    insecure_allow_http: issuer.insecureAllowHTTP,
+    jwt_bearer_grant:
+      grant &&
+      compact({
+        max_assertion_age: grant.maxAssertionAge,
+        accepted_audiences: grant.acceptedAudiences,
+        subject_bindings: grant.subjectBindings.map(({ subject, allowedResources }) => ({ subject, allowed_resources: allowedResources })),
+      }),
+  })
+}
+
+function listOrNone<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list
+}

@@ -1,0 +1,85 @@
+import type { PolicyChecker } from '@thv/authz/policy-syntax'
+import type { ConditionUpdate } from '@thv/kube'
+import { compact } from '@thv/resources/schema/normalize'
+import type { CanonicalAuthzConfig } from '@thv/resources/shared/authz-config'
+import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
+import type { AuthzConfig, CedarConfig } from '@thv/runconfig/policy-config'
+import { type Blocker, contributes, nothing, type Resolved } from '../../deployment/contribution.ts'
+import { configHash } from '../../references/config-hash.ts'
+import type { Lookup } from '../../references/lookup.ts'
+import { AUTHZ_TYPE, AUTHZ_VERSION, readAuthzDocument } from './authz-document.ts'
+
+export interface AuthzArgs {
+  readonly authzConfig: CanonicalAuthzConfig | undefined
+  /** Given from outside, so that the policy engine is loaded only where policies are used. */
+  readonly checkPolicies: PolicyChecker
+  readonly lookup: Pick<Lookup, 'configMap'>
+}
+
+/** Who may do what. Policies that cannot be read block: without them everybody could do everything. */
+export function resolveAuthz({ authzConfig, checkPolicies, lookup }: AuthzArgs): Resolved {
+  if (authzConfig === undefined) return nothing
+  const source = readSource(authzConfig, lookup)
+  if (!source.ok) return { ok: false, blockers: [source.blocker] }
+
+  const { cedar, where } = source
+  const problems = checkPolicies(cedar.policies, cedar.entities_json)
+  if (problems.length > 0) {
+    const message = problems.map(({ path, message: what }) => `${where(path)}: ${what}`).join('; ')
+    return { ok: false, blockers: [invalid(WorkloadReason.AuthzPolicySyntaxInvalid, message)] }
+  }
+  const { primary_upstream_provider: ignored, ...used } = cedar
+  const authz: AuthzConfig = {
+    version: AUTHZ_VERSION,
+    type: AUTHZ_TYPE,
+    cedar: compact({
+      ...used,
+      group_claim_name: authzConfig.groupClaimName || used.group_claim_name,
+      role_claim_name: authzConfig.roleClaimName || used.role_claim_name,
+      group_entity_type: authzConfig.groupEntityType || used.group_entity_type,
+    }),
+  }
+  return contributes({
+    runConfig: { authz_config: authz },
+    conditions: ignored === undefined ? [] : [providerIgnored(where('primary_upstream_provider'))],
+    status: { authzConfigHash: configHash(authz) },
+  })
+}
+
+type Source = { ok: true; cedar: CedarConfig; where: (path: string) => string } | { ok: false; blocker: Blocker }
+
+function readSource(config: CanonicalAuthzConfig, lookup: AuthzArgs['lookup']): Source {
+  if (config.type === 'inline') {
+    const { policies, entitiesJson, primaryUpstreamProvider } = config.inline
+    const cedar = compact({ policies, entities_json: entitiesJson, primary_upstream_provider: primaryUpstreamProvider })
+    return { ok: true, cedar, where: (path) => `spec.authzConfig.inline.${camelCase(path)}` }
+  }
+  const { name, key } = config.configMap
+  const text = lookup.configMap(name)?.data[key]
+  if (text === undefined) {
+    const message = `spec.authzConfig.configMap names key ${key} of ConfigMap ${name}, which does not exist: create it with a document {version, type, cedar: {policies}} in JSON or YAML`
+    return { ok: false, blocker: invalid(WorkloadReason.AuthzConfigMapNotFound, message) }
+  }
+  const where = (path: string) => `key ${key} of ConfigMap ${name}, ${path}`
+  const read = readAuthzDocument(text)
+  if (read.ok) return { ok: true, cedar: read.cedar, where: (path) => where(`cedar.${path}`) }
+  const message = read.problems.map((problem) => where(problem)).join('; ')
+  return { ok: false, blocker: invalid(WorkloadReason.AuthzConfigMapInvalid, message) }
+}
+
+function camelCase(path: string): string {
+  return path.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function providerIgnored(field: string): ConditionUpdate {
+  return {
+    type: WorkloadCondition.AuthzPrimaryUpstreamProviderIgnored,
+    status: 'True',
+    reason: WorkloadReason.PrimaryUpstreamProviderIgnored,
+    message: `${field} has no effect here: only a VirtualMCPServer has several upstream providers; remove it`,
+  }
+}
+
+function invalid(reason: string, message: string): Blocker {
+  return { condition: WorkloadCondition.ConfigurationValid, reason, message }
+}

@@ -1,0 +1,57 @@
+import { MCPRemoteProxyCondition, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
+import type { CanonicalHeaderForward } from '@thv/resources/shared/header-forward'
+import { blocked, contributes, type EnvVar, nothing, type Resolved, secretVariable, variablePart } from '../../deployment/contribution.ts'
+import type { Lookup } from '../../references/lookup.ts'
+import { missingSecretKey } from '../../references/secret-key.ts'
+
+export interface HeaderForwardArgs {
+  readonly headerForward: CanonicalHeaderForward
+  /** Of the workload. */
+  readonly name: string
+  readonly lookup: Pick<Lookup, 'secret'>
+}
+
+/** How the proxy calls variables that hold secrets; the RunConfig has the rest of the name. */
+export const SECRET_VARIABLE_PREFIX = 'TOOLHIVE_SECRET_'
+
+/** Headers that a proxy adds on the way to a remote server. Values from Secrets reach it by variables only. */
+export function resolveHeaderForward({ headerForward, name, lookup }: HeaderForwardArgs): Resolved {
+  const { addPlaintextHeaders: plain, addHeadersFromSecret: secret } = headerForward
+  if (Object.keys(plain).length === 0 && secret.length === 0) return nothing
+
+  const field = 'spec.headerForward.addHeadersFromSecret'
+  const missing = secret.flatMap(({ headerName, valueSecretRef: ref }) => missingSecretKey(lookup, ref, `${field}[${headerName}]`) ?? [])
+  if (missing.length > 0)
+    return blocked({
+      condition: MCPRemoteProxyCondition.ConfigurationValid,
+      reason: MCPRemoteProxyReason.HeaderSecretNotFound,
+      message: missing.join('; '),
+    })
+
+  const identifiers = identifiersOf(
+    secret.map(({ headerName }) => headerName),
+    name,
+  )
+  const env: EnvVar[] = secret.map(({ headerName, valueSecretRef }) =>
+    secretVariable(`${SECRET_VARIABLE_PREFIX}${identifiers[headerName]}`, valueSecretRef),
+  )
+  return contributes({
+    runConfig: { header_forward: { add_plaintext_headers: plain, add_headers_from_secret: identifiers } },
+    env,
+    secrets: [...new Set(secret.map(({ valueSecretRef }) => valueSecretRef.name))].sort(),
+  })
+}
+
+/** Header to identifier. `X-A` and `X_A` are two headers but would be one variable: the later one gets a number. */
+function identifiersOf(headers: readonly string[], owner: string): Record<string, string> {
+  const taken = new Set<string>()
+  return Object.fromEntries(
+    headers.map((header) => {
+      const base = `HEADER_FORWARD_${variablePart(header)}_${variablePart(owner)}`
+      let identifier = base
+      for (let n = 2; taken.has(identifier); n++) identifier = `${base}_${n}`
+      taken.add(identifier)
+      return [header, identifier]
+    }),
+  )
+}

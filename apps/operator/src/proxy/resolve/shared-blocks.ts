@@ -1,0 +1,98 @@
+import type { PolicyChecker } from '@thv/authz/policy-syntax'
+import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
+import type { Resolved } from '../../deployment/contribution.ts'
+import type { OperatorSettings } from '../../operator-settings.ts'
+import type { Lookup } from '../../references/lookup.ts'
+import type { ProxyKind } from '../names.ts'
+import { serviceHost } from '../proxy-url.ts'
+import type { WantedProtections } from '../run-config-document.ts'
+import { resolveAudit } from './audit.ts'
+import { resolveAuthz } from './authz.ts'
+import { resolveExternalAuth } from './external-auth.ts'
+import { resolveGroupRef } from './group-ref.ts'
+import { resolveOidc } from './oidc.ts'
+import { resolveSessionStorage } from './session-storage.ts'
+import { resolveTelemetry } from './telemetry.ts'
+import { resolveToolConfig } from './tool-config.ts'
+
+export interface SharedBlocksInput {
+  readonly kind: ProxyKind
+  readonly name: string
+  readonly namespace: string
+  readonly spec: Pick<
+    CanonicalMCPServerSpec,
+    | 'transport'
+    | 'proxyPort'
+    | 'oidcConfig'
+    | 'authzConfig'
+    | 'externalAuthConfigRef'
+    | 'authServerRef'
+    | 'sessionStorage'
+    | 'toolConfigRef'
+    | 'telemetry'
+    | 'audit'
+    | 'groupRef'
+  > & { readonly tools?: readonly string[] }
+  /** Proxy pods that are asked for: by the spec, or where that says nothing by whoever scales the Deployment. */
+  readonly replicas: number | undefined
+  readonly settings: OperatorSettings
+  readonly lookup: Lookup
+  readonly checkPolicies: PolicyChecker
+  readonly now: number
+}
+
+export interface SharedBlocks {
+  readonly oidc: Resolved
+  readonly hasSharedStore: boolean
+  /** All of them, `oidc` included. */
+  readonly resolved: readonly Resolved[]
+  readonly protections: WantedProtections
+}
+
+/** The blocks of a spec that MCPServer and MCPRemoteProxy have in common. */
+export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
+  const { kind, name, namespace, spec, settings, lookup, checkPolicies, now, replicas } = input
+  const { clusterDomain, defaultRedis } = settings
+  const host = serviceHost({ kind, name, namespace, clusterDomain })
+  const place = { name, namespace, lookup, now, clusterDomain }
+  const oidc = resolveOidc({ ...place, oidcConfig: spec.oidcConfig, serviceHost: host, proxyPort: spec.proxyPort })
+  const session = resolveSessionStorage({ sessionStorage: spec.sessionStorage, defaultRedis, replicas, lookup })
+  return {
+    oidc,
+    hasSharedStore: session.contribution?.runConfig?.scaling_config?.session_redis !== undefined,
+    resolved: [
+      oidc,
+      resolveAuthz({ authzConfig: spec.authzConfig, checkPolicies, lookup }),
+      resolveExternalAuth({
+        ...place,
+        ref: spec.externalAuthConfigRef,
+        authServerRef: spec.authServerRef,
+        kind,
+        transport: spec.transport,
+        oidc: spec.oidcConfig && !oidc.ok ? 'unresolved' : oidc.contribution?.runConfig?.oidc_config,
+        resourceUrl: `http://${host}:${spec.proxyPort}`,
+      }),
+      session,
+      resolveToolConfig({ toolConfigRef: spec.toolConfigRef, lookup, ...(spec.tools && { tools: spec.tools }) }),
+      resolveTelemetry({ telemetry: spec.telemetry, name, namespace }),
+      resolveAudit({ audit: spec.audit }),
+      resolveGroupRef({ groupRef: spec.groupRef, lookup }),
+    ],
+    protections: protectionsOf(spec, lookup),
+  }
+}
+
+function protectionsOf(spec: SharedBlocksInput['spec'], lookup: Lookup): WantedProtections {
+  const config = spec.toolConfigRef && lookup.toolConfig(spec.toolConfigRef.name)
+  // A config that is not there may be meant to hide something.
+  const isFilterMissing = spec.toolConfigRef !== undefined && config === undefined
+  const filter = spec.toolConfigRef === undefined ? spec.tools : config?.spec?.toolsFilter
+  const outgoing = spec.externalAuthConfigRef && lookup.externalAuthConfig(spec.externalAuthConfigRef.name)
+  return {
+    oidc_config: spec.oidcConfig !== undefined,
+    authz_config: spec.authzConfig !== undefined,
+    audit_config: spec.audit.enabled,
+    tools_filter: isFilterMissing || (filter?.length ?? 0) > 0,
+    embedded_auth_server_config: spec.authServerRef !== undefined || outgoing?.spec.type === 'embeddedAuthServer',
+  }
+}

@@ -1,0 +1,58 @@
+import type { CanonicalMCPExternalAuthConfigSpec } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import type { Lookup } from './lookup.ts'
+import { missingSecretKey } from './secret-key.ts'
+
+export interface SecretRef {
+  readonly name: string
+  readonly key: string
+}
+
+export interface SecretUse extends SecretRef {
+  /** Path below `spec`. */
+  readonly field: string
+}
+
+/** Every key of a Secret that the configuration needs. Pure. */
+export function secretUses(spec: CanonicalMCPExternalAuthConfigSpec): SecretUse[] {
+  const { tokenExchange, headerInjection, bearerToken, embeddedAuthServer } = spec
+  return [
+    ...use('tokenExchange.clientSecretRef', tokenExchange?.clientSecretRef),
+    ...use('headerInjection.valueSecretRef', headerInjection?.valueSecretRef),
+    ...use('bearerToken.tokenSecretRef', bearerToken?.tokenSecretRef),
+    ...(embeddedAuthServer ? authServerSecretUses(embeddedAuthServer) : []),
+  ]
+}
+
+function authServerSecretUses(server: CanonicalEmbeddedAuthServer): SecretUse[] {
+  const at = 'embeddedAuthServer'
+  const redis = server.storage.redis
+  return [
+    ...server.signingKeySecretRefs.flatMap((ref, index) => use(`${at}.signingKeySecretRefs[${index}]`, ref)),
+    ...server.hmacSecretRefs.flatMap((ref, index) => use(`${at}.hmacSecretRefs[${index}]`, ref)),
+    ...server.upstreamProviders.flatMap(({ name, oidcConfig, oauth2Config }) => [
+      ...use(`${at}.upstreamProviders[${name}].oidcConfig.clientSecretRef`, oidcConfig?.clientSecretRef),
+      ...use(`${at}.upstreamProviders[${name}].oauth2Config.clientSecretRef`, oauth2Config?.clientSecretRef),
+      ...use(
+        `${at}.upstreamProviders[${name}].oauth2Config.dcrConfig.initialAccessTokenRef`,
+        oauth2Config?.dcrConfig?.initialAccessTokenRef,
+      ),
+    ]),
+    ...server.delegateClients.flatMap(({ clientSecretRef }, index) =>
+      use(`${at}.delegateClients[${index}].clientSecretRef`, clientSecretRef),
+    ),
+    ...use(`${at}.storage.redis.aclUserConfig.usernameSecretRef`, redis?.aclUserConfig.usernameSecretRef),
+    ...use(`${at}.storage.redis.aclUserConfig.passwordSecretRef`, redis?.aclUserConfig.passwordSecretRef),
+    ...use(`${at}.storage.redis.tls.caCertSecretRef`, redis?.tls?.caCertSecretRef),
+    ...use(`${at}.storage.redis.sentinelTls.caCertSecretRef`, redis?.sentinelTls?.caCertSecretRef),
+  ]
+}
+
+function use(field: string, ref: SecretRef | undefined): SecretUse[] {
+  return ref ? [{ field, name: ref.name, key: ref.key }] : []
+}
+
+/** What is missing, in words that say what to do. A pod would wait for ever, so nothing is started. */
+export function missingSecrets(uses: readonly SecretUse[], lookup: Pick<Lookup, 'secret'>): string[] {
+  return uses.flatMap((use) => missingSecretKey(lookup, use, `spec.${use.field}`) ?? [])
+}

@@ -1,0 +1,42 @@
+import type { Env } from '../environment.ts'
+import type { ConfigMapContent, Lookup, SecretFacts } from './lookup.ts'
+import type { References } from './references.ts'
+import { referencesOfExternalAuthConfig } from './references.ts'
+
+/** Takes the snapshot that resolvers look at: from the caches, and the contents of the named ConfigMaps. */
+export async function loadLookup(
+  { caches }: Pick<Env, 'caches'>,
+  { namespace, references }: { namespace: string; references: References },
+  signal: AbortSignal,
+): Promise<Lookup> {
+  const contents = new Map<string, ConfigMapContent>()
+  await Promise.all(
+    references.configMaps.map(async (name) => {
+      const content = await caches.configMapContent({ namespace, name }, signal)
+      if (content !== undefined) contents.set(name, content)
+    }),
+  )
+  return {
+    configMap: (name) => contents.get(name),
+    secret: (name) => secretFacts({ caches }, { namespace, name }),
+    toolConfig: (name) => caches.toolConfigs.get({ namespace, name }),
+    externalAuthConfig: (name) => caches.externalAuthConfigs.get({ namespace, name }),
+    group: (name) => caches.groups.get({ namespace, name }),
+  }
+}
+
+function secretFacts({ caches }: Pick<Env, 'caches'>, key: { namespace: string; name: string }): SecretFacts | undefined {
+  const secret = caches.secrets.get(key)
+  if (secret === undefined) return undefined
+  const { uid = '', resourceVersion = '' } = secret.metadata
+  return { uid, resourceVersion, keys: new Set(Object.keys(secret.data ?? {})) }
+}
+
+/** Secrets that a workload depends on, those of its auth configs included. */
+export function allSecrets(references: References, lookup: Lookup): string[] {
+  const ofAuthConfigs = references.externalAuthConfigs.flatMap((name) => {
+    const config = lookup.externalAuthConfig(name)
+    return config === undefined ? [] : referencesOfExternalAuthConfig(config).secrets
+  })
+  return [...new Set([...references.secrets, ...ofAuthConfigs])].toSorted()
+}

@@ -1,0 +1,169 @@
+import type { KubeObject } from '@thv/kube'
+import { normaliseMcpExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
+import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import { normaliseMcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/normalise'
+import type { MCPRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import { normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
+import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
+import { normaliseMcpServerEntry } from '@thv/resources/kinds/mcp-server-entry/normalise'
+import type { MCPServerEntry } from '@thv/resources/kinds/mcp-server-entry/schema'
+import { normaliseVirtualMcpServer } from '@thv/resources/kinds/virtual-mcp-server/normalise'
+import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
+import type { CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
+import { templateSecrets } from './template-secrets.ts'
+
+/** Names of the objects in the same namespace that an object is built from. Pure. */
+export interface References {
+  readonly groups: readonly string[]
+  readonly toolConfigs: readonly string[]
+  readonly externalAuthConfigs: readonly string[]
+  readonly configMaps: readonly string[]
+  readonly secrets: readonly string[]
+}
+
+/** Names of the indexes over the referencing kinds; a value is `namespace/name` of the referenced object. */
+export const REFERENCE_INDEXES = {
+  groups: 'group',
+  toolConfigs: 'toolConfig',
+  externalAuthConfigs: 'externalAuthConfig',
+  configMaps: 'configMap',
+  secrets: 'secret',
+} as const satisfies Record<keyof References, string>
+
+export type ReferenceIndex = (typeof REFERENCE_INDEXES)[keyof References]
+
+export function referencesOfServer(server: MCPServer): References {
+  const { spec } = normaliseMcpServer(server)
+  const oidc = oidcReferences(spec.oidcConfig)
+  return {
+    groups: names(spec.groupRef),
+    toolConfigs: names(spec.toolConfigRef),
+    externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef),
+    configMaps: unique([
+      ...oidc.configMaps,
+      ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
+      ...(spec.permissionProfile?.type === 'configmap' ? [spec.permissionProfile.name] : []),
+    ]),
+    secrets: unique([
+      ...oidc.secrets,
+      ...spec.secrets.map(({ name }) => name),
+      ...passwordSecret(spec.sessionStorage),
+      ...templateSecrets(spec.podTemplateSpec),
+    ]),
+  }
+}
+
+export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
+  const { spec } = normaliseMcpRemoteProxy(proxy)
+  const oidc = oidcReferences(spec.oidcConfig)
+  return {
+    groups: names(spec.groupRef),
+    toolConfigs: names(spec.toolConfigRef),
+    externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef),
+    configMaps: unique([
+      ...oidc.configMaps,
+      ...bundle(spec.caBundleRef),
+      ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
+    ]),
+    secrets: unique([
+      ...oidc.secrets,
+      ...spec.headerForward.addHeadersFromSecret.map(({ valueSecretRef }) => valueSecretRef.name),
+      ...passwordSecret(spec.sessionStorage),
+      ...templateSecrets(spec.podTemplateSpec),
+    ]),
+  }
+}
+
+export function referencesOfServerEntry(entry: MCPServerEntry): References {
+  const { spec } = normaliseMcpServerEntry(entry)
+  return {
+    groups: names(spec.groupRef),
+    toolConfigs: [],
+    externalAuthConfigs: names(spec.externalAuthConfigRef),
+    configMaps: bundle(spec.caBundleRef),
+    secrets: unique(spec.headerForward.addHeadersFromSecret.map(({ valueSecretRef }) => valueSecretRef.name)),
+  }
+}
+
+/** Only what other controllers must know of; the rest belongs to the controller of the kind. */
+export function referencesOfVirtualServer(virtual: VirtualMCPServer): References {
+  const { spec } = normaliseVirtualMcpServer(virtual)
+  const { default: fallback, backends } = spec.outgoingAuth
+  const auths = [...(fallback ? [fallback] : []), ...Object.values(backends)]
+  return {
+    groups: names(spec.groupRef),
+    toolConfigs: unique(toolConfigsOf(spec.config)),
+    externalAuthConfigs: unique(auths.flatMap((auth) => (auth.type === 'externalAuthConfigRef' ? [auth.externalAuthConfigRef.name] : []))),
+    configMaps: [],
+    secrets: [],
+  }
+}
+
+export function referencesOfExternalAuthConfig(config: MCPExternalAuthConfig): References {
+  const { spec } = normaliseMcpExternalAuthConfig(config)
+  return { groups: [], toolConfigs: [], externalAuthConfigs: [], configMaps: [], secrets: unique(secretNames(spec)) }
+}
+
+/** `namespace/name` of what an object references, for an index. An object without a readable spec references nothing. */
+export function indexValues<T extends KubeObject>(
+  referencesOf: (object: T) => References,
+  kind: keyof References,
+): (object: T) => readonly string[] {
+  return (object) => referencesOf(object)[kind].map((name) => `${object.metadata.namespace}/${name}`)
+}
+
+function oidcReferences(config: CanonicalOidcConfig | undefined): Pick<References, 'configMaps' | 'secrets'> {
+  if (config?.type === 'configMap') return { configMaps: [config.configMap.name, ...bundle(config.configMap.caBundleRef)], secrets: [] }
+  if (config?.type !== 'inline') return { configMaps: [], secrets: [] }
+  return { configMaps: bundle(config.inline.caBundleRef), secrets: names(config.inline.clientSecretRef) }
+}
+
+function bundle(ref: CanonicalCABundleRef | undefined): string[] {
+  return ref ? [ref.configMapRef.name] : []
+}
+
+function passwordSecret(storage: { provider: string; passwordRef?: { name: string } } | undefined): string[] {
+  return storage?.passwordRef ? [storage.passwordRef.name] : []
+}
+
+function toolConfigsOf(config: unknown): string[] {
+  return collect(
+    config,
+    (key, value) => key === 'toolConfigRef' && isNamed(value),
+    ({ name }) => name,
+  )
+}
+
+/** Every `…SecretRef` and `…SecretRefs` of an auth config, however deep. */
+function secretNames(spec: unknown): string[] {
+  return collect(
+    spec,
+    (key, value) => /(SecretRefs?|TokenRef)$/.test(key) && isNamed(value),
+    ({ name }) => name,
+  )
+}
+
+function collect(
+  value: unknown,
+  wanted: (key: string, value: unknown) => boolean,
+  pick: (value: { name: string }) => string,
+  key = '',
+): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => collect(item, wanted, pick, key))
+  if (typeof value !== 'object' || value === null) return []
+  if (wanted(key, value)) return [pick(value as { name: string })]
+  return Object.entries(value).flatMap(([member, inner]) => collect(inner, wanted, pick, member))
+}
+
+function isNamed(value: unknown): value is { name: string } {
+  return typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string'
+}
+
+function names(...refs: ({ name: string } | undefined)[]): string[] {
+  return unique(refs.flatMap((ref) => (ref ? [ref.name] : [])))
+}
+
+function unique(list: readonly string[]): string[] {
+  return [...new Set(list)]
+}

@@ -1,0 +1,116 @@
+import { answerText } from '@thv/gateway/response/client-response'
+import type { HttpReply } from '@thv/gateway/response/reply'
+import { wireErrors } from '@thv/kernel/error-registry'
+import { isLogLevel, LOG_LEVELS, type LogLevel, META, metaOf, progressTokenOf } from '@thv/mcp/envelope'
+import { isErrorResponse } from '@thv/mcp/json-rpc'
+import { spliceMember } from '@thv/mcp/json-splice'
+import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
+import type { Rejection } from '@thv/mcp/wire-errors'
+import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { CallSink } from '../process/in-flight.ts'
+import type { ProcessLink } from '../process/process-connection.ts'
+import type { StdioConfig } from '../process/stdio-config.ts'
+
+export interface ModernCallOptions {
+  readonly context: RequestContext
+  /** What goes to the server. */
+  readonly request: ParsedRequest
+  readonly reply: HttpReply
+  readonly chain: Chain
+  readonly config: StdioConfig
+  /** A last change to the answer in its text form. */
+  edit?(text: string): string
+}
+
+/** One modern request on its way. It needs nothing but itself; that the client hangs up cancels it (M19). */
+export class ModernCall implements CallSink {
+  readonly #options: ModernCallOptions
+  readonly #token: string | number | undefined
+  readonly #done = Promise.withResolvers<void>()
+  #link: ProcessLink | undefined
+
+  constructor(options: ModernCallOptions) {
+    this.#options = options
+    this.#token = progressTokenOf(metaOf(options.request.message))
+  }
+
+  /** Resolves when it is answered, or nobody wants the answer any more. */
+  run(link: ProcessLink): Promise<void> {
+    const { request, config, context } = this.#options
+    const { signal } = context.exchange
+    this.#link = link
+    const call = link.call({ text: request.text, hasToken: this.#token !== undefined }, this, {
+      owner: this,
+      idleMs: config.idleTimeoutMs,
+      hardMs: config.hardTimeoutMs,
+      slowMs: config.streamAfterMs,
+    })
+    const onGone = () => {
+      // Without a level there is nothing that the server could still say on its behalf.
+      link.cancel(call, 'the client went away', this.#logLevel === undefined ? 0 : config.ghostMs)
+      this.#options.reply.abandon()
+      this.#done.resolve()
+    }
+    if (signal.aborted) onGone()
+    else signal.addEventListener('abort', onGone, { once: true })
+    return this.#done.promise
+  }
+
+  onResponse(response: ParsedResponse): void {
+    const { context, chain, reply, edit } = this.#options
+    const text = answerText(response, context, chain)
+    if (typeof text === 'string') reply.finish(edit === undefined ? text : edit(text), statusOf(response))
+    else reply.reject(text, this.#options.request.id)
+    this.#done.resolve()
+  }
+
+  onFailure(rejection: Rejection): void {
+    this.#options.reply.reject(rejection, this.#options.request.id)
+    this.#done.resolve()
+  }
+
+  onProgress(notification: ParsedNotification): void {
+    const text = spliceMember(notification.text, ['params', 'progressToken'], JSON.stringify(this.#token))
+    this.#options.reply.event(text, { kind: 'progress' })
+    this.#hold()
+  }
+
+  /** A log message that can only be of this call. Without a level the client wants none (M: `logLevel`); false then. */
+  log(notification: ParsedNotification): boolean {
+    const wanted = this.#logLevel
+    const level = notification.message.params?.['level']
+    if (wanted === undefined) return false
+    if (isLogLevel(level) && LOG_LEVELS.indexOf(level) < LOG_LEVELS.indexOf(wanted)) return false
+    const isSent = this.#options.reply.event(notification.text, { kind: 'log' })
+    this.#hold()
+    return isSent
+  }
+
+  onSlow(): void {
+    this.#options.reply.openStream()
+  }
+
+  get #logLevel(): LogLevel | undefined {
+    const level = metaOf(this.#options.request.message)?.[META.logLevel]
+    return isLogLevel(level) ? level : undefined
+  }
+
+  #hold(): void {
+    const { stream } = this.#options.reply
+    if (stream !== undefined) this.#link?.holdFor(stream, this.#options.config.sharedHoldMs)
+  }
+}
+
+/** Errors that the standard gives an HTTP status of its own, where it is still free to choose (M12). All others are answers: 200. */
+export function statusOf({ message }: ParsedResponse): number {
+  if (!isErrorResponse(message)) return 200
+  const { code } = message.error
+  if (code === METHOD_NOT_FOUND) return 404
+  return code === HEADER_MISMATCH || code === MISSING_CAPABILITY || code === UNSUPPORTED_VERSION ? 400 : 200
+}
+
+const METHOD_NOT_FOUND = wireErrors.method_not_found.jsonRpcCode
+const HEADER_MISMATCH = wireErrors.header_mismatch.jsonRpcCode
+const MISSING_CAPABILITY = wireErrors.missing_client_capability.jsonRpcCode
+const UNSUPPORTED_VERSION = wireErrors.unsupported_protocol_version.jsonRpcCode

@@ -1,0 +1,15 @@
+import type { Clock } from '@thv/kernel/clock'
+import type { Log } from '@thv/telemetry/log'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import type { StdioConfig } from './stdio-config.ts'
+import type { StdioMetrics } from './stdio-metrics.ts'
+
+/** What everything in this folder shares. */
+export interface StdioEnv {
+  readonly runtime: Runtime
+  readonly config: StdioConfig
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: StdioMetrics
+  random?(): number
+}

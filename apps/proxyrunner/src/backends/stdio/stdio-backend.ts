@@ -1,0 +1,103 @@
+import type { SessionUse, SseFront, Upstream, UpstreamStatus } from '@thv/gateway/backend'
+import { sendRejection } from '@thv/gateway/response/send-rejection'
+import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { Exchange } from '@thv/http/server/exchange'
+import type { Clock } from '@thv/kernel/clock'
+import { retryLater } from '@thv/mcp/wire-errors'
+import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { SessionStore } from '@thv/store/session-store'
+import type { Log } from '@thv/telemetry/log'
+import type { Metrics } from '@thv/telemetry/metrics'
+import type { Runtime } from '../../runtime/runtime.ts'
+import { LegacyFront } from './legacy/legacy-endpoint.ts'
+import { LegacyService } from './legacy/legacy-service.ts'
+import { SseClients } from './legacy/sse-endpoint.ts'
+import { ModernFront } from './modern/modern-endpoint.ts'
+import { type StdioSettings, stdioConfig } from './process/stdio-config.ts'
+import type { StdioEnv } from './process/stdio-deps.ts'
+import { createStdioMetrics } from './process/stdio-metrics.ts'
+import { ProcessPool } from './process-pool.ts'
+
+export interface StdioUpstreamOptions {
+  readonly runtime: Runtime
+  readonly config: StdioSettings
+  readonly chain: Chain
+  readonly store: SessionStore<StdioSessionRecord>
+  readonly clock: Clock
+  readonly log: Log
+  readonly metrics: Metrics
+  /** In [0, 1), as Math.random. */
+  random?(): number
+}
+
+/**
+ * A stdio MCP server as something that speaks HTTP: streamable HTTP in both eras, and HTTP+SSE. The store and the runtime belong to the
+ * caller; `close` ends the processes that were opened here.
+ */
+export function createStdioUpstream(options: StdioUpstreamOptions): Upstream {
+  const { runtime, chain, store, clock, log } = options
+  const config = stdioConfig(options.config)
+  const metrics = createStdioMetrics(options.metrics, () => ({ sessions: sessionCount(), inFlight: pool.inFlight }))
+  const env: StdioEnv = { runtime, config, clock, log, metrics, ...(options.random ? { random: options.random } : {}) }
+  const pool = new ProcessPool(env)
+  const service = new LegacyService({ env, pool, chain, onChange: (session) => void legacy.sessions.save(session) })
+  const legacy = new LegacyFront({ env, pool, service, store })
+  const modern = new ModernFront(env, pool, chain)
+  const sse = new SseClients({ env, pool, service })
+  let isDraining = false
+
+  const sessionCount = () => legacy.sessions.size + sse.size
+  const refuse = (exchange: Exchange) => sendRejection(exchange, retryLater('draining', 1_000))
+  pool.start()
+
+  return {
+    get status(): UpstreamStatus {
+      const problem = isDraining ? 'draining' : pool.problem
+      return {
+        ready: problem === undefined,
+        message: problem ?? 'ready',
+        eras: pool.eras.eras,
+        versions: pool.versions,
+        sessions: sessionCount(),
+        inFlight: pool.inFlight,
+      }
+    },
+    async post(context: RequestContext) {
+      // The answer to a question that is still open lets a call end that is under way.
+      if (isDraining && context.received.kind === 'request') return refuse(context.exchange)
+      await (context.era === 'modern' ? modern.post(context) : legacy.post(context))
+    },
+    async openStream(exchange: Exchange, use: SessionUse) {
+      if (isDraining) return refuse(exchange)
+      await legacy.openStream(exchange, use)
+    },
+    endSession: (exchange, use) => legacy.endSession(exchange, use),
+    ...(config.era === 'modern' ? {} : { sse: drainable(sse, () => isDraining, refuse) }),
+    async drain(signal) {
+      isDraining = true
+      modern.endListens()
+      legacy.endStandalone()
+      while (pool.inFlight > 0 && !signal.aborted) await clock.sleep(DRAIN_POLL_MS, signal).catch(() => {})
+      sse.end()
+    },
+    async close() {
+      isDraining = true
+      modern.endListens()
+      sse.end()
+      legacy.sessions.close()
+      await pool.close()
+    },
+  }
+}
+
+/** The streams of HTTP+SSE carry the answers of what is under way, so they are the last to go. */
+function drainable(sse: SseFront, isDraining: () => boolean, refuse: (exchange: Exchange) => void): SseFront {
+  return {
+    open: async (exchange, principal) => (isDraining() ? refuse(exchange) : sse.open(exchange, principal)),
+    message: async (context) => (isDraining() && context.received.kind === 'request' ? refuse(context.exchange) : sse.message(context)),
+    refuse: (context, rejection) => sse.refuse(context, rejection),
+  }
+}
+
+const DRAIN_POLL_MS = 20

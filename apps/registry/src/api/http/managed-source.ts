@@ -1,0 +1,58 @@
+import type { Claims } from '@thv/catalog/sources/fetch/source-config'
+import type { NewEntry, SourceRecord, StoredEntry } from '../../store/registry-store.ts'
+import { ApiError } from './api-error.ts'
+import type { ApiRequest } from './route.ts'
+import { registryOf } from './visible-view.ts'
+
+/** The source that the registry of the path can be written to; of all registries where the path names none. 501: there is none. */
+export async function managedSourceOf(request: ApiRequest): Promise<SourceRecord> {
+  const { admin } = request.api.engine
+  const registry = registryOf(request)
+  const [registries, sources] = await Promise.all([admin.registries(), admin.sources()])
+  const named = request.params.registryName === '' ? registries : registries.filter(({ spec }) => spec.name === registry.name)
+  const names = new Set(named.flatMap(({ spec }) => spec.sources))
+  const managed = sources.find(({ config }) => config.managed !== undefined && names.has(config.name))
+  if (managed === undefined) throw new ApiError(501, 'this registry has no managed source: it cannot be written to')
+  return managed
+}
+
+/** Where `/v1/entries` writes: there is one managed source at most. */
+export async function theManagedSource({ api }: ApiRequest): Promise<SourceRecord> {
+  const managed = (await api.engine.admin.sources()).find(({ config }) => config.managed !== undefined)
+  if (managed === undefined) throw new ApiError(501, 'no managed source available for publishing')
+  return managed
+}
+
+/**
+ * Whether the caller may write what is published under a name: its own claims count, also those of deleted versions, else those of its
+ * source. What is given back goes with the write, so that nobody changes them in between.
+ */
+export async function mustSetName(request: ApiRequest, source: SourceRecord, name: string): Promise<Pick<NewEntry, 'ifClaims'>> {
+  const [entry] = await request.api.engine.admin.versionsOf(source.config.name, name)
+  const refusal = entry?.claims
+    ? 'forbidden: the claims of this server are not all yours'
+    : 'forbidden: the claims of the managed source are not all yours; /v1/entries publishes with other claims'
+  mustSet(request, entry?.claims ?? source.config.claims, refusal)
+  return asSeen(entry)
+}
+
+/** A write goes through only if the claims are still those that it was decided by. */
+export function asSeen(entry: StoredEntry | undefined): { readonly ifClaims: Claims | null } {
+  return { ifClaims: entry?.claims ?? null }
+}
+
+export function maySee({ api, caller }: ApiRequest, claims: Claims | undefined): boolean {
+  return !caller.gated || api.access.maySee(caller, claims)
+}
+
+export function mustSee(request: ApiRequest, claims: Claims | undefined): void {
+  if (!maySee(request, claims)) throw new ApiError(403, 'forbidden: insufficient claims')
+}
+
+export function mustSet(
+  { api, caller }: ApiRequest,
+  claims: Claims | undefined,
+  refusal = 'forbidden: these claims are not all yours to set',
+): void {
+  if (caller.gated && !api.access.maySet(caller, claims)) throw new ApiError(403, refusal)
+}

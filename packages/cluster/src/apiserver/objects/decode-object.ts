@@ -1,0 +1,85 @@
+import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
+import type { ApiCall } from '../http/request-context.ts'
+import { CRD_TYPE } from '../kinds/custom-resource-definition/crd-rules.ts'
+import type { FieldValidation } from '../verbs/write-options.ts'
+import { metadataWithoutNulls, typeProblem, withoutNulls } from './decode-types.ts'
+import { apiVersionOf, isObject, metaOf, type ServedKind, textAt, without } from './served-kind.ts'
+import { badRequest, invalid, invalidValue, type StatusError } from './status-error.ts'
+
+/**
+ * An object as a client sent it, into the stored form: known fields only, with defaults, without kind and version. Refuses an object of
+ * another kind, and under Strict one with unknown fields; under Warn they become warnings.
+ */
+export function decodeObject(call: ApiCall, input: Json, validation: FieldValidation, refuse: Refusal = notReadable): JsonObject {
+  const { kind } = call
+  if (!isObject(input)) throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): it is not a JSON object`)
+  checkKind(call, input)
+  const unreadable = typeProblem(kind, input)
+  if (unreadable !== undefined) throw refuse(unreadable, kind, input)
+  const { object, unknown, duplicates = [] } = kind.schema.prune(keepsNulls(kind) ? metadataWithoutNulls(input) : withoutNulls(kind, input))
+  const found = [...duplicates.map((path) => `duplicate field "${path}"`), ...unknown.map((path) => `unknown field "${path}"`)]
+  if (found.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${found.join(', ')}`, kind, input)
+  if (validation === 'Warn') call.warnings.push(...found)
+  const whole = kind.schema.applyDefaults(object)
+  const body = without(whole, 'kind', 'apiVersion')
+  const checked = { ...body, metadata: tidied(metaOf(body)) }
+  const stored = kind.conversion?.toStored(checked) ?? checked
+  return kind.rules.applyDefaults?.(stored) ?? stored
+}
+
+/** A schema may have a null as a default or in an enum. */
+function keepsNulls({ custom, type }: ServedKind): boolean {
+  return custom || type === CRD_TYPE
+}
+
+/** Makes the refusal of an object that cannot be read, or not strictly. */
+type Refusal = (why: string, kind: ServedKind, input: JsonObject) => StatusError
+
+function notReadable(why: string, { kind, version }: ServedKind): StatusError {
+  return badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)
+}
+
+/** The refusal of a patch that leads to an object which cannot be read: it shows what the object would have become. */
+export function patchNotReadable(why: string, _kind: ServedKind, patched: JsonObject): StatusError {
+  return invalid({ group: '', kind: '', plural: '' }, '', [invalidValue('patch', JSON.stringify(patched), why)])
+}
+
+/** Empty lists and maps of the metadata are as good as none. */
+function tidied(metadata: JsonObject): JsonObject {
+  const empty = (value: Json) => value === null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !empty(value)))
+}
+
+/** The namespace of the path goes into the object; another one there is refused. */
+export function placeInNamespace({ kind, path }: ApiCall, body: JsonObject): JsonObject {
+  const metadata = metaOf(body)
+  const own = textAt(metadata, 'namespace')
+  if (!kind.namespaced) return { ...body, metadata: without(metadata, 'namespace') }
+  if (own !== '' && own !== path.namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  return { ...body, metadata: { ...metadata, namespace: path.namespace ?? '' } }
+}
+
+/** The internal name of a group, as the real server shows it in one of its refusals. */
+function internalName(group: string): string {
+  return group === '' ? 'core' : (group.split('.', 1)[0] ?? '')
+}
+
+function checkKind({ kind, env }: ApiCall, input: JsonObject): void {
+  const expected = apiVersionOf(kind)
+  const version = textAt(input, 'apiVersion') || expected
+  const name = textAt(input, 'kind') || kind.kind
+  if (version === expected && name === kind.kind) return
+  if (kind.custom) {
+    if (version !== expected)
+      throw badRequest(`the API version in the data (${version}) does not match the expected API version (${expected})`)
+    const wrong = invalidValue('kind', name, `must be ${kind.kind}`)
+    throw invalid({ ...kind, kind: name }, textAt(input, 'metadata', 'name'), [wrong])
+  }
+  const known = env.registry.all().some((one) => apiVersionOf(one) === version && one.kind === name)
+  const short = version.split('/').at(-1) ?? ''
+  const why = known
+    ? `converting (${short}.${name}) to (${internalName(kind.group)}.${kind.kind}): unknown conversion`
+    : `no kind "${name}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:110"`
+  throw badRequest(`${name} in version "${short}" cannot be handled as a ${kind.kind}: ${why}`)
+}

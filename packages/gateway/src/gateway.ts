@@ -1,0 +1,154 @@
+import { isLoopbackHost } from '@thv/http/authority'
+import type { Exchange } from '@thv/http/server/exchange'
+import { createHealth } from '@thv/http/server/health'
+import { createHostGuard } from '@thv/http/server/host-guard'
+import type { HttpLimits } from '@thv/http/server/http-limits'
+import { sendBytes, sendProblem, sendText } from '@thv/http/server/respond'
+import { createHttpServer, type ListenAddress, type ServerStats } from '@thv/http/server/server'
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import { reject, retryLater } from '@thv/mcp/wire-errors'
+import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Log } from '@thv/telemetry/log'
+import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
+import type { Upstream } from './backend.ts'
+import { createMcpEndpoint } from './endpoints/mcp-endpoint.ts'
+import { createSseEndpoint } from './endpoints/sse-endpoint.ts'
+import { createWellKnown, type ResourceMetadata } from './endpoints/well-known.ts'
+import { createRequestMetrics } from './metrics/request-metrics.ts'
+import { sendRejection } from './response/send-rejection.ts'
+
+export interface FrontOptions {
+  readonly upstream: Upstream
+  readonly chain: Chain
+  readonly log: Log
+  readonly metrics: Metrics
+  readonly clock?: Clock
+  readonly server: FrontServer
+  readonly limits?: Partial<FrontLimits>
+  readonly httpLimits?: Partial<HttpLimits>
+}
+
+/** What the configuration says about the door itself. */
+export interface FrontServer {
+  /** For metrics and health. */
+  readonly name: string
+  readonly transport: string
+  /** Which of the two forms is offered, where the upstream speaks both. Absent: all that it speaks. */
+  readonly mode?: 'sse' | 'streamable-http'
+  readonly host: string
+  readonly port: number
+  readonly allowedOrigins?: readonly string[]
+  readonly era?: 'auto' | 'legacy' | 'modern'
+  readonly stateless?: boolean
+  readonly resource?: ResourceMetadata | undefined
+  /** Serve `/metrics` here too, for everybody who gets in. Otherwise it is on a port of its own. */
+  readonly metricsHere?: boolean
+}
+
+export interface FrontLimits {
+  readonly maxBodyBytes: number
+  /** How long a drain goes on answering as ever, so that load balancers see it leave before anybody is refused. */
+  readonly lameDuckMs: number
+  readonly retryAfterMs: number
+}
+
+const LIMITS: FrontLimits = { maxBodyBytes: 8 * 1024 * 1024, lameDuckMs: 2_000, retryAfterMs: 2_000 }
+
+export interface Front {
+  listen(): Promise<ListenAddress>
+  /**
+   * Not ready, but still at work while load balancers notice; then no new work, then the end of all connections; what is under way ends
+   * by itself until the signal aborts.
+   */
+  drain(signal: AbortSignal): Promise<void>
+  readonly stats: ServerStats
+}
+
+type Route = (exchange: Exchange) => Promise<string | undefined>
+
+/** The HTTP side of the runner: who may come in, which door it is, and what is answered without asking the backend. */
+export function createFront(options: FrontOptions): Front {
+  const { upstream, chain, log, metrics, clock = systemClock, server: door } = options
+  const limits = { ...LIMITS, ...options.limits }
+  const { maxBodyBytes } = limits
+  const { host, port, name, transport, era = 'auto', stateless = false } = door
+  const allowedOrigins = door.allowedOrigins?.length ? door.allowedOrigins : undefined
+  const checkHost = createHostGuard({ boundHost: host, allowedOrigins })
+  const requests = createRequestMetrics({ metrics, server: name, transport })
+  const wellKnown = createWellKnown(door.resource)
+  const health = createHealth({ clock, details: () => ({ transport }) })
+  let leaving = false
+  let draining = false
+  // Anybody who can reach the port may ask: elsewhere than on one's own machine the reason is in the log only.
+  const saysWhy = isLoopbackHost(host)
+  health.addCheck('backend', () => {
+    const { ready, message } = upstream.status
+    return saysWhy ? { ok: ready, message } : { ok: ready }
+  })
+  health.addCheck('draining', () => ({ ok: !leaving }))
+
+  const routes = new Map<string, Route>()
+  if (upstream.streamable !== false && door.mode !== 'sse') {
+    const mcp = createMcpEndpoint({ upstream, chain, log, maxBodyBytes, era, stateless })
+    routes.set('/mcp', mcp).set('/mcp/', mcp)
+  }
+  if (upstream.sse !== undefined && door.mode !== 'streamable-http') {
+    const sse = createSseEndpoint({ sse: upstream.sse, chain, log, maxBodyBytes })
+    routes.set('/sse', sse.open).set('/messages', sse.message)
+  }
+  if (door.metricsHere === true) routes.set('/metrics', async (exchange) => sendMetrics(exchange, metrics))
+
+  async function serve(route: Route, exchange: Exchange): Promise<void> {
+    const mcpMethod = await route(exchange)
+    const { method: httpMethod, status, startedAt } = exchange
+    requests.finished({ httpMethod, status, mcpMethod, durationMs: clock.monotonic() - startedAt })
+  }
+
+  function handle(exchange: Exchange): void | Promise<void> {
+    const { path, headers } = exchange
+    const route = routes.get(path)
+    if (route === undefined) {
+      if (health.handle(exchange) || wellKnown.handle(exchange)) return
+      if (path === '/metrics') sendText(exchange, 'metrics are on another port\n', { status: 404 })
+      else sendProblem(exchange, 404)
+      return
+    }
+    const problem = checkHost(headers)
+    if (problem !== undefined) sendRejection(exchange, reject('forbidden_host', { detail: problem }))
+    else if (draining) sendRejection(exchange, retryLater('draining', limits.retryAfterMs))
+    else {
+      // The next request of this client finds its way to another one.
+      if (leaving) exchange.response.shouldKeepAlive = false
+      return serve(route, exchange)
+    }
+  }
+
+  const server = createHttpServer({
+    handler: handle,
+    busy(exchange, why) {
+      const error = draining || why === 'draining' ? 'draining' : 'pipeline_full'
+      sendRejection(exchange, retryLater(error, limits.retryAfterMs))
+    },
+    clock,
+    onError: (error, exchange) => log.error('a request failed', { path: exchange?.path, error: errorMessage(error) }),
+    ...(options.httpLimits !== undefined && { limits: options.httpLimits }),
+  })
+  return {
+    listen: () => server.listen({ host, port }),
+    async drain(signal) {
+      leaving = true
+      await clock.sleep(limits.lameDuckMs, signal).catch(() => undefined) // a limit that is over is no failure
+      draining = true
+      await upstream.drain(signal)
+      await server.drain(signal)
+    },
+    get stats() {
+      return server.stats
+    },
+  }
+}
+
+export async function sendMetrics(exchange: Exchange, metrics: Metrics): Promise<undefined> {
+  sendBytes(exchange, 200, { type: CONTENT_TYPE, body: Buffer.from(metrics.render()), headers: ['Cache-Control', 'no-store'] })
+}

@@ -1,0 +1,33 @@
+import type { Metrics } from '@thv/telemetry/metrics'
+import type { Upstream } from '../backend.ts'
+import type { Front } from '../gateway.ts'
+
+export interface RunnerGaugesOptions {
+  readonly upstream: Upstream
+  readonly front: Front
+  readonly server: string
+  readonly transport: string
+}
+
+/** What is read when the page is rendered. */
+export function addRunnerGauges(metrics: Metrics, { upstream, front, server, transport }: RunnerGaugesOptions): void {
+  const labels = ['server', 'transport']
+  const gauge = (name: string, help: string) => metrics.gauge({ name, help, labels }).with(server, transport)
+  const connections = gauge('toolhive_mcp_active_connections', 'Connections of clients.')
+  const sessions = gauge('toolhive_mcp_sessions', 'Sessions of legacy clients.')
+  const inFlight = gauge('toolhive_mcp_requests_in_flight', 'Calls that the backend has not answered yet.')
+  const ready = gauge('toolhive_mcp_backend_ready', '1 when the backend is ready, else 0.')
+  const speaks = metrics.gauge({
+    name: 'toolhive_mcp_backend_era',
+    help: '1 for each era that the backend is known to speak.',
+    labels: ['era'],
+  })
+  metrics.onCollect(() => {
+    const { status } = upstream
+    connections.set(front.stats.connections)
+    sessions.set(status.sessions)
+    inFlight.set(status.inFlight)
+    ready.set(status.ready ? 1 : 0)
+    for (const era of ['legacy', 'modern'] as const) speaks.with(era).set(status.eras?.includes(era) ? 1 : 0)
+  })
+}

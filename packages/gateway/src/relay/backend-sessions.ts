@@ -1,0 +1,193 @@
+import { headerText } from '@thv/http/header-map'
+import type { Exchange } from '@thv/http/server/exchange'
+import type { Clock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import { HEADERS } from '@thv/mcp/header-names'
+import { METHODS } from '@thv/mcp/methods'
+import { mintSessionId } from '@thv/mcp/session-id'
+import { NEWEST_LEGACY_VERSION } from '@thv/mcp/versions'
+import { reject } from '@thv/mcp/wire-errors'
+import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { Session, SessionRef } from '@thv/store/session-store'
+import type { Log } from '@thv/telemetry/log'
+import { unavailable } from '../response/backend-rejection.ts'
+import { Refused } from '../response/rejected-error.ts'
+import { changeSession, type HttpSession, type HttpSessionStore, newSession } from '../sessions/session-record.ts'
+import { resultOf } from './ask.ts'
+import type { Backend } from './backend-client.ts'
+import type { HeldAnswer } from './relay-call.ts'
+import type { HttpUpstreamLimits } from './relay-limits.ts'
+import { SessionRecovery } from './session-recovery.ts'
+
+export interface LegacySessionsOptions {
+  readonly store: HttpSessionStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly limits: HttpUpstreamLimits
+  readonly onRecovered: (outcome: 'recovered' | 'lost') => void
+}
+
+/** One use of a session by a request of its client. */
+export interface Use {
+  readonly backend: Backend
+  readonly exchange: Exchange
+  readonly ref: SessionRef
+}
+
+/**
+ * The sessions of legacy clients. A client has an id of ours, the backend one of its own; so a backend can forget its session and the
+ * client keeps its own. Backends without sessions stay so.
+ */
+export class LegacySessions {
+  readonly #options: LegacySessionsOptions
+  readonly #recovery: SessionRecovery
+  /** By id of the backend: what came of the last doubt whether it is still known. */
+  readonly #doubts = new Map<string, Doubt>()
+  /** By id: when its life was last prolonged. */
+  readonly #prolonged = new Map<string, number>()
+
+  constructor(options: LegacySessionsOptions) {
+    this.#options = options
+    this.#recovery = new SessionRecovery({ ...options, timeoutMs: options.limits.askTimeoutMs })
+  }
+
+  /** Forwards an initialize. The answer names our id where the backend's named its own. */
+  async begin(backend: Backend, context: RequestContext): Promise<HeldAnswer> {
+    const { exchange, outgoing, principal } = context
+    const { store, limits } = this.#options
+    const headers = backend.headers(exchange, context, { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined })
+    const question = { method: 'POST', path: backend.path(exchange), headers, body: outgoing.text, timeoutMs: limits.askTimeoutMs } as const
+    const answer = await backend.ask({ ...question, ...(outgoing.id !== undefined && { id: outgoing.id }) })
+    const backendId = headerText(answer.headers[HEADERS.sessionId])
+    delete answer.headers[HEADERS.sessionId]
+    const result = resultOf(answer)
+    if (backendId === undefined || result === undefined) return answer
+
+    const version = result['protocolVersion']
+    const ref = { id: mintSessionId(), owner: principal }
+    const value = newSession(backendId, typeof version === 'string' ? version : NEWEST_LEGACY_VERSION, outgoing.text)
+    const isWanted = !exchange.closed && (await store.create({ ...ref, value }, limits.sessionTtlMs)) === 'created'
+    if (!isWanted) {
+      await this.#endAtBackend({ backend, exchange, ref }, backendId)
+      throw new Refused(unavailable('there are too many sessions'))
+    }
+    answer.headers[HEADERS.sessionId] = ref.id
+    return answer
+  }
+
+  /**
+   * Does `attempt` with the backend's id of the session. When the backend turns out to have forgotten it, the session is begun anew and
+   * the attempt repeated, once: what was refused for want of a session was not carried out. Refused (404) when there is no session.
+   */
+  async use(use: Use, attempt: (backendId: string) => Promise<HeldAnswer | undefined>): Promise<HeldAnswer | undefined> {
+    const { value } = await this.#find(use.ref)
+    const held = await attempt(value.backendId)
+    if (held === undefined || !(await this.#isLost(use, value, held))) return held
+    const session = await this.#recovery.recover({ ...use, session: value })
+    if (session === undefined) throw new Refused(reject('session_not_found'))
+    return await attempt(session.backendId)
+  }
+
+  /** Remembers what a session has become. */
+  async change(ref: SessionRef, change: (session: HttpSession) => HttpSession): Promise<void> {
+    await changeSession(this.#options.store, ref, change)
+  }
+
+  /** A session with an open stream is in use, however silent both sides are: until it is disposed of, the session does not expire. */
+  keepAlive(ref: SessionRef): Disposable {
+    const { clock, limits } = this.#options
+    const arm = () =>
+      clock.setTimer(limits.sessionTtlMs / TOUCHES_PER_TTL, () => {
+        this.#touch(ref)
+        timer = arm()
+      })
+    let timer = arm()
+    return { [Symbol.dispose]: () => timer.cancel() }
+  }
+
+  /** Afterwards there is no session, unless the backend has refused to end it. */
+  async end({ backend, exchange, ref }: Use): Promise<HeldAnswer> {
+    const { store, limits } = this.#options
+    const { value } = await this.#find(ref)
+    const headers = backend.headers(exchange, { principal: ref.owner }, { [HEADERS.sessionId]: value.backendId })
+    const answer = await backend
+      .ask({ method: 'DELETE', path: backend.path(exchange), headers, timeoutMs: limits.askTimeoutMs })
+      .catch((error: unknown) => {
+        this.#options.log.info('a session could not be ended at the backend', { error: errorMessage(error) })
+        return GONE
+      })
+    if (answer.status >= 400 && answer.status !== 404 && answer.status < 500) return answer
+    await store.delete(ref)
+    delete answer.headers[HEADERS.sessionId]
+    return answer.status < 300 ? answer : GONE
+  }
+
+  async #find(ref: SessionRef): Promise<Session<HttpSession>> {
+    let session: Session<HttpSession> | undefined
+    try {
+      session = await this.#options.store.get(ref)
+    } catch (error) {
+      this.#options.log.error('sessions cannot be read', { error: errorMessage(error) })
+      throw new Refused(unavailable('sessions cannot be read just now'))
+    }
+    if (session === undefined) throw new Refused(reject('session_not_found'))
+    this.#prolong(ref)
+    return session
+  }
+
+  /** Not with every request: what a session lives longer by a few seconds is not worth a step of the store. */
+  #prolong(ref: SessionRef): void {
+    const { clock, limits } = this.#options
+    const now = clock.monotonic()
+    if (now - (this.#prolonged.get(ref.id) ?? -Infinity) < Math.min(MAX_PROLONG_MS, limits.sessionTtlMs / 20)) return
+    if (this.#prolonged.size >= MAX_REMEMBERED) this.#prolonged.clear()
+    this.#prolonged.set(ref.id, now)
+    this.#touch(ref)
+  }
+
+  #touch(ref: SessionRef): void {
+    const { store, log } = this.#options
+    store.touch(ref).catch((error: unknown) => log.warn('the life of a session was not prolonged', { error: errorMessage(error) }))
+  }
+
+  /** 404 says so. 400 may have many reasons; some servers have this one, and then they refuse a ping too. */
+  async #isLost(use: Use, session: HttpSession, { status }: HeldAnswer): Promise<boolean> {
+    if (status !== 400) return status === 404
+    const now = this.#options.clock.monotonic()
+    const known = this.#doubts.get(session.backendId)
+    if (known !== undefined && now - known.at < DOUBT_MS) return await known.isLost
+    if (this.#doubts.size >= MAX_REMEMBERED) this.#doubts.clear()
+    const isLost = this.#refusesPing(use, session)
+    this.#doubts.set(session.backendId, { at: now, isLost })
+    return await isLost
+  }
+
+  async #refusesPing({ backend, exchange, ref }: Use, { backendId, version }: HttpSession): Promise<boolean> {
+    const set = { [HEADERS.sessionId]: backendId, [HEADERS.protocolVersion]: version }
+    const headers = backend.headersOnBehalf(exchange, { principal: ref.owner }, set)
+    const timeoutMs = this.#options.limits.askTimeoutMs
+    const { status } = await backend.ask({ method: 'POST', path: backend.ownPath, headers, body: PING, id: PING_ID, timeoutMs })
+    return status === 400 || status === 404
+  }
+
+  async #endAtBackend({ backend, exchange, ref }: Use, backendId: string): Promise<void> {
+    const headers = backend.headersOnBehalf(exchange, { principal: ref.owner }, { [HEADERS.sessionId]: backendId })
+    await backend.ask({ method: 'DELETE', path: backend.ownPath, headers, timeoutMs: this.#options.limits.askTimeoutMs })
+  }
+}
+
+const GONE: HeldAnswer = { status: 204, headers: {}, body: Buffer.alloc(0) }
+
+interface Doubt {
+  readonly at: number
+  readonly isLost: Promise<boolean>
+}
+
+/** A client that sends bad requests must not make the proxy ask each time. */
+const DOUBT_MS = 5_000
+const MAX_PROLONG_MS = 10_000
+const TOUCHES_PER_TTL = 3
+const MAX_REMEMBERED = 10_000
+
+const PING_ID = 'thv-is-it-there'
+const PING = JSON.stringify({ jsonrpc: '2.0', id: PING_ID, method: METHODS.ping })

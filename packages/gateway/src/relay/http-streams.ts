@@ -1,0 +1,129 @@
+import type { OutboundRequest } from '@thv/http/outbound/outbound-call'
+import type { Exchange } from '@thv/http/server/exchange'
+import type { Clock } from '@thv/kernel/clock'
+import { META } from '@thv/mcp/envelope'
+import { HEADERS } from '@thv/mcp/header-names'
+import { type RequestId, resultResponse, serialise } from '@thv/mcp/json-rpc'
+import { messageFrame } from '@thv/mcp/sse-encoder'
+import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Caller, RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { Backend } from './backend-client.ts'
+import type { HeldAnswer } from './relay-call.ts'
+import type { HttpUpstreamLimits } from './relay-limits.ts'
+import { mayHoldResponse } from './response-check.ts'
+import { editFrames } from './sse-frames.ts'
+import { type StreamOptions, StreamRelay } from './stream-relay.ts'
+
+export interface HttpStreamsOptions {
+  readonly chain: Chain
+  readonly clock: Clock
+  readonly limits: HttpUpstreamLimits
+}
+
+export interface StreamRequest extends Caller {
+  /** The client's id of the session; with it a new stream takes the place of the old one. */
+  readonly sessionId?: string
+  readonly backendId?: string
+  readonly lastEventId?: string | undefined
+}
+
+/** What a backend needs to notice that the old stream is gone. */
+const CONFLICT_WAITS_MS = [50, 150, 400, 900]
+
+/** Streams that stay open: of GET, and of modern listens. They have connections of their own and no limit of time. */
+export class HttpStreams {
+  readonly #options: HttpStreamsOptions
+  readonly #open = new Map<StreamRelay, string | undefined>()
+
+  constructor(options: HttpStreamsOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** What comes back has not been passed on, as with `HttpCalls.relay`. */
+  async get(backend: Backend, exchange: Exchange, request: StreamRequest): Promise<HeldAnswer | undefined> {
+    const send = () => this.#get(backend, exchange, request)
+    let held = await send()
+    // The backend still holds the stream of a client that is no longer there, or not as far as we know: the new one counts (H4).
+    for (const waitMs of CONFLICT_WAITS_MS) {
+      if (held?.status !== 409 || request.sessionId === undefined) break
+      await this.finish(request.sessionId)
+      await this.#options.clock.sleep(waitMs)
+      held = await send()
+    }
+    return held
+  }
+
+  #get(backend: Backend, exchange: Exchange, request: StreamRequest): Promise<HeldAnswer | undefined> {
+    const { chain } = this.#options
+    const { backendId, lastEventId, sessionId } = request
+    const edit = (frames: Buffer) => (mayHoldResponse(frames) ? editFrames(frames, (data) => strayText(chain, request, data)) : frames)
+    return backend.following(backend.path(exchange), async (path) => {
+      const relay = this.#relay(exchange, chain.editsStrays ? { edit } : {})
+      const headers = backend.headers(exchange, request, { [HEADERS.sessionId]: backendId, [HEADERS.lastEventId]: lastEventId })
+      return await this.#send(relay, { backend, sessionId, request: { method: 'GET', path, headers } })
+    })
+  }
+
+  /** A modern `subscriptions/listen`. */
+  listen(backend: Backend, context: RequestContext): Promise<HeldAnswer | undefined> {
+    const { exchange, outgoing } = context
+    const { id, text: body } = outgoing
+    return backend.following(backend.path(exchange), async (path) => {
+      const relay = this.#relay(exchange, id === undefined ? {} : { farewell: () => listenResult(id) })
+      const headers = backend.headers(exchange, context, { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined })
+      return await this.#send(relay, { backend, sessionId: undefined, request: { method: 'POST', path, headers, body } })
+    })
+  }
+
+  /** Ends all, each at the end of a frame. */
+  async finishAll(): Promise<void> {
+    await Promise.all([...this.#open.keys()].map((relay) => relay.finish()))
+  }
+
+  /** Ends those of one session. */
+  async finish(sessionId: string): Promise<void> {
+    const relays = [...this.#open].filter(([, id]) => id === sessionId)
+    await Promise.all(relays.map(([relay]) => relay.finish()))
+  }
+
+  #relay(exchange: Exchange, options: Pick<StreamOptions, 'edit' | 'farewell'>): StreamRelay {
+    const { clock, limits } = this.#options
+    return new StreamRelay(exchange, { clock, maxFrameBytes: limits.frameBytes, ...options })
+  }
+
+  async #send(relay: StreamRelay, { backend, sessionId, request }: Sending): Promise<HeldAnswer | undefined> {
+    this.#open.set(relay, sessionId)
+    try {
+      await backend.target.send({ ...request, purpose: 'stream', signal: relay.signal, bodyTimeoutMs: 0 }, relay)
+    } catch (error) {
+      if (!relay.failed()) throw error
+    } finally {
+      this.#open.delete(relay)
+    }
+    return relay.held
+  }
+}
+
+interface Sending {
+  readonly backend: Backend
+  readonly sessionId: string | undefined
+  readonly request: OutboundRequest
+}
+
+/** Only what is a response at all; what is not JSON is of no use to the client either. */
+function strayText(chain: Chain, caller: Caller, data: string): string {
+  try {
+    return chain.strayResponseText(caller, data)
+  } catch (error) {
+    if (error instanceof SyntaxError) return data
+    throw error
+  }
+}
+
+function listenResult(id: RequestId): string {
+  return messageFrame(serialise(resultResponse(id, { resultType: 'complete', _meta: { [META.subscriptionId]: id } })))
+}

@@ -1,0 +1,22 @@
+import type { Exchange } from '@thv/http/server/exchange'
+import { errorMessage } from '@thv/kernel/errors'
+import type { RequestId } from '@thv/mcp/json-rpc'
+import type { Log } from '@thv/telemetry/log'
+import { rejectionOf } from './backend-rejection.ts'
+import { Refused } from './rejected-error.ts'
+import { sendRejection } from './send-rejection.ts'
+
+export interface FailureOptions {
+  readonly log: Log
+  readonly id?: RequestId | undefined
+}
+
+/** Tells the client what became of its request, with a coded error. Rethrows what is no failure of the backend: that is a fault of ours. */
+export function answerFailure(exchange: Exchange, error: unknown, { log, id }: FailureOptions): void {
+  const rejection = error instanceof Refused ? error.rejection : rejectionOf(error)
+  if (rejection === undefined) throw error
+  if (exchange.closed) return
+  if (!(error instanceof Refused)) log.warn('a request failed at the backend', { answer: rejection.error, error: errorMessage(error) })
+  if (exchange.begun) exchange.destroy(error)
+  else sendRejection(exchange, rejection, id)
+}

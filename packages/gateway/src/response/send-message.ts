@@ -1,0 +1,15 @@
+import type { Exchange } from '@thv/http/server/exchange'
+import { type HeaderPairs, sendBytes } from '@thv/http/server/respond'
+
+export interface JsonAnswer {
+  readonly status?: number
+  readonly headers?: HeaderPairs
+}
+
+/** A JSON-RPC message that is there as text already. */
+export function sendMessage(exchange: Exchange, text: string, { status = 200, headers = NONE }: JsonAnswer = {}): void {
+  sendBytes(exchange, status, { type: 'application/json', body: Buffer.from(text), headers: [...NO_STORE, ...headers] })
+}
+
+const NONE: HeaderPairs = []
+const NO_STORE: HeaderPairs = ['Cache-Control', 'no-store']

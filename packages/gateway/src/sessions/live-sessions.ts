@@ -1,0 +1,184 @@
+import type { Clock, Timer } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import { isValidSessionId } from '@thv/mcp/session-id'
+import { type Rejection, reject, sessionRequired } from '@thv/mcp/wire-errors'
+import type { SessionStore } from '@thv/store/session-store'
+import type { Log } from '@thv/telemetry/log'
+import { unavailable } from '../response/backend-rejection.ts'
+
+/** What another runner needs to go on with a session: its process is greeted, and told everything, again. */
+export type StdioSessionRecord = {
+  readonly version: string
+  /** The client's `initialize`, as it came. */
+  readonly initialize: string
+  readonly isInitialized: boolean
+  readonly level: string | null
+  readonly subscriptions: readonly string[]
+}
+
+/** A session of this process, as far as its bookkeeping needs it. */
+export interface LiveSession {
+  readonly id: string
+  readonly principal: string
+  readonly outlet: { readonly isConnected: boolean }
+  /** No call and no question is under way. */
+  readonly isIdle: boolean
+  lastUsedAt: number
+  end(): void
+}
+
+export interface LiveSessionsOptions<S extends LiveSession> {
+  readonly store: SessionStore<StdioSessionRecord>
+  readonly clock: Clock
+  readonly log: Log
+  readonly ttlMs: number
+  /** Makes a session out of what the store holds. */
+  revive(ref: SessionKey, record: StdioSessionRecord): S | Rejection
+  /** The record from which another process can revive the session. */
+  recordOf(session: S): StdioSessionRecord
+  /** Something else must be let go of with the session. */
+  onEnd(session: S): void
+}
+
+export interface SessionKey {
+  readonly id: string
+  readonly principal: string
+}
+
+/** The sessions in use here. The store says whether a session exists; what is kept here can always be made anew from it. */
+export class LiveSessions<S extends LiveSession> {
+  readonly #options: LiveSessionsOptions<S>
+  readonly #live = new Map<string, S>()
+  readonly #saving = new Map<S, Promise<void>>()
+  #sweeper: Timer | undefined
+
+  constructor(options: LiveSessionsOptions<S>) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#live.size
+  }
+
+  all(): Iterable<S> {
+    return this.#live.values()
+  }
+
+  async add(session: S): Promise<Rejection | undefined> {
+    const { store, ttlMs } = this.#options
+    try {
+      const outcome = await store.create({ id: session.id, owner: session.principal, value: this.#options.recordOf(session) }, ttlMs)
+      if (outcome !== 'created') return unavailable('there is no room for another session', FULL_RETRY_MS)
+    } catch (error) {
+      return this.#storeDown(error)
+    }
+    this.#live.set(session.id, session)
+    this.#armSweeper()
+    return undefined
+  }
+
+  /** The session of that id and principal, whose life is prolonged by this. Whose id it is otherwise is nobody's business (H11). */
+  async find(id: string | undefined, principal: string): Promise<S | Rejection> {
+    if (id === undefined) return sessionRequired()
+    const live = this.#live.get(id)
+    if (!isValidSessionId(id) || (live !== undefined && live.principal !== principal)) return reject('session_not_found')
+    try {
+      if (live === undefined) return await this.#revive({ id, principal })
+      if (await this.#options.store.touch({ id, owner: principal })) {
+        live.lastUsedAt = this.#options.clock.monotonic()
+        return live
+      }
+    } catch (error) {
+      return this.#storeDown(error)
+    }
+    this.#drop(live)
+    return reject('session_not_found')
+  }
+
+  /** After something was set up that must outlive the process, or this runner. */
+  save(session: S): Promise<void> {
+    const before = this.#saving.get(session) ?? Promise.resolve()
+    const saving = before
+      .then(() => this.#write(session))
+      .finally(() => this.#saving.get(session) === saving && this.#saving.delete(session))
+    this.#saving.set(session, saving)
+    return saving
+  }
+
+  async end(session: S): Promise<Rejection | undefined> {
+    try {
+      await this.#options.store.delete({ id: session.id, owner: session.principal })
+    } catch (error) {
+      return this.#storeDown(error)
+    }
+    this.#drop(session)
+    return undefined
+  }
+
+  close(): void {
+    this.#sweeper?.cancel()
+    for (const session of [...this.#live.values()]) this.#drop(session)
+  }
+
+  async #revive(key: SessionKey): Promise<S | Rejection> {
+    const ref = { id: key.id, owner: key.principal }
+    const stored = await this.#options.store.get(ref)
+    if (stored === undefined || !(await this.#options.store.touch(ref))) return reject('session_not_found')
+    const raced = this.#live.get(key.id)
+    if (raced !== undefined) return raced
+    const session = this.#options.revive(key, stored.value)
+    if ('error' in session) return session
+    this.#live.set(session.id, session)
+    this.#armSweeper()
+    return session
+  }
+
+  async #write(session: S): Promise<void> {
+    const { store, log } = this.#options
+    const ref = { id: session.id, owner: session.principal }
+    try {
+      for (let attempt = 0; attempt < SAVE_ATTEMPTS; attempt++) {
+        const stored = await store.get(ref)
+        if (stored === undefined) return
+        const { outcome } = await store.update(ref, this.#options.recordOf(session), stored.version)
+        if (outcome !== 'conflict') return
+      }
+    } catch (error) {
+      log.warn('a session could not be saved', { error: errorMessage(error) })
+    }
+  }
+
+  #drop(session: S): void {
+    if (this.#live.get(session.id) === session) this.#live.delete(session.id)
+    session.end()
+    this.#options.onEnd(session)
+  }
+
+  #armSweeper(): void {
+    const { clock, ttlMs } = this.#options
+    this.#sweeper ??= clock.setTimer(Math.min(SWEEP_MS, ttlMs / 4), () => this.#sweep())
+  }
+
+  /** An open stream is use, also when nothing is said; without one, what has not been used for its time is over. */
+  #sweep(): void {
+    this.#sweeper = undefined
+    const { clock, store, ttlMs } = this.#options
+    const now = clock.monotonic()
+    for (const session of [...this.#live.values()]) {
+      if (session.outlet.isConnected || !session.isIdle) {
+        session.lastUsedAt = now
+        store.touch({ id: session.id, owner: session.principal }).catch((error) => this.#storeDown(error))
+      } else if (now - session.lastUsedAt >= ttlMs) this.#drop(session)
+    }
+    if (this.#live.size > 0) this.#armSweeper()
+  }
+
+  #storeDown(error: unknown): Rejection {
+    this.#options.log.error('the session store does not work', { error: errorMessage(error) })
+    return unavailable('sessions cannot be kept now', FULL_RETRY_MS)
+  }
+}
+
+const SWEEP_MS = 60_000
+const FULL_RETRY_MS = 5_000
+const SAVE_ATTEMPTS = 3

@@ -1,0 +1,56 @@
+import { OutboundError } from '@thv/http/outbound/outbound-error'
+import { HEADERS } from '../../header-names.ts'
+import { type JsonRpcNotification, type JsonRpcRequest, type JsonRpcResponse, serialise } from '../../json-rpc.ts'
+import { expectedHeaders } from '../../modern-headers.ts'
+import { MODERN_VERSION } from '../../versions.ts'
+import type { ClientContext } from '../client-context.ts'
+import { streamBroken } from '../client-errors.ts'
+import { httpError } from '../http-failure.ts'
+import type { Link, LinkAnswer, LinkContext } from '../link.ts'
+import { AnswerReader } from './answer-reader.ts'
+import type { HttpEndpoint } from './http-endpoint.ts'
+import { ResponseWait } from './response-wait.ts'
+
+export const POST_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const
+
+/** Streamable HTTP of 2026-07-28: one POST, one answer. Leaving before the answer cancels; a stream that broke off is lost (M18, M19). */
+export class ModernHttpLink implements Link {
+  readonly transport = 'streamable-http'
+  readonly #endpoint: HttpEndpoint
+  readonly #context: ClientContext
+
+  constructor(endpoint: HttpEndpoint, context: ClientContext) {
+    this.#endpoint = endpoint
+    this.#context = context
+  }
+
+  async request(message: JsonRpcRequest, link: LinkContext): Promise<LinkAnswer> {
+    const wait = new ResponseWait(message, link, this.#context)
+    return await Promise.race([wait.answer, this.#post(message, link, wait)])
+  }
+
+  async send(message: JsonRpcNotification | JsonRpcResponse, signal: AbortSignal): Promise<void> {
+    if (!('method' in message)) throw new RangeError('a modern client sends no responses')
+    const headers = { ...POST_HEADERS, [HEADERS.protocolVersion]: MODERN_VERSION, [HEADERS.method]: message.method }
+    const reader = new AnswerReader({ maxBytes: this.#context.limits.maxMessageBytes, onEvent: () => {} })
+    await this.#endpoint.send({ method: 'POST', headers, body: serialise(message), signal }, reader)
+    const failure = httpError(reader)
+    if (failure) throw failure
+  }
+
+  async close(): Promise<void> {}
+
+  async #post(message: JsonRpcRequest, link: LinkContext, wait: ResponseWait): Promise<LinkAnswer> {
+    const headers = { ...POST_HEADERS, ...link.headers, ...expectedHeaders(message) }
+    const reader = new AnswerReader({ maxBytes: this.#context.limits.maxMessageBytes, onEvent: (event) => wait.take(event) })
+    const { signal } = wait
+    try {
+      await this.#endpoint.send({ method: 'POST', headers, body: serialise(message), purpose: link.purpose, signal }, reader)
+    } catch (error) {
+      throw error instanceof OutboundError && reader.isStream ? streamBroken(message.method, error) : error
+    }
+    if (!reader.isStream) return { status: reader.status, headers: reader.headers, body: reader.body }
+    if (wait.isAnswered) return await wait.answer
+    throw streamBroken(message.method)
+  }
+}

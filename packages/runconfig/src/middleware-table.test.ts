@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import { IMPLEMENTED_LINKS, unsupportedFields } from './middleware-table.ts'
+import { readRunConfig } from './read-run-config.ts'
+import { isRunConfigError, RUN_CONFIG_EXIT_CODE, unsupportedLinks } from './run-config-errors.ts'
+import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'
+
+const fieldsOf = (more: Record<string, unknown>): string[] => {
+  const result = readRunConfig({ name: 'demo', image: 'x:1', transport: 'streamable-http', ...more })
+  if (!result.ok) throw new Error(JSON.stringify(result.problems))
+  return unsupportedFields(result.config).map(({ field }) => field)
+}
+
+const remote = { remote_url: 'https://mcp.example.com/mcp' }
+
+describe('unsupportedFields', () => {
+  it.each<[string, Record<string, unknown>]>([
+    ['oidc_config', { oidc_config: { Issuer: 'https://idp.example.com' } }],
+    ['oidc_config', { oidc_config: {} }],
+    ['authz_config', { authz_config: { type: 'cedarv1' } }],
+    ['authz_config_path', { authz_config_path: '/etc/toolhive/authz/authz.json' }],
+    ['audit_config', { audit_config: {} }],
+    ['audit_config_path', { audit_config_path: '/audit.json' }],
+    ['token_exchange_config', { token_exchange_config: { token_url: 'https://t.example.com' } }],
+    ['upstream_swap_config', { upstream_swap_config: {} }],
+    ['header_injection_config', { header_injection_config: { header_name: 'X-Key', header_value_env: 'KEY' } }],
+    ['aws_sts_config', { ...remote, aws_sts_config: { region: 'eu-central-1' } }],
+    ['embedded_auth_server_config', { embedded_auth_server_config: { enabled: false } }],
+    ['rate_limit_config', { rate_limit_config: {} }],
+    ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
+    ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
+    ['remote_auth_config', { ...remote, remote_auth_config: { bearer_token: 'x,target=bearer_token', use_pkce: false } }],
+    ['telemetry_config.tracing_enabled', { telemetry_config: { tracingEnabled: true } }],
+    ['scaling_config.session_redis', { scaling_config: { session_redis: { address: 'redis:6379' } } }],
+    ['isolate_network', { isolate_network: true }],
+  ])('names %s', (field, more) => {
+    expect(fieldsOf(more)).toEqual([field])
+  })
+
+  it('lets pass what asks for nothing, or for what is there', () => {
+    expect(
+      fieldsOf({
+        ...remote,
+        remote_auth_config: { use_pkce: false, scopes: [], oauth_params: {} },
+        audit_config: { enabled: false },
+        telemetry_config: { enablePrometheusMetricsPath: true, prometheusPort: 9100, metricsOnTransportPort: false },
+        mutating_webhooks: [],
+        scaling_config: { backend_replicas: 2 },
+        header_forward: { add_plaintext_headers: { A: 'b' } },
+        tools_filter: ['a'],
+        allowed_origins: ['https://a.example.com'],
+      }),
+    ).toEqual([])
+  })
+
+  it('asks the table: a link that is built is no longer named', () => {
+    const built = IMPLEMENTED_LINKS.map((link) => (link.link === 'auth' ? { ...link, implemented: true } : link))
+    const result = readRunConfig({ name: 'demo', image: 'x:1', transport: 'sse', oidc_config: {} })
+    if (!result.ok) throw new Error('unreadable')
+    expect(unsupportedFields(result.config, built)).toEqual([])
+  })
+
+  it('knows only fields that exist, and each link once', () => {
+    for (const { fields } of IMPLEMENTED_LINKS) {
+      for (const field of fields) expect(Object.keys(RUN_CONFIG_FIELDS)).toContain(field.split('.')[0])
+    }
+    expect(new Set(IMPLEMENTED_LINKS.map(({ link }) => link)).size).toBe(IMPLEMENTED_LINKS.length)
+  })
+
+  it('becomes an error that names field and link', () => {
+    const error = unsupportedLinks([{ field: 'oidc_config', link: 'auth' }])
+    expect(error.message).toContain('oidc_config (link auth)')
+    expect(isRunConfigError(error, 'middleware_unsupported')).toBe(true)
+    expect(RUN_CONFIG_EXIT_CODE).toBe(78)
+  })
+})
