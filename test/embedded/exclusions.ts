@@ -11,11 +11,11 @@ export const EXCLUSIONS: ExclusionList = {
   'apps/proxyrunner/src/runtime/kubernetes/pod-replacement.cluster.test.ts': {
     'stays where it has not, and the log says what to do': 'rbac',
   },
-  'packages/kube/src/client.cluster.test.ts': {
+  'packages/kube/src/client/client.cluster.test.ts': {
     'is refused what its account may not do': 'rbac',
     'shows a client certificate': 'client-certificates',
   },
-  'packages/kube/src/exec-credential.cluster.test.ts': {
+  'packages/kube/src/config/exec-credential.cluster.test.ts': {
     'a client certificate': 'client-certificates',
   },
   'packages/kube/src/streams/streams.cluster.test.ts': {

@@ -6,7 +6,7 @@ import type { Contribution } from '../deployment/contribution.ts'
 import { objectsOf, SETTINGS, WORKLOAD_CASES } from '../deployment/testing/workload-cases.ts'
 import { type ProxyDeploymentInput, proxyDeployment } from './proxy-deployment.ts'
 
-const golden = (name: string) => fileURLToPath(new URL(`./proxy-${name}.golden.json`, import.meta.url))
+const golden = (name: string) => fileURLToPath(new URL(`./testing/goldens/proxy-${name}.golden.json`, import.meta.url))
 
 const input = (more: Partial<ProxyDeploymentInput> = {}, spec: Record<string, unknown> = {}): ProxyDeploymentInput => ({
   kind: 'MCPServer',

@@ -14,7 +14,7 @@ import { ODD_ROOT, ODD_SCHEMAS, ODD_SPECS, ODD_UPDATES, oddCrd } from './odd-crd
 
 const AT_ONCE = 8
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-const FOLDER = new URL('../../../../../deploy/crds/', import.meta.url)
+const FOLDER = new URL('../../../../deploy/crds/', import.meta.url)
 
 interface Cause {
   readonly reason?: string

@@ -24,7 +24,7 @@ interface Answer {
 
 type Answers = Readonly<Record<string, Answer>>
 
-const golden = (name: string) => JSON.parse(readFileSync(new URL(`./${name}.golden.json`, import.meta.url), 'utf8')) as Answers
+const golden = (name: string) => JSON.parse(readFileSync(new URL(`../../recordings/parity/${name}.golden.json`, import.meta.url), 'utf8')) as Answers
 
 describe('odd CRDs', () => {
   const answers = golden('crds')
@@ -59,7 +59,7 @@ describe('odd objects', () => {
 
 describe('bad manifests of our own kinds', () => {
   const answers = golden('manifests')
-  const folder = new URL('../../../../../deploy/crds/', import.meta.url)
+  const folder = new URL('../../../../deploy/crds/', import.meta.url)
   const crds = readdirSync(folder).map(
     (file) => parse(readFileSync(new URL(file, folder), 'utf8')) as CrdVersions & { spec: { names: { kind: string } } },
   )

@@ -11,7 +11,7 @@ import { structuralSchema } from '../structural/structural-schema.ts'
  * answers, without any server. `answers.test.ts` compares the answers word by word.
  */
 
-const ROOT = new URL('../../../../../', import.meta.url)
+const ROOT = new URL('../../../../', import.meta.url)
 
 interface Crd {
   readonly spec: {

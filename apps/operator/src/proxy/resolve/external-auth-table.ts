@@ -118,7 +118,7 @@ export function renderExternalAuthReference(): string {
   })
   return `${[
     '# External authentication',
-    '<!-- Made by `npm run generate` from apps/operator/src/workload/resolve/external-auth-table.ts. -->',
+    '<!-- Made by `npm run generate` from apps/operator/src/proxy/resolve/external-auth-table.ts. -->',
     INTRODUCTION,
     table(['type', ...AUTH_CONSUMERS], rows),
     NOTES,

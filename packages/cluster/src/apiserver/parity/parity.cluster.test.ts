@@ -30,7 +30,7 @@ describeCluster('recorded answers of the real API server', () => {
   })
 
   it.each(Object.keys(rowSets))('%s: are what it answers', async (name) => {
-    const golden = new URL(`./${name}.golden.json`, import.meta.url)
+    const golden = new URL(`../../../recordings/apiserver/parity/${name}.golden.json`, import.meta.url)
     const answers: Record<string, ParityAnswer[]> = {}
     for (const row of rowSets[name] ?? []) answers[row.name] = await runRow(target, row)
     if (process.env['RECORD_PARITY']) writeFileSync(golden, `${JSON.stringify(answers, null, 1)}\n`)

@@ -24,7 +24,7 @@ describeCluster('recorded work of the real workload controllers', () => {
   it.each(Object.keys(scenarioSets))(
     '%s: is what they do',
     async (name) => {
-      const golden = new URL(`./${name}.golden.json`, import.meta.url)
+      const golden = new URL(`../../../../recordings/controllers/workload/parity/${name}.golden.json`, import.meta.url)
       const record = Boolean(process.env['RECORD_PARITY'])
       const known = record ? {} : (JSON.parse(readFileSync(golden, 'utf8')) as Record<string, Snapshot[]>)
       const results: Record<string, Snapshot[]> = {}
