@@ -24,7 +24,8 @@ interface Answer {
 
 type Answers = Readonly<Record<string, Answer>>
 
-const golden = (name: string) => JSON.parse(readFileSync(new URL(`../../recordings/parity/${name}.golden.json`, import.meta.url), 'utf8')) as Answers
+const golden = (name: string) =>
+  JSON.parse(readFileSync(new URL(`../../recordings/parity/${name}.golden.json`, import.meta.url), 'utf8')) as Answers
 
 describe('odd CRDs', () => {
   const answers = golden('crds')

@@ -49,5 +49,8 @@ describe('parity with the recorded answers of a real API server', () => {
 })
 
 function goldensOf(set: string): Record<string, ParityAnswer[]> {
-  return JSON.parse(readFileSync(new URL(`../../../recordings/apiserver/parity/${set}.golden.json`, import.meta.url), 'utf8')) as Record<string, ParityAnswer[]>
+  return JSON.parse(readFileSync(new URL(`../../../recordings/apiserver/parity/${set}.golden.json`, import.meta.url), 'utf8')) as Record<
+    string,
+    ParityAnswer[]
+  >
 }

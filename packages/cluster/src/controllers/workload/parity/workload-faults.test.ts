@@ -165,5 +165,7 @@ async function restartOften(plane: OurPlane, everyMs: number, signal: AbortSigna
 }
 
 function goldensOf(set: string): Record<string, Snapshot[]> {
-  return JSON.parse(readFileSync(new URL(`../../../../recordings/controllers/workload/parity/${set}.golden.json`, import.meta.url), 'utf8')) as Record<string, Snapshot[]>
+  return JSON.parse(
+    readFileSync(new URL(`../../../../recordings/controllers/workload/parity/${set}.golden.json`, import.meta.url), 'utf8'),
+  ) as Record<string, Snapshot[]>
 }

@@ -39,5 +39,7 @@ describe('parity with the recorded work of the real workload controllers', () =>
 
 /** What the real controllers did, checked against them by workloads.cluster.test.ts. */
 function goldensOf(set: string): Record<string, Snapshot[]> {
-  return JSON.parse(readFileSync(new URL(`../../../../recordings/controllers/workload/parity/${set}.golden.json`, import.meta.url), 'utf8')) as Record<string, Snapshot[]>
+  return JSON.parse(
+    readFileSync(new URL(`../../../../recordings/controllers/workload/parity/${set}.golden.json`, import.meta.url), 'utf8'),
+  ) as Record<string, Snapshot[]>
 }
