@@ -1,4 +1,4 @@
-import type { HttpUpstreamLimits } from '@thv/gateway/relay/relay-limits'
+import type { HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import { parseDuration, tryParseDuration } from '@thv/kernel/duration'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { Log } from '@thv/telemetry/log'
@@ -13,7 +13,7 @@ export function isInCluster(env: Env): boolean {
 export interface RunnerSettings {
   readonly sessionTtlMs: number
   /** What the environment says about time; absent what it does not speak of. */
-  readonly limits: Partial<HttpUpstreamLimits>
+  readonly limits: Partial<HttpBackendLimits>
   /** Whether a server elsewhere is asked again and again whether it is there. */
   readonly watchesRemote: boolean
 }
@@ -49,6 +49,6 @@ export function runnerSettings(config: RunConfig, env: Env, log: Log): RunnerSet
   }
 }
 
-function present(limits: { readonly [K in keyof HttpUpstreamLimits]?: number | undefined }): Partial<HttpUpstreamLimits> {
+function present(limits: { readonly [K in keyof HttpBackendLimits]?: number | undefined }): Partial<HttpBackendLimits> {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined))
 }

@@ -55,14 +55,14 @@ describe('routes', () => {
     const { url, client } = await start()
     const modern = await fetch(url, { headers: { 'mcp-protocol-version': '2026-07-28' } })
     expect([modern.status, modern.headers.get('allow')]).toEqual([405, 'POST'])
-    const stateless = await start({ door: { stateless: true } })
+    const stateless = await start({ server: { stateless: true } })
     expect((await stateless.client.get()).status).toBe(405)
     expect((await stateless.client.delete()).status).toBe(405)
     expect((await client.modernCall('echo')).status).toBe(200)
   })
 
   it('serves metrics on this port only when told to', async () => {
-    const { base, client } = await start({ door: { metricsHere: true } })
+    const { base, client } = await start({ server: { metricsHere: true } })
     await client.modernCall('echo')
     await client.modern('nobody/knows-this')
     const text = await (await fetch(`${base}/metrics`)).text()
@@ -75,7 +75,7 @@ describe('routes', () => {
 
   it('describes the protected resource, for pages from anywhere', async () => {
     const resource = { resource: 'https://mcp.example.com', authorizationServers: ['https://idp.example.com'], scopes: [] }
-    const { base } = await start({ door: { resource } })
+    const { base } = await start({ server: { resource } })
     for (const path of ['', '/mcp']) {
       const response = await fetch(`${base}/.well-known/oauth-protected-resource${path}`, { headers: { origin: 'https://evil.example' } })
       expect(response.headers.get('access-control-allow-origin')).toBe('https://evil.example')
@@ -119,7 +119,7 @@ describe('Host and Origin', () => {
   })
 
   it('goes by the list of origins if there is one', async () => {
-    const { url } = await start({ door: { allowedOrigins: ['https://app.example.com'] } })
+    const { url } = await start({ server: { allowedOrigins: ['https://app.example.com'] } })
     expect(await status(url, { host: 'localhost', origin: 'https://app.example.com' })).toBe(400)
     expect(await status(url, { host: 'localhost', origin: 'http://localhost' })).toBe(403)
   })
@@ -149,7 +149,7 @@ describe('bodies', () => {
   })
 
   it('that are not UTF-8, truncated, compressed or of another type do not get in', async () => {
-    const { url } = await start({ front: { maxBodyBytes: 1_000 } })
+    const { url } = await start({ gateway: { maxBodyBytes: 1_000 } })
     const send = async (body: Uint8Array<ArrayBuffer> | string, headers: Record<string, string> = {}) =>
       (await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } })).status
     expect(await send(Uint8Array.of(0x7b, 0xff, 0x7d))).toBe(400)
@@ -163,7 +163,7 @@ describe('bodies', () => {
   })
 
   it('over the limit are told so as JSON-RPC', async () => {
-    const { client } = await start({ front: { maxBodyBytes: 100 } })
+    const { client } = await start({ gateway: { maxBodyBytes: 100 } })
     expect(await client.post('x'.repeat(200))).toMatchObject({ status: 413, messages: [{ error: { code: 413 } }] })
   })
 })
@@ -204,10 +204,10 @@ describe('the modern ladder', () => {
   })
 
   it('lists in -32022 what the backend lists, and only that', async () => {
-    const { client, upstream } = await start()
+    const { client, backend } = await start()
     const answer = await client.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' }, { headers: { 'mcp-protocol-version': '1999-01-01' } })
-    expect(answer.messages[0].error.data).toEqual({ requested: '1999-01-01', supported: upstream.status.versions })
-    expect(upstream.status.versions).toContain('2026-07-28')
+    expect(answer.messages[0].error.data).toEqual({ requested: '1999-01-01', supported: backend.status.versions })
+    expect(backend.status.versions).toContain('2026-07-28')
   })
 
   it('takes notifications and heeds none', async () => {
@@ -225,7 +225,7 @@ describe('the modern ladder', () => {
     ['legacy', ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']],
     ['modern', ['2026-07-28']],
   ] as const)('serves only what is pinned to %s', async (era, supported) => {
-    const { client } = await start({ door: { era } })
+    const { client } = await start({ server: { era } })
     const modern = await client.modernCall('echo')
     const legacy = await client.request('initialize', {
       protocolVersion: '2025-11-25',
@@ -256,25 +256,25 @@ describe('a client that sends more over one connection than may wait there', () 
 
 describe('a drain', () => {
   it('says so first, serves until that can be known, refuses what is new, finishes what is under way, and then stops', async () => {
-    const frontClock = new TestClock()
-    const { base, client, front } = await start({ frontClock, front: { lameDuckMs: 500 } })
+    const gatewayClock = new TestClock()
+    const { base, client, gateway } = await start({ gatewayClock, gateway: { lameDuckMs: 500 } })
     await client.initialize()
     const slow = client.call('slow', { ms: 1_500 })
     await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
-    const drained = front.drain(AbortSignal.timeout(15_000))
+    const drained = gateway.drain(AbortSignal.timeout(15_000))
     const ready = await fetch(`${base}/ready`)
     expect([ready.status, await ready.json()]).toEqual([503, expect.objectContaining({ status: 'not_ready' })])
     expect((await fetch(`${base}/health`)).status).toBe(200)
     const late = await client.call('echo')
     expect([late.status, late.headers.get('connection')]).toEqual([200, 'close'])
-    await frontClock.advance(500)
+    await gatewayClock.advance(500)
     const refused = await client.call('echo')
     expect(refused).toMatchObject({ status: 503, messages: [{ error: { code: 5031 } }] })
     expect(refused.headers.get('retry-after')).toBe('2')
     expect((await slow).messages.at(-1)).toMatchObject({ result: { content: [{ text: 'slept' }] } })
     const leftOpen = async () => {
-      await frontClock.advance(100)
-      return front.stats.connections
+      await gatewayClock.advance(100)
+      return gateway.stats.connections
     }
     await expect.poll(leftOpen).toBe(0)
     await drained
@@ -282,27 +282,27 @@ describe('a drain', () => {
   })
 
   it('has a limit', async () => {
-    const { client, front } = await start()
+    const { client, gateway } = await start()
     const hanging = client.modernCall('hang')
     await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
     const over = expect(hanging).rejects.toThrow()
-    await front.drain(AbortSignal.timeout(50))
+    await gateway.drain(AbortSignal.timeout(50))
     await over
   })
 })
 
 describe('readiness', () => {
   it('follows the backend, and nothing is killed by it', async () => {
-    const { base, upstream, client } = await start({ watches: true, limits: { checkIntervalMs: 30, checkTimeoutMs: 500 } })
-    await expect.poll(() => upstream.status.ready).toBe(true)
+    const { base, backend, client } = await start({ watches: true, limits: { checkIntervalMs: 30, checkTimeoutMs: 500 } })
+    await expect.poll(() => backend.status.ready).toBe(true)
     expect(fixture.stats.sessionsCreated).toBe(0)
     const { port } = new URL(fixture.url)
     await fixture.stop()
-    await expect.poll(() => upstream.status.ready).toBe(false)
+    await expect.poll(() => backend.status.ready).toBe(false)
     expect(await (await fetch(`${base}/ready`)).json()).toMatchObject({ status: 'not_ready', checks: { backend: { ok: false } } })
     fixture = await startFixture({ port: Number(port), era: 'legacy' })
-    await expect.poll(() => upstream.status.ready).toBe(true)
-    await expect.poll(() => upstream.status.eras).toEqual(['legacy'])
+    await expect.poll(() => backend.status.ready).toBe(true)
+    await expect.poll(() => backend.status.eras).toEqual(['legacy'])
     expect((await client.initialize()).status).toBe(200)
     expect(fixture.stats.sessionsCreated).toBe(1)
   })

@@ -8,29 +8,29 @@ import { createHttpServer, type ListenAddress, type ServerStats } from '@thv/htt
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { reject, retryLater } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { Log } from '@thv/telemetry/log'
 import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
-import type { Upstream } from './backend.ts'
+import type { Backend } from './backend.ts'
 import { createMcpEndpoint } from './endpoints/mcp-endpoint.ts'
-import { createSseEndpoint } from './endpoints/sse-endpoint.ts'
+import { createSseRoutes } from './endpoints/sse-endpoint.ts'
 import { createWellKnown, type ResourceMetadata } from './endpoints/well-known.ts'
 import { createRequestMetrics } from './metrics/request-metrics.ts'
 import { sendRejection } from './response/send-rejection.ts'
 
-export interface FrontOptions {
-  readonly upstream: Upstream
-  readonly chain: Chain
+export interface GatewayOptions {
+  readonly backend: Backend
+  readonly pipeline: Pipeline
   readonly log: Log
   readonly metrics: Metrics
   readonly clock?: Clock
-  readonly server: FrontServer
-  readonly limits?: Partial<FrontLimits>
+  readonly server: GatewayServer
+  readonly limits?: Partial<GatewayLimits>
   readonly httpLimits?: Partial<HttpLimits>
 }
 
 /** What the configuration says about the door itself. */
-export interface FrontServer {
+export interface GatewayServer {
   /** For metrics and health. */
   readonly name: string
   readonly transport: string
@@ -46,16 +46,16 @@ export interface FrontServer {
   readonly metricsHere?: boolean
 }
 
-export interface FrontLimits {
+export interface GatewayLimits {
   readonly maxBodyBytes: number
   /** How long a drain goes on answering as ever, so that load balancers see it leave before anybody is refused. */
   readonly lameDuckMs: number
   readonly retryAfterMs: number
 }
 
-const LIMITS: FrontLimits = { maxBodyBytes: 8 * 1024 * 1024, lameDuckMs: 2_000, retryAfterMs: 2_000 }
+const LIMITS: GatewayLimits = { maxBodyBytes: 8 * 1024 * 1024, lameDuckMs: 2_000, retryAfterMs: 2_000 }
 
-export interface Front {
+export interface Gateway {
   listen(): Promise<ListenAddress>
   /**
    * Not ready, but still at work while load balancers notice; then no new work, then the end of all connections; what is under way ends
@@ -68,36 +68,36 @@ export interface Front {
 type Route = (exchange: Exchange) => Promise<string | undefined>
 
 /** The HTTP side of the runner: who may come in, which door it is, and what is answered without asking the backend. */
-export function createFront(options: FrontOptions): Front {
-  const { upstream, chain, log, metrics, clock = systemClock, server: door } = options
+export function createGateway(options: GatewayOptions): Gateway {
+  const { backend, pipeline, log, metrics, clock = systemClock, server } = options
   const limits = { ...LIMITS, ...options.limits }
   const { maxBodyBytes } = limits
-  const { host, port, name, transport, era = 'auto', stateless = false } = door
-  const allowedOrigins = door.allowedOrigins?.length ? door.allowedOrigins : undefined
+  const { host, port, name, transport, era = 'auto', stateless = false } = server
+  const allowedOrigins = server.allowedOrigins?.length ? server.allowedOrigins : undefined
   const checkHost = createHostGuard({ boundHost: host, allowedOrigins })
   const requests = createRequestMetrics({ metrics, server: name, transport })
-  const wellKnown = createWellKnown(door.resource)
+  const wellKnown = createWellKnown(server.resource)
   const health = createHealth({ clock, details: () => ({ transport }) })
   let leaving = false
   let draining = false
   // Anybody who can reach the port may ask: elsewhere than on one's own machine the reason is in the log only.
   const saysWhy = isLoopbackHost(host)
   health.addCheck('backend', () => {
-    const { ready, message } = upstream.status
+    const { ready, message } = backend.status
     return saysWhy ? { ok: ready, message } : { ok: ready }
   })
   health.addCheck('draining', () => ({ ok: !leaving }))
 
   const routes = new Map<string, Route>()
-  if (upstream.streamable !== false && door.mode !== 'sse') {
-    const mcp = createMcpEndpoint({ upstream, chain, log, maxBodyBytes, era, stateless })
+  if (backend.streamable !== false && server.mode !== 'sse') {
+    const mcp = createMcpEndpoint({ backend, pipeline, log, maxBodyBytes, era, stateless })
     routes.set('/mcp', mcp).set('/mcp/', mcp)
   }
-  if (upstream.sse !== undefined && door.mode !== 'streamable-http') {
-    const sse = createSseEndpoint({ sse: upstream.sse, chain, log, maxBodyBytes })
+  if (backend.sse !== undefined && server.mode !== 'streamable-http') {
+    const sse = createSseRoutes({ sse: backend.sse, pipeline, log, maxBodyBytes })
     routes.set('/sse', sse.open).set('/messages', sse.message)
   }
-  if (door.metricsHere === true) routes.set('/metrics', async (exchange) => sendMetrics(exchange, metrics))
+  if (server.metricsHere === true) routes.set('/metrics', async (exchange) => sendMetrics(exchange, metrics))
 
   async function serve(route: Route, exchange: Exchange): Promise<void> {
     const mcpMethod = await route(exchange)
@@ -124,7 +124,7 @@ export function createFront(options: FrontOptions): Front {
     }
   }
 
-  const server = createHttpServer({
+  const http = createHttpServer({
     handler: handle,
     busy(exchange, why) {
       const error = draining || why === 'draining' ? 'draining' : 'pipeline_full'
@@ -135,16 +135,16 @@ export function createFront(options: FrontOptions): Front {
     ...(options.httpLimits !== undefined && { limits: options.httpLimits }),
   })
   return {
-    listen: () => server.listen({ host, port }),
+    listen: () => http.listen({ host, port }),
     async drain(signal) {
       leaving = true
       await clock.sleep(limits.lameDuckMs, signal).catch(() => undefined) // a limit that is over is no failure
       draining = true
-      await upstream.drain(signal)
-      await server.drain(signal)
+      await backend.drain(signal)
+      await http.drain(signal)
     },
     get stats() {
-      return server.stats
+      return http.stats
     },
   }
 }

@@ -1,13 +1,13 @@
 import { createMetrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
-import { startDiagnostics } from './metrics-server.ts'
+import { startMetricsServer } from './metrics-server.ts'
 
 describe('the port for metrics', () => {
   it('serves them and nothing else', async () => {
     const metrics = createMetrics()
     metrics.counter({ name: 'seen_total', help: 'Seen.' }).with().inc(3)
-    const diagnostics = await startDiagnostics({ host: '127.0.0.1', port: 0, metrics, log: new CollectingLog() })
+    const diagnostics = await startMetricsServer({ host: '127.0.0.1', port: 0, metrics, log: new CollectingLog() })
     const { url } = diagnostics.address
     const page = await fetch(`${url}/metrics`)
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
@@ -22,8 +22,8 @@ describe('the port for metrics', () => {
   it('gives way when it is taken', async () => {
     const log = new CollectingLog()
     const options = { host: '127.0.0.1', metrics: createMetrics(), log }
-    const first = await startDiagnostics({ ...options, port: 0 })
-    const second = await startDiagnostics({ ...options, port: first.address.port })
+    const first = await startMetricsServer({ ...options, port: 0 })
+    const second = await startMetricsServer({ ...options, port: first.address.port })
     expect(second.address.port).not.toBe(first.address.port)
     expect(log.lines.join()).toContain('the port for metrics is taken')
     await Promise.all([first, second].map((one) => one.close(AbortSignal.timeout(1_000))))

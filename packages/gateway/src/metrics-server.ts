@@ -7,7 +7,7 @@ import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
 import { sendMetrics } from './gateway.ts'
 
-export interface DiagnosticsOptions {
+export interface MetricsServerOptions {
   readonly host: string
   /** Wanted; when it is taken any other will do. */
   readonly port: number
@@ -15,13 +15,13 @@ export interface DiagnosticsOptions {
   readonly log: Log
 }
 
-export interface Diagnostics {
+export interface MetricsServer {
   readonly address: ListenAddress
   close(signal: AbortSignal): Promise<void>
 }
 
 /** `/metrics` on a port of its own, so that what guards the port of the clients need not make an exception for it. */
-export async function startDiagnostics({ host, port, metrics, log }: DiagnosticsOptions): Promise<Diagnostics> {
+export async function startMetricsServer({ host, port, metrics, log }: MetricsServerOptions): Promise<MetricsServer> {
   const checkHost = createHostGuard({ boundHost: host })
   const create = (): HttpServer =>
     createHttpServer({

@@ -3,7 +3,7 @@ import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
-import { BUILT_IN, buildChain, LINK_MAKERS } from './from-run-config.ts'
+import { BUILT_IN, buildPipeline, LINK_MAKERS } from './from-run-config.ts'
 
 function configOf(document: object): RunConfig {
   const read = readRunConfig({ name: 'x', transport: 'streamable-http', remote_url: 'https://example.com/mcp', ...document })
@@ -18,25 +18,25 @@ describe('the links of a run config', () => {
   })
 
   it('are none when nothing asks for any', () => {
-    const chain = buildChain(configOf({}), { env: {}, log: new CollectingLog() })
-    expect(chain.editsStrays).toBe(false)
+    const pipeline = buildPipeline(configOf({}), { env: {}, log: new CollectingLog() })
+    expect(pipeline.editsStrays).toBe(false)
   })
 
   it('take header values from secrets', () => {
     const config = configOf({ header_forward: { add_plaintext_headers: { 'X-A': '1' }, add_headers_from_secret: { 'X-B': 'KEY' } } })
     const set = {}
-    buildChain(config, { env: { TOOLHIVE_SECRET_KEY: 's3cret\n' }, log: new CollectingLog() }).headers({ principal: 'p' }, set)
+    buildPipeline(config, { env: { TOOLHIVE_SECRET_KEY: 's3cret\n' }, log: new CollectingLog() }).headers({ principal: 'p' }, set)
     expect(set).toEqual({ 'x-a': '1', 'x-b': 's3cret' })
   })
 
   it('cannot be made when a secret is missing', () => {
     const config = configOf({ header_forward: { add_headers_from_secret: { 'X-B': 'KEY' } } })
-    expect(() => buildChain(config, { env: {}, log: new CollectingLog() })).toThrow(/TOOLHIVE_SECRET_KEY is not set/)
+    expect(() => buildPipeline(config, { env: {}, log: new CollectingLog() })).toThrow(/TOOLHIVE_SECRET_KEY is not set/)
   })
 
   it('warn of filter entries that name no tool clients see', () => {
     const log = new CollectingLog()
-    buildChain(configOf({ tools_filter: ['old'], tools_override: { old: { name: 'new' } } }), { env: {}, log })
+    buildPipeline(configOf({ tools_filter: ['old'], tools_override: { old: { name: 'new' } } }), { env: {}, log })
     expect(log.lines).toEqual([expect.stringMatching(/^warn tools_filter: old is the server's own name/)])
   })
 })

@@ -2,16 +2,16 @@ import type { RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
 import type { Log } from '@thv/telemetry/log'
 import { headerForward } from './header-forward/header-forward.ts'
-import { type Chain, compileChain, type Link } from './pipeline/pipeline.ts'
+import { compilePipeline, type Middleware, type Pipeline } from './pipeline/pipeline.ts'
 import { toolFilter } from './tool-filter/tool-filter.ts'
 import { compileToolNames } from './tool-filter/tool-names.ts'
 
-export interface LinkDeps {
+export interface MiddlewareDeps {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Log
 }
 
-type MakeLink = (config: RunConfig, deps: LinkDeps) => Link | undefined
+type MakeLink = (config: RunConfig, deps: MiddlewareDeps) => Middleware | undefined
 
 /**
  * What each link is made of, outermost first, under the names of `run-config/unsupported.ts`: a run config that asks for a link which is
@@ -26,18 +26,18 @@ export const LINK_MAKERS: readonly (readonly [name: string, make: MakeLink])[] =
 export const BUILT_IN: readonly string[] = ['bodylimit', 'mcp-parser', 'recovery', 'origin']
 
 /** Throws `run_config_invalid`. */
-export function buildChain(config: RunConfig, deps: LinkDeps): Chain {
-  return compileChain(LINK_MAKERS.map(([, make]) => make(config, deps)).filter((link) => link !== undefined))
+export function buildPipeline(config: RunConfig, deps: MiddlewareDeps): Pipeline {
+  return compilePipeline(LINK_MAKERS.map(([, make]) => make(config, deps)).filter((link) => link !== undefined))
 }
 
-function makeToolFilter({ tools_filter: filter, tools_override: overrides }: RunConfig, { log }: LinkDeps): Link | undefined {
+function makeToolFilter({ tools_filter: filter, tools_override: overrides }: RunConfig, { log }: MiddlewareDeps): Middleware | undefined {
   if (filter.length === 0 && Object.keys(overrides).length === 0) return undefined
   const names = compileToolNames({ filter, overrides })
   for (const warning of names.warnings) log.warn(warning)
   return toolFilter(names)
 }
 
-function makeHeaderForward({ header_forward: forward }: RunConfig, { env, log }: LinkDeps): Link | undefined {
+function makeHeaderForward({ header_forward: forward }: RunConfig, { env, log }: MiddlewareDeps): Middleware | undefined {
   if (forward === undefined) return undefined
   const secrets = Object.entries(forward.add_headers_from_secret).map(([name, secret]) => [name, secretOf(secret, env)] as const)
   const headers = { ...forward.add_plaintext_headers, ...Object.fromEntries(secrets) }
@@ -47,7 +47,7 @@ function makeHeaderForward({ header_forward: forward }: RunConfig, { env, log }:
 }
 
 /** Missing is fatal: the remote server would be called without what it needs. */
-function secretOf(secret: string, env: LinkDeps['env']): string {
+function secretOf(secret: string, env: MiddlewareDeps['env']): string {
   const variable = `TOOLHIVE_SECRET_${secret}`
   const value = env[variable]
   if (value === undefined || value === '')

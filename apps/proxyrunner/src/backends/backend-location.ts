@@ -9,14 +9,14 @@ import type { Log } from '@thv/telemetry/log'
 import type { Runtime, WorkloadState } from '../runtime/runtime.ts'
 
 /** Where the backend is: a remote one from the start, one of ours when the runtime has started it. */
-export interface BackendPlace {
+export interface BackendLocation {
   readonly current: { readonly address: BackendAddress; readonly target: Target } | undefined
   readonly state: WorkloadState
   /** Called after each change of either. */
   onChange(listener: () => void): void
 }
 
-export interface RemotePlaceOptions {
+export interface RemoteLocationOptions {
   readonly config: Pick<RunConfig, 'remote_policy'> & { readonly remote_url: string }
   readonly outbound: Outbound
   readonly ca: CaBundle | undefined
@@ -25,7 +25,7 @@ export interface RemotePlaceOptions {
 }
 
 /** Throws `backend_blocked` when the policy forbids the address as it is written; what it resolves to is checked with each connection. */
-export function remotePlace({ config, outbound, ca, path }: RemotePlaceOptions): BackendPlace {
+export function remoteLocation({ config, outbound, ca, path }: RemoteLocationOptions): BackendLocation {
   const { deny_private: denyPrivate, allow_private: allowPrivate, allow_loopback: allowLoopback } = config.remote_policy
   const address = remoteAddress(config.remote_url, path)
   const target = outbound.target({ url: address.origin, ca, policy: { denyPrivate, allowPrivate, allowLoopback } })
@@ -36,7 +36,7 @@ export function remotePlace({ config, outbound, ca, path }: RemotePlaceOptions):
   }
 }
 
-export interface LocalPlaceOptions {
+export interface LocalLocationOptions {
   readonly runtime: Runtime
   readonly outbound: Outbound
   readonly path: string
@@ -47,12 +47,12 @@ export interface LocalPlaceOptions {
 }
 
 /** Has the runtime start the server, as often as it takes. */
-export function localPlace({ runtime, outbound, path, clock, log, signal }: LocalPlaceOptions): BackendPlace {
+export function localLocation({ runtime, outbound, path, clock, log, signal }: LocalLocationOptions): BackendLocation {
   const listeners: (() => void)[] = []
   const changed = () => {
     for (const listener of listeners) listener()
   }
-  let current: BackendPlace['current']
+  let current: BackendLocation['current']
   let state = (): WorkloadState => ({ ready: false, message: 'the server is being started', generation: 0 })
 
   async function start(): Promise<void> {

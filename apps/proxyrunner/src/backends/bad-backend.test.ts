@@ -93,7 +93,7 @@ describe('an answer that is no answer', () => {
       response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(gzipSync(RESULT))
     const { client } = await backend(handler)
     expect((await client.modern('tools/list')).text).toBe(RESULT)
-    const filtered = await backend(handler, { links: [toolFilter(compileToolNames({ filter: ['a'], overrides: {} }))] })
+    const filtered = await backend(handler, { middleware: [toolFilter(compileToolNames({ filter: ['a'], overrides: {} }))] })
     expect((await filtered.client.modern('tools/list')).status).toBe(502)
   })
 })

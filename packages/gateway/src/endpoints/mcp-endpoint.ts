@@ -9,17 +9,17 @@ import { DEFAULT_PARSE_LIMITS, echoId, type ParsedMessage } from '@thv/mcp/parse
 import { isValidSessionId } from '@thv/mcp/session-id'
 import { ASSUMED_LEGACY_VERSION, LEGACY_VERSIONS, MODERN_VERSION, SERVED_VERSIONS } from '@thv/mcp/versions'
 import { isRejection, methodNotAllowed, type Rejection, reject, sessionRequired, unsupportedVersion } from '@thv/mcp/wire-errors'
-import type { Chain, Refusal } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline, Refusal } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
-import type { Upstream } from '../backend.ts'
-import { answerFailure } from '../response/send-failure.ts'
+import type { Backend } from '../backend.ts'
+import { sendFailure } from '../response/send-failure.ts'
 import { sendInBand, sendRejection } from '../response/send-rejection.ts'
 import { readMessage } from './read-message.ts'
 
 export interface McpEndpointOptions {
-  readonly upstream: Upstream
-  readonly chain: Chain
+  readonly backend: Backend
+  readonly pipeline: Pipeline
   readonly log: Log
   readonly maxBodyBytes: number
   /** What is served at all, whatever the backend speaks. */
@@ -38,7 +38,7 @@ const SERVED = { auto: SERVED_VERSIONS, legacy: LEGACY_VERSIONS, modern: [MODERN
  * makes visible; everything else is the upstream's. Returns the method of the message, for the metrics.
  */
 export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Exchange) => Promise<string | undefined> {
-  const { upstream, chain, log, maxBodyBytes, era: pinned } = options
+  const { backend, pipeline, log, maxBodyBytes, era: pinned } = options
   const served: readonly string[] = SERVED[pinned]
   const takes = options.stateless || pinned === 'modern' ? ['POST'] : ['GET', 'POST', 'DELETE']
 
@@ -58,7 +58,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Excha
       try {
         await pass(context)
       } catch (error) {
-        answerFailure(exchange, error, { log, id: idOf(context) })
+        sendFailure(exchange, error, { log, id: idOf(context) })
       }
     }
     return body.method
@@ -91,18 +91,18 @@ export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Excha
 
   /** What `server/discover` of the backend lists must hold all that we list. */
   function versioned(rejection: Rejection): Rejection {
-    const known = rejection.error === 'unsupported_protocol_version' && pinned === 'auto' ? upstream.status.versions : undefined
+    const known = rejection.error === 'unsupported_protocol_version' && pinned === 'auto' ? backend.status.versions : undefined
     return known === undefined ? rejection : { ...rejection, data: { ...rejection.data, supported: known } }
   }
 
   /** Makes no promise of its own where the links make none. */
   function pass(context: RequestContext): Promise<void> | undefined {
-    const refusal = chain.request(context)
+    const refusal = pipeline.request(context)
     return refusal instanceof Promise ? refusal.then((settled) => judged(context, settled)) : judged(context, refusal)
   }
 
   function judged(context: RequestContext, refusal: Refusal | undefined): Promise<void> | undefined {
-    if (refusal === undefined) return upstream.post(context)
+    if (refusal === undefined) return backend.post(context)
     if (refusal.at === 'edge') sendRejection(context.exchange, refusal.rejection, idOf(context))
     else refuseInBand(context.exchange, refusal.rejection, idOf(context))
     return undefined
@@ -123,15 +123,15 @@ export function createMcpEndpoint(options: McpEndpointOptions): (exchange: Excha
     const sessionId = headerValue(headers, HEADERS.sessionId)
     try {
       if (sessionId === undefined) {
-        if (upstream.withoutSession === undefined) sendRejection(exchange, sessionRequired())
-        else await upstream.withoutSession(exchange, ANONYMOUS)
+        if (backend.withoutSession === undefined) sendRejection(exchange, sessionRequired())
+        else await backend.withoutSession(exchange, ANONYMOUS)
       } else if (!isValidSessionId(sessionId)) sendRejection(exchange, reject('session_not_found'))
       else {
         const use = { sessionId, principal: ANONYMOUS, lastEventId: headerValue(headers, HEADERS.lastEventId) }
-        await (method === 'GET' ? upstream.openStream(exchange, use) : upstream.endSession(exchange, use))
+        await (method === 'GET' ? backend.openStream(exchange, use) : backend.endSession(exchange, use))
       }
     } catch (error) {
-      answerFailure(exchange, error, { log })
+      sendFailure(exchange, error, { log })
     }
   }
 

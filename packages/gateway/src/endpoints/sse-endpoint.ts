@@ -3,23 +3,23 @@ import { sendEmpty } from '@thv/http/server/respond'
 import { DEFAULT_PARSE_LIMITS, echoId } from '@thv/mcp/parse-body'
 import { isValidSessionId } from '@thv/mcp/session-id'
 import { isRejection, methodNotAllowed, reject } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
-import type { SseFront } from '../backend.ts'
-import { answerFailure } from '../response/send-failure.ts'
+import type { SseEndpoint } from '../backend.ts'
+import { sendFailure } from '../response/send-failure.ts'
 import { sendRejection } from '../response/send-rejection.ts'
 import { ANONYMOUS } from './mcp-endpoint.ts'
 import { readMessage } from './read-message.ts'
 
-export interface SseEndpointOptions {
-  readonly sse: SseFront
-  readonly chain: Chain
+export interface SseRoutesOptions {
+  readonly sse: SseEndpoint
+  readonly pipeline: Pipeline
   readonly log: Log
   readonly maxBodyBytes: number
 }
 
-export interface SseEndpoint {
+export interface SseRoutes {
   /** `/sse`. Anything but GET is refused with 405, which is how a client finds out that this is not streamable HTTP. */
   open(exchange: Exchange): Promise<undefined>
   /** `/messages`. Returns the method of the message, for the metrics. */
@@ -27,20 +27,20 @@ export interface SseEndpoint {
 }
 
 /** HTTP+SSE of 2024-11-05: one stream down, POSTs up; the session is named in the query. */
-export function createSseEndpoint({ sse, chain, log, maxBodyBytes }: SseEndpointOptions): SseEndpoint {
+export function createSseRoutes({ sse, pipeline, log, maxBodyBytes }: SseRoutesOptions): SseRoutes {
   const parseLimits = { ...DEFAULT_PARSE_LIMITS, maxBytes: maxBodyBytes }
 
   async function pass(context: RequestContext): Promise<void> {
     const { exchange, received } = context
     const id = received.kind === 'request' ? received.id : undefined
     try {
-      const refusal = await chain.request(context)
+      const refusal = await pipeline.request(context)
       if (refusal === undefined) await sse.message(context)
       else if (refusal.at === 'edge') sendRejection(exchange, refusal.rejection, id)
       else if (id === undefined) sendEmpty(exchange, 202)
       else await sse.refuse(context, refusal.rejection)
     } catch (error) {
-      answerFailure(exchange, error, { log, id })
+      sendFailure(exchange, error, { log, id })
     }
   }
 
@@ -53,7 +53,7 @@ export function createSseEndpoint({ sse, chain, log, maxBodyBytes }: SseEndpoint
       try {
         await sse.open(exchange, ANONYMOUS)
       } catch (error) {
-        answerFailure(exchange, error, { log })
+        sendFailure(exchange, error, { log })
       }
     },
     async message(exchange) {

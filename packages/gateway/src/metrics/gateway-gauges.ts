@@ -1,16 +1,16 @@
 import type { Metrics } from '@thv/telemetry/metrics'
-import type { Upstream } from '../backend.ts'
-import type { Front } from '../gateway.ts'
+import type { Backend } from '../backend.ts'
+import type { Gateway } from '../gateway.ts'
 
-export interface RunnerGaugesOptions {
-  readonly upstream: Upstream
-  readonly front: Front
+export interface GatewayGaugesOptions {
+  readonly backend: Backend
+  readonly gateway: Gateway
   readonly server: string
   readonly transport: string
 }
 
 /** What is read when the page is rendered. */
-export function addRunnerGauges(metrics: Metrics, { upstream, front, server, transport }: RunnerGaugesOptions): void {
+export function addGatewayGauges(metrics: Metrics, { backend, gateway, server, transport }: GatewayGaugesOptions): void {
   const labels = ['server', 'transport']
   const gauge = (name: string, help: string) => metrics.gauge({ name, help, labels }).with(server, transport)
   const connections = gauge('toolhive_mcp_active_connections', 'Connections of clients.')
@@ -23,8 +23,8 @@ export function addRunnerGauges(metrics: Metrics, { upstream, front, server, tra
     labels: ['era'],
   })
   metrics.onCollect(() => {
-    const { status } = upstream
-    connections.set(front.stats.connections)
+    const { status } = backend
+    connections.set(gateway.stats.connections)
     sessions.set(status.sessions)
     inFlight.set(status.inFlight)
     ready.set(status.ready ? 1 : 0)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { newSession } from '../sessions/session-record.ts'
 import { AbandonedSessions } from './abandoned-sessions.ts'
 import type { Question } from './ask.ts'
-import type { Backend } from './backend-client.ts'
+import type { BackendClient } from './backend-client.ts'
 
 /** A backend that answers a DELETE when it is told to. */
 function slowBackend() {
@@ -17,7 +17,7 @@ function slowBackend() {
       return promise
     },
   }
-  return { asked, backend: backend as unknown as Backend }
+  return { asked, backend: backend as unknown as BackendClient }
 }
 
 function start(options: { readonly hasBackend?: boolean } = {}) {

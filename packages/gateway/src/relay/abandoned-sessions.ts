@@ -3,11 +3,11 @@ import { Fifo } from '@thv/kernel/fifo'
 import { HEADERS } from '@thv/mcp/header-names'
 import type { Log } from '@thv/telemetry/log'
 import type { HttpSession } from '../sessions/session-record.ts'
-import type { Backend } from './backend-client.ts'
+import type { BackendClient } from './backend-client.ts'
 
 export interface AbandonedOptions {
   /** Undefined while it has no address. */
-  readonly backend: () => Backend | undefined
+  readonly backend: () => BackendClient | undefined
   readonly log: Log
   /** Of one DELETE. */
   readonly timeoutMs: number

@@ -4,15 +4,15 @@ import type { Target } from '@thv/http/outbound/outbound'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { HEADERS } from '@thv/mcp/header-names'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { Caller } from '@thv/middleware/pipeline/request-context'
 import { ask, type BackendAnswer, type Question } from './ask.ts'
 import type { BackendAddress } from './backend-address.ts'
 
-export interface BackendOptions {
+export interface BackendClientOptions {
   readonly address: BackendAddress
   readonly target: Target
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   readonly clock: Clock
 }
 
@@ -30,18 +30,18 @@ interface Redirectable {
 }
 
 /** The HTTP endpoint behind the proxy: what requests to it look like, and where it is just now. */
-export class Backend {
+export class BackendClient {
   readonly target: Target
   readonly address: BackendAddress
-  readonly #chain: Chain
+  readonly #pipeline: Pipeline
   readonly #clock: Clock
   /** Where the endpoint redirected to, path only. */
   #moved: { readonly path: string; readonly until: number } | undefined
 
-  constructor({ address, target, chain, clock }: BackendOptions) {
+  constructor({ address, target, pipeline, clock }: BackendClientOptions) {
     this.address = address
     this.target = target
-    this.#chain = chain
+    this.#pipeline = pipeline
     this.#clock = clock
   }
 
@@ -49,7 +49,7 @@ export class Backend {
   headers(exchange: Exchange, caller: Caller, set: MutableHeaderMap): string[] {
     set['accept-encoding'] = 'identity' // what passes through has to be looked at
     this.address.forwarded(exchange, set)
-    this.#chain.headers(caller, set)
+    this.#pipeline.headers(caller, set)
     return forwardedHeaders(exchange.headers, set)
   }
 
@@ -66,7 +66,7 @@ export class Backend {
   /** For requests that no client asked for. */
   ownHeaders(set: HeaderMap): string[] {
     const headers: MutableHeaderMap = { ...OWN_HEADERS, ...set }
-    this.#chain.headers({ principal: 'proxyrunner' }, headers)
+    this.#pipeline.headers({ principal: 'proxyrunner' }, headers)
     return forwardedHeaders({}, headers)
   }
 

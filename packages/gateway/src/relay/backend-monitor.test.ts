@@ -2,7 +2,7 @@ import type { Target } from '@thv/http/outbound/outbound'
 import { TestClock } from '@thv/kernel/clock'
 import type { Log } from '@thv/telemetry/log'
 import { describe, expect, it } from 'vitest'
-import type { Backend } from './backend-client.ts'
+import type { BackendClient } from './backend-client.ts'
 import { BackendMonitor } from './backend-monitor.ts'
 
 function watching(answers: () => boolean) {
@@ -20,7 +20,7 @@ function watching(answers: () => boolean) {
       sink.end()
     },
   }
-  const backend = { target, address: { origin: 'http://server:3001' } } as unknown as Backend
+  const backend = { target, address: { origin: 'http://server:3001' } } as unknown as BackendClient
   const options = { intervalMs: 10_000, timeoutMs: 1_000, threshold: 3, watches: true, era: 'legacy' } as const
   const monitor = new BackendMonitor({ backend, clock, log: log as unknown as Log, ...options })
   const done = monitor.run(stop.signal)

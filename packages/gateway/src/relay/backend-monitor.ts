@@ -5,11 +5,11 @@ import { errorMessage } from '@thv/kernel/errors'
 import { EraCache, type FinalVerdict } from '@thv/mcp/era-cache'
 import { isLegacyVersion, MODERN_VERSION } from '@thv/mcp/versions'
 import type { Log } from '@thv/telemetry/log'
-import type { Backend } from './backend-client.ts'
+import type { BackendClient } from './backend-client.ts'
 import { type Discovery, discover } from './discover-probe.ts'
 
 export interface MonitorOptions {
-  readonly backend: Backend
+  readonly backend: BackendClient
   readonly clock: Clock
   readonly log: Log
   readonly intervalMs: number

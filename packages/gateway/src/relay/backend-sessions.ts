@@ -11,25 +11,25 @@ import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Session, SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { unavailable } from '../response/backend-rejection.ts'
-import { Refused } from '../response/rejected-error.ts'
+import { RejectedError } from '../response/rejected-error.ts'
 import { changeSession, type HttpSession, type HttpSessionStore, newSession } from '../sessions/session-record.ts'
 import { resultOf } from './ask.ts'
-import type { Backend } from './backend-client.ts'
+import type { BackendClient } from './backend-client.ts'
 import type { HeldAnswer } from './relay-call.ts'
-import type { HttpUpstreamLimits } from './relay-limits.ts'
+import type { HttpBackendLimits } from './relay-limits.ts'
 import { SessionRecovery } from './session-recovery.ts'
 
-export interface LegacySessionsOptions {
+export interface BackendSessionsOptions {
   readonly store: HttpSessionStore
   readonly clock: Clock
   readonly log: Log
-  readonly limits: HttpUpstreamLimits
+  readonly limits: HttpBackendLimits
   readonly onRecovered: (outcome: 'recovered' | 'lost') => void
 }
 
 /** One use of a session by a request of its client. */
 export interface Use {
-  readonly backend: Backend
+  readonly backend: BackendClient
   readonly exchange: Exchange
   readonly ref: SessionRef
 }
@@ -38,21 +38,21 @@ export interface Use {
  * The sessions of legacy clients. A client has an id of ours, the backend one of its own; so a backend can forget its session and the
  * client keeps its own. Backends without sessions stay so.
  */
-export class LegacySessions {
-  readonly #options: LegacySessionsOptions
+export class BackendSessions {
+  readonly #options: BackendSessionsOptions
   readonly #recovery: SessionRecovery
   /** By id of the backend: what came of the last doubt whether it is still known. */
   readonly #doubts = new Map<string, Doubt>()
   /** By id: when its life was last prolonged. */
   readonly #prolonged = new Map<string, number>()
 
-  constructor(options: LegacySessionsOptions) {
+  constructor(options: BackendSessionsOptions) {
     this.#options = options
     this.#recovery = new SessionRecovery({ ...options, timeoutMs: options.limits.askTimeoutMs })
   }
 
   /** Forwards an initialize. The answer names our id where the backend's named its own. */
-  async begin(backend: Backend, context: RequestContext): Promise<HeldAnswer> {
+  async begin(backend: BackendClient, context: RequestContext): Promise<HeldAnswer> {
     const { exchange, outgoing, principal } = context
     const { store, limits } = this.#options
     const headers = backend.headers(exchange, context, { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined })
@@ -69,7 +69,7 @@ export class LegacySessions {
     const isWanted = !exchange.closed && (await store.create({ ...ref, value }, limits.sessionTtlMs)) === 'created'
     if (!isWanted) {
       await this.#endAtBackend({ backend, exchange, ref }, backendId)
-      throw new Refused(unavailable('there are too many sessions'))
+      throw new RejectedError(unavailable('there are too many sessions'))
     }
     answer.headers[HEADERS.sessionId] = ref.id
     return answer
@@ -77,14 +77,14 @@ export class LegacySessions {
 
   /**
    * Does `attempt` with the backend's id of the session. When the backend turns out to have forgotten it, the session is begun anew and
-   * the attempt repeated, once: what was refused for want of a session was not carried out. Refused (404) when there is no session.
+   * the attempt repeated, once: what was refused for want of a session was not carried out. RejectedError (404) when there is no session.
    */
   async use(use: Use, attempt: (backendId: string) => Promise<HeldAnswer | undefined>): Promise<HeldAnswer | undefined> {
     const { value } = await this.#find(use.ref)
     const held = await attempt(value.backendId)
     if (held === undefined || !(await this.#isLost(use, value, held))) return held
     const session = await this.#recovery.recover({ ...use, session: value })
-    if (session === undefined) throw new Refused(reject('session_not_found'))
+    if (session === undefined) throw new RejectedError(reject('session_not_found'))
     return await attempt(session.backendId)
   }
 
@@ -128,9 +128,9 @@ export class LegacySessions {
       session = await this.#options.store.get(ref)
     } catch (error) {
       this.#options.log.error('sessions cannot be read', { error: errorMessage(error) })
-      throw new Refused(unavailable('sessions cannot be read just now'))
+      throw new RejectedError(unavailable('sessions cannot be read just now'))
     }
-    if (session === undefined) throw new Refused(reject('session_not_found'))
+    if (session === undefined) throw new RejectedError(reject('session_not_found'))
     this.#prolong(ref)
     return session
   }

@@ -9,7 +9,7 @@ import { expectedHeaders } from '@thv/mcp/modern-headers'
 import { type ProbeOutcome, verdictOf } from '@thv/mcp/probe'
 import { MODERN_VERSION } from '@thv/mcp/versions'
 import type { BackendAnswer } from './ask.ts'
-import type { Backend } from './backend-client.ts'
+import type { BackendClient } from './backend-client.ts'
 
 export interface Discovery {
   /** Undefined: the backend did not answer at all. */
@@ -28,7 +28,7 @@ export interface DiscoverOptions {
  * Asks the backend which revisions it speaks, with `server/discover`: no server does anything because of it, whichever revision it
  * speaks. Should one begin a session all the same, that is ended.
  */
-export async function discover(backend: Backend, options: DiscoverOptions): Promise<Discovery> {
+export async function discover(backend: BackendClient, options: DiscoverOptions): Promise<Discovery> {
   let last = await send(backend, options)
   let verdict = verdictOf(last.outcome)
   if (verdict.verdict === 'retry') {
@@ -44,7 +44,7 @@ interface Sent {
   readonly answer: BackendAnswer | undefined
 }
 
-async function send(backend: Backend, { timeoutMs, signal }: DiscoverOptions): Promise<Sent> {
+async function send(backend: BackendClient, { timeoutMs, signal }: DiscoverOptions): Promise<Sent> {
   const message = stampRequest({ jsonrpc: '2.0', id: 'thv-discover', method: METHODS.discover }, STAMP)
   const headers = backend.ownHeaders(expectedHeaders(message))
   const { id } = message
@@ -66,7 +66,7 @@ async function send(backend: Backend, { timeoutMs, signal }: DiscoverOptions): P
   }
 }
 
-async function endStraySession(backend: Backend, answer: BackendAnswer, options: DiscoverOptions): Promise<void> {
+async function endStraySession(backend: BackendClient, answer: BackendAnswer, options: DiscoverOptions): Promise<void> {
   const sessionId = headerText(answer.headers[HEADERS.sessionId])
   if (sessionId === undefined) return
   await backend.ask({

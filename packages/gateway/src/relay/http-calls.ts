@@ -7,20 +7,20 @@ import { HEADERS } from '@thv/mcp/header-names'
 import { encodeHeaderValue } from '@thv/mcp/header-value'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import { nameOf } from '@thv/mcp/modern-headers'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
-import { Refused } from '../response/rejected-error.ts'
-import type { Backend } from './backend-client.ts'
+import { RejectedError } from '../response/rejected-error.ts'
+import type { BackendClient } from './backend-client.ts'
 import { CallWatch } from './call-watch.ts'
 import { type HeldAnswer, RelayCall, type RelayOptions } from './relay-call.ts'
-import type { HttpUpstreamLimits } from './relay-limits.ts'
+import type { HttpBackendLimits } from './relay-limits.ts'
 
 export interface HttpCallsOptions {
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   readonly clock: Clock
   readonly log: Log
-  readonly limits: HttpUpstreamLimits
+  readonly limits: HttpBackendLimits
   /** A call could not even be sent. */
   readonly onUnreachable: () => void
 }
@@ -34,13 +34,13 @@ export class HttpCalls {
   #onQuiet: (() => void) | undefined
 
   constructor(options: HttpCallsOptions) {
-    const { chain, clock, limits } = options
+    const { pipeline, clock, limits } = options
     this.#options = options
     this.#watch = new CallWatch(clock, limits)
     const holds = (status: number) => status >= 500 || (status >= 300 && status < 400)
-    this.#plain = { chain, clock, limits, holds }
+    this.#plain = { pipeline, clock, limits, holds }
     // The two ways in which servers say that they do not know a session.
-    this.#inSession = { chain, clock, limits, holds: (status) => status === 404 || status === 400 || holds(status) }
+    this.#inSession = { pipeline, clock, limits, holds: (status) => status === 404 || status === 400 || holds(status) }
   }
 
   get inFlight(): number {
@@ -52,7 +52,7 @@ export class HttpCalls {
    * else, or (`backendId` given) a status that may mean that the backend has forgotten the session. Rejects when there is no answer
    * and the client has not been told.
    */
-  relay(backend: Backend, context: RequestContext, backendId?: string): Promise<HeldAnswer | undefined> {
+  relay(backend: BackendClient, context: RequestContext, backendId?: string): Promise<HeldAnswer | undefined> {
     return this.#relay(backend, { context, path: backend.path(context.exchange), backendId }, 0)
   }
 
@@ -70,7 +70,7 @@ export class HttpCalls {
   }
 
   /** One promise for the whole way, as every call goes it. */
-  async #relay(backend: Backend, sending: Sending, redirects: number): Promise<HeldAnswer | undefined> {
+  async #relay(backend: BackendClient, sending: Sending, redirects: number): Promise<HeldAnswer | undefined> {
     const { context, path, backendId } = sending
     const call = new RelayCall(context, backendId === undefined ? this.#plain : this.#inSession)
     const request = this.#requestOf(backend, sending, call)
@@ -85,13 +85,13 @@ export class HttpCalls {
       this.#watch.delete(call)
       if (this.#watch.size === 0) this.#onQuiet?.()
     }
-    if (call.refusal !== undefined) throw new Refused(call.refusal)
+    if (call.refusal !== undefined) throw new RejectedError(call.refusal)
     const moved = backend.movedPath(path, call.held, redirects)
     return moved === undefined ? call.held : await this.#relay(backend, { context, path: moved, backendId }, redirects + 1)
   }
 
   /** Time is kept by the watch, as it depends on what the backend says meanwhile. */
-  #requestOf(backend: Backend, { context, path, backendId }: Sending, { signal }: RelayCall): OutboundRequest {
+  #requestOf(backend: BackendClient, { context, path, backendId }: Sending, { signal }: RelayCall): OutboundRequest {
     const headers = backend.headers(context.exchange, context, headersFor(context, backendId))
     const { responseBytes: maxResponseBytes } = this.#options.limits
     const { outgoing } = context
@@ -99,7 +99,7 @@ export class HttpCalls {
   }
 
   /** A legacy backend that is given up has to be told; the end of the connection says nothing to it. */
-  #cancel(backend: Backend, { context, path, backendId }: Sending): void {
+  #cancel(backend: BackendClient, { context, path, backendId }: Sending): void {
     const { received, era, exchange } = context
     if (era !== 'legacy' || received.kind !== 'request') return
     const params = { requestId: received.id, reason: 'time limit of the proxy' }

@@ -5,19 +5,19 @@ import { META } from '@thv/mcp/envelope'
 import { HEADERS } from '@thv/mcp/header-names'
 import { type RequestId, resultResponse, serialise } from '@thv/mcp/json-rpc'
 import { messageFrame } from '@thv/mcp/sse-encoder'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { Caller, RequestContext } from '@thv/middleware/pipeline/request-context'
-import type { Backend } from './backend-client.ts'
+import type { BackendClient } from './backend-client.ts'
 import type { HeldAnswer } from './relay-call.ts'
-import type { HttpUpstreamLimits } from './relay-limits.ts'
+import type { HttpBackendLimits } from './relay-limits.ts'
 import { mayHoldResponse } from './response-check.ts'
 import { editFrames } from './sse-frames.ts'
 import { type StreamOptions, StreamRelay } from './stream-relay.ts'
 
 export interface HttpStreamsOptions {
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   readonly clock: Clock
-  readonly limits: HttpUpstreamLimits
+  readonly limits: HttpBackendLimits
 }
 
 export interface StreamRequest extends Caller {
@@ -44,7 +44,7 @@ export class HttpStreams {
   }
 
   /** What comes back has not been passed on, as with `HttpCalls.relay`. */
-  async get(backend: Backend, exchange: Exchange, request: StreamRequest): Promise<HeldAnswer | undefined> {
+  async get(backend: BackendClient, exchange: Exchange, request: StreamRequest): Promise<HeldAnswer | undefined> {
     const send = () => this.#get(backend, exchange, request)
     let held = await send()
     // The backend still holds the stream of a client that is no longer there, or not as far as we know: the new one counts (H4).
@@ -57,19 +57,19 @@ export class HttpStreams {
     return held
   }
 
-  #get(backend: Backend, exchange: Exchange, request: StreamRequest): Promise<HeldAnswer | undefined> {
-    const { chain } = this.#options
+  #get(backend: BackendClient, exchange: Exchange, request: StreamRequest): Promise<HeldAnswer | undefined> {
+    const { pipeline } = this.#options
     const { backendId, lastEventId, sessionId } = request
-    const edit = (frames: Buffer) => (mayHoldResponse(frames) ? editFrames(frames, (data) => strayText(chain, request, data)) : frames)
+    const edit = (frames: Buffer) => (mayHoldResponse(frames) ? editFrames(frames, (data) => strayText(pipeline, request, data)) : frames)
     return backend.following(backend.path(exchange), async (path) => {
-      const relay = this.#relay(exchange, chain.editsStrays ? { edit } : {})
+      const relay = this.#relay(exchange, pipeline.editsStrays ? { edit } : {})
       const headers = backend.headers(exchange, request, { [HEADERS.sessionId]: backendId, [HEADERS.lastEventId]: lastEventId })
       return await this.#send(relay, { backend, sessionId, request: { method: 'GET', path, headers } })
     })
   }
 
   /** A modern `subscriptions/listen`. */
-  listen(backend: Backend, context: RequestContext): Promise<HeldAnswer | undefined> {
+  listen(backend: BackendClient, context: RequestContext): Promise<HeldAnswer | undefined> {
     const { exchange, outgoing } = context
     const { id, text: body } = outgoing
     return backend.following(backend.path(exchange), async (path) => {
@@ -109,15 +109,15 @@ export class HttpStreams {
 }
 
 interface Sending {
-  readonly backend: Backend
+  readonly backend: BackendClient
   readonly sessionId: string | undefined
   readonly request: OutboundRequest
 }
 
 /** Only what is a response at all; what is not JSON is of no use to the client either. */
-function strayText(chain: Chain, caller: Caller, data: string): string {
+function strayText(pipeline: Pipeline, caller: Caller, data: string): string {
   try {
-    return chain.strayResponseText(caller, data)
+    return pipeline.strayResponseText(caller, data)
   } catch (error) {
     if (error instanceof SyntaxError) return data
     throw error

@@ -3,17 +3,17 @@ import { ClientAnswer } from '@thv/http/server/client-answer'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { RequestId } from '@thv/mcp/json-rpc'
 import { brokenAnswer, timedOut, unavailable } from '../response/backend-rejection.ts'
-import { Refused } from '../response/rejected-error.ts'
+import { RejectedError } from '../response/rejected-error.ts'
 import type { HeldAnswer } from './relay-call.ts'
 import { responseKind } from './response-check.ts'
 
 /**
  * Passes on an answer that was held back. The backend's refusals get to the client as they are; its failures become ours, so that a
- * status of 500 and above always comes with a coded error. Throws Refused.
+ * status of 500 and above always comes with a coded error. Throws RejectedError.
  */
 export function passOn(exchange: Exchange, held: HeldAnswer, id: RequestId | undefined): void {
   const { status, headers, body } = held
-  if (status >= 300 && status < 400) throw new Refused(brokenAnswer('it redirects to somewhere else', status))
+  if (status >= 300 && status < 400) throw new RejectedError(brokenAnswer('it redirects to somewhere else', status))
   if (status < 500) {
     new ClientAnswer(exchange).whole(status, headers, body)
     return
@@ -23,9 +23,9 @@ export function passOn(exchange: Exchange, held: HeldAnswer, id: RequestId | und
   else throw failureOf(held)
 }
 
-function failureOf({ status, headers }: HeldAnswer): Refused {
-  if (status === 504) return new Refused(timedOut('a gateway before it gave up'))
-  if (status !== 503) return new Refused(brokenAnswer('it failed', status))
+function failureOf({ status, headers }: HeldAnswer): RejectedError {
+  if (status === 504) return new RejectedError(timedOut('a gateway before it gave up'))
+  if (status !== 503) return new RejectedError(brokenAnswer('it failed', status))
   const seconds = Number(headerText(headers['retry-after']))
-  return new Refused(unavailable('it says so itself', seconds > 0 && seconds < 3_600 ? seconds * 1_000 : undefined))
+  return new RejectedError(unavailable('it says so itself', seconds > 0 && seconds < 3_600 ? seconds * 1_000 : undefined))
 }

@@ -8,7 +8,7 @@ import { HEADERS } from '@thv/mcp/header-names'
 import { errorResponse, type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { messageFrame } from '@thv/mcp/sse-encoder'
 import { errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import { brokenAnswer, connectionLost, rejectionOf, unanswered } from '../response/backend-rejection.ts'
 import { AnswerFrames, editedFrames } from './answer-frames.ts'
@@ -26,7 +26,7 @@ export interface RelayLimits {
 }
 
 export interface RelayOptions {
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   readonly clock: Clock
   readonly limits: RelayLimits
   /** Statuses that the caller wants to see before the client does. */
@@ -80,7 +80,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
     this.#answer = new ClientAnswer(context.exchange)
     const { received } = context
     this.#id = received.kind === 'request' ? received.id : undefined
-    this.#edits = received.kind === 'request' && options.chain.editsResultOf(received.method)
+    this.#edits = received.kind === 'request' && options.pipeline.editsResultOf(received.method)
     this.startedAt = this.lastActivityAt = options.clock.monotonic()
     this.idleLimitMs = options.limits.idleMs
     // A modern client that goes away cancels its call (M19); a legacy one does not (H6).
@@ -191,7 +191,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
   }
 
   #editedText(text: string): string {
-    return this.#options.chain.responseText(this.#context, text)
+    return this.#options.pipeline.responseText(this.#context, text)
   }
 
   /** What belongs to another call, or is no response at all, does not get out under this one. */

@@ -1,7 +1,7 @@
 import type { RelayLimits } from './relay-call.ts'
 
 /** Times are milliseconds. */
-export interface HttpUpstreamLimits extends RelayLimits {
+export interface HttpBackendLimits extends RelayLimits {
   /** No call lives longer, whatever the backend says meanwhile. */
   readonly hardTimeoutMs: number
   readonly responseBytes: number
@@ -18,7 +18,7 @@ export interface HttpUpstreamLimits extends RelayLimits {
 const MINUTE = 60_000
 const MEBIBYTE = 1024 * 1024
 
-export const HTTP_UPSTREAM_LIMITS: HttpUpstreamLimits = {
+export const HTTP_BACKEND_LIMITS: HttpBackendLimits = {
   inspectBytes: 64 * 1024,
   editBytes: 32 * MEBIBYTE,
   idleMs: MINUTE,

@@ -12,7 +12,7 @@ import type { SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { changeSession, type HttpSession, type HttpSessionStore } from '../sessions/session-record.ts'
 import { resultOf } from './ask.ts'
-import type { Backend } from './backend-client.ts'
+import type { BackendClient } from './backend-client.ts'
 
 export interface RecoveryOptions {
   readonly store: HttpSessionStore
@@ -24,7 +24,7 @@ export interface RecoveryOptions {
 
 /** A session that the backend does not know any more, and the request that found out. */
 export interface LostSession {
-  readonly backend: Backend
+  readonly backend: BackendClient
   readonly ref: SessionRef
   readonly exchange: Exchange
   readonly session: HttpSession

@@ -1,7 +1,7 @@
 import type { Rejection } from '@thv/mcp/wire-errors'
 
 /** Thrown by an upstream that knows exactly what to tell the client. Expected: not to be logged as a fault. */
-export class Refused extends Error {
+export class RejectedError extends Error {
   readonly rejection: Rejection
 
   constructor(rejection: Rejection) {

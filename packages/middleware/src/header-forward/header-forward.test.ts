@@ -1,6 +1,6 @@
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import { describe, expect, it } from 'vitest'
-import { compileChain, type Link } from '../pipeline/pipeline.ts'
+import { compilePipeline, type Middleware } from '../pipeline/pipeline.ts'
 import { headerForward } from './header-forward.ts'
 
 const CALLER = { principal: 'anonymous' }
@@ -8,24 +8,24 @@ const CALLER = { principal: 'anonymous' }
 describe('header forward', () => {
   it('sets names in lower case', () => {
     const set: MutableHeaderMap = {}
-    compileChain([headerForward({ 'X-Api-Key': 'k', 'x-tenant': 't' })]).headers(CALLER, set)
+    compilePipeline([headerForward({ 'X-Api-Key': 'k', 'x-tenant': 't' })]).headers(CALLER, set)
     expect(set).toEqual({ 'x-api-key': 'k', 'x-tenant': 't' })
   })
 
   it('never goes over what authentication sets, wherever it stands in the chain', () => {
-    const auth: Link = {
+    const auth: Middleware = {
       name: 'auth',
       headers(_caller, set) {
         set['authorization'] = 'Bearer real'
       },
     }
     const forward = headerForward({ Authorization: 'Basic forwarded' })
-    for (const links of [
+    for (const middleware of [
       [auth, forward],
       [forward, auth],
     ]) {
       const set: MutableHeaderMap = {}
-      compileChain(links).headers(CALLER, set)
+      compilePipeline(middleware).headers(CALLER, set)
       expect(set).toEqual({ authorization: 'Bearer real' })
     }
   })

@@ -1,6 +1,6 @@
 import { isHeaderValue, isToken } from '@thv/http/header-map'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
-import type { Link } from '../pipeline/pipeline.ts'
+import type { Middleware } from '../pipeline/pipeline.ts'
 
 /** Headers that belong to the connection, to the trust between proxies, or to MCP itself. */
 const RESTRICTED: ReadonlySet<string> = new Set([
@@ -15,7 +15,7 @@ const RESTRICTED: ReadonlySet<string> = new Set([
  * Fixed headers for every request to a remote server. They go over what the client sent, but never over what a link for
  * authentication has set or will set. Throws `run_config_invalid` on a name or value that must not be sent.
  */
-export function headerForward(headers: Readonly<Record<string, string>>): Link {
+export function headerForward(headers: Readonly<Record<string, string>>): Middleware {
   const pairs = Object.entries(headers).map(([name, value]) => checked(name, value))
   const repeated = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) !== at)
   if (repeated) throw runConfigError('run_config_invalid', `header_forward: ${repeated[0]} is there twice`)

@@ -6,7 +6,7 @@ import { editItems } from './list-edit.ts'
 import type { Caller, RequestContext } from './request-context.ts'
 
 /** One step that looks at, changes or refuses what passes. Links have no state per request: that is in the context. */
-export interface Link {
+export interface Middleware {
   readonly name: string
   /** On the way in. May replace `context.outgoing`. What it returns is sent to the client instead of asking the backend. */
   request?(context: RequestContext): Refusal | undefined | Promise<Refusal | undefined>
@@ -22,7 +22,7 @@ export interface Link {
 export type Refusal = { readonly at: 'edge' | 'inBand'; readonly rejection: Rejection }
 
 /** All links of a runner, compiled once: nothing is allocated per link and request. */
-export interface Chain {
+export interface Pipeline {
   request(context: RequestContext): Refusal | undefined | Promise<Refusal | undefined>
   editsResultOf(method: string): boolean
   /** For a result that is parsed and will be serialised anyway. The same object when there is nothing to change. */
@@ -36,7 +36,7 @@ export interface Chain {
   headers(caller: Caller, headers: MutableHeaderMap): void
 }
 
-export function compileChain(links: readonly Link[]): Chain {
+export function compilePipeline(links: readonly Middleware[]): Pipeline {
   const requestLinks = links.filter((link) => link.request !== undefined)
   const headerLinks = links.filter((link) => link.headers !== undefined)
   const editors = editorsOf(links)
@@ -71,7 +71,7 @@ interface Editor {
 }
 
 /** One pass over each list, however many links edit it. */
-function editorsOf(links: readonly Link[]): ReadonlyMap<string, Editor> {
+function editorsOf(links: readonly Middleware[]): ReadonlyMap<string, Editor> {
   const editors = new Map<string, Editor>()
   for (const [method, member] of LIST_MEMBERS) {
     // Innermost first: each link sees what the ones behind it made of an item.
@@ -81,7 +81,7 @@ function editorsOf(links: readonly Link[]): ReadonlyMap<string, Editor> {
   return editors
 }
 
-function throughAll(links: readonly Link[], caller: Caller, item: JsonObject): JsonObject | undefined {
+function throughAll(links: readonly Middleware[], caller: Caller, item: JsonObject): JsonObject | undefined {
   let edited: JsonObject | undefined = item
   for (const link of links) {
     if (edited === undefined) return undefined
@@ -98,7 +98,7 @@ function editedResult({ member, edit }: Editor, caller: Caller, result: JsonObje
 }
 
 /** Stays synchronous as long as the links do. */
-function runFrom(links: readonly Link[], start: number, context: RequestContext): Refusal | undefined | Promise<Refusal | undefined> {
+function runFrom(links: readonly Middleware[], start: number, context: RequestContext): Refusal | undefined | Promise<Refusal | undefined> {
   for (let at = start; at < links.length; at++) {
     const refusal = links[at]?.request?.(context)
     if (refusal instanceof Promise) return refusal.then((settled) => settled ?? runFrom(links, at + 1, context))

@@ -1,12 +1,12 @@
 import { parseText } from '@thv/mcp/parse-body'
 import { describe, expect, it } from 'vitest'
-import { compileChain } from '../pipeline/pipeline.ts'
+import { compilePipeline } from '../pipeline/pipeline.ts'
 import { testContext } from '../testing/test-context.ts'
 import { toolFilter } from './tool-filter.ts'
 import { compileToolNames, type ToolSelection } from './tool-names.ts'
 
 function chainOf(selection: Partial<ToolSelection>) {
-  return compileChain([toolFilter(compileToolNames({ filter: [], overrides: {}, ...selection }))])
+  return compilePipeline([toolFilter(compileToolNames({ filter: [], overrides: {}, ...selection }))])
 }
 
 function listed(selection: Partial<ToolSelection>, tools: string): string {
@@ -81,11 +81,11 @@ describe('tools/list', () => {
   })
 
   it('edits a response on a resumed stream by its form', () => {
-    const chain = chainOf({ filter: ['a'] })
-    expect(chain.editsStrays).toBe(true)
+    const pipeline = chainOf({ filter: ['a'] })
+    expect(pipeline.editsStrays).toBe(true)
     const text = '{"jsonrpc":"2.0","id":9,"result":{"tools":[{"name":"a"},{"name":"b"}]}}'
-    expect(chain.strayResponseText({ principal: 'p' }, text)).toBe('{"jsonrpc":"2.0","id":9,"result":{"tools":[{"name":"a"}]}}')
-    expect(compileChain([]).editsStrays).toBe(false)
+    expect(pipeline.strayResponseText({ principal: 'p' }, text)).toBe('{"jsonrpc":"2.0","id":9,"result":{"tools":[{"name":"a"}]}}')
+    expect(compilePipeline([]).editsStrays).toBe(false)
   })
 
   it('edits parsed results for who has them', () => {

@@ -3,12 +3,12 @@ import { spliceMember } from '@thv/mcp/json-splice'
 import { METHODS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { reject } from '@thv/mcp/wire-errors'
-import type { Link, Refusal } from '../pipeline/pipeline.ts'
+import type { Middleware, Refusal } from '../pipeline/pipeline.ts'
 import type { RequestContext } from '../pipeline/request-context.ts'
 import type { ToolNames } from './tool-names.ts'
 
 /** Filter and overrides of an MCPToolConfig: what clients see in `tools/list`, and what they can call. */
-export function toolFilter(names: ToolNames): Link {
+export function toolFilter(names: ToolNames): Middleware {
   return {
     name: 'tool-filter',
     request: (context) => checkCall(names, context),

@@ -106,7 +106,7 @@ describe('clients', () => {
     expect(fixture.stats.sessions).toBe(1)
     await client[Symbol.asyncDispose]()
     await expect.poll(() => fixture.stats.sessions).toBe(0)
-    await expect.poll(() => runner.upstream.status.sessions).toBe(0)
+    await expect.poll(() => runner.backend.status.sessions).toBe(0)
     expect((await client.post({ id: 1, method: 'ping' })).status).toBe(404)
   })
 
@@ -164,7 +164,7 @@ describe('calls', () => {
 
   it('are filtered and renamed', async () => {
     const names = compileToolNames({ filter: ['say'], overrides: { echo: { name: 'say' } } })
-    const { runner } = await setup({}, { links: [toolFilter(names)] })
+    const { runner } = await setup({}, { middleware: [toolFilter(names)] })
     const client = await connect(runner)
     await client.initialize()
     const { result } = await client.request(1, 'tools/list')
@@ -181,7 +181,7 @@ it('a drain lets calls finish, then ends the streams', async () => {
   const client = await connect(runner)
   await client.initialize()
   await client.post({ id: 'slow', method: 'tools/call', params: { name: 'slow', arguments: { ms: 150 } } })
-  await runner.front.drain(AbortSignal.timeout(5_000))
+  await runner.gateway.drain(AbortSignal.timeout(5_000))
   expect(await client.answer('slow')).toMatchObject({ result: { content: [{ text: 'slept' }] } })
   await expect.poll(() => client.ended).toBe(true)
 })

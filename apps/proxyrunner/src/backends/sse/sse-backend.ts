@@ -1,55 +1,55 @@
-import type { SseFront, Upstream, UpstreamStatus } from '@thv/gateway/backend'
+import type { Backend, BackendStatus, SseEndpoint } from '@thv/gateway/backend'
 import { type EndpointConfig, endpointOf } from '@thv/gateway/endpoints/endpoint-url'
-import { Backend } from '@thv/gateway/relay/backend-client'
+import { BackendClient } from '@thv/gateway/relay/backend-client'
 import { BackendMonitor } from '@thv/gateway/relay/backend-monitor'
 import { CallWatch } from '@thv/gateway/relay/call-watch'
 import { passOn } from '@thv/gateway/relay/pass-on'
-import { HTTP_UPSTREAM_LIMITS, type HttpUpstreamLimits } from '@thv/gateway/relay/relay-limits'
+import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import { rejectionOf, unavailable } from '@thv/gateway/response/backend-rejection'
-import { Refused } from '@thv/gateway/response/rejected-error'
+import { RejectedError } from '@thv/gateway/response/rejected-error'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendText } from '@thv/http/server/respond'
 import type { Clock } from '@thv/kernel/clock'
 import { mintSessionId } from '@thv/mcp/session-id'
 import { reject, retryLater } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
-import type { BackendPlace } from '../backend-location.ts'
+import type { BackendLocation } from '../backend-location.ts'
 import { SseClient } from './sse-client.ts'
 
-export interface SseUpstreamOptions {
-  readonly place: BackendPlace
-  readonly chain: Chain
+export interface SseBackendOptions {
+  readonly location: BackendLocation
+  readonly pipeline: Pipeline
   readonly clock: Clock
   readonly log: Log
   readonly endpoint: EndpointConfig
-  readonly limits?: Partial<HttpUpstreamLimits>
+  readonly limits?: Partial<HttpBackendLimits>
   readonly maxClients?: number
   readonly watches?: boolean
 }
 
 /** An MCP server that speaks HTTP+SSE (2024-11-05). Each client gets a stream of its own to it. */
-export function createSseUpstream(options: SseUpstreamOptions): Upstream {
-  return new SseUpstream(options)
+export function createSseBackend(options: SseBackendOptions): Backend {
+  return new SseBackend(options)
 }
 
 const DRAIN_POLL_MS = 20
 
-class SseUpstream implements Upstream {
+class SseBackend implements Backend {
   readonly streamable = false
-  readonly sse: SseFront
-  readonly #options: SseUpstreamOptions
-  readonly #limits: HttpUpstreamLimits
+  readonly sse: SseEndpoint
+  readonly #options: SseBackendOptions
+  readonly #limits: HttpBackendLimits
   readonly #watch: CallWatch
   readonly #clients = new Map<string, SseClient>()
   readonly #closing = new AbortController()
-  #backend: Backend | undefined
+  #backend: BackendClient | undefined
   #monitor: BackendMonitor | undefined
 
-  constructor(options: SseUpstreamOptions) {
+  constructor(options: SseBackendOptions) {
     this.#options = options
-    this.#limits = { ...HTTP_UPSTREAM_LIMITS, ...options.limits }
+    this.#limits = { ...HTTP_BACKEND_LIMITS, ...options.limits }
     this.#watch = new CallWatch(options.clock, this.#limits)
     this.sse = {
       open: (exchange, principal) => this.#open(exchange, principal),
@@ -60,16 +60,16 @@ class SseUpstream implements Upstream {
         if (context.received.kind === 'request') client.refuse(context.received.id, rejection)
       },
     }
-    options.place.onChange(() => this.#placed())
-    this.#placed()
+    options.location.onChange(() => this.#located())
+    this.#located()
   }
 
-  get status(): UpstreamStatus {
-    const { place } = this.#options
+  get status(): BackendStatus {
+    const { location } = this.#options
     const monitor = this.#monitor?.state
     return {
-      ready: place.state.ready && monitor?.alive === true,
-      message: place.state.ready ? (monitor?.message ?? 'the backend has no address yet') : place.state.message,
+      ready: location.state.ready && monitor?.alive === true,
+      message: location.state.ready ? (monitor?.message ?? 'the backend has no address yet') : location.state.message,
       eras: ['legacy'],
       sessions: this.#clients.size,
       inFlight: this.#watch.size,
@@ -78,15 +78,15 @@ class SseUpstream implements Upstream {
 
   /** Not spoken; the front does not even offer it. */
   async post(): Promise<void> {
-    throw new Refused(reject('method_not_allowed'))
+    throw new RejectedError(reject('method_not_allowed'))
   }
 
   async openStream(): Promise<void> {
-    throw new Refused(reject('method_not_allowed'))
+    throw new RejectedError(reject('method_not_allowed'))
   }
 
   async endSession(): Promise<void> {
-    throw new Refused(reject('method_not_allowed'))
+    throw new RejectedError(reject('method_not_allowed'))
   }
 
   /** The streams carry the answers to what is under way, so they are the last to go. */
@@ -102,14 +102,14 @@ class SseUpstream implements Upstream {
   }
 
   async #open(exchange: Exchange, principal: string): Promise<void> {
-    const { chain, clock, endpoint, maxClients = 10_000 } = this.#options
+    const { pipeline, clock, endpoint, maxClients = 10_000 } = this.#options
     const backend = this.#ready()
-    if (this.#clients.size >= maxClients) throw new Refused(unavailable('there are too many clients'))
+    if (this.#clients.size >= maxClients) throw new RejectedError(unavailable('there are too many clients'))
     const { idleMs, frameBytes } = this.#limits
     const held = await backend.following(backend.path(exchange), async (path) => {
       const id = mintSessionId()
       const backendUrl = backend.target.origin + path
-      const shared = { id, principal, exchange, chain, clock, watch: this.#watch, idleMs, frameBytes }
+      const shared = { id, principal, exchange, pipeline, clock, watch: this.#watch, idleMs, frameBytes }
       const client = new SseClient({ ...shared, backendUrl, endpoint: endpointOf(exchange, id, endpoint) })
       await this.#stream(backend, client, { exchange, path })
       return client.held
@@ -117,14 +117,14 @@ class SseUpstream implements Upstream {
     if (held !== undefined) passOn(exchange, held, undefined)
   }
 
-  async #stream(backend: Backend, client: SseClient, { exchange, path }: { exchange: Exchange; path: string }): Promise<void> {
+  async #stream(backend: BackendClient, client: SseClient, { exchange, path }: { exchange: Exchange; path: string }): Promise<void> {
     const headers = backend.headers(exchange, client, { accept: 'text/event-stream' })
     this.#clients.set(client.id, client)
     const timer = this.#options.clock.setTimer(this.#limits.askTimeoutMs, () => client.tooSlow())
     try {
       await backend.target.send({ method: 'GET', path, headers, purpose: 'stream', signal: client.signal, bodyTimeoutMs: 0 }, client)
     } catch (error) {
-      const rejection = error instanceof Refused ? error.rejection : rejectionOf(error)
+      const rejection = error instanceof RejectedError ? error.rejection : rejectionOf(error)
       if (rejection === undefined || !client.lost(rejection)) throw error
       if (!exchange.closed) this.#monitor?.nudge()
     } finally {
@@ -138,8 +138,8 @@ class SseUpstream implements Upstream {
     const client = this.#find(context)
     const backend = this.#ready()
     const path = client.messagesPath
-    if (path === undefined) throw new Refused(reject('session_not_found'))
-    if (!client.sending(context)) throw new Refused(unavailable('too many calls are waiting for it'))
+    if (path === undefined) throw new RejectedError(reject('session_not_found'))
+    if (!client.sending(context)) throw new RejectedError(unavailable('too many calls are waiting for it'))
     try {
       const headers = backend.headers(exchange, context, {})
       const answer = await backend.ask({ method: 'POST', path, headers, body: outgoing.text, timeoutMs: this.#limits.askTimeoutMs })
@@ -154,20 +154,20 @@ class SseUpstream implements Upstream {
   /** Not found, and of somebody else, are one answer. */
   #find({ sessionId, principal }: RequestContext): SseClient {
     const client = sessionId === undefined ? undefined : this.#clients.get(sessionId)
-    if (client?.principal !== principal) throw new Refused(reject('session_not_found'))
+    if (client?.principal !== principal) throw new RejectedError(reject('session_not_found'))
     return client
   }
 
-  #ready(): Backend {
-    if (this.#backend === undefined) throw new Refused(unavailable('it is being started'))
+  #ready(): BackendClient {
+    if (this.#backend === undefined) throw new RejectedError(unavailable('it is being started'))
     return this.#backend
   }
 
-  #placed(): void {
-    const { place, chain, clock, log, watches = true } = this.#options
-    const { current } = place
+  #located(): void {
+    const { location, pipeline, clock, log, watches = true } = this.#options
+    const { current } = location
     if (current === undefined || this.#backend !== undefined) return
-    this.#backend = new Backend({ ...current, chain, clock })
+    this.#backend = new BackendClient({ ...current, pipeline, clock })
     const { checkIntervalMs: intervalMs, checkTimeoutMs: timeoutMs, checkThreshold: threshold } = this.#limits
     const shared = { backend: this.#backend, clock, log, intervalMs, timeoutMs, threshold, watches }
     this.#monitor = new BackendMonitor({ ...shared, era: 'legacy' })

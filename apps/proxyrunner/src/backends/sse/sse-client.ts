@@ -2,7 +2,7 @@ import { CallCancellation } from '@thv/gateway/relay/call-cancellation'
 import type { CallWatch } from '@thv/gateway/relay/call-watch'
 import { type HeldAnswer, isEventStream } from '@thv/gateway/relay/relay-call'
 import { brokenAnswer, connectionLost, timedOut } from '@thv/gateway/response/backend-rejection'
-import { Refused } from '@thv/gateway/response/rejected-error'
+import { RejectedError } from '@thv/gateway/response/rejected-error'
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { ResponseFlow, ResponseSink } from '@thv/http/outbound/outbound-call'
 import type { Exchange } from '@thv/http/server/exchange'
@@ -15,7 +15,7 @@ import { type ParsedBody, parseText } from '@thv/mcp/parse-body'
 import { SseDecoder, type SseEvent } from '@thv/mcp/sse-decoder'
 import { encodeEvent, messageFrame } from '@thv/mcp/sse-encoder'
 import { errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import { OpenCalls } from './open-calls.ts'
 
@@ -23,7 +23,7 @@ export interface SseClientOptions {
   readonly id: string
   readonly principal: string
   readonly exchange: Exchange
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   readonly clock: Clock
   readonly watch: CallWatch
   /** Of the backend's `/sse`: what its endpoint is relative to. */
@@ -128,7 +128,7 @@ export class SseClient implements ResponseSink {
 
   end(): void {
     if (this.#writer !== undefined) this.lost(connectionLost())
-    else if (this.#status === 200) throw new Refused(brokenAnswer('it opens no stream'))
+    else if (this.#status === 200) throw new RejectedError(brokenAnswer('it opens no stream'))
     else this.held = { status: this.#status, headers: this.#headers, body: this.#body.take(Buffer.alloc(0)) }
   }
 
@@ -161,7 +161,8 @@ export class SseClient implements ResponseSink {
   #endpoint(data: string): void {
     const { backendUrl, endpoint, exchange, clock } = this.#options
     const url = URL.parse(data, backendUrl)
-    if (url === null || url.origin !== new URL(backendUrl).origin) throw new Refused(brokenAnswer('its endpoint is on another server'))
+    if (url === null || url.origin !== new URL(backendUrl).origin)
+      throw new RejectedError(brokenAnswer('its endpoint is on another server'))
     this.#messagesPath = url.pathname + url.search
     if (this.#writer !== undefined) return
     this.#writer = openSse(exchange, { clock })
@@ -182,7 +183,7 @@ export class SseClient implements ResponseSink {
     const asked = this.#calls.take(message.id)
     if (asked === undefined) return undefined
     const { method = '' } = asked.received
-    return this.#options.chain.editsResultOf(method) ? this.#options.chain.responseText(asked, text) : text
+    return this.#options.pipeline.editsResultOf(method) ? this.#options.pipeline.responseText(asked, text) : text
   }
 
   async #waitFor(writer: SseWriter): Promise<void> {

@@ -1,10 +1,10 @@
 import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it } from 'vitest'
-import { EraLedger } from './era-memory.ts'
+import { EraMemory } from './era-memory.ts'
 
-describe('EraLedger', () => {
+describe('EraMemory', () => {
   it('knows nothing until something was said', () => {
-    const ledger = new EraLedger(new TestClock(), 'auto')
+    const ledger = new EraMemory(new TestClock(), 'auto')
     expect(ledger.eras).toBeUndefined()
     expect([ledger.isRefused('legacy'), ledger.isRefused('modern')]).toEqual([false, false])
     expect(ledger.rejectionOf('modern', '2026-07-28')).toMatchObject({
@@ -16,7 +16,7 @@ describe('EraLedger', () => {
   })
 
   it('lists what the server agreed to', () => {
-    const ledger = new EraLedger(new TestClock(), 'auto')
+    const ledger = new EraMemory(new TestClock(), 'auto')
     ledger.spoke('legacy', { version: '2025-03-26' })
     expect(ledger.eras).toEqual(['legacy'])
     expect(ledger.rejectionOf('modern', '2026-07-28').data).toMatchObject({ supported: ['2024-11-05', '2025-03-26'] })
@@ -27,7 +27,7 @@ describe('EraLedger', () => {
   })
 
   it('speaks one at a time where there is one process', () => {
-    const ledger = new EraLedger(new TestClock(), 'auto')
+    const ledger = new EraMemory(new TestClock(), 'auto')
     ledger.spoke('modern', { isOnly: true })
     ledger.spoke('legacy', { version: '2025-11-25', isOnly: true })
     expect(ledger.eras).toEqual(['legacy'])
@@ -35,7 +35,7 @@ describe('EraLedger', () => {
 
   it('lets a refusal expire, as a server may be upgraded', async () => {
     const clock = new TestClock()
-    const ledger = new EraLedger(clock, 'auto', () => 0)
+    const ledger = new EraMemory(clock, 'auto', () => 0)
     ledger.refused('modern')
     expect(ledger.isRefused('modern')).toBe(true)
     await clock.advance(599_999)
@@ -45,7 +45,7 @@ describe('EraLedger', () => {
   })
 
   it('does what the configuration says, whatever the server does', () => {
-    const ledger = new EraLedger(new TestClock(), 'modern')
+    const ledger = new EraMemory(new TestClock(), 'modern')
     ledger.spoke('legacy', { version: '2025-11-25' })
     expect(ledger.eras).toEqual(['modern'])
     expect(ledger.isRefused('legacy')).toBe(true)

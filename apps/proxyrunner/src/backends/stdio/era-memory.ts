@@ -7,7 +7,7 @@ const REFUSAL_MS = 600_000
 const JITTER = 0.2
 
 /** What the server behind this runner is known to speak: by what it said, or because the configuration pins it. */
-export class EraLedger {
+export class EraMemory {
   readonly #clock: Clock
   readonly #pin: Era | undefined
   readonly #spoken = new Set<Era>()

@@ -3,7 +3,7 @@ import type { ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { type Rejection, retryLater } from '@thv/mcp/wire-errors'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
-import { EraLedger } from './era-memory.ts'
+import { EraMemory } from './era-memory.ts'
 import { LegacyProcess } from './legacy/legacy-process.ts'
 import type { LegacySession } from './legacy/legacy-session.ts'
 import { ModernProcess } from './modern/modern-process.ts'
@@ -19,11 +19,11 @@ import {
 } from './process/handshake.ts'
 import type { ProcessLink } from './process/process-connection.ts'
 import { ProcessSlot, type SlotListener } from './process/process-slot.ts'
-import { StartGate } from './process/restart-backoff.ts'
-import type { StdioEnv } from './process/stdio-deps.ts'
+import { RestartBackoff } from './process/restart-backoff.ts'
+import type { StdioDeps } from './process/stdio-deps.ts'
 
 /** One place with both its faces; a process uses one of them, by the era it turns out to speak. */
-interface Seat {
+interface PooledProcess {
   readonly slot: ProcessSlot
   readonly legacy: LegacyProcess
   readonly modern: ModernProcess
@@ -35,25 +35,25 @@ interface Seat {
  * limit; beyond it these share one more. Where there is a fixed number of pods, each is shared and speaks what it speaks.
  */
 export class ProcessPool {
-  readonly eras: EraLedger
-  readonly #env: StdioEnv
+  readonly eras: EraMemory
+  readonly #deps: StdioDeps
   readonly #hasPods: boolean
-  readonly #pods: Seat[] = []
-  readonly #own = new Map<LegacySession, Seat>()
-  readonly #ownGate: StartGate
+  readonly #pods: PooledProcess[] = []
+  readonly #own = new Map<LegacySession, PooledProcess>()
+  readonly #ownGate: RestartBackoff
   /** Processes of sessions that are over. */
   readonly #leaving = new Set<Promise<void>>()
-  #plain: Seat | undefined
-  #overflow: Seat | undefined
-  #modern: Seat | undefined
+  #plain: PooledProcess | undefined
+  #overflow: PooledProcess | undefined
+  #modern: PooledProcess | undefined
   #isClosed = false
 
-  constructor(env: StdioEnv) {
-    this.#env = env
-    this.#hasPods = env.runtime.name === 'kubernetes' || env.runtime.stdioCapacity === 1
-    if (this.#hasPods && env.config.isolation === 'session') throw isolationError()
-    this.#ownGate = new StartGate(env.clock, { ...env.config.backoff, random: env.random })
-    this.eras = new EraLedger(env.clock, env.config.era, env.random)
+  constructor(deps: StdioDeps) {
+    this.#deps = deps
+    this.#hasPods = deps.runtime.name === 'kubernetes' || deps.runtime.stdioCapacity === 1
+    if (this.#hasPods && deps.config.isolation === 'session') throw isolationError()
+    this.#ownGate = new RestartBackoff(deps.clock, { ...deps.config.backoff, random: deps.random })
+    this.eras = new EraMemory(deps.clock, deps.config.era, deps.random)
   }
 
   /** Attaches to the pod there is, so that readiness says something. Processes of our own wait for their first client. */
@@ -63,24 +63,24 @@ export class ProcessPool {
 
   /** The process for a new session, which it joins. */
   assign(session: LegacySession, uris?: readonly string[]): LegacyProcess | Rejection {
-    const seat = this.#isClosed ? retryLater('draining', 1_000) : this.#seatFor(session)
-    if (!('slot' in seat)) return seat
-    seat.legacy.join(session, uris)
-    return seat.legacy
+    const pooled = this.#isClosed ? retryLater('draining', 1_000) : this.#choose(session)
+    if (!('slot' in pooled)) return pooled
+    pooled.legacy.join(session, uris)
+    return pooled.legacy
   }
 
   release(session: LegacySession): void {
     session.process?.leave(session)
-    const seat = this.#own.get(session)
+    const pooled = this.#own.get(session)
     this.#own.delete(session)
-    if (seat === undefined) return
-    const closed = seat.slot.close().finally(() => this.#leaving.delete(closed))
+    if (pooled === undefined) return
+    const closed = pooled.slot.close().finally(() => this.#leaving.delete(closed))
     this.#leaving.add(closed)
   }
 
   modern(): ModernProcess {
     if (!this.#hasPods) {
-      this.#modern ??= this.#seat('modern', { greet: (link) => greetModern(link, this.#env) })
+      this.#modern ??= this.#open('modern', { greet: (link) => greetModern(link, this.#deps) })
       return this.#modern.modern
     }
     const idle = this.#pods.find(({ slot }) => slot.link?.inFlight === 0)
@@ -89,24 +89,24 @@ export class ProcessPool {
   }
 
   modernProcesses(): ModernProcess[] {
-    return this.#seats.map(({ modern }) => modern)
+    return this.#all.map(({ modern }) => modern)
   }
 
   /** What to list where a version is refused: what the server itself lists, as far as it is let through. */
   get versions(): readonly string[] | undefined {
-    const greeting = this.#seats.map(({ slot }) => slot.greeting).find((found) => found?.era === 'modern')
+    const greeting = this.#all.map(({ slot }) => slot.greeting).find((found) => found?.era === 'modern')
     const listed = greeting?.era === 'modern' ? greeting.result['supportedVersions'] : undefined
     return this.eras.served(Array.isArray(listed) ? listed.filter((version) => typeof version === 'string') : undefined)
   }
 
   get inFlight(): number {
-    return this.#seats.reduce((sum, { slot }) => sum + (slot.link?.inFlight ?? 0), 0)
+    return this.#all.reduce((sum, { slot }) => sum + (slot.link?.inFlight ?? 0), 0)
   }
 
   /** Why nothing can be served now; undefined if something can. */
   get problem(): string | undefined {
-    if (this.#seats.some(({ slot }) => slot.link !== undefined)) return undefined
-    const shared = [this.#plain, this.#overflow, this.#modern, ...this.#pods].filter((seat) => seat !== undefined)
+    if (this.#all.some(({ slot }) => slot.link !== undefined)) return undefined
+    const shared = [this.#plain, this.#overflow, this.#modern, ...this.#pods].filter((pooled) => pooled !== undefined)
     const problems = shared.map(({ slot }) => slot.problem)
     if (problems.length === 0) return this.#ownGate.problem
     return problems.every((problem) => problem !== undefined) ? problems[0] : undefined
@@ -114,65 +114,65 @@ export class ProcessPool {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([...this.#seats.map(({ slot }) => slot.close()), ...this.#leaving])
+    await Promise.all([...this.#all.map(({ slot }) => slot.close()), ...this.#leaving])
   }
 
-  #seatFor(session: LegacySession): Seat | Rejection {
-    const { isolation } = this.#env.config
+  #choose(session: LegacySession): PooledProcess | Rejection {
+    const { isolation } = this.#deps.config
     if (this.#hasPods) return this.#leastCrowdedPod()
     if (isolation === 'shared') return this.#asking()
-    if (isolation === 'auto' && !wantsOwnProcess(session.clientCapabilities)) return this.#plainSeat()
-    if (this.#own.size < this.#env.config.maxProcesses && this.#hasRoom(1)) return this.#ownSeat(session)
+    if (isolation === 'auto' && !wantsOwnProcess(session.clientCapabilities)) return this.#plainProcess()
+    if (this.#own.size < this.#deps.config.maxProcesses && this.#hasRoom(1)) return this.#ownProcess(session)
     return isolation === 'session' ? unavailable('all its processes are taken by other sessions', FULL_RETRY_MS) : this.#asking()
   }
 
   /** For sessions that cannot be asked anything: the server is told so, and adapts. */
-  #plainSeat(): Seat {
+  #plainProcess(): PooledProcess {
     if (this.#plain === undefined && this.#overflow !== undefined && !this.#hasRoom(0)) return this.#overflow
-    this.#plain ??= this.#sharedSeat('shared', {})
+    this.#plain ??= this.#sharedProcess('shared', {})
     return this.#plain
   }
 
   /** For all others: what a session cannot do is refused question by question. Without room for it, at least calls can be served. */
-  #asking(): Seat {
+  #asking(): PooledProcess {
     if (this.#overflow === undefined && this.#plain !== undefined && !this.#hasRoom(0)) return this.#plain
-    this.#overflow ??= this.#sharedSeat('shared-asking', RELAYABLE_CAPABILITIES)
+    this.#overflow ??= this.#sharedProcess('shared-asking', RELAYABLE_CAPABILITIES)
     return this.#overflow
   }
 
-  #sharedSeat(label: string, capabilities: JsonObject): Seat {
-    const text = initializeText(this.#env.config, capabilities)
-    return this.#seat(label, { greet: (link) => greetLegacy(link, text, this.#env) })
+  #sharedProcess(label: string, capabilities: JsonObject): PooledProcess {
+    const text = initializeText(this.#deps.config, capabilities)
+    return this.#open(label, { greet: (link) => greetLegacy(link, text, this.#deps) })
   }
 
-  #ownSeat(session: LegacySession): Seat {
+  #ownProcess(session: LegacySession): PooledProcess {
     const { text } = session.initialize
-    const seat = this.#seat('session', { own: session, commonGate: this.#ownGate, greet: (link) => greetLegacy(link, text, this.#env) })
-    this.#own.set(session, seat)
-    return seat
+    const pooled = this.#open('session', { own: session, commonGate: this.#ownGate, greet: (link) => greetLegacy(link, text, this.#deps) })
+    this.#own.set(session, pooled)
+    return pooled
   }
 
-  #leastCrowdedPod(): Seat {
+  #leastCrowdedPod(): PooledProcess {
     const empty = this.#pods.find(({ legacy }) => legacy.sessions.size === 0)
     if (empty !== undefined) return empty
     if (this.#pods.length < this.#podLimit) return this.#pod(this.#pods.length)
-    return this.#pods.reduce((best, seat) => (seat.legacy.sessions.size < best.legacy.sessions.size ? seat : best))
+    return this.#pods.reduce((best, pooled) => (pooled.legacy.sessions.size < best.legacy.sessions.size ? pooled : best))
   }
 
-  #pod(at: number): Seat {
+  #pod(at: number): PooledProcess {
     const existing = this.#pods[at]
     if (existing !== undefined) return existing
-    const text = initializeText(this.#env.config, RELAYABLE_CAPABILITIES)
-    const seat = this.#seat(`pod-${at}`, { keepsUp: true, greet: podGreeter(text, this.#env) })
-    this.#pods.push(seat)
-    return seat
+    const text = initializeText(this.#deps.config, RELAYABLE_CAPABILITIES)
+    const pooled = this.#open(`pod-${at}`, { keepsUp: true, greet: podGreeter(text, this.#deps) })
+    this.#pods.push(pooled)
+    return pooled
   }
 
-  #seat(label: string, { own, commonGate, keepsUp = false, greet }: SeatOptions): Seat {
-    const legacy = new LegacyProcess(this.#env, own)
-    const modern = new ModernProcess(this.#env)
+  #open(label: string, { own, commonGate, keepsUp = false, greet }: PooledProcessOptions): PooledProcess {
+    const legacy = new LegacyProcess(this.#deps, own)
+    const modern = new ModernProcess(this.#deps)
     const faceOf = (slot: ProcessSlot): SlotListener => (slot.greeting?.era === 'modern' ? modern : legacy)
-    const slot = new ProcessSlot(this.#env, {
+    const slot = new ProcessSlot(this.#deps, {
       label,
       isOwn: own !== undefined,
       keepsUp,
@@ -198,24 +198,24 @@ export class ProcessPool {
     return outcome
   }
 
-  get #seats(): Seat[] {
-    return [this.#plain, this.#overflow, this.#modern, ...this.#own.values(), ...this.#pods].filter((seat) => seat !== undefined)
+  get #all(): PooledProcess[] {
+    return [this.#plain, this.#overflow, this.#modern, ...this.#own.values(), ...this.#pods].filter((pooled) => pooled !== undefined)
   }
 
   get #podLimit(): number {
-    return Math.max(1, this.#env.runtime.stdioCapacity)
+    return Math.max(1, this.#deps.runtime.stdioCapacity)
   }
 
   /** For one more process, besides the modern one and `shared` of the others that everybody needs. */
   #hasRoom(shared: number): boolean {
-    const sharedNow = [this.#plain, this.#overflow].filter((seat) => seat !== undefined).length
-    return this.#own.size + Math.max(shared, sharedNow) + 1 < this.#env.runtime.stdioCapacity
+    const sharedNow = [this.#plain, this.#overflow].filter((pooled) => pooled !== undefined).length
+    return this.#own.size + Math.max(shared, sharedNow) + 1 < this.#deps.runtime.stdioCapacity
   }
 }
 
-interface SeatOptions {
+interface PooledProcessOptions {
   readonly own?: LegacySession | undefined
-  readonly commonGate?: StartGate
+  readonly commonGate?: RestartBackoff
   readonly keepsUp?: boolean
   greet(link: ProcessLink): Promise<HandshakeOutcome>
 }
@@ -230,13 +230,13 @@ function versionOf(greeting: Greeting): string | undefined {
   return greeting.era === 'legacy' ? greeting.version : undefined
 }
 
-function leastBusy(seats: readonly Seat[]): Seat | undefined {
-  let best: Seat | undefined
-  for (const seat of seats) if (best === undefined || load(seat) < load(best)) best = seat
+function leastBusy(processes: readonly PooledProcess[]): PooledProcess | undefined {
+  let best: PooledProcess | undefined
+  for (const pooled of processes) if (best === undefined || load(pooled) < load(best)) best = pooled
   return best
 }
 
-function load({ slot }: Seat): number {
+function load({ slot }: PooledProcess): number {
   return slot.link?.inFlight ?? Number.POSITIVE_INFINITY
 }
 

@@ -1,28 +1,28 @@
-import type { SessionUse, SseFront, Upstream, UpstreamStatus } from '@thv/gateway/backend'
+import type { Backend, BackendStatus, SessionUse, SseEndpoint } from '@thv/gateway/backend'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
 import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { retryLater } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
 import type { Runtime } from '../../runtime/runtime.ts'
-import { LegacyFront } from './legacy/legacy-endpoint.ts'
+import { LegacyEndpoint } from './legacy/legacy-endpoint.ts'
 import { LegacyService } from './legacy/legacy-service.ts'
 import { SseClients } from './legacy/sse-endpoint.ts'
-import { ModernFront } from './modern/modern-endpoint.ts'
+import { ModernEndpoint } from './modern/modern-endpoint.ts'
 import { type StdioSettings, stdioConfig } from './process/stdio-config.ts'
-import type { StdioEnv } from './process/stdio-deps.ts'
+import type { StdioDeps } from './process/stdio-deps.ts'
 import { createStdioMetrics } from './process/stdio-metrics.ts'
 import { ProcessPool } from './process-pool.ts'
 
-export interface StdioUpstreamOptions {
+export interface StdioBackendOptions {
   readonly runtime: Runtime
   readonly config: StdioSettings
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   readonly store: SessionStore<StdioSessionRecord>
   readonly clock: Clock
   readonly log: Log
@@ -35,16 +35,16 @@ export interface StdioUpstreamOptions {
  * A stdio MCP server as something that speaks HTTP: streamable HTTP in both eras, and HTTP+SSE. The store and the runtime belong to the
  * caller; `close` ends the processes that were opened here.
  */
-export function createStdioUpstream(options: StdioUpstreamOptions): Upstream {
-  const { runtime, chain, store, clock, log } = options
+export function createStdioBackend(options: StdioBackendOptions): Backend {
+  const { runtime, pipeline, store, clock, log } = options
   const config = stdioConfig(options.config)
   const metrics = createStdioMetrics(options.metrics, () => ({ sessions: sessionCount(), inFlight: pool.inFlight }))
-  const env: StdioEnv = { runtime, config, clock, log, metrics, ...(options.random ? { random: options.random } : {}) }
-  const pool = new ProcessPool(env)
-  const service = new LegacyService({ env, pool, chain, onChange: (session) => void legacy.sessions.save(session) })
-  const legacy = new LegacyFront({ env, pool, service, store })
-  const modern = new ModernFront(env, pool, chain)
-  const sse = new SseClients({ env, pool, service })
+  const deps: StdioDeps = { runtime, config, clock, log, metrics, ...(options.random ? { random: options.random } : {}) }
+  const pool = new ProcessPool(deps)
+  const service = new LegacyService({ deps, pool, pipeline, onChange: (session) => void legacy.sessions.save(session) })
+  const legacy = new LegacyEndpoint({ deps, pool, service, store })
+  const modern = new ModernEndpoint(deps, pool, pipeline)
+  const sse = new SseClients({ deps, pool, service })
   let isDraining = false
 
   const sessionCount = () => legacy.sessions.size + sse.size
@@ -52,7 +52,7 @@ export function createStdioUpstream(options: StdioUpstreamOptions): Upstream {
   pool.start()
 
   return {
-    get status(): UpstreamStatus {
+    get status(): BackendStatus {
       const problem = isDraining ? 'draining' : pool.problem
       return {
         ready: problem === undefined,
@@ -92,7 +92,7 @@ export function createStdioUpstream(options: StdioUpstreamOptions): Upstream {
 }
 
 /** The streams of HTTP+SSE carry the answers of what is under way, so they are the last to go. */
-function drainable(sse: SseFront, isDraining: () => boolean, refuse: (exchange: Exchange) => void): SseFront {
+function drainable(sse: SseEndpoint, isDraining: () => boolean, refuse: (exchange: Exchange) => void): SseEndpoint {
   return {
     open: async (exchange, principal) => (isDraining() ? refuse(exchange) : sse.open(exchange, principal)),
     message: async (context) => (isDraining() && context.received.kind === 'request' ? refuse(context.exchange) : sse.message(context)),

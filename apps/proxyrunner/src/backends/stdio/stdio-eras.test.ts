@@ -21,14 +21,14 @@ describe('eras of a local stdio server', () => {
     const runtime = pipeRuntime(fixtureServer({ era: 'dual', stdioMode }))
     await using runner = await startStdioRunner({ runtime })
     expect(runtime.started).toHaveLength(0)
-    expect(runner.upstream.status).toMatchObject({ ready: true, eras: undefined })
+    expect(runner.backend.status).toMatchObject({ ready: true, eras: undefined })
     expect(await modernEcho(runner.url)).toBe('{"era":"modern"}')
     expect(runtime.started).toHaveLength(1)
     expect(await legacyEcho(runner.url)).toBe('{"era":"legacy"}')
     expect(runtime.started).toHaveLength(2)
     await Promise.all(Array.from({ length: 10 }, (_, index) => (index % 2 ? modernEcho(runner.url) : legacyEcho(runner.url))))
     expect(runtime.started).toHaveLength(2)
-    expect(runner.upstream.status).toMatchObject({ eras: ['legacy', 'modern'] })
+    expect(runner.backend.status).toMatchObject({ eras: ['legacy', 'modern'] })
   })
 
   it.each([
@@ -47,7 +47,7 @@ describe('eras of a local stdio server', () => {
     }
     expect(runtime.started).toHaveLength(1)
     expect(await legacyEcho(runner.url)).toBe('{"era":"legacy"}')
-    expect(runner.upstream.status).toMatchObject({ ready: true, eras: ['legacy'] })
+    expect(runner.backend.status).toMatchObject({ ready: true, eras: ['legacy'] })
   })
 
   it('a modern server gets legacy clients told so', async () => {
@@ -63,7 +63,7 @@ describe('eras of a local stdio server', () => {
     }
     expect(runtime.started).toHaveLength(1)
     expect(await modernEcho(runner.url)).toBe('{"era":"modern"}')
-    expect(runner.upstream.status).toMatchObject({ eras: ['modern'], sessions: 0 })
+    expect(runner.backend.status).toMatchObject({ eras: ['modern'], sessions: 0 })
   })
 
   it('are what the run config says, whatever the server could do', async () => {
@@ -73,7 +73,7 @@ describe('eras of a local stdio server', () => {
     expect(await legacyEcho(legacy.url)).toBe('{"era":"legacy"}')
     await using pinned = await startStdioRunner({ runtime: dual(), config: { era: 'modern' } })
     expect((await post(pinned.url, INITIALIZE)).status).toBe(400)
-    expect(pinned.upstream.sse).toBeUndefined()
+    expect(pinned.backend.sse).toBeUndefined()
     expect(await (await modern(pinned.url, 'server/discover')).next()).toMatchObject({ result: { supportedVersions: [MODERN] } })
     expect((await send(`${pinned.base}/sse`, {})).status).toBe(404)
   })
@@ -92,7 +92,7 @@ describe('eras of a local stdio server', () => {
       null,
       { jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'bad params', data: { why: 'ü' } } },
     ])
-    expect(runner.upstream.status.sessions).toBe(0)
+    expect(runner.backend.status.sessions).toBe(0)
   })
 })
 
@@ -102,8 +102,8 @@ describe('the one process of a pod', () => {
   it.each(['latch', 'interleave'] as const)('is greeted the legacy way first, also if it could do both (%s)', async (stdioMode) => {
     const runtime = pod({ era: 'dual', stdioMode })
     await using runner = await startStdioRunner({ runtime })
-    await eventually('it is ready', () => runner.upstream.status.ready)
-    expect(runner.upstream.status).toMatchObject({ eras: ['legacy'] })
+    await eventually('it is ready', () => runner.backend.status.ready)
+    expect(runner.backend.status).toMatchObject({ eras: ['legacy'] })
     const refused = await modern(runner.url, 'server/discover')
     expect([refused.status, await refused.next()]).toMatchObject([400, { error: { code: -32022, data: { supported: LEGACY } } }])
     expect(await legacyEcho(runner.url)).toBe('{"era":"legacy"}')
@@ -113,7 +113,7 @@ describe('the one process of a pod', () => {
   it('speaks modern if it refuses that, on the same connection', async () => {
     const runtime = pod({ era: 'modern' })
     await using runner = await startStdioRunner({ runtime })
-    await eventually('it is ready', () => runner.upstream.status.ready)
+    await eventually('it is ready', () => runner.backend.status.ready)
     expect(await modernEcho(runner.url)).toBe('{"era":"modern"}')
     expect((await post(runner.url, INITIALIZE)).status).toBe(400)
     expect(runtime.started).toHaveLength(1)
@@ -130,8 +130,8 @@ describe('the one process of a pod', () => {
   ])('%s', async (_, count, era) => {
     const runtime = pipeRuntime(goingFirst(count), { name: 'kubernetes', capacity: 1, instance: String })
     await using runner = await startStdioRunner({ runtime, config: soon })
-    await eventually('it is ready', () => runner.upstream.status.ready)
-    expect(runner.upstream.status).toMatchObject({ eras: [era] })
+    await eventually('it is ready', () => runner.backend.status.ready)
+    expect(runner.backend.status).toMatchObject({ eras: [era] })
     expect(runtime.started).toHaveLength(count + 1)
   })
 
@@ -155,7 +155,7 @@ describe('the one process of a pod', () => {
     const client = await openLegacy(runner.url)
     for (const processes of [2, 3]) {
       runtime.started.at(-1)?.exit(0)
-      await eventually('it is attached again', () => runtime.started.length === processes && runner.upstream.status.ready)
+      await eventually('it is attached again', () => runtime.started.length === processes && runner.backend.status.ready)
       expect(await client.call('tools/call')).toMatchObject({ result: {} })
       expect(greetings).toHaveLength(processes === 2 ? 2 : 4)
     }

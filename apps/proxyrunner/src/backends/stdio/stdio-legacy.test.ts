@@ -31,7 +31,7 @@ describe('a legacy session on a stdio server', () => {
       '{"text":"größer 大きさ 🙂 \u200d\ufffd\u00a0"}',
     )
     expect(await client.call('ping')).toEqual({ jsonrpc: '2.0', id: 2, result: {} })
-    expect(runner.upstream.status).toMatchObject({ ready: true, eras: ['legacy'], sessions: 1, inFlight: 0 })
+    expect(runner.backend.status).toMatchObject({ ready: true, eras: ['legacy'], sessions: 1, inFlight: 0 })
     expect(await client.end()).toBe(204)
     expect((await client.request('tools/list')).status).toBe(404)
     expect(await client.end()).toBe(404)
@@ -198,13 +198,13 @@ describe('a legacy session on a stdio server', () => {
     await using runner = await start()
     const client = await openLegacy(runner.url)
     const pending = client.request('tools/call', { name: 'hang' }, { id: 'same' })
-    await eventually('it is under way', () => runner.upstream.status.inFlight === 1)
+    await eventually('it is under way', () => runner.backend.status.inFlight === 1)
     expect(await client.notify('notifications/cancelled', { requestId: 'other' })).toBe(202)
-    expect(runner.upstream.status.inFlight).toBe(1)
+    expect(runner.backend.status.inFlight).toBe(1)
     expect(await client.notify('notifications/cancelled', { requestId: 'same', reason: 'enough' })).toBe(202)
     const answer = await pending
     expect([answer.status, await answer.all()]).toEqual([202, []])
-    expect(runner.upstream.status.inFlight).toBe(0)
+    expect(runner.backend.status.inFlight).toBe(0)
     const stats = jsonOf(await client.tool('fixture_stats'))
     expect(stats['cancelled']).toMatchObject([{ method: 'tools/call', name: 'hang', by: 'notification' }])
   })
@@ -213,7 +213,7 @@ describe('a legacy session on a stdio server', () => {
     await using runner = await start()
     const client = await openLegacy(runner.url)
     const pending = client.request('tools/call', { name: 'hang' }, { id: 1 })
-    await eventually('it is under way', () => runner.upstream.status.inFlight === 1)
+    await eventually('it is under way', () => runner.backend.status.inFlight === 1)
     const twice = await client.request('tools/list', {}, { id: 1 })
     expect([twice.status, await twice.next()]).toMatchObject([400, { error: { code: -32600 } }])
     await client.end()
@@ -225,7 +225,7 @@ describe('a legacy session on a stdio server', () => {
     await using runner = await start({ idleTimeoutMs: 100 }, clock)
     const client = await openLegacy(runner.url)
     const pending = client.request('tools/call', { name: 'hang' }, { accept: 'application/json', id: 'h' })
-    await eventually('it is under way', () => runner.upstream.status.inFlight === 1)
+    await eventually('it is under way', () => runner.backend.status.inFlight === 1)
     await clock.advance(1_000)
     const hung = await pending
     expect([hung.status, await hung.next()]).toMatchObject([504, { id: 'h', error: { code: 504, data: { mayHaveRun: true } } }])
@@ -239,7 +239,7 @@ describe('a legacy session on a stdio server', () => {
     const listening = await openLegacy(runner.url)
     await listening.stream()
     await clock.advance(1_000)
-    await eventually('the unused one is gone', () => runner.upstream.status.sessions === 1)
+    await eventually('the unused one is gone', () => runner.backend.status.sessions === 1)
     expect((await client.request('tools/list')).status).toBe(404)
     expect((await listening.request('tools/list')).status).toBe(200)
   })
@@ -254,15 +254,15 @@ describe('a legacy session on a stdio server', () => {
     expect([unknown.status, await unknown.next()]).toMatchObject([200, { error: { code: -32601 } }])
   })
 
-  it('lets the chain edit what it edits, and nothing else', async () => {
-    const links = [
+  it('lets the pipeline edit what it edits, and nothing else', async () => {
+    const middleware = [
       {
         name: 'one',
         edits: ['tools/list'],
         item: (_: unknown, tool: object) => ('name' in tool && tool.name === 'echo' ? { name: 'renamed' } : undefined),
       },
     ]
-    await using runner = await startStdioRunner({ runtime: pipeRuntime(FIXTURE), links })
+    await using runner = await startStdioRunner({ runtime: pipeRuntime(FIXTURE), middleware })
     const client = await openLegacy(runner.url)
     expect(await client.call('tools/list', {}, { id: 'x' })).toEqual({ jsonrpc: '2.0', id: 'x', result: { tools: [{ name: 'renamed' }] } })
     expect(await client.call('prompts/list')).toMatchObject({ result: { prompts: expect.anything() } })

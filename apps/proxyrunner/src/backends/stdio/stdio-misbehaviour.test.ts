@@ -165,10 +165,10 @@ describe('a server that says more than a client can take', () => {
           .on('error', answered.reject)
           .resume()
       }
-      eventually(
-        'the flood is over',
-        () => runner.dropped('progress', 'slow_client') > 1_000 && runner.upstream.status.inFlight === 0,
-      ).then(begin, answered.reject)
+      eventually('the flood is over', () => runner.dropped('progress', 'slow_client') > 1_000 && runner.backend.status.inFlight === 0).then(
+        begin,
+        answered.reject,
+      )
     })
     post.end(body)
     await eventually('progress is dropped', () => runner.dropped('progress', 'slow_client') > 0)
@@ -206,7 +206,7 @@ describe('a server that says more than a client can take', () => {
     })
     await eventually('the connection is given up', async () => {
       for (let id = 1; id <= 20; id++) await send({ id, method: 'tools/call', params: {} })
-      return runner.upstream.status.sessions === 0
+      return runner.backend.status.sessions === 0
     })
     const other = await openLegacy(runner.url)
     expect(await other.call('tools/call')).toMatchObject({ result: { padding: expect.any(String) } })

@@ -30,7 +30,7 @@ describe('modern requests to a stdio server', () => {
     const response = await answer.next()
     expect([response.id, textOf(response)]).toEqual(['x', '{"text":"ä🙂"}'])
     expect(runtime.started).toHaveLength(1)
-    expect(runner.upstream.status).toMatchObject({ eras: ['modern'], versions: [MODERN], sessions: 0 })
+    expect(runner.backend.status).toMatchObject({ eras: ['modern'], versions: [MODERN], sessions: 0 })
     const stats = jsonOf(await (await modern(runner.url, 'tools/call', { name: 'fixture_stats' })).next())
     expect(Object.keys(stats['methods'] as object)).not.toContain('initialize')
   })
@@ -63,7 +63,7 @@ describe('modern requests to a stdio server', () => {
     await using runner = await start()
     const hanging = modern(runner.url, 'tools/call', { name: 'hang' }, { id: 'h' })
     hanging.catch(() => {})
-    await eventually('it is under way', () => runner.upstream.status.inFlight === 1)
+    await eventually('it is under way', () => runner.backend.status.inFlight === 1)
     const meta = { 'io.modelcontextprotocol/logLevel': 'info' }
     expect(await (await modern(runner.url, 'tools/call', { name: 'test_logging_tool' }, { meta })).all()).toHaveLength(1)
     expect(runner.dropped('log', 'unattributed')).toBe(3)
@@ -113,9 +113,9 @@ describe('modern requests to a stdio server', () => {
     }
     const hanging = fetch(runner.url, { method: 'POST', body, headers, signal: hangUp.signal })
     hanging.catch(() => {})
-    await eventually('it is under way', () => runner.upstream.status.inFlight === 1)
+    await eventually('it is under way', () => runner.backend.status.inFlight === 1)
     hangUp.abort()
-    await eventually('it is over', () => runner.upstream.status.inFlight === 0)
+    await eventually('it is over', () => runner.backend.status.inFlight === 0)
     const stats = jsonOf(await (await modern(runner.url, 'tools/call', { name: 'fixture_stats' })).next())
     expect(stats['cancelled']).toMatchObject([{ method: 'tools/call', name: 'hang', by: 'notification' }])
   })
@@ -168,7 +168,7 @@ describe('subscriptions/listen on a stdio server', () => {
     const stream = await modern(runner.url, 'subscriptions/listen', ALL)
     await stream.next()
     stream.abort()
-    await eventually('nobody listens', () => runner.upstream.status.inFlight === 0)
+    await eventually('nobody listens', () => runner.backend.status.inFlight === 0)
     await eventually('the server knows', async () => {
       return jsonOf(await (await modern(runner.url, 'tools/call', { name: 'fixture_stats' })).next())['listens'] === 0
     })
@@ -178,7 +178,7 @@ describe('subscriptions/listen on a stdio server', () => {
     await using runner = await start()
     const stream = await modern(runner.url, 'subscriptions/listen', ALL, { id: 'l' })
     await stream.next()
-    await runner.upstream.drain(AbortSignal.timeout(10_000))
+    await runner.backend.drain(AbortSignal.timeout(10_000))
     expect(await stream.next()).toEqual({ jsonrpc: '2.0', id: 'l', result: { resultType: 'complete', _meta: { [SUBSCRIPTION]: 'l' } } })
     const late = await modern(runner.url, 'tools/list')
     expect([late.status, late.headers.get('retry-after')]).toEqual([503, '1'])

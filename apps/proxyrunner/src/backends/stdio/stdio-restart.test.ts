@@ -23,7 +23,7 @@ describe('a server process that ends', () => {
     const [a, b] = [await openLegacy(runner.url), await openLegacy(runner.url)]
     const hanging = a.request('tools/call', { name: 'hang' }, { id: 'h', accept: 'application/json' })
     const streamed = await a.request('tools/call', { name: 'hang' }, { id: 's' })
-    await eventually('both are under way', () => runner.upstream.status.inFlight === 2)
+    await eventually('both are under way', () => runner.backend.status.inFlight === 2)
     await b.request('tools/call', { name: 'crash' })
     const data = { mayHaveRun: true, retryable: true }
     const lost = await hanging
@@ -112,7 +112,7 @@ describe('a server process that ends', () => {
     const answer = await client.request('tools/list', {}, { id: 'x' })
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '3'])
     expect(await answer.next()).toMatchObject({ id: 'x', error: { code: 503, data: { mayHaveRun: false, retryable: true } } })
-    expect(runner.upstream.status).toMatchObject({ ready: false, message: 'ended with code 7' })
+    expect(runner.backend.status).toMatchObject({ ready: false, message: 'ended with code 7' })
     expect((await post(`${runner.base}/mcp`, INITIALIZE)).status).toBe(503)
     expect((await fetch(`${runner.base}/ready`)).status).toBe(503)
     expect((await fetch(`${runner.base}/health`)).status).toBe(200)
@@ -129,13 +129,13 @@ describe('a server process that ends', () => {
     const body = { ...INITIALIZE, params: { ...INITIALIZE.params, capabilities: { roots: {} } } }
     for (let index = 0; index < 5; index++) expect((await post(runner.url, body)).status).toBe(503)
     expect(attempts).toHaveLength(1)
-    expect(runner.upstream.status).toMatchObject({ ready: false, message: 'no such program' })
+    expect(runner.backend.status).toMatchObject({ ready: false, message: 'no such program' })
     await eventually('it was tried again', async () => {
       await clock.advance(400)
       return (await post(runner.url, body)).status === 200
     })
     expect(attempts).toHaveLength(3)
-    expect(runner.upstream.status).toMatchObject({ ready: true, sessions: 1 })
+    expect(runner.backend.status).toMatchObject({ ready: true, sessions: 1 })
   })
 
   it('a handshake that is never answered does not hold up clients for ever', async () => {
@@ -171,7 +171,7 @@ describe('a session', () => {
     expect((await post(first.url, call, { ...headers })).status).toBe(200)
     expect(await client.end()).toBe(204)
     expect((await post(second.url, call, headers)).status).toBe(404)
-    expect(second.upstream.status.sessions).toBe(0)
+    expect(second.backend.status.sessions).toBe(0)
   })
 
   it('is not lost because the store does not work for a moment: 503, not 404', async () => {

@@ -124,7 +124,7 @@ describe('a question of the server', () => {
     await using runner = await startStdioRunner({ runtime: pipeRuntime(FIXTURE), config: { isolation: 'shared' } })
     const [asked, other] = [await openLegacy(runner.url, { capabilities: ASKING }), await openLegacy(runner.url, { capabilities: ASKING })]
     const hanging = other.request('tools/call', { name: 'hang' }, { id: 'h' })
-    await eventually('the other is at work', () => runner.upstream.status.inFlight === 1)
+    await eventually('the other is at work', () => runner.backend.status.inFlight === 1)
     const call = await asked.request('tools/call', { name: 'ask', arguments: { kind: 'sampling' } })
     expect(await call.all()).toMatchObject([{ error: { code: -32601 } }])
     // Cancelled, but the server may still be at it.
@@ -203,7 +203,7 @@ describe('what a shared process says to nobody in particular', () => {
     const alone = await (await a.request('tools/call', { name: 'test_tool_with_logging' })).all()
     expect(alone).toHaveLength(4)
     const hanging = b.request('tools/call', { name: 'hang' }, { id: 'h' })
-    await eventually('the other is at work', () => runner.upstream.status.inFlight === 1)
+    await eventually('the other is at work', () => runner.backend.status.inFlight === 1)
     expect(await (await a.request('tools/call', { name: 'test_tool_with_logging' })).all()).toHaveLength(1)
     expect(streams.map(({ messages }) => messages)).toEqual([[], []])
     expect(runner.dropped('log', 'unattributed')).toBe(3)

@@ -43,7 +43,7 @@ describe('HTTP+SSE in front of a stdio server', () => {
     )
     expect(texts).toEqual(clients.map((_, index) => `{"index":${index}}`))
     for (const { stream } of clients) expect(stream.messages).toHaveLength(2)
-    expect(runner.upstream.status.sessions).toBe(20)
+    expect(runner.backend.status.sessions).toBe(20)
     expect(clients[0]?.endpoint).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/messages\?sessionId=[\w-]+$/)
   })
 
@@ -71,7 +71,7 @@ describe('HTTP+SSE in front of a stdio server', () => {
     const client = await openSse(runner.base, { roots: {} })
     expect(runtime.alive).toBe(1)
     client.stream.abort()
-    await eventually('it is gone', () => runner.upstream.status.sessions === 0 && runtime.alive === 0)
+    await eventually('it is gone', () => runner.backend.status.sessions === 0 && runtime.alive === 0)
     expect(await client.post({ id: 1, method: 'ping' })).toBe(404)
   })
 

@@ -272,8 +272,8 @@ describe('a client that goes away', () => {
     await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
     leave.abort()
     await expect(call).rejects.toThrow()
-    expect(runner.upstream.status.inFlight).toBe(1)
-    await expect.poll(() => runner.upstream.status.inFlight).toBe(0)
+    expect(runner.backend.status.inFlight).toBe(1)
+    await expect.poll(() => runner.backend.status.inFlight).toBe(0)
     expect(fixture.stats.cancelled).toEqual([])
   })
 })
@@ -380,7 +380,7 @@ describe('streams', () => {
     const listening = client.modern('subscriptions/listen', { notifications: { toolsListChanged: true } })
     await expect.poll(() => fixture.stats.listens).toBe(1)
     fixture.admin.listChanged('tools')
-    await runner.front.drain(AbortSignal.timeout(10_000))
+    await runner.gateway.drain(AbortSignal.timeout(10_000))
     const { messages } = await listening
     expect(messages[0]).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })
     expect(messages.at(-1)).toEqual({
@@ -432,7 +432,7 @@ describe('questions of the backend', () => {
 })
 
 describe('the tool filter', () => {
-  const links = [
+  const middleware = [
     toolFilter(compileToolNames({ filter: ['say', 'who_am_i'], overrides: { echo: { name: 'say', description: 'Says it' } } })),
   ]
 
@@ -442,7 +442,7 @@ describe('the tool filter', () => {
     ['modern', 'auto'],
     ['modern', 'sse'],
   ] as const)('shows and calls what is visible, and nothing else (%s, %s)', async (era, responseMode) => {
-    const { client, fixture } = await setup({ responseMode, pageSize: 100 }, { links })
+    const { client, fixture } = await setup({ responseMode, pageSize: 100 }, { middleware })
     if (era === 'legacy') await client.initialize()
     const list = await (era === 'legacy' ? client.request('tools/list') : client.modern('tools/list'))
     const { result } = list.messages.at(-1)
@@ -462,7 +462,7 @@ describe('the tool filter', () => {
   })
 
   it('keeps the cursor of a page', async () => {
-    const { client } = await setup({ pageSize: 3 }, { links })
+    const { client } = await setup({ pageSize: 3 }, { middleware })
     const names: string[] = []
     let cursor: string | undefined
     for (let page = 0; page < 60; page++) {
@@ -475,7 +475,7 @@ describe('the tool filter', () => {
   })
 
   it('holds for a list that comes over a resumed stream', async () => {
-    const { client, runner } = await setup({ responseMode: 'sse' }, { links })
+    const { client, runner } = await setup({ responseMode: 'sse' }, { middleware })
     await client.initialize()
     const listed = await client.request('tools/list')
     const firstId = listed.events.find(({ id }) => id !== undefined)?.id
@@ -488,7 +488,7 @@ describe('the tool filter', () => {
   })
 
   it('is not got around by a list that is too large', async () => {
-    const { client } = await setup({}, { links, limits: { editBytes: 1_000 } })
+    const { client } = await setup({}, { middleware, limits: { editBytes: 1_000 } })
     expect(await client.modern('tools/list')).toMatchObject({ status: 502, messages: [{ error: { code: 502 } }] })
   })
 })

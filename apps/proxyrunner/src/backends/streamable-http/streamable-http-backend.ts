@@ -1,32 +1,32 @@
-import type { SessionUse, Upstream, UpstreamStatus } from '@thv/gateway/backend'
+import type { Backend, BackendStatus, SessionUse } from '@thv/gateway/backend'
 import { AbandonedSessions } from '@thv/gateway/relay/abandoned-sessions'
 import { resultOf } from '@thv/gateway/relay/ask'
-import { Backend } from '@thv/gateway/relay/backend-client'
+import { BackendClient } from '@thv/gateway/relay/backend-client'
 import { BackendMonitor } from '@thv/gateway/relay/backend-monitor'
-import { LegacySessions } from '@thv/gateway/relay/backend-sessions'
+import { BackendSessions } from '@thv/gateway/relay/backend-sessions'
 import { HttpCalls } from '@thv/gateway/relay/http-calls'
 import { HttpStreams } from '@thv/gateway/relay/http-streams'
 import { passOn } from '@thv/gateway/relay/pass-on'
 import type { HeldAnswer } from '@thv/gateway/relay/relay-call'
-import { HTTP_UPSTREAM_LIMITS, type HttpUpstreamLimits } from '@thv/gateway/relay/relay-limits'
+import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
-import { Refused } from '@thv/gateway/response/rejected-error'
+import { RejectedError } from '@thv/gateway/response/rejected-error'
 import { afterMessage, type HttpSessionStore, STATEFUL_METHODS } from '@thv/gateway/sessions/session-record'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { METHODS } from '@thv/mcp/methods'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
-import type { BackendPlace } from '../backend-location.ts'
+import type { BackendLocation } from '../backend-location.ts'
 
-export interface HttpUpstreamOptions {
-  readonly place: BackendPlace
-  readonly chain: Chain
+export interface StreamableHttpBackendOptions {
+  readonly location: BackendLocation
+  readonly pipeline: Pipeline
   readonly store: HttpSessionStore
   readonly clock: Clock
   readonly log: Log
-  readonly limits?: Partial<HttpUpstreamLimits>
+  readonly limits?: Partial<HttpBackendLimits>
   /** False: the backend is not asked again and again whether it is there. */
   readonly watches?: boolean
   readonly onRecovered?: (outcome: 'recovered' | 'lost') => void
@@ -36,43 +36,43 @@ export interface HttpUpstreamOptions {
  * An MCP server that speaks streamable HTTP. Each request goes to it in the era it came in, and its refusals go back as they are; so a
  * client of either era finds what the server itself offers.
  */
-export function createHttpUpstream(options: HttpUpstreamOptions): Upstream {
-  return new HttpUpstream(options)
+export function createStreamableHttpBackend(options: StreamableHttpBackendOptions): Backend {
+  return new StreamableHttpBackend(options)
 }
 
 /** Nobody waits for it. */
 const ABANDONED_MS = 10_000
 
-class HttpUpstream implements Upstream {
-  readonly #options: HttpUpstreamOptions
+class StreamableHttpBackend implements Backend {
+  readonly #options: StreamableHttpBackendOptions
   readonly #calls: HttpCalls
   readonly #streams: HttpStreams
-  readonly #sessions: LegacySessions
-  readonly #limits: HttpUpstreamLimits
+  readonly #sessions: BackendSessions
+  readonly #limits: HttpBackendLimits
   readonly #closing = new AbortController()
-  #backend: Backend | undefined
+  #backend: BackendClient | undefined
   #monitor: BackendMonitor | undefined
   #generation = 0
   #sessionCount = 0
 
-  constructor(options: HttpUpstreamOptions) {
-    const { place, chain, store, clock, log, onRecovered = () => {} } = options
-    const limits = { ...HTTP_UPSTREAM_LIMITS, ...options.limits }
+  constructor(options: StreamableHttpBackendOptions) {
+    const { location, pipeline, store, clock, log, onRecovered = () => {} } = options
+    const limits = { ...HTTP_BACKEND_LIMITS, ...options.limits }
     this.#options = options
     this.#limits = limits
-    this.#calls = new HttpCalls({ chain, clock, log, limits, onUnreachable: () => this.#monitor?.nudge() })
-    this.#streams = new HttpStreams({ chain, clock, limits })
-    this.#sessions = new LegacySessions({ store, clock, log, limits, onRecovered })
+    this.#calls = new HttpCalls({ pipeline, clock, log, limits, onUnreachable: () => this.#monitor?.nudge() })
+    this.#streams = new HttpStreams({ pipeline, clock, limits })
+    this.#sessions = new BackendSessions({ store, clock, log, limits, onRecovered })
     const abandoned = new AbandonedSessions({
       ...{ backend: () => this.#backend, log, timeoutMs: Math.min(limits.askTimeoutMs, ABANDONED_MS), signal: this.#closing.signal },
     })
     store.onEnded(({ value }) => abandoned.end(value))
-    place.onChange(() => this.#placed())
-    this.#placed()
+    location.onChange(() => this.#located())
+    this.#located()
   }
 
-  get status(): UpstreamStatus {
-    const { place, store } = this.#options
+  get status(): BackendStatus {
+    const { location, store } = this.#options
     const monitor = this.#monitor?.state
     store.size().then(
       (size) => {
@@ -81,8 +81,8 @@ class HttpUpstream implements Upstream {
       () => {}, // a store that does not work shows in every request
     )
     return {
-      ready: place.state.ready && monitor?.alive === true,
-      message: place.state.ready ? (monitor?.message ?? 'the backend has no address yet') : place.state.message,
+      ready: location.state.ready && monitor?.alive === true,
+      message: location.state.ready ? (monitor?.message ?? 'the backend has no address yet') : location.state.message,
       eras: monitor?.eras,
       versions: monitor?.versions,
       sessions: this.#sessionCount,
@@ -157,13 +157,13 @@ class HttpUpstream implements Upstream {
     this.#calls.close()
   }
 
-  #ready(): Backend {
-    if (this.#backend === undefined) throw new Refused(unavailable('it is being started'))
+  #ready(): BackendClient {
+    if (this.#backend === undefined) throw new RejectedError(unavailable('it is being started'))
     return this.#backend
   }
 
   /** A request that changes the session: the answer is looked at before it is passed on. */
-  async #ask(backend: Backend, context: RequestContext, backendId: string): Promise<HeldAnswer> {
+  async #ask(backend: BackendClient, context: RequestContext, backendId: string): Promise<HeldAnswer> {
     const { outgoing, exchange, principal, sessionId = '' } = context
     const { id } = outgoing
     const answer = await backend.ask({
@@ -180,15 +180,15 @@ class HttpUpstream implements Upstream {
     return answer
   }
 
-  #placed(): void {
-    const { place, chain, clock, log, watches = true } = this.#options
-    const { current, state } = place
+  #located(): void {
+    const { location, pipeline, clock, log, watches = true } = this.#options
+    const { current, state } = location
     if (state.generation !== this.#generation) {
       this.#generation = state.generation
       this.#monitor?.restarted()
     }
     if (current === undefined || this.#backend !== undefined) return
-    this.#backend = new Backend({ ...current, chain, clock })
+    this.#backend = new BackendClient({ ...current, pipeline, clock })
     const { checkIntervalMs: intervalMs, checkTimeoutMs: timeoutMs, checkThreshold: threshold } = this.#limits
     this.#monitor = new BackendMonitor({ backend: this.#backend, clock, log, intervalMs, timeoutMs, threshold, watches })
     void this.#monitor.run(this.#closing.signal)

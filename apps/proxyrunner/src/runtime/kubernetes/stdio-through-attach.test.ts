@@ -160,12 +160,12 @@ describe('a stdio server in a pod', () => {
     expect(textOf(await client.tool('x'))).toBe('done')
 
     pod.sessions.at(-1)?.raw.destroy()
-    await eventually('it is attached again', () => pod.sessions.length === 2 && runner.upstream.status.ready)
+    await eventually('it is attached again', () => pod.sessions.length === 2 && runner.backend.status.ready)
     expect(textOf(await client.tool('x'))).toBe('done')
     expect(greetings).toEqual(['taken'])
 
     pod.crash(200)
-    await eventually('the new one is greeted', () => greetings.length === 2 && runner.upstream.status.ready)
+    await eventually('the new one is greeted', () => greetings.length === 2 && runner.backend.status.ready)
     expect(textOf(await client.tool('x'))).toBe('done')
     expect(greetings).toEqual(['taken', 'taken'])
     expect(pod.replaced).toEqual([])
@@ -177,10 +177,10 @@ describe('a stdio server in a pod', () => {
     const { pod } = cluster
     {
       await using first = await cluster.start()
-      await eventually('it is ready', () => first.upstream.status.ready)
+      await eventually('it is ready', () => first.backend.status.ready)
     }
     await using second = await cluster.start()
-    await eventually('it is ready again', () => second.upstream.status.ready)
+    await eventually('it is ready again', () => second.backend.status.ready)
     expect(pod.replaced).toEqual(['uid-0'])
     expect(greetings).toEqual(['taken', 'refused', 'refused', 'taken'])
     expect(textOf(await (await openLegacy(second.url)).tool('x'))).toBe('done')

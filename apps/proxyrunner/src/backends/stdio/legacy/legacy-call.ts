@@ -4,7 +4,7 @@ import { metaOf, progressTokenOf } from '@thv/mcp/envelope'
 import { spliceMember } from '@thv/mcp/json-splice'
 import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { CallSink, InFlightCall } from '../process/in-flight.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
@@ -17,7 +17,7 @@ export interface LegacyCallOptions {
   readonly request: ParsedRequest
   readonly session: LegacySession
   readonly reply: Reply
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   readonly config: StdioConfig
   /** However it ended. */
   onDone(): void
@@ -54,10 +54,10 @@ export class LegacyCall implements CallSink {
   }
 
   onResponse(response: ParsedResponse): void {
-    const { context, chain, reply, session } = this.#options
+    const { context, pipeline, reply, session } = this.#options
     if (!this.#end()) return
     session.process?.noteElicitations(session, response)
-    const text = answerText(response, context, chain)
+    const text = answerText(response, context, pipeline)
     if (typeof text === 'string') reply.finish(text)
     else reply.reject(text, this.#options.request.id)
   }

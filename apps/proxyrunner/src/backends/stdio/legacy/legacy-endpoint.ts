@@ -13,31 +13,31 @@ import { mintSessionId } from '@thv/mcp/session-id'
 import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
-import type { StdioEnv } from '../process/stdio-deps.ts'
+import type { StdioDeps } from '../process/stdio-deps.ts'
 import type { ProcessPool } from '../process-pool.ts'
 import type { LegacyService } from './legacy-service.ts'
 import { LegacySession, recordOf, restoreFrom } from './legacy-session.ts'
 
-export interface LegacyFrontOptions {
-  readonly env: StdioEnv
+export interface LegacyEndpointOptions {
+  readonly deps: StdioDeps
   readonly pool: ProcessPool
   readonly service: LegacyService
   readonly store: SessionStore<StdioSessionRecord>
 }
 
 /** Streamable HTTP of the handshake era: sessions, their POSTs and their streams. */
-export class LegacyFront {
+export class LegacyEndpoint {
   readonly sessions: LiveSessions<LegacySession>
-  readonly #options: LegacyFrontOptions
+  readonly #options: LegacyEndpointOptions
 
-  constructor(options: LegacyFrontOptions) {
+  constructor(options: LegacyEndpointOptions) {
     this.#options = options
-    const { env, pool, store } = options
+    const { deps, pool, store } = options
     this.sessions = new LiveSessions<LegacySession>({
       store,
-      clock: env.clock,
-      log: env.log,
-      ttlMs: env.config.sessionTtlMs,
+      clock: deps.clock,
+      log: deps.log,
+      ttlMs: deps.config.sessionTtlMs,
       recordOf,
       revive: (key, record) => this.#revive(key, record),
       onEnd: (session) => pool.release(session),
@@ -77,8 +77,8 @@ export class LegacyFront {
 
   async #initialize(context: RequestContext, request: ParsedRequest): Promise<void> {
     const { exchange, principal } = context
-    const { service, env } = this.#options
-    if (this.sessions.size >= env.config.maxSessions)
+    const { service, deps } = this.#options
+    if (this.sessions.size >= deps.config.maxSessions)
       return sendRejection(exchange, unavailable('there is no room for another session'), request.id)
     const session = this.#session({ id: mintSessionId(), principal }, request)
     const answer = await service.open(session, context)
@@ -121,7 +121,7 @@ export class LegacyFront {
   }
 
   #session({ id, principal }: SessionKey, initialize: ParsedRequest): LegacySession {
-    const { clock, metrics, config } = this.#options.env
+    const { clock, metrics, config } = this.#options.deps
     const { replayEvents, replayBytes, askTimeoutMs } = config
     const outlet = new SessionStreams({ clock, metrics }, { version: () => session.version, replayEvents, replayBytes })
     const session: LegacySession = new LegacySession({ id, principal, initialize, outlet, clock, askTimeoutMs })

@@ -7,7 +7,7 @@ import { attributeRequest, type Claims, ownerOf } from '../process/attribution.t
 import { type Greeting, INITIALIZED } from '../process/handshake.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
 import type { ProcessSlot, SlotListener } from '../process/process-slot.ts'
-import type { StdioEnv } from '../process/stdio-deps.ts'
+import type { StdioDeps } from '../process/stdio-deps.ts'
 import type { DropReason } from '../process/stdio-metrics.ts'
 import type { LegacySession } from './legacy-session.ts'
 import { ProcessSettings } from './process-settings.ts'
@@ -19,7 +19,7 @@ import { ProcessSettings } from './process-settings.ts'
 export class LegacyProcess implements SlotListener {
   readonly sessions = new Set<LegacySession>()
   readonly settings: ProcessSettings
-  readonly #env: StdioEnv
+  readonly #deps: StdioDeps
   readonly #own: LegacySession | undefined
   /** Whom the server's open questions were put to, by the server's ids. */
   readonly #questions = new Map<RequestId, LegacySession>()
@@ -28,10 +28,10 @@ export class LegacyProcess implements SlotListener {
   #slot: ProcessSlot | undefined
 
   /** `own`: the only session that it will ever have. */
-  constructor(env: StdioEnv, own?: LegacySession) {
-    this.#env = env
+  constructor(deps: StdioDeps, own?: LegacySession) {
+    this.#deps = deps
     this.#own = own
-    this.settings = new ProcessSettings(this.sessions, env.config.idleTimeoutMs)
+    this.settings = new ProcessSettings(this.sessions, deps.config.idleTimeoutMs)
   }
 
   get slot(): ProcessSlot {
@@ -70,7 +70,7 @@ export class LegacyProcess implements SlotListener {
       this.#remember(request, target.to)
       return
     }
-    this.#env.metrics.dropped('request', 'to' in target ? 'no_stream' : 'unattributed')
+    this.#deps.metrics.dropped('request', 'to' in target ? 'no_stream' : 'unattributed')
     link?.send(serialise(errorResponse(id, errorObjectOf(reject('method_not_found', { detail: `${method} cannot reach a client now` })))))
   }
 
@@ -123,21 +123,21 @@ export class LegacyProcess implements SlotListener {
   #updated(uri: unknown, { text, method }: ParsedNotification): void {
     if (typeof uri !== 'string') return
     const subscribers = this.settings.subscribersOf(uri)
-    if (subscribers.size === 0) this.#env.metrics.dropped('notification', 'unattributed')
+    if (subscribers.size === 0) this.#deps.metrics.dropped('notification', 'unattributed')
     for (const session of subscribers) session.outlet.deliver(text, { key: `${method} ${uri}` })
   }
 
   #log(slot: ProcessSlot, notification: ParsedNotification): void {
     const session = ownerOf(this.#claims(slot.current))
     const problem = session === undefined ? 'unattributed' : this.#logTo(session, slot, notification)
-    if (problem !== undefined) this.#env.metrics.dropped('log', problem)
+    if (problem !== undefined) this.#deps.metrics.dropped('log', problem)
   }
 
   #logTo(session: LegacySession, slot: ProcessSlot, { message, text }: ParsedNotification): DropReason | undefined {
     if (!wantsLevel(message.params?.['level'], session.level, this.settings.level)) return 'level'
     const stream = session.outlet.newest()
     if (stream === undefined || stream.send(text, { kind: 'log' }) === 'lost') return 'no_stream'
-    const { config } = this.#env
+    const { config } = this.#deps
     slot.current?.holdFor(stream, slot.isOwn ? config.ownHoldMs : config.sharedHoldMs)
     return undefined
   }
@@ -153,13 +153,13 @@ export class LegacyProcess implements SlotListener {
   #elicited(id: unknown, { text }: ParsedNotification): void {
     const session = (typeof id === 'string' ? this.#elicitations.get(id) : undefined) ?? this.#own
     if (typeof id === 'string') this.#elicitations.delete(id)
-    if (session === undefined) this.#env.metrics.dropped('notification', 'unattributed')
+    if (session === undefined) this.#deps.metrics.dropped('notification', 'unattributed')
     else session.outlet.deliver(text)
   }
 
   #other(slot: ProcessSlot, { text }: ParsedNotification): void {
     const session = ownerOf(this.#claims(slot.current))
-    if (session === undefined) this.#env.metrics.dropped('notification', 'unattributed')
+    if (session === undefined) this.#deps.metrics.dropped('notification', 'unattributed')
     else session.outlet.deliver(text)
   }
 

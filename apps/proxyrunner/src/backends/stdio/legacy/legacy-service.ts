@@ -8,12 +8,12 @@ import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
 import { isLegacyVersion } from '@thv/mcp/versions'
 import { errorObjectOf, isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import { type Greeting, isEraRefusal } from '../process/handshake.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
-import { isUnready, type Unready } from '../process/process-unavailable.ts'
-import type { StdioEnv } from '../process/stdio-deps.ts'
+import { isUnavailable, type ProcessUnavailable } from '../process/process-unavailable.ts'
+import type { StdioDeps } from '../process/stdio-deps.ts'
 import type { ProcessPool } from '../process-pool.ts'
 import { LegacyCall } from './legacy-call.ts'
 import type { LegacyProcess } from './legacy-process.ts'
@@ -21,9 +21,9 @@ import type { LegacySession } from './legacy-session.ts'
 import type { Consent } from './process-settings.ts'
 
 export interface LegacyServiceOptions {
-  readonly env: StdioEnv
+  readonly deps: StdioDeps
   readonly pool: ProcessPool
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   /** What a session has set up has changed. */
   onChange(session: LegacySession): void
 }
@@ -56,7 +56,7 @@ export class LegacyService {
    * long ago. The version agreed on is in the session afterwards. Of what is not open nothing is left.
    */
   async open(session: LegacySession, context: RequestContext): Promise<Opened | Rejection> {
-    const { pool, chain } = this.#options
+    const { pool, pipeline } = this.#options
     const { id, message } = session.initialize
     const requested = message.params?.['protocolVersion']
     const refusal = () => pool.eras.rejectionOf('legacy', typeof requested === 'string' ? requested : '')
@@ -65,14 +65,14 @@ export class LegacyService {
     if (isRejection(process)) return process
     const readiness = await process.slot.ready()
     const greeting = process.slot.greeting
-    if (!isUnready(readiness) && greeting?.era === 'legacy') {
+    if (!isUnavailable(readiness) && greeting?.era === 'legacy') {
       session.version = agreedVersion(requested, greeting.version)
       const response = process.slot.isOwn ? greeting.response : sharedResponse(greeting, session.version)
-      const text = answerText(response, context, chain)
+      const text = answerText(response, context, pipeline)
       return typeof text === 'string' ? { text, isOpen: true } : text
     }
     pool.release(session)
-    return isUnready(readiness) ? refusedOpen(readiness, id, refusal) : refusal()
+    return isUnavailable(readiness) ? refusedOpen(readiness, id, refusal) : refusal()
   }
 
   async request(session: LegacySession, inbound: Inbound): Promise<void> {
@@ -86,8 +86,8 @@ export class LegacyService {
     if (link === undefined) return this.#reject(inbound, unavailable('it has just ended'))
     if (SETTINGS.has(method)) return this.#setting(session, inbound, { process, link })
     if (!process.slot.isOwn && method.startsWith(TASKS)) return this.#finish(inbound, errorText(id, reject('method_not_found')))
-    const { env, chain } = this.#options
-    const call = new LegacyCall({ ...inbound, session, chain, config: env.config, onDone: () => inbound.onDone(), reply })
+    const { deps, pipeline } = this.#options
+    const call = new LegacyCall({ ...inbound, session, pipeline, config: deps.config, onDone: () => inbound.onDone(), reply })
     call.start(link)
   }
 
@@ -107,7 +107,7 @@ export class LegacyService {
         this.#cancelled(session, message.params)
         return
       case NOTIFICATIONS.progress:
-        if (!session.progressed(notification)) this.#options.env.metrics.dropped('progress', 'foreign_id')
+        if (!session.progressed(notification)) this.#options.deps.metrics.dropped('progress', 'foreign_id')
         return
       case NOTIFICATIONS.rootsListChanged:
         // A shared process would ask for roots that nobody can be named to give.
@@ -119,14 +119,14 @@ export class LegacyService {
   }
 
   answered(session: LegacySession, response: ParsedResponse): void {
-    if (!session.answered(response)) this.#options.env.metrics.dropped('response', 'foreign_id')
+    if (!session.answered(response)) this.#options.deps.metrics.dropped('response', 'foreign_id')
   }
 
   async #ready(session: LegacySession): Promise<LegacyProcess | Rejection> {
     const { process } = session
     if (process === undefined || session.hasEnded) return reject('session_not_found')
     const readiness = process.slot.link ?? (await process.slot.ready())
-    if (isUnready(readiness)) return readiness.rejection
+    if (isUnavailable(readiness)) return readiness.rejection
     if (process.slot.greeting?.era !== 'legacy') return this.#options.pool.eras.rejectionOf('legacy', session.version)
     return process
   }
@@ -184,7 +184,7 @@ function sharedResponse({ response, capabilities }: Extract<Greeting, { era: 'le
 }
 
 /** A server that speaks another era is told apart from one that does not like this client's `initialize`, whose error the client gets. */
-function refusedOpen({ rejection, refused }: Unready, id: RequestId, refusal: () => Rejection): Opened | Rejection {
+function refusedOpen({ rejection, refused }: ProcessUnavailable, id: RequestId, refusal: () => Rejection): Opened | Rejection {
   if (refused === undefined) return rejection
   if (isEraRefusal(refused) || refused.response === undefined) return refusal()
   return { text: spliceId(refused.response.text, id), isOpen: false }

@@ -1,4 +1,4 @@
-import type { SseFront } from '@thv/gateway/backend'
+import type { SseEndpoint } from '@thv/gateway/backend'
 import { endpointOf } from '@thv/gateway/endpoints/endpoint-url'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import type { Reply } from '@thv/gateway/response/reply'
@@ -14,13 +14,13 @@ import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { mintSessionId } from '@thv/mcp/session-id'
 import { errorObjectOf, isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
-import type { StdioEnv } from '../process/stdio-deps.ts'
+import type { StdioDeps } from '../process/stdio-deps.ts'
 import type { ProcessPool } from '../process-pool.ts'
 import type { LegacyService } from './legacy-service.ts'
 import { LegacySession } from './legacy-session.ts'
 
 export interface SseClientsOptions {
-  readonly env: StdioEnv
+  readonly deps: StdioDeps
   readonly pool: ProcessPool
   readonly service: LegacyService
 }
@@ -38,7 +38,7 @@ interface SseClient {
  * HTTP+SSE, the form of 2024-11-05: whatever a client is to get comes over its one stream. Every client has its own stream, session and
  * ids, so nobody sees what is meant for another (the original sent everything to everybody), and nothing is kept for who is not there.
  */
-export class SseClients implements SseFront {
+export class SseClients implements SseEndpoint {
   readonly #options: SseClientsOptions
   readonly #clients = new Map<string, SseClient>()
 
@@ -51,7 +51,7 @@ export class SseClients implements SseFront {
   }
 
   async open(exchange: Exchange, principal: string): Promise<void> {
-    const { config } = this.#options.env
+    const { config } = this.#options.deps
     if (this.#clients.size >= config.maxSessions) return sendRejection(exchange, unavailable('there is no room for another session'))
     if (exchange.closed) return
     const client: SseClient = { id: mintSessionId(), principal, stream: this.#stream(exchange), session: undefined, isOpening: false }
@@ -122,14 +122,14 @@ export class SseClients implements SseFront {
   }
 
   #stream(exchange: Exchange): ClientStream {
-    const { clock, metrics } = this.#options.env
+    const { clock, metrics } = this.#options.deps
     const stream = new ClientStream({ clock, metrics })
     stream.connect(exchange)
     return stream
   }
 
   #session({ id, principal, stream }: SseClient, initialize: ParsedRequest): LegacySession {
-    const { clock, config } = this.#options.env
+    const { clock, config } = this.#options.deps
     const outlet = new SseOutlet(stream)
     return new LegacySession({ id, principal, initialize, outlet, clock, askTimeoutMs: config.askTimeoutMs })
   }

@@ -6,7 +6,7 @@ import { isErrorResponse } from '@thv/mcp/json-rpc'
 import { spliceMember } from '@thv/mcp/json-splice'
 import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { CallSink } from '../process/in-flight.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
@@ -17,7 +17,7 @@ export interface ModernCallOptions {
   /** What goes to the server. */
   readonly request: ParsedRequest
   readonly reply: HttpReply
-  readonly chain: Chain
+  readonly pipeline: Pipeline
   readonly config: StdioConfig
   /** A last change to the answer in its text form. */
   edit?(text: string): string
@@ -58,8 +58,8 @@ export class ModernCall implements CallSink {
   }
 
   onResponse(response: ParsedResponse): void {
-    const { context, chain, reply, edit } = this.#options
-    const text = answerText(response, context, chain)
+    const { context, pipeline, reply, edit } = this.#options
+    const text = answerText(response, context, pipeline)
     if (typeof text === 'string') reply.finish(edit === undefined ? text : edit(text), statusOf(response))
     else reply.reject(text, this.#options.request.id)
     this.#done.resolve()

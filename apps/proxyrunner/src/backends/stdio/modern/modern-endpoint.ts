@@ -10,11 +10,11 @@ import { METHODS, REMOVED_IN_MODERN } from '@thv/mcp/methods'
 import { type ParsedRequest, parseText } from '@thv/mcp/parse-body'
 import { MODERN_VERSION } from '@thv/mcp/versions'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
-import type { Chain } from '@thv/middleware/pipeline/pipeline'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { ProcessLink } from '../process/process-connection.ts'
-import { isUnready } from '../process/process-unavailable.ts'
-import type { StdioEnv } from '../process/stdio-deps.ts'
+import { isUnavailable } from '../process/process-unavailable.ts'
+import type { StdioDeps } from '../process/stdio-deps.ts'
 import type { ProcessPool } from '../process-pool.ts'
 import { ListenStream } from './listen-stream.ts'
 import { ModernCall } from './modern-call.ts'
@@ -25,15 +25,15 @@ import type { ModernProcess } from './modern-process.ts'
  * and the client is the server's peer in all but transport (the same reasoning as for the transparent path of HTTP backends, §4.1).
  * Replaced are the id, the progress token and the subscription id, which belong to this hop.
  */
-export class ModernFront {
-  readonly #env: StdioEnv
+export class ModernEndpoint {
+  readonly #deps: StdioDeps
   readonly #pool: ProcessPool
-  readonly #chain: Chain
+  readonly #pipeline: Pipeline
 
-  constructor(env: StdioEnv, pool: ProcessPool, chain: Chain) {
-    this.#env = env
+  constructor(deps: StdioDeps, pool: ProcessPool, pipeline: Pipeline) {
+    this.#deps = deps
     this.#pool = pool
-    this.#chain = chain
+    this.#pipeline = pipeline
   }
 
   async post(context: RequestContext): Promise<void> {
@@ -62,7 +62,7 @@ export class ModernFront {
     if (eras.isRefused('modern')) return refusal()
     const process = this.#pool.modern()
     const readiness = process.slot.link ?? (await process.slot.ready())
-    if (isUnready(readiness)) return readiness.refused === undefined ? readiness.rejection : refusal()
+    if (isUnavailable(readiness)) return readiness.refused === undefined ? readiness.rejection : refusal()
     return process.slot.greeting?.era === 'modern' ? process : refusal()
   }
 
@@ -77,8 +77,8 @@ export class ModernFront {
       context,
       request,
       reply: this.#reply(context),
-      chain: this.#chain,
-      config: this.#env.config,
+      pipeline: this.#pipeline,
+      config: this.#deps.config,
       ...(request.method === METHODS.discover ? { edit: (text: string) => this.#servedOnly(text) } : {}),
     })
     return call.run(link)
@@ -89,14 +89,14 @@ export class ModernFront {
     if (request.kind !== 'request') return
     const reply = this.#reply(context)
     if (!reply.canStream) return sendRejection(exchange, reject('not_acceptable'), request.id)
-    if (process.listens >= this.#env.config.maxListens) {
+    if (process.listens >= this.#deps.config.maxListens) {
       return sendRejection(exchange, reject('internal_error', { detail: 'too many subscriptions' }), request.id)
     }
-    await process.listen(new ListenStream({ context, request, reply, config: this.#env.config }), link)
+    await process.listen(new ListenStream({ context, request, reply, config: this.#deps.config }), link)
   }
 
   #reply({ exchange }: RequestContext): HttpReply {
-    const { clock, metrics } = this.#env
+    const { clock, metrics } = this.#deps
     return new HttpReply({
       exchange,
       accepts: acceptedForms(exchange.headers['accept']),

@@ -6,7 +6,7 @@ import { errorObjectOf, reject } from '@thv/mcp/wire-errors'
 import { ownerOf } from '../process/attribution.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
 import type { ProcessSlot, SlotListener } from '../process/process-slot.ts'
-import type { StdioEnv } from '../process/stdio-deps.ts'
+import type { StdioDeps } from '../process/stdio-deps.ts'
 import { ListenStream } from './listen-stream.ts'
 import type { ModernCall } from './modern-call.ts'
 import { ToolAnnotations } from './tool-annotations.ts'
@@ -14,13 +14,13 @@ import { ToolAnnotations } from './tool-annotations.ts'
 /** A process of the modern era. It has no sessions: all that is kept is who listens. */
 export class ModernProcess implements SlotListener {
   readonly annotations: ToolAnnotations
-  readonly #env: StdioEnv
+  readonly #deps: StdioDeps
   readonly #listens = new Set<ListenStream>()
   #slot: ProcessSlot | undefined
 
-  constructor(env: StdioEnv) {
-    this.#env = env
-    this.annotations = new ToolAnnotations(env.config, env.clock)
+  constructor(deps: StdioDeps) {
+    this.#deps = deps
+    this.annotations = new ToolAnnotations(deps.config, deps.clock)
   }
 
   get slot(): ProcessSlot {
@@ -50,7 +50,7 @@ export class ModernProcess implements SlotListener {
 
   /** A modern server asks in its results; a request is a fault of its own (M1). */
   onRequest(slot: ProcessSlot, { id }: ParsedRequest): void {
-    this.#env.metrics.dropped('request', 'unattributed')
+    this.#deps.metrics.dropped('request', 'unattributed')
     slot.current?.send(serialise(errorResponse(id, errorObjectOf(reject('method_not_found')))))
   }
 
@@ -66,7 +66,7 @@ export class ModernProcess implements SlotListener {
   #published(slot: ProcessSlot, notification: ParsedNotification): void {
     const subscription = metaOf(notification.message)?.[META.subscriptionId]
     const sink = typeof subscription === 'string' ? slot.current?.sinkOf(subscription) : undefined
-    if (!(sink instanceof ListenStream && sink.onNotification(notification))) this.#env.metrics.dropped('notification', 'unattributed')
+    if (!(sink instanceof ListenStream && sink.onNotification(notification))) this.#deps.metrics.dropped('notification', 'unattributed')
   }
 
   onDown(): void {}
@@ -76,7 +76,7 @@ export class ModernProcess implements SlotListener {
     // Only calls are ever given as owners to a modern process.
     const owners = (slot.current?.owners ?? new Map()) as ReadonlyMap<ModernCall, number>
     const call = ownerOf({ own: undefined, owners })
-    if (call === undefined) this.#env.metrics.dropped('log', 'unattributed')
-    else if (!call.log(notification)) this.#env.metrics.dropped('log', 'level')
+    if (call === undefined) this.#deps.metrics.dropped('log', 'unattributed')
+    else if (!call.log(notification)) this.#deps.metrics.dropped('log', 'level')
   }
 }

@@ -1,10 +1,10 @@
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { orAbort } from '@thv/mcp/abortable'
 import type { StdioConnection } from '../../../runtime/runtime.ts'
-import type { StdioEnv } from './stdio-deps.ts'
+import type { StdioDeps } from './stdio-deps.ts'
 
 /** A connection to a server process, within the time for a start. The runtime may not listen to the signal: what comes too late is closed. */
-export async function openConnection({ runtime, clock, config, log }: StdioEnv, closing: AbortSignal): Promise<StdioConnection> {
+export async function openConnection({ runtime, clock, config, log }: StdioDeps, closing: AbortSignal): Promise<StdioConnection> {
   const limit = new AbortController()
   const timer = clock.setTimer(config.startTimeoutMs, () =>
     limit.abort(new ThvError('timeout', `no connection to the server within ${config.startTimeoutMs} ms`)),

@@ -7,9 +7,9 @@ import type { StdioConnection, StdioEnd } from '../../../runtime/runtime.ts'
 import type { Greeting, HandshakeOutcome } from './handshake.ts'
 import { openConnection } from './open-connection.ts'
 import { ProcessLink } from './process-connection.ts'
-import type { Refused, Unready } from './process-unavailable.ts'
-import { StartGate } from './restart-backoff.ts'
-import type { StdioEnv } from './stdio-deps.ts'
+import type { ProcessUnavailable, RejectedError } from './process-unavailable.ts'
+import { RestartBackoff } from './restart-backoff.ts'
+import type { StdioDeps } from './stdio-deps.ts'
 
 export interface SlotListener {
   onRequest(slot: ProcessSlot, request: ParsedRequest): void
@@ -29,7 +29,7 @@ export interface SlotOptions {
   /** Starts again by itself, without waiting for a call. */
   readonly keepsUp: boolean
   /** Shared by places that come and go with their sessions: a server that cannot be started fails all of them. */
-  readonly commonGate?: StartGate | undefined
+  readonly commonGate?: RestartBackoff | undefined
 }
 
 /**
@@ -38,13 +38,13 @@ export interface SlotOptions {
  */
 export class ProcessSlot {
   readonly isOwn: boolean
-  readonly #env: StdioEnv
+  readonly #deps: StdioDeps
   readonly #options: SlotOptions
-  readonly #gate: StartGate
+  readonly #gate: RestartBackoff
   readonly #closing = new AbortController()
   #link: ProcessLink | undefined
   #greeting: Greeting | undefined
-  #starting: Promise<ProcessLink | Unready> | undefined
+  #starting: Promise<ProcessLink | ProcessUnavailable> | undefined
   #greeted: ProcessLink | undefined
   #generation = 0
   #startedAt = 0
@@ -53,11 +53,11 @@ export class ProcessSlot {
   #problem: string | undefined
   #restart: Timer | undefined
 
-  constructor(env: StdioEnv, options: SlotOptions) {
-    this.#env = env
+  constructor(deps: StdioDeps, options: SlotOptions) {
+    this.#deps = deps
     this.#options = options
     this.isOwn = options.isOwn
-    this.#gate = new StartGate(env.clock, { ...env.config.backoff, random: env.random })
+    this.#gate = new RestartBackoff(deps.clock, { ...deps.config.backoff, random: deps.random })
   }
 
   /** The process, if it is up and has been greeted. */
@@ -76,7 +76,7 @@ export class ProcessSlot {
     return this.#waitMs > 0 || this.#options.keepsUp ? (this.#problem ?? 'starting') : undefined
   }
 
-  ready(): ProcessLink | Unready | Promise<ProcessLink | Unready> {
+  ready(): ProcessLink | ProcessUnavailable | Promise<ProcessLink | ProcessUnavailable> {
     if (this.#link !== undefined) return this.#link
     if (this.#closing.signal.aborted) return { rejection: retryLater('draining', 1_000) }
     this.#starting ??= this.#start().finally(() => {
@@ -96,13 +96,13 @@ export class ProcessSlot {
     await Promise.all([this.#stop(this.#link), this.#stop(this.#greeted), this.#starting])
   }
 
-  async #start(): Promise<ProcessLink | Unready> {
-    const { clock, config, metrics } = this.#env
+  async #start(): Promise<ProcessLink | ProcessUnavailable> {
+    const { clock, config, metrics } = this.#deps
     const delay = this.#waitMs
     if (delay > config.maxStartDelayMs) return { rejection: unavailable('it is being started again', delay) }
     try {
       if (delay > 0) await clock.sleep(delay, this.#closing.signal)
-      const connection = await openConnection(this.#env, this.#closing.signal)
+      const connection = await openConnection(this.#deps, this.#closing.signal)
       metrics.processStarted()
       return await this.#greet(connection)
     } catch (error) {
@@ -110,8 +110,8 @@ export class ProcessSlot {
     }
   }
 
-  async #greet(connection: StdioConnection): Promise<ProcessLink | Unready> {
-    const { config, clock, log, metrics } = this.#env
+  async #greet(connection: StdioConnection): Promise<ProcessLink | ProcessUnavailable> {
+    const { config, clock, log, metrics } = this.#deps
     const { listener } = this.#options
     const link: ProcessLink = new ProcessLink({
       connection,
@@ -153,7 +153,7 @@ export class ProcessSlot {
     return instance !== undefined && instance === this.#instance ? this.#greeting : undefined
   }
 
-  #refused(link: ProcessLink, refused: Refused): Unready {
+  #refused(link: ProcessLink, refused: RejectedError): ProcessUnavailable {
     this.#discard(link)
     const problem = `the server does not speak the ${refused.era} era`
     if (this.#options.keepsUp) return { ...this.#failed(problem), refused }
@@ -161,13 +161,13 @@ export class ProcessSlot {
     return { rejection: unavailable('it refused the handshake'), refused }
   }
 
-  #failed(problem: string): Unready {
+  #failed(problem: string): ProcessUnavailable {
     this.#options.commonGate?.failed(problem)
     return this.#delayed(problem)
   }
 
-  #delayed(problem: string): Unready {
-    const { log, metrics } = this.#env
+  #delayed(problem: string): ProcessUnavailable {
+    const { log, metrics } = this.#deps
     this.#gate.failed(problem)
     this.#problem = problem
     metrics.processFailed()
@@ -177,13 +177,13 @@ export class ProcessSlot {
   }
 
   #ended(link: ProcessLink, end: StdioEnd): void {
-    this.#env.metrics.processEnded()
+    this.#deps.metrics.processEnded()
     if (this.#link !== link) return
     this.#link = undefined
     this.#options.listener.onDown(this, link)
     if (this.#closing.signal.aborted) return
-    this.#env.log.warn('server process ended', { slot: this.#options.label, ...end })
-    if (this.#env.clock.monotonic() - this.#startedAt < this.#env.config.stableMs) this.#delayed(end.message)
+    this.#deps.log.warn('server process ended', { slot: this.#options.label, ...end })
+    if (this.#deps.clock.monotonic() - this.#startedAt < this.#deps.config.stableMs) this.#delayed(end.message)
     else {
       this.#gate.succeeded()
       this.#problem = end.message
@@ -194,7 +194,7 @@ export class ProcessSlot {
   #scheduleRestart(): void {
     if (!this.#options.keepsUp || this.#closing.signal.aborted) return
     this.#restart?.cancel()
-    this.#restart = this.#env.clock.setTimer(this.#waitMs, () => void this.ready())
+    this.#restart = this.#deps.clock.setTimer(this.#waitMs, () => void this.ready())
   }
 
   get #waitMs(): number {
@@ -209,7 +209,7 @@ export class ProcessSlot {
     try {
       await link?.close()
     } catch (error) {
-      this.#env.log.warn('a server did not stop', { slot: this.#options.label, error: errorMessage(error) })
+      this.#deps.log.warn('a server did not stop', { slot: this.#options.label, error: errorMessage(error) })
     }
   }
 }

@@ -2,14 +2,14 @@ import type { Rejection } from '@thv/mcp/wire-errors'
 import type { HandshakeOutcome } from './handshake.ts'
 import type { ProcessLink } from './process-connection.ts'
 
-export type Refused = Extract<HandshakeOutcome, { outcome: 'refused' }>
+export type RejectedError = Extract<HandshakeOutcome, { outcome: 'refused' }>
 
 /** Why there is no process to be had now. `refused` if there was one, and it does not speak the era. */
-export interface Unready {
+export interface ProcessUnavailable {
   readonly rejection: Rejection
-  readonly refused?: Refused
+  readonly refused?: RejectedError
 }
 
-export function isUnready(readiness: ProcessLink | Unready): readiness is Unready {
+export function isUnavailable(readiness: ProcessLink | ProcessUnavailable): readiness is ProcessUnavailable {
   return 'rejection' in readiness
 }

@@ -2,7 +2,7 @@ import { type Backoff, createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 
 /** Keeps a server that cannot be started, or does not stay up, from being started over and over. */
-export class StartGate {
+export class RestartBackoff {
   readonly #clock: Clock
   readonly #backoff: Backoff
   #opensAt = Number.NEGATIVE_INFINITY

@@ -5,7 +5,7 @@ import type { StdioConfig } from './stdio-config.ts'
 import type { StdioMetrics } from './stdio-metrics.ts'
 
 /** What everything in this folder shares. */
-export interface StdioEnv {
+export interface StdioDeps {
   readonly runtime: Runtime
   readonly config: StdioConfig
   readonly clock: Clock

@@ -1,21 +1,21 @@
-import type { Upstream } from '@thv/gateway/backend'
-import { createFront, type FrontServer } from '@thv/gateway/gateway'
+import type { Backend } from '@thv/gateway/backend'
+import { createGateway, type GatewayServer } from '@thv/gateway/gateway'
 import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import { type Clock, systemClock } from '@thv/kernel/clock'
-import { compileChain, type Link } from '@thv/middleware/pipeline/pipeline'
+import { compilePipeline, type Middleware } from '@thv/middleware/pipeline/pipeline'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import type { SessionStore } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StdioSettings } from '../process/stdio-config.ts'
-import { createStdioUpstream } from '../stdio-backend.ts'
+import { createStdioBackend } from '../stdio-backend.ts'
 
 export interface StdioRunner extends AsyncDisposable {
   /** Of the MCP endpoint. */
   readonly url: string
   readonly base: string
-  readonly upstream: Upstream
+  readonly backend: Backend
   readonly metrics: Metrics
   readonly logged: readonly string[]
   readonly store: SessionStore<StdioSessionRecord>
@@ -26,38 +26,38 @@ export interface StdioRunner extends AsyncDisposable {
 export interface StdioRunnerOptions {
   readonly runtime: Runtime
   readonly config?: Partial<StdioSettings>
-  readonly links?: readonly Link[]
+  readonly middleware?: readonly Middleware[]
   readonly clock?: Clock
   readonly store?: SessionStore<StdioSessionRecord>
-  readonly door?: Partial<FrontServer>
+  readonly server?: Partial<GatewayServer>
 }
 
 /** A whole runner for a stdio server, in this process, on a free port of loopback. */
 export async function startStdioRunner(options: StdioRunnerOptions): Promise<StdioRunner> {
   const { runtime, clock = systemClock } = options
   const logged: string[] = []
-  const chain = compileChain(options.links ?? [])
+  const pipeline = compilePipeline(options.middleware ?? [])
   const metrics = createMetrics()
   const log = collectingLog(logged)
   const store = options.store ?? createMemorySessionStore<StdioSessionRecord>({ clock })
   const config = { name: 'test', ...options.config }
-  const upstream = createStdioUpstream({ runtime, config, chain, store, clock, log, metrics, random: () => 0 })
-  const front = createFront({
-    ...{ upstream, chain, log, metrics },
-    server: { name: 'test', transport: 'stdio', host: '127.0.0.1', port: 0, era: config.era ?? 'auto', ...options.door },
+  const backend = createStdioBackend({ runtime, config, pipeline, store, clock, log, metrics, random: () => 0 })
+  const gateway = createGateway({
+    ...{ backend, pipeline, log, metrics },
+    server: { name: 'test', transport: 'stdio', host: '127.0.0.1', port: 0, era: config.era ?? 'auto', ...options.server },
     limits: { lameDuckMs: 0 },
     httpLimits: { drainIdleMs: 0 },
   })
-  const { url } = await front.listen()
+  const { url } = await gateway.listen()
   return {
-    ...{ url: `${url}/mcp`, base: url, upstream, metrics, logged, store },
+    ...{ url: `${url}/mcp`, base: url, backend, metrics, logged, store },
     dropped(what, reason) {
       const found = new RegExp(`^toolhive_stdio_dropped_total\\{what="${what}",reason="${reason}"\\} (\\d+)$`, 'm').exec(metrics.render())
       return Number(found?.[1] ?? 0)
     },
     async [Symbol.asyncDispose]() {
-      await upstream.close()
-      await front.drain(AbortSignal.timeout(100))
+      await backend.close()
+      await gateway.drain(AbortSignal.timeout(100))
       await runtime.close()
       if (options.store === undefined) await store.close()
     },
