@@ -6,25 +6,20 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { forgetFirstStart, isTooOld, runOnPackagedNode } from './packaged-node.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const thisFile = fileURLToPath(import.meta.url)
-const OLDEST_NODE = 24
 
 /**
  * Starts an app from its bundle.
  * @param {string} entry path of the main module below the repository, such as `apps/cli/src/main.ts`
  */
 export async function runBundled(entry) {
-  const major = Number(process.versions.node.split('.')[0])
-  if (major < OLDEST_NODE) {
-    console.error(
-      `This needs Node ${OLDEST_NODE} or newer, and this is ${process.version}. In the repository, "npm ci" brings a suitable Node: use "npx ${basename(process.argv[1] ?? 'thv', '.js')}" there.`,
-    )
-    process.exit(1)
-  }
+  if (isTooOld()) return runOnPackagedNode()
+  forgetFirstStart()
   const bundle = await ensureBundle(entry)
   // V8's code cache, made by the first run. It holds what that run came to call, so the platform has one of its own.
   nodeModule.enableCompileCache(join(compileCache, process.argv[2] === 'up' ? 'up' : 'commands'))

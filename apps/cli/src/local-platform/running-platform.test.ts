@@ -52,6 +52,15 @@ describe('without a platform', () => {
     expect(error).toMatchObject({ code: 'usage', message: expect.stringMatching(message) })
   })
 
+  it.runIf(process.platform === 'linux').each([[[]], [['--detach']]])('up %j: a data folder below /proc is an error', async (args) => {
+    const { error } = await runThv(['up', '--data-dir', '/proc/none/such', ...args], { cwd: folder })
+    expect(error).toMatchObject({
+      code: 'data_folder_failed',
+      message: 'cannot use the data folder /proc/none/such (choose another with --data-dir)',
+      cause: expect.objectContaining({ code: 'ENOENT' }),
+    })
+  })
+
   it('a file that cannot be applied is refused before anything starts', async () => {
     writeFileSync(join(folder, 'bad.yaml'), 'kind: X\n')
     const { error } = await runThv(['up', '--data-dir', folder, '-f', 'bad.yaml'], { cwd: folder })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
@@ -16,7 +16,6 @@ const MAX_SAID = 4_096
 /** Starts the platform in a process of its own, in the background. Resolves when its API server answers. */
 export async function startDetached(folder: string, { flags, env }: { flags: readonly string[]; env: ProgramEnv }): Promise<void> {
   env.err(`Starting the platform in ${folder} …\n`)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const logFile = join(folder, LOG_FILE)
   const log = openSync(logFile, 'a', 0o600)
   const before = statSync(logFile).size

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { join, resolve } from 'node:path'
 import { kubeconfigText } from '@thv/cluster/platform/kubeconfig'
@@ -14,6 +14,7 @@ import type { ProgramEnv } from '../program.ts'
 import { type LocalRegistry, startLocalRegistry } from '../registry/local-registry.ts'
 import { forgetRegistry } from '../registry/registry-note.ts'
 import { registryState } from '../registry/registry-state.ts'
+import { prepareDataFolder } from './data-folder.ts'
 import { startDetached } from './detached-platform.ts'
 import { LOG_FILE, openPlatformLog } from './platform-log.ts'
 import { examplesFolder, loadPlatformParts } from './platform-parts.ts'
@@ -56,6 +57,7 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
   await refuseBadFiles(options, env)
   if (options.registryConfig !== undefined && !existsSync(resolve(env.cwd, options.registryConfig)))
     throw new ThvError('usage', `--registry-config: there is no file ${options.registryConfig}`)
+  prepareDataFolder(folder)
   if (options.detach) {
     await startDetached(folder, { flags: bareFlags(options, { port, cwd: env.cwd }), env })
     const missing = await finishStart(starting).catch((error: unknown) => {
@@ -163,10 +165,9 @@ function bareFlags(options: UpOptions, { port, cwd }: { port: number | undefined
 
 function openLog(folder: string) {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
     return openPlatformLog(folder)
   } catch (cause) {
-    throw new ThvError('data_folder_failed', `the data folder ${folder} cannot be used`, { cause })
+    throw new ThvError('data_folder_failed', `cannot write the log of the data folder ${folder}`, { cause })
   }
 }
 

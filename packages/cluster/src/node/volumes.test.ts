@@ -122,6 +122,8 @@ describe('volumes', () => {
   it('of other kinds are refused with a clear message, host paths are there', async () => {
     await fixture.create('nfs', mounting({ nfs: { server: 'x', path: '/' } }))
     await failure('nfs', /this node cannot mount volumes of type nfs/)
+    await fixture.create('proc', mounting({ hostPath: { path: '/proc/none/such', type: 'DirectoryOrCreate' } }))
+    await failure('proc', /ENOENT/)
     const file = join(fixture.folder, 'host.txt')
     writeFileSync(file, 'host')
     await fixture.create('host', mounting({ hostPath: { path: fixture.folder, type: 'Directory' } }))

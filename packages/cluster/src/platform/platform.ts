@@ -1,4 +1,4 @@
-import { chmod, mkdir, stat } from 'node:fs/promises'
+import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
@@ -12,6 +12,7 @@ import {
   type KubeClient,
   type ObjectKey,
 } from '@thv/kube'
+import { makeFolder } from '@thv/programs/make-folder'
 import { createProcessGuard } from '@thv/programs/process-guard'
 import { type EmbeddedApiServer, startApiServer } from '../apiserver/api-server.ts'
 import { imageMapFile } from '../node/images/image-map.ts'
@@ -83,7 +84,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
   const onError = (error: unknown, key?: ObjectKey) => {
     if (!signal.aborted) log.error(errorMessage(error), key === undefined ? {} : { object: formatKey(key) })
   }
-  await makeFolder(folder)
+  await prepareFolder(folder)
   const claimed = await claimNetwork(folder)
   life.onShutdown('network', () => claimed.release(), { timeoutMs: PART_STOP_MS })
   const server = await startApiServer({
@@ -171,9 +172,9 @@ async function opened<T extends { close(): Promise<void> }>(part: Promise<T>, na
 }
 
 /** Whoever can write to it can say in images.yaml what runs as this user, and can put other keys in the place of ours. */
-async function makeFolder(folder: string): Promise<void> {
+async function prepareFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder, 0o700)
     const { uid, mode } = await stat(folder)
     const user = process.getuid?.()
     if (user !== undefined && user !== 0 && uid !== user) throw new Error('it belongs to another user')

@@ -1,4 +1,5 @@
 import type { Container, PodSpec, PodTemplateSpec } from '@thv/kube'
+import { TMP_VOLUME } from '@thv/kube/objects/implied-volumes'
 import { type Platform, withSecurityContexts } from '@thv/kube/objects/pod-security'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { JsonObject } from '@thv/runconfig/value-readers'
@@ -8,7 +9,6 @@ import { type EnvVar, mergeEnv } from './container-env.ts'
 export const MCP_CONTAINER = 'mcp'
 export const GENERATION_ANNOTATION = 'toolhive.stacklok.dev/mcpserver-generation'
 
-const TMP_VOLUME = 'thv-tmp'
 /** Many servers wait for the end of their input and know no signals; nobody can end it for them, so they would take all the time there is. */
 const STDIO_GRACE_SECONDS = 10
 

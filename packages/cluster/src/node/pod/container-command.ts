@@ -5,6 +5,7 @@ import { withBindGuard } from '../network/bind-guard.ts'
 import type { PodPlace } from '../network/pod-network.ts'
 import { findProgram } from '../process/find-program.ts'
 import { expand } from '../values/expansion.ts'
+import { mountPlace } from '../volumes/pod-volumes.ts'
 import { ConfigError } from './config-error.ts'
 import { pathRewriter } from './mount-paths.ts'
 import type { ContainerSpec } from './pod-spec.ts'
@@ -36,14 +37,14 @@ export interface SurroundingsInput {
 export async function containerSurroundings(input: SurroundingsInput): Promise<ContainerSurroundings> {
   const { container, program, podPlace, wanted, root, home } = input
   const rewrite = pathRewriter(container, root)
-  const tmp = rewrite('/tmp') === '/tmp' ? join(home, 'tmp') : rewrite('/tmp')
+  const hasTmp = container.volumeMounts?.some((mount) => mountPlace(mount) === '/tmp')
   await mkdir(join(home, 'tmp'), { recursive: true, mode: 0o700 })
   const given = Object.fromEntries(Object.entries({ ...program.env, ...wanted }).map(([name, value]) => [name, rewrite(value)]))
   const env: Record<string, string> = {
     PATH: process.env['PATH'] ?? '/usr/local/bin:/usr/bin:/bin',
     LANG: process.env['LANG'] ?? 'C.UTF-8',
     HOME: home,
-    TMPDIR: tmp,
+    TMPDIR: hasTmp ? join(root, 'tmp') : join(home, 'tmp'),
     ...withBindGuard(given, podPlace.env),
     ...(program.own && { THV_ROOT: root }),
   }

@@ -40,4 +40,13 @@ describe('pathRewriter', () => {
   ])('%s becomes %s', (text, expected) => {
     expect(rewrite(text)).toBe(expected)
   })
+
+  it('leaves paths of the implied /tmp alone, also beside declared mounts', () => {
+    const volumeMounts = [
+      { name: 'thv-tmp', mountPath: '/tmp' },
+      { name: 'notes', mountPath: '/tmp/notes' },
+    ]
+    const some = pathRewriter({ name: 'mcp', volumeMounts }, '/root')
+    expect(['/tmp', '--file=/tmp/x', '/tmp/notes/a'].map(some)).toEqual(['/tmp', '--file=/tmp/x', '/root/tmp/notes/a'])
+  })
 })

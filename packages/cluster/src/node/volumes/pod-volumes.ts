@@ -3,6 +3,7 @@ import { dirname, isAbsolute, join, normalize, relative } from 'node:path'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import type { KubeClient } from '@thv/kube/client/client'
+import { makeFolder } from '@thv/programs/make-folder'
 import type { PodPlace } from '../network/pod-network.ts'
 import type { ContainerSpec, NodePod, VolumeMount, VolumeSpec } from '../pod/pod-spec.ts'
 import { expand } from '../values/expansion.ts'
@@ -159,7 +160,7 @@ async function prepareHostPath(volume: string, { path, type = '' }: { path: stri
   if (!isAbsolute(path) || path.split('/').includes('..'))
     throw new MountError(volume, `hostPath ${JSON.stringify(path)} must be absolute, without '..'`)
   const there = await stat(path).catch(() => undefined)
-  if (there === undefined && type === 'DirectoryOrCreate') await mkdir(path, { recursive: true })
+  if (there === undefined && type === 'DirectoryOrCreate') makeFolder(path)
   else if (there === undefined && type === 'FileOrCreate') await (await open(path, 'a')).close()
   else if (there === undefined) throw new MountError(volume, `hostPath ${path} does not exist`)
   else if (type.startsWith('Directory') && !there.isDirectory())
