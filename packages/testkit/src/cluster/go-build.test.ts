@@ -59,10 +59,12 @@ test('the build flags are pinned: others mean a full rebuild', () => {
   ])
   expect(args('etcd', '/out/etcd').at(-1)).toBe('go.etcd.io/etcd/server/v3')
   expect(args('coredns', '/out/coredns').slice(-4)).toEqual(['-s -w', '-o', '/out/coredns', '.'])
+  expect(args('kubernetes-conformance', '/out/e2e').slice(0, 2)).toEqual(['test', '-c'])
 })
 
 test('each program comes from exactly one module', () => {
-  for (const name of programSets.node) expect(goModules.filter((module) => module.programs[name] !== undefined)).toHaveLength(1)
+  for (const name of Object.values(programSets).flat())
+    expect(goModules.filter((module) => module.programs[name] !== undefined)).toHaveLength(1)
 })
 
 function moduleOf(name: ProgramName): GoModule {

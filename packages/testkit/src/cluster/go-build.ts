@@ -62,7 +62,8 @@ async function writeModule(
 /** Other flags than these make Go rebuild everything. */
 export function buildArguments(module: GoModule, name: ProgramName, output: string): string[] {
   const ldflags = ['-s', '-w', ...(module.stamps ?? []).map((stamp) => `-X ${stamp}`)].join(' ')
-  return ['build', '-gcflags=all=-dwarf=false', '-ldflags', ldflags, '-o', output, module.programs[name] ?? name]
+  const action = module.tests?.includes(name) ? ['test', '-c'] : ['build']
+  return [...action, '-gcflags=all=-dwarf=false', '-ldflags', ldflags, '-o', output, module.programs[name] ?? name]
 }
 
 function buildEnvironment(): NodeJS.ProcessEnv {

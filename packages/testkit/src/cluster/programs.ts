@@ -11,9 +11,10 @@ export type ProgramName =
   | 'kube-proxy'
   | 'coredns'
   | 'pause'
+  | 'kubernetes-conformance'
 
-/** The three forms of the harness, each with what the one before it has. */
-export type ProgramSet = 'api-server' | 'control-plane' | 'node'
+/** The three forms of the harness, each with what the one before it has, and what runs Kubernetes' own tests. */
+export type ProgramSet = 'api-server' | 'control-plane' | 'node' | 'conformance'
 
 const apiServer: readonly ProgramName[] = ['etcd', 'kube-apiserver', 'kubectl']
 const controlPlane: readonly ProgramName[] = [...apiServer, 'kube-controller-manager', 'kube-scheduler']
@@ -23,6 +24,7 @@ export const programSets: Readonly<Record<ProgramSet, readonly ProgramName[]>> =
   'api-server': apiServer,
   'control-plane': controlPlane,
   node,
+  conformance: ['kubectl', 'kubernetes-conformance'],
 }
 
 export function isProgramSet(name: string): name is ProgramSet {
@@ -38,6 +40,8 @@ export interface GoModule {
   /** A folder beside this file with the main package; without it the package is that of a dependency. */
   readonly sources?: string
   readonly programs: Readonly<Partial<Record<ProgramName, string>>>
+  /** Those of the programs whose package is one of tests. */
+  readonly tests?: readonly ProgramName[]
   readonly stamps?: readonly string[]
 }
 
@@ -56,7 +60,10 @@ export const goModules: readonly GoModule[] = [
       'kube-scheduler': command('kube-scheduler'),
       kubelet: command('kubelet'),
       'kube-proxy': command('kube-proxy'),
+      'kubernetes-conformance': '.',
     },
+    sources: 'go/conformance',
+    tests: ['kubernetes-conformance'],
     // Without them the programs call themselves v0.0.0-master.
     stamps: [`gitVersion=${versions.kubernetes}`, `gitMajor=${versions.major}`, `gitMinor=${versions.minor}`].map(
       (value) => `k8s.io/component-base/version.${value}`,
