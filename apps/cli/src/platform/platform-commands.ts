@@ -15,6 +15,7 @@ export function addPlatformCommands(program: Command, env: ProgramEnv): void {
     .option('--registry-config <file>', 'configuration of the registry server (default: the bundled catalogue)')
     .option('--detach', 'return when all is ready, and leave it running ("thv down" stops it)')
     .option('--port <number>', 'port of the API server (default: that of the last start, or a free one)')
+    .option('--shared', 'serve every user of this machine (default: only you and root, on Linux)')
     .addOption(new Option('--bare').hideHelp())
     .action(async (options: UpOptions) => {
       const { runUp } = await import('./up-command.ts')

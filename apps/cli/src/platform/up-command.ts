@@ -4,6 +4,7 @@ import { flushCompileCache } from 'node:module'
 import { join, resolve } from 'node:path'
 import { kubeconfigText } from '@thv/cluster/platform/kubeconfig'
 import { startPlatform } from '@thv/cluster/platform/platform'
+import { peerLookupProblem } from '@thv/http/server/peer-lookup'
 import { systemClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
@@ -31,6 +32,8 @@ export interface UpOptions {
   readonly port?: string
   readonly registry: boolean
   readonly registryConfig?: string
+  /** Serve every user of this machine. */
+  readonly shared?: boolean
   /** Only the platform itself: how a detached one runs. */
   readonly bare?: boolean
 }
@@ -58,6 +61,7 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
   if (options.registryConfig !== undefined && !existsSync(resolve(env.cwd, options.registryConfig)))
     throw new ThvError('usage', `--registry-config: there is no file ${options.registryConfig}`)
   prepareDataFolder(folder)
+  if (!options.shared && !options.bare) await warnIfOpen(env)
   if (options.detach) {
     await startDetached(folder, { flags: bareFlags(options, { port, cwd: env.cwd }), env })
     const missing = await finishStart(starting).catch((error: unknown) => {
@@ -69,22 +73,33 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
   await runHere(starting)
 }
 
+/** Where users cannot be told apart the platform runs all the same, for all of them. */
+async function warnIfOpen(env: ProgramEnv): Promise<void> {
+  const problem = await peerLookupProblem()
+  if (problem !== undefined) env.err(`Every user of this machine can use the servers: ${problem}.\n`)
+}
+
 async function runHere({ folder, options, env, since }: Starting): Promise<void> {
   if (!options.bare) env.err(`Starting the platform in ${folder} …\n`)
   const { registryProgram, programEnv, ...parts } = await loadPlatformParts()
   const log = openLog(folder)
-  const platform = await startPlatform({ folder, port: portOf(options.port), ...parts, env: env.variables, log }).catch(
-    (error: unknown) => {
-      throw withAdvice(error, { folder, port: options.port })
-    },
-  )
+  const platform = await startPlatform({
+    folder,
+    port: portOf(options.port),
+    ...parts,
+    env: env.variables,
+    shared: options.shared,
+    log,
+  }).catch((error: unknown) => {
+    throw withAdvice(error, { folder, port: options.port })
+  })
   let forget: (() => void) | undefined
   let registry: LocalRegistry | undefined
   try {
     writePrivate(join(folder, KUBECONFIG_FILE), kubeconfigText(platform.server))
     if (options.registry) {
       const configFile = options.registryConfig && resolve(env.cwd, options.registryConfig)
-      const variables = { ...env.variables, ...programEnv }
+      const variables = { ...env.variables, ...programEnv, ...platform.peerEnv }
       registry = await startLocalRegistry({ folder, program: registryProgram, configFile, variables, log })
     } else forgetRegistry(folder)
     forget = noteRunning(folder, platform.server.url)
@@ -159,6 +174,7 @@ function bareFlags(options: UpOptions, { port, cwd }: { port: number | undefined
   return [
     ...(port === undefined ? [] : ['--port', String(port)]),
     ...(options.registry ? [] : ['--no-registry']),
+    ...(options.shared ? ['--shared'] : []),
     ...(options.registryConfig === undefined ? [] : ['--registry-config', resolve(cwd, options.registryConfig)]),
   ]
 }

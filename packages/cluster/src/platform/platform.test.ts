@@ -1,6 +1,7 @@
 import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { canBecomeOthers, OTHER_USER, talkAs } from '@thv/http/testing/other-user'
 import type { Deployment, Pod, Service } from '@thv/kube'
 import { bearerToken, configMaps, createKubeClient, deployments, type KubeClient, namespaces, pods, services } from '@thv/kube'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -8,7 +9,8 @@ import { type Platform, type PlatformOptions, startPlatform } from './platform.t
 
 const OWN = 'example-own'
 /** Listens on the port that it is told, on all addresses: the platform turns that into the pod's own. */
-const WEB = `require('node:http').createServer((_, response) => response.end(process.pid + '')).listen(Number(process.env.PORT))`
+const web = (answer: string) =>
+  `require('node:http').createServer((_, response) => response.end(${answer} + '')).listen(Number(process.env.PORT))`
 
 let folder: string
 let platform: Platform | undefined
@@ -36,10 +38,16 @@ async function start(options: Partial<PlatformOptions> = {}): Promise<Platform> 
   return platform
 }
 
-function deployment(replicas: number): Deployment {
+function deployment(replicas: number, answer = 'process.pid'): Deployment {
   const labels = { app: 'web' }
   const probe = { httpGet: { path: '/', port: 8123 }, periodSeconds: 1 }
-  const container = { name: 'web', image: `${OWN}:1`, args: ['-e', WEB], env: [{ name: 'PORT', value: '8123' }], readinessProbe: probe }
+  const container = {
+    name: 'web',
+    image: `${OWN}:1`,
+    args: ['-e', web(answer)],
+    env: [{ name: 'PORT', value: '8123' }],
+    readinessProbe: probe,
+  }
   return {
     metadata: { name: 'web', namespace: 'given' },
     spec: { replicas, selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers: [container] } } },
@@ -114,6 +122,29 @@ describe('the platform', () => {
     const third = await start({ manifests: given('two') })
     expect((await third.client.get(configMaps, key)).data).toEqual({ text: 'two' })
   })
+
+  it.skipIf(!canBecomeOthers)(
+    'lets only its own user connect to a Service, and tells its pods',
+    async () => {
+      const text = 'GET / HTTP/1.0\r\n\r\n'
+      const ask = async (client: KubeClient, uid: number) => {
+        const { spec } = await client.get(services, { namespace: 'given', name: 'web' })
+        return await talkAs(uid, { host: spec?.clusterIP ?? '', port: 8080, text })
+      }
+      const { client, peerEnv } = await start()
+      expect(peerEnv).toEqual({ THV_PEER_USER: String(process.getuid?.()) })
+      await client.create(deployments, deployment(1, 'process.env.THV_PEER_USER'))
+      await client.create(services, service)
+      await within(async () => expect(await ask(client, 0)).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n\r\n0$/))
+      expect(await ask(client, OTHER_USER)).toBe('')
+      await platform?.stop()
+
+      const shared = await start({ shared: true })
+      expect(shared.peerEnv).toEqual({})
+      await within(async () => expect(await ask(shared.client, OTHER_USER)).toMatch(/^HTTP\/1\.1 200 [\s\S]*\r\n\r\nundefined$/))
+    },
+    60_000,
+  )
 
   it('has a folder for itself', async () => {
     await start()

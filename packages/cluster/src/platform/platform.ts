@@ -1,5 +1,7 @@
 import { chmod, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createPeerCheck, PEER_USER_VARIABLE } from '@thv/http/server/peer-check'
+import { peerLookupProblem } from '@thv/http/server/peer-lookup'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { createLifecycle, type Lifecycle, type ShutdownReport } from '@thv/kernel/lifecycle'
@@ -36,6 +38,8 @@ export interface PlatformOptions {
   readonly manifests: readonly PlatformManifest[]
   /** For the programs that install packages. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Serve every user of this machine, not only the one who starts the platform, and root. */
+  readonly shared?: boolean | undefined
   readonly log: PlatformLog
   readonly clock?: Clock
 }
@@ -51,6 +55,8 @@ export interface PlatformLog {
 export interface Platform {
   readonly server: Pick<EmbeddedApiServer, 'url' | 'caPem' | 'adminToken'>
   readonly client: KubeClient
+  /** For every process that serves clients of the platform: whom it may serve. */
+  readonly peerEnv: Readonly<Record<string, string>>
   /** Ends all pods' processes and leaves the objects, so that the next start goes on from there. Bounded; never rejects. */
   stop(reason?: string): Promise<ShutdownReport>
 }
@@ -118,10 +124,13 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
   life.onShutdown('events', (limit) => events.flush(limit), { timeoutMs: PART_STOP_MS })
 
   const env = { client, caches, events, clock, onError }
+  const peerUser = await servedUser(options)
+  const peers = peerUser === undefined ? undefined : createPeerCheck({ uid: peerUser, onRefused: (reason) => log.warn(reason) })
+  const peerEnv: Record<string, string> = peerUser === undefined ? {} : { [PEER_USER_VARIABLE]: String(peerUser) }
   const [changed, resolver] = await Promise.all([
     applyManifests(options.manifests, { client, clock, signal }),
     opened(startResolver({ caches, network: claimed, clock, signal, onError, folder }), 'resolver', life),
-    opened(startServiceForwarders({ ...env, network: claimed }), 'forwarders', life),
+    opened(startServiceForwarders({ ...env, network: claimed, peers }), 'forwarders', life),
   ])
   log.info('manifests are applied', { changed })
 
@@ -146,7 +155,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
     nodeName: NODE_NAME,
     images,
     network,
-    podEnv: { KUBERNETES_SERVICE_HOST: apiHost, KUBERNETES_SERVICE_PORT: apiPort },
+    podEnv: { KUBERNETES_SERVICE_HOST: apiHost, KUBERNETES_SERVICE_PORT: apiPort, ...peerEnv },
   })
   server.servePods(node.streams)
   life.onShutdown('node', () => node.stop(), { timeoutMs: NODE_STOP_MS })
@@ -161,7 +170,16 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
     },
     { timeoutMs: PART_STOP_MS },
   )
-  return { server, client, stop: (reason = 'stop') => life.shutdown(reason) }
+  return { server, client, peerEnv, stop: (reason = 'stop') => life.shutdown(reason) }
+}
+
+/** Undefined: everybody on this machine. */
+async function servedUser({ shared = false, log }: PlatformOptions): Promise<number | undefined> {
+  if (shared) return undefined
+  const problem = await peerLookupProblem()
+  if (problem === undefined) return process.getuid?.()
+  log.warn('every user of this machine can use the servers of this platform', { reason: problem })
+  return undefined
 }
 
 /** Whatever else fails meanwhile, what has opened is closed again. */

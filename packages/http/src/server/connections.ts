@@ -5,10 +5,15 @@ import type { Exchange } from './exchange.ts'
 const kConnection = Symbol('connection')
 const kExchange = Symbol('exchange')
 
+/** How long a refused peer may keep its connection open without a request, whose answer would tell it why. */
+const REFUSED_IDLE_MS = 1_000
+
 interface Connection {
   readonly owner: Connections
   /** More than one only when the client pipelines. */
   readonly exchanges: Exchange[]
+  /** Whether the peer may be served; a promise until that is known. */
+  admission: boolean | Promise<boolean>
 }
 
 type KnownSocket = Socket & { [kConnection]?: Connection }
@@ -43,10 +48,20 @@ export class Connections {
     return this.#inFlight
   }
 
-  accept(socket: KnownSocket): void {
-    socket[kConnection] = { owner: this, exchanges: [] }
+  accept(socket: KnownSocket, admission: boolean | Promise<boolean> = true): void {
+    const connection: Connection = { owner: this, exchanges: [], admission }
+    socket[kConnection] = connection
     this.#sockets.add(socket)
     socket.on('close', onSocketClose)
+    if (typeof admission === 'boolean') return
+    void admission.then((admitted) => {
+      connection.admission = admitted
+      if (!admitted) socket.setTimeout(REFUSED_IDLE_MS)
+    })
+  }
+
+  admissionOf(socket: KnownSocket): boolean | Promise<boolean> {
+    return socket[kConnection]?.admission ?? false
   }
 
   /** Returns how many exchanges are open on the connection now. */

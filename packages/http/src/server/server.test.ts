@@ -28,7 +28,7 @@ describe('requests', () => {
     expect(answer).toContain('HTTP/1.1 200 OK')
     expect(answer).toContain('["GET","/a/b?c=d?e","/a/b","c=d?e","1","127.0.0.1"]')
     await eventually(() => loopback.server.stats.connections === 0)
-    expect(loopback.server.stats).toEqual({ inFlight: 0, connections: 0, requests: 1, dropped: 0, malformed: 0 })
+    expect(loopback.server.stats).toEqual({ inFlight: 0, connections: 0, requests: 1, dropped: 0, malformed: 0, forbidden: 0 })
   })
 
   it('shows no credential of an exchange that is printed', async () => {

@@ -9,6 +9,7 @@ import { Connections } from './connections.ts'
 import { Exchange, type ServerContext } from './exchange.ts'
 import { type HttpLimits, limitsOf } from './http-limits.ts'
 import { createNodeServer } from './node-server.ts'
+import { PEER_REFUSED, type PeerCheck, peerCheckFromEnv } from './peer-check.ts'
 import { originForm } from './request-target.ts'
 import { sendProblem } from './respond.ts'
 import { SlowBodies } from './slow-bodies.ts'
@@ -20,6 +21,8 @@ export interface HttpServerOptions {
   readonly busy?: (exchange: Exchange, why: BusyReason) => void
   readonly limits?: Partial<HttpLimits>
   readonly clock?: Clock
+  /** Which local users are served; the others get 403. Absent: what THV_PEER_USER says. */
+  readonly peers?: PeerCheck
   /** Told of surprises only: a handler that failed, a listener that broke. What a client does wrong is counted, not reported. */
   readonly onError: (error: unknown, exchange?: Exchange) => void
 }
@@ -61,6 +64,8 @@ export interface ServerStats {
   readonly dropped: number
   /** Requests that were no HTTP, too large or too slow, and were answered without a handler. */
   readonly malformed: number
+  /** Requests of local users who are not served. */
+  readonly forbidden: number
 }
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -76,6 +81,7 @@ class NodeHttpServer implements HttpServer {
   #requests = 0
   #dropped = 0
   #malformed = 0
+  #forbidden = 0
   #drained: Promise<DrainReport> | undefined
   #onQuiet: (() => void) | undefined
   #graceOver = false
@@ -87,8 +93,9 @@ class NodeHttpServer implements HttpServer {
     this.#context = { clock, limits, slowBodies: new SlowBodies(clock, limits) }
     this.#connections = new Connections({ onChange: () => this.#checkQuiet(), onResponseError: options.onError })
     this.#server = createNodeServer(limits)
+    const peers = options.peers ?? peerCheckFromEnv()
     this.#server
-      .on('connection', (socket: Socket) => this.#connections.accept(socket))
+      .on('connection', (socket: Socket) => this.#connections.accept(socket, peers?.admits(socket) ?? true))
       .on('drop', () => this.#dropped++)
       .on('request', (request: IncomingMessage, response: ServerResponse) => this.#received(request, response, false))
       .on('checkContinue', (request: IncomingMessage, response: ServerResponse) => this.#received(request, response, true))
@@ -98,7 +105,8 @@ class NodeHttpServer implements HttpServer {
 
   get stats(): ServerStats {
     const { inFlight, size } = this.#connections
-    return { inFlight, connections: size, requests: this.#requests, dropped: this.#dropped, malformed: this.#malformed }
+    const [requests, dropped, malformed, forbidden] = [this.#requests, this.#dropped, this.#malformed, this.#forbidden]
+    return { inFlight, connections: size, requests, dropped, malformed, forbidden }
   }
 
   listen({ host, port }: { host: string; port: number }): Promise<ListenAddress> {
@@ -163,8 +171,19 @@ class NodeHttpServer implements HttpServer {
     this.#requests++
     const open = this.#connections.begin(exchange)
     const refusal = target === undefined ? 400 : this.#refusal(request, open)
-    if (refusal === undefined) this.#handle(exchange)
-    else this.#turnAway(exchange, refusal)
+    const admission = this.#connections.admissionOf(request.socket)
+    if (refusal !== undefined) this.#turnAway(exchange, refusal)
+    else if (admission === true) this.#handle(exchange)
+    else void this.#handleIfAdmitted(exchange, admission)
+  }
+
+  /** The first requests of a connection, until it is known whose it is. */
+  async #handleIfAdmitted(exchange: Exchange, admission: boolean | Promise<boolean>): Promise<void> {
+    const admitted = await admission
+    if (exchange.closed) return
+    if (!admitted) this.#turnAway(exchange, 403)
+    else if (this.draining) this.#turnAway(exchange, 503)
+    else this.#handle(exchange)
   }
 
   #refusal(request: IncomingMessage, openOnConnection: number): number | undefined {
@@ -177,7 +196,10 @@ class NodeHttpServer implements HttpServer {
 
   #turnAway(exchange: Exchange, status: number): void {
     exchange.response.shouldKeepAlive = false
-    if (status !== 503) {
+    if (status === 403) {
+      this.#forbidden++
+      sendProblem(exchange, status, { text: PEER_REFUSED })
+    } else if (status !== 503) {
       this.#malformed++
       sendProblem(exchange, status)
     } else if (this.#options.busy) this.#options.busy(exchange, this.draining ? 'draining' : 'pipelined')

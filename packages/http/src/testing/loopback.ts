@@ -1,5 +1,4 @@
 import { connect, type Socket } from 'node:net'
-import type { HttpLimits } from '../server/http-limits.ts'
 import { createHttpServer, type HttpServer, type HttpServerOptions } from '../server/server.ts'
 
 /** A server on 127.0.0.1 that keeps what was reported to it. */
@@ -12,14 +11,13 @@ export interface LoopbackServer extends AsyncDisposable {
 
 export async function startServer(
   handler: HttpServerOptions['handler'],
-  options: { limits?: Partial<HttpLimits>; clock?: HttpServerOptions['clock'] } = {},
+  options: Pick<HttpServerOptions, 'limits' | 'clock' | 'peers'> = {},
 ): Promise<LoopbackServer> {
   const errors: unknown[] = []
   const server = createHttpServer({
     handler,
     onError: (error) => errors.push(error),
-    ...(options.limits && { limits: options.limits }),
-    ...(options.clock && { clock: options.clock }),
+    ...options,
   })
   const { port, url } = await server.listen({ host: '127.0.0.1', port: 0 })
   return { server, port, url, errors, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }

@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
+import { createPeerCheck } from '@thv/http/server/peer-check'
+import { canBecomeOthers, OTHER_USER, talkAs } from '@thv/http/testing/other-user'
 import { isThvError } from '@thv/kernel/errors'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { PortForwarder, type PortForwarderOptions } from './port-forwarder.ts'
@@ -189,6 +191,20 @@ describe('PortForwarder', () => {
     expect(await ask(forwarder)).toMatch(/^(closed|ECONNRESET)$/)
     for (const client of clients) client.destroy()
     await eventually(async () => expect(await ask(forwarder)).toBe('a'))
+  })
+
+  it.skipIf(!canBecomeOthers)('resets the connections of other users before a backend sees them', async () => {
+    const refused: string[] = []
+    const backend = await serve(echoNamed('a'))
+    const peers = createPeerCheck({ uid: process.getuid?.() ?? -1, onRefused: (reason) => refused.push(reason) })
+    const forwarder = await forward([backend], { peers })
+    expect(await talkAs(OTHER_USER, { port: forwarder.port, text: 'hello' })).toBe('')
+    // Its process gone, the socket lives on in the kernel, which then names user 0.
+    await Promise.all(Array.from({ length: 10 }, () => talkAs(OTHER_USER, { port: forwarder.port, text: 'hello', leaves: true })))
+    await eventually(() => expect(forwarder.stats).toMatchObject({ accepted: 11, active: 0 }))
+    expect(backend.accepted).toBe(0)
+    expect(refused).toContain(`a connection of user ${OTHER_USER} was refused`)
+    expect(await ask(forwarder)).toBe('a')
   })
 
   it('says why it cannot listen', async () => {

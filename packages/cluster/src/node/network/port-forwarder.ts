@@ -1,4 +1,5 @@
 import { connect, createServer, type Server, type Socket } from 'node:net'
+import type { PeerCheck } from '@thv/http/server/peer-check'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { LoadBalancer } from './load-balancer.ts'
@@ -14,6 +15,8 @@ export interface PortForwarderOptions {
   readonly connectTimeoutMs?: number
   /** How long a client is kept waiting for a backend while there is none. Default 3 s. */
   readonly patienceMs?: number
+  /** Which local users may connect; the connections of others are reset. Absent: all. */
+  readonly peers?: PeerCheck | undefined
 }
 
 /** While no backend takes connections although there are some, they are tried again after this. */
@@ -37,6 +40,7 @@ export class PortForwarder implements AsyncDisposable {
   readonly #connectTimeoutMs: number
   readonly #patienceMs: number
   readonly #clock: Clock
+  readonly #peers: PeerCheck | undefined
   /** Clients that wait for a change of backends. */
   readonly #waiting = new Set<() => void>()
   #stopped: Promise<void> | undefined
@@ -67,6 +71,7 @@ export class PortForwarder implements AsyncDisposable {
     this.#balancer = new LoadBalancer(this.#clock)
     this.#connectTimeoutMs = options.connectTimeoutMs ?? 2_000
     this.#patienceMs = options.patienceMs ?? 3_000
+    this.#peers = options.peers
     this.#server = server
     server.on('connection', (client) => void this.#serve(client))
     server.on('drop', () => this.stats.refused++)
@@ -101,7 +106,8 @@ export class PortForwarder implements AsyncDisposable {
     this.stats.accepted++
     this.stats.active++
     this.#track(client).once('close', () => this.stats.active--)
-    const dialled = await this.#dial(client)
+    const admission = this.#peers?.admits(client) ?? true
+    const dialled = admission === true || (await admission) ? await this.#dial(client) : undefined
     if (dialled === undefined) {
       this.stats.refused++
       reset(client)

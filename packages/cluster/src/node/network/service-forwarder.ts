@@ -1,3 +1,4 @@
+import type { PeerCheck } from '@thv/http/server/peer-check'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
 import {
@@ -30,6 +31,8 @@ export interface ServiceForwarderOptions {
   readonly network: Pick<ClaimedNetwork, 'mode' | 'podRange'>
   readonly clock: Clock
   readonly onError: (error: unknown, key?: ObjectKey) => void
+  /** Which local users may connect. Absent: all. */
+  readonly peers?: PeerCheck | undefined
   /** How a port is opened; for tests. */
   readonly listen?: typeof PortForwarder.listen
 }
@@ -49,7 +52,7 @@ const NOT_ALLOWED_RETRY = '5m'
  * UDP and SCTP are not forwarded, node ports are not opened; both are said in an event, or in the package's documentation.
  */
 export async function startServiceForwarders(options: ServiceForwarderOptions): Promise<ServiceForwarders> {
-  const { client, caches, events, network, clock, onError, listen = PortForwarder.listen } = options
+  const { client, caches, events, network, clock, onError, peers, listen = PortForwarder.listen } = options
   const known = caches.of(services)
   const slices = caches.of(endpointSlices)
   const accepts = endpointFilter(network)
@@ -96,12 +99,12 @@ export async function startServiceForwarders(options: ServiceForwarderOptions): 
       return done
     }
     try {
-      return await listen({ host, port: asked ?? 0, clock })
+      return await listen({ host, port: asked ?? 0, clock, peers })
     } catch (error) {
       if (!isThvError(error, 'listen_failed')) throw error
       const code = error.details['reason']
       // The port of the last run is only a wish.
-      if (network.mode === 'single' && asked !== undefined) return await listen({ host, port: 0, clock })
+      if (network.mode === 'single' && asked !== undefined) return await listen({ host, port: 0, clock, peers })
       return explain(service, { place: `${host}:${port.port}`, code: String(code), error })
     }
   }
