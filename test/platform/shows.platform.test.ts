@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { configMaps, deployments, pods, replicaSets, roleBindings, roles, serviceAccounts, services, statefulSets } from '@thv/kube'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
@@ -12,6 +14,18 @@ import { kubectl, kubectlMissing, thv } from './thv-command.ts'
 
 const NAMESPACE = 'shows'
 const CHILDREN = [deployments, replicaSets, statefulSets, pods, services, configMaps, serviceAccounts, roles, roleBindings]
+
+/** Of an `initialize` with the given headers, whatever they are: `fetch` would choose the Host itself. */
+async function statusOf(url: string, headers: Record<string, string>): Promise<number | undefined> {
+  const type = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const call = request(url, { method: 'POST', headers: { ...type, ...headers }, timeout: 30_000 })
+  call.on('timeout', () => call.destroy(new Error('no answer within 30 s')))
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } }
+  call.end(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }))
+  const [response] = (await once(call, 'response')) as [IncomingMessage]
+  response.destroy()
+  return response.statusCode
+}
 
 describe('on the local platform', () => {
   let folder: DataFolder
@@ -53,6 +67,20 @@ describe('on the local platform', () => {
       const row = new RegExp(`^${name} .*Running .*${url}`, 'm')
       expect(await thv(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
       if (kubectlMissing() === undefined) expect(await kubectl(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
+    }
+  })
+
+  test('a web page under a foreign name gets nothing from the servers (DNS rebinding)', async () => {
+    for (const name of ['piped', 'web']) {
+      const url = await urlOf(name)
+      const { host } = new URL(url)
+      const foreign = { host: 'evil.example.com:8080', origin: 'http://evil.example.com:8080' }
+      expect([name, await statusOf(url, foreign)]).toEqual([name, 403])
+      expect([name, await statusOf(url, { host, origin: 'http://evil.example.com' })]).toEqual([name, 403])
+      expect([name, await statusOf(url, { host })]).toEqual([name, 200])
+      expect([name, await statusOf(url, { host, origin: `http://${host}` })]).toEqual([name, 200])
+      for (const own of [`mcp-${name}-proxy.${NAMESPACE}.svc.cluster.local:8080`, `${name}.${NAMESPACE}`])
+        expect([own, await statusOf(url, { host: own })]).toEqual([own, 200])
     }
   })
 

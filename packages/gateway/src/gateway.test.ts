@@ -118,6 +118,35 @@ describe('Host and Origin', () => {
     expect(await status(url, headers)).toBe(expected) // 400: came in, and there the backend wants a session
   })
 
+  it('a foreign Host with the matching Origin is 403 wherever the proxy ends up on a loopback address', async () => {
+    // The system turns 127.1 into 127.0.0.1, as a local platform turns 0.0.0.0 into the address of the pod.
+    const { url, base } = await start({ server: { host: '127.1' } })
+    expect(base).toContain('//127.0.0.1:')
+    expect(await status(url, { host: 'evil.example.com', origin: 'http://evil.example.com' })).toBe(403)
+    expect(await status(url, { host: 'localhost', origin: 'http://localhost' })).toBe(400)
+  })
+
+  it.each([
+    ['mcp-test-proxy.team.svc.cluster.local:8080', 400],
+    ['mcp-test-proxy.team.svc', 400],
+    ['127-0-0-1.team.pod.cluster.local', 400],
+    ['mcp.example.com', 400],
+    ['127.9.9.9', 400],
+    ['mcp-other-proxy.team.svc.cluster.local', 403],
+    ['evil.example.com', 403],
+  ])('Host %s is %i on a proxy with names of its own', async (host, expected) => {
+    const { url } = await start({ server: { serviceHosts: ['mcp-test-proxy.team.svc.cluster.local'], allowedHosts: ['mcp.example.com'] } })
+    expect(await status(url, { host })).toBe(expected)
+  })
+
+  it('a proxy on the network accepts any Host until the user names some', async () => {
+    const open = await start({ server: { host: '0.0.0.0' } })
+    expect(await status(open.url, { host: 'any.example.com' })).toBe(400)
+    const named = await start({ server: { host: '0.0.0.0', allowedHosts: ['mcp.example.com'] } })
+    expect(await status(named.url, { host: 'any.example.com' })).toBe(403)
+    expect(await status(named.url, { host: 'mcp.example.com' })).toBe(400)
+  })
+
   it('goes by the list of origins if there is one', async () => {
     const { url } = await start({ server: { allowedOrigins: ['https://app.example.com'] } })
     expect(await status(url, { host: 'localhost', origin: 'https://app.example.com' })).toBe(400)

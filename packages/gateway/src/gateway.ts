@@ -1,7 +1,7 @@
 import { isLoopbackHost } from '@thv/http/authority'
 import type { Exchange } from '@thv/http/server/exchange'
 import { createHealth } from '@thv/http/server/health'
-import { createHostGuard } from '@thv/http/server/host-guard'
+import { createHostGuard, type HostCheck } from '@thv/http/server/host-guard'
 import type { HttpLimits } from '@thv/http/server/http-limits'
 import { sendBytes, sendProblem, sendText } from '@thv/http/server/respond'
 import { createHttpServer, type ListenAddress, type ServerStats } from '@thv/http/server/server'
@@ -16,6 +16,7 @@ import { createMcpEndpoint } from './endpoints/mcp-endpoint.ts'
 import { createSseRoutes } from './endpoints/sse-endpoint.ts'
 import { createWellKnown, type ResourceMetadata } from './endpoints/well-known.ts'
 import { createRequestMetrics } from './metrics/request-metrics.ts'
+import { ownHosts } from './own-hosts.ts'
 import { sendRejection } from './response/send-rejection.ts'
 
 export interface GatewayOptions {
@@ -39,6 +40,11 @@ export interface GatewayServer {
   readonly host: string
   readonly port: number
   readonly allowedOrigins?: readonly string[]
+  /** Hosts that the user adds to those of `ownHosts`. */
+  readonly allowedHosts?: readonly string[]
+  /** Full cluster names of the Services in front of it. */
+  readonly serviceHosts?: readonly string[]
+  readonly podName?: string | undefined
   readonly era?: 'auto' | 'legacy' | 'modern'
   readonly stateless?: boolean
   readonly resource?: ResourceMetadata | undefined
@@ -74,14 +80,15 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { maxBodyBytes } = limits
   const { host, port, name, transport, era = 'auto', stateless = false } = server
   const allowedOrigins = server.allowedOrigins?.length ? server.allowedOrigins : undefined
-  const checkHost = createHostGuard({ boundHost: host, allowedOrigins })
+  // Follows the address that the server ends up on, so it is made when it listens; no request comes before.
+  let checkHost: HostCheck = () => 'host_not_allowed'
   const requests = createRequestMetrics({ metrics, server: name, transport })
   const wellKnown = createWellKnown(server.resource)
   const health = createHealth({ clock, details: () => ({ transport }) })
   let leaving = false
   let draining = false
   // Anybody who can reach the port may ask: elsewhere than on one's own machine the reason is in the log only.
-  const saysWhy = isLoopbackHost(host)
+  let saysWhy = false
   health.addCheck('backend', () => {
     const { ready, message } = backend.status
     return saysWhy ? { ok: ready, message } : { ok: ready }
@@ -135,7 +142,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     ...(options.httpLimits !== undefined && { limits: options.httpLimits }),
   })
   return {
-    listen: () => http.listen({ host, port }),
+    async listen() {
+      const address = await http.listen({ host, port })
+      const { host: bound } = address
+      const { allowedHosts, serviceHosts, podName } = server
+      checkHost = createHostGuard({ boundHost: bound, allowedOrigins, ownHosts: ownHosts({ bound, allowedHosts, serviceHosts, podName }) })
+      saysWhy = isLoopbackHost(bound)
+      return address
+    },
     async drain(signal) {
       leaving = true
       await clock.sleep(limits.lameDuckMs, signal).catch(() => undefined) // a limit that is over is no failure

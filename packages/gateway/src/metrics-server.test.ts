@@ -1,3 +1,4 @@
+import { get } from 'node:http'
 import { createMetrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
@@ -17,6 +18,21 @@ describe('the port for metrics', () => {
     expect((await fetch(`${url}/metrics`, { headers: { origin: 'http://evil.example' } })).status).toBe(403)
     await diagnostics.close(AbortSignal.timeout(1_000))
     await expect(fetch(`${url}/metrics`)).rejects.toThrow()
+  })
+
+  it('rejects a foreign Host when it ends up on a loopback address', async () => {
+    const diagnostics = await startMetricsServer({ host: '127.1', port: 0, metrics: createMetrics(), log: new CollectingLog() })
+    const answer = await fetch(`${diagnostics.address.url}/metrics`, { headers: { origin: 'http://localhost' } })
+    expect(answer.status).toBe(200)
+    const { port } = diagnostics.address
+    const status = await new Promise((resolve, reject) => {
+      const headers = { host: 'evil.example.com', origin: 'http://evil.example.com' }
+      get({ host: '127.0.0.1', port, path: '/metrics', headers }, (response) => {
+        resolve(response.resume().statusCode)
+      }).on('error', reject)
+    })
+    expect(status).toBe(403)
+    await diagnostics.close(AbortSignal.timeout(1_000))
   })
 
   it('gives way when it is taken', async () => {

@@ -1,5 +1,5 @@
 import { isHttpError } from '@thv/http/http-errors'
-import { createHostGuard } from '@thv/http/server/host-guard'
+import { createHostGuard, type HostCheck } from '@thv/http/server/host-guard'
 import { sendMethodNotAllowed, sendProblem } from '@thv/http/server/respond'
 import { createHttpServer, type HttpServer, type ListenAddress } from '@thv/http/server/server'
 import { errorMessage } from '@thv/kernel/errors'
@@ -22,7 +22,7 @@ export interface MetricsServer {
 
 /** `/metrics` on a port of its own, so that what guards the port of the clients need not make an exception for it. */
 export async function startMetricsServer({ host, port, metrics, log }: MetricsServerOptions): Promise<MetricsServer> {
-  const checkHost = createHostGuard({ boundHost: host })
+  let checkHost: HostCheck = () => 'host_not_allowed'
   const create = (): HttpServer =>
     createHttpServer({
       handler(exchange) {
@@ -35,15 +35,20 @@ export async function startMetricsServer({ host, port, metrics, log }: MetricsSe
       onError: (error) => log.error('a request for metrics failed', { error: errorMessage(error) }),
       limits: { maxConnections: 64, drainIdleMs: 0 },
     })
+  const open = async (server: HttpServer, port: number): Promise<ListenAddress> => {
+    const address = await server.listen({ host, port })
+    checkHost = createHostGuard({ boundHost: address.host }) // the address it ends up on, which need not be the configured one
+    return address
+  }
   const wanted = create()
   try {
-    const address = await wanted.listen({ host, port })
+    const address = await open(wanted, port)
     return { address, close: async (signal) => void (await wanted.drain(signal)) }
   } catch (error) {
     if (port === 0 || !isHttpError(error, 'listen_failed')) throw error
     log.warn('the port for metrics is taken; another one is used', { port, error: errorMessage(error) })
   }
   const other = create()
-  const address = await other.listen({ host, port: 0 })
+  const address = await open(other, 0)
   return { address, close: async (signal) => void (await other.drain(signal)) }
 }

@@ -90,7 +90,7 @@ export const wireErrors = {
     httpStatus: 403,
     text: 'Host or Origin not allowed',
     meaning:
-      'The Host or Origin header is not on the list of this server, as in a DNS rebinding attack. Use an allowed name, or add it to the list.',
+      'The server does not accept this Host or Origin header: it may be a DNS rebinding attack. Use a name that it accepts, or add the Host to spec.allowedHosts (RunConfig allowed_hosts), the Origin to allowed_origins.',
   },
   method_not_allowed: {
     jsonRpcCode: 405,

@@ -52,6 +52,12 @@ const host = text({ like: { test: (value) => /^[A-Za-z0-9.:_[\]%-]+$/.test(value
 const origin = text({
   like: { test: isOrigin, words: 'an origin: scheme, host and port without a path, such as https://app.example.com' },
 })
+const hostWithoutPort = text({
+  like: { test: isHostWithoutPort, words: 'a host name or address without a port, an IPv6 address in brackets' },
+})
+const serviceHost = text({
+  like: { test: (value) => /^([a-z0-9-]+\.){2}svc(\.[a-z0-9-]+)+$/.test(value), words: 'NAME.NAMESPACE.svc.DOMAIN in lower case' },
+})
 const volume = text({ like: { test: isVolume, words: 'HOST_PATH:MOUNT_PATH or HOST_PATH:MOUNT_PATH:ro, both paths absolute' } })
 const publishedPort = text({ like: { test: isPublishedPort, words: 'HOST_PORT:CONTAINER_PORT' } })
 const secretReference = text({
@@ -172,6 +178,16 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   },
   stdio_max_processes: { reader: integer({ min: 1, max: 1_000 }), default: 8, doc: 'Processes that sessions may have of their own.' },
   allowed_origins: { reader: listOf(origin), default: [], doc: 'Origins that browsers may call from.' },
+  allowed_hosts: {
+    reader: listOf(hostWithoutPort),
+    default: [],
+    doc: 'Host names that clients may address the proxy by, besides loopback names, its own address and its cluster names. Empty: any host, except on a loopback address.',
+  },
+  service_hosts: {
+    reader: listOf(serviceHost),
+    default: [],
+    doc: 'Full names of the Services in front of the proxy, `NAME.NAMESPACE.svc.DOMAIN`. Where hosts are checked, these and their short forms are accepted.',
+  },
   trust_proxy_headers: { reader: flag, default: false, doc: 'Whether `X-Forwarded-*` of requests is believed.' },
   endpoint_prefix: {
     reader: text({ like: { test: (value) => /^\/[^\s?#]*$/.test(value), words: 'a path that begins with /' } }),
@@ -244,6 +260,10 @@ function isOrigin(value: string): boolean {
   if (!URL.canParse(value)) return false
   const { origin: parsed, username, password } = new URL(value)
   return parsed !== 'null' && username === '' && password === '' && value.toLowerCase() === parsed.toLowerCase()
+}
+
+function isHostWithoutPort(value: string): boolean {
+  return /^(\[[0-9a-f:.]+\]|\w([\w-]*\w)?(\.\w([\w-]*\w)?)*)$/i.test(value) && value.length <= 253 && URL.canParse(`http://${value}/`)
 }
 
 function isVolume(value: string): boolean {

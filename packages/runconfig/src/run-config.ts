@@ -51,6 +51,8 @@ export interface RunConfig {
   readonly stdio_isolation: StdioIsolation
   readonly stdio_max_processes: number
   readonly allowed_origins: readonly string[]
+  readonly allowed_hosts: readonly string[]
+  readonly service_hosts: readonly string[]
   readonly trust_proxy_headers: boolean
   readonly endpoint_prefix?: string
   readonly strict_protocol_validation: boolean

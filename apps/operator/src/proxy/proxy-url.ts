@@ -1,5 +1,5 @@
 import type { Service } from '@thv/kube'
-import { type ProxyKind, proxyNames } from './names.ts'
+import { isReservedServiceName, type ProxyKind, proxyNames } from './names.ts'
 
 export interface UrlInput {
   readonly kind: ProxyKind
@@ -14,6 +14,14 @@ export interface UrlInput {
 /** Host of the proxy's Service, as seen from anywhere in the cluster. */
 export function serviceHost({ kind, name, namespace, clusterDomain }: Omit<UrlInput, 'proxyMode' | 'proxyPort'>): string {
   return `${proxyNames(kind, name).service}.${namespace}.svc.${clusterDomain}`
+}
+
+/** Hosts of both Services: a proxy on a loopback address answers to no other cluster names. */
+export function serviceHosts(input: Omit<UrlInput, 'proxyMode' | 'proxyPort'>): string[] {
+  const { kind, name, namespace, clusterDomain } = input
+  const { aliasService } = proxyNames(kind, name)
+  const alias = isReservedServiceName(aliasService) ? [] : [`${aliasService}.${namespace}.svc.${clusterDomain}`]
+  return [serviceHost(input), ...alias]
 }
 
 /** `status.url`: made anew each time, so that it follows the port and the transport. */

@@ -90,7 +90,9 @@ table('bound to loopback', { boundHost: '127.0.0.1' }, [
   ['127.0.0.1:9', undefined, undefined],
   ['[::1]:9', undefined, undefined],
   ['[0:0::1]:9', undefined, undefined],
-  ['127.0.0.2', undefined, 'host_not_allowed'],
+  ['127.0.0.2', undefined, undefined],
+  ['127.0.0.1', 'http://127.0.0.2', 'origin_not_allowed'],
+  ['127.0.0.2', 'http://127.0.0.2:3000', undefined],
   ['evil.example.com', undefined, 'host_not_allowed'],
   ['localhost.evil.com', undefined, 'host_not_allowed'],
   ['evil-localhost', undefined, 'host_not_allowed'],
@@ -125,7 +127,30 @@ table('bound to loopback', { boundHost: '127.0.0.1' }, [
 table('bound to another loopback address', { boundHost: '127.0.0.7' }, [
   ['127.0.0.7:80', undefined, undefined],
   ['localhost', undefined, undefined],
-  ['127.0.0.8', undefined, 'host_not_allowed'],
+  ['127.0.0.7.example', undefined, 'host_not_allowed'],
+])
+
+table('bound to the IPv6 loopback address', { boundHost: '::1' }, [
+  ['[::1]:80', undefined, undefined],
+  ['evil.example.com', undefined, 'host_not_allowed'],
+])
+
+table('bound to loopback, with names of its own', { boundHost: '127.0.0.7', ownHosts: ['MCP.example.com'] }, [
+  ['127.0.0.7:80', undefined, undefined],
+  ['localhost', undefined, undefined],
+  ['mcp.example.com', undefined, undefined],
+  ['mcp.example.com', 'https://mcp.example.com', undefined],
+  ['mcp.example.com', 'https://app.example.com', 'origin_not_allowed'],
+  ['x.mcp.example.com', undefined, 'host_not_allowed'],
+  ['evil.example.com', 'http://evil.example.com', 'host_not_allowed'],
+])
+
+table('bound to every address, with names of its own', { boundHost: '0.0.0.0', ownHosts: ['mcp.example.com'] }, [
+  ['mcp.example.com', undefined, undefined],
+  ['localhost:8080', undefined, undefined],
+  ['evil.example.com', 'http://evil.example.com', 'host_not_allowed'],
+  ['api.example', 'http://localhost:3000', 'host_not_allowed'],
+  ['mcp.example.com', 'http://localhost:3000', 'origin_not_allowed'],
 ])
 
 table('bound to every address', { boundHost: '0.0.0.0' }, [

@@ -6,10 +6,15 @@ import type { HeaderMap } from '../header-map.ts'
  * name it used and where it came from.
  */
 export interface HostGuardOptions {
-  /** The address the server listens on. On loopback only localhost, 127.0.0.1, [::1] and this one are good, unless `allowedHosts` is set. */
+  /**
+   * The address the server really listens on, not the one it was configured with: something in between may have changed it. On a
+   * loopback address only loopback hosts and this address are accepted, unless `allowedHosts` or `ownHosts` say more.
+   */
   readonly boundHost: string
-  /** Host names without port; any port is good. Absent and not bound to loopback: any host. */
+  /** The only hosts accepted, without port. Absent and not bound to loopback: any host. */
   readonly allowedHosts?: readonly string[] | undefined
+  /** Hosts accepted besides the loopback ones and `boundHost`, without port. Set on any address, everything else is rejected. */
+  readonly ownHosts?: readonly string[] | undefined
   /**
    * `https://app.example.com`, `http://localhost:*` (any port), `null` (sandboxed pages) or `*`. Absent: only pages from the host that
    * the request itself names (and, bound to loopback, from any loopback name).
@@ -41,16 +46,18 @@ export function createHostGuard(options: HostGuardOptions): HostCheck {
   }
 }
 
-function hostRule({ boundHost, allowedHosts }: HostGuardOptions): (host: string | undefined) => HostProblem | undefined {
+function hostRule({ boundHost, allowedHosts, ownHosts }: HostGuardOptions): (host: string | undefined) => HostProblem | undefined {
   const allowed = allowedHosts === undefined ? undefined : new Set(allowedHosts.map(hostEntry))
   const bound = boundHost.toLowerCase()
-  const loopbackOnly = isLoopbackHost(bound)
+  const own = new Set([bound.includes(':') && !bound.startsWith('[') ? `[${bound}]` : bound, ...(ownHosts ?? []).map(hostEntry)])
+  const closed = ownHosts !== undefined || isLoopbackHost(bound)
   return (host) => {
     if (host === undefined || host === '') return 'host_missing'
     const authority = parseAuthority(host)
     if (authority === undefined) return 'host_invalid'
     if (allowed !== undefined) return allowed.has(authority.host) ? undefined : 'host_not_allowed'
-    return loopbackOnly && !isLocalName(authority.host) && authority.host !== bound ? 'host_not_allowed' : undefined
+    // An address of 127.0.0.0/8 is no name that somebody else's DNS could have pointed here. A Service of a local platform has one.
+    return closed && !isLoopbackHost(authority.host) && !own.has(authority.host) ? 'host_not_allowed' : undefined
   }
 }
 
@@ -110,7 +117,7 @@ function hostEntry(text: string): string {
   return authority.host
 }
 
-/** The three names of the standard; another address of 127.0.0.0/8 is no name a browser uses by itself. */
+/** The three names that a page on this machine usually has. A page at another address of 127.0.0.0/8 may belong to somebody else. */
 function isLocalName(host: string): boolean {
   return host === 'localhost' || host === '127.0.0.1' || host === '[::1]'
 }

@@ -26,6 +26,19 @@ export const trustProxyHeaders = () => bool('Whether X-Forwarded-* headers of cl
 
 export const endpointPrefix = () => str('Path prefix in the endpoint URLs that SSE clients are told.', { maxLength: 1024 })
 
+/** A label of a DNS name, with the underscore that some names have. */
+const HOST_LABEL = '[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?'
+
+export const allowedHosts = () =>
+  list(
+    'Host names that clients may address the proxy by, besides loopback names, its own address and its cluster names: the public name when a gateway in front passes it on. Requests with another Host header are rejected. Empty: any host, except on a loopback address.',
+    str('A host name or address without a port; an IPv6 address in brackets.', {
+      maxLength: 253,
+      pattern: `^(\\[[0-9a-fA-F:.]+\\]|${HOST_LABEL}(\\.${HOST_LABEL})*)$`,
+    }),
+    { maxItems: 32, merge: 'set' },
+  )
+
 export const serviceAccount = (description: string) => str(description, { minLength: 1, maxLength: 253 })
 
 export const podTemplateSpec = (container: string) =>

@@ -41,6 +41,7 @@ export const canonicalRemoteProxySpec: fc.Arbitrary<CanonicalMCPRemoteProxySpec>
     serviceType: fc.constantFrom('ClusterIP' as const, 'NodePort' as const, 'LoadBalancer' as const),
     trustProxyHeaders: fc.boolean(),
     endpointPrefix: gen.maybe(gen.name),
+    allowedHosts: gen.hosts,
   })
   .map((spec) => compact(spec))
 

@@ -48,6 +48,7 @@ export const canonicalServerSpec: fc.Arbitrary<CanonicalMCPServerSpec> = fc
     serviceType: fc.constantFrom('ClusterIP' as const, 'NodePort' as const, 'LoadBalancer' as const),
     trustProxyHeaders: fc.boolean(),
     endpointPrefix: gen.maybe(gen.name),
+    allowedHosts: gen.hosts,
   })
   .map((spec) => {
     const proxyMode = spec.transport === 'stdio' ? spec.proxyMode : spec.transport

@@ -23,6 +23,8 @@ function partial<T, K extends keyof T>(members: { [P in keyof T]-?: fc.Arbitrary
   return fc.record(members as { [P in keyof T]: fc.Arbitrary<T[P]> }, { requiredKeys }) as unknown as fc.Arbitrary<T>
 }
 
+export const hosts = fc.uniqueArray(fc.constantFrom('mcp.example.com', 'a_b', '10.0.0.7', '[::7]'))
+
 /** Missing in half of the runs; `compact` in the code under test drops what is undefined. */
 export const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> => fc.option(arbitrary, { nil: undefined })
 
@@ -245,6 +247,7 @@ export const COMMON_DEFAULTS = {
   },
   sessionStorage: { db: 0 },
   sessionAffinity: 'ClientIP',
+  allowedHosts: [],
   serviceType: 'ClusterIP',
   trustProxyHeaders: false,
 }

@@ -8,7 +8,7 @@ import type { WorkloadPlan } from '../../deployment/deployment-plan.ts'
 import type { OperatorSettings } from '../../operator-settings.ts'
 import { proxyNames } from '../../proxy/names.ts'
 import { type LiveFacts, planWorkload } from '../../proxy/plan-proxy.ts'
-import { workloadUrl } from '../../proxy/proxy-url.ts'
+import { serviceHosts, workloadUrl } from '../../proxy/proxy-url.ts'
 import { resolveRemoteCaBundle } from '../../proxy/resolve/ca-bundle.ts'
 import { resolveHeaderForward } from '../../proxy/resolve/header-forward.ts'
 import { resolveRemoteUrl } from '../../proxy/resolve/remote-url.ts'
@@ -43,7 +43,7 @@ export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
     spec,
     problems,
     resolved,
-    document: documentOf(name, spec, settings),
+    document: documentOf(proxy, spec, settings),
     protections: shared.protections,
     conditions: [authenticated(spec, shared.oidc)],
     networkPolicy: undefined,
@@ -64,7 +64,8 @@ export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
   })
 }
 
-function documentOf(name: string, spec: CanonicalMCPRemoteProxySpec, settings: OperatorSettings): RunConfigDocument {
+function documentOf({ metadata }: MCPRemoteProxy, spec: CanonicalMCPRemoteProxySpec, settings: OperatorSettings): RunConfigDocument {
+  const { name, namespace = '' } = metadata
   return {
     schema_version: 'v0.1.0',
     name,
@@ -74,6 +75,8 @@ function documentOf(name: string, spec: CanonicalMCPRemoteProxySpec, settings: O
     proxy_mode: spec.transport,
     host: settings.proxyHost,
     port: spec.proxyPort,
+    service_hosts: serviceHosts({ kind: 'MCPRemoteProxy', name, namespace, clusterDomain: settings.clusterDomain }),
+    ...(spec.allowedHosts.length > 0 && { allowed_hosts: spec.allowedHosts }),
     ...(spec.trustProxyHeaders && { trust_proxy_headers: true }),
     ...(spec.endpointPrefix !== undefined && { endpoint_prefix: spec.endpointPrefix }),
   }

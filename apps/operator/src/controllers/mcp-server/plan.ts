@@ -11,7 +11,7 @@ import { serverNames } from '../../proxy/names.ts'
 import { networkPolicy } from '../../proxy/network/network-policy.ts'
 import { NO_PERMISSIONS, resolvePermissionProfile } from '../../proxy/network/permission-profile.ts'
 import { type LiveFacts, planWorkload } from '../../proxy/plan-proxy.ts'
-import { workloadUrl } from '../../proxy/proxy-url.ts'
+import { serviceHosts, workloadUrl } from '../../proxy/proxy-url.ts'
 import { resolveRateLimit } from '../../proxy/resolve/rate-limit.ts'
 import { resolveSharedBlocks } from '../../proxy/resolve/shared-blocks.ts'
 import { resolveMcpPod } from '../../proxy/server-pod/server-pod-patch.ts'
@@ -95,7 +95,7 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
 
 /** The same for all who reconcile: what the spec says without looking at anything else. */
 function documentOf(server: MCPServer, spec: CanonicalMCPServerSpec, settings: OperatorSettings): RunConfigDocument {
-  const { name, uid } = server.metadata
+  const { name, namespace = '', uid } = server.metadata
   return {
     schema_version: 'v0.1.0',
     name,
@@ -106,6 +106,8 @@ function documentOf(server: MCPServer, spec: CanonicalMCPServerSpec, settings: O
     proxy_mode: spec.proxyMode,
     host: settings.proxyHost,
     port: spec.proxyPort,
+    service_hosts: serviceHosts({ kind: 'MCPServer', name, namespace, clusterDomain: settings.clusterDomain }),
+    ...(spec.allowedHosts.length > 0 && { allowed_hosts: spec.allowedHosts }),
     target_port: spec.mcpPort,
     container_labels: serverLabels({ name, transport: spec.transport, proxyPort: spec.proxyPort }),
     ...(uid !== undefined && {

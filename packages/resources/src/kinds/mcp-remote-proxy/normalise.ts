@@ -37,6 +37,7 @@ export interface CanonicalMCPRemoteProxySpec {
   serviceType: NonNullable<Spec['serviceType']>
   trustProxyHeaders: boolean
   endpointPrefix?: string
+  allowedHosts: string[]
 }
 
 export function normaliseMcpRemoteProxy({ spec }: Pick<MCPRemoteProxy, 'spec'>): Normalised<CanonicalMCPRemoteProxySpec> {
@@ -76,6 +77,7 @@ export function normaliseMcpRemoteProxy({ spec }: Pick<MCPRemoteProxy, 'spec'>):
     serviceType: spec.serviceType ?? 'ClusterIP',
     trustProxyHeaders: spec.trustProxyHeaders ?? false,
     endpointPrefix: spec.endpointPrefix,
+    allowedHosts: spec.allowedHosts ?? [],
   })
   return { spec: canonical, problems: problems.all }
 }

@@ -50,6 +50,7 @@ export interface CanonicalMCPServerSpec {
   serviceType: NonNullable<Spec['serviceType']>
   trustProxyHeaders: boolean
   endpointPrefix?: string
+  allowedHosts: string[]
 }
 
 export type CanonicalPermissionProfile = { type: 'builtin'; name: string } | { type: 'configmap'; name: string; key: string }
@@ -98,6 +99,7 @@ export function normaliseMcpServer({ spec }: Pick<MCPServer, 'spec'>): Normalise
     serviceType: spec.serviceType ?? 'ClusterIP',
     trustProxyHeaders: spec.trustProxyHeaders ?? false,
     endpointPrefix: spec.endpointPrefix,
+    allowedHosts: spec.allowedHosts ?? [],
   })
   return { spec: canonical, problems: problems.all }
 }

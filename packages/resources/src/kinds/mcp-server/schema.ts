@@ -116,6 +116,7 @@ const spec = obj(
     serviceType: opt(fields.serviceType()),
     trustProxyHeaders: opt(fields.trustProxyHeaders()),
     endpointPrefix: opt(fields.endpointPrefix()),
+    allowedHosts: opt(fields.allowedHosts()),
     ...fields.rejectedRefs(),
   },
   { rules },

@@ -23,6 +23,7 @@ export interface CanonicalVirtualMCPServerSpec {
   replicas?: number
   serviceType: NonNullable<Spec['serviceType']>
   sessionAffinity: NonNullable<Spec['sessionAffinity']>
+  allowedHosts: string[]
   serviceAccount?: string
   imagePullSecrets: { name: string }[]
   podTemplateSpec?: Record<string, unknown>
@@ -54,6 +55,7 @@ export function normaliseVirtualMcpServer({ spec }: Pick<VirtualMCPServer, 'spec
     replicas: spec.replicas,
     serviceType: spec.serviceType ?? 'ClusterIP',
     sessionAffinity: spec.sessionAffinity ?? 'ClientIP',
+    allowedHosts: spec.allowedHosts ?? [],
     serviceAccount: spec.serviceAccount,
     imagePullSecrets: (spec.imagePullSecrets ?? []).flatMap(({ name }) => (name ? [{ name }] : [])),
     podTemplateSpec: spec.podTemplateSpec,

@@ -25,6 +25,7 @@ const spec = obj(
     replicas: opt(fields.replicas()),
     serviceType: opt(fields.serviceType()),
     sessionAffinity: opt(fields.sessionAffinity()),
+    allowedHosts: opt(fields.allowedHosts()),
     serviceAccount: opt(fields.serviceAccount('ServiceAccount of the pods; by default one is made.')),
     imagePullSecrets: opt(fields.imagePullSecrets('Secrets for pulling the image.')),
     podTemplateSpec: opt(fields.podTemplateSpec('vmcp')),

@@ -49,6 +49,7 @@ const full: Spec = {
   serviceType: 'NodePort',
   trustProxyHeaders: true,
   endpointPrefix: '/weather',
+  allowedHosts: ['weather.mcp.example.com'],
 }
 
 const inline = (settings: object): NonNullable<Spec['oidcConfig']> => ({

@@ -52,6 +52,7 @@ const full = {
   serviceType: 'LoadBalancer',
   trustProxyHeaders: true,
   endpointPrefix: '/tools/fetch',
+  allowedHosts: ['fetch.mcp.example.com'],
 } as const satisfies Spec as unknown as Spec
 
 /** What is validated, resolved and written down, and what no runner of this version does: no pod may run. */
