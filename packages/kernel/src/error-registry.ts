@@ -408,7 +408,7 @@ export const internalErrors = {
   },
   workload_foreign: {
     meaning:
-      'An object of the name that the MCP server needs exists already and belongs to somebody else. Rename the server, or delete the object.',
+      'A StatefulSet or Service of the name that the MCP server needs exists already, and this server did not make it. Rename the server, or delete the object.',
   },
 } as const satisfies Record<string, InternalErrorEntry>
 

@@ -153,6 +153,7 @@ export {
   type EventRecorderStats,
 } from './events/events.ts'
 export { type LeaseLog, type LeaseOptions, runWithLease } from './leader-election/lease-election.ts'
+export { onlyIfAbsent, onlyIfSame } from './objects/apply-guards.ts'
 export {
   type Condition,
   type ConditionStatus,

@@ -11,13 +11,15 @@ const signal = new AbortController().signal
 let server: Map<string, ConfigMap>
 let cached: ConfigMap | undefined
 let calls: string[]
+/** Thrown by an apply that may only create. */
 let refuse: KubeApiError | undefined
 
 const client = {
-  async apply(_type: unknown, object: ConfigMap, options: { force?: boolean }) {
-    calls.push(options.force ? 'apply by force' : 'apply')
-    if (refuse && !options.force) throw refuse
-    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(calls.length) } }
+  async apply(_type: unknown, object: ConfigMap) {
+    const creates = object.metadata.resourceVersion === '1'
+    calls.push(creates ? 'create' : `update ${object.metadata.uid}`)
+    if (refuse && creates) throw refuse
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(calls.length), uid: 'u' } }
     server.set(object.metadata.name, stored)
     return stored
   },
@@ -44,9 +46,9 @@ beforeEach(() => {
 })
 
 describe('createChildApplier', () => {
-  test('makes a child that is missing, owned by its workload, without force', async () => {
+  test('makes a child that is missing, owned by its workload, and only if it is missing', async () => {
     expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'applied' })
-    expect(calls).toEqual(['apply'])
+    expect(calls).toEqual(['create'])
     expect(server.get('web-runconfig')?.metadata.ownerReferences?.[0]).toMatchObject({ uid: 'uid-1', controller: true })
   })
 
@@ -56,7 +58,7 @@ describe('createChildApplier', () => {
     cached = server.get('web-runconfig')
     expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'unchanged' })
     expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'unchanged' })
-    expect(calls).toEqual(['apply'])
+    expect(calls).toEqual(['create'])
   })
 
   test('heals what somebody edited, and keeps what somebody added', async () => {
@@ -67,7 +69,7 @@ describe('createChildApplier', () => {
     expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'unchanged' })
     cached = { ...live, data: { a: 'edited' } }
     expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'applied' })
-    expect(calls).toEqual(['apply', 'apply by force'])
+    expect(calls).toEqual(['create', 'update u'])
   })
 
   test('applies when something must be taken away, which a look at the live object cannot tell', async () => {
@@ -114,20 +116,20 @@ describe('createChildApplier', () => {
       metadata: { name: 'web-runconfig', ownerReferences: [{ apiVersion: 'v1', kind: 'Other', name: 'o', uid: 'x', controller: true }] },
     })
     expect(await createChildApplier(client).ensure(owner, child, signal)).toMatchObject({ kind: 'foreign', controller: 'Other o' })
-    expect(calls).toEqual(['apply', 'get'])
+    expect(calls).toEqual(['create', 'get'])
   })
 
   test('takes its own object back when only the cache is behind', async () => {
     refuse = conflict
-    server.set('web-runconfig', { metadata: { name: 'web-runconfig', ownerReferences: ownerReferences() } })
+    server.set('web-runconfig', { metadata: { name: 'web-runconfig', uid: 'v', ownerReferences: ownerReferences() } })
     expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'applied' })
-    expect(calls).toEqual(['apply', 'get', 'apply by force'])
+    expect(calls).toEqual(['create', 'get', 'update v'])
   })
 
   test('takes what was left behind when its workload was deleted without it', async () => {
     cached = { metadata: { name: 'web-runconfig', namespace: 'team', uid: 'o', annotations: { [APPLIED_HASH_ANNOTATION]: 'old' } } }
     expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'applied' })
-    expect(calls).toEqual(['apply by force'])
+    expect(calls).toEqual(['update o'])
   })
 
   test('sees its own writes before the cache does, and forgets them when it does', async () => {
@@ -143,7 +145,7 @@ describe('createChildApplier', () => {
     expect(await applier.ensure(owner, { ...child, object: { ...wanted, metadata: { ...wanted.metadata, uid: 'u' } } }, signal)).toEqual({
       kind: 'unchanged',
     })
-    expect(calls).toEqual(['apply by force'])
+    expect(calls).toEqual(['update u'])
     cached = stored('2', { a: 'edited since' })
     expect(applier.latest(child, { namespace: 'team', name: 'web-runconfig' })?.data).toEqual({ a: 'edited since' })
     cached = stored('0', { a: 'old' })
@@ -155,7 +157,7 @@ describe('createChildApplier', () => {
     await applier.ensure(owner, child, signal)
     expect(applier.latest(child, { namespace: 'team', name: 'web-runconfig' })).toBeUndefined()
     await applier.ensure(owner, child, signal)
-    expect(calls).toEqual(['apply', 'apply'])
+    expect(calls).toEqual(['create', 'create'])
   })
 
   test('removes only what the workload owns', async () => {

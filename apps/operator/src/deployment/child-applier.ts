@@ -10,6 +10,8 @@ import {
   type KubeObject,
   keyOf,
   type ObjectKey,
+  onlyIfAbsent,
+  onlyIfSame,
   type ResourceType,
   setControllerReference,
   withoutManagedFields,
@@ -55,8 +57,8 @@ export interface ChildApplier {
 }
 
 /**
- * Server-side apply by force: fields that we set are ours, whoever changed them; fields that others added stay. Whether there is
- * anything to send is told from the cache: by a hash of what was last applied, and by whether the live object still has all of it.
+ * Server-side apply by force: fields that we set are ours, whoever changed them; fields that others added stay. The cache tells whether
+ * there is anything to send: by a hash of what was last applied, and by whether the live object still has all of it.
  */
 export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' | 'tryGet'>): ChildApplier {
   /** What the server made of an object whose values it writes in another way than we do; else it would be applied for ever. */
@@ -96,19 +98,23 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
     return { kind: 'applied' }
   }
 
-  /** What the cache does not know may yet exist: then without force, so that nobody's object is taken over. */
+  /** Always by force, and never on an object that was not looked at: it creates, or updates the very object that is ours. */
   async function apply<T extends KubeObject>(
     owner: Owner,
     { type, object }: Child<T>,
     { live, signal }: { live: T | undefined; signal: AbortSignal },
   ): Promise<{ result: T; taken?: undefined } | { result?: undefined; taken: KubeObject }> {
+    const options = { fieldManager: FIELD_MANAGER, force: true, signal }
+    const update = async (existing: T) => ({ result: await client.apply(type, onlyIfSame(object, existing), options) })
+    if (live !== undefined) return await update(live)
     try {
-      return { result: await client.apply(type, object, { fieldManager: FIELD_MANAGER, force: live !== undefined, signal }) }
+      return { result: await client.apply(type, onlyIfAbsent(object), options) }
     } catch (error) {
-      if (live !== undefined || !isConflict(error)) throw error
+      if (!isConflict(error)) throw error
+      // The cache is behind: the object exists.
       const existing = await client.tryGet(type, keyOf(object), { signal })
-      if (existing !== undefined && !isOurs(existing, owner)) return { taken: existing }
-      return { result: await client.apply(type, object, { fieldManager: FIELD_MANAGER, force: true, signal }) }
+      if (existing === undefined) throw error
+      return isOurs(existing, owner) ? await update(existing) : { taken: existing }
     }
   }
 

@@ -72,19 +72,20 @@ export function runnerRules({ name, spec }: Pick<AccessInput, 'name' | 'spec'>):
     { apiGroups: [''], resources: ['services'], verbs: ['create'] },
     { apiGroups: [''], resources: ['services'], resourceNames: [service, headlessService], verbs },
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
+    // To tell on its MCPServer why the server does not work.
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
     ...(spec.transport === 'stdio' ? stdioRules(statefulSet, spec.backendReplicas) : []),
   ]
 }
 
 /**
- * Only stdio is attached to. Once the number of pods is known, so are their names. A pod that a runner before this one has spoken to may
- * refuse to begin anew; it is then replaced, and that right never reaches beyond the pods of this server.
+ * Only stdio is attached to, and only to pods of this server: without a number of replicas there is one. A pod that an earlier runner has
+ * spoken to may refuse another handshake; the runner then deletes it.
  */
 function stdioRules(statefulSet: string, replicas: number | undefined): PolicyRule[] {
-  const names = Array.from({ length: Math.max(replicas ?? 1, 1) }, (_, index) => `${statefulSet}-${index}`)
-  const attach = { apiGroups: [''], resources: ['pods/attach'], verbs: ['create', 'get'] }
+  const resourceNames = Array.from({ length: Math.max(replicas ?? 1, 1) }, (_, index) => `${statefulSet}-${index}`)
   return [
-    replicas ? { ...attach, resourceNames: names } : attach,
-    { apiGroups: [''], resources: ['pods'], resourceNames: names, verbs: ['delete'] },
+    { apiGroups: [''], resources: ['pods/attach'], resourceNames, verbs: ['create', 'get'] },
+    { apiGroups: [''], resources: ['pods'], resourceNames, verbs: ['delete'] },
   ]
 }

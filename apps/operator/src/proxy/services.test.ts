@@ -100,7 +100,8 @@ describe('workloadAccess', () => {
         verbs: ['get', 'list', 'watch', 'patch', 'delete'],
       },
       { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
-      { apiGroups: [''], resources: ['pods/attach'], verbs: ['create', 'get'] },
+      { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+      { apiGroups: [''], resources: ['pods/attach'], resourceNames: ['x-0'], verbs: ['create', 'get'] },
       { apiGroups: [''], resources: ['pods'], resourceNames: ['x-0'], verbs: ['delete'] },
     ])
   })
@@ -109,6 +110,7 @@ describe('workloadAccess', () => {
     const attach = (more: Record<string, unknown>) =>
       runnerRules({ name: 'x', spec: spec(more) }).filter(({ resources }) => resources?.includes('pods/attach'))
     expect(attach({ transport: 'sse' })).toEqual([])
+    for (const more of [{}, { backendReplicas: 0 }]) expect(attach(more)).toMatchObject([{ resourceNames: ['x-0'] }])
     expect(attach({ backendReplicas: 2 })).toMatchObject([{ resourceNames: ['x-0', 'x-1'] }])
   })
 

@@ -8,6 +8,7 @@ import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-serv
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { inClusterConnection } from '../config/in-cluster.ts'
 import { loadKubeconfig } from '../config/kubeconfig.ts'
+import { onlyIfAbsent, onlyIfSame } from '../objects/apply-guards.ts'
 import type { ConfigMap } from '../objects/builtin-kinds.ts'
 import { configMaps, customResourceDefinitions, deployments, nodes, secrets } from '../objects/resource-types.ts'
 import type { ResourceType } from '../objects/types.ts'
@@ -125,6 +126,21 @@ describeCluster('client on a real API server', () => {
     expect(forced.data).toEqual({ shared: 'two', mine: '1' })
     const less = await client.apply(configMaps, named('applied', {}), { fieldManager: 'one' })
     expect(less.data).toEqual({ shared: 'two' })
+  })
+
+  it('a guarded apply creates what is absent or updates the object given, and touches no other', async () => {
+    const apply = (object: ConfigMap) => client.apply(configMaps, object, { fieldManager: 'pinned', force: true })
+    const made = await apply(onlyIfAbsent(named('pinned', { a: '1' })))
+    expect(made.data).toEqual({ a: '1' })
+    expect(await failure(apply(onlyIfAbsent(named('pinned', { b: '2' }))))).toSatisfy(isConflict)
+    await client.patch(configMaps, { namespace, name: 'pinned' }, { kind: 'merge', body: { data: { theirs: '1' } } })
+    const same = await apply(onlyIfSame(named('pinned', { c: '3' }), made))
+    expect([same.metadata.uid, same.data]).toEqual([made.metadata.uid, { c: '3', theirs: '1' }])
+    await client.delete(configMaps, { namespace, name: 'pinned' })
+    expect(await failure(apply(onlyIfSame(named('pinned', { d: '4' }), made)))).toSatisfy(isConflict)
+    const other = await client.create(configMaps, named('pinned', { other: '1' }))
+    expect(await failure(apply(onlyIfSame(named('pinned', { d: '4' }), made)))).toBeInstanceOf(KubeApiError)
+    expect(await client.get(configMaps, { namespace, name: 'pinned' })).toEqual(other)
   })
 
   it('a dry run changes nothing', async () => {

@@ -22,6 +22,7 @@ import { configOf, eventually, type MemoryLog, memoryLog } from '../testing/runt
 import type { AttachPort, AttachTarget } from './attach-port.ts'
 import { desiredObjects } from './desired-objects.ts'
 import { createKubernetesRuntime } from './kubernetes-runtime.ts'
+import { FIELD_MANAGER } from './workload-apply.ts'
 
 const EXAMPLE = JSON.parse(
   readFileSync(new URL('../../../../../deploy/examples/runconfig/kubernetes-streamable-http.json', import.meta.url), 'utf8'),
@@ -245,18 +246,67 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
       await admin.create(statefulSets, statefulSet)
       const { handle } = await start({ ...HTTP, image: 'ours:1' })
       const server: ServerHandle = await handle()
-      await eventually('it is said', () => server.state.message.includes('StatefulSet demo exists already and belongs to MCPServer other'))
+      await eventually('it is said', () => server.state.message.includes('StatefulSet demo already, which belongs to MCPServer other'))
       expect(imageOf(await set())).toBe('theirs:1')
       await admin.delete(statefulSets, { namespace, name: 'demo' })
       await eventually('once it is gone ours comes', async () => imageOf(await set()) === 'ours:1')
     })
 
-    test('an object of nobody is taken over', async () => {
+    /** What somebody makes by hand, with labels and ports of their own. */
+    const byHand = (name: string) => ({ metadata: { namespace, name, labels: { app: 'theirs' } } })
+    const theirSet = (): StatefulSet => ({
+      ...byHand('demo'),
+      spec: {
+        serviceName: 'theirs',
+        selector: { matchLabels: { app: 'theirs' } },
+        template: { metadata: { labels: { app: 'theirs' } }, spec: { containers: [{ name: 'db', image: 'theirs:1' }] } },
+      },
+    })
+    const theirService = (name: string): Service => ({ ...byHand(name), spec: { ports: [{ name: 'theirs', port: 5432 }] } })
+
+    test.each([
+      ['StatefulSet', 'demo', statefulSets, theirSet],
+      ['Service', 'mcp-demo', services, () => theirService('mcp-demo')],
+      ['Service', 'mcp-demo-headless', services, () => theirService('mcp-demo-headless')],
+    ] as const)(
+      'a %s %s that somebody made by hand stays as it is, and the server starts once it is gone',
+      async (kind, name, type, make) => {
+        await fresh('by-hand')
+        const theirs: KubeObject = await admin.create(type as ResourceType, make())
+        const { handle, counts } = await start(HTTP)
+        const server = await handle()
+        await eventually('it is said', () => server.state.message.includes(`There is a ${kind} ${name} already`))
+        await quiet()
+        expect(await get(type as ResourceType, name)).toEqual(theirs)
+        expect(counts.applies).toBe(0)
+        expect(server.state.ready).toBe(false)
+        await admin.delete(type as ResourceType, { namespace, name })
+        await eventually(
+          'once it is gone ours comes',
+          async () => imageOf(await set()) !== undefined && imageOf(await set()) !== 'theirs:1',
+        )
+        expect((await get(type as ResourceType, name))?.metadata.uid).not.toBe(theirs.metadata.uid)
+        await closeAll()
+      },
+    )
+
+    test('a foreign Service is not removed when the server speaks stdio', async () => {
+      await fresh('by-hand')
+      const theirs = await admin.create(services, theirService('mcp-demo'))
+      const { runtime } = await start({ owner: OWNER }, { attach: () => Promise.reject(new Error('no pod here')) })
+      runtime.openStdio(new AbortController().signal).catch(() => undefined)
+      await appears()
+      await quiet()
+      expect(await get(services, 'mcp-demo')).toEqual(theirs)
+    })
+
+    test('an object without owner that a runner of this server made is taken over', async () => {
       await fresh('adopt')
       const { owner: _, ...unowned } = HTTP
       const objects = desiredObjects(configOf(unowned), { namespace })
-      await admin.create(statefulSets, objects.statefulSet)
-      for (const service of objects.services) await admin.create(services, service)
+      const asRunner = { fieldManager: FIELD_MANAGER }
+      await admin.apply(statefulSets, objects.statefulSet, asRunner)
+      for (const service of objects.services) await admin.apply(services, service, asRunner)
       const before = await set()
       const { handle } = await start(HTTP)
       await handle()
@@ -332,6 +382,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
     const { runtime } = await start({ owner: OWNER }, attach)
     const opening = runtime.openStdio(new AbortController().signal)
     await appears()
+    await createPod('demo-1', { ready: true }) // scaled up by hand: the Role does not name it
     await createPod('demo-0', { ready: true })
     const first = await opening
     expect(targets).toEqual([{ namespace, pod: 'demo-0', container: 'mcp' }])

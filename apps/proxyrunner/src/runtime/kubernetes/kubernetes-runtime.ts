@@ -38,6 +38,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   if (config.transport === 'stdio' && attach === undefined) {
     throw runtimeError('attach_unavailable', 'transport: stdio servers in a cluster need attach, which this runner does not have yet')
   }
+  const capacity = Math.max(1, config.scaling_config.backend_replicas ?? 1)
   const closing = new AbortController()
   let keeper: WorkloadKeeper | undefined
   let attacher: StdioAttacher | undefined
@@ -63,7 +64,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
 
   return {
     name: 'kubernetes',
-    stdioCapacity: Math.max(1, config.scaling_config.backend_replicas ?? 1),
+    stdioCapacity: capacity,
 
     async startServer(signal) {
       const running = workload(signal)
@@ -82,7 +83,10 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
       attacher ??= createStdioAttacher({
         namespace,
         port: attach,
-        workload: running,
+        workload: attachable(
+          running,
+          Array.from({ length: capacity }, (_, index) => `${workloadNames(config).statefulSet}-${index}`),
+        ),
         log,
         clock,
         replacePod: async ({ metadata: { name, uid } }) => {
@@ -98,5 +102,15 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
       await attacher?.close()
       await keeper?.done
     },
+  }
+}
+
+/** The pods that the Role of a runner lets it attach to: somebody may have scaled the StatefulSet up by hand. */
+function attachable(keeper: WorkloadKeeper, names: readonly string[]): Pick<WorkloadKeeper, 'pods' | 'onChange'> {
+  return {
+    get pods() {
+      return keeper.pods.filter(({ metadata }) => names.includes(metadata.name))
+    },
+    onChange: (listener) => keeper.onChange(listener),
   }
 }

@@ -1,4 +1,4 @@
-import { type KubeClient, type KubeObject, type StatefulSet, statefulSets } from '@thv/kube'
+import { type KubeClient, type KubeObject, type StatefulSet, services, statefulSets } from '@thv/kube'
 import { describe, expect, it } from 'vitest'
 import { isRuntimeError } from '../runtime-errors.ts'
 import { configOf } from '../testing/runtime-fixtures.ts'
@@ -40,18 +40,34 @@ describe('isSuperseded', () => {
 })
 
 describe('refuseForeign', () => {
-  it('lets pass what is ours or nobody’s', () => {
-    const config = configOf({ owner: OWNER })
-    for (const live of [owned(), owned('u1'), owned('u2', false)]) expect(() => refuseForeign(live, config)).not.toThrow()
+  const labels = { toolhive: 'true', app: 'demo', 'toolhive-basename': 'demo' }
+  const unowned = (manager: string, own: Record<string, string> = labels): KubeObject => ({
+    metadata: { name: 'mcp-demo', labels: own, managedFields: [{ manager, operation: 'Apply' }] },
+  })
+  const refused = (live: KubeObject, document: Record<string, unknown>) =>
+    attempt(() => refuseForeign(live, { type: services, config: configOf(document) }))
+
+  it('accepts what our owner controls, and what a runner of this server made without an owner', () => {
+    expect(refused(owned('u1'), { owner: OWNER })).toBeUndefined()
+    for (const document of [{ owner: OWNER }, {}]) expect(refused(unowned(FIELD_MANAGER), document)).toBeUndefined()
   })
 
   it.each([
-    ['with an owner', { owner: OWNER }],
-    ['without one', {}],
-  ])('refuses what is somebody else’s, %s', (_, document) => {
-    const error = attempt(() => refuseForeign(owned('u2'), configOf(document)))
+    ['of another controller', owned('u2'), 'belongs to Other o'],
+    ['of another owner that does not control it', owned('u2', false), 'belongs to Other o'],
+    ['of our owner, who does not control it', owned('u1', false), 'belongs to Other o'],
+    ['without owner, labels and manager', owned(), 'which this server did not make'],
+    ['with our labels and another manager', unowned('kubectl'), 'which this server did not make'],
+    ['with our manager and the labels of another server', unowned(FIELD_MANAGER, { ...labels, app: 'other' }), 'did not make'],
+  ])('rejects an object %s', (_, live, whose) => {
+    const error = refused(live, { owner: OWNER })
     expect(isRuntimeError(error, 'workload_foreign')).toBe(true)
-    expect(String(error)).toContain('Service mcp-demo exists already and belongs to Other o')
+    expect(String(error)).toContain('There is a Service mcp-demo already')
+    expect(String(error)).toContain(whose)
+  })
+
+  it('rejects an object with an owner when the config names none', () => {
+    expect(isRuntimeError(refused(owned('u2'), {}), 'workload_foreign')).toBe(true)
   })
 })
 
@@ -89,6 +105,12 @@ describe('createApplier', () => {
     expect(calls[0]?.opts).toMatchObject({ fieldManager: 'toolhive-container-manager', force: true })
     expect(calls[0]?.object.metadata.resourceVersion).toBe('77')
     expect(FIELD_MANAGER).toBe('toolhive-container-manager')
+  })
+
+  it('only creates when it knows of no live object', async () => {
+    const { calls, applier } = setUp()
+    await applier.ensure(statefulSets, desired, undefined)
+    expect(calls[0]?.object.metadata.resourceVersion).toBe('1')
   })
 
   it('does nothing while the object is as it left it, whatever happens to its status', async () => {

@@ -1,10 +1,11 @@
 import { jsonEqual } from '@thv/kernel/json-equal'
-import { controllerOf, type KubeClient, type KubeObject, keyOf, type ResourceType, type StatefulSet } from '@thv/kube'
+import { controllerOf, type KubeClient, type KubeObject, keyOf, onlyIfAbsent, type ResourceType, type StatefulSet } from '@thv/kube'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runtimeError } from '../runtime-errors.ts'
+import { workloadNames } from './desired-objects.ts'
 import { GENERATION_ANNOTATION } from './pod-template.ts'
 
-/** Owns the fields that the runner sets; the same name as the original's, so that either can take over from the other. */
+/** Owns the fields that the runner sets. ToolHive (Go) uses the same name, so that either runner can take over from the other. */
 export const FIELD_MANAGER = 'toolhive-container-manager'
 
 /**
@@ -19,14 +20,28 @@ export function isSuperseded(live: StatefulSet | undefined, config: RunConfig): 
   return Number(text) > config.mcpserver_generation
 }
 
-/** Objects that nobody owns may be taken over; those of somebody else never. Throws `workload_foreign`. */
-export function refuseForeign(live: KubeObject, config: RunConfig): void {
-  const controller = controllerOf(live)
-  if (controller === undefined || controller.uid === config.owner?.uid) return
-  const { kind = 'object', metadata } = live
-  throw runtimeError('workload_foreign', `${kind} ${metadata.name} exists already and belongs to ${controller.kind} ${controller.name}`, {
-    details: { kind, name: metadata.name, controller: controller.uid },
-  })
+/**
+ * Whether the runner may change or delete an object: our owner controls it, or it has no owner and both our labels and our field manager
+ * say that a runner of this server made it. `live` must come with its `managedFields`.
+ */
+export function isOurs(live: KubeObject, config: RunConfig): boolean {
+  const { ownerReferences = [], labels = {}, managedFields = [] } = live.metadata
+  if (ownerReferences.length > 0) return config.owner !== undefined && controllerOf(live)?.uid === config.owner.uid
+  const own = { toolhive: 'true', ...workloadNames(config).selector }
+  return (
+    Object.entries(own).every(([label, value]) => labels[label] === value) &&
+    managedFields.some((entry) => (entry as { manager?: unknown }).manager === FIELD_MANAGER)
+  )
+}
+
+/** Throws `workload_foreign` unless the object is ours. */
+export function refuseForeign(live: KubeObject, { type, config }: { type: ResourceType; config: RunConfig }): void {
+  if (isOurs(live, config)) return
+  const { name } = live.metadata
+  const owner = controllerOf(live) ?? live.metadata.ownerReferences?.[0]
+  const whose = owner === undefined ? 'which this server did not make' : `which belongs to ${owner.kind} ${owner.name}`
+  const message = `There is a ${type.kind} ${name} already, ${whose}: delete it, or give this server another name.`
+  throw runtimeError('workload_foreign', message, { details: { kind: type.kind, name } })
 }
 
 /** What the API server does not let anybody change: such a StatefulSet must be made anew. */
@@ -40,8 +55,8 @@ export function needsReplacement(live: StatefulSet, desired: StatefulSet): boole
 
 export interface Applier {
   /**
-   * Applies unless the live object is as the last apply left it. Throws a conflict when the object is no longer the one given as live:
-   * what was concluded from it may be wrong by now.
+   * Applies unless the live object is as the last apply left it. Throws a conflict when the object has changed since, or exists although
+   * no live one was given: it may not be ours.
    */
   ensure<T extends KubeObject>(type: ResourceType<T>, desired: T, live: T | undefined): Promise<void>
   /** What the last apply of this object left, if there was one. */
@@ -65,7 +80,7 @@ export function createApplier(client: Pick<KubeClient, 'apply'>, signal: AbortSi
       if (live !== undefined && last !== undefined && jsonEqual(comparable(live), comparable(last))) return
       applies++
       const { resourceVersion } = live?.metadata ?? {}
-      const pinned = resourceVersion === undefined ? desired : { ...desired, metadata: { ...desired.metadata, resourceVersion } }
+      const pinned = live === undefined ? onlyIfAbsent(desired) : { ...desired, metadata: { ...desired.metadata, resourceVersion } }
       results.set(id, await client.apply(type, pinned, { fieldManager: FIELD_MANAGER, force: true, signal }))
     },
     lastOf: <T extends KubeObject>(type: ResourceType<T>, name: string) => results.get(idOf(type, name)) as T | undefined,

@@ -15,6 +15,7 @@ import {
   requeueAfter,
   retry,
   type Service,
+  type StatefulSet,
   services as serviceType,
   statefulSets,
   watchMapped,
@@ -27,7 +28,7 @@ import { createStateCell } from '../state-cell.ts'
 import { type DesiredObjects, workloadNames } from './desired-objects.ts'
 import { instanceOf, isReady } from './pod-choice.ts'
 import { rolloutOf } from './rollout.ts'
-import { createApplier, isSuperseded, needsReplacement, refuseForeign } from './workload-apply.ts'
+import { createApplier, isOurs, isSuperseded, needsReplacement, refuseForeign } from './workload-apply.ts'
 
 export interface WorkloadKeeperOptions {
   readonly config: RunConfig
@@ -68,6 +69,7 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
   )
   const podListeners = new Set<() => void>()
   let problem: string | undefined
+  let foreign: string | undefined
   let superseded = false
   let wasComplete = false
   let known = new Set<string>()
@@ -79,6 +81,7 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
       namespace,
       ...scope,
       clock,
+      transform: (object) => object, // with managedFields, which tell whether an object is ours
       ...(options.watchBackoff && { backoff: options.watchBackoff }),
       onError: (error, phase) => log.warn(`cannot ${phase} ${type.plural}`, { error: errorMessage(error) }),
     })
@@ -91,39 +94,51 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
       .map(([label, value]) => `${label}=${value}`)
       .join(','),
   })
-  const pods = () => podCache.store.list()
+  /** None while the StatefulSet is somebody else's: pods that match our labels are not ours then. */
+  const pods = () => (foreign === undefined ? podCache.store.list() : [])
 
   async function reconcile(): Promise<Outcome> {
     const outcome = await converge().catch((error: unknown) => {
       if (isConflict(error)) return retry('the object has changed meanwhile')
       problem = errorMessage(error)
       if (!isRuntimeError(error, 'workload_foreign')) throw error
-      log.warn(problem)
+      if (foreign !== problem) log.warn(problem)
+      foreign = problem
       return requeueAfter(BLOCKED_RECHECK_MS)
     })
     if (outcome.kind === 'done') problem = undefined
+    if (problem !== foreign) foreign = undefined
     refresh()
     return outcome
   }
 
   async function converge(): Promise<Outcome> {
     const live = sets.store.get(key)
+    refuseAllForeign(live)
     superseded = isSuperseded(live, config)
     if (superseded) return done
     // Services first: the StatefulSet names one of them.
     let outcome = await removeUnused()
     for (const service of desired.services) {
-      const cache = service.metadata.name === names.headlessService ? headless : cluster
-      outcome = sooner(outcome, await ensure(serviceType, service, cache.store.get({ namespace, name: service.metadata.name })))
+      outcome = sooner(outcome, await ensure(serviceType, service, liveService(service)))
     }
     if (live !== undefined && live.metadata.deletionTimestamp === undefined && needsReplacement(live, desired.statefulSet)) {
-      refuseForeign(live, config)
-      log.warn('the StatefulSet has another selector or Service name, which cannot be changed: it is made anew')
+      log.warn('the StatefulSet has another selector or Service name, which cannot be changed: it is replaced')
       applier.forget(statefulSets, names.statefulSet)
       await client.delete(statefulSets, key, { preconditions: { uid: live.metadata.uid }, propagationPolicy: 'Background', signal })
       return outcome // its end wakes us
     }
     return sooner(outcome, await ensure(statefulSets, desired.statefulSet, live))
+  }
+
+  const liveService = ({ metadata: { name } }: Service) =>
+    (name === names.headlessService ? headless : cluster).store.get({ namespace, name })
+
+  /** Before anything is changed: half a workload beside an object of somebody else helps nobody. */
+  function refuseAllForeign(live: StatefulSet | undefined): void {
+    if (live !== undefined) refuseForeign(live, { type: statefulSets, config })
+    for (const service of desired.services.map(liveService))
+      if (service !== undefined) refuseForeign(service, { type: serviceType, config })
   }
 
   async function ensure<T extends KubeObject>(type: ResourceType<T>, object: T, live: T | undefined): Promise<Outcome> {
@@ -132,7 +147,6 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
     if (live !== undefined) {
       missingSince.delete(id)
       if (live.metadata.deletionTimestamp !== undefined) return done // its end wakes us
-      refuseForeign(live, config)
     } else if (applier.lastOf(type, name) !== undefined) {
       const since = missingSince.get(id) ?? clock.monotonic()
       missingSince.set(id, since)
@@ -149,8 +163,7 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
   async function removeUnused(): Promise<Outcome> {
     const live: Service | undefined = cluster.store.get({ namespace, name: names.service })
     const isWanted = desired.services.some(({ metadata }) => metadata.name === names.service)
-    const isOurs = config.owner !== undefined && live?.metadata.ownerReferences?.some(({ uid }) => uid === config.owner?.uid)
-    if (isWanted || live === undefined || !isOurs || live.metadata.deletionTimestamp !== undefined) return done
+    if (isWanted || live === undefined || !isOurs(live, config) || live.metadata.deletionTimestamp !== undefined) return done
     await client.delete(serviceType, { namespace, name: names.service }, { preconditions: { uid: live.metadata.uid }, signal })
     return done
   }
@@ -173,7 +186,7 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
         .filter((instance) => known.has(instance)),
     ])
     const message = problem ?? (superseded ? `a runner with a newer config has taken over; ${rollout.message}` : rollout.message)
-    state.set({ ready: rollout.ready, message, generation: state.current.generation + started })
+    state.set({ ready: rollout.ready && foreign === undefined, message, generation: state.current.generation + started })
   }
 
   const all = [sets, headless, cluster, podCache] as const

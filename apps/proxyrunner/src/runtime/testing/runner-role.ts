@@ -21,7 +21,8 @@ export function runnerRules(name: string): PolicyRule[] {
     { apiGroups: [''], resources: ['services'], verbs: ['create'] },
     { apiGroups: [''], resources: ['services'], resourceNames: [`mcp-${name}`, `mcp-${name}-headless`], verbs },
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
-    { apiGroups: [''], resources: ['pods/attach'], verbs: ['create', 'get'] },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    { apiGroups: [''], resources: ['pods/attach'], resourceNames: [`${name}-0`], verbs: ['create', 'get'] },
     { apiGroups: [''], resources: ['pods'], resourceNames: [`${name}-0`], verbs: ['delete'] },
   ]
 }

@@ -8,8 +8,8 @@ import { parseYaml, YamlError } from '../http/yaml-body.ts'
 import { decodeObject, placeInNamespace } from '../objects/decode-object.ts'
 import { ownershipOf } from '../objects/field-tracker.ts'
 import { servedObject } from '../objects/object-encoder.ts'
-import { apiVersionOf, at, isObject, textAt, without } from '../objects/served-kind.ts'
-import { badRequest, invalid, notFound, StatusError } from '../objects/status-error.ts'
+import { apiVersionOf, at, isObject, metaOf, textAt, without } from '../objects/served-kind.ts'
+import { badRequest, conflict, invalid, notFound, StatusError } from '../objects/status-error.ts'
 import { createDecoded } from './create-object.ts'
 import { checkName, updateDecoded } from './update-object.ts'
 import { type WriteOptions, writeOptions } from './write-options.ts'
@@ -34,7 +34,12 @@ export function applyObject(call: ApiCall, bytes: Buffer): ApiAnswer {
   const body = placeInNamespace(call, decodeObject(call, result.object, 'Ignore'))
   checkName(call, textAt(body, 'metadata', 'name'))
   if (old !== undefined) return updateDecoded(call, { old, body, options })
-  return createDecoded(call, { body, options, track: (object) => object })
+  const uid = textAt(body, 'metadata', 'uid')
+  if (uid !== '')
+    throw conflict(kind, path.name ?? '', `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`)
+  // A version is compared with that of an object that exists, and says nothing about one that does not.
+  const created = { ...body, metadata: without(metaOf(body), 'resourceVersion') }
+  return createDecoded(call, { body: created, options, track: (object) => object })
 }
 
 function readApplied(bytes: Buffer, strict: boolean): Json {
