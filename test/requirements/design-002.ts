@@ -769,7 +769,7 @@ export const design002: readonly Requirement[] = [
     section: 'MCPExternalAuthConfig',
     line: 177,
     kind: 'feature',
-    text: '`oidcConfig.type: external` means the same as `externalAuthConfigRef` of that name.',
+    text: '`oidcConfig.type: external` takes the OIDC settings of the MCPExternalAuthConfig that it names, which several workloads may share.',
     state: 'met',
   },
   {
@@ -777,7 +777,7 @@ export const design002: readonly Requirement[] = [
     section: 'MCPExternalAuthConfig',
     line: 177,
     kind: 'edge',
-    text: '`oidcConfig.external.name` beside a different `externalAuthConfigRef.name` is rejected.',
+    text: '`oidcConfig.external` that names a config for outgoing requests is `NotIncomingAuth`, and no proxy runs.',
     state: 'met',
   },
   {

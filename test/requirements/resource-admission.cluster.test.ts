@@ -122,14 +122,9 @@ const ROWS: readonly Admission[] = [
     ids: '[002-097]',
     says: 'oidcConfig can name an external config',
     kind: 'MCPServer',
-    accepts: [{ image, oidcConfig: { type: 'external', external: { name: 'shared' } } }],
-  },
-  {
-    ids: '[002-099]',
-    says: 'which must not contradict externalAuthConfigRef',
-    kind: 'MCPServer',
-    refuses: [
-      [{ image, oidcConfig: { type: 'external', external: { name: 'a' } }, externalAuthConfigRef: { name: 'b' } }, 'externalAuthConfigRef'],
+    accepts: [
+      { image, oidcConfig: { type: 'external', external: { name: 'shared' } } },
+      { image, oidcConfig: { type: 'external', external: { name: 'a' }, resourceUrl: 'https://x' }, externalAuthConfigRef: { name: 'b' } },
     ],
   },
   {

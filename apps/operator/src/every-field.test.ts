@@ -88,6 +88,7 @@ const KINDS: readonly Kind[] = [
       'spec.embeddedAuthServer.primaryUpstreamProvider':
         'must name a provider; it decides only among several, which a VirtualMCPServer alone can use',
       'spec.upstreamInject.providerName': 'must be the name of a provider of the embedded server beside it',
+      'spec.oidc.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
     },
   },
   {
@@ -191,10 +192,12 @@ function authConfigOutcomes(spec: MCPExternalAuthConfig['spec']): Outcome[] {
   const inline = { issuer, audience: RESOURCE, scopes, insecureAllowHTTP: true }
   const oidcConfig = { type: 'inline', resourceUrl: RESOURCE, inline } as const
   const alone = { oidcConfig, externalAuthConfigRef: { name: 'this' } }
+  const named = { oidcConfig: { type: 'external', resourceUrl: RESOURCE, external: { name: 'this' } } } as const
   const beside = ['corporate', 'github', 'corporatex', 'githubx'].map((name) => ({ ...alone, authServerRef: { name } }))
   return [
     { works: conditions.find(({ type }) => type === 'Valid')?.status === 'True', made: conditions },
-    ...[alone, ...beside, { oidcConfig, authServerRef: { name: 'this' } }].flatMap((uses) => [
+    workload(server({ image: 'i', transport: 'streamable-http', ...named }, { ...lookup, configMap: withoutCa.configMap })),
+    ...[alone, ...beside, { oidcConfig, authServerRef: { name: 'this' } }, named].flatMap((uses) => [
       workload(server({ image: 'i', transport: 'streamable-http', ...uses }, lookup)),
       workload(proxy({ remoteUrl: 'https://r.example.com', ...uses }, { lookup })),
     ]),

@@ -197,21 +197,24 @@ function freedNames(caches: OperatorCaches, kind: 'MCPServer' | 'MCPRemoteProxy'
   ]
 }
 
-/** What workloads and entries are built from, judged by what it says and not by its status; through an MCPExternalAuthConfig also the Secrets that it names. */
+/** What workloads and entries are built from, judged by what it says and not by its status; through an MCPExternalAuthConfig also the Secrets and ConfigMaps that it names. */
 function referenceSources<T extends KubeObject>(caches: OperatorCaches, workloads: Parameters<typeof referrersIn<T>>[0]): Source[] {
   const ofAuthConfig = referrersIn(workloads, 'externalAuthConfigs')
-  const authConfigsOf = referrersIn(caches.externalAuthConfigs, 'secrets')
+  const throughAuthConfig = (kind: 'secrets' | 'configMaps') => {
+    const authConfigsOf = referrersIn(caches.externalAuthConfigs, kind)
+    return (object: KubeObject): ObjectKey[] =>
+      authConfigsOf(object).flatMap((key) => {
+        const config = caches.externalAuthConfigs.get(key)
+        return config === undefined ? [] : ofAuthConfig(config)
+      })
+  }
   return [
     ...caches.groups.mapped(referrersIn(workloads, 'groups'), groupChanged),
     ...caches.toolConfigs.mapped(referrersIn(workloads, 'toolConfigs'), specChanged),
     ...caches.externalAuthConfigs.mapped(ofAuthConfig, specChanged),
     ...caches.configMaps.mapped(referrersIn(workloads, 'configMaps')),
     ...caches.secrets.mapped(referrersIn(workloads, 'secrets')),
-    ...caches.secrets.mapped((secret) =>
-      authConfigsOf(secret).flatMap((key) => {
-        const config = caches.externalAuthConfigs.get(key)
-        return config === undefined ? [] : ofAuthConfig(config)
-      }),
-    ),
+    ...caches.configMaps.mapped(throughAuthConfig('configMaps')),
+    ...caches.secrets.mapped(throughAuthConfig('secrets')),
   ]
 }

@@ -3,15 +3,19 @@ import type { ConfigMapContent, Lookup, SecretFacts } from './lookup.ts'
 import type { References } from './references.ts'
 import { referencesOfExternalAuthConfig } from './references.ts'
 
-/** Takes the snapshot that resolvers look at: from the caches, and the contents of the named ConfigMaps. */
+/** Takes the snapshot that resolvers look at: from the caches, and the contents of the ConfigMaps named here or in an auth config. */
 export async function loadLookup(
   { caches }: Pick<Env, 'caches'>,
   { namespace, references }: { namespace: string; references: References },
   signal: AbortSignal,
 ): Promise<Lookup> {
+  const ofAuthConfigs = references.externalAuthConfigs.flatMap((name) => {
+    const config = caches.externalAuthConfigs.get({ namespace, name })
+    return config === undefined ? [] : referencesOfExternalAuthConfig(config).configMaps
+  })
   const contents = new Map<string, ConfigMapContent>()
   await Promise.all(
-    references.configMaps.map(async (name) => {
+    [...new Set([...references.configMaps, ...ofAuthConfigs])].map(async (name) => {
       const content = await caches.configMapContent({ namespace, name }, signal)
       if (content !== undefined) contents.set(name, content)
     }),

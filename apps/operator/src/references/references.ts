@@ -39,7 +39,7 @@ export function referencesOfServer(server: MCPServer): References {
   return {
     groups: names(spec.groupRef),
     toolConfigs: names(spec.toolConfigRef),
-    externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef),
+    externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef, externalOidc(spec.oidcConfig)),
     configMaps: unique([
       ...oidc.configMaps,
       ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
@@ -60,7 +60,7 @@ export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
   return {
     groups: names(spec.groupRef),
     toolConfigs: names(spec.toolConfigRef),
-    externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef),
+    externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef, externalOidc(spec.oidcConfig)),
     configMaps: unique([
       ...oidc.configMaps,
       ...bundle(spec.caBundleRef),
@@ -102,7 +102,13 @@ export function referencesOfVirtualServer(virtual: VirtualMCPServer): References
 
 export function referencesOfExternalAuthConfig(config: MCPExternalAuthConfig): References {
   const { spec } = normaliseMcpExternalAuthConfig(config)
-  return { groups: [], toolConfigs: [], externalAuthConfigs: [], configMaps: [], secrets: unique(secretNames(spec)) }
+  return {
+    groups: [],
+    toolConfigs: [],
+    externalAuthConfigs: [],
+    configMaps: bundle(spec.oidc?.caBundleRef),
+    secrets: unique(secretNames(spec)),
+  }
 }
 
 /** `namespace/name` of what an object references, for an index. An object without a readable spec references nothing. */
@@ -111,6 +117,10 @@ export function indexValues<T extends KubeObject>(
   kind: keyof References,
 ): (object: T) => readonly string[] {
   return (object) => referencesOf(object)[kind].map((name) => `${object.metadata.namespace}/${name}`)
+}
+
+function externalOidc(config: CanonicalOidcConfig | undefined): { name: string } | undefined {
+  return config?.type === 'external' ? config.external : undefined
 }
 
 function oidcReferences(config: CanonicalOidcConfig | undefined): Pick<References, 'configMaps' | 'secrets'> {

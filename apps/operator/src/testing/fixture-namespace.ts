@@ -48,6 +48,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   'ticket-tokensx': 'weather-key',
   'company-login': 'login-minimal',
   'company-loginx': 'login-with-sentinels',
+  'company-ssox': 'company-sso-minimal',
 }
 
 export const fixtureLookup: Lookup = {

@@ -42,6 +42,8 @@ export const WorkloadReason = {
   AuthzConfigMapInvalid: 'AuthzConfigMapInvalid',
   AuthzPolicySyntaxInvalid: 'AuthzPolicySyntaxInvalid',
   SecretNotFound: 'SecretNotFound',
+  /** `oidcConfig.external` names an MCPExternalAuthConfig that says nothing about clients. */
+  NotIncomingAuth: 'NotIncomingAuth',
 
   GroupRefIsValid: 'GroupRefIsValid',
   GroupRefNotFound: 'GroupRefNotFound',

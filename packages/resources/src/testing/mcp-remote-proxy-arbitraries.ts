@@ -74,9 +74,5 @@ export function respelledRemoteProxy(canonical: CanonicalMCPRemoteProxySpec, coi
     if (coin()) delete spec.headerForward.addHeadersFromSecret
   }
   if (canonical.groupRef && coin()) spec.groupRef = canonical.groupRef.name
-  if (canonical.externalAuthConfigRef && !oidcConfig && coin()) {
-    spec.oidcConfig = { type: 'external', external: canonical.externalAuthConfigRef }
-    if (coin()) delete spec.externalAuthConfigRef
-  }
   return gen.withoutDefaults(spec, REMOTE_PROXY_DEFAULTS, coin)
 }

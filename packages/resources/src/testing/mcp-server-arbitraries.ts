@@ -85,9 +85,5 @@ export function respelledServer(canonical: CanonicalMCPServerSpec, coin: gen.Coi
     if (coin()) delete spec.mcpPort
   }
   if (canonical.groupRef && coin()) spec.groupRef = canonical.groupRef.name
-  if (canonical.externalAuthConfigRef && !oidcConfig && coin()) {
-    spec.oidcConfig = { type: 'external', external: canonical.externalAuthConfigRef }
-    if (coin()) delete spec.externalAuthConfigRef
-  }
   return gen.withoutDefaults(spec, SERVER_DEFAULTS, coin)
 }

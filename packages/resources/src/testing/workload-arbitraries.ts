@@ -89,6 +89,10 @@ export const oidcConfig: fc.Arbitrary<CanonicalOidcConfig> = fc.oneof(
     'type',
     'inline',
   ]),
+  partial<Extract<CanonicalOidcConfig, { type: 'external' }>, 'type' | 'external'>(
+    { type: fc.constant('external'), resourceUrl: url, external: fc.record({ name }) },
+    ['type', 'external'],
+  ),
 )
 
 type AuthzConfigMap = Extract<CanonicalAuthzConfig, { type: 'configMap' }>

@@ -5,6 +5,7 @@ import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { type MCPToolConfig, mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { COMPANY_CA } from '../../testing/fixture-namespace.ts'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
 import { type WorkloadSteps, workloadSteps } from '../../testing/workload-steps.ts'
 
@@ -153,6 +154,25 @@ describeCluster('what an MCPServer refers to', () => {
     await steps.quiet()
     expect(await generationOf('authed')).toBe(before[1])
     expect(await steps.runConfig('tooled')).toMatchObject({ tools_filter: ['fetch', 'search'] })
+  })
+
+  test('oidcConfig.external: an outgoing config never opens the server, a config of type oidc guards it [002-099]', async () => {
+    const external = { type: 'external', external: { name: 'clients' } } as const
+    await admin.create(mcpExternalAuthConfigType, { metadata: at('clients'), spec: { type: 'unauthenticated' } })
+    await steps.create('guarded', { ...http, oidcConfig: external })
+    const refused = await steps.hasReason('guarded', 'ConfigurationValid', 'NotIncomingAuth')
+    expect(refused.status).toBe('False')
+    await notMade('guarded')
+
+    // The CA bundle of the config reaches the server too.
+    const oidc = { issuer: 'https://login.example.com', audience: 'a', caBundleRef: { configMapRef: { name: 'clients-ca' } } }
+    await admin.patch(mcpExternalAuthConfigType, at('clients'), { kind: 'merge', body: { spec: { type: 'oidc', oidc } } })
+    await steps.hasReason('guarded', 'CABundleRefValidated', 'CABundleRefNotFound')
+    await notMade('guarded')
+    await putConfigMap('clients-ca', { 'ca.crt': COMPANY_CA })
+    await steps.hasReason('guarded', 'MiddlewareUnsupported', 'MiddlewareUnsupported')
+    expect((await steps.deployment('guarded')).spec?.replicas).toBe(0)
+    expect(await steps.runConfig('guarded')).toMatchObject({ oidc_config: { issuer: 'https://login.example.com', audience: 'a' } })
   })
 
   test('a Secret of an MCPExternalAuthConfig reaches the servers that use the config', async () => {

@@ -84,6 +84,18 @@ export const EXTERNAL_AUTH_TABLE: Readonly<Record<AuthType, Readonly<Record<Auth
     }),
     MCPServerEntry: byVirtualServer,
   },
+  oidc: {
+    ...proxies({
+      effect: 'rejected',
+      reason: WorkloadReason.InvalidConfig,
+      note: 'it says how clients authenticate: name it in oidcConfig.external',
+    }),
+    MCPServerEntry: {
+      effect: 'rejected',
+      reason: MCPServerEntryReason.AuthConfigTypeNotSupported,
+      note: 'an entry has no clients of its own: use incomingAuth of the VirtualMCPServer',
+    },
+  },
   embeddedAuthServer: {
     ...proxies({
       effect: 'runConfig',
@@ -132,6 +144,20 @@ condition \`ExternalAuthConfigValidated=False\`: it never runs with less than wa
 const NOTES = `\`authServerRef\` of an MCPServer or MCPRemoteProxy names a configuration of type \`embeddedAuthServer\` that clients log in to; \`externalAuthConfigRef\`
 is then free for the way to the server. Both naming an embedded server is refused, and so is a server with more than one upstream provider
 (\`MultiUpstreamNotSupported\`): that needs a VirtualMCPServer. Its condition is \`AuthServerRefValidated\`.
+
+## How clients authenticate: \`oidcConfig.external\`
+
+\`oidcConfig\` of an MCPServer or MCPRemoteProxy with \`type: external\` takes its settings from the MCPExternalAuthConfig that \`external.name\`
+names, so that many workloads share one. \`resourceUrl\` belongs to one workload and stays on its own \`oidcConfig\`.
+
+- Type \`oidc\` has the members of \`oidcConfig.inline\`. A missing or broken CA bundle shows on the workload (\`CABundleRefValidated\`).
+- Type \`embeddedAuthServer\` means the same as \`authServerRef\` to it and an inline OIDC with its issuer, and with \`resourceUrl\` as audience. An
+  \`authServerRef\` beside it must name the same configuration.
+- Any other type is about requests to the server: the workload does not run, condition \`ConfigurationValid=False\`, reason \`NotIncomingAuth\`.
+
+\`external\` and \`externalAuthConfigRef\` are separate fields and may name different configurations.
+
+## Limits
 
 - An MCPServer that speaks stdio gets no headers, so ${[...HEADER_TYPES].map((type) => `\`${type}\``).join(', ')} are refused there: use \`secrets\` of the MCPServer.
 - \`disableUpstreamTokenInjection\` of the embedded server beside \`tokenExchange\`, \`awsSts\` or \`upstreamInject\` is refused: there would be no token to use.

@@ -58,6 +58,7 @@ const SPECS: Record<AuthType, unknown> = {
   },
   upstreamInject: { type: 'upstreamInject', upstreamInject: { providerName: 'corporate' } },
   embeddedAuthServer: login(),
+  oidc: { type: 'oidc', oidc: { issuer: 'https://idp.example.com' } },
 }
 
 function lookup(
@@ -250,7 +251,7 @@ describe('what blocks', () => {
       'InvalidConfig',
       'disableUpstreamTokenInjection',
     ],
-    ['two embedded servers', { auth: login(), login: login() }, { authServerRef: loginRef }, 'InvalidConfig', 'keep one of the two'],
+    ['two embedded servers', { auth: login(), login: login() }, { authServerRef: loginRef }, 'InvalidConfig', 'keep one of them'],
     ['an embedded server without OIDC', { auth: login() }, { oidc: undefined }, 'InvalidConfig', 'set spec.oidcConfig with issuer'],
     [
       'an audience that is not the resource',

@@ -112,7 +112,7 @@ function fitProblems(
   { spec, login }: { spec: CanonicalMCPExternalAuthConfigSpec; login: Part | undefined },
 ): string[] {
   if (spec.embeddedAuthServer) {
-    if (args.authServerRef) return ['spec.authServerRef names an embedded server already: keep one of the two']
+    if (args.authServerRef) return ['spec.authServerRef or spec.oidcConfig.external names an embedded server already: keep one of them']
     return authServerMismatches(spec.embeddedAuthServer, { oidc: args.oidc, resourceUrl: resourceUrlOf(args) })
   }
   return outgoingProblems(spec as OutgoingSpec, { ...args, login: login?.server, hasAuthServerRef: args.authServerRef !== undefined })

@@ -8,6 +8,7 @@ import { createCertificate } from '@thv/testkit/cluster/certificate'
 import { describe, expect, it } from 'vitest'
 import type { Contribution, Resolved } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'
+import { fixtureLookup } from '../../testing/fixture-namespace.ts'
 import { joinRunConfig } from '../run-config-document.ts'
 import { resolveAudit } from './audit.ts'
 import { resolveAuthz } from './authz.ts'
@@ -41,6 +42,7 @@ const full: Lookup = {
     metadata: { name },
     spec: { toolsFilter: ['t'] },
   }),
+  externalAuthConfig: fixtureLookup.externalAuthConfig,
   group: (name) => ({ apiVersion: 'toolhive.stacklok.dev/v1beta1', kind: 'MCPGroup', metadata: { name }, status: { phase: 'Ready' } }),
 }
 

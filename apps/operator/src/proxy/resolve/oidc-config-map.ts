@@ -1,5 +1,6 @@
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
-import { DEFAULT_OIDC_CONFIG_MAP_KEY, DEFAULT_OIDC_SCOPES } from '@thv/resources/shared/oidc-config'
+import { DEFAULT_OIDC_SCOPES } from '@thv/resources/shared/inline-oidc'
+import { DEFAULT_OIDC_CONFIG_MAP_KEY } from '@thv/resources/shared/oidc-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { parseJsonText } from '@thv/runconfig/json-text'
 import type { ConfigMapContent, Lookup } from '../../references/lookup.ts'

@@ -1,16 +1,13 @@
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
-import {
-  type CanonicalInlineOidc,
-  type CanonicalKubernetesOidc,
-  type CanonicalOidcConfig,
-  DEFAULT_OIDC_SCOPES,
-} from '@thv/resources/shared/oidc-config'
+import { type CanonicalInlineOidc, DEFAULT_OIDC_SCOPES } from '@thv/resources/shared/inline-oidc'
+import type { CanonicalKubernetesOidc, CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { Blocker } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'
+import { readExternalOidc } from './external-oidc.ts'
 import { readOidcConfigMap } from './oidc-config-map.ts'
 
-/** What any of the three sources says, in one shape. URLs, Secrets and files are not checked yet. */
+/** What any of the sources says, in one shape. URLs, Secrets and files are not checked yet. */
 export interface OidcSettings {
   /** Where a member is written, for messages. */
   readonly at: (member: string) => string
@@ -42,17 +39,25 @@ export type ClientSecret =
 
 export type SettingsResult = { readonly ok: true; readonly settings: OidcSettings } | { readonly ok: false; readonly blockers: Blocker[] }
 
-export function readOidcSettings(
-  config: CanonicalOidcConfig,
-  { namespace, lookup }: { namespace: string; lookup: Pick<Lookup, 'configMap'> },
-): SettingsResult {
+export interface SettingsContext {
+  readonly namespace: string
+  /** Where clients reach the workload. */
+  readonly resourceUrl: string
+  readonly lookup: Pick<Lookup, 'configMap' | 'secret' | 'externalAuthConfig'>
+}
+
+export function readOidcSettings(config: CanonicalOidcConfig, { namespace, resourceUrl, lookup }: SettingsContext): SettingsResult {
   switch (config.type) {
     case 'kubernetes':
       return fromKubernetes(config.kubernetes, namespace)
     case 'configMap':
       return readOidcConfigMap(config.configMap, lookup)
     case 'inline':
-      return { ok: true, settings: fromInline(config.inline) }
+      return { ok: true, settings: inlineSettings(config.inline, (member) => `spec.oidcConfig.inline.${member}`) }
+    case 'external': {
+      const read = readExternalOidc(config.external.name, { resourceUrl, lookup })
+      return read.ok ? { ok: true, settings: inlineSettings(read.oidc, read.at) } : read
+    }
   }
 }
 
@@ -93,11 +98,11 @@ function fromKubernetes(kubernetes: CanonicalKubernetesOidc, ownNamespace: strin
   }
 }
 
-function fromInline(inline: CanonicalInlineOidc): OidcSettings {
+function inlineSettings(inline: CanonicalInlineOidc, at: OidcSettings['at']): OidcSettings {
   const { issuer, audience, jwksUrl, introspectionUrl, clientId, clientSecret, clientSecretRef, scopes } = inline
   const { thvCABundlePath, caBundleRef, jwksAuthTokenPath } = inline
   return {
-    at: (member) => `spec.oidcConfig.inline.${member}`,
+    at,
     issuer,
     audience,
     jwksUrl,

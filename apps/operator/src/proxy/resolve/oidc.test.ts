@@ -1,4 +1,5 @@
-import type { CanonicalInlineOidc, CanonicalKubernetesOidc, CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
+import type { CanonicalInlineOidc } from '@thv/resources/shared/inline-oidc'
+import type { CanonicalKubernetesOidc, CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
 import { oidcConfig as oidcConfigs } from '@thv/resources/testing/workload-arbitraries'
 import { createCertificate } from '@thv/testkit/cluster/certificate'
 import fc from 'fast-check'

@@ -29,7 +29,7 @@ export interface OidcArgs {
   readonly serviceHost: string
   readonly proxyPort: number
   readonly clusterDomain?: string
-  readonly lookup: Pick<Lookup, 'configMap' | 'secret'>
+  readonly lookup: Pick<Lookup, 'configMap' | 'secret' | 'externalAuthConfig'>
   /** For certificates that have run out. */
   readonly now?: number
 }
@@ -42,11 +42,11 @@ export const OIDC_CONFIG_HASH_VARIABLE = 'THV_OIDC_CONFIG_HASH'
 export function resolveOidc(args: OidcArgs): Resolved {
   const { oidcConfig, lookup, now } = args
   if (oidcConfig === undefined) return nothing
-  const read = readOidcSettings(oidcConfig, args)
+  const resourceUrl = oidcConfig.resourceUrl ?? `http://${args.serviceHost}:${args.proxyPort}`
+  const read = readOidcSettings(oidcConfig, { ...args, resourceUrl })
   if (!read.ok) return read
   const { settings } = read
 
-  const resourceUrl = oidcConfig.resourceUrl ?? `http://${args.serviceHost}:${args.proxyPort}`
   const bundle = oidcCaBundle(settings, { lookup, now })
   const blockers = [...urlBlockers(settings, resourceUrl), ...fileBlockers(settings), ...secretBlockers(settings, lookup)]
   if (bundle?.ok === false) blockers.push(bundle.blocker)
@@ -128,8 +128,10 @@ function clientSecretPart({ clientSecret }: OidcSettings): ClientSecretPart {
  */
 function plaintextWarning({ clientSecret, at }: OidcSettings, name: string): ConditionUpdate[] {
   if (clientSecret === undefined || clientSecret.from === 'secret') return []
-  const where = clientSecret.from === 'text' ? `, and so it does in ConfigMap ${name}-runconfig` : ''
-  const message = `${at('clientSecret')} stands there in clear for all who may read it${where}: put it into a Secret and name that in spec.oidcConfig.inline.clientSecretRef`
+  const isText = clientSecret.from === 'text'
+  const where = isText ? `, and so it does in ConfigMap ${name}-runconfig` : ''
+  const instead = isText ? at('clientSecretRef') : 'spec.oidcConfig.inline.clientSecretRef'
+  const message = `${at('clientSecret')} stands there in clear for all who may read it${where}: put it into a Secret and name that in ${instead}`
   return [{ type: WorkloadCondition.PlaintextSecret, status: 'True', reason: WorkloadReason.ClientSecretInPlainText, message }]
 }
 

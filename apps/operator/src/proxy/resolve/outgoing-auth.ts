@@ -4,9 +4,9 @@ import type { OidcConfig } from '@thv/runconfig/policy-config'
 import { type Contribution, type EnvVar, secretVariable } from '../../deployment/contribution.ts'
 import { BEARER_TOKEN_PREFIX, HEADER_TOKEN, HEADER_TYPES, HEADER_VALUE, TOKEN_EXCHANGE_SECRET } from './external-auth-table.ts'
 
-/** How requests to the server are authenticated: everything but `embeddedAuthServer`, which is about those that come in. */
+/** How requests to the server are authenticated: everything but `embeddedAuthServer` and `oidc`, which are about those that come in. */
 export type OutgoingSpec = CanonicalMCPExternalAuthConfigSpec & {
-  readonly type: Exclude<CanonicalMCPExternalAuthConfigSpec['type'], 'embeddedAuthServer'>
+  readonly type: Exclude<CanonicalMCPExternalAuthConfigSpec['type'], 'embeddedAuthServer' | 'oidc'>
 }
 
 export interface OutgoingPlace {

@@ -1,6 +1,6 @@
 import type { PolicyChecker } from '@thv/authz/policy-syntax'
 import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
-import type { Resolved } from '../../deployment/contribution.ts'
+import { blocked, type Resolved } from '../../deployment/contribution.ts'
 import type { OperatorSettings } from '../../operator-settings.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import type { ProxyKind } from '../names.ts'
@@ -9,6 +9,7 @@ import type { WantedProtections } from '../run-config-document.ts'
 import { resolveAudit } from './audit.ts'
 import { resolveAuthz } from './authz.ts'
 import { resolveExternalAuth } from './external-auth.ts'
+import { loginRef } from './external-oidc.ts'
 import { resolveGroupRef } from './group-ref.ts'
 import { resolveOidc } from './oidc.ts'
 import { resolveSessionStorage } from './session-storage.ts'
@@ -56,6 +57,7 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
   const host = serviceHost({ kind, name, namespace, clusterDomain })
   const place = { name, namespace, lookup, now, clusterDomain }
   const oidc = resolveOidc({ ...place, oidcConfig: spec.oidcConfig, serviceHost: host, proxyPort: spec.proxyPort })
+  const login = loginRef(spec, lookup)
   const session = resolveSessionStorage({ sessionStorage: spec.sessionStorage, defaultRedis, replicas, lookup })
   return {
     oidc,
@@ -66,23 +68,24 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
       resolveExternalAuth({
         ...place,
         ref: spec.externalAuthConfigRef,
-        authServerRef: spec.authServerRef,
+        authServerRef: login.ref,
         kind,
         transport: spec.transport,
         oidc: spec.oidcConfig && !oidc.ok ? 'unresolved' : oidc.contribution?.runConfig?.oidc_config,
         resourceUrl: `http://${host}:${spec.proxyPort}`,
       }),
+      ...(login.blockers.length > 0 ? [blocked(...login.blockers)] : []),
       session,
       resolveToolConfig({ toolConfigRef: spec.toolConfigRef, lookup, ...(spec.tools && { tools: spec.tools }) }),
       resolveTelemetry({ telemetry: spec.telemetry, name, namespace }),
       resolveAudit({ audit: spec.audit }),
       resolveGroupRef({ groupRef: spec.groupRef, lookup }),
     ],
-    protections: protectionsOf(spec, lookup),
+    protections: protectionsOf(spec, { lookup, hasLogin: spec.authServerRef !== undefined || login.ref !== undefined }),
   }
 }
 
-function protectionsOf(spec: SharedBlocksInput['spec'], lookup: Lookup): WantedProtections {
+function protectionsOf(spec: SharedBlocksInput['spec'], { lookup, hasLogin }: { lookup: Lookup; hasLogin: boolean }): WantedProtections {
   const config = spec.toolConfigRef && lookup.toolConfig(spec.toolConfigRef.name)
   // A config that is not there may be meant to hide something.
   const isFilterMissing = spec.toolConfigRef !== undefined && config === undefined
@@ -93,6 +96,6 @@ function protectionsOf(spec: SharedBlocksInput['spec'], lookup: Lookup): WantedP
     authz_config: spec.authzConfig !== undefined,
     audit_config: spec.audit.enabled,
     tools_filter: isFilterMissing || (filter?.length ?? 0) > 0,
-    embedded_auth_server_config: spec.authServerRef !== undefined || outgoing?.spec.type === 'embeddedAuthServer',
+    embedded_auth_server_config: hasLogin || outgoing?.spec.type === 'embeddedAuthServer',
   }
 }

@@ -195,6 +195,20 @@ const canonicalEmbedded = fc.record({
   insecureAllowConfidentialOverLoopbackHTTP: fc.boolean(),
 })
 
+const canonicalOidc = fc.record(
+  {
+    issuer: fc.webUrl(),
+    audience: name,
+    clientSecretRef: secretRef,
+    caBundleRef: fc.record({ configMapRef: fc.record({ name, key: name, optional: fc.boolean() }) }),
+    jwksAllowPrivateIP: fc.boolean(),
+    protectedResourceAllowPrivateIP: fc.boolean(),
+    insecureAllowHTTP: fc.boolean(),
+    scopes: fc.array(name, { minLength: 1, maxLength: 3 }),
+  },
+  { requiredKeys: ['issuer', 'jwksAllowPrivateIP', 'protectedResourceAllowPrivateIP', 'insecureAllowHTTP', 'scopes'] },
+)
+
 const canonicalSpec: fc.Arbitrary<CanonicalMCPExternalAuthConfigSpec> = fc
   .oneof(
     fc.record({ type: fc.constant('tokenExchange' as const), tokenExchange: canonicalTokenExchange }),
@@ -202,6 +216,7 @@ const canonicalSpec: fc.Arbitrary<CanonicalMCPExternalAuthConfigSpec> = fc
     fc.record({ type: fc.constant('embeddedAuthServer' as const), embeddedAuthServer: canonicalEmbedded }),
     fc.record({ type: fc.constant('bearerToken' as const), bearerToken: fc.record({ tokenSecretRef: secretRef }) }),
     fc.record({ type: fc.constant('unauthenticated' as const) }),
+    fc.record({ type: fc.constant('oidc' as const), oidc: canonicalOidc }),
   )
   .map((spec) => JSON.parse(JSON.stringify(spec)))
 
@@ -235,7 +250,8 @@ function respelled(canonical: CanonicalMCPExternalAuthConfigSpec, coins: fc.Stre
   function spelled(key: string, member: unknown): [string, unknown][] {
     const isDefault = member === false || (Array.isArray(member) && member.length === 0) || member === DEFAULTS[key]
     if (isDefault && coin()) return []
-    if (key === 'scopes' && Array.isArray(member) && member.length > 0) return either(['scopes', member], ['scope', member.join(' ')])
+    if (key === 'scopes' && canonical.tokenExchange && Array.isArray(member) && member.length > 0)
+      return either(['scopes', member], ['scope', member.join(' ')])
     const synonym = SYNONYMS[key]
     return synonym && 'tokenExchange' in canonical ? either([key, member], [synonym, member]) : [[key, rewrite(member)]]
   }

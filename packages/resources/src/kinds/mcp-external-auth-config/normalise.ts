@@ -1,5 +1,6 @@
 import { compact, type Normalised, problemList } from '../../schema/normalize.ts'
 import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '../../shared/embedded-auth-server.ts'
+import { type CanonicalInlineOidc, normaliseInlineOidc } from '../../shared/inline-oidc.ts'
 import { type CanonicalAwsSts, normaliseAwsSts } from './aws-sts.ts'
 import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from './schema.ts'
 import { type CanonicalTokenExchange, normaliseTokenExchange } from './token-exchange.ts'
@@ -15,6 +16,7 @@ export interface CanonicalMCPExternalAuthConfigSpec {
   embeddedAuthServer?: CanonicalEmbeddedAuthServer
   awsSts?: CanonicalAwsSts
   upstreamInject?: NonNullable<Spec['upstreamInject']>
+  oidc?: CanonicalInlineOidc
 }
 
 export function normaliseMcpExternalAuthConfig({
@@ -35,6 +37,7 @@ export function normaliseMcpExternalAuthConfig({
       embeddedAuthServer: spec.embeddedAuthServer && normaliseEmbeddedAuthServer(spec.embeddedAuthServer),
       awsSts: spec.awsSts && normaliseAwsSts(spec.awsSts),
       upstreamInject: spec.upstreamInject,
+      oidc: spec.oidc && normaliseInlineOidc(problems, 'spec.oidc', spec.oidc),
     }),
     problems: problems.all,
   }

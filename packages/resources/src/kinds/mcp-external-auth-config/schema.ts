@@ -4,6 +4,7 @@ import { obj, oneOf, opt, rejected, str } from '../../schema/nodes.ts'
 import { conditions, observedGeneration } from '../../schema/status-nodes.ts'
 import { embeddedAuthServer } from '../../shared/embedded-auth-server.ts'
 import { headerName } from '../../shared/http-header.ts'
+import { inlineOidc } from '../../shared/inline-oidc.ts'
 import { secretKeyRef } from '../../shared/references.ts'
 import { referencingWorkloads } from '../../shared/referencing-workloads.ts'
 import { awsSts } from './aws-sts.ts'
@@ -21,8 +22,12 @@ export const AUTH_TYPES = [
   'embeddedAuthServer',
   'awsSts',
   'upstreamInject',
+  'oidc',
 ] as const
 export type AuthType = (typeof AUTH_TYPES)[number]
+
+/** Types that say how clients authenticate to a proxy, so that `oidcConfig.external` may name them. */
+export const INCOMING_AUTH_TYPES = ['oidc', 'embeddedAuthServer'] as const satisfies readonly AuthType[]
 
 const spec = obj(
   'One way to authenticate.',
@@ -48,6 +53,7 @@ const spec = obj(
         providerName: str('Name of the upstream provider.', { minLength: 1, maxLength: 63 }),
       }),
     ),
+    oidc: opt(inlineOidc('Tokens that clients may use. Workloads name the configuration in oidcConfig.external.')),
     obo: opt(rejected(INSTEAD_OF_OBO)),
     xaa: opt(rejected(INSTEAD_OF_XAA)),
   },
@@ -59,6 +65,7 @@ const spec = obj(
       embeddedAuthServer: 'embeddedAuthServer',
       awsSts: 'awsSts',
       upstreamInject: 'upstreamInject',
+      oidc: 'oidc',
     }),
   },
 )
@@ -75,7 +82,7 @@ export const mcpExternalAuthConfig = {
   plural: 'mcpexternalauthconfigs',
   singular: 'mcpexternalauthconfig',
   shortNames: ['extauth', 'mcpextauth'],
-  description: 'How a proxy authenticates to a backend, or how users log in to a proxy. Shared by all workloads that reference it.',
+  description: 'How a proxy authenticates to a backend, or how clients authenticate to a proxy. Shared by all workloads that reference it.',
   spec,
   specRequired: true,
   status,

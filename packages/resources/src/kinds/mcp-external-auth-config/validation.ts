@@ -4,6 +4,7 @@ import {
 } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
 import { AUTH_TYPES, type MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { MANAGED_HEADERS } from '@thv/resources/shared/http-header'
+import type { CanonicalInlineOidc } from '@thv/resources/shared/inline-oidc'
 import { authServerProblems } from './auth-server-validation.ts'
 import { urlProblems } from './url-problems.ts'
 
@@ -30,6 +31,7 @@ export function validateExternalAuthConfig(config: Pick<MCPExternalAuthConfig, '
       ...headerProblems('spec.headerInjection.headerName', spec.headerInjection?.headerName),
       ...awsStsProblems(spec.awsSts),
       ...(spec.embeddedAuthServer ? authServerProblems('spec.embeddedAuthServer', spec.embeddedAuthServer) : []),
+      ...(spec.oidc ? oidcProblems('spec.oidc', spec.oidc) : []),
     ],
     warnings: warningsOf(spec),
   }
@@ -78,10 +80,34 @@ function awsStsProblems(awsSts: CanonicalMCPExternalAuthConfigSpec['awsSts']): s
   ]
 }
 
-function warningsOf({ tokenExchange, embeddedAuthServer }: CanonicalMCPExternalAuthConfigSpec): string[] {
+function oidcProblems(at: string, oidc: CanonicalInlineOidc): string[] {
+  const rules = { allowHttp: oidc.insecureAllowHTTP, instead: 'insecureAllowHTTP' }
+  const paths = { thvCABundlePath: oidc.thvCABundlePath, jwksAuthTokenPath: oidc.jwksAuthTokenPath }
+  return [
+    ...urlProblems(`${at}.issuer`, oidc.issuer, rules),
+    ...(/[?#]/.test(oidc.issuer) ? [`${at}.issuer must have no query and no fragment`] : []),
+    ...urlProblems(`${at}.jwksUrl`, oidc.jwksUrl, rules),
+    ...urlProblems(`${at}.introspectionUrl`, oidc.introspectionUrl, rules),
+    ...(oidc.clientSecret && oidc.clientSecretRef
+      ? [`${at}.clientSecret and ${at}.clientSecretRef must not both be set: use clientSecretRef`]
+      : []),
+    ...(oidc.thvCABundlePath && oidc.caBundleRef
+      ? [`${at}.thvCABundlePath and ${at}.caBundleRef must not both be set: use caBundleRef`]
+      : []),
+    ...Object.entries(paths)
+      .filter(([, path]) => path && !path.startsWith('/'))
+      .map(([member]) => `${at}.${member} must be the absolute path of a file in the proxy container`),
+  ]
+}
+
+function warningsOf({ tokenExchange, embeddedAuthServer, oidc }: CanonicalMCPExternalAuthConfigSpec): string[] {
   const isOpen = tokenExchange?.tokenUrl?.startsWith('http://') ?? false
   const server = embeddedAuthServer
   return [
+    ...(oidc?.insecureAllowHTTP ? ['spec.oidc.insecureAllowHTTP lets keys be replaced on the way'] : []),
+    ...(oidc?.clientSecret
+      ? ['spec.oidc.clientSecret is readable by everyone who may read this object: put it into a Secret and set clientSecretRef']
+      : []),
     ...(isOpen ? ['spec.tokenExchange.tokenUrl is plain HTTP, so tokens travel in the clear'] : []),
     ...(server?.insecureAllowHTTP ? ['spec.embeddedAuthServer.insecureAllowHTTP lets tokens travel in the clear'] : []),
     ...(server && server.signingKeySecretRefs.length === 0

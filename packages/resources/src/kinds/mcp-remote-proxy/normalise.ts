@@ -42,13 +42,8 @@ export interface CanonicalMCPRemoteProxySpec {
 
 export function normaliseMcpRemoteProxy({ spec }: Pick<MCPRemoteProxy, 'spec'>): Normalised<CanonicalMCPRemoteProxySpec> {
   const problems = problemList()
-  const { oidcConfig, external } = normaliseOidcConfig(problems, 'spec.oidcConfig', spec.oidcConfig)
-  const externalAuth = unify(problems, {
-    'spec.externalAuthConfigRef': spec.externalAuthConfigRef?.name,
-    'spec.oidcConfig.external': external,
-  })
   const headerForward = normaliseHeaderForward(problems, 'spec.headerForward', spec.headerForward)
-  if (externalAuth !== undefined) reportAuthorizationHeader(problems, headerForward)
+  if (spec.externalAuthConfigRef) reportAuthorizationHeader(problems, headerForward)
   const remoteUrl = unify(problems, { 'spec.remoteUrl': spec.remoteUrl, 'spec.remoteURL': spec.remoteURL })
   if (!remoteUrl) problems.add('spec.remoteUrl', 'missing', 'spec.remoteUrl must be set')
   reportUnsupportedRefs(problems, spec)
@@ -65,8 +60,8 @@ export function normaliseMcpRemoteProxy({ spec }: Pick<MCPRemoteProxy, 'spec'>):
     serviceAccount: spec.serviceAccount,
     groupRef: readNameRef(problems, 'spec.groupRef', spec.groupRef),
     toolConfigRef: spec.toolConfigRef,
-    oidcConfig,
-    externalAuthConfigRef: externalAuth === undefined ? undefined : { name: externalAuth },
+    oidcConfig: normaliseOidcConfig(problems, 'spec.oidcConfig', spec.oidcConfig),
+    externalAuthConfigRef: spec.externalAuthConfigRef && { name: spec.externalAuthConfigRef.name },
     authServerRef: spec.authServerRef && { kind: 'MCPExternalAuthConfig' as const, name: spec.authServerRef.name },
     authzConfig: normaliseAuthzConfig(problems, 'spec.authzConfig', spec.authzConfig),
     audit: { enabled: spec.audit?.enabled ?? false },
@@ -82,13 +77,13 @@ export function normaliseMcpRemoteProxy({ spec }: Pick<MCPRemoteProxy, 'spec'>):
   return { spec: canonical, problems: problems.all }
 }
 
-/** Admission sees this only under the canonical spelling of the reference. */
+/** Admission refuses this too; the object may be older than its rule. */
 function reportAuthorizationHeader(problems: ProblemList, forward: CanonicalHeaderForward): void {
   const names = [...Object.keys(forward.addPlaintextHeaders), ...forward.addHeadersFromSecret.map((header) => header.headerName)]
   if (!names.some((name) => name.toLowerCase() === 'authorization')) return
   problems.add(
     'spec.headerForward',
     'forbidden',
-    'spec.headerForward must not set Authorization when an MCPExternalAuthConfig is named: remove the header',
+    'spec.headerForward must not set Authorization beside spec.externalAuthConfigRef: remove the header',
   )
 }

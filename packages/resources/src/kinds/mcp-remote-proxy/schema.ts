@@ -4,7 +4,7 @@ import { bool, nameOrRef, obj, oneOf, opt, str } from '../../schema/nodes.ts'
 import { authzConfig } from '../../shared/authz-config.ts'
 import { caBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { headerForward, noAuthorizationBesideExternalAuth } from '../../shared/header-forward.ts'
-import { externalAuthRule, oidcConfig } from '../../shared/oidc-config.ts'
+import { oidcConfig } from '../../shared/oidc-config.ts'
 import { resourceOverrides } from '../../shared/resource-overrides.ts'
 import { sessionStorage } from '../../shared/session-storage.ts'
 import { telemetryConfig } from '../../shared/telemetry-config.ts'
@@ -18,7 +18,6 @@ const rules: readonly CelRule[] = [
   { rule: 'has(self.remoteUrl) || has(self.remoteURL)', message: 'remoteUrl must be set', reason: 'FieldValueRequired' },
   sameIfBoth('remoteUrl', 'remoteURL'),
   sameIfBoth('proxyPort', 'port'),
-  externalAuthRule,
   noAuthorizationBesideExternalAuth,
 ]
 

@@ -8,6 +8,7 @@ import type { MCPServer } from './schema.ts'
 
 type Spec = MCPServer['spec']
 const image = 'ghcr.io/example/fetch:1.4.0'
+const resourceUrl = 'https://mcp.example.com'
 
 describe('normaliseMcpServer', () => {
   it('fills in every default', () => {
@@ -40,9 +41,9 @@ describe('normaliseMcpServer', () => {
     ['targetPort', { image, targetPort: 3000 }, { mcpPort: 3000 }],
     ['configmap', { image, oidcConfig: { type: 'configmap', configMap: { name: 'c' } } }, { oidcConfig: { type: 'configMap' } }],
     [
-      'external OIDC [002-098]',
-      { image, oidcConfig: { type: 'external', external: { name: 'e' } } },
-      { externalAuthConfigRef: { name: 'e' } },
+      'external OIDC beside an outgoing config',
+      { image, oidcConfig: { type: 'external', external: { name: 'e' }, resourceUrl }, externalAuthConfigRef: { name: 'out' } },
+      { oidcConfig: { type: 'external', external: { name: 'e' }, resourceUrl }, externalAuthConfigRef: { name: 'out' } },
     ],
     ['processor as a number', { image, resources: { limits: { cpu: 2 } } }, { resources: { limits: { cpu: '2' } } }],
     ['proxy mode of a stdio server', { image, proxyMode: 'sse' }, { proxyMode: 'sse' }],
@@ -56,21 +57,14 @@ describe('normaliseMcpServer', () => {
     expect(normaliseMcpServer({ spec }).problems).toEqual([])
   })
 
-  it('takes no external config for OIDC settings', () => {
-    expect(
-      normaliseMcpServer({ spec: { image, oidcConfig: { type: 'external', external: { name: 'e' } } } }).spec.oidcConfig,
-    ).toBeUndefined()
+  it('takes external OIDC for nothing that goes out', () => {
+    const oidcConfig = { type: 'external', external: { name: 'e' } } as const
+    expect(normaliseMcpServer({ spec: { image, oidcConfig } }).spec.externalAuthConfigRef).toBeUndefined()
   })
 
   it.each<[string, string, string, unknown]>([
     ['spec.proxyPort', 'conflicting_spellings', 'two proxy ports', { proxyPort: 1, port: 2 }],
     ['spec.mcpPort', 'conflicting_spellings', 'two server ports', { mcpPort: 1, targetPort: 2 }],
-    [
-      'spec.externalAuthConfigRef',
-      'conflicting_spellings',
-      'two external configs',
-      { externalAuthConfigRef: { name: 'a' }, oidcConfig: { type: 'external', external: { name: 'b' } } },
-    ],
     ['spec.tools', 'forbidden', 'tools beside toolConfigRef', { tools: ['a'], toolConfigRef: { name: 't' } }],
     ['spec.groupRef', 'wrong_type', 'group that is a number', { groupRef: 3 }],
     ['spec.groupRef', 'wrong_type', 'group that is a list', { groupRef: ['g'] }],

@@ -58,11 +58,6 @@ export type CanonicalPermissionProfile = { type: 'builtin'; name: string } | { t
 export function normaliseMcpServer({ spec }: Pick<MCPServer, 'spec'>): Normalised<CanonicalMCPServerSpec> {
   const problems = problemList()
   const transport = spec.transport ?? 'stdio'
-  const { oidcConfig, external } = normaliseOidcConfig(problems, 'spec.oidcConfig', spec.oidcConfig)
-  const externalAuth = unify(problems, {
-    'spec.externalAuthConfigRef': spec.externalAuthConfigRef?.name,
-    'spec.oidcConfig.external': external,
-  })
   if (spec.toolConfigRef && spec.tools?.length) {
     problems.add('spec.tools', 'forbidden', 'spec.tools and spec.toolConfigRef must not both be set: put the tools into the MCPToolConfig')
   }
@@ -85,8 +80,8 @@ export function normaliseMcpServer({ spec }: Pick<MCPServer, 'spec'>): Normalise
     groupRef: readNameRef(problems, 'spec.groupRef', spec.groupRef),
     tools: spec.toolConfigRef ? [] : (spec.tools ?? []),
     toolConfigRef: spec.toolConfigRef,
-    oidcConfig,
-    externalAuthConfigRef: externalAuth === undefined ? undefined : { name: externalAuth },
+    oidcConfig: normaliseOidcConfig(problems, 'spec.oidcConfig', spec.oidcConfig),
+    externalAuthConfigRef: spec.externalAuthConfigRef && { name: spec.externalAuthConfigRef.name },
     authServerRef: spec.authServerRef && { kind: 'MCPExternalAuthConfig' as const, name: spec.authServerRef.name },
     authzConfig: normaliseAuthzConfig(problems, 'spec.authzConfig', spec.authzConfig),
     rateLimiting: normaliseRateLimiting(spec.rateLimiting),

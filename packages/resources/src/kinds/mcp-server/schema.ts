@@ -2,7 +2,7 @@ import { type CelRule, sameIfBoth } from '../../schema/cel.ts'
 import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf, WORKLOAD_NAME_RULES } from '../../schema/kind-definition.ts'
 import { bool, int32, list, nameOrRef, obj, oneOf, opt, port, str } from '../../schema/nodes.ts'
 import { authzConfig } from '../../shared/authz-config.ts'
-import { externalAuthRule, oidcConfig } from '../../shared/oidc-config.ts'
+import { oidcConfig } from '../../shared/oidc-config.ts'
 import { anyPerUser, rateLimiting } from '../../shared/rate-limiting.ts'
 import { resourceOverrides } from '../../shared/resource-overrides.ts'
 import { sessionStorage } from '../../shared/session-storage.ts'
@@ -62,7 +62,6 @@ const rules: readonly CelRule[] = [
     message: 'tools and toolConfigRef must not both be set: put the tools into the MCPToolConfig',
     fieldPath: '.tools',
   },
-  externalAuthRule,
   {
     rule: `!has(self.rateLimiting) || !${anyPerUser('self.rateLimiting')} || has(self.oidcConfig) || has(self.externalAuthConfigRef) || has(self.authServerRef)`,
     message: 'limits per user need to know the user: set oidcConfig, externalAuthConfigRef or authServerRef',

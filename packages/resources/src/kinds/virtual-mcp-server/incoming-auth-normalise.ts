@@ -9,7 +9,10 @@ interface WithPolicies {
   authzConfig?: CanonicalAuthzConfig
 }
 
-export type CanonicalIncomingAuth = WithPolicies & ({ type: 'anonymous' } | { type: 'oidc'; oidcConfig: CanonicalOidcConfig })
+export type CanonicalIncomingAuth = WithPolicies & ({ type: 'anonymous' } | { type: 'oidc'; oidcConfig: OwnOidcConfig })
+
+/** Without `external`, which a VirtualMCPServer does not have. */
+type OwnOidcConfig = Exclude<CanonicalOidcConfig, { type: 'external' }>
 
 export interface NormalisedIncomingAuth {
   incomingAuth: CanonicalIncomingAuth | undefined
@@ -98,7 +101,11 @@ interface Settings {
 function canonicalAuth(problems: ProblemList, words: Words, auth: Settings): CanonicalIncomingAuth | undefined {
   const policies = compact({ authzConfig: normaliseAuthzConfig(problems, words.authz, auth.authzConfig) })
   if (auth.type === 'anonymous') return { type: 'anonymous', ...policies }
-  const { oidcConfig } = normaliseOidcConfig(problems, words.oidc, auth.oidcConfig)
+  const oidcConfig = normaliseOidcConfig(problems, words.oidc, auth.oidcConfig)
+  if (oidcConfig?.type === 'external') {
+    problems.add(words.oidc, 'forbidden', `${words.oidc}.type external is for an MCPServer or MCPRemoteProxy: use another type`)
+    return undefined
+  }
   if (oidcConfig) return { type: 'oidc', oidcConfig, ...policies }
   if (!auth.oidcConfig) problems.add(words.oidc, 'missing', `${words.oidc} must be set, because type is oidc`)
   return undefined

@@ -120,6 +120,13 @@ describe('incomingAuth', () => {
     expect(problems).toEqual([expect.objectContaining({ field: 'spec.incomingAuth.oidcConfig', code: 'missing' })])
   })
 
+  it('is not open because its settings are those of another kind', () => {
+    const oidcConfig = { type: 'external', external: { name: 'e' } } as never
+    const { spec: canonical, problems } = normalise({ spec: spec({ incomingAuth: { type: 'oidc', oidcConfig } }) })
+    expect(canonical).not.toHaveProperty('incomingAuth')
+    expect(problems).toEqual([expect.objectContaining({ field: 'spec.incomingAuth.oidcConfig', code: 'forbidden' })])
+  })
+
   it('has no policies with authz none', () => {
     expect(
       stored({ groupRef: 'g', incomingAuth: undefined, config: { incomingAuth: { type: 'anonymous', authz: { type: 'none' } } } }),

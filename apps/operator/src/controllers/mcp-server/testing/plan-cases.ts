@@ -126,6 +126,10 @@ export const BLOCKED: Readonly<Record<string, ServerCase>> = {
   'no client secret': { spec: inline({ clientId: 'c', clientSecretRef: { name: 's', key: 'k' } }), lookup: nothing },
   'no CA bundle': { spec: inline({ caBundleRef: { name: 'ca' } }), lookup: nothing },
   'a CA bundle that is none': { spec: inline({ caBundleRef: { name: 'ca' } }), lookup: config('ca', { 'ca.crt': 'text' }) },
+  'an outgoing config for clients': {
+    spec: { image, oidcConfig: { type: 'external', external: { name: 'auth' } } },
+    lookup: auth({ type: 'unauthenticated' }),
+  },
   'no policies': { spec: policiesFrom, lookup: nothing },
   'policies that are no document': { spec: policiesFrom, lookup: config('policies', { 'authz.json': '[]' }) },
   'a policy that is no Cedar': { spec: { image, authzConfig: { type: 'inline', inline: { policies: ['allow everybody'] } } } },
