@@ -5,12 +5,13 @@ import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ensurePythonEnv, type PythonEnv } from '@thv/testkit/python/python-env'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type RunnerProcess, spawnRunner } from '../../apps/proxyrunner/src/testing/runner-process.ts'
 
 /* Servers that others publish, behind the proxy as users start it, driven by the official clients. */
 
-const PYTHON_PACKAGES = ['mcp==2.3.0', 'uv==0.13.7']
+/** Without uv: the runner fetches its own with pip. */
+const PYTHON_PACKAGES = ['mcp==2.3.0']
 const run = promisify(execFile)
 const info = { name: 'test', version: '1.0.0' }
 
@@ -111,8 +112,10 @@ describe('mcp-server-time from PyPI', () => {
   beforeAll(async () => {
     const config = { image: 'uvx://mcp-server-time@2026.10.19', cmd_args: ['--local-timezone', 'Europe/Berlin'], transport: 'stdio' }
     runner = await spawnRunner(config, { PATH: `${python.bin}:${process.env['PATH']}` })
-    await CLIENTS[0]?.[1](runner.url, { tool: 'get_current_time', args: { timezone: 'UTC' } })
-  }, 180_000)
+    // The first call waits for two downloads, which may take longer than the client's own limit of a minute.
+    const call = { tool: 'get_current_time', args: { timezone: 'UTC' } }
+    await vi.waitFor(() => CLIENTS[0]?.[1](runner.url, call), { timeout: 280_000, interval: 500 })
+  }, 300_000)
   afterAll(() => runner?.[Symbol.asyncDispose]())
 
   it.each(CLIENTS)('serves %s', async (_name, drive) => {

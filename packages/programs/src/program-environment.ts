@@ -10,7 +10,8 @@ const INHERITED = new Set(
 )
 
 /** Where packages come from. For installers only: some hold credentials. */
-const INSTALLER = /^(?:npm_config_|uv_(?:cache_dir|default_index|index|index_url|extra_index_url|offline|python|tool_dir|no_config)$)/i
+const INSTALLER =
+  /^(?:npm_config_|pip_|uv_(?:cache_dir|config_file|default_index|index|index_url|extra_index_url|native_tls|offline|python|tool_dir|no_config)$|xdg_config_home$)/i
 
 export function inheritedEnvironment(env: Env): Record<string, string> {
   return pick(env, (name) => INHERITED.has(name) || name.startsWith('LC_'))

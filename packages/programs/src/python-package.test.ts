@@ -25,7 +25,7 @@ describe('a package of PyPI', () => {
 
   const options = (more: Partial<InstallOptions> = {}): InstallOptions => ({
     dataDir: join(folder.path, 'data'),
-    env: { PATH: folder.path, UV_INDEX: 'somewhere', SECRET: 'no' },
+    env: { PATH: folder.path, UV_INDEX: 'somewhere', SECRET: 'no', PIP_CONFIG_FILE: '/dev/null', UV_NO_CONFIG: '1' },
     guard,
     log,
     signal: new AbortController().signal,

@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { Command } from './child-process.ts'
-import { findProgram, isExecutable } from './find-program.ts'
+import { isExecutable } from './find-program.ts'
 import { withInstallLock } from './install-lock.ts'
 import { installerEnvironment } from './program-environment.ts'
 import { exists, INSTALL_LIMIT_MS, type InstallOptions, type PackageId, runInstaller } from './run-installer.ts'
+import { checkUv, findUv } from './uv/find-uv.ts'
 
 const STAMP = 'complete'
 
@@ -25,8 +26,10 @@ export async function installPythonPackage(pkg: PackageId, options: InstallOptio
     if (await exists(stamp)) return
     await rm(folder, { recursive: true, force: true })
     await mkdir(folder, { recursive: true })
-    const env = { ...installerEnvironment(options.env), UV_TOOL_DIR: join(folder, 'tools'), UV_TOOL_BIN_DIR: join(folder, 'bin') }
-    const command = { file: await findUv(id, options), args: ['tool', 'install', '--no-progress', `${pkg.name}==${pkg.version}`] }
+    const uv = await findUv(id, options)
+    const folders = { UV_TOOL_DIR: join(folder, 'tools'), UV_TOOL_BIN_DIR: join(folder, 'bin') }
+    const env = { ...installerEnvironment(options.env), ...uv.env, ...folders }
+    const command = { file: uv.file, args: ['tool', 'install', '--no-progress', `${pkg.name}==${pkg.version}`] }
     await runInstaller(id, { command, cwd: folder, env }, options)
     await writeFile(stamp, id)
   }
@@ -49,7 +52,7 @@ export async function pythonCommand(folder: string, { name }: PackageId, args: r
 
 /** Throws `program_missing` at once when the package is not there and cannot be installed either. */
 export async function checkPythonPackage(pkg: PackageId, options: Pick<InstallOptions, 'dataDir' | 'env'>): Promise<void> {
-  if (!(await exists(join(folderOf(pkg, options), STAMP)))) await findUv(idOf(pkg), options)
+  if (!(await exists(join(folderOf(pkg, options), STAMP)))) await checkUv(idOf(pkg), options)
 }
 
 function idOf({ name, version }: PackageId): string {
@@ -58,10 +61,4 @@ function idOf({ name, version }: PackageId): string {
 
 function folderOf(pkg: PackageId, { dataDir }: Pick<InstallOptions, 'dataDir'>): string {
   return join(dataDir, 'pypi', idOf(pkg))
-}
-
-async function findUv(id: string, { env }: Pick<InstallOptions, 'env'>): Promise<string> {
-  const uv = await findProgram(['uv'], env['PATH'])
-  if (uv !== undefined) return uv
-  throw new ThvError('program_missing', `image: ${id} is installed by uv, which is not on PATH; install it with: pip install uv`)
 }

@@ -114,7 +114,10 @@ describe('createLocalRuntime', () => {
     const missing = runtimeOf({ image: 'exec:///nowhere/program' })
     await expect(missing.openStdio(never)).rejects.toThrow('/nowhere/program is not an executable file')
     await expect(missing.startServer(never)).rejects.toThrow('/nowhere/program is not an executable file')
-    const uvx = runtimeOf({ image: 'uvx://mcp-server-time@1.0.0' }, { env: { PATH: folder.path } })
+    const uvx = runtimeOf(
+      { image: 'uvx://mcp-server-time@1.0.0' },
+      { env: { PATH: folder.path, PIP_CONFIG_FILE: '/dev/null', UV_NO_CONFIG: '1' } },
+    )
     const error = await uvx.openStdio(never).catch((e: unknown) => e)
     expect(isRuntimeError(error, 'program_missing')).toBe(true)
     expect(String(error)).toContain('pip install uv')

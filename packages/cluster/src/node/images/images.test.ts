@@ -26,7 +26,7 @@ describe('images as programs', () => {
     const map = imageMapFile(join(folder.path, 'images.yaml'))
     return createImageResolver({
       dataDir: join(folder.path, 'data'),
-      env: { PATH: folder.path },
+      env: { PATH: folder.path, PIP_CONFIG_FILE: '/dev/null', UV_NO_CONFIG: '1' },
       guard,
       log: memoryLog(),
       own: [OWN],
