@@ -1,3 +1,4 @@
+import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock, Timer } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { isValidSessionId } from '@thv/mcp/session-id'
@@ -5,6 +6,7 @@ import { type Rejection, reject, sessionRequired } from '@thv/mcp/wire-errors'
 import type { SessionStore } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { unavailable } from '../response/backend-rejection.ts'
+import { partyOf } from './party.ts'
 
 /** What another runner needs to go on with a session: its process is greeted, and told everything, again. */
 export type StdioSessionRecord = {
@@ -43,6 +45,8 @@ export interface LiveSessionsOptions<S extends LiveSession> {
 export interface SessionKey {
   readonly id: string
   readonly principal: string
+  /** See `partyOf`. */
+  readonly party: string
 }
 
 /** The sessions in use here. The store says whether a session exists; what is kept here can always be made anew from it. */
@@ -78,12 +82,12 @@ export class LiveSessions<S extends LiveSession> {
   }
 
   /** The session of that id and principal, whose life is prolonged by this. Whose id it is otherwise is nobody's business (H11). */
-  async find(id: string | undefined, principal: string): Promise<S | Rejection> {
+  async find(id: string | undefined, principal: string, exchange: Exchange): Promise<S | Rejection> {
     if (id === undefined) return sessionRequired()
     const live = this.#live.get(id)
     if (!isValidSessionId(id) || (live !== undefined && live.principal !== principal)) return reject('session_not_found')
     try {
-      if (live === undefined) return await this.#revive({ id, principal })
+      if (live === undefined) return await this.#revive({ id, principal, party: partyOf(principal, exchange) })
       if (await this.#options.store.touch({ id, owner: principal })) {
         live.lastUsedAt = this.#options.clock.monotonic()
         return live

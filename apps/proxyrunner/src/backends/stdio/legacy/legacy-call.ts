@@ -46,6 +46,7 @@ export class LegacyCall implements CallSink {
     this.#link = link
     const call = link.call({ text: request.text, hasToken: this.#token !== undefined }, this, {
       owner: session,
+      party: session.party,
       idleMs: config.idleTimeoutMs,
       hardMs: config.hardTimeoutMs,
       slowMs: config.streamAfterMs,

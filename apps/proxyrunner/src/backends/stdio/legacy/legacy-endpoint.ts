@@ -4,6 +4,7 @@ import { unavailable } from '@thv/gateway/response/backend-rejection'
 import { HttpReply } from '@thv/gateway/response/reply'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
 import { LiveSessions, type SessionKey, type StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import { partyOf } from '@thv/gateway/sessions/party'
 import { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendEmpty } from '@thv/http/server/respond'
@@ -47,7 +48,7 @@ export class LegacyEndpoint {
   async post(context: RequestContext): Promise<void> {
     const { received, outgoing, exchange } = context
     if (received.method === METHODS.initialize && outgoing.kind === 'request') return this.#initialize(context, outgoing)
-    const session = await this.sessions.find(context.sessionId, context.principal)
+    const session = await this.sessions.find(context.sessionId, context.principal, exchange)
     if (isRejection(session)) return sendRejection(exchange, session, received.kind === 'request' ? received.id : undefined)
     if (outgoing.kind === 'request') return this.#request(session, context, outgoing)
     if (outgoing.kind === 'response') this.#options.service.answered(session, outgoing)
@@ -57,14 +58,14 @@ export class LegacyEndpoint {
 
   /** The newest stream wins: a client that comes again has lost the one before, whether it knows or not (H4). */
   async openStream(exchange: Exchange, use: SessionUse): Promise<void> {
-    const session = await this.sessions.find(use.sessionId, use.principal)
+    const session = await this.sessions.find(use.sessionId, use.principal, exchange)
     if (isRejection(session)) return sendRejection(exchange, session)
     if (!acceptedForms(exchange.headers['accept']).sse) return sendRejection(exchange, reject('not_acceptable'))
     if (!exchange.closed) streamsOf(session).connect(exchange, use.lastEventId)
   }
 
   async endSession(exchange: Exchange, use: SessionUse): Promise<void> {
-    const session = await this.sessions.find(use.sessionId, use.principal)
+    const session = await this.sessions.find(use.sessionId, use.principal, exchange)
     const problem = isRejection(session) ? session : await this.sessions.end(session)
     if (problem === undefined) sendEmpty(exchange, 204)
     else sendRejection(exchange, problem)
@@ -80,7 +81,7 @@ export class LegacyEndpoint {
     const { service, deps } = this.#options
     if (this.sessions.size >= deps.config.maxSessions)
       return sendRejection(exchange, unavailable('there is no room for another session'), request.id)
-    const session = this.#session({ id: mintSessionId(), principal }, request)
+    const session = this.#session({ id: mintSessionId(), principal, party: partyOf(principal, exchange) }, request)
     const answer = await service.open(session, context)
     if (isRejection(answer)) return sendRejection(exchange, answer, request.id)
     const problem = answer.isOpen ? await this.#keep(session, exchange) : undefined
@@ -120,11 +121,11 @@ export class LegacyEndpoint {
     })
   }
 
-  #session({ id, principal }: SessionKey, initialize: ParsedRequest): LegacySession {
+  #session({ id, principal, party }: SessionKey, initialize: ParsedRequest): LegacySession {
     const { clock, metrics, config } = this.#options.deps
     const { replayEvents, replayBytes, askTimeoutMs } = config
     const outlet = new SessionStreams({ clock, metrics }, { version: () => session.version, replayEvents, replayBytes })
-    const session: LegacySession = new LegacySession({ id, principal, initialize, outlet, clock, askTimeoutMs })
+    const session: LegacySession = new LegacySession({ id, principal, party, initialize, outlet, clock, askTimeoutMs })
     return session
   }
 

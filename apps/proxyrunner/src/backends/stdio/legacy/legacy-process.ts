@@ -117,7 +117,7 @@ export class LegacyProcess implements SlotListener {
   #claims(link: ProcessLink | undefined): Claims<LegacySession> {
     // Only sessions are ever given as owners of calls to a legacy process.
     const owners = (link?.owners ?? new Map()) as ReadonlyMap<LegacySession, number>
-    return { own: this.#own, owners }
+    return { own: this.#own, owners, answered: link }
   }
 
   #updated(uri: unknown, { text, method }: ParsedNotification): void {

@@ -16,6 +16,8 @@ import type { LegacyProcess } from './legacy-process.ts'
 export interface SessionOptions {
   readonly id: string
   readonly principal: string
+  /** Who is behind it: see `partyOf`. */
+  readonly party: string
   /** The client's `initialize` as it came: its own process is greeted with it, again after every restart. */
   readonly initialize: ParsedRequest
   readonly outlet: Outlet
@@ -38,6 +40,7 @@ interface Question {
 export class LegacySession {
   readonly id: string
   readonly principal: string
+  readonly party: string
   readonly initialize: ParsedRequest
   readonly clientCapabilities: JsonObject
   readonly outlet: Outlet
@@ -58,6 +61,7 @@ export class LegacySession {
   constructor(options: SessionOptions) {
     this.id = options.id
     this.principal = options.principal
+    this.party = options.party
     this.initialize = options.initialize
     this.outlet = options.outlet
     this.lastUsedAt = options.clock.monotonic()

@@ -95,7 +95,7 @@ export class ProcessSettings {
   }
 
   async #ask(link: ProcessLink, session: LegacySession, text: string): Promise<Consent> {
-    const answer = await requestOf(link, text, { ...this.#limits, owner: session })
+    const answer = await requestOf(link, text, { ...this.#limits, owner: session, party: session.party })
     return isRejection(answer) || isErrorResponse(answer.message) ? { accepted: false, answer } : ACCEPTED
   }
 }

@@ -3,6 +3,7 @@ import { endpointOf } from '@thv/gateway/endpoints/endpoint-url'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import type { Reply } from '@thv/gateway/response/reply'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
+import { partyOf } from '@thv/gateway/sessions/party'
 import { ClientStream } from '@thv/gateway/streams/client-stream'
 import type { Outlet } from '@thv/gateway/streams/session-streams'
 import type { Exchange } from '@thv/http/server/exchange'
@@ -29,6 +30,7 @@ export interface SseClientsOptions {
 interface SseClient {
   readonly id: string
   readonly principal: string
+  readonly party: string
   readonly stream: ClientStream
   session: LegacySession | undefined
   isOpening: boolean
@@ -54,7 +56,15 @@ export class SseClients implements SseEndpoint {
     const { config } = this.#options.deps
     if (this.#clients.size >= config.maxSessions) return sendRejection(exchange, unavailable('there is no room for another session'))
     if (exchange.closed) return
-    const client: SseClient = { id: mintSessionId(), principal, stream: this.#stream(exchange), session: undefined, isOpening: false }
+    const party = partyOf(principal, exchange)
+    const client: SseClient = {
+      id: mintSessionId(),
+      principal,
+      party,
+      stream: this.#stream(exchange),
+      session: undefined,
+      isOpening: false,
+    }
     this.#clients.set(client.id, client)
     client.stream.sendEvent({ event: 'endpoint', data: endpointOf(exchange, client.id, config) })
     exchange.signal.addEventListener('abort', () => this.#gone(client), { once: true })
@@ -128,10 +138,10 @@ export class SseClients implements SseEndpoint {
     return stream
   }
 
-  #session({ id, principal, stream }: SseClient, initialize: ParsedRequest): LegacySession {
+  #session({ id, principal, party, stream }: SseClient, initialize: ParsedRequest): LegacySession {
     const { clock, config } = this.#options.deps
     const outlet = new SseOutlet(stream)
-    return new LegacySession({ id, principal, initialize, outlet, clock, askTimeoutMs: config.askTimeoutMs })
+    return new LegacySession({ id, principal, party, initialize, outlet, clock, askTimeoutMs: config.askTimeoutMs })
   }
 
   #gone(client: SseClient): void {

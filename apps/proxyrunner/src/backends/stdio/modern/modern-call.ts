@@ -1,5 +1,6 @@
 import { answerText } from '@thv/gateway/response/client-response'
 import type { HttpReply } from '@thv/gateway/response/reply'
+import { partyOf } from '@thv/gateway/sessions/party'
 import { wireErrors } from '@thv/kernel/error-registry'
 import { isLogLevel, LOG_LEVELS, type LogLevel, META, metaOf, progressTokenOf } from '@thv/mcp/envelope'
 import { isErrorResponse } from '@thv/mcp/json-rpc'
@@ -26,12 +27,14 @@ export interface ModernCallOptions {
 /** One modern request on its way. It needs nothing but itself; that the client hangs up cancels it (M19). */
 export class ModernCall implements CallSink {
   readonly #options: ModernCallOptions
+  readonly party: string
   readonly #token: string | number | undefined
   readonly #done = Promise.withResolvers<void>()
   #link: ProcessLink | undefined
 
   constructor(options: ModernCallOptions) {
     this.#options = options
+    this.party = partyOf(options.context.principal, options.context.exchange)
     this.#token = progressTokenOf(metaOf(options.request.message))
   }
 
@@ -42,12 +45,13 @@ export class ModernCall implements CallSink {
     this.#link = link
     const call = link.call({ text: request.text, hasToken: this.#token !== undefined }, this, {
       owner: this,
+      // Without a level there is nothing that the server could still say on its behalf.
+      party: this.#logLevel === undefined ? undefined : this.party,
       idleMs: config.idleTimeoutMs,
       hardMs: config.hardTimeoutMs,
       slowMs: config.streamAfterMs,
     })
     const onGone = () => {
-      // Without a level there is nothing that the server could still say on its behalf.
       link.cancel(call, 'the client went away', this.#logLevel === undefined ? 0 : config.ghostMs)
       this.#options.reply.abandon()
       this.#done.resolve()

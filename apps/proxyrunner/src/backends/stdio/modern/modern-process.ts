@@ -75,7 +75,7 @@ export class ModernProcess implements SlotListener {
   #log(slot: ProcessSlot, notification: ParsedNotification): void {
     // Only calls are ever given as owners to a modern process.
     const owners = (slot.current?.owners ?? new Map()) as ReadonlyMap<ModernCall, number>
-    const call = ownerOf({ own: undefined, owners })
+    const call = ownerOf({ own: undefined, owners, answered: slot.current })
     if (call === undefined) this.#deps.metrics.dropped('log', 'unattributed')
     else if (!call.log(notification)) this.#deps.metrics.dropped('log', 'level')
   }

@@ -2,16 +2,20 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { attributeRequest, declares, ownerOf, wantsOwnProcess } from './attribution.ts'
 
-const session = (name: string, clientCapabilities: Record<string, object> = {}) => ({ name, clientCapabilities })
+const session = (name: string, clientCapabilities: Record<string, object> = {}) => ({ name, party: name, clientCapabilities })
+const others = (recent: string) => ({ answeredOther: (party: string) => party !== recent })
 
 describe('ownerOf', () => {
   const a = session('a')
   const b = session('b')
   it.each([
-    ['its own process, idle', { own: a, owners: new Map() }, a],
-    ['its own process, whatever is said about others', { own: a, owners: new Map([[b, 1]]) }, a],
-    ['shared, nobody at work', { own: undefined, owners: new Map() }, undefined],
-    ['shared, one at work', { own: undefined, owners: new Map([[a, 3]]) }, a],
+    ['its own process, idle', { own: a, owners: new Map(), answered: undefined }, a],
+    ['its own process, whatever is said about others', { own: a, owners: new Map([[b, 1]]), answered: undefined }, a],
+    ['shared, nobody at work', { own: undefined, owners: new Map(), answered: undefined }, undefined],
+    ['shared, one at work', { own: undefined, owners: new Map([[a, 3]]), answered: undefined }, a],
+    ['shared, one at work, another answered just now', { own: undefined, owners: new Map([[a, 3]]), answered: others('b') }, undefined],
+    ['shared, one at work, its own call answered just now', { own: undefined, owners: new Map([[a, 3]]), answered: others('a') }, a],
+    ['its own process, another answered just now', { own: a, owners: new Map([[a, 1]]), answered: others('b') }, a],
     [
       'shared, two at work',
       {
@@ -20,6 +24,7 @@ describe('ownerOf', () => {
           [a, 1],
           [b, 1],
         ]),
+        answered: undefined,
       },
       undefined,
     ],
@@ -53,14 +58,16 @@ describe('attributeRequest', () => {
   const mute = session('mute')
 
   it('puts the question to the owner of all calls, if it can be asked', () => {
-    expect(attributeRequest({ own: undefined, owners: new Map([[asked, 2]]) }, 'sampling/createMessage', {})).toEqual({ to: asked })
-    expect(attributeRequest({ own: undefined, owners: new Map([[mute, 2]]) }, 'sampling/createMessage', {})).toEqual({
+    expect(attributeRequest({ own: undefined, owners: new Map([[asked, 2]]), answered: undefined }, 'sampling/createMessage', {})).toEqual({
+      to: asked,
+    })
+    expect(attributeRequest({ own: undefined, owners: new Map([[mute, 2]]), answered: undefined }, 'sampling/createMessage', {})).toEqual({
       refusedBecause: 'capability',
     })
   })
 
   it('leaves it to the client of an own process what it was told it may ask', () => {
-    expect(attributeRequest({ own: mute, owners: new Map() }, 'vendor/question', {})).toEqual({ to: mute })
+    expect(attributeRequest({ own: mute, owners: new Map(), answered: undefined }, 'vendor/question', {})).toEqual({ to: mute })
   })
 
   it('never names anybody but the only owner', () => {
@@ -75,7 +82,7 @@ describe('attributeRequest', () => {
         const distinct = new Set(calls)
         const [only] = distinct
         const expected = distinct.size === 1 && only !== undefined ? { to: sessions[only] } : { refusedBecause: 'unattributed' }
-        expect(attributeRequest({ own: undefined, owners }, 'roots/list', undefined)).toEqual(expected)
+        expect(attributeRequest({ own: undefined, owners, answered: undefined }, 'roots/list', undefined)).toEqual(expected)
       }),
     )
   })

@@ -2,22 +2,26 @@ import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 
 /** All that is known about a process when it says something that names no call. */
-export interface Claims<S> {
+export interface Claims<S extends { readonly party: string }> {
   /** The session whose own process it is. */
   readonly own: S | undefined
   /** Sessions with calls in flight there, cancelled ones included. */
   readonly owners: ReadonlyMap<S, number>
+  /** Whether a call of another party was answered a short time ago. */
+  readonly answered: { answeredOther(party: string): boolean } | undefined
 }
 
 /**
- * For whom a message without an id is meant: the session whose own process it is, or the one that owns all calls in flight. Undefined
- * where that is not certain. Nothing is ever guessed: a prompt or a log line that reaches the wrong client is a leak (decision 60).
+ * For whom a message without an id is meant: the session whose own process it is, or the one that owns all calls in flight, unless the
+ * server may still speak for a call of another party. Undefined where that is not certain. Nothing is ever guessed: a prompt or a log
+ * line that reaches the wrong client is a leak. Answered calls of the same party do not count: where there is one process for all,
+ * clients that come one after the other would get no logs and no questions.
  */
-export function ownerOf<S>({ own, owners }: Claims<S>): S | undefined {
+export function ownerOf<S extends { readonly party: string }>({ own, owners, answered }: Claims<S>): S | undefined {
   if (own !== undefined) return own
   if (owners.size !== 1) return undefined
   const [only] = owners.keys()
-  return only
+  return only === undefined || answered?.answeredOther(only.party) === true ? undefined : only
 }
 
 export type Attribution<S> = { readonly to: S } | { readonly refusedBecause: 'unattributed' | 'capability' }
@@ -26,7 +30,7 @@ export type Attribution<S> = { readonly to: S } | { readonly refusedBecause: 'un
  * To whom a request of the server goes, or why it is refused. A session's own process was told that client's capabilities and is held
  * to them by the client itself; a shared one was told all that can be relayed, so the owner's own are checked here.
  */
-export function attributeRequest<S extends { readonly clientCapabilities: JsonObject }>(
+export function attributeRequest<S extends { readonly party: string; readonly clientCapabilities: JsonObject }>(
   claims: Claims<S>,
   method: string,
   params: JsonObject | undefined,

@@ -17,6 +17,8 @@ export interface CallSink {
 export interface CallOptions {
   /** For attribution: the session, or undefined for calls of the runner itself. */
   readonly owner?: object
+  /** Who is behind the owner: once the call is answered, it still counts against others for some time. Absent: it does not. */
+  readonly party?: string | undefined
   /** Undefined: never, as for a subscription. */
   readonly idleMs?: number | undefined
   readonly hardMs?: number | undefined

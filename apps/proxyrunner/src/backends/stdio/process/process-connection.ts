@@ -15,6 +15,7 @@ import { type CallOptions, type CallSink, InFlight, type InFlightCall } from './
 import { idOf, NoiseLog } from './noise-log.ts'
 import { PipeHold } from './pipe-hold.ts'
 import { PipeWriter } from './pipe-writer.ts'
+import { RecentParties } from './recent-parties.ts'
 import type { StdioConfig } from './stdio-config.ts'
 import type { StdioMetrics } from './stdio-metrics.ts'
 
@@ -51,6 +52,7 @@ export interface OutgoingCall {
 export class ProcessLink {
   readonly #options: LinkOptions
   readonly #inFlight = new InFlight()
+  readonly #recent = new RecentParties()
   readonly #prefix = mintMark()
   readonly #framer: LineFramer
   readonly #closing = new AbortController()
@@ -87,6 +89,11 @@ export class ProcessLink {
 
   get owners(): ReadonlyMap<object, number> {
     return this.#inFlight.owners
+  }
+
+  /** A call of anybody but this party was answered so recently that the server may still say something on its behalf. */
+  answeredOther(party: string): boolean {
+    return this.#recent.hasOther(party, this.#options.clock.monotonic())
   }
 
   /** The process has written something, so it is up. */
@@ -236,7 +243,7 @@ export class ProcessLink {
       return
     }
     const isGhost = call.ghostUntil !== undefined
-    this.#inFlight.remove(call)
+    this.#settle(call)
     if (isGhost) this.#options.metrics.dropped('response', 'late')
     else call.sink.onResponse(response)
   }
@@ -274,8 +281,14 @@ export class ProcessLink {
   #fail(call: InFlightCall, rejection: Rejection): void {
     if (this.#inFlight.get(call.wireId) !== call) return
     const isGhost = call.ghostUntil !== undefined
-    this.#inFlight.remove(call)
+    this.#settle(call)
     if (!isGhost) call.sink.onFailure(rejection)
+  }
+
+  #settle(call: InFlightCall): void {
+    const { clock, config } = this.#options
+    this.#inFlight.remove(call)
+    if (call.party !== undefined) this.#recent.add(call.party, clock.monotonic() + config.lateMs)
   }
 
   /** Subscriptions stay for long and have a limit of their own. */

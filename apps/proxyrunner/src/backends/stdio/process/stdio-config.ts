@@ -22,6 +22,8 @@ export interface StdioConfig {
   readonly probeTimeoutMs: number
   /** A cancelled call still counts for attribution this long: the server may not have noticed yet. */
   readonly ghostMs: number
+  /** An answered call still counts for attribution this long, against other parties: the server may log or ask a little late. */
+  readonly lateMs: number
   /** A POST that is not answered by then becomes an event stream, so that something can be sent to keep it open. */
   readonly streamAfterMs: number
   /** Calls under way per process; more are refused with Retry-After. */
@@ -61,6 +63,7 @@ export const STDIO_DEFAULTS: Omit<StdioConfig, 'name'> = {
   startTimeoutMs: MINUTE,
   probeTimeoutMs: 3_000,
   ghostMs: MINUTE,
+  lateMs: MINUTE,
   streamAfterMs: 5_000,
   maxInFlight: 1_024,
   maxListens: 1_024,
