@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { plainText } from './text/plain-text.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { jsonEqual } from './json-equal.ts'
+import { jsonEqual } from './json.ts'
 
 it.each([
   [{ a: 1, b: 2 }, { b: 2, a: 1 }, true],

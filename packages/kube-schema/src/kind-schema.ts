@@ -84,5 +84,6 @@ export interface UntypedMerge {
 export interface PatchStrategy {
   readonly merge: boolean
   readonly retainKeys: boolean
-  readonly mergeKey?: string
+  /** Members that tell the items of a list apart. Built-in kinds have one; a missing value takes the list's key default. */
+  readonly mergeKeys?: readonly string[]
 }

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Findings, Problem } from './field.ts'
 import type { MiddlewareConfig, RunConfig } from './run-config.ts'
 import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'

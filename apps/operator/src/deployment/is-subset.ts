@@ -1,5 +1,5 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
-import { parseQuantity } from '../workload/pod/quantity.ts'
+import { jsonEqual } from '@thv/kernel/json'
+import { readQuantity } from '@thv/kube-schema/values/quantity'
 
 /**
  * Whether a live object has all that is wanted: every member of `wanted`, down to the leaves. What the server or others have added is no
@@ -37,9 +37,8 @@ const MERGE_KEYS = ['mountPath', 'containerPort', 'port', 'uid', 'name'] as cons
 /** The server writes quantities in its own way: `1000m` comes back as `1`. */
 function sameQuantity(live: unknown, wanted: unknown): boolean {
   if (typeof live !== 'string' || typeof wanted !== 'string') return false
-  const [a, b] = [parseQuantity(live), parseQuantity(wanted)]
-  // Rounded: 0.1 is the same as 100m.
-  return a !== undefined && b !== undefined && a.toPrecision(12) === b.toPrecision(12)
+  const [a, b] = [readQuantity(live), readQuantity(wanted)]
+  return a !== undefined && b !== undefined && a.nanos === b.nanos
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual, objectsAt } from '@thv/kernel/json'
 import type { ConditionUpdate, Container, Deployment, PodSpec, PodTemplateSpec } from '@thv/kube'
 import { withSecurityContexts } from '@thv/kube/objects/pod-security'
 import { MCPServerAnnotation } from '@thv/resources/kinds/mcp-server/constants'
@@ -12,7 +12,6 @@ import { mergeProxyTemplate, PROXY_CONTAINER } from '../deployment/template/temp
 import { type TemplateProblem, templateCondition } from '../deployment/template/template-problem.ts'
 import type { OperatorSettings } from '../operator-settings.ts'
 import { configHash } from '../references/config-hash.ts'
-import { arrayAt } from '../workload/pod/values.ts'
 import { withOwnKeys, workloadLabels } from './labels.ts'
 import { type ProxyKind, proxyNames } from './names.ts'
 import { overrideProblems } from './override-problems.ts'
@@ -158,7 +157,7 @@ function container({ spec, settings, contributions }: ProxyDeploymentInput, env:
 /** The root of every container is read-only, of sidecars too, and hardly a program gets by without /tmp. */
 function withTmp(spec: PodSpec): PodSpec {
   const mount = (container: Container): Container => {
-    const mounts = arrayAt(container, 'volumeMounts')
+    const mounts = objectsAt(container, 'volumeMounts')
     if (mounts.some(({ mountPath }) => /^\/tmp\/?$/.test(String(mountPath)))) return container
     return { ...container, volumeMounts: [...mounts, { name: TMP_VOLUME, mountPath: '/tmp' }] }
   }

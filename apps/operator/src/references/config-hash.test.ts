@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { canonicalJson, configHash } from './config-hash.ts'

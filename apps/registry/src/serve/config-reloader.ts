@@ -1,7 +1,7 @@
 import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Logger } from '@thv/telemetry/log'
 import { problemLine } from '../config/config-problem.ts'
 import { type ReadOptions, readConfigFile } from '../config/read-config.ts'

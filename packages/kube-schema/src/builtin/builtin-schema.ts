@@ -128,7 +128,11 @@ function mergeOf(node: BuiltinNode): MergeSchema {
 function strategyOf(node: BuiltinNode): PatchStrategy {
   const names = node['x-kubernetes-patch-strategy']?.split(',') ?? []
   const mergeKey = node['x-kubernetes-patch-merge-key']
-  return { merge: names.includes('merge'), retainKeys: names.includes('retainKeys'), ...(mergeKey !== undefined && { mergeKey }) }
+  return {
+    merge: names.includes('merge'),
+    retainKeys: names.includes('retainKeys'),
+    ...(mergeKey !== undefined && { mergeKeys: [mergeKey] }),
+  }
 }
 
 function keyDefaults(items: BuiltinNode | undefined, keys: readonly string[]): JsonObject {

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Json } from '../kind-schema.ts'
 import { isMap, memberOf, own, type SchemaNode } from '../schema-node.ts'
 

@@ -14,7 +14,7 @@ const OWNER_REFERENCES: MergeSchema = {
   keys: ['uid'],
   keyDefaults: { uid: '' },
   item: () => ({ ...mapOf((name) => OWNER_REFERENCE[name]), atomic: true }),
-  strategy: { merge: true, retainKeys: false, mergeKey: 'uid' },
+  strategy: { merge: true, retainKeys: false, mergeKeys: ['uid'] },
 }
 
 const OWNER_REFERENCE: Readonly<Record<string, MergeSchema>> = {

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Json, JsonObject, MergeSchema } from '../kind-schema.ts'
 import { EMPTY_SET, type FieldSet, FieldSetBuilder, recursiveDifference } from './field-set.ts'
 import { fieldStep, isMapValue, itemsByStep, shapeOf } from './typed-value.ts'

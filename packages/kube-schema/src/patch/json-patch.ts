@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Json, JsonObject } from '../kind-schema.ts'
 import { PatchError } from './patch-error.ts'
 import { isMapValue } from './typed-value.ts'

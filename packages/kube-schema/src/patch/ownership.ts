@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { JsonObject, MergeSchema } from '../kind-schema.ts'
 import { type ApplyConflict, conflictOf } from './apply-conflict.ts'
 import { type Comparison, compare, excluding } from './compare.ts'

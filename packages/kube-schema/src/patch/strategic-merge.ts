@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Json, JsonObject, ListMerge, MergeSchema } from '../kind-schema.ts'
 import { goText } from '../values/go-text.ts'
 import { PatchError } from './patch-error.ts'
@@ -51,16 +51,17 @@ function mergeMember({ current, value, order }: Member, schema: MergeSchema | un
   if (isMapValue(value)) return mergeMaps(isMapValue(current) ? current : {}, value, known)
   if (!Array.isArray(value) || known.type !== 'list' || !known.strategy.merge) return withoutDirectives(value)
   const list = Array.isArray(current) ? (current as readonly Json[]) : []
-  if (order !== undefined) checkOrder(value as readonly Json[], order, known.strategy.mergeKey)
-  return known.strategy.mergeKey === undefined
+  const idOf = identityOf(known)
+  if (order !== undefined) checkOrder(value as readonly Json[], order, idOf)
+  const [key] = known.strategy.mergeKeys ?? []
+  return key === undefined
     ? inOrder(mergePrimitives(list, value as readonly Json[]), { order: order ?? value, before: list, idOf: (item) => item })
-    : mergeItems({ list, patch: value as readonly Json[], order }, known, known.strategy.mergeKey)
+    : mergeItems({ list, patch: value as readonly Json[], order }, { schema: known, key, idOf })
 }
 
 /** The items of the patch must stand in the order that it asks for, all of them. */
-function checkOrder(patch: readonly Json[], order: Json, key: string | undefined): void {
+function checkOrder(patch: readonly Json[], order: Json, idOf: IdentityOf): void {
   if (!Array.isArray(order)) throw new PatchError(400, 'invalid patch format of setElementOrder list')
-  const idOf = (item: Json) => (key !== undefined && isMapValue(item) ? item[key] : item)
   const kept = patch.filter((item) => !(isMapValue(item) && item[DIRECTIVE] === 'delete'))
   if (order.length === 0 || patch.length === 0) return
   let found = 0
@@ -89,8 +90,7 @@ function mergePrimitives(list: readonly Json[], patch: readonly Json[]): Json[] 
 
 function mergeItems(
   { list, patch, order }: { list: readonly Json[]; patch: readonly Json[]; order: Json | undefined },
-  schema: ListMerge,
-  key: string,
+  { schema, key, idOf }: { schema: ListMerge; key: string; idOf: IdentityOf },
 ): Json[] {
   if (patch.some((item) => isMapValue(item) && item[DIRECTIVE] === 'replace')) {
     return patch.filter((item) => !isMapValue(item) || item[DIRECTIVE] === undefined)
@@ -98,19 +98,19 @@ function mergeItems(
   let result = [...list]
   for (const item of patch) {
     if (!isMapValue(item)) throw new PatchError(400, `expected a map in the list patch, got ${typeof item}`)
-    const id = item[key]
+    const id = idOf(item)
     if (id === undefined && list.length === 0) {
       // Nothing to find it in.
       result.push(mergeMaps({}, item, schema.item()))
       continue
     }
     if (id === undefined) throw new PatchError(500, `map: ${goText(item)} does not contain declared merge key: ${key}`)
-    const at = result.findIndex((known) => isMapValue(known) && jsonEqual(known[key], id))
-    if (item[DIRECTIVE] === 'delete') result = result.filter((known) => !(isMapValue(known) && jsonEqual(known[key], id)))
+    const at = result.findIndex((known) => isMapValue(known) && jsonEqual(idOf(known), id))
+    if (item[DIRECTIVE] === 'delete') result = result.filter((known) => !(isMapValue(known) && jsonEqual(idOf(known), id)))
     else if (at < 0) result.push(mergeMaps({}, item, schema.item()))
     else result[at] = mergeMaps(result[at] as JsonObject, item, schema.item())
   }
-  return inOrder(result, { order: order ?? patch, before: list, idOf: (item) => (isMapValue(item) ? item[key] : item) })
+  return inOrder(result, { order: order ?? patch, before: list, idOf })
 }
 
 interface Ordering {
@@ -118,7 +118,20 @@ interface Ordering {
   readonly order: Json
   /** The list before the patch. */
   readonly before: readonly Json[]
-  readonly idOf: (item: Json) => Json | undefined
+  readonly idOf: IdentityOf
+}
+
+type IdentityOf = (item: Json) => Json | undefined
+
+/** An item is known by its merge keys; undefined without the first of them. Other items are known by their value. */
+function identityOf({ strategy: { mergeKeys = [] }, keyDefaults }: ListMerge): IdentityOf {
+  const [first, ...more] = mergeKeys
+  if (first === undefined) return (item) => item
+  if (more.length === 0) return (item) => (isMapValue(item) ? item[first] : item)
+  return (item) => {
+    if (!isMapValue(item)) return item
+    return item[first] === undefined ? undefined : mergeKeys.map((key) => item[key] ?? keyDefaults[key] ?? null)
+  }
 }
 
 /** Items that the order names stand as it says; the others keep their place relative to those before them. New ones come first. */
@@ -163,13 +176,12 @@ function reorder(result: Map<string, Json>, name: string, { order, schema }: { o
   const list = result.get(name)
   const inner = schema.type === 'map' ? schema.member(name) : undefined
   if (!Array.isArray(list) || inner?.type !== 'list') return
-  const key = inner.strategy.mergeKey
   result.set(
     name,
     inOrder([...(list as readonly Json[])], {
       order,
       before: list as readonly Json[],
-      idOf: (item) => (key !== undefined && isMapValue(item) ? item[key] : item),
+      idOf: identityOf(inner),
     }),
   )
 }

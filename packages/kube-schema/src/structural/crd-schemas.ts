@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { forbidden, required } from '../field-problems.ts'
 import type { FieldProblem, KindSchema } from '../kind-schema.ts'
 import type { SchemaNode } from '../schema-node.ts'

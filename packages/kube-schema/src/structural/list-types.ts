@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { childField, keyField } from '../field-path.ts'
 import { duplicate, invalid } from '../field-problems.ts'
 import type { FieldProblem, Json, JsonObject } from '../kind-schema.ts'

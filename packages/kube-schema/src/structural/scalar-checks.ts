@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { invalid, notSupported, tooLong, typeInvalid } from '../field-problems.ts'
 import type { Json } from '../kind-schema.ts'
 import type { SchemaNode } from '../schema-node.ts'

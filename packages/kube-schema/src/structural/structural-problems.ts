@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { forbidden, invalid, required } from '../field-problems.ts'
 import type { FieldProblem } from '../kind-schema.ts'
 import { furtherOf, type SchemaNode } from '../schema-node.ts'

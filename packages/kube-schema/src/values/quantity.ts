@@ -46,6 +46,13 @@ export function parseQuantity(text: string): Quantity | QuantityProblem {
   return { nanos: sign === '-' ? -kept : kept, form: binary > 0 ? 'binary' : exponent === undefined ? 'decimal' : 'exponent' }
 }
 
+/** Numbers count as quantities too; undefined for anything that is none. */
+export function readQuantity(value: unknown): Quantity | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined
+  const parsed = parseQuantity(String(value))
+  return 'problem' in parsed ? undefined : parsed
+}
+
 /** Of a value that was checked when it came in. */
 export function quantityOf(value: unknown): Quantity {
   const parsed = parseQuantity(String(value ?? '0'))

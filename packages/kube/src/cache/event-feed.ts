@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { formatKey, keyOf } from '../objects/object-key.ts'
 import type { KubeObject, ObjectKey } from '../objects/types.ts'
 import { ObjectStore } from './store.ts'

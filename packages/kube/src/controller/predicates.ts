@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { ObjectEvent } from '../cache/reflector.ts'
 import type { KubeObject } from '../objects/types.ts'
 

@@ -1,5 +1,5 @@
 import { TestClock } from '@thv/kernel/clock'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { describe, expect, test } from 'vitest'
 import { OneObjectApi, refusal, type Widget, widgets } from '../testing/one-object-api.ts'
 import { writeStatus } from './status-writer.ts'

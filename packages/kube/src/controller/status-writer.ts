@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { JsonPatchOp, KubeClient } from '../client/client.ts'
 import { isConflict, isInvalid, isNotFound } from '../client/kube-api-error.ts'
 import { type ConflictRetryOptions, retryOnConflict } from '../client/retry-on-conflict.ts'

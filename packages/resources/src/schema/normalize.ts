@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 
 /*
  * Several spellings of one resource are accepted at the edge. `normalise` of a kind turns each into one canonical shape, so that

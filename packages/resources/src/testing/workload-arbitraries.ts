@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import fc from 'fast-check'
 import { compact, isRecord } from '../schema/normalize.ts'
 import type { CanonicalAuthzConfig } from '../shared/authz-config.ts'

@@ -1,11 +1,11 @@
 import { bearerToken, createKubeClient, type KubeClient } from '@thv/kube'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { strategicMerge } from '../../workload/pod/strategic-merge.ts'
 import { MERGE_BASE, MERGE_CASES } from '../testing/merge-cases.ts'
 import { GOOD_TEMPLATES, REFUSED_TEMPLATES } from '../testing/template-cases.ts'
 import { type FieldType, fieldsOf } from './pod-schema.ts'
 import { podTemplateProblems } from './pod-template-spec.ts'
+import { strategicMerge } from './strategic-merge.ts'
 
 type Value = Record<string, unknown>
 

@@ -1,11 +1,11 @@
+import { objectAt, objectsAt, type UnknownObject } from '@thv/kernel/json'
+import { readQuantity } from '@thv/kube-schema/values/quantity'
 import { isRecord } from '@thv/resources/schema/normalize'
-import { parseQuantity } from '../../workload/pod/quantity.ts'
-import { arrayAt, objectAt, type Value } from '../../workload/pod/values.ts'
 import { fieldsOf } from './pod-schema.ts'
 import type { Report } from './pod-template-spec.ts'
 import { isInnerPath, isLabelValue, isQualifiedName } from './scalars.ts'
 
-type Rule = (value: Value, at: string, report: Report) => void
+type Rule = (value: UnknownObject, at: string, report: Report) => void
 
 interface Place {
   readonly type: string
@@ -53,7 +53,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     const image = container['image']
     if (typeof image !== 'string' || image === '') report(`${at}.image`, 'must be set')
     else if (image.trim() !== image) report(`${at}.image`, 'must not begin or end with a space')
-    const names = arrayAt(container, 'ports').flatMap((port) =>
+    const names = objectsAt(container, 'ports').flatMap((port) =>
       typeof port['name'] === 'string' && port['name'] !== '' ? [port['name']] : [],
     )
     if (new Set(names).size < names.length) report(`${at}.ports`, 'has the same name twice')
@@ -138,31 +138,31 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 }
 
-function checkNamed(value: Value, at: string, report: Report): void {
+function checkNamed(value: UnknownObject, at: string, report: Report): void {
   if (!value['name']) report(`${at}.name`, 'must be set')
 }
 
 /** Labels, and what selects by them. */
-export function checkLabels(labels: Value, at: string, report: Report): void {
+export function checkLabels(labels: UnknownObject, at: string, report: Report): void {
   for (const [key, value] of Object.entries(labels)) {
     if (!isQualifiedName(key)) report(`${at}[${key}]`, 'is not a key that a label can have')
     else if (typeof value !== 'string' || !isLabelValue(value)) report(`${at}[${key}]`, 'is not a value that a label can have')
   }
 }
 
-function checkContainerNames(spec: Value, at: string, report: Report): void {
-  const first = new Set(arrayAt(spec, 'initContainers').map(({ name }) => name))
-  arrayAt(spec, 'containers').forEach(({ name }, index) => {
+function checkContainerNames(spec: UnknownObject, at: string, report: Report): void {
+  const first = new Set(objectsAt(spec, 'initContainers').map(({ name }) => name))
+  objectsAt(spec, 'containers').forEach(({ name }, index) => {
     if (first.has(name)) report(`${at}.containers[${index}].name`, 'is also the name of an init container')
   })
-  if (arrayAt(spec, 'containers').length === 0) report(`${at}.containers`, 'needs at least one container')
+  if (objectsAt(spec, 'containers').length === 0) report(`${at}.containers`, 'needs at least one container')
 }
 
-function checkMounts(spec: Value, at: string, report: Report): void {
-  const volumes = new Set(arrayAt(spec, 'volumes').map(({ name }) => name))
+function checkMounts(spec: UnknownObject, at: string, report: Report): void {
+  const volumes = new Set(objectsAt(spec, 'volumes').map(({ name }) => name))
   for (const list of ['containers', 'initContainers']) {
-    arrayAt(spec, list).forEach((container, index) => {
-      arrayAt(container, 'volumeMounts').forEach(({ name }, mount) => {
+    objectsAt(spec, list).forEach((container, index) => {
+      objectsAt(container, 'volumeMounts').forEach(({ name }, mount) => {
         if (!volumes.has(name)) report(`${at}.${list}[${index}].volumeMounts[${mount}].name`, 'names no volume of the pod')
       })
     })
@@ -171,28 +171,29 @@ function checkMounts(spec: Value, at: string, report: Report): void {
 
 const STANDARD_RESOURCES = ['cpu', 'memory', 'ephemeral-storage']
 
-export function checkResources(resources: Value, at: string, report: Report): void {
+export function checkResources(resources: UnknownObject, at: string, report: Report): void {
   const limits = objectAt(resources, 'limits')
   for (const list of ['limits', 'requests']) {
     for (const [name, value] of Object.entries(objectAt(resources, list))) {
       const path = `${at}.${list}[${name}]`
       if (!STANDARD_RESOURCES.includes(name) && !name.startsWith('hugepages-') && !(name.includes('/') && isQualifiedName(name))) {
         report(path, 'is not a resource that a container can have')
-      } else if ((parseQuantity(value) ?? 0) < 0) report(path, 'must not be negative')
+      } else if ((readQuantity(value)?.nanos ?? 0n) < 0n) report(path, 'must not be negative')
     }
   }
   for (const [name, value] of Object.entries(objectAt(resources, 'requests'))) {
-    const limit = parseQuantity(limits[name])
-    if (limit !== undefined && (parseQuantity(value) ?? 0) > limit) report(`${at}.requests[${name}]`, 'must not be above the limit')
+    const limit = readQuantity(limits[name])
+    if (limit !== undefined && (readQuantity(value)?.nanos ?? 0n) > limit.nanos)
+      report(`${at}.requests[${name}]`, 'must not be above the limit')
   }
 }
 
-function checkLocalhostProfile(profile: Value, at: string, report: Report): void {
+function checkLocalhostProfile(profile: UnknownObject, at: string, report: Report): void {
   const isLocal = profile['type'] === 'Localhost'
   if (isLocal !== Boolean(profile['localhostProfile'])) report(`${at}.localhostProfile`, 'must be set if and only if type is Localhost')
 }
 
-function checkExpression(expression: Value, at: string, report: Report): void {
+function checkExpression(expression: UnknownObject, at: string, report: Report): void {
   const count = listOf(expression['values']).length
   const operator = String(expression['operator'])
   if (!isQualifiedName(String(expression['key']))) report(`${at}.key`, 'is not a key that a label can have')
@@ -201,7 +202,7 @@ function checkExpression(expression: Value, at: string, report: Report): void {
   if (['Gt', 'Lt'].includes(operator) && count !== 1) report(`${at}.values`, `needs exactly one value, because operator is ${operator}`)
 }
 
-function atMostOneOf(value: Value, fields: readonly string[], options: { at: string; report: Report; least: 0 | 1 }): void {
+function atMostOneOf(value: UnknownObject, fields: readonly string[], options: { at: string; report: Report; least: 0 | 1 }): void {
   const { at, report, least } = options
   const given = fields.filter((field) => isPresent(value[field]))
   if (given.length > 1) report(at, `has ${given.join(' and ')}: keep one of them`)

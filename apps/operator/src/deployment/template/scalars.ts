@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { parseQuantity } from '../../workload/pod/quantity.ts'
+import { labelNameProblems, labelValueProblems, portNameProblems, qualifiedNameProblems } from '@thv/kube-schema/values/name-checks'
+import { readQuantity } from '@thv/kube-schema/values/quantity'
 
 /** What a single value must be. */
 export interface Scalar {
@@ -7,33 +8,15 @@ export interface Scalar {
   readonly test: (value: unknown) => boolean
 }
 
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
-const NAME_PART = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
-const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
-
-export function isDnsLabel(value: string): boolean {
-  return value.length <= 63 && DNS_LABEL.test(value)
-}
-
+export const isDnsLabel = (value: string): boolean => labelNameProblems(value).length === 0
 /** Keys of labels and annotations. */
-export function isQualifiedName(value: string): boolean {
-  const parts = value.split('/')
-  const [prefix, name] = parts.length === 1 ? [undefined, parts[0]] : parts
-  if (parts.length > 2 || name === undefined || name.length > 63 || !NAME_PART.test(name)) return false
-  return prefix === undefined || (prefix.length <= 253 && SUBDOMAIN.test(prefix))
-}
-
-export function isLabelValue(value: string): boolean {
-  return value === '' || (value.length <= 63 && NAME_PART.test(value))
-}
+export const isQualifiedName = (value: string): boolean => qualifiedNameProblems(value).length === 0
+export const isLabelValue = (value: string): boolean => labelValueProblems(value).length === 0
+export const isPortName = (value: string): boolean => portNameProblems(value).length === 0
 
 /** Names that the runner takes and that API servers of all versions take. */
 export function isVariableName(value: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_.-]*$/.test(value)
-}
-
-export function isPortName(value: string): boolean {
-  return value.length <= 15 && DNS_LABEL.test(value) && /[a-z]/.test(value) && !value.includes('--')
 }
 
 /** A path inside of a volume. */
@@ -66,7 +49,7 @@ export const SCALARS: Readonly<Record<string, Scalar>> = {
     words: 'a name of at most 15 lower-case letters, digits and dashes, with a letter in it',
     test: text((value) => value === '' || isPortName(value)),
   },
-  quantity: { words: 'a quantity, such as 500m or 128Mi', test: (value) => parseQuantity(value) !== undefined },
+  quantity: { words: 'a quantity, such as 500m or 128Mi', test: (value) => readQuantity(value) !== undefined },
   label: { words: 'a name of at most 63 lower-case letters, digits and dashes', test: text(isDnsLabel) },
   labelKey: { words: 'a label key, such as kubernetes.io/hostname', test: text(isQualifiedName) },
   variable: { words: 'a name of letters, digits, _, . and -, not beginning with a digit', test: text(isVariableName) },

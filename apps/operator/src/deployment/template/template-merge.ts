@@ -1,8 +1,8 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual, objectAt, objectsAt, type UnknownObject } from '@thv/kernel/json'
 import type { Container, PodSpec, PodTemplateSpec } from '@thv/kube'
-import { strategicMerge } from '../../workload/pod/strategic-merge.ts'
-import { arrayAt, objectAt, type Value } from '../../workload/pod/values.ts'
+import { PatchError } from '@thv/kube-schema/patch/patch-error'
 import { podTemplateProblems } from './pod-template-spec.ts'
+import { strategicMerge } from './strategic-merge.ts'
 import { TEMPLATE_PATH, type TemplateProblem } from './template-problem.ts'
 
 /** The container that runs the proxy. */
@@ -11,7 +11,7 @@ export const PROXY_CONTAINER = 'toolhive'
 export interface MergeInput {
   readonly base: PodTemplateSpec
   /** `podTemplateSpec` of the user: a strategic merge patch. */
-  readonly patch: Value
+  readonly patch: UnknownObject
   /** Fills in the security contexts. */
   readonly secure: (spec: PodSpec) => PodSpec
 }
@@ -29,7 +29,13 @@ export function mergeProxyTemplate({ base, patch, secure }: MergeInput): MergedT
   const wrong = podTemplateProblems(patch, { patch: true })
   if (wrong.length > 0) return refused(wrong)
 
-  const merged = strategicMerge({ ...base }, patch, 'PodTemplateSpec')
+  let merged: UnknownObject
+  try {
+    merged = strategicMerge(base, patch)
+  } catch (error) {
+    if (!(error instanceof PatchError)) throw error
+    return refused([{ path: TEMPLATE_PATH, message: `cannot be merged: ${error.message}` }])
+  }
   const { template, shadowed } = withOwnVariables(merged, base)
   const lost = [...lostParts(base, template), ...podTemplateProblems(template)]
   if (lost.length > 0) return refused(lost)
@@ -40,16 +46,16 @@ export function mergeProxyTemplate({ base, patch, secure }: MergeInput): MergedT
 }
 
 /** Variables that the operator or `resourceOverrides` set win over those of the template. */
-function withOwnVariables(merged: Value, base: PodTemplateSpec): { template: Value; shadowed: string[] } {
-  const own = arrayAt(proxyOf(base) ?? {}, 'env')
+function withOwnVariables(merged: UnknownObject, base: PodTemplateSpec): { template: UnknownObject; shadowed: string[] } {
+  const own = objectsAt(proxyOf(base) ?? {}, 'env')
   const podSpec = objectAt(merged, 'spec')
   const proxy = proxyOf(merged)
   if (proxy === undefined) return { template: merged, shadowed: [] }
-  const given = arrayAt(proxy, 'env')
-  const isOwn = (entry: Value) => own.some(({ name }) => name === entry['name'])
+  const given = objectsAt(proxy, 'env')
+  const isOwn = (entry: UnknownObject) => own.some(({ name }) => name === entry['name'])
   const shadowed = given.filter((entry) => own.some((ours) => ours['name'] === entry['name'] && !jsonEqual(ours, entry)))
   const env = [...own, ...given.filter((entry) => !isOwn(entry))]
-  const containers = arrayAt(podSpec, 'containers').map((container) => (container === proxy ? { ...proxy, env } : container))
+  const containers = objectsAt(podSpec, 'containers').map((container) => (container === proxy ? { ...proxy, env } : container))
   return { template: { ...merged, spec: { ...podSpec, containers } }, shadowed: shadowed.map(({ name }) => String(name)) }
 }
 
@@ -66,7 +72,7 @@ const FIXED_IN_PROXY: Readonly<Record<string, string>> = {
 }
 const OPEN_TO_THE_NODE = ['hostNetwork', 'hostPID', 'hostIPC']
 
-function lostParts(base: PodTemplateSpec, merged: Value): TemplateProblem[] {
+function lostParts(base: PodTemplateSpec, merged: UnknownObject): TemplateProblem[] {
   const problems: TemplateProblem[] = []
   const report = (path: string, message: string) => void problems.push({ path: `${TEMPLATE_PATH}.${path}`, message })
   checkMetadata(base, merged, report)
@@ -79,7 +85,7 @@ function lostParts(base: PodTemplateSpec, merged: Value): TemplateProblem[] {
   for (const field of OPEN_TO_THE_NODE) {
     if (podSpec[field] === true) report(`spec.${field}`, 'cannot be true: the proxy needs nothing of the node')
   }
-  const [ownVolumes, volumes] = [arrayAt(ownSpec, 'volumes'), arrayAt(podSpec, 'volumes')]
+  const [ownVolumes, volumes] = [objectsAt(ownSpec, 'volumes'), objectsAt(podSpec, 'volumes')]
   checkKept(ownVolumes, volumes.map(withoutSize), (name) => report('spec.volumes', `must keep volume ${name} as it is`))
 
   const [ownProxy, proxy] = [proxyOf(base), proxyOf(merged)]
@@ -91,19 +97,19 @@ function lostParts(base: PodTemplateSpec, merged: Value): TemplateProblem[] {
   for (const [field, instead] of Object.entries(FIXED_IN_PROXY)) {
     if (!jsonEqual(proxy[field], ownProxy[field])) report(`${at}.${field}`, `cannot be changed: ${instead}`)
   }
-  checkKept(arrayAt(ownProxy, 'ports'), arrayAt(proxy, 'ports'), () =>
+  checkKept(objectsAt(ownProxy, 'ports'), objectsAt(proxy, 'ports'), () =>
     report(`${at}.ports`, 'must keep port http as it is: use spec.proxyPort'),
   )
-  checkKept(arrayAt(ownProxy, 'volumeMounts'), arrayAt(proxy, 'volumeMounts'), (name) =>
+  checkKept(objectsAt(ownProxy, 'volumeMounts'), objectsAt(proxy, 'volumeMounts'), (name) =>
     report(`${at}.volumeMounts`, `must keep the mount of volume ${name} as it is`),
   )
-  for (const path of hiddenPaths(arrayAt(ownProxy, 'volumeMounts'), arrayAt(proxy, 'volumeMounts'))) {
+  for (const path of hiddenPaths(objectsAt(ownProxy, 'volumeMounts'), objectsAt(proxy, 'volumeMounts'))) {
     report(`${at}.volumeMounts`, `must not put anything into ${path}, which the operator mounts`)
   }
   return problems
 }
 
-function checkMetadata(base: PodTemplateSpec, merged: Value, report: (path: string, message: string) => void): void {
+function checkMetadata(base: PodTemplateSpec, merged: UnknownObject, report: (path: string, message: string) => void): void {
   const metadata = objectAt(merged, 'metadata')
   for (const map of ['labels', 'annotations'] as const) {
     const given = objectAt(metadata, map)
@@ -114,18 +120,18 @@ function checkMetadata(base: PodTemplateSpec, merged: Value, report: (path: stri
 }
 
 /** How large an empty folder may become, and whether it lies in memory, is for the user to say. */
-function withoutSize(volume: Value): Value {
+function withoutSize(volume: UnknownObject): UnknownObject {
   const { emptyDir, ...rest } = volume
   return emptyDir === undefined ? volume : { ...rest, emptyDir: {} }
 }
 
 /** Items of the operator that are gone or different. */
-function checkKept(own: readonly Value[], given: readonly Value[], report: (name: string) => void): void {
+function checkKept(own: readonly UnknownObject[], given: readonly UnknownObject[], report: (name: string) => void): void {
   for (const item of own) if (!given.some((candidate) => jsonEqual(candidate, item))) report(String(item['name']))
 }
 
 /** Folders of the operator, other than /tmp, that a mount of the user would hide a part of. */
-function hiddenPaths(own: readonly Value[], given: readonly Value[]): string[] {
+function hiddenPaths(own: readonly UnknownObject[], given: readonly UnknownObject[]): string[] {
   const folders = own.map(({ mountPath }) => String(mountPath)).filter((path) => path !== '/tmp')
   const added = given.filter((mount) => !own.some((ours) => jsonEqual(ours, mount))).map(({ mountPath }) => `${mountPath}/`)
   return folders.filter((folder) => added.some((path) => path.replaceAll(/\/+/g, '/').startsWith(`${folder}/`)))
@@ -148,7 +154,7 @@ function weakened(template: PodTemplateSpec, secure: (spec: PodSpec) => PodSpec)
   const plain: PodSpec = { ...withoutContext(spec), containers: spec.containers.map(withoutContext) }
   const [wanted, given] = [secure(plain), secure(spec)]
   const problems: TemplateProblem[] = []
-  const compare = (ours: Value, theirs: Value, at: string) => {
+  const compare = (ours: UnknownObject, theirs: UnknownObject, at: string) => {
     const [expected, actual] = [objectAt(ours, 'securityContext'), objectAt(theirs, 'securityContext')]
     for (const field of RESTRICTED) {
       if (!jsonEqual(expected[field], actual[field])) {
@@ -171,6 +177,6 @@ function withoutContext<T extends PodSpec | Container>({ ...rest }: T): T {
   return rest as T
 }
 
-function proxyOf(template: Value | PodTemplateSpec): Value | undefined {
-  return arrayAt(objectAt({ ...template }, 'spec'), 'containers').find(({ name }) => name === PROXY_CONTAINER)
+function proxyOf(template: UnknownObject | PodTemplateSpec): UnknownObject | undefined {
+  return objectsAt(objectAt({ ...template }, 'spec'), 'containers').find(({ name }) => name === PROXY_CONTAINER)
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { CanonicalPermissionProfile } from '@thv/resources/kinds/mcp-server/normalise'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import fc from 'fast-check'

@@ -1,9 +1,9 @@
+import { objectAt } from '@thv/kernel/json'
 import type { ConditionUpdate } from '@thv/kube'
 import { MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
 import type { CanonicalPermissionProfile } from '@thv/resources/kinds/mcp-server/normalise'
 import { blocked, type Contribution, type Resolved } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'
-import { objectAt } from '../../workload/pod/values.ts'
 import { isAddress } from './address.ts'
 import { readProfile } from './read-profile.ts'
 

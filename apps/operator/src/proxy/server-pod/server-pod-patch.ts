@@ -1,3 +1,4 @@
+import { objectAt, objectsAt, type UnknownObject, withoutNulls } from '@thv/kernel/json'
 import { MCPServerAnnotation, MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
 import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
 import { type Blocker, blocked, type EnvVar, type Resolved, secretVariable } from '../../deployment/contribution.ts'
@@ -9,7 +10,6 @@ import { problemBlockers, type TemplateProblem, templateCondition } from '../../
 import type { OperatorSettings } from '../../operator-settings.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { templateSecrets } from '../../references/template-secrets.ts'
-import { arrayAt, objectAt, type Value, withoutNulls } from '../../workload/pod/values.ts'
 import { serverNames } from '../names.ts'
 import { type ImageRun, imageRun, packageProblems } from './package-image.ts'
 import { MCP_CONTAINER, mcpTemplateProblems, volumeProblems } from './server-template-problems.ts'
@@ -56,7 +56,7 @@ export function resolveMcpPod(input: McpPodInput): Resolved {
   }
 }
 
-function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, template: Value, run: ImageRun): Value {
+function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, template: UnknownObject, run: ImageRun): UnknownObject {
   const [metadata, podSpec] = [objectAt(template, 'metadata'), objectAt(template, 'spec')]
   const hash = secretsHash([...spec.secrets.map((secret) => secret.name), ...templateSecrets(template)], lookup)
   const annotations = {
@@ -68,7 +68,7 @@ function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, te
   const secrets = pullSecrets(
     settings.defaultImagePullSecrets,
     spec.resourceOverrides.proxyDeployment.imagePullSecrets,
-    arrayAt(podSpec, 'imagePullSecrets').map((secret) => ({ name: String(secret['name']) })),
+    objectsAt(podSpec, 'imagePullSecrets').map((secret) => ({ name: String(secret['name']) })),
   )
   const meta = { ...(Object.keys(labels).length > 0 && { labels }), ...(Object.keys(annotations).length > 0 && { annotations }) }
   return {
@@ -79,18 +79,22 @@ function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, te
       ...podSpec,
       serviceAccountName: spec.serviceAccount ?? serverNames(name).account,
       ...(secrets.length > 0 && { imagePullSecrets: secrets }),
-      ...(spec.volumes.length > 0 && { volumes: [...arrayAt(podSpec, 'volumes'), ...folders(spec)] }),
-      containers: withOwn(arrayAt(podSpec, 'containers'), run, spec.volumes),
+      ...(spec.volumes.length > 0 && { volumes: [...objectsAt(podSpec, 'volumes'), ...folders(spec)] }),
+      containers: withOwn(objectsAt(podSpec, 'containers'), run, spec.volumes),
     },
   }
 }
 
 /** Under the names that they have in the spec, so that containers of the template can mount them too. */
-function folders({ volumes }: McpPodInput['spec']): Value[] {
+function folders({ volumes }: McpPodInput['spec']): UnknownObject[] {
   return volumes.map(({ name, hostPath }) => ({ name, hostPath: { path: hostPath } }))
 }
 
-function withOwn(containers: readonly Value[], { command, env }: ImageRun, volumes: McpPodInput['spec']['volumes']): Value[] {
+function withOwn(
+  containers: readonly UnknownObject[],
+  { command, env }: ImageRun,
+  volumes: McpPodInput['spec']['volumes'],
+): UnknownObject[] {
   const others = containers.some(({ name }) => name === MCP_CONTAINER) ? containers : [...containers, { name: MCP_CONTAINER }]
   const mounts = volumes.map(({ name, mountPath, readOnly }) => ({ name, mountPath, ...(readOnly && { readOnly }) }))
   return others.map((container) => {
@@ -101,7 +105,7 @@ function withOwn(containers: readonly Value[], { command, env }: ImageRun, volum
       ...(command !== undefined && { command }),
       ...rest,
       ...(env.length > 0 && { env }),
-      ...(mounts.length > 0 && { volumeMounts: [...arrayAt(container, 'volumeMounts'), ...mounts] }),
+      ...(mounts.length > 0 && { volumeMounts: [...objectsAt(container, 'volumeMounts'), ...mounts] }),
     }
   })
 }
@@ -115,11 +119,11 @@ interface McpEnvironment {
 }
 
 /** The runner cannot tell a secret of the template from one of the spec, so whatever loses is taken out here. */
-function environmentOf(spec: McpPodInput['spec'], template: Value, runEnv: readonly EnvVar[]): McpEnvironment {
+function environmentOf(spec: McpPodInput['spec'], template: UnknownObject, runEnv: readonly EnvVar[]): McpEnvironment {
   const forced = transportVariables(spec)
   const secrets = spec.secrets.map((secret) => secretVariable(variableOf(secret), secret))
-  const container = arrayAt(objectAt(template, 'spec'), 'containers').find(({ name }) => name === MCP_CONTAINER)
-  const given = arrayAt(container ?? {}, 'env') as unknown as EnvVar[]
+  const container = objectsAt(objectAt(template, 'spec'), 'containers').find(({ name }) => name === MCP_CONTAINER)
+  const given = objectsAt(container ?? {}, 'env') as unknown as EnvVar[]
   const { env, shadowed } = mergeEnvironment(forced, secrets, spec.env, given)
   const missing = runEnv.filter(({ name }) => !env.some((entry) => entry.name === name))
   return {

@@ -1,10 +1,10 @@
+import { objectAt, objectsAt, type UnknownObject } from '@thv/kernel/json'
 import { MCPServerAnnotation } from '@thv/resources/kinds/mcp-server/constants'
 import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
 import { isRecord } from '@thv/resources/schema/normalize'
 import { WorkloadAnnotation } from '../../deployment/template/annotations.ts'
 import { podTemplateProblems } from '../../deployment/template/pod-template-spec.ts'
 import { TEMPLATE_PATH, type TemplateProblem } from '../../deployment/template/template-problem.ts'
-import { arrayAt, objectAt, type Value } from '../../workload/pod/values.ts'
 import { serverLabels, serverSelector } from '../labels.ts'
 
 /** The container that runs the MCP server; others in the template are sidecars. */
@@ -13,18 +13,18 @@ export const MCP_CONTAINER = 'mcp'
 type Spec = Pick<CanonicalMCPServerSpec, 'image' | 'transport' | 'args' | 'volumes'>
 
 /** What is wrong with the `podTemplateSpec` of an MCPServer: what the API server would refuse, and what is not said there. */
-export function mcpTemplateProblems(template: Value, spec: Spec): TemplateProblem[] {
+export function mcpTemplateProblems(template: UnknownObject, spec: Spec): TemplateProblem[] {
   const problems = podTemplateProblems(complete(template, spec))
   // The types must be right before anybody looks inside.
   return problems.length > 0 ? problems : notSaidHere(template, spec)
 }
 
 /** With what is added and the rules ask for. Appended, so that the paths of the user stay as they are. */
-function complete(template: Value, { image, volumes }: Spec): Value {
+function complete(template: UnknownObject, { image, volumes }: Spec): UnknownObject {
   const spec = template['spec'] ?? {}
   if (!isRecord(spec) || (spec['containers'] !== undefined && !Array.isArray(spec['containers']))) return template
   const containers: readonly unknown[] = spec['containers'] ?? []
-  const isMcp = (container: unknown): container is Value => isRecord(container) && container['name'] === MCP_CONTAINER
+  const isMcp = (container: unknown): container is UnknownObject => isRecord(container) && container['name'] === MCP_CONTAINER
   const withImage = containers.map((container) => (isMcp(container) ? { image, ...container } : container))
   return {
     ...template,
@@ -37,7 +37,7 @@ function complete(template: Value, { image, volumes }: Spec): Value {
 }
 
 /** Only so that their names are known: what is wrong with them is told by `volumeProblems`. */
-function withFolders(given: unknown, volumes: Spec['volumes']): Value {
+function withFolders(given: unknown, volumes: Spec['volumes']): UnknownObject {
   if (volumes.length === 0 || !Array.isArray(given)) return {}
   const isGiven = (name: string) => given.some((volume) => isRecord(volume) && volume['name'] === name)
   const own = volumes.filter(({ name }) => !isGiven(name)).map(({ name }) => ({ name, emptyDir: {} }))
@@ -49,7 +49,7 @@ const OWN_ANNOTATIONS: readonly string[] = [...Object.values(WorkloadAnnotation)
 /** Volumes that the runner makes itself begin with this. */
 const OWN_VOLUME = 'thv-'
 
-function notSaidHere(template: Value, { transport, args }: Spec): TemplateProblem[] {
+function notSaidHere(template: UnknownObject, { transport, args }: Spec): TemplateProblem[] {
   const problems: TemplateProblem[] = []
   const report = (path: string, message: string) => void problems.push({ path: `${TEMPLATE_PATH}.${path}`, message })
   const [metadata, podSpec] = [objectAt(template, 'metadata'), objectAt(template, 'spec')]
@@ -63,13 +63,13 @@ function notSaidHere(template: Value, { transport, args }: Spec): TemplateProble
   for (const field of ['serviceAccountName', 'serviceAccount']) {
     if (podSpec[field]) report(`spec.${field}`, 'cannot be set here: use spec.serviceAccount')
   }
-  arrayAt(podSpec, 'volumes').forEach(({ name }, index) => {
+  objectsAt(podSpec, 'volumes').forEach(({ name }, index) => {
     if (String(name).startsWith(OWN_VOLUME)) report(`spec.volumes[${index}].name`, `must not begin with ${OWN_VOLUME}: choose another name`)
   })
-  arrayAt(podSpec, 'initContainers').forEach(({ name }, index) => {
+  objectsAt(podSpec, 'initContainers').forEach(({ name }, index) => {
     if (name === MCP_CONTAINER) report(`spec.initContainers[${index}].name`, `must not be ${MCP_CONTAINER}: that is the MCP server itself`)
   })
-  arrayAt(podSpec, 'containers').forEach((container, index) => {
+  objectsAt(podSpec, 'containers').forEach((container, index) => {
     if (container['name'] !== MCP_CONTAINER) return
     const at = `spec.containers[${index}]`
     if (container['image'] !== undefined) report(`${at}.image`, 'cannot be set here: use spec.image')
@@ -85,10 +85,10 @@ function notSaidHere(template: Value, { transport, args }: Spec): TemplateProble
 }
 
 /** No two volumes can have one name or be mounted at one place. */
-export function volumeProblems(template: Value, { volumes }: Spec): TemplateProblem[] {
-  const container = arrayAt(objectAt(template, 'spec'), 'containers').find(({ name }) => name === MCP_CONTAINER)
-  const taken = new Set(arrayAt(container ?? {}, 'volumeMounts').map(({ mountPath }) => placeOf(String(mountPath))))
-  const names = new Set(arrayAt(objectAt(template, 'spec'), 'volumes').map(({ name }) => String(name)))
+export function volumeProblems(template: UnknownObject, { volumes }: Spec): TemplateProblem[] {
+  const container = objectsAt(objectAt(template, 'spec'), 'containers').find(({ name }) => name === MCP_CONTAINER)
+  const taken = new Set(objectsAt(container ?? {}, 'volumeMounts').map(({ mountPath }) => placeOf(String(mountPath))))
+  const names = new Set(objectsAt(objectAt(template, 'spec'), 'volumes').map(({ name }) => String(name)))
   return volumes.flatMap(({ name, hostPath, mountPath }, index) => {
     const at = `spec.volumes[${index}]`
     const nameProblem = volumeNameProblem(name, names)

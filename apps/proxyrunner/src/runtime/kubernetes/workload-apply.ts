@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { controllerOf, type KubeClient, type KubeObject, keyOf, onlyIfAbsent, type ResourceType, type StatefulSet } from '@thv/kube'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runtimeError } from '../runtime-errors.ts'

@@ -1,6 +1,6 @@
 import { type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import { ThvError } from '@thv/kernel/errors'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { RegistryRecord, RegistrySpec, RegistryStore, SourceRecord } from '../registry-store.ts'
 import type { Database, Sql } from './database.ts'
 import { lockRevision, type Stamp, takeRevision } from './revision.ts'

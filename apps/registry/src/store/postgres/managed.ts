@@ -1,6 +1,6 @@
 import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { ThvError } from '@thv/kernel/errors'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { ChangeConditions, ClaimsChange, NewEntry, RegistryStore, StatusChange, StoredEntry } from '../registry-store.ts'
 import type { Database, Sql } from './database.ts'
 import { VERSIONS_OF } from './entries.ts'

@@ -1,5 +1,5 @@
 import { type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Creation, SourceRecord } from '../registry-store.ts'
 import type { Sql } from './database.ts'
 import type { Stamp } from './revision.ts'

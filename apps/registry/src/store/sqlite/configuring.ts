@@ -1,6 +1,6 @@
 import { type SourceConfig, sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import { ThvError } from '@thv/kernel/errors'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Creation, RegistrySpec, SyncStatus } from '../registry-store.ts'
 import type { Draft, RegistryRow } from './draft.ts'
 

@@ -1,6 +1,6 @@
 import { type Claims, sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import { ThvError } from '@thv/kernel/errors'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { ChangeConditions, ClaimsChange, NewEntry, StatusChange } from '../registry-store.ts'
 import type { Draft, SourceRow } from './draft.ts'
 import type { EntryRow, EntryTable, TextRow } from './entry-table.ts'

@@ -1,7 +1,7 @@
 import type { EntryStatus } from '@thv/catalog/catalog-entry'
 import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import type { ErrorCode } from '@thv/kernel/errors'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 
 /** What one step of a random history does. `own` is the managed source, all others are synced. */
 export type Step =

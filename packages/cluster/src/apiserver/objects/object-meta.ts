@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { FieldProblem, Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { nameProblems } from '@thv/kube-schema/values/object-name'
 import { CRD_TYPE } from '../kinds/custom-resource-definition/crd-rules.ts'

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { objectKey, type StoredObject } from '../../store/stored-object.ts'
 import { type ApiAnswer, type ApiCall, answerBody, answerStored, storedObject, timestamp } from '../http/request-context.ts'

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { controllerRef, isAlreadyExists, isControlledBy, type KubeClient, keyOf } from '@thv/kube'
 import { templateHash } from '../workload/template-hash.ts'
 import { type Deployment, deployments, type ReplicaSet, replicaSets } from '../workload/workload-kinds.ts'

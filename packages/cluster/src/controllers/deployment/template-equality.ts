@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { templateHash } from '../workload/template-hash.ts'
 import type { Deployment, PodTemplate, ReplicaSet } from '../workload/workload-kinds.ts'
 

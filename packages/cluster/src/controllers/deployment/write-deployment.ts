@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { type JsonPatchOp, keyOf } from '@thv/kube'
 import { type Deployment, type DeploymentStatus, deployments } from '../workload/workload-kinds.ts'
 import type { SetWriter } from './newest-replica-set.ts'

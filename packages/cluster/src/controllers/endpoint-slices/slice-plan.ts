@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { controllerRef, type EndpointSlice, type Service, services } from '@thv/kube'
 import { type Endpoint, type EndpointGroup, portKey, type SlicePort } from './desired-endpoints.ts'
 

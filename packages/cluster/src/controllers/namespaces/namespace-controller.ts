@@ -1,5 +1,5 @@
 import { errorMessage } from '@thv/kernel/errors'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import {
   createController,
   done,

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorMessage } from '@thv/kernel/errors'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { pods } from '@thv/kube/objects/resource-types'
 import type { PodPlace } from '../network/pod-network.ts'
 import { PodVolumes } from '../volumes/pod-volumes.ts'

@@ -1,6 +1,6 @@
 import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { KubeClient } from '@thv/kube/client/client'
 import { isConflict, isNotFound } from '@thv/kube/client/kube-api-error'
 import type { StatusCondition } from '@thv/kube/objects/builtin-kinds'

@@ -1,5 +1,5 @@
 import { availableParallelism, totalmem } from 'node:os'
-import { parseQuantity } from '@thv/kube-schema/cel/library/quantities'
+import { readQuantity } from '@thv/kube-schema/values/quantity'
 import type { PodPlace } from '../network/pod-network.ts'
 import type { NodePod, ResourceFieldRef } from '../pod/pod-spec.ts'
 
@@ -44,9 +44,9 @@ export function resourceField(pod: NodePod, ref: ResourceFieldRef, ownContainer:
   if (!match || !container) return undefined
   const [, list, resource = ''] = match
   const given = container.resources?.[list === 'limits' ? 'limits' : 'requests']?.[resource]
-  const value = parseQuantity(given ?? (list === 'limits' ? capacityOf(resource) : '0'))
+  const value = readQuantity(given ?? (list === 'limits' ? capacityOf(resource) : '0'))
   const asked = ref.divisor === undefined || ref.divisor === '0' ? '1' : ref.divisor
-  const divisor = parseQuantity(asked)
+  const divisor = readQuantity(asked)
   if (value === undefined || divisor === undefined || divisor.nanos <= 0n) return undefined
   return String((value.nanos + divisor.nanos - 1n) / divisor.nanos)
 }

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { invalid, required } from '@thv/kube-schema/field-problems'
 import type { FieldProblem, Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { plainRules } from '../../objects/kind-rules.ts'

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { FieldProblem, JsonObject } from '@thv/kube-schema/kind-schema'
 import { plainRules } from '../../objects/kind-rules.ts'
 import type { KindRules } from '../../objects/served-kind.ts'

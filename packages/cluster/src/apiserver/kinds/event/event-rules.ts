@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { invalid, required } from '@thv/kube-schema/field-problems'
 import type { FieldProblem, JsonObject } from '@thv/kube-schema/kind-schema'
 import { type EmptyFields, withoutEmpty } from '../../objects/empty-fields.ts'

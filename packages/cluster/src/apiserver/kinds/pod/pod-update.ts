@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { forbidden, invalid, required } from '@thv/kube-schema/field-problems'
 import type { FieldProblem, JsonObject } from '@thv/kube-schema/kind-schema'
 import { MAX_INT32, rangeProblems } from '@thv/kube-schema/values/name-checks'

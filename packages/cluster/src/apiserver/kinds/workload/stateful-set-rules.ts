@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { forbidden, invalid, invalidShown } from '@thv/kube-schema/field-problems'
 import type { FieldProblem, JsonObject } from '@thv/kube-schema/kind-schema'
 import { labelNameProblems } from '@thv/kube-schema/values/name-checks'

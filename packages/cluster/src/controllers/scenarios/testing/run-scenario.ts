@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { type KubeClient, type KubeObject, namespaces, type ObjectKey, type ResourceType, serviceAccounts } from '@thv/kube'
 import type { Json, Scenario, ScenarioSet, Snapshots, Step, Target } from '../scenario.ts'
 

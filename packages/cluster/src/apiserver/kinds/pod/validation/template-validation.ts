@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { forbidden, invalid, invalidShown, notSupported, required } from '@thv/kube-schema/field-problems'
 import type { FieldProblem, JsonObject } from '@thv/kube-schema/kind-schema'
 import { goJson } from '@thv/kube-schema/values/go-text'

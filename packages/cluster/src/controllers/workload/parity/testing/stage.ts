@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import { createSharedCaches, isConflict, isNotFound, type KubeClient, type KubeObject, type Pod, pods, type ResourceType } from '@thv/kube'
 import { apiTime } from '../../api-time.ts'
 import { isReady, isTerminating } from '../../pod-state.ts'

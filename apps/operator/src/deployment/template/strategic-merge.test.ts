@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { MERGE_BASE, MERGE_CASES } from '../../deployment/testing/merge-cases.ts'
+import { MERGE_BASE, MERGE_CASES } from '../testing/merge-cases.ts'
 import { strategicMerge } from './strategic-merge.ts'
 
 type Value = Record<string, unknown>
