@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bearerToken, configMaps, createKubeClient, namespaces } from '@thv/kube'
 import { startApiServer } from '@thv/testkit/cluster/api-server'
-import { ensureBinaries } from '@thv/testkit/cluster/binaries'
+import { ensureBinaries } from '@thv/testkit/cluster/programs/binaries'
 import { interleaved, measure } from './child.ts'
 import { best, type Figure } from './figure.ts'
 import { REPLAY, startReplayServer } from './kube/replay-server.ts'

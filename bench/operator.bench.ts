@@ -18,7 +18,7 @@ import {
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { installCrds } from '@thv/resources/testing/install-crds'
 import { startApiServer } from '@thv/testkit/cluster/api-server'
-import { ensureBinaries } from '@thv/testkit/cluster/binaries'
+import { ensureBinaries } from '@thv/testkit/cluster/programs/binaries'
 import type { Figure } from './figure.ts'
 import { difference, requestsByVerb } from './operator/api-requests.ts'
 import { startMeasured } from './proxy/measured-process.ts'

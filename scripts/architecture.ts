@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
+import { folderOffences, type SourceFile } from './folder-rules.ts'
 
 /*
  * Packages lie in layers: apps → L2 → L1 → L0, and nobody imports an app. TypeScript 7 has no compiler API, so the import lines are
@@ -36,16 +37,11 @@ export interface ArchitectureReport {
 }
 
 export function checkArchitecture(root: string): ArchitectureReport {
-  const offences: string[] = []
-  const files = sourceFiles(root)
-  for (const file of files) {
-    const text = readFileSync(file, 'utf8')
-    for (const specifier of importsOf(text)) {
-      const problem = judge(relative(root, file).split(sep).join('/'), specifier)
-      if (problem) offences.push(problem)
-    }
-  }
-  return { filesRead: files.length, offences }
+  const files = sourceFiles(root).map(
+    (file): SourceFile => ({ path: relative(root, file).split(sep).join('/'), text: readFileSync(file, 'utf8') }),
+  )
+  const offences = files.flatMap(({ path, text }) => importsOf(text).flatMap((specifier) => judge(path, specifier) ?? []))
+  return { filesRead: files.length, offences: [...offences, ...folderOffences(files)] }
 }
 
 /** Says what is wrong with one import, or nothing. */

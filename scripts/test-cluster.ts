@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { accessOf } from '@thv/testkit/cluster/cluster-access'
 import { startControlPlane } from '@thv/testkit/cluster/control-plane'
-import { startEmbeddedServer } from '@thv/testkit/cluster/embedded/embedded-server'
+import { startEmbeddedServer } from '@thv/testkit/embedded/embedded-server'
 
 /*
  * A control plane that stays, for working on one file of cluster tests: a real one, or with --embedded our own.

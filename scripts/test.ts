@@ -90,7 +90,7 @@ function readCounts(path: string): VitestCounts {
 
 /** One after the other, for they would only get in each other's way. Resolves to whether something had to be built. */
 async function buildBinariesInBackground(): Promise<boolean> {
-  const kubernetes = await build('packages/testkit/src/cluster/build-binaries.ts')
+  const kubernetes = await build('packages/testkit/src/cluster/node/build-binaries.ts')
   const helm = await build('packages/testkit/src/helm/build-helm.ts')
   return kubernetes || helm
 }

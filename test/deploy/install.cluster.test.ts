@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
 import { describeHelm } from '@thv/testkit/helm/describe-helm'
 import { type Helm, openHelm } from '@thv/testkit/helm/helm'
+import { startTestServer, type TestServer } from '@thv/testkit/test-server'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { CRD_CHART, HELM_LIMIT_MS, OPERATOR_CHART } from './charts.ts'
 

@@ -1,4 +1,4 @@
-import { freePort } from '@thv/testkit/cluster/start-on-port'
+import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { fixtureCommand, spawnFixture } from '@thv/testkit/mcp/fixture-process'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RunnerProcess, spawnReadyRunner } from '../../apps/proxyrunner/src/testing/runner-process.ts'

@@ -1,6 +1,6 @@
 import { createKubeClient, type KubeClient, loadKubeconfig, namespaces } from '@thv/kube'
+import { describeNode, sharedNode } from '@thv/testkit/cluster/node/test-node'
 import { testNamespace } from '@thv/testkit/cluster/test-cluster'
-import { describeNode, sharedNode } from '@thv/testkit/cluster/test-node'
 import { afterAll, beforeAll, test } from 'vitest'
 import { type InstalledOperator, installOperator } from './install-operator.ts'
 import { STORIES } from './stories/all.ts'

@@ -1,4 +1,4 @@
-import type { Exclusion, Need } from '@thv/testkit/cluster/needs'
+import type { Exclusion, Need } from '@thv/testkit/cluster/process/needs'
 
 /** File → title of the test → what it needs. */
 export type ExclusionList = Readonly<Record<string, Readonly<Record<string, Need>>>>

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { binariesAvailability, findBinaries } from '@thv/testkit/cluster/binaries'
+import { binariesAvailability, findBinaries } from '@thv/testkit/cluster/programs/binaries'
 import type { PlatformProcess } from './platform-process.ts'
 
 const THV = fileURLToPath(new URL('../../apps/cli/bin/thv.js', import.meta.url))

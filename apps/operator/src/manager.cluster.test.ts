@@ -1,7 +1,7 @@
 import { deployments, type KubeClient, leases } from '@thv/kube'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
-import { type FaultyProxy, startFaultyProxy } from '@thv/testkit/cluster/faulty-proxy'
+import { type FaultyProxy, startFaultyProxy } from '@thv/testkit/cluster/faults/faulty-proxy'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { LEASE_NAME } from './operator-settings.ts'

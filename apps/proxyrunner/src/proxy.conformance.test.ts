@@ -1,4 +1,4 @@
-import { freePort } from '@thv/testkit/cluster/start-on-port'
+import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { runConformance } from '@thv/testkit/mcp/conformance'
 import { fixtureCommand } from '@thv/testkit/mcp/fixture-process'
 import { describe, expect, it } from 'vitest'

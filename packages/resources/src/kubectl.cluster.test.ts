@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
-import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
+import { startTestServer, type TestServer } from '@thv/testkit/test-server'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { KINDS } from './kinds/kinds.ts'
 import { fixturesOf } from './testing/fixtures.ts'

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect as connectTcp } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { configMaps, deployments, events, secrets, statefulSets } from '@thv/kube'
-import { type Certificate, createCertificate } from '@thv/testkit/cluster/certificate'
+import { type Certificate, createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { expect } from 'vitest'
 import { connect, namesOf, whoAmI } from './clients.ts'

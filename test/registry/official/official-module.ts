@@ -4,7 +4,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { isCi } from '@thv/testkit/cluster/global-setup'
-import { goProblem } from '@thv/testkit/cluster/go-build'
+import { goProblem } from '@thv/testkit/cluster/programs/go-build'
 import { parse } from 'yaml'
 
 const run = promisify(execFile)

@@ -1,14 +1,9 @@
-import { resolve } from 'node:path'
 import { sendSignal } from '@thv/cluster/node/process/process-table'
 import { systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import { DATA_FOLDER, findDataFolder } from '../cluster/open-cluster.ts'
+import { type PlatformFlags, platformFolder } from '../local-platform/platform-folder.ts'
 import { findRunning, isRunning } from '../local-platform/running-platform.ts'
 import type { ProgramEnv } from '../program.ts'
-
-export interface PlatformFlags {
-  readonly dataDir?: string
-}
 
 /** Longer than the platform takes at most. */
 const ENDS_WITHIN_MS = 30_000
@@ -40,9 +35,4 @@ export async function runDown(options: PlatformFlags, env: ProgramEnv): Promise<
   sendSignal(running.pid, 'SIGKILL')
   if (!(await gone(KILLED_WITHIN_MS))) throw new ThvError('timeout', `process ${running.pid} does not end: end it by hand`)
   env.out(`The platform of ${folder} did not stop by itself within ${ENDS_WITHIN_MS / 1_000} s and was killed.\n`)
-}
-
-/** The named one, else the nearest here or above. */
-export function platformFolder({ dataDir }: PlatformFlags, env: ProgramEnv): string {
-  return dataDir === undefined ? (findDataFolder(env.cwd) ?? resolve(env.cwd, DATA_FOLDER)) : resolve(env.cwd, dataDir)
 }

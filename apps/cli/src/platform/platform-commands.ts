@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
+import type { PlatformFlags } from '../local-platform/platform-folder.ts'
 import type { ProgramEnv } from '../program.ts'
-import type { PlatformFlags } from './down-command.ts'
 import type { UpOptions } from './up-command.ts'
 
 /** The platform on this machine: up, down, status. */

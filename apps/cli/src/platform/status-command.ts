@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { ThvError } from '@thv/kernel/errors'
 import { KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
+import { type PlatformFlags, platformFolder } from '../local-platform/platform-folder.ts'
 import { findRunning } from '../local-platform/running-platform.ts'
 import { ageText } from '../objects/age-text.ts'
 import { alignedRows } from '../objects/print-table.ts'
 import type { ProgramEnv } from '../program.ts'
 import { registryState } from '../registry/registry-state.ts'
-import { type PlatformFlags, platformFolder } from './down-command.ts'
 import { readStates } from './wait-for-servers.ts'
 
 /** thv status: the platform, its operator and its servers. Fails where no platform runs. */

@@ -1,7 +1,7 @@
 import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { platformFolder } from '../local-platform/platform-folder.ts'
 import { findRunning } from '../local-platform/running-platform.ts'
 import { alignedRows } from '../objects/print-table.ts'
-import { platformFolder } from '../platform/down-command.ts'
 import type { ProgramEnv } from '../program.ts'
 import { plainText, shortened } from '../text/plain-text.ts'
 import { notedRegistry } from './registry-note.ts'

@@ -39,6 +39,9 @@ export interface WorkloadPlan {
   readonly url: string | undefined
 }
 
+/** On a Deployment: `true` after the operator scaled it to zero because it ran unprotected; the next apply takes it back. */
+export const STOPPED_ANNOTATION = 'toolhive.stacklok.dev/stopped-by-operator'
+
 /** The kinds of objects that workloads are made of, and where they are cached. */
 const CHILD_KINDS = {
   ServiceAccount: { type: serviceAccounts, cache: (caches: OperatorCaches) => caches.serviceAccounts },

@@ -2,9 +2,9 @@ import { type Deployment, KubeApiError, type KubeClient, type KubeObject, type O
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Env } from '../environment.ts'
-import { STOPPED_ANNOTATION } from '../proxy/plan-proxy.ts'
 import type { ChildApplier, Owner } from './child-applier.ts'
 import type { WorkloadPlan } from './deployment-plan.ts'
+import { STOPPED_ANNOTATION } from './deployment-plan.ts'
 import { executePlan } from './execute-plan.ts'
 
 const owner: Owner = { object: { metadata: { name: 'x', namespace: 'team', uid: 'u' } }, type: mcpServerType }

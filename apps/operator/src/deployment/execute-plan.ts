@@ -1,8 +1,7 @@
 import { deployments, isControlledBy, isNotFound, keyOf } from '@thv/kube'
 import type { Env } from '../environment.ts'
-import { STOPPED_ANNOTATION } from '../proxy/plan-proxy.ts'
 import { FIELD_MANAGER, type ForeignChild, isOurs, type Owner } from './child-applier.ts'
-import { type ChildKind, placeOf, type WorkloadPlan } from './deployment-plan.ts'
+import { type ChildKind, placeOf, STOPPED_ANNOTATION, type WorkloadPlan } from './deployment-plan.ts'
 
 export interface Executed {
   /** Objects of somebody else that have the names; then nothing was made. */

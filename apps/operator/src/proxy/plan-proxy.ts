@@ -4,7 +4,7 @@ import type { Problem } from '@thv/resources/schema/normalize'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { RUN_CONFIG_KEY, runConfigChecksum } from '@thv/runconfig/run-config-mount'
 import type { Blocker, Contribution, Resolved, RunConfigDocument } from '../deployment/contribution.ts'
-import type { PlannedChild, WorkloadPlan } from '../deployment/deployment-plan.ts'
+import { type PlannedChild, STOPPED_ANNOTATION, type WorkloadPlan } from '../deployment/deployment-plan.ts'
 import { secretsHash } from '../deployment/template/annotations.ts'
 import { shadowedCondition } from '../deployment/template/container-variables.ts'
 import { problemBlockers } from '../deployment/template/template-problem.ts'
@@ -48,9 +48,6 @@ export interface LiveFacts {
   readonly runConfig: string | undefined
   readonly deployment: Deployment | undefined
 }
-
-/** On a Deployment: `true` after it was stopped because it stood open; the next apply takes it back. */
-export const STOPPED_ANNOTATION = 'toolhive.stacklok.dev/stopped-by-operator'
 
 /** All that the workload needs, and what to tell about it. Pure. */
 export function planWorkload(input: WorkloadInput): WorkloadPlan {

@@ -25,10 +25,11 @@ import type { Env } from '../environment.ts'
 import { loadLookup } from '../references/load-lookup.ts'
 import type { Lookup } from '../references/lookup.ts'
 import type { References } from '../references/references.ts'
-import { workloadLabels } from './labels.ts'
+import { selectorText, workloadLabels } from './labels.ts'
 import { type ProxyKind, proxyNames } from './names.ts'
 import type { LiveFacts } from './plan-proxy.ts'
 import { urlAtAddress } from './proxy-url.ts'
+import { aliasTaken } from './services.ts'
 
 /** What differs between the kinds that stand behind a proxy. */
 export interface WorkloadKind<T extends KubeObject> {
@@ -91,7 +92,9 @@ export async function reconcileWorkload<T extends KubeObject>(
     {
       mutate: (latest) =>
         workloadStatusOf(latest, {
-          kind: kind.kind,
+          selector: selectorText(workloadLabels(kind.kind, name)),
+          countsReady: kind.kind === 'MCPServer',
+          aliasTaken: (taken) => aliasTaken(kind.kind, taken),
           generation: object.metadata.generation,
           plan: { ...plan, url },
           executed,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { freePort } from '@thv/testkit/cluster/start-on-port'
+import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 
 const BIN = fileURLToPath(new URL('../../bin/thv-proxyrunner.js', import.meta.url))
 const START_LIMIT_MS = 60_000

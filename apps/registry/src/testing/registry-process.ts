@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { startGuard } from '@thv/testkit/cluster/process-guard'
+import { startGuard } from '@thv/testkit/cluster/process/process-guard'
 import type { LogLine } from './run-registry.ts'
 import { until } from './until.ts'
 

@@ -1,4 +1,4 @@
-import { createCertificate } from '@thv/testkit/cluster/certificate'
+import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { describe, expect, it } from 'vitest'
 import { isHttpError } from '../http-errors.ts'
 import { parseCaBundle, secureContextOf } from './ca-bundle.ts'

@@ -1,7 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import { createCertificate } from '@thv/testkit/cluster/certificate'
+import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { describe, expect, it } from 'vitest'
 import { startBackend } from '../testing/backend.ts'
 import { eventually, pause } from '../testing/loopback.ts'

@@ -1,6 +1,6 @@
 import { createSecureServer as createH2Server } from 'node:http2'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { createCertificate } from '@thv/testkit/cluster/certificate'
+import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { afterEach, describe, expect, it } from 'vitest'
 import { configMaps } from '../objects/resource-types.ts'
 import { eventually, type LoopbackServer, sendJson, startLoopback } from '../testing/loopback-server.ts'

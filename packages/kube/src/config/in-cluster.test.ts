@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createCertificate } from '@thv/testkit/cluster/certificate'
+import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { defaultConnection } from './default-connection.ts'
 import { inClusterConnection } from './in-cluster.ts'

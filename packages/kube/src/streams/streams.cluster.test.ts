@@ -1,4 +1,4 @@
-import { itNeeds } from '@thv/testkit/cluster/needs'
+import { itNeeds } from '@thv/testkit/cluster/process/needs'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createKubeClient, type KubeClient } from '../client/client.ts'

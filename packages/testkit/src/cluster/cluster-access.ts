@@ -1,4 +1,4 @@
-import type { ProgramSet } from './programs.ts'
+import type { ProgramSet } from './programs/programs.ts'
 
 /** Whose API server and controllers these are: those of Kubernetes, or our own (packages/cluster). */
 export type Plane = 'kubernetes' | 'embedded'

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { type ApiServer, type ApiServerOptions, type CompanionParts, loopbackServices, startForm } from './api-server.ts'
-import { createCertificate } from './certificate.ts'
-import { writeKubeconfig } from './credentials.ts'
-import { type Daemon, startDaemon } from './daemon.ts'
 import { waitForDefaultAccount } from './default-account.ts'
+import { createCertificate } from './identity/certificate.ts'
+import { writeKubeconfig } from './identity/credentials.ts'
+import { type Daemon, startDaemon } from './process/daemon.ts'
 
 /**
  * A real control plane: an API server with the controller manager and the scheduler, so owners take their dependents with them,

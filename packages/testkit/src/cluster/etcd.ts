@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { type Daemon, startDaemon } from './daemon.ts'
 import { request } from './http-request.ts'
-import type { ProcessGuard } from './process-guard.ts'
-import { startOnPort } from './start-on-port.ts'
+import { type Daemon, startDaemon } from './process/daemon.ts'
+import type { ProcessGuard } from './process/process-guard.ts'
+import { startOnPort } from './process/start-on-port.ts'
 
 export interface Etcd {
   readonly url: string

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Availability } from './binaries.ts'
 import { reasonToSkip } from './global-setup.ts'
+import type { Availability } from './programs/binaries.ts'
 
 describe('cluster tests', () => {
   const unavailable: Availability = { kind: 'unavailable', reason: 'no Go' }

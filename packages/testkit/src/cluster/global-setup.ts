@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { TestProject } from 'vitest/node'
-import { binariesAvailability } from './binaries.ts'
 import { accessOf, type ClusterAccess } from './cluster-access.ts'
 import { startControlPlane } from './control-plane.ts'
+import { binariesAvailability } from './programs/binaries.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -1,7 +1,7 @@
 import { request as plain } from 'node:http'
 import { request as secure } from 'node:https'
-import type { Certificate } from './certificate.ts'
 import type { ClusterAccess } from './cluster-access.ts'
+import type { Certificate } from './identity/certificate.ts'
 
 export interface RequestOptions {
   readonly method?: string

@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises'
-import type { Certificate } from './certificate.ts'
 import type { ClusterAccess } from './cluster-access.ts'
-import type { Daemon } from './daemon.ts'
 import { apiRequest } from './http-request.ts'
-import { freezeProcess, unfreezeProcess } from './process-freeze.ts'
-import type { ProcessGuard } from './process-guard.ts'
-import type { TokenOptions } from './service-account-token.ts'
+import type { Certificate } from './identity/certificate.ts'
+import type { TokenOptions } from './identity/service-account-token.ts'
+import type { Daemon } from './process/daemon.ts'
+import { freezeProcess, unfreezeProcess } from './process/process-freeze.ts'
+import type { ProcessGuard } from './process/process-guard.ts'
 
 /** An API server that belongs to one test, which may do anything to it. Real or ours. */
 export interface TestServer extends ClusterAccess, AsyncDisposable {

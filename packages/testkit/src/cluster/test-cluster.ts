@@ -4,7 +4,7 @@ import type { ClusterAccess } from './cluster-access.ts'
 import { waitForDefaultAccount } from './default-account.ts'
 import type {} from './global-setup.ts'
 import { apiRequest } from './http-request.ts'
-import { isExcluded, type Need } from './needs.ts'
+import { isExcluded, type Need } from './process/needs.ts'
 
 export type { ClusterAccess } from './cluster-access.ts'
 

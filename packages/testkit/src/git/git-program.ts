@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
-import { systemPath } from '../cluster/node-packages.ts'
-import { runCommand } from '../cluster/run-command.ts'
+import { systemPath } from '../cluster/node/node-packages.ts'
+import { runCommand } from '../cluster/process/run-command.ts'
 
 /** Nothing of the user's or the system's configuration, and the same hashes everywhere. */
 export const gitEnvironment: NodeJS.ProcessEnv = {

@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type Availability, cacheFolder } from '../cluster/binaries.ts'
-import { describeOwner, takeBuildLock } from '../cluster/build-lock.ts'
-import { goPlatform, goProblem } from '../cluster/go-build.ts'
+import { type Availability, cacheFolder } from '../cluster/programs/binaries.ts'
+import { describeOwner, takeBuildLock } from '../cluster/programs/build-lock.ts'
+import { goPlatform, goProblem } from '../cluster/programs/go-build.ts'
 import { buildHelm, helmVersion } from './helm-build.ts'
 
 export interface EnsureHelmOptions {

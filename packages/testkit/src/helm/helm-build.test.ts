@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { versions } from '../cluster/kubernetes-version.ts'
+import { versions } from '../cluster/programs/kubernetes-version.ts'
 import { buildArguments, helmVersion, moduleFile } from './helm-build.ts'
 
 describe('the module that builds helm', () => {

@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { goPlatform } from '../cluster/go-build.ts'
-import { versions } from '../cluster/kubernetes-version.ts'
-import { startGuard } from '../cluster/process-guard.ts'
+import { startGuard } from '../cluster/process/process-guard.ts'
+import { goPlatform } from '../cluster/programs/go-build.ts'
+import { versions } from '../cluster/programs/kubernetes-version.ts'
 
 /** Its Kubernetes libraries are of the same minor version as our API server; Go 1.24 builds it. */
 export const helmVersion = 'v3.19.0'

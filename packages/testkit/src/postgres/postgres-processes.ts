@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Daemon } from '../cluster/daemon.ts'
-import { freezeProcess, unfreezeProcess } from '../cluster/process-freeze.ts'
+import type { Daemon } from '../cluster/process/daemon.ts'
+import { freezeProcess, unfreezeProcess } from '../cluster/process/process-freeze.ts'
 
 const killLimitMs = 20_000
 

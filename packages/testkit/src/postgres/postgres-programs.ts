@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { systemPath } from '../cluster/node-packages.ts'
-import { runCommand } from '../cluster/run-command.ts'
+import { systemPath } from '../cluster/node/node-packages.ts'
+import { runCommand } from '../cluster/process/run-command.ts'
 
 const debianFolder = '/usr/lib/postgresql'
 const needed = ['initdb', 'postgres', 'psql']

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { processStart } from '@thv/programs/process-identity'
 import { expect, test, vi } from 'vitest'
-import { runCommand } from '../cluster/run-command.ts'
+import { runCommand } from '../cluster/process/run-command.ts'
 import { describePostgres } from './describe-postgres.ts'
 import { startPostgres } from './postgres.ts'
 

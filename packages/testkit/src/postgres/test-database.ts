@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { runCommand } from '../cluster/run-command.ts'
+import { runCommand } from '../cluster/process/run-command.ts'
 
 /** How to reach a server of the harness; plain data, so that it can be given to the workers of a test run. */
 export interface PostgresAccess {

@@ -1,5 +1,5 @@
 import { type KubeClient, type Pod, statefulSets } from '@thv/kube'
-import { itNeeds } from '@thv/testkit/cluster/needs'
+import { itNeeds } from '@thv/testkit/cluster/process/needs'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'

@@ -1,6 +1,7 @@
 import type { Condition } from '@thv/kube'
 import { MCPServerCondition } from '@thv/resources/kinds/mcp-server/constants'
 import { describe, expect, test } from 'vitest'
+import { aliasTaken } from '../../proxy/services.ts'
 import type { WorkloadPlan } from '../deployment-plan.ts'
 import { type WorkloadStatusInput, workloadEvents, workloadStatusOf } from './deployment-status.ts'
 import type { PodsHealth } from './pods-health.ts'
@@ -26,7 +27,9 @@ const health: PodsHealth<string> = {
   serverReadyReplicas: 1,
 }
 const input: WorkloadStatusInput = {
-  kind: 'MCPServer',
+  selector: 'app=mcpserver,app.kubernetes.io/name=mcpserver,app.kubernetes.io/instance=x,toolhive=true,toolhive-name=x',
+  countsReady: true,
+  aliasTaken: (name) => aliasTaken('MCPServer', name),
   generation: 3,
   plan,
   executed: { conflicts: [], aliasTaken: undefined },

@@ -1,9 +1,6 @@
 import type { Conditions, ConditionUpdate, KubeObject } from '@thv/kube'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { OperatorEvent } from '../../environment.ts'
-import { selectorText, workloadLabels } from '../../proxy/labels.ts'
-import type { ProxyKind } from '../../proxy/names.ts'
-import { aliasTaken } from '../../proxy/services.ts'
 import type { ForeignChild } from '../child-applier.ts'
 import type { Blocker } from '../contribution.ts'
 import type { WorkloadPlan } from '../deployment-plan.ts'
@@ -12,7 +9,12 @@ import { nextConditions, transitionEvents } from './conditions.ts'
 import type { PodsHealth } from './pods-health.ts'
 
 export interface WorkloadStatusInput {
-  readonly kind: ProxyKind
+  /** Label selector of the workload's pods, as autoscalers read it. */
+  readonly selector: string
+  /** Kinds that also run server pods count them. */
+  readonly countsReady: boolean
+  /** Condition for a Service name that somebody else holds. */
+  readonly aliasTaken: (name: string) => ConditionUpdate
   /** Of the spec that the plan was made of: when the status is written, somebody may have edited it already. */
   readonly generation: number | undefined
   readonly plan: WorkloadPlan
@@ -49,8 +51,7 @@ type WithStatus = KubeObject & { status?: { conditions?: readonly unknown[] | un
 
 /** The whole status after one reconcile. Pure: asked again about fresh state when somebody else wrote first. */
 export function workloadStatusOf(current: WithStatus, input: WorkloadStatusInput): Record<string, unknown> {
-  const { kind, plan, health, now, generation } = input
-  const { name } = current.metadata
+  const { plan, health, now, generation } = input
   const trouble = troubleOf(input)
   const phase = trouble === undefined ? health.phase : 'Failed'
   const message = trouble?.message ?? health.message
@@ -68,8 +69,8 @@ export function workloadStatusOf(current: WithStatus, input: WorkloadStatusInput
     ...plan.status,
     ...(generation !== undefined && { observedGeneration: generation }),
     replicas: health.replicas,
-    ...(kind === 'MCPServer' && { readyReplicas: health.readyReplicas }),
-    selector: selectorText(workloadLabels(kind, name)),
+    ...(input.countsReady && { readyReplicas: health.readyReplicas }),
+    selector: input.selector,
     conditions: [...conditions],
   }
 }
@@ -88,7 +89,7 @@ function troubleOf({ plan, executed }: WorkloadStatusInput): Trouble | undefined
 }
 
 function conditionsOf(
-  { kind, plan, executed, readyPhase }: WorkloadStatusInput,
+  { plan, executed, readyPhase, aliasTaken }: WorkloadStatusInput,
   { phase, message, reason }: { phase: string; message: string; reason: string },
 ): ConditionUpdate[] {
   const blocked = blockerConditions(plan.blockers)
@@ -104,7 +105,7 @@ function conditionsOf(
     updates.push(warning(WorkloadCondition.NameConflict, WorkloadReason.NameTakenByOtherWorkload, conflictMessage(conflict)))
   if (plan.unsupported.length > 0)
     updates.push(warning(WorkloadCondition.MiddlewareUnsupported, WorkloadReason.MiddlewareUnsupported, unsupportedMessage(plan)))
-  if (executed.aliasTaken !== undefined) updates.push(aliasTaken(kind, executed.aliasTaken.name))
+  if (executed.aliasTaken !== undefined) updates.push(aliasTaken(executed.aliasTaken.name))
   // A blocker says more than what its resolver could tell besides.
   return [...new Map(updates.map((update) => [update.type, update])).values()]
 }

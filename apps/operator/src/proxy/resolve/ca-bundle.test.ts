@@ -1,4 +1,4 @@
-import { createCertificate } from '@thv/testkit/cluster/certificate'
+import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { describe, expect, it } from 'vitest'
 import { parseCaBundle, resolveRemoteCaBundle } from './ca-bundle.ts'
 import { blockersOf, contributionOf, snapshot } from './testing/snapshot.ts'

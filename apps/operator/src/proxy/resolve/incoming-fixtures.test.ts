@@ -4,7 +4,7 @@ import type { MCPRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schem
 import { normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
 import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
-import { createCertificate } from '@thv/testkit/cluster/certificate'
+import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { describe, expect, it } from 'vitest'
 import type { Contribution, Resolved } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'

@@ -1,7 +1,7 @@
 import type { CanonicalInlineOidc } from '@thv/resources/shared/inline-oidc'
 import type { CanonicalKubernetesOidc, CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
 import { oidcConfig as oidcConfigs } from '@thv/resources/testing/workload-arbitraries'
-import { createCertificate } from '@thv/testkit/cluster/certificate'
+import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { resolveOidc } from './oidc.ts'

@@ -13,7 +13,7 @@ import {
   statefulSets,
 } from '@thv/kube'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
-import { startTestServer, type TestServer } from '@thv/testkit/cluster/test-server'
+import { startTestServer, type TestServer } from '@thv/testkit/test-server'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Runtime, ServerHandle, StdioEnd } from '../runtime.ts'
 import { readyPod } from '../testing/pods.ts'

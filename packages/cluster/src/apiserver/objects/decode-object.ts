@@ -1,9 +1,8 @@
 import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import type { ApiCall } from '../http/request-context.ts'
-import { CRD_TYPE } from '../kinds/custom-resource-definition/crd-rules.ts'
 import type { FieldValidation } from '../verbs/write-options.ts'
 import { metadataWithoutNulls, typeProblem, withoutNulls } from './decode-types.ts'
-import { apiVersionOf, isObject, metaOf, type ServedKind, textAt, without } from './served-kind.ts'
+import { apiVersionOf, CRD_TYPE, isObject, metaOf, type ServedKind, textAt, without } from './served-kind.ts'
 import { badRequest, invalid, invalidValue, type StatusError } from './status-error.ts'
 
 /**

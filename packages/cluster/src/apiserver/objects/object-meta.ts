@@ -1,9 +1,8 @@
 import { jsonEqual } from '@thv/kernel/json'
 import type { FieldProblem, Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { nameProblems } from '@thv/kube-schema/values/object-name'
-import { CRD_TYPE } from '../kinds/custom-resource-definition/crd-rules.ts'
 import { labelMapProblems, qualifiedNameProblems } from './field-checks.ts'
-import { at, isObject, metaOf, type ServedKind, textAt } from './served-kind.ts'
+import { at, CRD_TYPE, isObject, metaOf, type ServedKind, textAt } from './served-kind.ts'
 import { forbiddenValue, invalidValue, problem, requiredValue } from './status-error.ts'
 
 const MAX_ANNOTATION_BYTES = 256 * 1024

@@ -128,3 +128,5 @@ export function withAt(object: JsonObject, path: readonly string[], value: Json)
 export function without(object: JsonObject, ...names: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
 }
+
+export const CRD_TYPE = 'customresourcedefinitions.apiextensions.k8s.io'

@@ -1,7 +1,7 @@
 import type { ApiEnv } from '../http/request-context.ts'
-import { CRD_FINALIZER, CRD_TYPE } from '../kinds/custom-resource-definition/crd-rules.ts'
+import { CRD_FINALIZER } from '../kinds/custom-resource-definition/crd-rules.ts'
 import { finalizersOf } from '../objects/object-meta.ts'
-import { metaOf, type ServedKind, textAt } from '../objects/served-kind.ts'
+import { CRD_TYPE, metaOf, type ServedKind, textAt } from '../objects/served-kind.ts'
 
 /** After the last object of a deleted definition the definition goes too. */
 export function finishDefinition({ store }: ApiEnv, kind: ServedKind): void {

@@ -1,7 +1,7 @@
 import { request } from 'node:https'
 import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { apiRequest } from '@thv/testkit/cluster/http-request'
-import { versions } from '@thv/testkit/cluster/kubernetes-version'
+import { versions } from '@thv/testkit/cluster/programs/kubernetes-version'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { beforeAll, expect, it } from 'vitest'
 import { textAt } from '../../apiserver/objects/served-kind.ts'

@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ListKind } from '../state/changes.ts'
 import type { World } from '../state/world.ts'
 import type { EraSupport } from '../wire/protocol.ts'
+import { refuse } from '../wire/refuse.ts'
 import type { EdgeFaults, Failure } from './faults.ts'
-import { refuse } from './refuse.ts'
 
 /** What a test may do to a running fixture behind the back of its clients. */
 export interface FixtureAdmin {

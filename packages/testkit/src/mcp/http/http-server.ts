@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { World } from '../state/world.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, RpcError } from '../wire/json-rpc.ts'
+import { refuse } from '../wire/refuse.ts'
 import { createAdmin, type FixtureAdmin, handleAdmin } from './admin.ts'
 import { createEdgeFaults } from './faults.ts'
 import { isLocal } from './host-guard.ts'
-import { refuse } from './refuse.ts'
 import { createSseServer, MESSAGES_PATH, SSE_PATH } from './sse-server.ts'
 import { createStreamableHttp } from './streamable-http.ts'
 

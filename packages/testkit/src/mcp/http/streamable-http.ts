@@ -5,8 +5,8 @@ import { supportedVersions, type World } from '../state/world.ts'
 import { classify } from '../wire/classify.ts'
 import { isRequest, RpcError, type RpcMessage } from '../wire/json-rpc.ts'
 import { type Era, MODERN } from '../wire/protocol.ts'
+import { refuse } from '../wire/refuse.ts'
 import { readMessage } from './body.ts'
-import { refuse } from './refuse.ts'
 
 export interface StreamableHttp {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { refuse } from '../http/refuse.ts'
 import type { World } from '../state/world.ts'
 import { INVALID_REQUEST, isRequest, RpcError, type RpcMessage } from '../wire/json-rpc.ts'
 import { BAD_SESSION, isLegacyVersion, SESSION_NOT_FOUND } from '../wire/protocol.ts'
+import { refuse } from '../wire/refuse.ts'
 import { HttpSession } from './http-session.ts'
 
 const MAX_SESSIONS = 1_000

@@ -6,7 +6,6 @@ import { invalidValue, requiredValue } from '../../objects/status-error.ts'
 
 /** Holds a deleted definition until all its objects are gone. */
 export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io'
-export const CRD_TYPE = 'customresourcedefinitions.apiextensions.k8s.io'
 
 /** Other definitions of a group may have taken a name: only the registry knows, so `status` is filled in by it. */
 export const crdRules: KindRules = plainRules('subdomain', {

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { runCommand } from './run-command.ts'
+import { runCommand } from '../process/run-command.ts'
 
 /** Some systems leave these out of a user's PATH. */
 export const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].join(delimiter)

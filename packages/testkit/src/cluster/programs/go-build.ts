@@ -3,9 +3,9 @@ import { closeSync, openSync } from 'node:fs'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { tail } from './daemon.ts'
+import { tail } from '../process/daemon.ts'
+import { type ProcessGuard, startGuard } from '../process/process-guard.ts'
 import { versions } from './kubernetes-version.ts'
-import { type ProcessGuard, startGuard } from './process-guard.ts'
 import { type GoModule, goModules, type ProgramName } from './programs.ts'
 
 /** Builds the programs of a cluster from their Go modules. */

@@ -1,6 +1,6 @@
 import { inject, it, TestRunner } from 'vitest'
-import type { Plane } from './cluster-access.ts'
-import type {} from './global-setup.ts'
+import type { Plane } from '../cluster-access.ts'
+import type {} from '../global-setup.ts'
 
 /** What a test may need beyond an API server with controllers. Every plane of Kubernetes has all of it. */
 export type Need = 'rbac' | 'client-certificates' | 'exec' | 'portforward' | 'resource-quotas'

@@ -1,8 +1,8 @@
-import { ensureBinaries } from './binaries.ts'
+import { ensureBinaries } from '../programs/binaries.ts'
+import { isProgramSet, programSets } from '../programs/programs.ts'
 import { ensureNodePackages, nodeProblem } from './node-packages.ts'
-import { isProgramSet, programSets } from './programs.ts'
 
-// `node packages/testkit/src/cluster/build-binaries.ts [SET]`: makes sure that the Kubernetes binaries (all of them, or those of one
+// `node packages/testkit/src/cluster/node/build-binaries.ts [SET]`: makes sure that the Kubernetes binaries (all of them, or those of one
 // set) are there, and for a node the packages of the system too; prints the folder. Started in the background at the beginning of a
 // test run; whoever needs the binaries meanwhile waits for the same lock.
 

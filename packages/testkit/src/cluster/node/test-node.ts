@@ -1,5 +1,5 @@
 import { describe, inject } from 'vitest'
-import type { ClusterAccess } from './cluster-access.ts'
+import type { ClusterAccess } from '../cluster-access.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {

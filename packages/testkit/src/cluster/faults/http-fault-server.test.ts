@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { createServer, type Server, request as send } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createCertificate } from './certificate.ts'
+import { createCertificate } from '../identity/certificate.ts'
 import { type Fault, type HttpFaultServer, startHttpFaultServer } from './http-fault-server.ts'
 
 const certificate = createCertificate({ commonName: 'target', hosts: ['127.0.0.1'], ca: true })

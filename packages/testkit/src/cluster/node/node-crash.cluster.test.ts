@@ -6,12 +6,12 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { processStart } from '@thv/programs/process-identity'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { isCi } from './global-setup.ts'
+import { isCi } from '../global-setup.ts'
+import { guardedFolderPrefix } from '../process/process-guard.ts'
+import { runCommand } from '../process/run-command.ts'
 import type { NodeCluster } from './node.ts'
 import { nodeProblem } from './node-packages.ts'
 import { controlGroupFolders, nodeNetwork, nodeSettings } from './node-place.ts'
-import { guardedFolderPrefix } from './process-guard.ts'
-import { runCommand } from './run-command.ts'
 
 const canRun = isCi(process.env) || nodeProblem() === undefined
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, request } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCertificate } from './certificate.ts'
+import { createCertificate } from '../identity/certificate.ts'
 
 /** What to do to a request instead of, or beside, forwarding it. */
 export type Fault =

@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Binaries } from './binaries.ts'
-import { type Daemon, startDaemon } from './daemon.ts'
+import { type Daemon, startDaemon } from '../process/daemon.ts'
+import type { ProcessGuard } from '../process/process-guard.ts'
+import { type CommandOptions, runCommand } from '../process/run-command.ts'
+import type { Binaries } from '../programs/binaries.ts'
 import { cniPluginFolder, systemPath } from './node-packages.ts'
-import type { ProcessGuard } from './process-guard.ts'
-import { type CommandOptions, runCommand } from './run-command.ts'
 
 /**
  * Where a node lives: namespaces of its own for processes, mounts, network and host name, joined to the host by one pair of network

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { failure, type RequestId, type RpcError } from '../wire/json-rpc.ts'
+import { failure, type RequestId, type RpcError } from './json-rpc.ts'
 
 export interface Refusal {
   readonly status: number
