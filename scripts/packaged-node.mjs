@@ -20,9 +20,10 @@ export async function runOnPackagedNode(node = PACKAGED_NODE) {
     )
     process.exit(1)
   }
-  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, [GUARD]: '1' } })
-  // A terminal sends Ctrl-C to both processes; other senders know only this one.
+  // A terminal sends Ctrl-C to both processes; other senders know only this one. The handlers come first: a signal that arrives while
+  // the child starts would otherwise end this process and leave the child behind.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit', env: { ...process.env, [GUARD]: '1' } })
   const [code, signal] = await new Promise((resolve) => {
     child.once('error', (error) => {
       console.error(`thv: cannot start ${node}: ${error.message}`)
