@@ -1,5 +1,5 @@
 import type { CanonicalMCPExternalAuthConfigSpec } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
-import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import type { Lookup } from './lookup.ts'
 import { missingSecretKey } from './secret-key.ts'
 

@@ -1,7 +1,7 @@
 import { compact } from '@thv/resources/schema/normalize'
-import type { CanonicalAuthServerRedis, CanonicalSentinelConfig } from '@thv/resources/shared/auth-server-storage'
-import type { UpstreamProvider } from '@thv/resources/shared/auth-server-upstream'
-import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import type { CanonicalAuthServerRedis, CanonicalSentinelConfig } from '@thv/resources/shared/auth-server/auth-server-storage'
+import type { UpstreamProvider } from '@thv/resources/shared/auth-server/auth-server-upstream'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import { variablePart } from '../../deployment/contribution.ts'
 
 export const UPSTREAM_SECRET = 'TOOLHIVE_UPSTREAM_CLIENT_SECRET'

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { normaliseMcpExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
-import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { describe, expect, it } from 'vitest'
 import { authServerContribution } from './auth-server.ts'

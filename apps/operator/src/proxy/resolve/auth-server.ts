@@ -1,4 +1,4 @@
-import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
 import { type Contribution, type EnvVar, secretVariable, type Volume, type VolumeMount } from '../../deployment/contribution.ts'
 import {

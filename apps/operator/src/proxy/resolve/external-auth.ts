@@ -1,6 +1,6 @@
 import type { CanonicalMCPExternalAuthConfigSpec } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
 import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
-import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
 import type { Blocker, Contribution, Resolved } from '../../deployment/contribution.ts'

@@ -1,7 +1,7 @@
 import { parseDuration, tryParseDuration } from '@thv/kernel/duration'
-import type { CanonicalAuthServerStorage } from '@thv/resources/shared/auth-server-storage'
-import type { UpstreamProvider } from '@thv/resources/shared/auth-server-upstream'
-import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import type { CanonicalAuthServerStorage } from '../../shared/auth-server/auth-server-storage.ts'
+import type { UpstreamProvider } from '../../shared/auth-server/auth-server-upstream.ts'
+import type { CanonicalEmbeddedAuthServer } from '../../shared/auth-server/embedded-auth-server.ts'
 import { trustedIssuerProblems } from './trusted-issuer-validation.ts'
 import { addressProblems, isLoopback, urlProblems } from './url-problems.ts'
 

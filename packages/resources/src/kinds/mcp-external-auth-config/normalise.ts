@@ -1,5 +1,5 @@
 import { compact, type Normalised, problemList } from '../../schema/normalize.ts'
-import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '../../shared/embedded-auth-server.ts'
+import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '../../shared/auth-server/embedded-auth-server.ts'
 import { type CanonicalInlineOidc, normaliseInlineOidc } from '../../shared/inline-oidc.ts'
 import { type CanonicalAwsSts, normaliseAwsSts } from './aws-sts.ts'
 import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from './schema.ts'

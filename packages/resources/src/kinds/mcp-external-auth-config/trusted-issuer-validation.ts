@@ -1,5 +1,5 @@
 import { tryParseDuration } from '@thv/kernel/duration'
-import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/embedded-auth-server'
+import type { CanonicalEmbeddedAuthServer } from '../../shared/auth-server/embedded-auth-server.ts'
 import { urlProblems } from './url-problems.ts'
 
 type TrustedIssuer = CanonicalEmbeddedAuthServer['trustedIssuers'][number]

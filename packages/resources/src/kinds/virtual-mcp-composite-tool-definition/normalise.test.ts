@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { CanonicalCompositeStep, CanonicalCompositeTool, CanonicalOnError } from '../../shared/composite-tool-normalise.ts'
+import type { CanonicalCompositeStep, CanonicalCompositeTool, CanonicalOnError } from '../../shared/composite/composite-tool-normalise.ts'
 import { fixturesOf } from '../../testing/fixtures.ts'
 import { normaliseVirtualMcpCompositeToolDefinition as normalise } from './normalise.ts'
 import type { VirtualMCPCompositeToolDefinition } from './schema.ts'

@@ -1,5 +1,5 @@
 import { type Normalised, problemList } from '../../schema/normalize.ts'
-import { type CanonicalCompositeTool, normaliseCompositeTool } from '../../shared/composite-tool-normalise.ts'
+import { type CanonicalCompositeTool, normaliseCompositeTool } from '../../shared/composite/composite-tool-normalise.ts'
 import type { VirtualMCPCompositeToolDefinition } from './schema.ts'
 
 export type CanonicalVirtualMCPCompositeToolDefinitionSpec = CanonicalCompositeTool

@@ -1,7 +1,7 @@
 import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf } from '../../schema/kind-definition.ts'
 import { list, obj, oneOf, opt, str } from '../../schema/nodes.ts'
 import { conditions, observedGeneration } from '../../schema/status-nodes.ts'
-import { compositeTool } from '../../shared/composite-tool.ts'
+import { compositeTool } from '../../shared/composite/composite-tool.ts'
 import { CompositeToolValidationStatus, VirtualMCPCompositeToolDefinitionCondition } from './constants.ts'
 
 const status = obj('Whether the tool can be used, and by whom it is.', {

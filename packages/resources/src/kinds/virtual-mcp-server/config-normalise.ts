@@ -1,6 +1,6 @@
 import { formatDuration, tryParseDuration } from '@thv/kernel/duration'
 import { compact, type ProblemList } from '../../schema/normalize.ts'
-import { type CanonicalCompositeTool, normaliseCompositeTool } from '../../shared/composite-tool-normalise.ts'
+import { type CanonicalCompositeTool, normaliseCompositeTool } from '../../shared/composite/composite-tool-normalise.ts'
 import { type CanonicalRateLimiting, normaliseRateLimiting } from '../../shared/rate-limiting.ts'
 import { DEFAULT_SAMPLING_RATE } from '../../shared/telemetry-config.ts'
 import { type Aggregation, DEFAULT_PREFIX_FORMAT } from './aggregation.ts'

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { bool, duration, int32, list, obj, opt, rejected, str, stringMap } from '../../schema/nodes.ts'
-import { compositeTool } from '../../shared/composite-tool.ts'
+import { compositeTool } from '../../shared/composite/composite-tool.ts'
 import { HEADER_NAME_PATTERN, MANAGED_HEADERS } from '../../shared/http-header.ts'
 import { rateLimiting } from '../../shared/rate-limiting.ts'
 import { nameRef } from '../../shared/references.ts'

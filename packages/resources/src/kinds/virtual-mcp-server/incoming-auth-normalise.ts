@@ -1,6 +1,6 @@
 import { compact, type ProblemList, unify } from '../../schema/normalize.ts'
+import type { CanonicalEmbeddedAuthServer } from '../../shared/auth-server/embedded-auth-server.ts'
 import { type AuthzConfig, type CanonicalAuthzConfig, normaliseAuthzConfig } from '../../shared/authz-config.ts'
-import type { CanonicalEmbeddedAuthServer } from '../../shared/embedded-auth-server.ts'
 import { type CanonicalOidcConfig, normaliseOidcConfig, type OidcConfig } from '../../shared/oidc-config.ts'
 import type { FileIncomingAuth, IncomingAuth } from './incoming-auth.ts'
 import type { VirtualMCPServer } from './schema.ts'

@@ -1,5 +1,5 @@
 import { compact, isRecord, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../schema/normalize.ts'
-import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '../../shared/embedded-auth-server.ts'
+import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '../../shared/auth-server/embedded-auth-server.ts'
 import { type CanonicalSessionStorage, normaliseSessionStorage } from '../../shared/session-storage.ts'
 import { type CanonicalConfig, normaliseConfig } from './config-normalise.ts'
 import { type CanonicalIncomingAuth, normaliseIncomingAuth } from './incoming-auth-normalise.ts'

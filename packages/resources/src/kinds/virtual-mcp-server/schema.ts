@@ -1,6 +1,6 @@
 import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf, WORKLOAD_NAME_RULES } from '../../schema/kind-definition.ts'
 import { nameOrRef, obj, opt, rejected } from '../../schema/nodes.ts'
-import { embeddedAuthServer } from '../../shared/embedded-auth-server.ts'
+import { embeddedAuthServer } from '../../shared/auth-server/embedded-auth-server.ts'
 import { sessionStorage } from '../../shared/session-storage.ts'
 import * as fields from '../../shared/workload-fields.ts'
 import { compositeToolRefs, config, passthroughHeaders } from './config.ts'

@@ -1,9 +1,9 @@
 import type { Static } from 'typebox'
-import { type CelRule, exactlyOne, unionRules } from '../schema/cel.ts'
-import { bool, list, map, obj, oneOf, opt, str } from '../schema/nodes.ts'
+import { type CelRule, exactlyOne, unionRules } from '../../schema/cel.ts'
+import { bool, list, map, obj, oneOf, opt, str } from '../../schema/nodes.ts'
+import { HEADER_VALUE_PATTERN, namesAreTokens } from '../http-header.ts'
+import { secretKeyRef } from '../references.ts'
 import { HTTPS_ISSUER_PATTERN, HTTPS_URL_PATTERN, httpsOrLoopback, isTrue, MAX_URL, URL_PATTERN } from './auth-server-urls.ts'
-import { HEADER_VALUE_PATTERN, namesAreTokens } from './http-header.ts'
-import { secretKeyRef } from './references.ts'
 
 export const PROVIDER_NAME_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'
 

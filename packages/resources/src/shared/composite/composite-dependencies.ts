@@ -1,4 +1,4 @@
-import type { ProblemList } from '../schema/normalize.ts'
+import type { ProblemList } from '../../schema/normalize.ts'
 
 export interface DependentStep {
   id: string

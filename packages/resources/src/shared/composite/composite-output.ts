@@ -1,4 +1,4 @@
-import { compact, isRecord, type ProblemList } from '../schema/normalize.ts'
+import { compact, isRecord, type ProblemList } from '../../schema/normalize.ts'
 import { type CompositeTool, OUTPUT_TYPES } from './composite-tool.ts'
 
 export const MAX_OUTPUT_DEPTH = 10

@@ -1,11 +1,11 @@
 import type { Static } from 'typebox'
-import type { CelRule } from '../schema/cel.ts'
-import { bool, DURATION_PATTERN, duration, int64, list, obj, opt, str } from '../schema/nodes.ts'
+import type { CelRule } from '../../schema/cel.ts'
+import { bool, DURATION_PATTERN, duration, int64, list, obj, opt, str } from '../../schema/nodes.ts'
+import { secretKeyRef } from '../references.ts'
 import { authServerStorage, type CanonicalAuthServerStorage, normaliseAuthServerStorage } from './auth-server-storage.ts'
 import { trustedIssuer } from './auth-server-trusted-issuer.ts'
 import { normaliseUpstreamProvider, providerName, upstreamProvider } from './auth-server-upstream.ts'
 import { httpsOrLoopback, ISSUER_PATTERN, isLoopback, isTrue, MAX_URL } from './auth-server-urls.ts'
-import { secretKeyRef } from './references.ts'
 
 const SCOPE_PATTERN = '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$'
 

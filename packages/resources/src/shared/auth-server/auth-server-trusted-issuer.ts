@@ -1,5 +1,5 @@
-import type { CelRule } from '../schema/cel.ts'
-import { bool, DURATION_PATTERN, list, obj, opt, str } from '../schema/nodes.ts'
+import type { CelRule } from '../../schema/cel.ts'
+import { bool, DURATION_PATTERN, list, obj, opt, str } from '../../schema/nodes.ts'
 import { isTrue, MAX_URL, URL_PATTERN } from './auth-server-urls.ts'
 
 const url = (description: string) => str(description, { minLength: 1, maxLength: MAX_URL, pattern: URL_PATTERN })

@@ -1,8 +1,8 @@
 import type { Static } from 'typebox'
-import type { CelRule } from '../schema/cel.ts'
-import { anyValue, duration, free, list, map, obj, oneOf, opt, str } from '../schema/nodes.ts'
+import type { CelRule } from '../../schema/cel.ts'
+import { anyValue, duration, free, list, map, obj, oneOf, opt, str } from '../../schema/nodes.ts'
+import { toolAnnotations } from '../tool-override.ts'
 import { compositeStep, MAX_STEPS } from './composite-step.ts'
-import { toolAnnotations } from './tool-override.ts'
 
 export const OUTPUT_TYPES = ['string', 'integer', 'number', 'boolean', 'object', 'array'] as const
 

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
-import { type CelRule, sameIfBoth, unionRules } from '../schema/cel.ts'
-import { duration, free, int32, list, obj, oneOf, opt, str } from '../schema/nodes.ts'
+import { type CelRule, sameIfBoth, unionRules } from '../../schema/cel.ts'
+import { duration, free, int32, list, obj, oneOf, opt, str } from '../../schema/nodes.ts'
 
 export const MAX_STEPS = 100
 export const MAX_RETRIES = 10

@@ -1,4 +1,4 @@
-import { compact, isRecord, type ProblemList, unify } from '../schema/normalize.ts'
+import { compact, isRecord, type ProblemList, unify } from '../../schema/normalize.ts'
 import { reportDependencies } from './composite-dependencies.ts'
 import { type CanonicalOutput, normaliseOutput } from './composite-output.ts'
 import type { CompositeInnerStep, CompositeOnError, CompositeStep } from './composite-step.ts'

@@ -1,8 +1,8 @@
 import type { Static } from 'typebox'
-import { unionRules } from '../schema/cel.ts'
-import { bool, duration, int32, list, obj, oneOf, opt, port, str } from '../schema/nodes.ts'
-import { compact } from '../schema/normalize.ts'
-import { secretKeyRef } from './references.ts'
+import { unionRules } from '../../schema/cel.ts'
+import { bool, duration, int32, list, obj, oneOf, opt, port, str } from '../../schema/nodes.ts'
+import { compact } from '../../schema/normalize.ts'
+import { secretKeyRef } from '../references.ts'
 
 const address = (description: string) => str(description, { maxLength: 512 })
 
