@@ -3,7 +3,7 @@ import type { Command } from '@thv/programs/child-process'
 import { isExecutable } from '@thv/programs/find-program'
 import type { ImageReference } from '@thv/programs/image-reference'
 import { installNpmPackage, npmCommand } from '@thv/programs/npm-package'
-import { checkPythonPackage, installPythonPackage, pythonCommand } from '@thv/programs/python-package'
+import { checkPythonPackage, installPythonPackage, pythonCommand } from '@thv/programs/python/python-package'
 import type { InstallOptions, PackageId } from '@thv/programs/run-installer'
 import { runtimeError } from '../runtime-errors.ts'
 

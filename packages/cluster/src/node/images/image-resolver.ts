@@ -3,7 +3,7 @@ import { createSingleFlight } from '@thv/kernel/single-flight'
 import { isExecutable } from '@thv/programs/find-program'
 import { type ImageReference, parseImageReference } from '@thv/programs/image-reference'
 import { installNpmPackage, npmCommand } from '@thv/programs/npm-package'
-import { installPythonPackage, pythonCommand } from '@thv/programs/python-package'
+import { installPythonPackage, pythonCommand } from '@thv/programs/python/python-package'
 import type { InstallOptions } from '@thv/programs/run-installer'
 import type { ImageMap } from './image-map.ts'
 

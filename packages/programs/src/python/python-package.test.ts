@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isThvError } from '@thv/kernel/errors'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createProcessGuard, type ProcessGuard } from './process-guard.ts'
+import { createProcessGuard, type ProcessGuard } from '../process-guard.ts'
+import type { InstallOptions } from '../run-installer.ts'
+import { type MemoryLog, memoryLog, type TestFolder, testFolder } from '../testing/program-fixtures.ts'
 import { checkPythonPackage, installPythonPackage, pythonCommand } from './python-package.ts'
-import type { InstallOptions } from './run-installer.ts'
-import { type MemoryLog, memoryLog, type TestFolder, testFolder } from './testing/program-fixtures.ts'
 
 const PACKAGE = { name: 'mcp-server-time', version: '1.0.0' }
 
