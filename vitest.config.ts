@@ -2,9 +2,14 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { LEFT_OUT } from './test/embedded/suites.ts'
 
+/** A test that asserts nothing cannot fail and proves no requirement. Concurrent tests take `expect` from their context. */
+const REQUIRE_ASSERTIONS = { requireAssertions: true }
+
 /** One vitest call per stage (scripts/test.ts): all global set-ups of one call run before its first test. */
 export default defineConfig({
   test: {
+    // A file snapshot that is missing fails the test instead of being written; `vitest -u` writes it.
+    update: 'none',
     projects: [
       {
         test: {
@@ -19,12 +24,13 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           // The default second is short on a busy machine. Looking again soon makes waits short.
-          expect: { poll: { timeout: 15_000, interval: 10 } },
+          expect: { ...REQUIRE_ASSERTIONS, poll: { timeout: 15_000, interval: 10 } },
         },
       },
       {
         test: {
           name: 'cluster',
+          expect: REQUIRE_ASSERTIONS,
           include: ['packages/**/*.cluster.test.ts', 'apps/**/*.cluster.test.ts', 'test/**/*.cluster.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           globalSetup: ['packages/testkit/src/cluster/global-setup.ts'],
@@ -37,6 +43,7 @@ export default defineConfig({
         // The same files on our own control plane.
         test: {
           name: 'embedded',
+          expect: REQUIRE_ASSERTIONS,
           include: ['packages/**/*.cluster.test.ts', 'apps/**/*.cluster.test.ts', 'test/**/*.cluster.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**', ...Object.keys(LEFT_OUT)],
           globalSetup: ['test/embedded/embedded-setup.ts'],
@@ -48,6 +55,7 @@ export default defineConfig({
       {
         test: {
           name: 'conformance',
+          expect: REQUIRE_ASSERTIONS,
           include: ['packages/**/*.conformance.test.ts', 'apps/**/*.conformance.test.ts', 'test/**/*.conformance.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           fileParallelism: false,
@@ -59,6 +67,7 @@ export default defineConfig({
         // What needs PostgreSQL, a git server, Schemathesis or another program of the system.
         test: {
           name: 'services',
+          expect: REQUIRE_ASSERTIONS,
           include: ['packages/**/*.services.test.ts', 'apps/**/*.services.test.ts', 'test/**/*.services.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           globalSetup: ['packages/testkit/src/postgres/global-setup.ts'],
@@ -70,6 +79,7 @@ export default defineConfig({
       {
         test: {
           name: 'platform',
+          expect: REQUIRE_ASSERTIONS,
           include: ['packages/**/*.platform.test.ts', 'apps/**/*.platform.test.ts', 'test/**/*.platform.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           fileParallelism: false,
@@ -80,6 +90,7 @@ export default defineConfig({
       {
         test: {
           name: 'node',
+          expect: REQUIRE_ASSERTIONS,
           include: ['packages/**/*.node.test.ts', 'apps/**/*.node.test.ts', 'test/**/*.node.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           globalSetup: ['test/e2e/node-setup.ts'],
@@ -91,6 +102,7 @@ export default defineConfig({
       {
         test: {
           name: 'clone',
+          expect: REQUIRE_ASSERTIONS,
           include: ['test/**/*.clone.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
           testTimeout: 300_000,

@@ -30,7 +30,7 @@ function generatedFiles(): Map<string, string> {
   files.set('docs/reference/external-auth.md', renderExternalAuthReference())
   files.set('docs/reference/registry-api.md', renderApiReference())
   files.set('docs/reference/registry-config.md', renderConfigReference())
-  files.set('docs/features.md', renderFeatures())
+  files.set('docs/features.md', renderFeatures(ROOT))
   return files
 }
 

@@ -2,89 +2,83 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BUDGET_SECONDS, BUILD_SECONDS, MAX_UNSTEADY, type Stage } from '../test/budget.ts'
-import { REQUIREMENTS } from '../test/requirements/all.ts'
+import { isCi, soakRounds } from '@thv/testkit/run/run-environment'
+import { STAGES_WITH_SECOND_TRY, type Stage } from '../test/budget.ts'
+import { misnumbered, REQUIREMENTS } from '../test/requirements/all.ts'
+import { citationsOf } from '../test/requirements/citations.ts'
 import { judgeCoverage } from '../test/requirements/coverage.ts'
+import { citedInSources } from '../test/requirements/source-citations.ts'
+import { readSecondTries, secondTriesFile, writeSecondTries } from './gate/second-tries.ts'
+import { emptyResult, type StageResult, stageResult } from './gate/stage-result.ts'
+import { type GateRun, verdictOf } from './gate/verdict.ts'
 import { ROOT, run } from './run.ts'
 import { verify } from './verify.ts'
-import type { VitestCounts } from './vitest-reporter.ts'
+import type { VitestRecord } from './vitest-reporter.ts'
 
 /*
- * npm test: everything, in stages. The Kubernetes binaries are built, and the packages of a node installed, in the background from
- * second 0. In CI nothing may be skipped; elsewhere a missing tool skips its part with a loud line.
+ * npm test: everything, in stages. The Kubernetes programs are built, and the packages of a node installed, in the background from
+ * second 0. In CI nothing may be skipped; elsewhere a missing tool skips its part and prints a line that says so.
  */
 
-const CI = process.env['CI'] === 'true'
-const totals = { passed: 0, failed: 0, skipped: 0 }
-const passedTitles: string[] = []
-const failures: string[] = []
-const unsteady: string[] = []
-const seconds = new Map<Stage, number>()
+const CI = isCi()
+/** CI runs the fault loops three times as long. A SOAK that is no positive number ends the run here. */
+const SOAK = process.env['SOAK'] === undefined && CI ? 3 : soakRounds()
+const STAGE_LIMIT_MS = 40 * 60_000
+const stages: { name: Stage; seconds: number; result: StageResult }[] = []
 
 const binaries = buildBinariesInBackground()
-await stage('verify', async () => {
-  for (const step of await verify()) count(step.ok)
-})
+await stage('verify', verifySteps)
 await stage('unit', () => vitest('unit'))
 await stage('conformance', () => vitest('conformance'))
 await stage('services', () => vitest('services'))
-const built = await stage('binaries', () => binaries)
+await stage('binaries', () => binaries.then(() => emptyResult()))
 await stage('cluster', () => vitest('cluster'))
 await stage('embedded', () => vitest('embedded'))
 await stage('platform', () => vitest('platform'))
 await stage('fresh clone', () => vitest('clone'))
 await stage('node', () => vitest('node'))
-checkRequirements()
-checkBudget()
-checkSteadiness()
-if (CI && totals.skipped > 0) {
-  console.error(`✗ ${totals.skipped} skipped: in CI nothing may be skipped, so each counts as failed`)
-  totals.failed += totals.skipped
-}
-// Once more at the end: who looks at the last lines only sees which they were.
-for (const failure of failures) console.log(`✗ ${failure}`)
-const skipped = !CI && totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''
-console.log(`${totals.passed} passed, ${totals.failed} failed${skipped}`)
-process.exitCode = totals.failed > 0 || totals.passed === 0 ? 1 : 0
+const secondTries = secondTriesFile()
+const { green, lines } = verdictOf({
+  ci: CI,
+  stages,
+  built: await binaries,
+  coverage: coverage(),
+  secondTriesBefore: readSecondTries(secondTries),
+} satisfies GateRun)
+writeSecondTries(
+  secondTries,
+  stages.flatMap(({ result }) => result.secondTries.map(({ name }) => name)),
+)
+console.log(`\n${lines.join('\n')}`)
+process.exitCode = green ? 0 : 1
 
-async function stage<T>(name: Stage, work: () => Promise<T>): Promise<T> {
+async function stage(name: Stage, work: () => Promise<StageResult>): Promise<void> {
   console.log(`\n── ${name} ──`)
   const started = performance.now()
   const result = await work()
-  seconds.set(name, (performance.now() - started) / 1000)
-  return result
+  stages.push({ name, seconds: (performance.now() - started) / 1000, result })
 }
 
-function count(ok: boolean): void {
-  if (ok) totals.passed += 1
-  else totals.failed += 1
+async function verifySteps(): Promise<StageResult> {
+  const steps = await verify()
+  const failures = steps.filter((step) => !step.ok).map((step) => `verify: ${step.name}`)
+  return { ...emptyResult(failures), passed: steps.length - failures.length }
 }
 
-async function vitest(project: string): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'thv-counts-'))
-  const countsFile = join(folder, 'counts.json')
-  const reporters = ['--reporter=default', '--reporter=./scripts/vitest-reporter.ts']
-  const { code } = await run('vitest', ['run', '--project', project, '--retry', '1', ...reporters], {
-    env: { THV_VITEST_COUNTS: countsFile, FORCE_COLOR: '0', SOAK: process.env['SOAK'] ?? (CI ? '3' : '1') },
-    limitMs: 40 * 60_000,
-  })
-  const counts = readCounts(countsFile)
-  rmSync(folder, { recursive: true })
-  totals.passed += counts.passed
-  totals.skipped += counts.skipped
-  // A run that says nothing, or ends badly with no failed test, has failed.
-  totals.failed += counts.failed === 0 && (code !== 0 || counts.passed + counts.skipped === 0) ? 1 : counts.failed
-  passedTitles.push(...counts.passedTitles)
-  failures.push(...counts.failures.map((failure) => `${project}: ${failure}`))
-  unsteady.push(...counts.unsteady.map((test) => `${project}: ${test}`))
-}
-
-function readCounts(path: string): VitestCounts {
+async function vitest(project: string): Promise<StageResult> {
+  const name = project === 'clone' ? 'fresh clone' : (project as Stage)
+  const folder = mkdtempSync(join(tmpdir(), 'thv-record-'))
+  const path = join(folder, 'record.json')
+  const retry = STAGES_WITH_SECOND_TRY.has(name) ? '1' : '0'
+  const args = ['run', '--project', project, '--retry', retry, '--reporter=default', '--reporter=./scripts/vitest-reporter.ts']
+  const env = { THV_VITEST_RECORD: path, FORCE_COLOR: '0', SOAK: String(SOAK) }
+  const { code } = await run('vitest', args, { env, limitMs: STAGE_LIMIT_MS })
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as VitestCounts
+    return stageResult(name, JSON.parse(readFileSync(path, 'utf8')) as VitestRecord, code)
   } catch (error) {
-    console.error(`✗ vitest left no counts: ${(error as Error).message}`)
-    return { passed: 0, failed: 1, skipped: 0, passedTitles: [], failures: [], unsteady: [] }
+    return emptyResult([`${name}: vitest ended with code ${code} and left no record: ${(error as Error).message}`])
+  } finally {
+    rmSync(folder, { recursive: true })
   }
 }
 
@@ -113,30 +107,18 @@ function build(script: string): Promise<boolean> {
   })
 }
 
-function checkRequirements(): void {
+/** Skipped parts prove nothing, so the rows are compared with the tests only where nothing was skipped. */
+function coverage(): string[] {
   const rows = REQUIREMENTS.flatMap((document) => document.rows)
   console.log(
-    `\n── requirements ──\n${REQUIREMENTS.map((document) => `${document.document}: ${document.rows.length}`).join(', ')}; all: ${rows.length}`,
+    `\n── requirements ──\n${REQUIREMENTS.map(({ document, rows }) => `${document}: ${rows.length}`).join(', ')}; all: ${rows.length}`,
   )
-  // Skipped parts cannot prove anything, so their rows are judged only where nothing was skipped.
-  const problems = totals.skipped > 0 ? [] : judgeCoverage(rows, passedTitles)
-  for (const problem of problems) console.error(`✗ ${problem}`)
-  if (totals.skipped > 0) console.log('not compared with the tests, because some were skipped')
-  count(problems.length === 0)
-}
-
-/** What passed only at its second try is named, and more than a few of them are a failure (ADR 0013). */
-function checkSteadiness(): void {
-  for (const test of unsteady) console.log(`~ only at the second try: ${test}`)
-  if (unsteady.length > MAX_UNSTEADY) console.error(`✗ ${unsteady.length} tests were unsteady, ${MAX_UNSTEADY} may be`)
-  count(unsteady.length <= MAX_UNSTEADY)
-}
-
-function checkBudget(): void {
-  console.log('\n── seconds (budget) ──')
-  for (const [name, spent] of seconds) console.log(`${name.padEnd(12)} ${spent.toFixed(0).padStart(5)} (${BUDGET_SECONDS[name]})`)
-  const spent = [...seconds.values()].reduce((sum, each) => sum + each, 0)
-  const allowed = Object.values(BUDGET_SECONDS).reduce((sum, each) => sum + each, built ? BUILD_SECONDS : 0)
-  console.log(`${'all'.padEnd(12)} ${spent.toFixed(0).padStart(5)} (${allowed})`)
-  if (CI) count(spent <= allowed)
+  if (stages.some(({ result }) => result.skipped.length > 0)) {
+    console.log('not compared with the tests, because some were skipped')
+    return misnumbered(REQUIREMENTS)
+  }
+  return [
+    ...misnumbered(REQUIREMENTS),
+    ...judgeCoverage(rows, citationsOf(stages.flatMap(({ result }) => result.tests)), citedInSources(ROOT)),
+  ]
 }

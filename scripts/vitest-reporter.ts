@@ -1,43 +1,63 @@
 import { writeFileSync } from 'node:fs'
-import type { Reporter, TestModule } from 'vitest/node'
+import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node'
 
-/** What one vitest call came to; `scripts/test.ts` adds these up. */
-export interface VitestCounts {
-  passed: number
-  failed: number
-  skipped: number
-  passedTitles: string[]
-  /** One line each: where, and the first words of why. */
-  failures: string[]
-  /** Passed, but not at the first try; one line each, as of failures. */
-  unsteady: string[]
+/** One test of a run, as the gate needs it. */
+export interface TestRecord {
+  /** Path below the root of the project. */
+  file: string
+  /** Names of the describe blocks around it, outermost first. */
+  suites: string[]
+  title: string
+  state: 'passed' | 'failed' | 'skipped'
+  /** Declared with `it.fails`: it passes when its body throws. */
+  expectedToFail: boolean
+  /** Passed, but not at the first try. */
+  secondTry: boolean
+  /** First error of the test, or of its first try. */
+  reason: string
 }
 
-/** Writes the counts to the file named by THV_VITEST_COUNTS. A file that does not load, and an unhandled error, count as failed. */
-class CountingReporter implements Reporter {
+/** Result of one vitest call. `errors` are those outside of any test: a file that does not load, a hook, an unhandled rejection. */
+export interface VitestRecord {
+  tests: TestRecord[]
+  errors: { file: string; reason: string }[]
+}
+
+/** Writes the record of the run to the file named by THV_VITEST_RECORD. */
+class RecordingReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]): void {
-    const path = process.env['THV_VITEST_COUNTS']
+    const path = process.env['THV_VITEST_RECORD']
     if (!path) return
-    const counts: VitestCounts = { passed: 0, failed: unhandled.length, skipped: 0, passedTitles: [], failures: [], unsteady: [] }
-    for (const error of unhandled) counts.failures.push(`outside of any test: ${reason(error)}`)
+    const record: VitestRecord = { tests: [], errors: unhandled.map((error) => ({ file: 'outside of any test', reason: reason(error) })) }
     for (const module of modules) {
-      counts.failed += module.errors().length
-      for (const error of module.errors()) counts.failures.push(`${module.relativeModuleId}: ${reason(error)}`)
-      for (const test of module.children.allTests()) {
-        const { state, errors } = test.result()
-        if (state === 'passed') {
-          counts.passed += 1
-          counts.passedTitles.push(test.fullName)
-          if (test.diagnostic()?.flaky) counts.unsteady.push(`${module.relativeModuleId} > ${test.fullName}: ${reason(errors?.[0])}`)
-        } else if (state === 'skipped') counts.skipped += 1
-        else {
-          counts.failed += 1
-          counts.failures.push(`${module.relativeModuleId} > ${test.fullName}: ${reason(errors?.[0])}`)
-        }
-      }
+      const file = module.relativeModuleId
+      record.errors.push(...module.errors().map((error) => ({ file, reason: reason(error) })))
+      for (const suite of module.children.allSuites())
+        record.errors.push(...suite.errors().map((error) => ({ file: `${file} > ${suite.fullName}`, reason: reason(error) })))
+      for (const test of module.children.allTests()) record.tests.push(recordOf(file, test))
     }
-    writeFileSync(path, JSON.stringify(counts))
+    writeFileSync(path, JSON.stringify(record))
   }
+}
+
+function recordOf(file: string, test: TestCase): TestRecord {
+  const { state, errors } = test.result()
+  return {
+    file,
+    suites: suitesOf(test),
+    title: test.name,
+    // A test that is still pending when the run ends did not pass.
+    state: state === 'passed' || state === 'skipped' ? state : 'failed',
+    expectedToFail: test.options.fails === true,
+    secondTry: state === 'passed' && test.diagnostic()?.flaky === true,
+    reason: errors?.[0] ? reason(errors[0]) : '',
+  }
+}
+
+function suitesOf(test: TestCase): string[] {
+  const names: string[] = []
+  for (let parent: TestSuite | TestModule = test.parent; parent.type === 'suite'; parent = parent.parent) names.unshift(parent.name)
+  return names
 }
 
 function reason(error: unknown): string {
@@ -47,4 +67,4 @@ function reason(error: unknown): string {
 
 const MAX_REASON = 300
 
-export default CountingReporter
+export default RecordingReporter

@@ -1,7 +1,7 @@
 import { createKubeClient, type KubeClient, loadKubeconfig, namespaces } from '@thv/kube'
 import { describeNode, sharedNode } from '@thv/testkit/cluster/node/test-node'
 import { testNamespace } from '@thv/testkit/cluster/test-cluster'
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, beforeAll, type ExpectStatic, test } from 'vitest'
 import { type InstalledOperator, installOperator } from './install-operator.ts'
 import { STORIES } from './stories/all.ts'
 import { type Story, titleOf } from './stories/story.ts'
@@ -22,17 +22,18 @@ describeNode('on a real node', () => {
   afterAll(() => client?.close())
 
   for (const story of STORIES.filter(({ disturbsOthers }) => !disturbsOthers))
-    test.concurrent(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
+    test.concurrent(titleOf(story), { timeout: STORY_LIMIT_MS }, ({ expect }) => tell(story, expect))
   for (const story of STORIES.filter(({ disturbsOthers }) => disturbsOthers))
-    test(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
+    test(titleOf(story), { timeout: STORY_LIMIT_MS }, ({ expect }) => tell(story, expect))
 
-  async function tell(story: Story): Promise<void> {
+  async function tell(story: Story, expect: ExpectStatic): Promise<void> {
     const node = sharedNode()
     const namespace = await testNamespace('story', node)
     const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' }
     await client.patch(namespaces, { name: namespace }, { kind: 'merge', body: { metadata: { labels } } })
     try {
       await using world = await openWorld({
+        expect,
         kubeconfigPath: node.kubeconfigPath,
         namespace,
         operator,

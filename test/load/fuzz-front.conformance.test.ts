@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { fixtureCommand, spawnFixture } from '@thv/testkit/mcp/fixture-process'
+import { isCi } from '@thv/testkit/run/run-environment'
 import { describe, expect, it } from 'vitest'
 import { type RunnerOptions, type Subject, startRunner } from '../../bench/proxy/subjects.ts'
 import { SEEDS } from './fuzz-corpus.ts'
@@ -13,9 +14,9 @@ import { exchangeRaw } from './raw-exchange.ts'
  * figure of 100,000.
  */
 
-const REQUESTS = given('FUZZ_REQUESTS') ?? (process.env['CI'] === 'true' ? 20_000 : 2_000)
+const REQUESTS = given('FUZZ_REQUESTS') ?? (isCi() ? 20_000 : 2_000)
 /** CI must be repeatable; everywhere else each run looks somewhere new. */
-const SEED = given('FUZZ_SEED') ?? (process.env['CI'] === 'true' ? 566532 : Date.now() % 1_000_000)
+const SEED = given('FUZZ_SEED') ?? (isCi() ? 566532 : Date.now() % 1_000_000)
 const ONLY = given('FUZZ_ONLY')
 /** Of requests, after which the memory is looked at for the first time: pools, caches and compiled code are there by then. */
 const WARM_UP_SHARE = 0.3

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { configMaps, deployments, isExpired, type KubeClient, pods, services } from '@thv/kube'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { positiveCount } from '@thv/testkit/run/run-environment'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask } from '../e2e/stories/clients.ts'
 import { SERVER } from '../e2e/stories/world.ts'
@@ -15,7 +16,7 @@ import { commandsWith } from './process-list.ts'
  * more rounds of it.
  */
 
-const ROUNDS = Number(process.env['SOAK_KILLS'] ?? 5)
+const ROUNDS = positiveCount('SOAK_KILLS', 5)
 const START_KILLS = Math.ceil(ROUNDS / 2)
 /** About as long as a start takes. */
 const START_MS = 2_000

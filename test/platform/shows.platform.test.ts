@@ -139,6 +139,7 @@ describe('on the local platform', () => {
 
   test('a deleted server takes all its objects and processes along', async () => {
     const running = processesOf(platform)
+    expect(running.length).toBeGreaterThan(0)
     const standing = [...first, ...['operator', 'apps-registry-src-main'].flatMap((part) => commandsWith(part).map(({ pid }) => pid))]
     for (const name of ['piped', 'web'])
       if (kubectlMissing() === undefined) await kubectl(platform, 'delete', 'mcpserver', name, '-n', NAMESPACE)

@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { createKubeClient, type KubeClient, loadKubeconfig, namespaces } from '@thv/kube'
 import { fixtureImage } from '@thv/testkit/image/fixture-image'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, type ExpectStatic, expect, test } from 'vitest'
 import { ensureBundle } from '../../scripts/bundle.mjs'
 import { STORIES } from '../e2e/stories/all.ts'
 import { type Story, titleOf } from '../e2e/stories/story.ts'
@@ -42,15 +42,16 @@ describe('on the local platform', () => {
 
   const told = STORIES.filter(canTell)
   for (const story of told.filter(({ disturbsOthers }) => !disturbsOthers))
-    test.concurrent(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
+    test.concurrent(titleOf(story), { timeout: STORY_LIMIT_MS }, ({ expect }) => tell(story, expect))
   for (const story of told.filter(({ disturbsOthers }) => disturbsOthers))
-    test(titleOf(story), { timeout: STORY_LIMIT_MS }, () => tell(story))
+    test(titleOf(story), { timeout: STORY_LIMIT_MS }, ({ expect }) => tell(story, expect))
 
-  async function tell(story: Story): Promise<void> {
+  async function tell(story: Story, expect: ExpectStatic): Promise<void> {
     const namespace = `story-${++count}`
     await ensureNamespace(client, namespace)
     try {
       await using world = await openWorld({
+        expect,
         kubeconfigPath: platform.kubeconfigPath,
         namespace,
         operator: { namespace: 'toolhive-system', deployment: 'toolhive-operator' },

@@ -4,13 +4,14 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { connect } from 'node:tls'
 import { configMaps, type KubeClient } from '@thv/kube'
+import { positiveCount } from '@thv/testkit/run/run-environment'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { accessTo, clientOf, ensureNamespace, eventually, type PlatformAccess } from './fixture-platform.ts'
 import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
 
 /* Many who watch, and some who do not read what they watch. SOAK_WATCHERS=1000 (`npm run soak`) makes more of them. */
 
-const WATCHERS = Number(process.env['SOAK_WATCHERS'] ?? 100)
+const WATCHERS = positiveCount('SOAK_WATCHERS', 100)
 const WRITES = 50
 const NAMESPACE = 'watched'
 const MAPS = `/api/v1/namespaces/${NAMESPACE}/configmaps`

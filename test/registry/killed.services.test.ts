@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { soakRounds } from '@thv/testkit/run/run-environment'
 import { expect, test } from 'vitest'
 import { documentOf, eventually, registryWorld, type Server, type ServerDocument } from './registry-world.ts'
 
-const ROUNDS = 3 * Number(process.env['SOAK'] ?? 1)
+const ROUNDS = 3 * soakRounds()
 const PUBLISHERS = 6
 const NAMES = 20
 

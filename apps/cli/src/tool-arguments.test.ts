@@ -110,10 +110,13 @@ describe('toolArguments', () => {
 
   it('hands every text on unchanged, and every JSON value', () => {
     const plain = fc.string().filter((text) => !text.startsWith('@'))
-    fc.assert(fc.property(plain, (text) => read(`text=${text}`)['text'] === text))
+    fc.assert(fc.property(plain, (text) => void expect(read(`text=${text}`)['text']).toBe(text)))
     fc.assert(
-      fc.property(fc.jsonValue(), (value) => jsonEqual(read(`any:=${JSON.stringify(value)}`)['any'], JSON.parse(JSON.stringify(value)))),
+      fc.property(
+        fc.jsonValue(),
+        (value) => void expect(jsonEqual(read(`any:=${JSON.stringify(value)}`)['any'], JSON.parse(JSON.stringify(value)))).toBe(true),
+      ),
     )
-    fc.assert(fc.property(fc.maxSafeInteger(), (count) => read(`count=${count}`)['count'] === count))
+    fc.assert(fc.property(fc.maxSafeInteger(), (count) => void expect(read(`count=${count}`)['count']).toBe(count)))
   })
 })

@@ -15,8 +15,8 @@ it.each([
 ])('%j and %j: %s', (a, b, same) => expect(jsonEqual(a, b)).toBe(same))
 
 it('agrees with the sorted text for any JSON', () => {
-  fc.assert(fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => jsonEqual(a, b) === (sorted(a) === sorted(b))))
-  fc.assert(fc.property(fc.jsonValue(), (a) => jsonEqual(a, structuredClone(a))))
+  fc.assert(fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => void expect(jsonEqual(a, b)).toBe(sorted(a) === sorted(b))))
+  fc.assert(fc.property(fc.jsonValue(), (a) => void expect(jsonEqual(a, structuredClone(a))).toBe(true)))
 })
 
 function sorted(value: unknown): string {

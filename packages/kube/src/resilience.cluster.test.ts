@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type FaultyProxy, startFaultyProxy } from '@thv/testkit/cluster/faults/faulty-proxy'
 import { type HttpFaultServer, startHttpFaultServer } from '@thv/testkit/cluster/faults/http-fault-server'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { soakRounds } from '@thv/testkit/run/run-environment'
 import { startTestServer, type TestServer } from '@thv/testkit/test-server'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createSharedCaches } from './cache/shared-caches.ts'
@@ -21,7 +22,7 @@ import { startTraffic, type Traffic } from './testing/traffic.ts'
 import { eventually, type WatchedKind, watchKind } from './testing/watched-kind.ts'
 
 /** Rounds of the kill, restart and compact suite; `npm run soak` asks for more. */
-const rounds = Number(process.env['SOAK'] ?? 1)
+const rounds = soakRounds()
 
 /**
  * Whatever is done to the server and the network between, after it the cache equals a fresh list and so does what handlers were told.

@@ -10,7 +10,7 @@ const wellFormed = fc.oneof(
 
 describe('header values', () => {
   it('come back as they went', () => {
-    fc.assert(fc.property(wellFormed, (text) => decodeHeaderValue(encodeHeaderValue(text)) === text))
+    fc.assert(fc.property(wellFormed, (text) => void expect(decodeHeaderValue(encodeHeaderValue(text))).toBe(text)))
   })
 
   it('are always fit for a header, and survive white space around them', () => {
@@ -67,7 +67,10 @@ describe('header values', () => {
 
   it('never throws', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), (s) => ['string', 'undefined'].includes(typeof decodeHeaderValue(`=?base64?${s}?=`))),
+      fc.property(
+        fc.string({ unit: 'binary' }),
+        (s) => void expect(['string', 'undefined']).toContain(typeof decodeHeaderValue(`=?base64?${s}?=`)),
+      ),
     )
   })
 })

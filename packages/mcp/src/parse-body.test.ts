@@ -163,6 +163,7 @@ describe('parseBody refuses', () => {
 
 describe('parseBody under fire', () => {
   const sane = (body: ParsedBody) => {
+    expect(['invalid', 'request', 'notification', 'response']).toContain(body.kind)
     if (body.kind === 'invalid') return
     expect(body.message.jsonrpc).toBe('2.0')
     expect(body.message).toEqual(JSON.parse(body.text))

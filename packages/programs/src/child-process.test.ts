@@ -96,6 +96,7 @@ describe('startChild', () => {
     child.stdin?.write('x'.repeat(100_000))
     await child.stop()
     await eventually('the pipe is closed', () => child.stdin?.destroyed === true)
+    expect(await child.ended).toMatchObject({ code: 0 })
   })
 })
 
@@ -145,6 +146,7 @@ describe('createProcessGuard', () => {
     const [pid = 0] = await pidsOf(child)
     await once(child, 'exit')
     await eventually('the child is gone', () => !isAlive(pid))
+    expect(pid).toBeGreaterThan(0)
   })
 
   it('kills at close, and refuses what is no process group', async () => {

@@ -52,7 +52,8 @@ describe('parseImageReference', () => {
     expect(String(error)).toContain(message)
   })
 
-  it('never lets through what could leave a folder or be an option', () => {
+  it('never returns a name or version that leaves its folder or reads as an option', () => {
+    expect(attempt('npx://../x@1')).toBeInstanceOf(Error)
     const hostile = fc.stringMatching(/^[-@./a-z0-9~%\\ ]{0,20}$/)
     fc.assert(
       fc.property(hostile, hostile, (name, version) => {

@@ -1,5 +1,4 @@
 import { getCondition, pods } from '@thv/kube'
-import { expect } from 'vitest'
 import { ask, connect, whoAmI } from './clients.ts'
 import { statusHistory } from './status-history.ts'
 import type { Story } from './story.ts'
@@ -25,10 +24,10 @@ export const crash: Story = {
     const { url, message } = await world
       .hasReason(SERVER, 'broken', { condition: 'Ready', reason: 'CrashLoopBackOff' })
       .then(async () => await world.reaches(SERVER, 'broken', 'Failed'))
-    expect(message).toMatch(/Container mcp .*exit code 2/)
+    world.expect(message).toMatch(/Container mcp .*exit code 2/)
     await world.edit(SERVER, 'broken', { args: [] })
     await world.reaches(SERVER, 'broken', 'Running')
-    expect((await ask(await world.outside(url), 'echo', { message: 'mended' })).structuredContent).toEqual({
+    world.expect((await ask(await world.outside(url), 'echo', { message: 'mended' })).structuredContent).toEqual({
       arguments: { message: 'mended' },
     })
   },
@@ -46,14 +45,14 @@ async function recovers(world: World, name: string): Promise<void> {
   }
 
   // The process ends in the middle of a call: its caller gets an error in good time, the next one an answer.
-  await expect(ask(url, 'crash', { code: 3 })).rejects.toThrow()
+  await world.expect(ask(url, 'crash', { code: 3 })).rejects.toThrow()
   await becomesAnother(`the process of ${name} is another one`)
   // The process may answer before its node has told of it.
   const restarts = await world.eventually(`the restart of ${name} is counted`, async () => {
     const { status } = await world.client.get(pods, world.at(`${name}-0`))
     return status?.containerStatuses?.[0]?.restartCount || undefined
   })
-  expect(restarts).toBe(1)
+  world.expect(restarts).toBe(1)
 
   await using away = await statusHistory(world, SERVER, name)
   await world.client.delete(pods, world.at(`${name}-0`))

@@ -12,7 +12,6 @@ import {
   services,
   statefulSets,
 } from '@thv/kube'
-import { expect } from 'vitest'
 import type { Story } from './story.ts'
 import { SERVER, TOOLS, type World } from './world.ts'
 
@@ -39,7 +38,7 @@ export const deletion: Story = {
 
     await world.client.delete(TOOLS, world.at('kind'))
     const { message } = await world.hasReason(TOOLS, 'kind', { condition: 'DeletionBlocked', reason: 'ReferencedByWorkloads' })
-    expect(message).toMatch(/piped/)
+    world.expect(message).toMatch(/piped/)
     await world.eventually('an event names who holds it', async () =>
       (await world.client.list(events, { namespace: world.namespace })).items.some(
         ({ regarding, note }) => regarding?.kind === 'MCPToolConfig' && /web/.test(note ?? ''),
@@ -49,7 +48,7 @@ export const deletion: Story = {
     await world.reaches(SERVER, 'web', 'Running')
 
     const { ownerReferences } = (await world.client.get(deployments, world.at('web'))).metadata
-    expect(ownerReferences).toMatchObject([{ kind: 'MCPServer', name: 'web', controller: true }])
+    world.expect(ownerReferences).toMatchObject([{ kind: 'MCPServer', name: 'web', controller: true }])
     await world.client.delete(SERVER, world.at('piped'))
     await holdWith(world, ['example.com/hold'])
     await world.client.delete(SERVER, world.at('web'))

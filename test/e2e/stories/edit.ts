@@ -1,5 +1,4 @@
 import { pods } from '@thv/kube'
-import { expect } from 'vitest'
 import { connect, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER } from './world.ts'
@@ -15,7 +14,7 @@ export const edit: Story = {
     const urls = new Map<string, string>()
     for (const name of ['piped', 'web']) urls.set(name, await world.outside((await world.reaches(SERVER, name, 'Running')).url))
     await using client = await connect('v2', urls.get('web') ?? '')
-    expect((await whoAmI(client)).name).toBe('first')
+    world.expect((await whoAmI(client)).name).toBe('first')
 
     const change = { image: sameFixture, args: ['--name', 'second'], env: [{ name: 'LEVEL', value: 'debug' }] }
     for (const name of urls.keys()) await world.edit(SERVER, name, change)
@@ -28,11 +27,11 @@ export const edit: Story = {
         return (await whoAmI(fresh)).name === 'second'
       })
       const pod = await world.client.get(pods, world.at(`${name}-0`))
-      const env = expect.arrayContaining([{ name: 'LEVEL', value: 'debug' }])
-      expect(pod.spec?.containers[0]).toMatchObject({ image: sameFixture, env })
+      const env = world.expect.arrayContaining([{ name: 'LEVEL', value: 'debug' }])
+      world.expect(pod.spec?.containers[0]).toMatchObject({ image: sameFixture, env })
       // Nothing of the older generation is left.
       await world.eventually(`one proxy of ${name}`, async () => (await world.proxyPods(name)).length === 1)
-      expect(await world.serverPods(name)).toHaveLength(1)
+      world.expect(await world.serverPods(name)).toHaveLength(1)
     }
   },
 }

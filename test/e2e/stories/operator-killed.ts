@@ -1,5 +1,4 @@
 import { deployments, leases, pods } from '@thv/kube'
-import { expect } from 'vitest'
 import { ask, connect, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER, type World } from './world.ts'
@@ -20,18 +19,18 @@ export const operatorKilled: Story = {
     const leader = await leaderOf(world)
 
     await world.client.delete(pods, { namespace: world.operator.namespace, name: leader }, { gracePeriodSeconds: 0 })
-    for (const client of clients) expect(await whoAmI(client)).toBeDefined()
+    for (const client of clients) world.expect(await whoAmI(client)).toBeDefined()
     await world.create(SERVER, 'late', { image: fixture, transport: 'streamable-http' })
     await world.eventually('another one leads', async () => (await leaderOf(world)) !== leader)
     const { url } = await world.reaches(SERVER, 'late', 'Running')
-    expect((await ask(await world.outside(url), 'who_am_i')).structuredContent).toMatchObject({ name: 'mcp-fixture' })
+    world.expect((await ask(await world.outside(url), 'who_am_i')).structuredContent).toMatchObject({ name: 'mcp-fixture' })
 
     // The sessions of before are still good, and the objects are those of before, not even written to.
     for (const client of clients) {
-      expect(await whoAmI(client)).toBeDefined()
+      world.expect(await whoAmI(client)).toBeDefined()
       await client[Symbol.asyncDispose]()
     }
-    expect(await everything(world)).toEqual(before)
+    world.expect(await everything(world)).toEqual(before)
 
     // With none of them left nothing changes for clients either.
     const operator = { namespace: world.operator.namespace, name: world.operator.deployment }
@@ -40,7 +39,7 @@ export const operatorKilled: Story = {
     await setReplicas(0)
     await world.eventually('no operator runs', async () => (await operatorPods(world)).length === 0)
     for (const each of urls)
-      expect((await ask(each, 'echo', { message: 'still' })).structuredContent).toEqual({ arguments: { message: 'still' } })
+      world.expect((await ask(each, 'echo', { message: 'still' })).structuredContent).toEqual({ arguments: { message: 'still' } })
     await setReplicas(replicas)
     await world.eventually(
       'the operator is back',
@@ -52,7 +51,7 @@ export const operatorKilled: Story = {
       'the edit is rolled out',
       async () => (await ask(await world.outside(url), 'who_am_i')).structuredContent?.['name'] === 'edited',
     )
-    expect(await everything(world)).toEqual(before)
+    world.expect(await everything(world)).toEqual(before)
   },
 }
 

@@ -1,5 +1,4 @@
 import { configMaps, networkPolicies, pods } from '@thv/kube'
-import { expect } from 'vitest'
 import { connect, namesOf } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER } from './world.ts'
@@ -23,11 +22,11 @@ export const permissionProfile: Story = {
     for (const name of ['closed', 'web']) {
       const { url } = await world.reaches(SERVER, name, 'Running')
       await using client = await connect('v2', await world.outside(url))
-      expect(namesOf(await client.tools())).toContain('echo')
+      world.expect(namesOf(await client.tools())).toContain('echo')
       const pod = await world.client.get(pods, world.at(`${name}-0`))
       // The policy means this very pod.
-      expect(pod.metadata.labels).toMatchObject(labels(name))
-      expect(pod.spec?.containers[0]?.['securityContext']).toMatchObject({
+      world.expect(pod.metadata.labels).toMatchObject(labels(name))
+      world.expect(pod.spec?.containers[0]?.['securityContext']).toMatchObject({
         allowPrivilegeEscalation: false,
         readOnlyRootFilesystem: true,
         runAsNonRoot: true,
@@ -35,11 +34,11 @@ export const permissionProfile: Story = {
       })
     }
     const closed = await world.client.get(networkPolicies, world.at('closed-mcp'))
-    expect(closed.spec).toEqual({ podSelector: { matchLabels: labels('closed') }, policyTypes: ['Ingress', 'Egress'] })
+    world.expect(closed.spec).toEqual({ podSelector: { matchLabels: labels('closed') }, policyTypes: ['Ingress', 'Egress'] })
     const web = await world.client.get(networkPolicies, world.at('web-mcp'))
-    expect(web.spec).toMatchObject({ podSelector: { matchLabels: labels('web') }, policyTypes: ['Ingress', 'Egress'] })
-    expect(web.spec?.ingress).toHaveLength(1)
-    expect(JSON.stringify(web.spec?.egress)).toContain('443')
+    world.expect(web.spec).toMatchObject({ podSelector: { matchLabels: labels('web') }, policyTypes: ['Ingress', 'Egress'] })
+    world.expect(web.spec?.ingress).toHaveLength(1)
+    world.expect(JSON.stringify(web.spec?.egress)).toContain('443')
     await world.hasReason(SERVER, 'web', { condition: 'PermissionProfilePartial', reason: 'HostRulesNotEnforced' })
   },
 }

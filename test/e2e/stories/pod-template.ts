@@ -1,6 +1,5 @@
 import { type Container, configMaps, pods, secrets, services } from '@thv/kube'
 import { request } from '@thv/testkit/cluster/http-request'
-import { expect } from 'vitest'
 import { connect, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER } from './world.ts'
@@ -76,27 +75,27 @@ export const podTemplate: Story = {
     })
     const { url } = await world.reaches(SERVER, 'rich', 'Running')
     await using mcp = await connect('v2', await world.outside(url))
-    expect((await whoAmI(mcp)).name).toBe('rich')
+    world.expect((await whoAmI(mcp)).name).toBe('rich')
 
     const pod = await client.get(pods, at('rich-0'))
-    expect(pod.metadata.annotations).toMatchObject({ 'example.com/owner': 'weather' })
-    expect(pod.spec).toMatchObject({
+    world.expect(pod.metadata.annotations).toMatchObject({ 'example.com/owner': 'weather' })
+    world.expect(pod.spec).toMatchObject({
       nodeSelector: label,
       priorityClassName: 'system-node-critical',
       runtimeClassName: 'story',
       affinity,
       serviceAccountName: 'rich-sa',
     })
-    expect(pod.spec?.['tolerations']).toContainEqual({ key: 'dedicated', operator: 'Exists' })
-    expect(container(pod.spec?.containers, 'mcp')).toMatchObject({ resources: { requests: { cpu: '10m' } } })
-    expect((await world.proxyPods('rich'))[0]?.spec).toMatchObject({ serviceAccountName: 'rich-proxy-runner' })
+    world.expect(pod.spec?.['tolerations']).toContainEqual({ key: 'dedicated', operator: 'Exists' })
+    world.expect(container(pod.spec?.containers, 'mcp')).toMatchObject({ resources: { requests: { cpu: '10m' } } })
+    world.expect((await world.proxyPods('rich'))[0]?.spec).toMatchObject({ serviceAccountName: 'rich-proxy-runner' })
 
     const spec = { selector: { app: 'rich', 'toolhive-basename': 'rich' }, ports: [{ port: 80, targetPort: 9999 }] }
     const service = await client.create(services, { metadata: at('sidecar'), spec })
     const seen = await world.eventually('the sidecar answers', async () =>
       (await request(`http://${world.reach(service, 80)}/`, { limitMs: 3_000 })).json(),
     )
-    expect(seen).toEqual({ uid: 1000, root: 'EROFS', motd: 'grüße', prepared: 'yes', own: 'written', secret: 'from a Secret' })
+    world.expect(seen).toEqual({ uid: 1000, root: 'EROFS', motd: 'grüße', prepared: 'yes', own: 'written', secret: 'from a Secret' })
   },
 }
 

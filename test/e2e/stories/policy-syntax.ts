@@ -1,5 +1,4 @@
 import { deployments } from '@thv/kube'
-import { expect } from 'vitest'
 import type { Story } from './story.ts'
 import { SERVER } from './world.ts'
 
@@ -17,7 +16,7 @@ export const policySyntax: Story = {
     // The packaged operator has the parser of policies with it.
     await world.hasReason(SERVER, 'guarded', { condition: 'ConfigurationValid', reason: 'AuthzPolicySyntaxInvalid' })
     await world.reaches(SERVER, 'guarded', 'Failed')
-    expect(await client.tryGet(deployments, at('guarded'))).toBeUndefined()
+    world.expect(await client.tryGet(deployments, at('guarded'))).toBeUndefined()
 
     await world.edit(SERVER, 'guarded', withPolicy('permit(principal, action, resource);'))
     await world.eventually('the mistake is no longer told', async () => {
@@ -27,8 +26,8 @@ export const policySyntax: Story = {
     // The proxy of this version cannot apply policies, so there is none.
     await world.hasReason(SERVER, 'guarded', { condition: 'MiddlewareUnsupported', reason: 'MiddlewareUnsupported' })
     await world.reaches(SERVER, 'guarded', 'Failed')
-    expect((await client.get(deployments, at('guarded'))).spec?.replicas).toBe(0)
-    expect(await world.proxyPods('guarded')).toEqual([])
+    world.expect((await client.get(deployments, at('guarded'))).spec?.replicas).toBe(0)
+    world.expect(await world.proxyPods('guarded')).toEqual([])
 
     // An open server that is told to guard itself and cannot is stopped.
     await world.edit(SERVER, 'guarded', { authzConfig: null })

@@ -3,7 +3,6 @@ import { createServer as createTlsServer } from 'node:tls'
 import { configMaps, deployments, events, secrets, statefulSets } from '@thv/kube'
 import { type Certificate, createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { startFixture } from '@thv/testkit/mcp/fixture'
-import { expect } from 'vitest'
 import { connect, namesOf, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
 import { REMOTE, TOOLS, type World } from './world.ts'
@@ -39,29 +38,29 @@ export const remoteProxy: Story = {
     await expectRefused(world)
 
     const { url } = await world.reaches(REMOTE, 'far', 'Ready')
-    expect(url).toBe(await world.urlAt('mcp-far-remote-proxy', 8080, '/mcp'))
+    world.expect(url).toBe(await world.urlAt('mcp-far-remote-proxy', 8080, '/mcp'))
     for (const sdk of ['v1', 'v2'] as const) {
       await using far = await connect(sdk, await world.outside(url))
-      expect((await whoAmI(far)).name).toBe('far away')
-      expect(namesOf(await far.tools()).toSorted()).toEqual(['report_request', 'say', 'who_am_i'])
-      expect((await far.call('say', { message: 'Grüße' })).structuredContent).toEqual({ arguments: { message: 'Grüße' } })
+      world.expect((await whoAmI(far)).name).toBe('far away')
+      world.expect(namesOf(await far.tools()).toSorted()).toEqual(['report_request', 'say', 'who_am_i'])
+      world.expect((await far.call('say', { message: 'Grüße' })).structuredContent).toEqual({ arguments: { message: 'Grüße' } })
       const { headers } = (await far.call('report_request')).structuredContent as { headers: Record<string, string> }
-      expect(headers).toMatchObject({ 'x-team': 'weather', 'x-api-key': 'top secret' })
+      world.expect(headers).toMatchObject({ 'x-team': 'weather', 'x-api-key': 'top secret' })
     }
-    expect(JSON.stringify((await client.list(configMaps, { namespace: world.namespace })).items)).not.toContain('top secret')
-    expect((await client.get(configMaps, at('far-runconfig'))).data?.['runconfig.json']).toContain(secure.url)
+    world.expect(JSON.stringify((await client.list(configMaps, { namespace: world.namespace })).items)).not.toContain('top secret')
+    world.expect((await client.get(configMaps, at('far-runconfig'))).data?.['runconfig.json']).toContain(secure.url)
     await expectOpenDoorTold(world, 'far')
 
     // Plain HTTP to a private address is nothing unusual; a certificate of an unknown CA is.
     const plain = await world.reaches(REMOTE, 'plain', 'Ready')
     await using direct = await connect('v2', await world.outside(plain.url))
-    expect(namesOf(await direct.tools())).toContain('echo')
+    world.expect(namesOf(await direct.tools())).toContain('echo')
     await expectUntrusted(world)
 
     const { namespace } = world
     const names = (await client.list(deployments, { namespace })).items.map(({ metadata }) => metadata.name)
-    expect(names).toEqual(['far', 'plain', 'untrusting'])
-    expect((await client.list(statefulSets, { namespace })).items).toEqual([])
+    world.expect(names).toEqual(['far', 'plain', 'untrusting'])
+    world.expect((await client.list(statefulSets, { namespace })).items).toEqual([])
   },
 }
 
@@ -73,9 +72,9 @@ async function expectRefused(world: World): Promise<void> {
   ] as const) {
     await world.create(REMOTE, name, { remoteUrl })
     const { message } = await world.hasReason(REMOTE, name, { condition: 'ConfigurationValid', reason: 'RemoteURLInvalid' })
-    expect(message).toContain('spec.remoteUrl cannot be used')
+    world.expect(message).toContain('spec.remoteUrl cannot be used')
     await world.reaches(REMOTE, name, 'Failed')
-    expect(await world.client.tryGet(deployments, world.at(name))).toBeUndefined()
+    world.expect(await world.client.tryGet(deployments, world.at(name))).toBeUndefined()
   }
 }
 
@@ -91,7 +90,7 @@ async function expectOpenDoorTold(world: World, name: string): Promise<void> {
 /** The proxy is there, and says of the remote server only that it cannot be reached. */
 async function expectUntrusted(world: World): Promise<void> {
   const { url } = await world.reaches(REMOTE, 'untrusting', 'Ready')
-  await expect(connect('v1', await world.outside(url))).rejects.toThrow(/50[0-9]/)
+  await world.expect(connect('v1', await world.outside(url))).rejects.toThrow(/50[0-9]/)
 }
 
 /** A server that ends TLS in front of one that has none. */

@@ -1,5 +1,4 @@
 import { deployments, endpointSlices, type Pod, pods, statefulSets } from '@thv/kube'
-import { expect } from 'vitest'
 import { connect, namesOf, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER, type World } from './world.ts'
@@ -20,9 +19,9 @@ export const scale: Story = {
       'three proxies are ready',
       async () => (await world.client.get(SERVER, world.at('web'))).status?.readyReplicas === 3,
     )
-    expect((await world.client.get(statefulSets, world.at('web'))).spec?.replicas).toBe(1)
+    world.expect((await world.client.get(statefulSets, world.at('web'))).spec?.replicas).toBe(1)
     // Nobody was restarted for it.
-    expect(uids(await world.proxyPods('web'))).toContain(first)
+    world.expect(uids(await world.proxyPods('web'))).toContain(first)
     await world.eventually('the Service leads to all three', async () => (await readyAddresses(world)).length === 3)
 
     await world.edit(SERVER, 'web', { backendReplicas: 2 })
@@ -30,10 +29,10 @@ export const scale: Story = {
       'two servers are ready',
       async () => (await world.client.get(statefulSets, world.at('web'))).status?.readyReplicas === 2,
     )
-    expect((await world.client.get(deployments, world.at('web'))).spec?.replicas).toBe(3)
+    world.expect((await world.client.get(deployments, world.at('web'))).spec?.replicas).toBe(3)
     await world.eventually('all proxies know of both servers', async () => await isRolledOut(world, 'web'))
     await using session = await connect('v1', outside)
-    expect((await whoAmI(session)).instance).toBe((await whoAmI(session)).instance)
+    world.expect((await whoAmI(session)).instance).toBe((await whoAmI(session)).instance)
 
     await scaleTo(world, 'web', 1)
     await world.eventually('one proxy is left', async () => (await world.client.get(SERVER, world.at('web'))).status?.replicas === 1)
@@ -44,7 +43,7 @@ export const scale: Story = {
 
     await world.reaches(SERVER, 'piped', 'Running')
     await world.hasReason(SERVER, 'piped', { condition: 'StdioReplicaCapped', reason: 'StdioTransportCapAt1' })
-    expect(await world.proxyPods('piped')).toHaveLength(1)
+    world.expect(await world.proxyPods('piped')).toHaveLength(1)
     await scaleTo(world, 'piped', 0)
     await world.reaches(SERVER, 'piped', 'Stopped')
     await scaleTo(world, 'piped', 1)

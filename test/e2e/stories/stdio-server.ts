@@ -1,5 +1,4 @@
 import { deployments, endpointSlices, statefulSets } from '@thv/kube'
-import { expect } from 'vitest'
 import { askWithPython, connect, namesOf, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER, type World } from './world.ts'
@@ -13,33 +12,35 @@ export const stdioServer: Story = {
   async tell(world) {
     await world.create(SERVER, 'notes', { image: world.images.fixture, args: ['--name', 'the notes'] })
     const { url: inside, readyReplicas } = await world.reaches(SERVER, 'notes', 'Running')
-    expect(inside).toBe(await world.urlAt('mcp-notes-proxy', 8080, '/mcp'))
-    expect(readyReplicas).toBe(1)
+    world.expect(inside).toBe(await world.urlAt('mcp-notes-proxy', 8080, '/mcp'))
+    world.expect(readyReplicas).toBe(1)
     await expectWorkload(world)
 
     const url = await world.outside(inside)
     await using older = await connect('v1', url)
     await using newer = await connect('v2', url)
     for (const client of [older, newer]) {
-      expect(namesOf(await client.tools())).toContain('echo')
-      expect((await whoAmI(client)).name).toBe('the notes')
+      world.expect(namesOf(await client.tools())).toContain('echo')
+      world.expect((await whoAmI(client)).name).toBe('the notes')
       const message = 'grüße 👩‍👩‍👧 \u00a0\u2028 "quoted" \\ \n end'
-      expect((await client.call('echo', { message })).structuredContent).toEqual({ arguments: { message } })
+      world.expect((await client.call('echo', { message })).structuredContent).toEqual({ arguments: { message } })
     }
     // One stdin for all of them: nobody gets what another asked for.
     const calls = Array.from({ length: 50 }, async (_, index) => {
       const { structuredContent } = await (index % 2 === 0 ? older : newer).call('echo', { index, text: 'x'.repeat(index * 100) })
       return (structuredContent as { arguments: { index: number } }).arguments.index
     })
-    expect(await Promise.all(calls)).toEqual(Array.from({ length: 50 }, (_, index) => index))
+    world.expect(await Promise.all(calls)).toEqual(Array.from({ length: 50 }, (_, index) => index))
 
     const { tools, texts } = await askWithPython(url, { tool: 'echo', args: { message: 'Grüße aus Python' }, mode: 'auto' })
-    expect(tools).toContain('echo')
-    expect(texts.join('')).toContain('Grüße aus Python')
+    world.expect(tools).toContain('echo')
+    world.expect(texts.join('')).toContain('Grüße aus Python')
 
     // The URL of the status is for pods: one of them uses it as it is written there.
     const listed = await world.runInPod('client', ['thv', 'tools', inside ?? '', '--output', 'json'])
-    expect(namesOf(JSON.parse(listed.slice(listed.indexOf('['), listed.lastIndexOf(']') + 1)) as { name: string }[])).toContain('echo')
+    world
+      .expect(namesOf(JSON.parse(listed.slice(listed.indexOf('['), listed.lastIndexOf(']') + 1)) as { name: string }[]))
+      .toContain('echo')
   },
 }
 
@@ -51,25 +52,27 @@ async function expectWorkload(world: World): Promise<void> {
     const { items } = await client.list(statefulSets, { namespace })
     return items.every(({ status }) => status?.readyReplicas) && items
   })
-  expect(sets.map(({ metadata, spec, status }) => [metadata.name, spec?.replicas, status?.readyReplicas])).toEqual([['notes', 1, 1]])
+  world.expect(sets.map(({ metadata, spec, status }) => [metadata.name, spec?.replicas, status?.readyReplicas])).toEqual([['notes', 1, 1]])
   const managers = sets.flatMap(({ metadata }) => (metadata as Managed).managedFields.map(({ manager }) => manager))
-  expect(managers.filter((manager) => manager !== 'kube-controller-manager')).toEqual(['toolhive-container-manager'])
+  world.expect(managers.filter((manager) => manager !== 'kube-controller-manager')).toEqual(['toolhive-container-manager'])
 
-  expect((await client.list(deployments, { namespace })).items.map(({ metadata }) => metadata.name)).toEqual(['notes'])
+  world.expect((await client.list(deployments, { namespace })).items.map(({ metadata }) => metadata.name)).toEqual(['notes'])
   const [proxy] = await world.proxyPods('notes')
   const container = proxy?.spec?.containers[0]
-  expect(container).toMatchObject({ image: world.images.apps, command: ['thv-proxyrunner'], args: ['run'] })
-  expect(container?.['volumeMounts']).toContainEqual({ name: 'runconfig', mountPath: '/etc/runconfig', readOnly: true })
-  expect(proxy?.spec?.['volumes']).toContainEqual({ name: 'runconfig', configMap: expect.objectContaining({ name: 'notes-runconfig' }) })
+  world.expect(container).toMatchObject({ image: world.images.apps, command: ['thv-proxyrunner'], args: ['run'] })
+  world.expect(container?.['volumeMounts']).toContainEqual({ name: 'runconfig', mountPath: '/etc/runconfig', readOnly: true })
+  world
+    .expect(proxy?.spec?.['volumes'])
+    .toContainEqual({ name: 'runconfig', configMap: world.expect.objectContaining({ name: 'notes-runconfig' }) })
   const own = await client.get(deployments, { namespace: operator.namespace, name: operator.deployment })
-  expect(own.spec?.template?.spec?.containers[0]).toMatchObject({ command: ['thv-operator'] })
+  world.expect(own.spec?.template?.spec?.containers[0]).toMatchObject({ command: ['thv-operator'] })
 
   const addresses = await world.eventually('the Service leads somewhere', async () => {
     const slices = await client.list(endpointSlices, { namespace, labelSelector: 'kubernetes.io/service-name=mcp-notes-proxy' })
     const all = slices.items.flatMap(({ endpoints = [] }) => endpoints.flatMap((endpoint) => endpoint.addresses))
     return all.length > 0 && all
   })
-  expect(addresses).toEqual([proxy?.status?.podIP])
+  world.expect(addresses).toEqual([proxy?.status?.podIP])
 }
 
 interface Managed {

@@ -1,4 +1,5 @@
 import type { Service } from '@thv/kube'
+import type { ExpectStatic } from 'vitest'
 import type { World } from './world.ts'
 
 /**
@@ -20,6 +21,8 @@ export interface Story {
 export type Need = 'containers'
 
 export interface StoryContext {
+  /** Of the test that tells the story: stories run at the same time, and each must make an assertion of its own. */
+  readonly expect: ExpectStatic
   /** Of somebody who may do everything. */
   readonly kubeconfigPath: string
   /** Nobody else's; pod security `restricted` is enforced in it. */

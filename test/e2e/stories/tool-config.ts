@@ -1,4 +1,3 @@
-import { expect } from 'vitest'
 import { connect, namesOf } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER, TOOLS, type World } from './world.ts'
@@ -14,10 +13,10 @@ export const toolConfig: Story = {
     for (const name of ['piped', 'web']) {
       const { url } = await world.reaches(SERVER, name, 'Running')
       await using client = await connect('v2', await world.outside(url))
-      expect(await client.tools()).toMatchObject([{ name: 'say', description: 'Says it again' }])
-      expect((await client.call('say', { message: 'Grüße' })).structuredContent).toEqual({ arguments: { message: 'Grüße' } })
+      world.expect(await client.tools()).toMatchObject([{ name: 'say', description: 'Says it again' }])
+      world.expect((await client.call('say', { message: 'Grüße' })).structuredContent).toEqual({ arguments: { message: 'Grüße' } })
       // Neither what was filtered out nor the old name of what was renamed.
-      for (const hidden of ['who_am_i', 'echo']) await expect(client.call(hidden)).rejects.toThrow()
+      for (const hidden of ['who_am_i', 'echo']) await world.expect(client.call(hidden)).rejects.toThrow()
     }
     const uids = await uidsOfServer(world)
 
@@ -33,7 +32,7 @@ export const toolConfig: Story = {
       await world.reaches(SERVER, name, 'Running')
     }
     // What clients see is a matter of the proxy: the server goes on.
-    expect(await uidsOfServer(world)).toEqual(uids)
+    world.expect(await uidsOfServer(world)).toEqual(uids)
   },
 }
 

@@ -1,4 +1,3 @@
-import { expect } from 'vitest'
 import { ask } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER } from './world.ts'
@@ -10,10 +9,12 @@ export const wrongImage: Story = {
     const image = 'localhost:1/no-such-image:1'
     await world.create(SERVER, 'typo', { image })
     const { message } = await world.hasReason(SERVER, 'typo', { condition: 'Ready', reason: 'ImagePullBackOff' })
-    expect(message).toContain(image)
-    expect((await world.client.get(SERVER, world.at('typo'))).status?.phase).not.toBe('Running')
+    world.expect(message).toContain(image)
+    world.expect((await world.client.get(SERVER, world.at('typo'))).status?.phase).not.toBe('Running')
     await world.edit(SERVER, 'typo', { image: world.images.fixture })
     const { url } = await world.reaches(SERVER, 'typo', 'Running')
-    expect((await ask(await world.outside(url), 'echo', { message: 'here' })).structuredContent).toEqual({ arguments: { message: 'here' } })
+    world
+      .expect((await ask(await world.outside(url), 'echo', { message: 'here' })).structuredContent)
+      .toEqual({ arguments: { message: 'here' } })
   },
 }

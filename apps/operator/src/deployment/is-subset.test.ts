@@ -65,6 +65,6 @@ describe('covers', () => {
       typeof value === 'object' && value !== null && !Array.isArray(value)
         ? { ...Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, added(inner)])), zz: 'added' }
         : value
-    fc.assert(fc.property(plain, (object) => covers(object, object) && covers(added(object), object)))
+    fc.assert(fc.property(plain, (object) => void expect([covers(object, object), covers(added(object), object)]).toEqual([true, true])))
   })
 })

@@ -99,7 +99,7 @@ describeCluster('the objects of a workload on the API server', () => {
     }
   })
 
-  test('it takes every kind of rule of a NetworkPolicy', async () => {
+  test('it accepts every kind of NetworkPolicy rule', async () => {
     const documents = [
       { network: { outbound: { allow_port: [443, 53] } } },
       { network: { outbound: { allow_host: ['192.0.2.7', '2001:db8::1', '10.1.2.3/8'], allow_port: [443] } } },
@@ -111,7 +111,8 @@ describeCluster('the objects of a workload on the API server', () => {
         lookup: { configMap: () => ({ uid: 'u', resourceVersion: '1', data: { k: JSON.stringify(document) } }) },
       })
       if (profile === undefined) throw new Error('no profile')
-      await apply(networkPolicies, networkPolicy({ name: `p${index}`, namespace, transport: 'sse', mcpPort: 9000, profile }))
+      const policy = networkPolicy({ name: `p${index}`, namespace, transport: 'sse', mcpPort: 9000, profile })
+      expect((await apply(networkPolicies, policy)).spec?.egress).toHaveLength(policy.spec?.egress?.length ?? 0)
     }
   })
 })

@@ -15,7 +15,7 @@ afterEach(async () => {
 const own: SourceConfig = { name: 'own', managed: {} }
 
 describe('the loop that builds views', () => {
-  it('builds a view again for who wants it anew, though it was never gone', async () => {
+  it('builds a view again when it is wanted again, although the view still exists', async () => {
     const { loop, clock, viewsOf } = await rigOf()
     const target: ViewTarget = { registry: 'main', visible: ['x'] }
     loop.want(target)
@@ -24,6 +24,7 @@ describe('the loop that builds views', () => {
     loop.unwant(target)
     loop.want(target)
     await eventually(clock, () => viewsOf(target).length === 2)
+    expect(new Set(viewsOf(target)).size).toBe(2)
   })
 
   it('serves no revision in part, also from a store that ends its reading at the revision with which it began', async () => {

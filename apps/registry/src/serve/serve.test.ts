@@ -93,7 +93,7 @@ describe('serve', () => {
     expect([...answers.keys()]).toEqual([200])
   })
 
-  it('takes over the links of a ConfigMap, and reads again when it is told to', async () => {
+  it('follows the links of a ConfigMap, and reads the file again on SIGHUP', async () => {
     const at = (...parts: string[]) => join(folder, ...parts)
     mkdirSync(at('..1'))
     writeFileSync(at('..1', 'config.yaml'), registries('one'))
@@ -106,6 +106,7 @@ describe('serve', () => {
     symlinkSync('..2', at('..data_tmp'))
     renameSync(at('..data_tmp'), at('..data'))
     await until(async () => (await statusOf(`${registry.url}/registry/two/v0.1/servers`)) === 200)
+    expect(await statusOf(`${registry.url}/registry/one/v0.1/servers`)).toBe(404)
     const before = registry.lines.filter(({ msg }) => msg.includes('is in force')).length
     registry.hangup()
     await until(() => registry.lines.filter(({ msg }) => msg.includes('is in force')).length > before)

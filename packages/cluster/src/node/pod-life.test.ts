@@ -210,7 +210,8 @@ describe('what is missing', () => {
       },
     })
     await fixture.create('pulling', script('sh', FOREVER))
-    await fixture.until('pulling', (pod) => pod.status?.podIP !== undefined)
+    const pod = await fixture.until('pulling', (pod) => pod.status?.podIP !== undefined)
+    expect(pod.status?.phase).toBe('Pending')
     await remove('pulling')
     await fixture.untilGone('pulling')
   })

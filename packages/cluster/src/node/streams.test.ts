@@ -86,6 +86,7 @@ describe('attach', () => {
     attached.endInput()
     await fixture.client.delete(pods, { namespace: NAMESPACE, name: 'stuck' })
     await fixture.untilGone('stuck')
+    expect(await fixture.client.tryGet(pods, { namespace: NAMESPACE, name: 'stuck' })).toBeUndefined()
     attached.close()
   })
 })

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { configMaps, pods, secrets, serviceAccounts } from '@thv/kube/objects/resource-types'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -159,7 +159,8 @@ describe('volumes', () => {
     const volumeMounts = Object.entries(mounts).map(([name, mountPath]) => ({ name, mountPath }))
     const volumes = Object.keys(mounts).map((name) => ({ name, emptyDir: {} }))
     await fixture.create('slashes', { volumes, ...script('sh', FOREVER, { volumeMounts }) })
-    await fixture.until('slashes', isReady)
+    const pod = await fixture.until('slashes', isReady)
+    expect(readdirSync(root(pod.metadata.uid, '/data'))).toEqual(['x'])
   })
 
   it('are found in arguments and variables too', async () => {

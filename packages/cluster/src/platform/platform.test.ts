@@ -171,7 +171,7 @@ describe('the platform', () => {
     await platform?.stop()
     await start()
     const client = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) })
-    await client.list(pods)
+    expect((await client.list(pods)).items).toBeInstanceOf(Array)
     await client.close()
   })
 })

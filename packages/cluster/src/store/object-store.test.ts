@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isThvError } from '@thv/kernel/errors'
+import { soakRounds } from '@thv/testkit/run/run-environment'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ObjectStore, type WriteResult } from './object-store.ts'
@@ -161,7 +162,7 @@ describe('ObjectStore', () => {
   })
 
   it('loses no acknowledged write when it is killed', { timeout: 120_000 }, async () => {
-    const rounds = 5 * Number(process.env['SOAK'] ?? 1)
+    const rounds = 5 * soakRounds()
     const folder = newFolder()
     const acknowledged = new Map<string, { revision: number; number: number | null }>()
     for (let round = 0; round < rounds; round++) {

@@ -51,10 +51,11 @@ describe('an answer from a backend', () => {
     })
     using silent = await rawClient(loopback.port)
     silent.write(get('/'))
-    await silent.until('\r\n\r\n')
+    expect(await silent.until('\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
     using first = await rawClient(loopback.port)
     first.write(get('/first'))
     await first.until('first')
+    expect(answers).toHaveLength(2)
     for (const answer of answers) answer.end()
   })
 

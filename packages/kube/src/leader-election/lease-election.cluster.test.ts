@@ -150,6 +150,7 @@ describeCluster('lease election on the API server', () => {
     await eventually('the leader stops', () => leader.working === 0)
     await server.restart()
     await eventually('somebody leads', () => leader.working + follower.working === 1)
+    expect(diary.slice(0, 2)).toEqual([`+${leader.identity}`, `-${leader.identity}`])
   })
 
   test('a lease stolen by hand: the leader stops, and one comes back when the thief is silent', async () => {

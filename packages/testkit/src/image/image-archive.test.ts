@@ -45,8 +45,9 @@ describe('writeImageArchive', () => {
     expect(readdirSync(root)).toEqual([])
   })
 
-  test.each(['x:1', 'thv.test/pause:1', 'localhost:5000/a/b:v1.2'])('takes the name %s', async (tag) => {
+  test.each(['x:1', 'thv.test/pause:1', 'localhost:5000/a/b:v1.2'])('accepts the name %s', async (tag) => {
     await writeImageArchive(join(root, 'x.tar'), { ...image, tags: [tag] })
+    expect(readdirSync(root)).toEqual(['x.tar'])
   })
 
   test('what fails leaves nothing behind', async () => {

@@ -120,13 +120,13 @@ describeCluster('MCPServerEntry', () => {
 
   test('[004-070] follows its CA bundle: missing, without the key, no PEM, right', async () => {
     await create('internal', { caBundleRef: { configMapRef: { name: 'ca' } } })
-    await becomes('internal', 'CABundleRefValidated', 'CABundleRefNotFound')
+    expect(await becomes('internal', 'CABundleRefValidated', 'CABundleRefNotFound')).toMatchObject({ status: 'False' })
     await admin.create(configMaps, { metadata: at('ca'), data: { other: rootCertificates[0] ?? '' } })
     await becomes('internal', 'CABundleRefValidated', 'CABundleRefNotFound')
     await admin.patch(configMaps, at('ca'), { kind: 'merge', body: { data: { 'ca.crt': 'not a certificate' } } })
-    await becomes('internal', 'CABundleRefValidated', 'CABundleRefInvalid')
+    expect(await becomes('internal', 'CABundleRefValidated', 'CABundleRefInvalid')).toMatchObject({ status: 'False' })
     await admin.patch(configMaps, at('ca'), { kind: 'merge', body: { data: { 'ca.crt': sharedCluster().caPem } } })
-    await becomes('internal', 'CABundleRefValidated', 'CABundleRefValid')
+    expect(await becomes('internal', 'CABundleRefValidated', 'CABundleRefValid')).toMatchObject({ status: 'True' })
     await settled('internal', 'Ready')
     await admin.delete(configMaps, at('ca'))
     await becomes('internal', 'CABundleRefValidated', 'CABundleRefNotFound')
@@ -136,16 +136,16 @@ describeCluster('MCPServerEntry', () => {
     // The controller that publishes it is off in this cluster: what it would write.
     await admin.create(configMaps, { metadata: at('kube-root-ca.crt'), data: { 'ca.crt': sharedCluster().caPem } })
     await create('cluster-ca', { caBundleRef: { configMapRef: { name: 'kube-root-ca.crt' } } })
-    await becomes('cluster-ca', 'CABundleRefValidated', 'CABundleRefValid')
+    expect(await becomes('cluster-ca', 'CABundleRefValidated', 'CABundleRefValid')).toMatchObject({ status: 'True' })
     await settled('cluster-ca', 'Ready')
   })
 
   test('follows the Secrets of its headers', async () => {
     const headerForward = { addHeadersFromSecret: [{ headerName: 'X-Api-Key', valueSecretRef: { name: 'headers', key: 'api-key' } }] }
     await create('headers', { headerForward })
-    await becomes('headers', 'HeaderSecretRefsValidated', 'HeaderSecretNotFound')
+    expect(await becomes('headers', 'HeaderSecretRefsValidated', 'HeaderSecretNotFound')).toMatchObject({ status: 'False' })
     await admin.create(secrets, { metadata: at('headers'), data: { 'api-key': 'dA==' } })
-    await becomes('headers', 'HeaderSecretRefsValidated', 'HeaderSecretsValid')
+    expect(await becomes('headers', 'HeaderSecretRefsValidated', 'HeaderSecretsValid')).toMatchObject({ status: 'True' })
     await settled('headers', 'Ready')
   })
 
@@ -169,9 +169,9 @@ describeCluster('MCPServerEntry', () => {
     }
   })
 
-  test('an address that nobody may call makes it Failed', async () => {
+  test('fails with a remote address that is never allowed', async () => {
     await create('metadata-service', { remoteUrl: 'https://169.254.169.254/mcp' })
-    await becomes('metadata-service', 'RemoteURLValidated', 'RemoteURLInvalid')
+    expect(await becomes('metadata-service', 'RemoteURLValidated', 'RemoteURLInvalid')).toMatchObject({ status: 'False' })
     await settled('metadata-service', 'Failed')
   })
 

@@ -44,6 +44,7 @@ describeCluster('the children of an MCPServer', () => {
     await steps.settled('robbed')
     const before = await steps.owned('robbed')
     const shape = (objects: readonly KubeObject[]) => objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    expect(before.length).toBeGreaterThan(4)
     for (const object of before) {
       const type = OWNED_TYPES.find(({ kind }) => kind === object.kind)
       if (type) await admin.delete(type, at(object.metadata.name))

@@ -115,7 +115,7 @@ describe('each type on each kind', () => {
   it.each(cases)('%s on %s shows its condition as the kind does', (type, kind) => {
     const resolved = resolve({ auth: SPECS[type], login: login() }, { kind, ...(type === 'upstreamInject' && { authServerRef: loginRef }) })
     const told = resolved.contribution?.conditions?.filter(({ type: of }) => of === 'ExternalAuthConfigValidated')
-    if (!resolved.ok) return
+    if (!resolved.ok) return expect(resolved.blockers).not.toEqual([])
     expect(told).toMatchObject(kind === 'MCPServer' ? [] : [{ status: 'True', reason: 'ExternalAuthConfigValid' }])
   })
 

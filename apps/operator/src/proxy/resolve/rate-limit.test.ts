@@ -45,7 +45,7 @@ describe('resolveRateLimit', () => {
     [2, true, undefined],
   ])('with %s replicas and shared store %s: %s', (replicas, hasSharedStore, reason) => {
     const resolved = resolve({ shared: bucket(1), tools: [] }, { replicas, hasSharedStore })
-    if (reason === undefined) contributionOf(resolved)
+    if (reason === undefined) expect(contributionOf(resolved).runConfig).toHaveProperty('rate_limit_config')
     else
       expect(blockersOf(resolved)).toMatchObject([
         { condition: 'RateLimitConfigValid', reason, message: expect.stringContaining('2 proxy pods') },

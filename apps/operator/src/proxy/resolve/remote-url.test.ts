@@ -5,7 +5,7 @@ import { blockersOf, contributionOf, runnerReads } from './testing/snapshot.ts'
 
 const OPEN = { denyPrivate: false, allowPrivate: false, allowLoopback: false, insecureAllowHTTP: false }
 
-describe('vetRemoteUrl, a table of addresses and names [004-027]', () => {
+describe('vetRemoteUrl, a table of addresses and names', () => {
   it.each([
     ['https://mcp.example.com/mcp?x=1', OPEN, undefined],
     ['https://10.0.0.1/mcp', OPEN, undefined],
@@ -33,7 +33,7 @@ describe('vetRemoteUrl, a table of addresses and names [004-027]', () => {
     ['https://mcp.example.com/\nx', OPEN, /white space/],
     ['https://mcp.example.com/#x', OPEN, /fragment/],
     ['', OPEN, /not a URL/],
-  ])('%s by %j: %s', (url, rules, problem) => {
+  ])('%s by %j: %s [004-027]', (url, rules, problem) => {
     const found = vetRemoteUrl(url, rules)
     if (problem === undefined) expect(found).toBeUndefined()
     else expect(found).toMatch(problem)

@@ -166,7 +166,7 @@ describe('subscriptions/listen on a stdio server', () => {
   it('is cancelled at the server when the client hangs up', async () => {
     await using runner = await start()
     const stream = await modern(runner.url, 'subscriptions/listen', ALL)
-    await stream.next()
+    expect(await stream.next()).toMatchObject({ jsonrpc: '2.0' })
     stream.abort()
     await eventually('nobody listens', () => runner.backend.status.inFlight === 0)
     await eventually('the server knows', async () => {

@@ -231,10 +231,11 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
     test('is no objection where the number is missing', async () => {
       await fresh('guard')
       const { statefulSet } = desiredObjects(configOf({ ...HTTP, image: 'unnumbered:1' }), { namespace })
-      await admin.create(statefulSets, statefulSet)
+      const { uid } = (await admin.create(statefulSets, statefulSet)).metadata
       const { handle } = await start(at(1, 'numbered:1'))
       await handle()
       await eventually('it has been applied', async () => imageOf(await set()) === 'numbered:1')
+      expect((await set())?.metadata.uid).toBe(uid)
     })
   })
 
@@ -409,7 +410,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
         metadata: { namespace, name: `${platform}-0`, labels: template?.metadata?.labels ?? {} },
         ...(template?.spec && { spec: template.spec }),
       }
-      await admin.create(pods, pod, { dryRun: true })
+      expect((await admin.create(pods, pod, { dryRun: true })).metadata.name).toBe(pod.metadata.name)
     }
     for (const name of ['stdio-minimal', 'streamable-http', 'sse-replicas', 'pod-patch', 'openshift']) {
       const text = readFileSync(new URL(`./desired-${name}.golden.json`, import.meta.url), 'utf8').replaceAll(
@@ -418,8 +419,10 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
       )
       const { statefulSet, services: all } = JSON.parse(text) as { statefulSet: StatefulSet; services: Service[] }
       const options = { fieldManager: 'test', dryRun: true, fieldValidation: 'Strict' } as const
-      await admin.apply(statefulSets, statefulSet, options)
-      for (const service of all) await admin.apply(services, service, options)
+      expect((await admin.apply(statefulSets, statefulSet, options)).spec?.template).toMatchObject({
+        metadata: statefulSet.spec?.template?.metadata,
+      })
+      for (const service of all) expect((await admin.apply(services, service, options)).metadata.name).toBe(service.metadata.name)
     }
   })
 

@@ -113,6 +113,7 @@ describe('superviseServer', () => {
     await eventually('several tries', () => log.text().includes('no network (3); next start in'))
     stop.abort()
     await server.done
+    expect(tries).toBeGreaterThanOrEqual(3)
   })
 
   it('stops a server that never listens', async () => {

@@ -1,4 +1,5 @@
 import { isThvError } from '@thv/kernel/errors'
+import { soakRounds } from '@thv/testkit/run/run-environment'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { RegistryStore, StoredEntry } from '../registry-store.ts'
@@ -27,7 +28,7 @@ export function describeModel(use: OpenStore): void {
           for (const source of await store.sources()) expect(source.sync.serverCount).toBe(model.served(source.config.name))
           for (const source of model.sources) await store.deleteSource(source)
         }),
-        { numRuns: 30 * Number(process.env['SOAK'] ?? 1) },
+        { numRuns: 30 * soakRounds() },
       )
     }, 120_000)
   })

@@ -8,6 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
+import { soakRounds } from '@thv/testkit/run/run-environment'
 import { afterEach, describe, expect, it } from 'vitest'
 import { rowsAfter, sourceOf } from '../contract/contract-tools.ts'
 import { openSqliteStore } from './sqlite-store.ts'
@@ -25,7 +26,7 @@ afterEach(() => {
 
 describe('a process that is killed while it writes a sync', () => {
   it('leaves all of it or nothing, and no lock', { timeout: 120_000 }, async () => {
-    const rounds = 3 * Number(process.env['SOAK'] ?? 1)
+    const rounds = 3 * soakRounds()
     let last = 0
     for (let round = 0; round < rounds; round++) {
       const told = await writeUntilKilled(last + 1, round)

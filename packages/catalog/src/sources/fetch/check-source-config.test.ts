@@ -129,6 +129,6 @@ describe('a source as it is configured', () => {
     const value = fc.letrec((tie) => ({
       node: fc.oneof(fc.string(), fc.integer(), fc.constant(null), fc.array(tie('node')), fc.dictionary(names, tie('node'))),
     })).node
-    fc.assert(fc.property(value, fc.boolean(), (given, fromApi) => typeof check(given, fromApi).ok === 'boolean'))
+    fc.assert(fc.property(value, fc.boolean(), (given, fromApi) => void expect(check(given, fromApi).ok).toBeTypeOf('boolean')))
   })
 })

@@ -39,9 +39,9 @@ describe('a download and the place of its attempt', () => {
 
   it('is not late because it had to wait for its place', async () => {
     const place = watchedPlace()
-    const got = load({ place, bytes: [5 * MIB, 5 * MIB], timeoutMs: 1_000 })
+    const got = load({ place, bytes: [5 * MIB, 5 * MIB], timeoutMs: 5_000 })
     await place.asked
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await new Promise((resolve) => setTimeout(resolve, 5_500))
     place.let()
     expect((await got).length).toBe(10 * MIB)
   })

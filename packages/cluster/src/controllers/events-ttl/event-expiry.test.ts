@@ -50,7 +50,7 @@ describe('old Events', () => {
           await clock.advance(1_000)
           return await names()
         },
-        { timeout: 15_000 },
+        { timeout: 60_000 },
       )
       .toEqual(['repeated'])
     stop.abort()

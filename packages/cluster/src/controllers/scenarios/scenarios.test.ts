@@ -24,7 +24,7 @@ describe.each(scenarioSets)('$name as on the real control plane', ({ name, set, 
     expect(Object.keys(goldens)).toEqual(set.scenarios.map((scenario) => scenario.name))
   })
 
-  it.concurrent.each(set.scenarios)('$name', async (scenario) => {
+  it.concurrent.for(set.scenarios)('$name', async (scenario, { expect }) => {
     const expected = goldens[scenario.name]
     const plane = { client: embedded.env.client, prefix: name }
     expect(await runScenario(plane, { set, scenario, expected, patience })).toEqual(expected)

@@ -36,20 +36,29 @@ describe('build lock', () => {
 
   test('a reused process id does not keep the lock', async () => {
     plant({ pid: process.pid, start: 'long ago', host: hostname() })
-    await (await takeBuildLock(lockFolder, { waitLimitMs: 0 })).release()
+    const lock = await takeBuildLock(lockFolder, { waitLimitMs: 0 })
+    expect(readdirSync(lockFolder)).toHaveLength(1)
+    await lock.release()
   })
 
-  test('a live owner is waited for with reports, up to the limit', async () => {
+  test('a live owner is waited for up to the limit', async () => {
+    const lock = await takeBuildLock(lockFolder)
+    const waiting = takeBuildLock(lockFolder, { waitLimitMs: 50, pollMs: 5 })
+    await expect(waiting).rejects.toThrow(`process ${process.pid} on ${hostname()} still holds`)
+    await lock.release()
+  })
+
+  test('waiting is reported again and again, with the owner', async () => {
     const lock = await takeBuildLock(lockFolder)
     const reports: string[] = []
-    const waiting = takeBuildLock(lockFolder, {
-      waitLimitMs: 600,
-      pollMs: 5,
-      reportMs: 10,
-      onWait: (owner) => reports.push(describeOwner(owner)),
-    })
-    await expect(waiting).rejects.toThrow(`process ${process.pid} on ${hostname()} still holds`)
-    expect(reports.length).toBeGreaterThan(1)
+    const stop = new AbortController()
+    const onWait: NonNullable<Parameters<typeof takeBuildLock>[1]>['onWait'] = (owner) => {
+      reports.push(describeOwner(owner))
+      if (reports.length === 3) stop.abort(new Error('enough'))
+    }
+    const waiting = takeBuildLock(lockFolder, { signal: stop.signal, pollMs: 5, reportMs: 10, onWait })
+    await expect(waiting).rejects.toThrow('enough')
+    expect(reports).toHaveLength(3)
     expect(new Set(reports)).toEqual(new Set([`process ${process.pid} on ${hostname()}`]))
     await lock.release()
   })

@@ -58,9 +58,9 @@ describe('the same work', () => {
 
     it('knows all these scenarios', () => expect(scenarios).toHaveLength(NAMES.length))
 
-    it.concurrent.each(scenarios)(
+    it.concurrent.for(scenarios)(
       '$name',
-      async (scenario) => {
+      async (scenario, { expect }) => {
         const stage = await plane.stage(`fault-${++count}`)
         const golden = (goldens[scenario.name] ?? []).map(({ events: _, ...rest }) => rest)
         expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)

@@ -25,9 +25,9 @@ describe('parity with the recorded work of the real workload controllers', () =>
       expect(Object.keys(goldens)).toEqual(scenarios.map(({ name }) => name))
     })
 
-    it.concurrent.each([...scenarios])(
+    it.concurrent.for([...scenarios])(
       '$name',
-      async (scenario) => {
+      async (scenario, { expect }) => {
         const stage = await plane.stage(`scenario-${++count}`)
         const golden = goldens[scenario.name] ?? []
         expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)
