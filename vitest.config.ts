@@ -15,7 +15,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['packages/**/*.test.ts', 'apps/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts', 'bench/**/*.test.ts'],
-          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance,node,platform,services}.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**', '**/*.{cluster,clone,conformance,node,platform,record,services}.test.ts'],
           setupFiles: ['test/property-seed.ts'],
           isolate: false,
           pool: 'threads',
@@ -49,6 +49,19 @@ export default defineConfig({
           globalSetup: ['test/embedded/embedded-setup.ts'],
           maxWorkers: 2,
           testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        // Recordings of the real controllers: `npm run soak -- record` compares or writes them. Not a stage of `npm test`.
+        test: {
+          name: 'record',
+          expect: REQUIRE_ASSERTIONS,
+          include: ['packages/**/*.record.test.ts'],
+          exclude: ['**/node_modules/**', '**/dist/**'],
+          globalSetup: ['packages/testkit/src/cluster/global-setup.ts'],
+          fileParallelism: false,
+          testTimeout: 600_000,
           hookTimeout: 120_000,
         },
       },

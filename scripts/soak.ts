@@ -1,8 +1,9 @@
 import { type RunResult, run } from './run.ts'
 
 /*
- * npm run soak [-- ROUNDS]: the loops of the test suites with the full figures instead of the small ones of CI. The fuzz run looks
- * somewhere new each time; its seed is printed first and last, and FUZZ_SEED=n npm run soak sends the same requests again.
+ * npm run soak [-- ROUNDS | record]: the loops of the test suites with the full figures instead of the small ones of CI. The fuzz run looks
+ * somewhere new each time; its seed is printed first and last, and FUZZ_SEED=n npm run soak sends the same requests again. `record` runs
+ * only the comparison of the recordings with the real controllers; with RECORD=1 it writes them.
  */
 
 const FUZZ_REQUESTS = '100000'
@@ -12,23 +13,34 @@ const SEEDS = 1_000_000
 
 const rounds = process.argv[2] ?? '20'
 const seed = process.env['FUZZ_SEED'] ?? String(Math.floor(Math.random() * SEEDS))
-if (!/^[1-9]\d{0,3}$/.test(rounds) || !/^\d{1,9}$/.test(seed)) {
-  console.error(`usage: [FUZZ_SEED=SEED] npm run soak [-- ROUNDS]; whole numbers, not ${JSON.stringify({ rounds, seed })}`)
+if (!/^([1-9]\d{0,3}|record)$/.test(rounds) || !/^\d{1,9}$/.test(seed)) {
+  console.error(`usage: [FUZZ_SEED=SEED] npm run soak [-- ROUNDS | record]; whole numbers, not ${JSON.stringify({ rounds, seed })}`)
   process.exit(2)
 }
 
-console.log(`soak: FUZZ_SEED=${seed}`)
-const faults = await suite('cluster', ['resilience'], { SOAK: rounds })
-const fuzz = await suite('conformance', ['test/load'], { FUZZ_REQUESTS, FUZZ_SEED: seed })
-const platform = await suite('platform', PLATFORM_FILES, PLATFORM)
-const store = await suite('unit', ['apps/registry/src/store'], { SOAK: rounds })
-const registry = await suite('services', ['test/registry/killed', 'apps/registry/src/store'], { SOAK: rounds })
-report(`${rounds} rounds of faults`, faults)
-report(`${FUZZ_REQUESTS} broken requests with FUZZ_SEED=${seed}`, fuzz)
-report(`local platform: ${PLATFORM.SOAK_KILLS} kills, ${PLATFORM.SOAK_WATCHERS} watchers, a full disk`, platform)
-report(`embedded store of the registry, ${rounds} times as long`, store)
-report(`registry server killed, and its PostgreSQL store, ${rounds} times as long`, registry)
-process.exitCode = faults.code || fuzz.code || platform.code || store.code || registry.code
+process.exitCode = rounds === 'record' ? await recordings() : await everything()
+
+async function recordings(): Promise<number> {
+  const result = await suite('record', [], {})
+  report('recordings of the real controllers', result)
+  return result.code
+}
+
+async function everything(): Promise<number> {
+  console.log(`soak: FUZZ_SEED=${seed}`)
+  const faults = await suite('cluster', ['resilience'], { SOAK: rounds })
+  const recorded = await recordings()
+  const fuzz = await suite('conformance', ['test/load'], { FUZZ_REQUESTS, FUZZ_SEED: seed })
+  const platform = await suite('platform', PLATFORM_FILES, PLATFORM)
+  const store = await suite('unit', ['apps/registry/src/store'], { SOAK: rounds })
+  const registry = await suite('services', ['test/registry/killed', 'apps/registry/src/store'], { SOAK: rounds })
+  report(`${rounds} rounds of faults`, faults)
+  report(`${FUZZ_REQUESTS} broken requests with FUZZ_SEED=${seed}`, fuzz)
+  report(`local platform: ${PLATFORM.SOAK_KILLS} kills, ${PLATFORM.SOAK_WATCHERS} watchers, a full disk`, platform)
+  report(`embedded store of the registry, ${rounds} times as long`, store)
+  report(`registry server killed, and its PostgreSQL store, ${rounds} times as long`, registry)
+  return faults.code || recorded || fuzz.code || platform.code || store.code || registry.code
+}
 
 function suite(project: string, files: readonly string[], env: Record<string, string>): Promise<RunResult> {
   return run('vitest', ['run', '--project', project, ...files], { env: { ...env, FORCE_COLOR: '0' } })

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { BUDGET_SECONDS, BUILD_SECONDS, MAX_SECOND_TRIES, STAGES_WITH_SECOND_TRY } from '../../test/budget.ts'
 import { misnumbered, REQUIREMENTS } from '../../test/requirements/all.ts'
+import type { TestRecord } from '../vitest-reporter.ts'
 import { readSecondTries, secondTriesFile, writeSecondTries } from './second-tries.ts'
 import { emptyResult, stageResult } from './stage-result.ts'
 import { type GateRun, verdictOf } from './verdict.ts'
@@ -40,7 +41,9 @@ describe('verdictOf', () => {
       green: false,
       lines: expect.arrayContaining(['✗ cluster: vitest ran no test']),
     })
-    const tests = [{ file: 'a', suites: [], title: 't', state: 'passed', expectedToFail: false, secondTry: false, reason: '' } as const]
+    const tests: TestRecord[] = [
+      { file: 'a', suites: [], title: 't', state: 'passed', expectedToFail: false, secondTry: false, reason: '' },
+    ]
     expect(stageResult('cluster', { tests, errors: [] }, 1).failures).toEqual(['cluster: vitest ended with code 1 though no test failed'])
   })
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { configMaps, createKubeClient, type KubeClient, loadKubeconfig, namespaces, serviceAccounts } from '@thv/kube'
 import { fixtureImage } from '@thv/testkit/image/fixture-image'
+import { expect } from 'vitest'
 import { ensureBundle } from '../../scripts/bundle.mjs'
 import { openWorld, type World } from '../e2e/stories/world.ts'
 import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
@@ -29,6 +30,7 @@ export async function clientOf({ kubeconfigPath }: PlatformProcess): Promise<Kub
 /** A namespace and what stories do in it. The namespace is made when it is not there. */
 export async function worldOf({ kubeconfigPath }: PlatformProcess, namespace: string): Promise<World> {
   const world = await openWorld({
+    expect,
     kubeconfigPath,
     namespace,
     operator: { namespace: 'toolhive-system', deployment: 'toolhive-operator' },

@@ -58,15 +58,11 @@ describe('the same work', () => {
 
     it('knows all these scenarios', () => expect(scenarios).toHaveLength(NAMES.length))
 
-    it.concurrent.for(scenarios)(
-      '$name',
-      async (scenario, { expect }) => {
-        const stage = await plane.stage(`fault-${++count}`)
-        const golden = (goldens[scenario.name] ?? []).map(({ events: _, ...rest }) => rest)
-        expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)
-      },
-      180_000,
-    )
+    it.concurrent.for(scenarios)('$name', { timeout: 180_000 }, async (scenario, { expect }) => {
+      const stage = await plane.stage(`fault-${++count}`)
+      const golden = (goldens[scenario.name] ?? []).map(({ events: _, ...rest }) => rest)
+      expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)
+    })
   })
 
   it('never makes more pods than wanted, however late the caches are', async () => {

@@ -25,19 +25,15 @@ describe('parity with the recorded work of the real workload controllers', () =>
       expect(Object.keys(goldens)).toEqual(scenarios.map(({ name }) => name))
     })
 
-    it.concurrent.for([...scenarios])(
-      '$name',
-      async (scenario, { expect }) => {
-        const stage = await plane.stage(`scenario-${++count}`)
-        const golden = goldens[scenario.name] ?? []
-        expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)
-      },
-      180_000,
-    )
+    it.concurrent.for([...scenarios])('$name', { timeout: 180_000 }, async (scenario, { expect }) => {
+      const stage = await plane.stage(`scenario-${++count}`)
+      const golden = goldens[scenario.name] ?? []
+      expect(await runScenario(scenario, { ...stage, goldens: golden })).toEqual(golden)
+    })
   })
 })
 
-/** What the real controllers did, checked against them by workloads.cluster.test.ts. */
+/** Recording of the real controllers; workloads.record.test.ts compares it with them. */
 function goldensOf(set: string): Record<string, Snapshot[]> {
   return JSON.parse(
     readFileSync(new URL(`../../../../recordings/controllers/workload/parity/${set}.golden.json`, import.meta.url), 'utf8'),

@@ -5,12 +5,12 @@ import { expect, it } from 'vitest'
 import { scenarioSets } from './scenario-sets.ts'
 import { runAll } from './testing/recorded-scenarios.ts'
 
-const record = process.env['RECORD_SCENARIOS'] !== undefined
+const record = process.env['RECORD'] !== undefined
 
-/** RECORD_SCENARIOS=1 writes what the real controllers do; otherwise they must still do so. */
-describeCluster('recorded work of the real controllers', () => {
+/** Compares the recordings with the real controllers; RECORD=1 writes them instead. */
+describeCluster('recordings of the real controllers', () => {
   it.each(scenarioSets)(
-    '$name',
+    '$name: the recording matches the real controllers',
     async ({ set, file, name }) => {
       const { url, caPem, adminToken } = sharedCluster()
       const client = createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(adminToken) })
