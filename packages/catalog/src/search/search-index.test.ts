@@ -155,8 +155,11 @@ describe('parts of it', () => {
   it('measures edits as the plain recursion does', () => {
     const word = fc.string({ unit: fc.constantFrom('a', 'b', 'c'), maxLength: 6 })
     fc.assert(
-      fc.property(word, word, fc.integer({ min: 0, max: 3 }), (a, b, max) =>
-        void expect(editDistance(a, b, max)).toBe(Math.min(plainDistance(a, b), max + 1)),
+      fc.property(
+        word,
+        word,
+        fc.integer({ min: 0, max: 3 }),
+        (a, b, max) => void expect(editDistance(a, b, max)).toBe(Math.min(plainDistance(a, b), max + 1)),
       ),
     )
   })
