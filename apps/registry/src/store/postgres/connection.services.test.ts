@@ -10,7 +10,7 @@ import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-p
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import type { PostgresConfig } from '../../config/registry-config.ts'
-import { managed } from '../contract/contract-tools.ts'
+import { managed } from '../testing/contract/contract-tools.ts'
 import { openDatabase } from './database.ts'
 import { openPostgresStore } from './postgres-store.ts'
 import { configOf, quiet } from './testing/test-config.ts'

@@ -2,7 +2,7 @@ import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-p
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { until } from '../../testing/until.ts'
-import { changed, entry, rowsAfter, sync } from '../contract/contract-tools.ts'
+import { changed, entry, rowsAfter, sync } from '../testing/contract/contract-tools.ts'
 import { demandCurrent, type MigrateOptions, migrateDown, migrateUp, schemaState } from './migrate.ts'
 import { type Migration, migrations } from './migrations.ts'
 import { openPostgresStore } from './postgres-store.ts'

@@ -1,7 +1,7 @@
 import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
 import type { TestDatabase } from '@thv/testkit/postgres/test-database'
 import { beforeAll } from 'vitest'
-import { describeStoreContract, type OpenStore } from '../contract/store-contract.ts'
+import { describeStoreContract, type OpenStore } from '../testing/contract/store-contract.ts'
 import { openPostgresStore } from './postgres-store.ts'
 import { configOf, quiet } from './testing/test-config.ts'
 

@@ -10,7 +10,7 @@ import { systemClock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
 import { soakRounds } from '@thv/testkit/run/run-environment'
 import { afterEach, describe, expect, it } from 'vitest'
-import { rowsAfter, sourceOf } from '../contract/contract-tools.ts'
+import { rowsAfter, sourceOf } from '../testing/contract/contract-tools.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 
 const WRITER = fileURLToPath(new URL('../testing/sync-writer-main.ts', import.meta.url))

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@thv/kernel/clock'
-import { describeStoreContract, type OpenStore } from '../contract/store-contract.ts'
+import { describeStoreContract, type OpenStore } from '../testing/contract/store-contract.ts'
 import { openSqliteStore } from './sqlite-store.ts'
 
 describeStoreContract('memory', async () => ({ store: await openSqliteStore({ clock: systemClock }) }))

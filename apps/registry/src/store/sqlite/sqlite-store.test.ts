@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { type Clock, systemClock, TestClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { afterEach, describe, expect, it } from 'vitest'
+import type { RegistryStore } from '../registry-store.ts'
 import {
   changed,
   contents,
@@ -19,8 +20,7 @@ import {
   sourceOf,
   sync,
   unchanged,
-} from '../contract/contract-tools.ts'
-import type { RegistryStore } from '../registry-store.ts'
+} from '../testing/contract/contract-tools.ts'
 import type { DatabaseOptions } from './database.ts'
 import { SCHEMA_VERSION } from './schema.ts'
 import { openSqliteStore } from './sqlite-store.ts'

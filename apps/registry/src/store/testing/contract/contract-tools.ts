@@ -12,7 +12,7 @@ import type {
   SyncedEntry,
   SyncOutcome,
   SyncWritten,
-} from '../registry-store.ts'
+} from '../../registry-store.ts'
 
 export const never = new AbortController().signal
 

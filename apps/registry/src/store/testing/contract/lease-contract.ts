@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { until } from '../../testing/until.ts'
+import { until } from '../../../testing/until.ts'
 import { changed, entry, file, lease, managed, refused, sourceOf, unchanged } from './contract-tools.ts'
 import type { OpenStore } from './store-contract.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { until } from '../../testing/until.ts'
+import { until } from '../../../testing/until.ts'
 import {
   changed,
   contents,

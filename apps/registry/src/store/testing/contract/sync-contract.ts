@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { UNCHANGED_MESSAGE } from '../registry-store.ts'
+import { UNCHANGED_MESSAGE } from '../../registry-store.ts'
 import { changed, contents, entry, file, fingerprintsOf, lease, only, rowsAfter, sourceOf, sync, unchanged } from './contract-tools.ts'
 import type { OpenStore } from './store-contract.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { NewEntry, RegistryStore } from '../registry-store.ts'
+import type { NewEntry, RegistryStore } from '../../registry-store.ts'
 import { changed, entry, file, managed, only, refused, rowsAfter, sourceOf, sync, textOf } from './contract-tools.ts'
 import type { OpenStore } from './store-contract.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { until } from '../../testing/until.ts'
-import type { StoredEntry } from '../registry-store.ts'
+import { until } from '../../../testing/until.ts'
+import type { StoredEntry } from '../../registry-store.ts'
 import {
   changed,
   contents,

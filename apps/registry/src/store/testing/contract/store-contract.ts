@@ -1,5 +1,5 @@
 import { afterEach, describe } from 'vitest'
-import type { RegistryStore } from '../registry-store.ts'
+import type { RegistryStore } from '../../registry-store.ts'
 import { describeConfigured } from './configured-contract.ts'
 import { describeEntries, describeReopening, describeSharing } from './entries-contract.ts'
 import { describeLeases } from './lease-contract.ts'
