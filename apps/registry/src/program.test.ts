@@ -209,7 +209,7 @@ describe('startLines', () => {
           },
           storage: { kind: 'sqlite' },
           http: { compression: true, cacheSeconds: 0, publicHealth: true, maxBodyBytes: 1 },
-          sync: { parallel: 1, leaseMs: 1, retryMs: 1, jitter: 0, allowPrivateAddresses: false, maxFileBytes: 1 },
+          sync: { parallel: 1, leaseMs: 1, retryMs: 1, jitter: 0, allowedFolders: [], allowPrivateAddresses: false, maxFileBytes: 1 },
         },
       },
       'config.yaml',

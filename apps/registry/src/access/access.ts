@@ -14,6 +14,7 @@ import { sendApiError } from '../api/http/api-error.ts'
 import type { AuthConfig, OAuthConfig, ProviderConfig } from './auth-config.ts'
 import { callerOf, publicCaller } from './caller.ts'
 import { covers, coversAll } from './claim-gates.ts'
+import { writeTokenAccess } from './write-token.ts'
 
 export interface AccessDeps {
   readonly clock: Clock
@@ -34,7 +35,10 @@ const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
 /** Never waits for a provider: one that is down costs its callers a 503, not the server its start. */
 export function createAccess(auth: AuthConfig, deps: AccessDeps): RegistryAccess {
-  if (auth.mode === 'anonymous') return { ...openAccess, stats: undefined, [Symbol.asyncDispose]: async () => {} }
+  if (auth.mode === 'anonymous') {
+    const access = auth.writeTokenFile === undefined ? openAccess : writeTokenAccess(auth.writeTokenFile, deps.log)
+    return { ...access, stats: undefined, [Symbol.asyncDispose]: async () => {} }
+  }
   const { oauth } = auth
   if (oauth === undefined) throw new ThvError('registry_config_invalid', 'auth.oauth is needed in mode oauth')
   const { clock, log } = deps
@@ -80,6 +84,7 @@ function accessBy(authenticator: Authenticator, { publicPaths, authz }: AuthConf
 
   return {
     anonymous: false,
+    writesNeedToken: false,
     authenticate(exchange, needed) {
       if (needed === undefined && isPublic(exchange.path)) return publicCaller
       const result = authenticator.authenticate(exchange.headers['authorization'] as string | undefined)

@@ -4,6 +4,8 @@ export interface AuthConfig {
   readonly mode: 'anonymous' | 'oauth'
   /** On top of the built-in ones. */
   readonly publicPaths: readonly string[]
+  /** In mode anonymous: path of a file with the token that writing needs. Undefined: everybody may write. */
+  readonly writeTokenFile?: string
   /** There in mode oauth. */
   readonly oauth?: OAuthConfig
   /** Undefined: who is authenticated may do everything, and claims gate nothing. */

@@ -16,6 +16,7 @@ const roles = {
 }
 const access: Access = {
   anonymous: false,
+  writesNeedToken: false,
   authenticate(exchange) {
     const token = /^Bearer (.*)$/.exec(String(exchange.headers['authorization'] ?? ''))?.[1]
     if (token === undefined) {
@@ -161,7 +162,7 @@ describe('administration under claims', () => {
   })
 
   it('only claims that the caller holds can be set', async () => {
-    const source = (claims?: Claims) => ({ file: { path: '/x' }, syncPolicy: { interval: '1h' }, ...(claims && { claims }) })
+    const source = (claims?: Claims) => ({ file: { path: '/allowed/x' }, syncPolicy: { interval: '1h' }, ...(claims && { claims }) })
     const put = (claims?: Claims) => call('team=a,role=sources', 'PUT', '/v1/sources/claimed', source(claims))
     expect((await put(team('a', 'b'))).status).toBe(403)
     expect((await put()).status, 'nobody could see it').toBe(403)

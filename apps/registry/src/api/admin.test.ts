@@ -66,7 +66,7 @@ describe('/v1/sources', () => {
     await put('/v1/sources/typed', file)
     const other = await put('/v1/sources/typed', { api: { endpoint: 'https://example.com' }, syncPolicy: { interval: '1h' } })
     expect(other).toMatchObject({ status: 400, json: { error: expect.stringMatching(/^changing source type is not allowed/) } })
-    const path = await put('/v1/sources/typed', { file: { path: '/x' }, syncPolicy: { interval: '1h' } })
+    const path = await put('/v1/sources/typed', { file: { path: '/allowed/x' }, syncPolicy: { interval: '1h' } })
     expect(path).toMatchObject({ status: 400, json: { error: expect.stringMatching(/from url to path/) } })
   })
 

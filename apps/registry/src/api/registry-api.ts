@@ -20,7 +20,7 @@ import { routes } from './routes.ts'
 export interface RegistryApiOptions {
   readonly engine: RegistryEngine
   readonly access: Access
-  readonly config: Pick<RegistryConfig, 'http'>
+  readonly config: { readonly http: RegistryConfig['http']; readonly sync?: Pick<RegistryConfig['sync'], 'allowedFolders'> }
   readonly version: VersionInfo
   readonly log: Logger
   readonly clock?: Clock
@@ -45,7 +45,17 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
   const router = createRouter(routes)
   const cors = createCors(http.cors, access)
   const pages = createPageAnswers(http, { shared: access.anonymous })
-  const api: ApiContext = { engine, access, http, version: options.version, log, clock, pages, routes }
+  const api: ApiContext = {
+    engine,
+    access,
+    http,
+    version: options.version,
+    log,
+    clock,
+    pages,
+    routes,
+    allowedFolders: config.sync?.allowedFolders ?? [],
+  }
 
   function handle(exchange: Exchange): void | Promise<void> {
     const common = commonHeaders(exchange)

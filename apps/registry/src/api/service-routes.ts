@@ -25,10 +25,12 @@ export function registryVersion(request: ApiRequest): void {
 
 const TOKEN_SECONDS = 3_600
 
-/** Nobody checks it: where tokens count, they come from an identity provider. */
+/** Nobody checks it: where tokens count, they come from an identity provider, or from a file. */
 export function anonymousToken(request: ApiRequest): void {
   registryOf(request)
   const { access, clock } = request.api
   if (!access.anonymous) throw new ApiError(404, 'tokens are not given here: sign in with the identity provider')
+  if (access.writesNeedToken)
+    throw new ApiError(403, 'tokens are not given here: publish with the token in the file of auth.writeTokenFile')
   sendJson(request.exchange, { registry_token: 'anonymous', expires_at: Math.floor(clock.now() / 1000) + TOKEN_SECONDS }, NO_STORE)
 }

@@ -158,11 +158,11 @@ export function standardRoutes(base: string, suffix: string): Route[] {
       operationId: id('anonymousToken'),
       tag: 'service',
       summary: 'A token that opens nothing, for publishing tools that need one',
-      description: 'In anonymous mode only.',
+      description: 'In anonymous mode only, and only where publishing needs no token.',
       answers: [
         { status: 200, description: 'The token.', schema: Type.Object({ registry_token: Type.String(), expires_at: Type.Integer() }) },
       ],
-      errors: [404],
+      errors: [403, 404],
       handler: anonymousToken,
     }),
   ]

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { createLogger, parseLogLevel } from '@thv/telemetry/log'
+import { ensureWriteToken } from '../access/write-token.ts'
 import type { Env } from '../config/env-values.ts'
 import type { StorageConfig } from '../config/registry-config.ts'
 import { startReloader } from '../serve/config-reloader.ts'
@@ -30,9 +31,10 @@ export async function serveCommand(flags: ServeFlags, command: CommandEnv): Prom
   const host = file === undefined ? '127.0.0.1' : ''
   const address = addressOf('--address', flags.address, env, `${host}:8080`)
   const internalAddress = addressOf('--internal-address', flags.internalAddress, env, `${host}:8081`)
-  if (config.auth.mode === 'anonymous' && !isLoopback(address.host))
+  if (config.auth.mode === 'anonymous' && config.auth.writeTokenFile === undefined && !isLoopback(address.host))
     log.warn('mode anonymous: everybody who reaches the address may read and change everything', { address: address.host })
   await makeFolder(config.storage)
+  if (file === undefined && config.auth.writeTokenFile !== undefined) await ensureWriteToken(config.auth.writeTokenFile)
 
   const parts = command.parts({ log, clock, env })
   const served = await serveRegistry({ config, address, internalAddress, parts, lifecycle, log, clock }).catch(inUse)

@@ -11,18 +11,26 @@ export function normaliseAuth(auth: AuthFile | undefined, context: NormaliseCont
   const { oauth } = auth
   const providers = Array.isArray(oauth?.providers) ? oauth.providers : []
   if (auth.mode === 'oauth' && providers.length === 0)
-    problemAt(context, 'auth.oauth.providers', 'mode oauth needs at least one provider; "auth: {mode: anonymous}" asks nobody who they are')
+    problemAt(context, 'auth.oauth.providers', 'mode oauth needs at least one provider; "auth: {mode: anonymous}" disables authentication')
   for (const [index, provider] of providers.entries()) providerRules(provider, `auth.oauth.providers[${index}]`, context)
   uniqueProviders(providers, context)
   urlRule(oauth?.resourceUrl, 'auth.oauth.resourceUrl', { ...context, insecureUrls: true })
   publicPathRules(auth.publicPaths, context)
+  writeTokenRule(auth, context)
   for (const role of Object.keys(auth.authz?.roles ?? {})) emptyClaims(auth, role, context)
   return {
     mode: auth.mode,
     publicPaths: auth.publicPaths,
+    ...(auth.writeTokenFile !== undefined && { writeTokenFile: auth.writeTokenFile }),
     ...(auth.mode === 'oauth' && oauth && { oauth: oauth satisfies OAuthConfig }),
     ...(auth.authz && { authz: auth.authz }),
   }
+}
+
+function writeTokenRule({ mode, writeTokenFile: file }: AuthFile, context: NormaliseContext): void {
+  if (typeof file !== 'string' || file === '') return
+  if (mode === 'oauth') problemAt(context, 'auth.writeTokenFile', 'is for mode anonymous: in mode oauth the providers issue the tokens')
+  else if (!isAbsolute(file)) problemAt(context, 'auth.writeTokenFile', 'must be an absolute path')
 }
 
 function providerRules(provider: ProviderConfig | undefined, path: string, context: NormaliseContext): void {

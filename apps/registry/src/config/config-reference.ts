@@ -49,7 +49,8 @@ The file is read again when it changes, also when Kubernetes swaps a mounted Con
 one without a failing request; a bad one is refused and logged with its problems, and the old one stays in force. Another store needs
 a restart, and so do addresses, which are flags.
 
-Without \`--config\` the server listens on 127.0.0.1 alone, asks nobody who they are, keeps its data in the data folder, and serves the bundled
+Without \`--config\` the server listens on 127.0.0.1 alone, lets everybody read and whoever has the token in \`write-token\` of the data folder
+publish, keeps its data in the data folder, and serves the bundled
 catalogue together with a managed source as registry \`default\`.`
 
 const VARIABLES = `\`\${NAME}\` in a value stands for a variable of the environment, \`\${NAME:-otherwise}\` gives another value when it is not set or empty, and \`$\${\`

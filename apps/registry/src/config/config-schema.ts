@@ -66,13 +66,16 @@ const authSchema = Type.Object(
     mode: Type.Union([Type.Literal('anonymous'), Type.Literal('oauth')], {
       default: 'oauth',
       description:
-        '`anonymous` asks nobody who they are; `oauth` wants a bearer token. The flag `--auth-mode` and the variable win over the file.',
+        '`anonymous` disables authentication; `oauth` requires a bearer token. The flag `--auth-mode` and the variable win over the file.',
     }),
     publicPaths: Type.Array(Type.String({ pattern: '^/', patternMessage: 'must begin with /' }), {
       default: [],
       description:
         'Further paths that need no token for reading, with everything below them; claims hide nothing there, and what needs a role needs a token all the same. `/openapi.json`, `/openapi.yaml` and `/.well-known` never need one.',
     }),
+    writeTokenFile: optionalText(
+      'In mode `anonymous` only: absolute path of a file with a token. Whoever publishes or administrates must then send it as a bearer token; reading needs none. Read for every write.',
+    ),
     oauth: Type.Optional(
       Type.Object(
         {
@@ -189,6 +192,11 @@ const syncSchema = Type.Object(
       maxDuration: '1h',
     }),
     jitter: Type.Number({ minimum: 0, maximum: 1, default: 0.1, description: 'Share of an interval that is random.' }),
+    allowedFolders: Type.Array(text('A folder.'), {
+      default: [],
+      description:
+        'Folders of this machine. `file.path` of a source that is made through the admin API must lie below one of them; sources of this file may be anywhere.',
+    }),
     allowPrivateAddresses: flag('Sources may be at addresses of private networks and of this machine.', false),
     maxFileBytes: bytes('Largest document that is fetched.', 256 * 1024 * 1024),
   },

@@ -4,25 +4,29 @@ import { type ReadOptions, type ReadResult, readConfig } from './read-config.ts'
 import type { RegistryConfig } from './registry-config.ts'
 
 /**
- * What is served when nobody says what: well-known public servers, and a place to publish own ones, for everybody on this machine.
- * All other defaults are those of a file.
+ * What is served when nobody says what: well-known public servers, and a place to publish own ones. Everybody on this machine may read;
+ * publishing needs the token in the data folder, and never takes a name of the catalogue. All other defaults are those of a file.
  */
 export function defaultConfig(options: ReadOptions): ReadResult {
   const { env, dataDir } = options
   const authMode = options.authMode ?? (env['THV_REGISTRY_AUTH_MODE'] ? undefined : 'anonymous')
   const read = readConfig(PUBLISH_ONLY, { env, dataDir, folder: dataDir, ...(authMode !== undefined && { authMode }) })
   if (!read.ok) return read
+  const { auth } = read.config
+  const tokenFile = join(dataDir, WRITE_TOKEN_FILE)
   const config: RegistryConfig = {
     ...read.config,
+    auth: auth.mode === 'anonymous' ? { writeTokenFile: tokenFile, ...auth } : auth,
     sources: [
       ...read.config.sources,
       { name: CATALOGUE, file: { data: JSON.stringify(bundledCatalogue) }, format: 'upstream', intervalMs: A_DAY_MS },
     ],
-    registries: [{ name: 'default', sources: [PUBLISHED, CATALOGUE] }],
+    registries: [{ name: 'default', sources: [CATALOGUE, PUBLISHED] }],
   }
   return { ...read, config }
 }
 
+const WRITE_TOKEN_FILE = 'write-token'
 const PUBLISHED = 'published'
 const CATALOGUE = 'catalogue'
 const A_DAY_MS = 24 * 60 * 60_000

@@ -41,6 +41,7 @@ export function normaliseConfig(file: ConfigFile, context: NormaliseContext): Re
       leaseMs: parseDuration(sync.leaseDuration),
       retryMs: parseDuration(sync.retryInterval),
       jitter: sync.jitter,
+      allowedFolders: sync.allowedFolders.map((folder) => resolve(context.folder, folder)),
       allowPrivateAddresses: sync.allowPrivateAddresses,
       maxFileBytes: sync.maxFileBytes,
     },

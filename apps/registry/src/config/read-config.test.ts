@@ -128,8 +128,24 @@ describe('good configurations', () => {
       auth: { mode: 'anonymous', publicPaths: [] },
       storage: { kind: 'sqlite', path: '/data/registry.db' },
       http: { compression: true, cacheSeconds: 0, publicHealth: true, maxBodyBytes: 1_048_576 },
-      sync: { parallel: 4, leaseMs: 30_000, retryMs: 10_000, jitter: 0.1, allowPrivateAddresses: false, maxFileBytes: 268_435_456 },
+      sync: {
+        parallel: 4,
+        leaseMs: 30_000,
+        retryMs: 10_000,
+        jitter: 0.1,
+        allowedFolders: [],
+        allowPrivateAddresses: false,
+        maxFileBytes: 268_435_456,
+      },
     })
+  })
+
+  it('resolves sync.allowedFolders at the folder of the file, and keeps auth.writeTokenFile', () => {
+    const config = good(
+      `${BASE.replace('{mode: anonymous}', '{mode: anonymous, writeTokenFile: /run/token}')}sync: {allowedFolders: [servers, /srv]}\n`,
+    )
+    expect(config.auth.writeTokenFile).toBe('/run/token')
+    expect(config.sync.allowedFolders).toEqual(['/etc/registry/servers', '/srv'])
   })
 
   it('reads the whole of a file and keeps the case of claims', () => {
@@ -407,14 +423,19 @@ describe('files', () => {
 })
 
 describe('without a file', () => {
-  it('serves the bundled catalogue and a place to publish, to everybody on this machine', () => {
+  it('serves the bundled catalogue to everybody on this machine, and behind it a place to publish with a token', () => {
     const result = defaultConfig({ env: {}, dataDir: '/data' })
     if (!result.ok) throw new Error('not good')
-    expect(result.config.auth.mode).toBe('anonymous')
+    expect(result.config.auth).toEqual({ mode: 'anonymous', publicPaths: [], writeTokenFile: '/data/write-token' })
     expect(result.config.storage).toEqual({ kind: 'sqlite', path: '/data/registry.db' })
-    expect(result.config.registries).toEqual([{ name: 'default', sources: ['published', 'catalogue'] }])
+    expect(result.config.registries).toEqual([{ name: 'default', sources: ['catalogue', 'published'] }])
     const text = result.config.sources.find(({ name }) => name === 'catalogue')?.file?.data ?? ''
     expect(JSON.parse(text)).toMatchObject({ data: { servers: expect.any(Array) } })
+  })
+
+  it('takes another file for the token from a variable', () => {
+    const result = defaultConfig({ env: { THV_REGISTRY_AUTH_WRITETOKENFILE: '/run/token' }, dataDir: '/data' })
+    expect(result.ok && result.config.auth.writeTokenFile).toBe('/run/token')
   })
 
   it('cannot be oauth, which needs providers', () => {

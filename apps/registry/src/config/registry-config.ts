@@ -60,6 +60,8 @@ export interface SyncConfig {
   readonly retryMs: number
   /** Of an interval that is random. */
   readonly jitter: number
+  /** Absolute. Files of sources made through the API must lie below one of them. */
+  readonly allowedFolders: readonly string[]
   readonly allowPrivateAddresses: boolean
   readonly maxFileBytes: number
 }

@@ -13,12 +13,17 @@ export function startLines(
     `${config.registryName ?? 'MCP registry'} is served at ${url}`,
     `  configuration  ${file ?? 'none: the bundled catalogue, and a place to publish'}`,
     `  registries     ${config.registries.map(({ name, sources }) => `${name} (${sources.join(', ')})`).join('; ')}`,
-    `  access         ${config.auth.mode === 'oauth' ? `tokens of ${config.auth.oauth?.providers.map(({ name }) => name).join(', ')}` : 'anonymous'}`,
+    `  access         ${accessText(config)}`,
     `  store          ${storeText(config)}`,
     ...(internalAddress ? [`  probes         ${reachable(internalAddress.url)}/readiness`] : []),
     `  ask            curl ${authorization}'${url}/registry/${first}/v0.1/servers?limit=5'`,
     `  search         curl ${authorization}'${url}/registry/${first}/v0.1/x/dev.toolhive/search?q=files'`,
   ]
+}
+
+function accessText({ auth }: RegistryConfig): string {
+  if (auth.mode === 'oauth') return `tokens of ${auth.oauth?.providers.map(({ name }) => name).join(', ')}`
+  return auth.writeTokenFile === undefined ? 'anonymous' : `anonymous; writing needs the token in ${auth.writeTokenFile}`
 }
 
 export function storeText({ storage }: RegistryConfig): string {

@@ -7,6 +7,7 @@ import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
 import { scrub } from '@thv/telemetry/redact'
 import type { LeasedSource, SyncOutcome } from '../store/registry-store.ts'
+import { outsideFolders } from './allowed-folders.ts'
 import { entryChanges } from './entry-changes.ts'
 import { keepLease } from './lease-keeper.ts'
 import { nextAfterFailure, nextAfterSuccess } from './next-attempt.ts'
@@ -73,6 +74,8 @@ async function fetchSource(leased: LeasedSource, options: SyncOptions, signal: A
   if (!handler) throw new Staged('Failed to create registry handler', `there is none for sources of type ${type}`)
   const problems = handler.validate(config)
   if (problems.length > 0) throw new Staged('Registry validation failed', problems.join('; '))
+  const outside = await outsideFolders(config, options)
+  if (outside !== undefined) throw new Staged('Registry validation failed', outside)
   const { clock, limits } = options
   const late = new AbortController()
   const timer = clock.setTimer(limits.timeoutMs, () =>

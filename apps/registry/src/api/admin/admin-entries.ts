@@ -2,7 +2,7 @@ import { serverNameProblem } from '@thv/catalog/server-name'
 import { sendEmpty } from '@thv/http/server/respond'
 import type { SourceRecord, StoredEntry } from '../../store/registry-store.ts'
 import { ApiError, reworded } from '../http/api-error.ts'
-import { asSeen, maySee, mustSee, mustSet, theManagedSource } from '../http/managed-source.ts'
+import { asSeen, maySee, mustBeServed, mustSee, mustSet, theManagedSource } from '../http/managed-source.ts'
 import { readDocument, readJson, readMembers } from '../http/request-body.ts'
 import type { ApiRequest } from '../http/route.ts'
 import { publishNew, sendText } from '../http/writes.ts'
@@ -21,6 +21,7 @@ export async function publishEntry(request: ApiRequest): Promise<void> {
   mustSee(request, source.config.claims)
   if (request.caller.gated && body.claims === undefined) throw new ApiError(400, 'claims are required when authorization is enabled')
   if (body.claims !== undefined) mustSet(request, body.claims)
+  await mustBeServed(request, source, name)
   const earlier = await admin.versionsOf(source.config.name, name)
   checkClaims(request, { earlier, claims: body.claims, source })
   // The same claims in another order are the same: those that are kept stay as they are.

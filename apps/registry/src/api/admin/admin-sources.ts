@@ -26,7 +26,7 @@ export async function putSource(request: ApiRequest): Promise<void> {
   const { value } = await readJson(request)
   if (!isJsonObject(value as Json)) throw badBody([{ pointer: '', message: 'must be an object' }])
   if (Object.hasOwn(value as object, 'name')) throw badBody([{ pointer: '/name', message: 'stands in the path' }])
-  const check = checkSourceConfig({ name, ...(value as object) }, { path: '', fromApi: true })
+  const check = checkSourceConfig({ name, ...(value as object) }, { path: '', fromApi: true, allowedFolders: request.api.allowedFolders })
   if (!check.ok) throw badBody(check.problems)
   const existing = (await admin.sources()).find(({ config }) => config.name === name)
   // Who cannot see it is told nothing about it, and cannot replace it either.

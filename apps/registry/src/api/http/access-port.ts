@@ -21,6 +21,8 @@ export interface Caller {
 export interface Access {
   /** The mode is anonymous: `GET /v0/auth/none` hands out tokens that mean nothing, and `/v1/me` knows nobody. */
   readonly anonymous: boolean
+  /** In anonymous mode: reading is open to all, writing asks for the token of `auth.writeTokenFile`. */
+  readonly writesNeedToken: boolean
   /**
    * Undefined: there is an answer already (401 with a challenge, 503 when no provider could be asked). On public paths, and in
    * anonymous mode, the anonymous caller; but who needs a role has to sign in on public paths too, since only a token gives one.
@@ -52,6 +54,7 @@ const anonymousCaller: Caller = {
 /** Anonymous mode: every gate is open. */
 export const openAccess: Access = {
   anonymous: true,
+  writesNeedToken: false,
   authenticate: () => anonymousCaller,
   handle: () => false,
   hasRole: () => true,

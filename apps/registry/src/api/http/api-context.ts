@@ -11,6 +11,8 @@ export interface ApiContext {
   readonly engine: RegistryEngine
   readonly access: Access
   readonly http: HttpConfig
+  /** Of `sync`: where files of sources made here may lie. */
+  readonly allowedFolders: readonly string[]
   readonly version: VersionInfo
   readonly log: Logger
   readonly clock: Clock

@@ -36,6 +36,26 @@ export async function mustSetName(request: ApiRequest, source: SourceRecord, nam
   return asSeen(entry)
 }
 
+/** A name that another source serves in its place would be published and never seen. 409 says which source has it. */
+export async function mustBeServed(request: ApiRequest, managed: SourceRecord, name: string): Promise<void> {
+  const { admin } = request.api.engine
+  const { registryName } = request.params
+  const [registries, sources] = await Promise.all([admin.registries(), admin.sources()])
+  const visible = new Set(sources.filter(({ config }) => maySee(request, config.claims)).map(({ config }) => config.name))
+  const own = managed.config.name
+  const lists = registries
+    .filter(({ spec }) => spec.sources.includes(own) && (registryName === '' || spec.name === registryName))
+    .map(({ spec }) => spec.sources.slice(0, spec.sources.indexOf(own)).filter((source) => visible.has(source)))
+  const holders = new Set<string>()
+  for (const source of new Set(lists.flat())) {
+    const versions = await admin.versionsOf(source, name)
+    if (versions.some(({ status }) => status !== 'deleted')) holders.add(source)
+  }
+  const [first] = holders
+  if (first !== undefined && lists.every((list) => list.some((source) => holders.has(source))))
+    throw new ApiError(409, `${name} is a server of the source ${first}, which is listed before ${own}: choose another name`)
+}
+
 /** A write goes through only if the claims are still those that it was decided by. */
 export function asSeen(entry: StoredEntry | undefined): { readonly ifClaims: Claims | null } {
   return { ifClaims: entry?.claims ?? null }

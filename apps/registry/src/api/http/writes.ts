@@ -4,7 +4,7 @@ import { compareVersions } from '@thv/catalog/version-order'
 import { sendBytes } from '@thv/http/server/respond'
 import type { NewEntry, StatusChange, StoredEntry } from '../../store/registry-store.ts'
 import { ApiError, reworded } from './api-error.ts'
-import { asSeen, managedSourceOf, mustSee, mustSetName } from './managed-source.ts'
+import { asSeen, managedSourceOf, mustBeServed, mustSee, mustSetName } from './managed-source.ts'
 import { badBody, readDocument, readJson, readMembers } from './request-body.ts'
 import type { ApiRequest } from './route.ts'
 
@@ -14,6 +14,7 @@ export async function publishServer(request: ApiRequest): Promise<void> {
   const { name, version } = readDocument(body.value)
   mustSee(request, source.config.claims)
   const claims = await mustSetName(request, source, name)
+  await mustBeServed(request, source, name)
   await sendEntry(request, await publishNew(request, { source: source.config.name, name, version, text: body.text(), ...claims }))
 }
 

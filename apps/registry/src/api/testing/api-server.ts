@@ -47,7 +47,14 @@ export async function startApi(options: ApiServerOptions): Promise<ApiServer> {
   const log = createLogger({ format: 'json', write: (line) => void logLines.push(line) })
   const http = { ...httpDefaults, ...options.http }
   const health = createHealthRoutes(engine, { version: VERSION, names: access.anonymous })
-  const api = createRegistryApi({ engine, access, config: { http }, version: VERSION, log, ...(http.publicHealth && { health }) })
+  const api = createRegistryApi({
+    engine,
+    access,
+    config: { http, sync: { allowedFolders: ['/allowed'] } },
+    version: VERSION,
+    log,
+    ...(http.publicHealth && { health }),
+  })
   const server = createHttpServer({
     handler: (exchange) => api.handle(exchange),
     onError: (error) => void logLines.push(`onError ${error}`),

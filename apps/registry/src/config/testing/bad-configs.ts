@@ -51,7 +51,7 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
     '',
     '1:1 registries: at least one registry must be configured',
     '1:1 sources: at least one source must be configured',
-    '1:1 auth.oauth.providers: mode oauth needs at least one provider; "auth: {mode: anonymous}" asks nobody who they are',
+    '1:1 auth.oauth.providers: mode oauth needs at least one provider; "auth: {mode: anonymous}" disables authentication',
   ],
   [
     'an empty list of sources',
@@ -341,12 +341,12 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
   [
     'oauth by default without providers',
     `${PARTS}`,
-    '1:1 auth.oauth.providers: mode oauth needs at least one provider; "auth: {mode: anonymous}" asks nobody who they are',
+    '1:1 auth.oauth.providers: mode oauth needs at least one provider; "auth: {mode: anonymous}" disables authentication',
   ],
   [
     'oauth without providers',
     `${PARTS}auth:\n  mode: oauth\n  oauth: {realm: r}\n`,
-    '5:3 auth.oauth.providers: mode oauth needs at least one provider; "auth: {mode: anonymous}" asks nobody who they are',
+    '5:3 auth.oauth.providers: mode oauth needs at least one provider; "auth: {mode: anonymous}" disables authentication',
   ],
   [
     'a provider without audience',
@@ -388,6 +388,17 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
     `${OAUTH}${PROVIDER}        clientId: c\n        clientSecretFile: /s\n`,
     '10:19 auth.oauth.providers[0].clientId: is used for introspection only: introspectionUrl is missing',
   ],
+  [
+    'a relative file for the token of writers',
+    `${PARTS}auth:\n  mode: anonymous\n  writeTokenFile: token\n`,
+    '5:19 auth.writeTokenFile: must be an absolute path',
+  ],
+  [
+    'a token for writers in mode oauth',
+    `${OAUTH}${PROVIDER}  writeTokenFile: /run/token\n`,
+    '10:19 auth.writeTokenFile: is for mode anonymous: in mode oauth the providers issue the tokens',
+  ],
+  ['an empty allowed folder', `${BASE}sync:\n  allowedFolders: ['']\n`, '5:20 sync.allowedFolders[0]: must not be empty'],
   ['a path that is none', `${PARTS}auth:\n  mode: anonymous\n  publicPaths: [health]\n`, '5:17 auth.publicPaths[0]: must begin with /'],
   [
     'paths that would open all, or nothing',

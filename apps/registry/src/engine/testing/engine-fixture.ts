@@ -16,6 +16,7 @@ export function testConfig(parts: { sources: readonly SourceConfig[]; registries
       leaseMs: 30_000,
       retryMs: 1_000,
       jitter: 0,
+      allowedFolders: [],
       allowPrivateAddresses: false,
       maxFileBytes: 1 << 28,
     },

@@ -5,7 +5,7 @@ import { guardJson, isJsonObject, member } from '../../json-guard.ts'
 import { compileGlob } from '../../name-glob.ts'
 import { type ObjectReader, readObject } from '../../object-reader.ts'
 import { createProblems, type Problems } from '../../problems.ts'
-import { addressProblem, commitProblem, pathInTreeProblem, refNameProblem, serverPathProblem } from './location-rules.ts'
+import { addressProblem, commitProblem, outsideProblem, pathInTreeProblem, refNameProblem, serverPathProblem } from './location-rules.ts'
 import type { Claims, SourceConfig, SourceFormat } from './source-config.ts'
 
 export interface SourceCheckOptions {
@@ -13,6 +13,8 @@ export interface SourceCheckOptions {
   readonly path: string
   /** Through the admin API: documents may be given inline, and files of this machine are not sent anywhere. */
   readonly fromApi: boolean
+  /** With `fromApi`: absolute folders below which `file.path` must lie. None without it. */
+  readonly allowedFolders?: readonly string[]
 }
 
 export type SourceCheck =
@@ -77,10 +79,10 @@ const BLOCKS: Readonly<Record<Type, (reader: ObjectReader, options: SourceCheckO
       duration(api, 'timeout', { max: '5m' })
       api.text('headersFile', { check: (path) => sentFileProblem(path, options) })
     }),
-  file: (reader, { fromApi }) =>
+  file: (reader, { fromApi, allowedFolders = [] }) =>
     reader.child('file', {}, (file) => {
       known(file, ['path', 'url', 'data', 'timeout'])
-      file.text('path', { check: serverPathProblem })
+      file.text('path', { check: (path) => serverPathProblem(path) ?? (fromApi ? outsideProblem(path, allowedFolders) : undefined) })
       file.text('url', { check: (url) => addressProblem(url, { query: true }) })
       file.text('data', { min: 1 })
       const given = ['path', 'url', 'data'].filter((name) => member(file.object, name) !== undefined)

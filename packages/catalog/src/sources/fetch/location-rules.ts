@@ -1,4 +1,4 @@
-import { isAbsolute } from 'node:path'
+import { isAbsolute, relative, resolve, sep } from 'node:path'
 
 /** Rules of places: each says what is wrong with a text, or nothing. Messages never repeat an address, which may hold a password. */
 
@@ -22,6 +22,20 @@ export function addressProblem(text: string, rule: AddressRule): string | undefi
 export function serverPathProblem(path: string): string | undefined {
   if (path.includes('\0')) return 'must not contain a NUL'
   return isAbsolute(path) ? undefined : 'must be an absolute path'
+}
+
+/** By the text alone: links are followed when the file is read. */
+export function outsideProblem(path: string, folders: readonly string[]): string | undefined {
+  if (folders.some((folder) => isBelow(path, folder))) return undefined
+  return folders.length === 0
+    ? 'cannot be given through the admin API: sync.allowedFolders of the configuration names no folder'
+    : 'must lie below one of the folders that sync.allowedFolders of the configuration names'
+}
+
+/** The folder itself counts. */
+export function isBelow(path: string, folder: string): boolean {
+  const way = relative(resolve(folder), resolve(path))
+  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way))
 }
 
 /** What git itself takes as the name of a branch or tag. */
