@@ -5,7 +5,7 @@ import type { ProgramEnv } from '../program.ts'
 import type { ApplyOptions } from './apply-command.ts'
 import type { DeleteOptions } from './delete-command.ts'
 import type { GetOptions } from './get-command.ts'
-import type { LogsOptions } from './logs-command.ts'
+import type { LogsOptions } from './logs/logs-command.ts'
 
 /** What a user needs without kubectl: apply, get, describe, delete, logs. */
 export function addObjectCommands(program: Command, env: ProgramEnv): void {
@@ -87,9 +87,10 @@ function addLogs(program: Command, env: ProgramEnv): void {
     .option('--tail <lines>', 'begin with so many of the last lines')
     .option('-c, --container <name>', 'only this container')
     .option('-p, --previous', 'of the run before the last restart')
-    .option('--timestamps', 'begin each line with its time')
+    .option('--timestamps', 'print the time of each line')
+    .option('--raw', 'print lines exactly as the containers wrote them, pod by pod')
     .action(async (name: string, options: LogsOptions) => {
-      const { runLogs } = await import('./logs-command.ts')
+      const { runLogs } = await import('./logs/logs-command.ts')
       await runLogs(name, options, env)
     })
   addClusterOptions(command)

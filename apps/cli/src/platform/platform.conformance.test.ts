@@ -98,7 +98,10 @@ describe('the platform in the background', () => {
     expect((await thv('status')).out).toMatch(/^platform +runs for .*\noperator +ready\n[\s\S]*thing +ready +http:\/\/127\./)
     expect((await thv('call', 'thing', 'echo', 'message=hello')).out).toBe('Echo: hello\n')
     expect((await thv('get', 'mcpservers')).out).toMatch(/\nthing +Running +True /)
-    expect((await thv('logs', 'thing')).out).toMatch(/^\[thing-0\/mcp\] [\s\S]*^\[thing-\S+\/toolhive\] /m)
+    const { out } = await thv('logs', 'thing')
+    expect(out).toMatch(/^\[thing-0\/mcp\] ← tools\/call {2}✓$/m)
+    expect(out).toMatch(/^\[thing-\S+\/toolhive\] INFO {2}listening /m)
+    expect((await thv('logs', 'thing', '--raw')).out).toContain('"Echo: hello"')
   })
 
   it('is the only one on its folder', async () => {

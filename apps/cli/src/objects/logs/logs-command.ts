@@ -6,10 +6,12 @@ import type { Container, ContainerStatus, Deployment, Pod } from '@thv/kube/obje
 import { parseLabelSelector } from '@thv/kube/objects/label-selector'
 import { pods as podType } from '@thv/kube/objects/resource-types'
 import { podLogLines } from '@thv/kube/streams/pod-logs'
-import { loadKinds } from '../cluster/kind-catalog.ts'
-import { type ClusterFlags, serverMessage, withCluster } from '../cluster/open-cluster.ts'
-import { parseTargets } from '../cluster/targets.ts'
-import type { ProgramEnv } from '../program.ts'
+import { loadKinds } from '../../cluster/kind-catalog.ts'
+import { type ClusterFlags, serverMessage, withCluster } from '../../cluster/open-cluster.ts'
+import { parseTargets } from '../../cluster/targets.ts'
+import type { ProgramEnv } from '../../program.ts'
+import { createOrderedPrinter, createStampReader, mergedLines, type TimedLine } from './merged-lines.ts'
+import { readableLine } from './readable-line.ts'
 
 export interface LogsOptions extends ClusterFlags {
   readonly follow?: boolean
@@ -17,6 +19,7 @@ export interface LogsOptions extends ClusterFlags {
   readonly container?: string
   readonly previous?: boolean
   readonly timestamps?: boolean
+  readonly raw?: boolean
 }
 
 /** All pods of an MCP server carry its name: those of its proxy, and those of the server itself. */
@@ -73,22 +76,27 @@ async function finder(word: string, { client, namespace, env }: Pick<Logs, 'clie
 async function printAll(pods: readonly Pod[], logs: Logs): Promise<void> {
   const streams = pods.flatMap((pod) => containersOf(pod, logs).map((container) => ({ pod, container })))
   let failed = 0
-  for (const { pod, container } of streams) {
+  async function* linesOfOne({ pod, container }: { pod: Pod; container: string }): AsyncGenerator<TimedLine> {
     const prefix = streams.length > 1 ? prefixOf(pod, container) : ''
     try {
-      for await (const line of linesOf(pod, { container, logs })) logs.env.out(`${prefix}${line}\n`)
+      yield* linesOf(pod, { container, logs, prefix })
     } catch (error) {
       if (!(error instanceof KubeApiError)) throw error
       failed++
       logs.env.err(`${prefixOf(pod, container)}${serverMessage(error)}\n`)
     }
   }
-  if (failed === streams.length) throw new ThvError('command_incomplete', 'there is nothing to show')
+  const all = streams.map(linesOfOne)
+  // As they are: one after the other.
+  const groups = logs.options.raw ? all.map((each) => [each]) : [all]
+  for (const group of groups) for await (const { text } of mergedLines(group)) logs.env.out(text)
+  if (failed === streams.length) throw new ThvError('command_incomplete', 'no logs to show')
 }
 
 /** Until Ctrl-C, or until nothing of it is left. Containers that start again, and pods that come later, are followed too. */
 async function followAll(logs: Logs): Promise<void> {
   const { env } = logs
+  const printer = createOrderedPrinter(env.out)
   const seen = new Set<string>()
   const open = new Set<Promise<void>>()
   let isFirst = true
@@ -105,14 +113,14 @@ async function followAll(logs: Logs): Promise<void> {
         if (seen.has(key) || (status?.state?.running === undefined && status?.state?.terminated === undefined)) continue
         seen.add(key)
         // What ran before this command began is shown from its tail; what comes later is new as a whole.
-        const stream = followOne(pod, { container, logs: isFirst ? logs : { ...logs, tailLines: undefined } }).finally(() =>
+        const stream = followOne(pod, { container, logs: isFirst ? logs : { ...logs, tailLines: undefined }, printer }).finally(() =>
           open.delete(stream),
         )
         open.add(stream)
       }
     }
     isFirst = false
-    if (await interrupted(env)) return
+    if (await interrupted(env)) return printer.flush()
     if (pods.length > 0 && open.size === 0 && pods.every(isOver)) return
   }
 }
@@ -127,21 +135,45 @@ async function interrupted(env: ProgramEnv): Promise<boolean> {
   }
 }
 
-async function followOne(pod: Pod, { container, logs }: { container: string; logs: Logs }): Promise<void> {
+interface OneLog {
+  readonly container: string
+  readonly logs: Logs
+}
+
+async function followOne(
+  pod: Pod,
+  { container, logs, printer }: OneLog & { printer: ReturnType<typeof createOrderedPrinter> },
+): Promise<void> {
   const prefix = prefixOf(pod, container)
   try {
-    for await (const line of linesOf(pod, { container, logs })) logs.env.out(`${prefix}${line}\n`)
+    for await (const line of linesOf(pod, { container, logs, prefix })) {
+      if (logs.options.raw) logs.env.out(line.text)
+      else printer.add(line)
+    }
   } catch (error) {
     if (logs.env.signal?.aborted) return
     if (!isThvError(error)) throw error
     logs.env.err(`${prefix}${error instanceof KubeApiError ? serverMessage(error) : errorMessage(error)}\n`)
+  } finally {
+    printer.flush()
   }
 }
 
-function linesOf(pod: Pod, { container, logs }: { container: string; logs: Logs }): AsyncIterable<string> {
+/** A JSON-RPC message that is longer is not read, and not shown. */
+const MAX_READABLE_BYTES = 8 << 20
+
+/** The lines as they are printed, with the time of each. */
+async function* linesOf(pod: Pod, { container, logs, prefix }: OneLog & { prefix: string }): AsyncGenerator<TimedLine> {
   const { client, namespace, options, tailLines, env } = logs
-  const { follow, previous, timestamps } = options
-  return podLogLines(client, { namespace, pod: pod.metadata.name, container, follow, previous, timestamps, tailLines, signal: env.signal })
+  const { follow, previous, timestamps = false, raw = false } = options
+  const query = { namespace, pod: pod.metadata.name, container, follow, previous, tailLines, signal: env.signal }
+  const stamped = createStampReader()
+  if (raw) for await (const line of podLogLines(client, { ...query, timestamps })) yield { time: 0, text: `${prefix}${line}\n` }
+  else
+    for await (const line of podLogLines(client, { ...query, timestamps: true, maxLineBytes: MAX_READABLE_BYTES })) {
+      const { time, text } = stamped(line)
+      yield { time, text: `${prefix}${timestamps ? `${new Date(time).toISOString()} ` : ''}${readableLine(text)}\n` }
+    }
 }
 
 function containersOf(pod: Pod, { options }: Logs): string[] {

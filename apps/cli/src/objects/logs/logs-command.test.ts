@@ -2,18 +2,36 @@ import type { PodLogOptions, PodStreams } from '@thv/cluster/apiserver/kinds/pod
 import type { Pod } from '@thv/kube/objects/builtin-kinds'
 import { deployments, pods, serviceAccounts } from '@thv/kube/objects/resource-types'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { embeddedPlace } from '../testing/command-place.ts'
-import { runThv } from '../testing/run-thv.ts'
+import { embeddedPlace } from '../../testing/command-place.ts'
+import { runThv } from '../../testing/run-thv.ts'
 
 let place: Awaited<ReturnType<typeof embeddedPlace>>
 const asked: { container: string; options: PodLogOptions }[] = []
 /** What a followed container prints next. */
 let release: (() => void) | undefined
 
+const RESULT = '{"result":{"content":[{"type":"text","text":"secret"}]},"jsonrpc":"2.0","id":3}'
+/** What containers of these names have written, with the seconds. */
+const WRITTEN: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  rpc: [
+    ['1.0', 'Starting'],
+    ['3.0', RESULT],
+  ],
+  proxy: [
+    ['2.0', '{"time":"2026-01-01T00:00:02Z","level":"info","msg":"listening","url":"http://127.0.0.1/mcp"}'],
+    ['4.0', 'plain'],
+  ],
+}
+
 const streams: PodStreams = {
   async logs({ pod, container }, options) {
     asked.push({ container, options })
-    async function* lines() {
+    const stamped = WRITTEN[container]?.map(([time, text]) => `${options.timestamps ? `2026-01-01T00:00:0${time}00000Z ` : ''}${text}\n`)
+    async function* lines(): AsyncGenerator<Uint8Array> {
+      if (stamped !== undefined) {
+        yield Buffer.from(stamped.join(''))
+        return
+      }
       yield Buffer.from(`first of ${pod}\nsecond`)
       if (options.follow) {
         await new Promise<void>((resolve) => {
@@ -34,6 +52,7 @@ beforeAll(async () => {
   await place.client.create(serviceAccounts, { metadata: { namespace: 'default', name: 'default' } })
   await create('thing-proxy-1', ['toolhive'], { 'toolhive-name': 'thing', app: 'mcpserver' })
   await create('thing-0', ['mcp', 'helper'], { 'toolhive-name': 'thing', app: 'thing' })
+  await create('talk-0', ['rpc', 'proxy'], { 'toolhive-name': 'talk' })
   await create('lonely', ['main'], { app: 'lonely' })
   const labels = { app: 'lonely' }
   const containers = [{ name: 'main', image: 'x' }]
@@ -79,6 +98,26 @@ describe('thv logs', () => {
 
   it.each([['lonely'], ['pod/lonely'], ['deploy/one'], ['deployments.apps/one']])('%s is one pod, without a prefix', async (word) => {
     expect((await place.thv('logs', word)).out).toBe('first of lonely\nsecond line\n')
+  })
+
+  it('merges pods by time, and shows messages without their content', async () => {
+    expect((await place.thv('logs', 'talk')).out.split('\n')).toEqual([
+      '[talk-0/rpc] Starting',
+      '[talk-0/proxy] INFO  listening url=http://127.0.0.1/mcp',
+      '[talk-0/rpc] ← tools/call  ✓',
+      '[talk-0/proxy] plain',
+      '',
+    ])
+    const { out } = await place.thv('logs', 'talk', '-c', 'rpc', '--timestamps')
+    expect(out).toBe('2026-01-01T00:00:01.000Z Starting\n2026-01-01T00:00:03.000Z ← tools/call  ✓\n')
+  })
+
+  it('--raw prints every line as it is, pod by pod', async () => {
+    const { out } = await place.thv('logs', 'talk', '--raw')
+    expect(out.split('\n').map((line) => line.replace(/^\[\S+\] /, ''))).toEqual([
+      ...[...(WRITTEN['rpc'] ?? []), ...(WRITTEN['proxy'] ?? [])].map(([, text]) => text),
+      '',
+    ])
   })
 
   it('passes on what is asked for', async () => {
