@@ -53,6 +53,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const { config, lifecycle, env, log, clock = systemClock } = options
   const settings = runnerSettings(config, env, log)
   const pipeline = buildPipeline(config, { env, log })
+  lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const metrics = createMetrics()
   const processMetrics = addProcessMetrics(metrics)
   lifecycle.onShutdown('metrics', () => processMetrics[Symbol.dispose]())
@@ -100,7 +101,8 @@ async function makeBackend(deps: BackendDeps): Promise<Backend> {
   const outbound = createOutbound({ clock })
   deps.lifecycle.onShutdown('connections', () => outbound.close())
   const location = await makeLocation(deps, outbound)
-  const shared = { location, pipeline, clock, log, limits: settings.limits, watches: !isRemote(config) || settings.watchesRemote }
+  const info = { name: config.name, transport: config.transport }
+  const shared = { info, location, pipeline, clock, log, limits: settings.limits, watches: !isRemote(config) || settings.watchesRemote }
   if (config.transport === 'sse') {
     const endpoint = { endpointPrefix: config.endpoint_prefix ?? '', trustProxyHeaders: config.trust_proxy_headers }
     return createSseBackend({ ...shared, endpoint })

@@ -1,52 +1,50 @@
-import type { Exchange } from '@thv/http/server/exchange'
 import type { Rejection } from '@thv/mcp/wire-errors'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { Era, MessageContext, RequestContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 
 /**
- * The MCP server behind the proxy, as the front sees it. The front has read, parsed and classified the request, checked Host and
- * Origin, run the chain; the upstream answers the exchange itself, because only it knows whether the answer streams.
- * What it throws before the answer has begun is mapped to a coded error by the front; afterwards the connection is cut.
- * A later bridge between eras is another Backend around one of these.
+ * The MCP server behind a gateway. The gateway has checked Host and Origin, run `open`, read and classified the message and run
+ * `message`; the backend answers the exchange itself, because only it knows whether the answer streams. Its promises settle when the
+ * answer is complete or when nothing more depends on them; the gateway waits for the end of the response by itself.
+ *
+ * A backend calls `pipeline.prepare` before each hop, `pipeline.headers` for each HTTP request (retries, recovery, cancellation and
+ * DELETE too) and `pipeline.streaming` when an open-ended stream begins. An error that it throws before the answer has begun becomes a
+ * coded error; later the connection is cut.
  */
 export interface Backend {
   readonly status: BackendStatus
-  /** A request, notification or response that the client POSTed to `/mcp`. Modern notifications do not get here. */
-  post(context: RequestContext): Promise<void>
+  /** False where `/mcp` is not spoken, as with HTTP+SSE. */
+  readonly streamable?: false
+  /** A message that the client POSTed to `/mcp`. Modern notifications do not get here. */
+  post(context: MessageContext): Promise<void>
   /** The standalone stream of a legacy session, or the resumption of one of its streams. */
-  openStream(exchange: Exchange, session: SessionUse): Promise<void>
-  endSession(exchange: Exchange, session: SessionUse): Promise<void>
-  /** GET or DELETE without a session id, for backends that have no sessions. Absent: 400. */
-  withoutSession?(exchange: Exchange, principal: string): Promise<void>
+  openStream(context: SessionContext): Promise<void>
+  endSession(context: SessionContext): Promise<void>
+  /** GET or DELETE without a session id, for backends without sessions. Absent: 400. */
+  withoutSession?(context: RequestContext): Promise<void>
   /** HTTP+SSE (2024-11-05): `GET /sse` and `POST /messages`. Absent where it is not spoken. */
   readonly sse?: SseEndpoint
-  /** False where `/mcp` is not spoken, as with HTTP+SSE; absent means true. */
-  readonly streamable?: boolean
-  /** No new work; what is under way ends at its own pace until the signal aborts. */
+  /** Takes no new work; calls under way end at their own pace until the signal aborts. */
   drain(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-export interface SseEndpoint {
-  open(exchange: Exchange, principal: string): Promise<void>
-  /** `context.sessionId` is what the `endpoint` event told the client. */
-  message(context: RequestContext): Promise<void>
-  /** An in-band refusal of the chain: 202 to the POST, the error on the client's stream. */
-  refuse(context: RequestContext, rejection: Rejection): Promise<void>
-}
+/** A message of HTTP+SSE: its session is named in the query. */
+export type SseMessageContext = MessageContext & SessionContext
 
-export interface SessionUse {
-  readonly sessionId: string
-  readonly principal: string
-  readonly lastEventId: string | undefined
+export interface SseEndpoint {
+  open(context: RequestContext): Promise<void>
+  message(context: SseMessageContext): Promise<void>
+  /** An in-band rejection: 202 to the POST, the error on the client's stream. */
+  reject(context: SseMessageContext, rejection: Rejection): Promise<void>
 }
 
 export interface BackendStatus {
   readonly ready: boolean
-  /** For people: why it is not ready. */
+  /** Why it is not ready, for people. */
   readonly message: string
-  /** What the backend is known to speak; undefined until something told. */
-  readonly eras: readonly ('legacy' | 'modern')[] | undefined
-  /** The versions to list in -32022, where the backend told them; what it lists in `server/discover` must hold them. */
+  /** The eras that the backend is known to speak; undefined until it has been asked. */
+  readonly eras: readonly Era[] | undefined
+  /** The versions to list in -32022, as the backend lists them in `server/discover`. */
   readonly versions?: readonly string[] | undefined
   readonly sessions: number
   readonly inFlight: number

@@ -1,5 +1,7 @@
 import { isLoopbackHost } from '@thv/http/authority'
+import { RequestError } from '@thv/http/http-errors'
 import type { Exchange } from '@thv/http/server/exchange'
+import { answerHandlerFailure } from '@thv/http/server/handler-failure'
 import { createHealth } from '@thv/http/server/health'
 import { createHostGuard, type HostCheck } from '@thv/http/server/host-guard'
 import type { HttpLimits } from '@thv/http/server/http-limits'
@@ -7,17 +9,19 @@ import { sendBytes, sendProblem, sendText } from '@thv/http/server/respond'
 import { createHttpServer, type ListenAddress, type ServerStats } from '@thv/http/server/server'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
-import { reject, retryLater } from '@thv/mcp/wire-errors'
+import { type Rejection, reject, retryLater } from '@thv/mcp/wire-errors'
+import type { Awaitable } from '@thv/middleware/pipeline/middleware'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
+import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
 import type { Backend } from './backend.ts'
 import { createMcpEndpoint } from './endpoints/mcp-endpoint.ts'
 import { createSseRoutes } from './endpoints/sse-endpoint.ts'
 import { createWellKnown, type ResourceMetadata } from './endpoints/well-known.ts'
+import { ExchangeContext } from './exchange-context.ts'
 import { createRequestMetrics } from './metrics/request-metrics.ts'
 import { ownHosts } from './own-hosts.ts'
-import { sendRejection } from './response/send-rejection.ts'
 
 export interface GatewayOptions {
   readonly backend: Backend
@@ -26,16 +30,25 @@ export interface GatewayOptions {
   readonly metrics: Metrics
   readonly clock?: Clock
   readonly server: GatewayServer
+  /** Further routes of the app, by exact path. They come before health and `/.well-known/`, and cannot replace an MCP endpoint. */
+  readonly routes?: Readonly<Record<string, Route>>
   readonly limits?: Partial<GatewayLimits>
   readonly httpLimits?: Partial<HttpLimits>
 }
 
-/** What the configuration says about the door itself. */
+/** A route that an app mounts. */
+export interface Route {
+  handle(exchange: Exchange, context: RequestContext): Awaitable<void>
+  /** True: Host and Origin are checked and the pipeline's `open` runs first, as for the MCP endpoints. False: open to everyone. */
+  readonly guarded: boolean
+}
+
+/** The configuration of the server itself. */
 export interface GatewayServer {
   /** For metrics and health. */
   readonly name: string
   readonly transport: string
-  /** Which of the two forms is offered, where the upstream speaks both. Absent: all that it speaks. */
+  /** The form to offer where the backend speaks both. Absent: both. */
   readonly mode?: 'sse' | 'streamable-http'
   readonly host: string
   readonly port: number
@@ -48,13 +61,13 @@ export interface GatewayServer {
   readonly era?: 'auto' | 'legacy' | 'modern'
   readonly stateless?: boolean
   readonly resource?: ResourceMetadata | undefined
-  /** Serve `/metrics` here too, for everybody who gets in. Otherwise it is on a port of its own. */
+  /** Serve `/metrics` on this port too, guarded like the MCP endpoints. */
   readonly metricsHere?: boolean
 }
 
 export interface GatewayLimits {
   readonly maxBodyBytes: number
-  /** How long a drain goes on answering as ever, so that load balancers see it leave before anybody is refused. */
+  /** How long a drain keeps answering as usual, so that load balancers notice before anyone gets 503. */
   readonly lameDuckMs: number
   readonly retryAfterMs: number
 }
@@ -64,81 +77,113 @@ const LIMITS: GatewayLimits = { maxBodyBytes: 8 * 1024 * 1024, lameDuckMs: 2_000
 export interface Gateway {
   listen(): Promise<ListenAddress>
   /**
-   * Not ready, but still at work while load balancers notice; then no new work, then the end of all connections; what is under way ends
-   * by itself until the signal aborts.
+   * Reports not ready but keeps answering while load balancers notice; then takes no new work and closes all connections. Calls under
+   * way end by themselves until the signal aborts.
    */
   drain(signal: AbortSignal): Promise<void>
   readonly stats: ServerStats
 }
 
-type Route = (exchange: Exchange) => Promise<string | undefined>
+interface Endpoint {
+  readonly route: string
+  readonly guarded: boolean
+  /** Counted as a request to an MCP endpoint. */
+  readonly counted: boolean
+  handle(context: ExchangeContext): Awaitable<void>
+}
 
-/** The HTTP side of the runner: who may come in, which door it is, and what is answered without asking the backend. */
+/**
+ * MCP over HTTP, server side: routes requests, runs the pipeline's `open`, `message` and `end` around each, and answers what needs no
+ * backend.
+ */
 export function createGateway(options: GatewayOptions): Gateway {
   const { backend, pipeline, log, metrics, clock = systemClock, server } = options
   const limits = { ...LIMITS, ...options.limits }
-  const { maxBodyBytes } = limits
-  const { host, port, name, transport, era = 'auto', stateless = false } = server
+  const { host, port, name, transport } = server
   const allowedOrigins = server.allowedOrigins?.length ? server.allowedOrigins : undefined
   // Follows the address that the server ends up on, so it is made when it listens; no request comes before.
   let checkHost: HostCheck = () => 'host_not_allowed'
   const requests = createRequestMetrics({ metrics, server: name, transport })
   const wellKnown = createWellKnown(server.resource)
   const health = createHealth({ clock, details: () => ({ transport }) })
+  const backendInfo = { name, transport }
   let leaving = false
   let draining = false
-  // Anybody who can reach the port may ask: elsewhere than on one's own machine the reason is in the log only.
+  // Health is open to everyone who reaches the port: except on loopback, the reason is in the log only.
   let saysWhy = false
   health.addCheck('backend', () => {
     const { ready, message } = backend.status
     return saysWhy ? { ok: ready, message } : { ok: ready }
   })
   health.addCheck('draining', () => ({ ok: !leaving }))
+  const endpoints = endpointsOf(options, limits.maxBodyBytes)
 
-  const routes = new Map<string, Route>()
-  if (backend.streamable !== false && server.mode !== 'sse') {
-    const mcp = createMcpEndpoint({ backend, pipeline, log, maxBodyBytes, era, stateless })
-    routes.set('/mcp', mcp).set('/mcp/', mcp)
+  /** The one way through the gateway: every exchange gets a context first, and `end` last. */
+  async function serve(exchange: Exchange, rejection?: Rejection): Promise<void> {
+    const endpoint = endpoints.get(exchange.path)
+    const context = new ExchangeContext(exchange, endpoint?.route ?? openRoute(exchange.path), backendInfo)
+    try {
+      const answering = rejection === undefined ? answer(context, endpoint) : context.reject(rejection)
+      if (answering instanceof Promise) await answering
+      if (!exchange.answered) await exchange.over()
+    } catch (error) {
+      context.outcome = exchange.aborted ? 'aborted' : error instanceof RequestError ? 'rejected' : 'error'
+      answerHandlerFailure(exchange, error, report)
+    } finally {
+      finish(context, endpoint)
+    }
   }
-  if (backend.sse !== undefined && server.mode !== 'streamable-http') {
-    const sse = createSseRoutes({ sse: backend.sse, pipeline, log, maxBodyBytes })
-    routes.set('/sse', sse.open).set('/messages', sse.message)
-  }
-  if (server.metricsHere === true) routes.set('/metrics', async (exchange) => sendMetrics(exchange, metrics))
 
-  async function serve(route: Route, exchange: Exchange): Promise<void> {
-    const mcpMethod = await route(exchange)
+  function answer(context: ExchangeContext, endpoint: Endpoint | undefined): Awaitable<void> {
+    if (endpoint === undefined) return answerOpen(context)
+    if (!endpoint.guarded) return endpoint.handle(context)
+    const { exchange } = context
+    const problem = checkHost(exchange.headers)
+    if (problem !== undefined) return context.reject(reject('forbidden_host', { detail: problem }))
+    if (draining) return context.reject(retryLater('draining', limits.retryAfterMs))
+    // The client's next request goes over a new connection, to another replica.
+    if (leaving) exchange.response.shouldKeepAlive = false
+    const opened = pipeline.open(context)
+    return opened instanceof Promise ? opened.then((settled) => enter(context, endpoint, settled)) : enter(context, endpoint, opened)
+  }
+
+  function enter(context: ExchangeContext, endpoint: Endpoint, rejection: Rejection | undefined): Awaitable<void> {
+    return rejection === undefined ? endpoint.handle(context) : context.reject(rejection)
+  }
+
+  /** Health and `/.well-known/` need no permission; there is nothing else without a route. */
+  function answerOpen(context: ExchangeContext): void {
+    const { exchange } = context
+    if (health.handle(exchange) || wellKnown.handle(exchange)) return
+    context.outcome = 'rejected'
+    if (exchange.path === '/metrics') sendText(exchange, 'metrics are on another port\n', { status: 404 })
+    else sendProblem(exchange, 404)
+  }
+
+  function finish(context: ExchangeContext, endpoint: Endpoint | undefined): void {
+    const { exchange, received } = context
     const { method: httpMethod, status, startedAt } = exchange
-    requests.finished({ httpMethod, status, mcpMethod, durationMs: clock.monotonic() - startedAt })
+    if (context.outcome === 'pending') context.outcome = exchange.aborted ? 'aborted' : status < 400 ? 'ok' : 'error'
+    if (endpoint?.counted) requests.finished({ httpMethod, status, mcpMethod: received?.method, durationMs: clock.monotonic() - startedAt })
+    try {
+      pipeline.end(context)
+    } catch (error) {
+      report(error, exchange)
+    }
   }
 
-  function handle(exchange: Exchange): void | Promise<void> {
-    const { path, headers } = exchange
-    const route = routes.get(path)
-    if (route === undefined) {
-      if (health.handle(exchange) || wellKnown.handle(exchange)) return
-      if (path === '/metrics') sendText(exchange, 'metrics are on another port\n', { status: 404 })
-      else sendProblem(exchange, 404)
-      return
-    }
-    const problem = checkHost(headers)
-    if (problem !== undefined) sendRejection(exchange, reject('forbidden_host', { detail: problem }))
-    else if (draining) sendRejection(exchange, retryLater('draining', limits.retryAfterMs))
-    else {
-      // The next request of this client finds its way to another one.
-      if (leaving) exchange.response.shouldKeepAlive = false
-      return serve(route, exchange)
-    }
+  function report(error: unknown, exchange?: Exchange): void {
+    log.error('request failed', { path: exchange?.path, error: errorMessage(error) })
   }
 
   const http = createHttpServer({
-    handler: handle,
+    handler: (exchange) => serve(exchange),
     busy(exchange, why) {
       const error = draining || why === 'draining' ? 'draining' : 'pipeline_full'
-      sendRejection(exchange, retryLater(error, limits.retryAfterMs))
+      void serve(exchange, retryLater(error, limits.retryAfterMs))
     },
     clock,
-    onError: (error, exchange) => log.error('a request failed', { path: exchange?.path, error: errorMessage(error) }),
+    onError: report,
     ...(options.httpLimits !== undefined && { limits: options.httpLimits }),
   })
   return {
@@ -152,7 +197,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     async drain(signal) {
       leaving = true
-      await clock.sleep(limits.lameDuckMs, signal).catch(() => undefined) // a limit that is over is no failure
+      await clock.sleep(limits.lameDuckMs, signal).catch(() => undefined) // the time limit may end it early
       draining = true
       await backend.drain(signal)
       await http.drain(signal)
@@ -163,6 +208,32 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 }
 
-export async function sendMetrics(exchange: Exchange, metrics: Metrics): Promise<undefined> {
+function endpointsOf(options: GatewayOptions, maxBodyBytes: number): ReadonlyMap<string, Endpoint> {
+  const { backend, pipeline, log, metrics, server } = options
+  const { era = 'auto', stateless = false } = server
+  const endpoints = new Map<string, Endpoint>()
+  const add = (route: string, handle: Endpoint['handle']) => endpoints.set(route, { route, guarded: true, counted: true, handle })
+  for (const [route, { handle, guarded }] of Object.entries(options.routes ?? {}))
+    endpoints.set(route, { route, guarded, counted: false, handle: (context) => handle(context.exchange, context) })
+  if (backend.streamable !== false && server.mode !== 'sse') {
+    const mcp = createMcpEndpoint({ backend, pipeline, log, maxBodyBytes, era, stateless })
+    endpoints.set('/mcp/', { route: '/mcp', guarded: true, counted: true, handle: mcp })
+    add('/mcp', mcp)
+  }
+  if (backend.sse !== undefined && server.mode !== 'streamable-http') {
+    const sse = createSseRoutes({ sse: backend.sse, pipeline, log, maxBodyBytes })
+    add('/sse', sse.open)
+    add('/messages', sse.message)
+  }
+  if (server.metricsHere === true) add('/metrics', ({ exchange }) => sendMetrics(exchange, metrics))
+  return endpoints
+}
+
+function openRoute(path: string): string {
+  if (path === '/health' || path === '/ready') return path
+  return path.startsWith('/.well-known/') ? '/.well-known' : ''
+}
+
+export function sendMetrics(exchange: Exchange, metrics: Metrics): void {
   sendBytes(exchange, 200, { type: CONTENT_TYPE, body: Buffer.from(metrics.render()), headers: ['Cache-Control', 'no-store'] })
 }

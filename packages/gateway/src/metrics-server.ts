@@ -30,7 +30,7 @@ export async function startMetricsServer({ host, port, metrics, log }: MetricsSe
         if (checkHost(headers) !== undefined) sendProblem(exchange, 403)
         else if (path !== '/metrics') sendProblem(exchange, 404)
         else if (method !== 'GET' && method !== 'HEAD') sendMethodNotAllowed(exchange, 'GET, HEAD')
-        else return void sendMetrics(exchange, metrics)
+        else sendMetrics(exchange, metrics)
       },
       onError: (error) => log.error('a request for metrics failed', { error: errorMessage(error) }),
       limits: { maxConnections: 64, drainIdleMs: 0 },

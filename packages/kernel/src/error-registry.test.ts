@@ -25,6 +25,7 @@ describe('error registry', () => {
       ['unsupported_media_type', 415, 415, 'Unsupported media type'],
       ['backend_protocol_error', 502, 502, 'Backend protocol error'],
       ['backend_connection_lost', 5021, 502, 'Connection to the backend lost'],
+      ['credentials_refused', 5022, 502, 'Credentials refused'],
       ['backend_unavailable', 503, 503, 'Backend unavailable'],
       ['draining', 5031, 503, 'Shutting down'],
       ['pipeline_full', 5032, 503, 'Too many requests at once on one connection'],

@@ -129,6 +129,13 @@ export const wireErrors = {
     meaning:
       'The connection to the MCP server, or the server itself, ended before the answer was complete; it may have carried out the request. Retry only if it is safe to repeat.',
   },
+  credentials_refused: {
+    jsonRpcCode: 5022,
+    httpStatus: 502,
+    text: 'Credentials refused',
+    meaning:
+      'The MCP server, or the provider of its tokens, refused the credentials that the proxy presented; the request was not carried out. Correct the credentials in the configuration of the proxy.',
+  },
   backend_unavailable: {
     jsonRpcCode: 503,
     httpStatus: 503,

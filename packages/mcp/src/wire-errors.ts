@@ -11,6 +11,8 @@ export interface Rejection {
   readonly detail?: string
   readonly data?: JsonObject
   readonly headers?: Readonly<Record<string, string>>
+  /** Reaches the client as a JSON-RPC error with status 200, as the method's handler would have sent it. Otherwise as an HTTP error. */
+  readonly inBand?: true
 }
 
 export type RejectionOptions = Partial<Omit<Rejection, 'error'>>

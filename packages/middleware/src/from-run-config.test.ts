@@ -4,6 +4,7 @@ import type { RunConfig } from '@thv/runconfig/run-config'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
 import { BUILT_IN, buildPipeline, LINK_MAKERS } from './from-run-config.ts'
+import { testHop } from './testing/test-context.ts'
 
 function configOf(document: object): RunConfig {
   const read = readRunConfig({ name: 'x', transport: 'streamable-http', remote_url: 'https://example.com/mcp', ...document })
@@ -25,8 +26,20 @@ describe('the links of a run config', () => {
   it('take header values from secrets', () => {
     const config = configOf({ header_forward: { add_plaintext_headers: { 'X-A': '1' }, add_headers_from_secret: { 'X-B': 'KEY' } } })
     const set = {}
-    buildPipeline(config, { env: { TOOLHIVE_SECRET_KEY: 's3cret\n' }, log: new CollectingLog() }).headers({ principal: 'p' }, set)
+    buildPipeline(config, { env: { TOOLHIVE_SECRET_KEY: 's3cret\n' }, log: new CollectingLog() }).headers(testHop(), set)
     expect(set).toEqual({ 'x-a': '1', 'x-b': 's3cret' })
+  })
+
+  it('name the field when their options cannot work', () => {
+    const make = (document: object) => () => buildPipeline(configOf(document), { env: {}, log: new CollectingLog() })
+    const twice = { a: { name: 'z', description: 'x' }, b: { name: 'y' } }
+    expect(make({ tools_override: twice })).not.toThrow()
+    expect(make({ header_forward: { add_plaintext_headers: { Host: 'x' } } })).toThrow(
+      expect.objectContaining({
+        code: 'run_config_invalid',
+        message: expect.stringMatching(/^header_forward: "Host" is set by the proxy/),
+      }),
+    )
   })
 
   it('cannot be made when a secret is missing', () => {

@@ -3,8 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { type AddressInfo, createServer as createTcpServer, type Server as TcpServer } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { WireClient } from '@thv/gateway/testing/wire-client'
-import { toolFilter } from '@thv/middleware/tool-filter/tool-filter'
-import { compileToolNames } from '@thv/middleware/tool-filter/tool-names'
+import { createToolFilter } from '@thv/middleware/tool-filter/tool-filter'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startTestRunner, type TestRunner, type TestRunnerOptions } from '../testing/test-runner.ts'
 
@@ -93,7 +92,7 @@ describe('an answer that is no answer', () => {
       response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(gzipSync(RESULT))
     const { client } = await backend(handler)
     expect((await client.modern('tools/list')).text).toBe(RESULT)
-    const filtered = await backend(handler, { middleware: [toolFilter(compileToolNames({ filter: ['a'], overrides: {} }))] })
+    const filtered = await backend(handler, { middleware: [createToolFilter({ filter: ['a'], overrides: {} }, { warn: () => {} })] })
     expect((await filtered.client.modern('tools/list')).status).toBe(502)
   })
 })

@@ -6,7 +6,8 @@ import type { HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import type { HttpSession } from '@thv/gateway/sessions/session-record'
 import { createOutbound, type OutboundOptions } from '@thv/http/outbound/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
-import { compilePipeline, type Middleware } from '@thv/middleware/pipeline/pipeline'
+import type { Middleware } from '@thv/middleware/pipeline/middleware'
+import { compilePipeline } from '@thv/middleware/pipeline/pipeline'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
@@ -61,7 +62,7 @@ export async function startTestRunner(options: TestRunnerOptions): Promise<TestR
   const metrics = createMetrics()
   const store = createMemorySessionStore<HttpSession>({ clock, maxSessions: options.sessions ?? 1_000, evictIdleMs: 3_600_000 })
   const location = locationOf(backend, outbound)
-  const shared = { location, pipeline, clock, log, limits, watches }
+  const shared = { info: { name: 'test', transport }, location, pipeline, clock, log, limits, watches }
   const served =
     transport === 'sse'
       ? createSseBackend({ ...shared, endpoint: { endpointPrefix: '', trustProxyHeaders: false, ...options.endpoint } })

@@ -1,19 +1,21 @@
+import { headerText } from '@thv/http/header-map'
+import type { Hop } from '@thv/middleware/pipeline/request-context'
+import { testHop } from '@thv/middleware/testing/test-context'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
 import { newSession } from '../sessions/session-record.ts'
 import { AbandonedSessions } from './abandoned-sessions.ts'
-import type { Question } from './ask.ts'
-import type { BackendClient } from './backend-client.ts'
+import type { BackendClient, BackendQuestion } from './backend-client.ts'
 
 /** A backend that answers a DELETE when it is told to. */
 function slowBackend() {
   const asked: { readonly id: string | undefined; readonly answer: (error?: Error) => void }[] = []
   const backend = {
     ownPath: '/mcp',
-    ownHeaders: (set: Record<string, string>) => Object.entries(set).flat(),
-    ask({ headers }: Question) {
+    ownHop: async () => testHop(),
+    ask(_hop: Hop, { set }: BackendQuestion) {
       const { promise, resolve, reject } = Promise.withResolvers<{ status: number }>()
-      asked.push({ id: headers[1], answer: (error) => (error ? reject(error) : resolve({ status: 204 })) })
+      asked.push({ id: headerText(set?.['mcp-session-id']), answer: (error) => (error ? reject(error) : resolve({ status: 204 })) })
       return promise
     },
   }
@@ -47,12 +49,14 @@ describe('abandoned sessions', () => {
     for (const { answer } of asked) answer()
     await settled()
     end(1, 6)
+    await settled()
     expect(asked.at(-1)?.id).toBe('s6')
   })
 
   it('above the bound are left to the backend', async () => {
     const { asked, end } = start()
     end(1_100)
+    await settled()
     for (let done = 0; done < asked.length; done++) {
       asked[done]?.answer()
       await settled()

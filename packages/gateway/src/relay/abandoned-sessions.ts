@@ -56,8 +56,9 @@ export class AbandonedSessions {
     const backend = current()
     if (backend === undefined) return
     try {
-      const headers = backend.ownHeaders({ [HEADERS.sessionId]: backendId, [HEADERS.protocolVersion]: version })
-      const { status } = await backend.ask({ method: 'DELETE', path: backend.ownPath, headers, timeoutMs, signal })
+      const set = { [HEADERS.sessionId]: backendId, [HEADERS.protocolVersion]: version }
+      const hop = await backend.ownHop()
+      const { status } = await backend.ask(hop, { method: 'DELETE', path: backend.ownPath, set, isOwn: true, timeoutMs, signal })
       log.debug('an abandoned session was ended at the backend', { status })
     } catch (error) {
       log.debug('an abandoned session could not be ended at the backend', { error: errorMessage(error) })

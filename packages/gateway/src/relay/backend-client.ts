@@ -5,15 +5,26 @@ import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { HEADERS } from '@thv/mcp/header-names'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { Caller } from '@thv/middleware/pipeline/request-context'
+import type { BackendInfo, Hop } from '@thv/middleware/pipeline/request-context'
 import { ask, type BackendAnswer, type Question } from './ask.ts'
 import type { BackendAddress } from './backend-address.ts'
+import { prepareHop } from './prepare-hop.ts'
 
 export interface BackendClientOptions {
   readonly address: BackendAddress
   readonly target: Target
   readonly pipeline: Pipeline
   readonly clock: Clock
+  /** The backend as middleware see it in requests of our own. */
+  readonly info: BackendInfo
+}
+
+/** One request whose whole answer is needed before anything else can be done. */
+export interface BackendQuestion extends Omit<Question, 'headers'> {
+  /** Headers to set; undefined removes one of the client's. */
+  readonly set?: HeaderMap
+  /** The proxy asks by itself, in the place of the client: it sends its own `Accept` and protocol headers. */
+  readonly isOwn?: boolean
 }
 
 /** Answers like `/mcp` → `/mcp/` are common and the same for every call: asking once a minute is enough. */
@@ -21,8 +32,15 @@ const MOVED_MS = 60_000
 const MAX_REDIRECTS = 5
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 307, 308])
 
-/** What identifies requests of the runner's own, such as probes. */
-const OWN_HEADERS = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+/** Headers of requests that the proxy makes by itself. */
+const OWN_HEADERS: HeaderMap = {
+  accept: 'application/json, text/event-stream',
+  'content-type': 'application/json',
+  [HEADERS.lastEventId]: undefined,
+  [HEADERS.protocolVersion]: undefined,
+}
+
+const NO_HEADERS: HeaderMap = {}
 
 interface Redirectable {
   readonly status: number
@@ -35,39 +53,47 @@ export class BackendClient {
   readonly address: BackendAddress
   readonly #pipeline: Pipeline
   readonly #clock: Clock
+  readonly #info: BackendInfo
   /** Where the endpoint redirected to, path only. */
   #moved: { readonly path: string; readonly until: number } | undefined
 
-  constructor({ address, target, pipeline, clock }: BackendClientOptions) {
+  constructor({ address, target, pipeline, clock, info }: BackendClientOptions) {
     this.address = address
     this.target = target
     this.#pipeline = pipeline
     this.#clock = clock
+    this.#info = info
   }
 
-  /** The client's headers as the backend gets them; `set` goes over them, undefined takes one away. */
-  headers(exchange: Exchange, caller: Caller, set: MutableHeaderMap): string[] {
-    set['accept-encoding'] = 'identity' // what passes through has to be looked at
-    this.address.forwarded(exchange, set)
-    this.#pipeline.headers(caller, set)
-    return forwardedHeaders(exchange.headers, set)
+  /** Runs `prepare` for a hop. Throws RejectedError; a promise only where a middleware waits. */
+  prepare(hop: Hop): Promise<void> | undefined {
+    return prepareHop(this.#pipeline, hop)
   }
 
-  /** For requests that the runner makes on behalf of a client, in whatever request of it made them necessary. */
-  headersOnBehalf(exchange: Exchange, caller: Caller, set: HeaderMap): string[] {
-    return this.headers(exchange, caller, {
-      ...OWN_HEADERS,
-      [HEADERS.lastEventId]: undefined,
-      [HEADERS.protocolVersion]: undefined,
-      ...set,
-    })
+  /** After a 401 of the backend: true when there are new credentials for one more attempt. Throws RejectedError. */
+  async renewCredentials(hop: Hop): Promise<boolean> {
+    if (hop.credentials === undefined || !this.#pipeline.credentialsRejected(hop)) return false
+    hop.credentials = undefined
+    await this.prepare(hop)
+    return true
   }
 
-  /** For requests that no client asked for. */
-  ownHeaders(set: HeaderMap): string[] {
-    const headers: MutableHeaderMap = { ...OWN_HEADERS, ...set }
-    this.#pipeline.headers({ principal: 'proxyrunner' }, headers)
-    return forwardedHeaders({}, headers)
+  /** A request that no client asked for. It carries static credentials only, and goes out without them where there are none. */
+  async ownHop(): Promise<Hop> {
+    const hop: Hop = { caller: undefined, backend: this.#info, exchange: undefined, outgoing: undefined, credentials: undefined }
+    await this.#pipeline.prepare(hop)
+    return hop
+  }
+
+  /** The headers of a hop: those of its client, with `set` and the pipeline's over them. Undefined in `set` removes one. */
+  headers(hop: Hop, set: MutableHeaderMap): string[] {
+    const { exchange } = hop
+    if (exchange !== undefined) {
+      set['accept-encoding'] = 'identity' // what passes through has to be looked at
+      this.address.forwarded(exchange, set)
+    }
+    this.#pipeline.headers(hop, set)
+    return forwardedHeaders(exchange?.headers ?? NO_HEADERS, set)
   }
 
   path(exchange: Exchange): string {
@@ -95,9 +121,15 @@ export class BackendClient {
     return this.#movedPath(path, answer.headers)
   }
 
-  /** One question with its whole answer; follows redirects. */
-  ask(question: Question): Promise<BackendAnswer> {
-    return this.following(question.path, (path) => ask(this.target, this.#clock, { ...question, path }))
+  /** One question with its whole answer; follows redirects, and asks again with new credentials after a 401 to the old ones. */
+  async ask(hop: Hop, question: BackendQuestion): Promise<BackendAnswer> {
+    const answer = await this.#ask(hop, question)
+    return answer.status === 401 && (await this.renewCredentials(hop)) ? await this.#ask(hop, question) : answer
+  }
+
+  #ask(hop: Hop, { set, isOwn = false, ...question }: BackendQuestion): Promise<BackendAnswer> {
+    const headers = this.headers(hop, isOwn ? { ...OWN_HEADERS, ...set } : { ...set })
+    return this.following(question.path, (path) => ask(this.target, this.#clock, { ...question, headers, path }))
   }
 
   #movedPath(path: string, headers: HeaderMap): string | undefined {

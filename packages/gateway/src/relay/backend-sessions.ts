@@ -1,5 +1,4 @@
 import { headerText } from '@thv/http/header-map'
-import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { HEADERS } from '@thv/mcp/header-names'
@@ -7,10 +6,11 @@ import { METHODS } from '@thv/mcp/methods'
 import { mintSessionId } from '@thv/mcp/session-id'
 import { NEWEST_LEGACY_VERSION } from '@thv/mcp/versions'
 import { reject } from '@thv/mcp/wire-errors'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext, RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Session, SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { unavailable } from '../response/backend-rejection.ts'
+import { outcomeOf } from '../response/outcome.ts'
 import { RejectedError } from '../response/rejected-error.ts'
 import { changeSession, type HttpSession, type HttpSessionStore, newSession } from '../sessions/session-record.ts'
 import { resultOf } from './ask.ts'
@@ -27,10 +27,10 @@ export interface BackendSessionsOptions {
   readonly onRecovered: (outcome: 'recovered' | 'lost') => void
 }
 
-/** One use of a session by a request of its client. */
+/** One use of a session by a request of its client. Everything done because of it uses the credentials of that request. */
 export interface Use {
   readonly backend: BackendClient
-  readonly exchange: Exchange
+  readonly context: RequestContext
   readonly ref: SessionRef
 }
 
@@ -52,23 +52,24 @@ export class BackendSessions {
   }
 
   /** Forwards an initialize. The answer names our id where the backend's named its own. */
-  async begin(backend: BackendClient, context: RequestContext): Promise<HeldAnswer> {
-    const { exchange, outgoing, principal } = context
+  async begin(backend: BackendClient, context: MessageContext): Promise<HeldAnswer> {
+    const { exchange, outgoing, caller } = context
     const { store, limits } = this.#options
-    const headers = backend.headers(exchange, context, { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined })
-    const question = { method: 'POST', path: backend.path(exchange), headers, body: outgoing.text, timeoutMs: limits.askTimeoutMs } as const
-    const answer = await backend.ask({ ...question, ...(outgoing.id !== undefined && { id: outgoing.id }) })
+    const set = { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined }
+    const question = { method: 'POST', path: backend.path(exchange), set, body: outgoing.text, timeoutMs: limits.askTimeoutMs } as const
+    const answer = await backend.ask(context, { ...question, ...(outgoing.id !== undefined && { id: outgoing.id }) })
+    if (answer.response !== undefined) context.outcome = outcomeOf(answer.response.message)
     const backendId = headerText(answer.headers[HEADERS.sessionId])
     delete answer.headers[HEADERS.sessionId]
     const result = resultOf(answer)
     if (backendId === undefined || result === undefined) return answer
 
     const version = result['protocolVersion']
-    const ref = { id: mintSessionId(), owner: principal }
+    const ref = { id: mintSessionId(), owner: caller.principal }
     const value = newSession(backendId, typeof version === 'string' ? version : NEWEST_LEGACY_VERSION, outgoing.text)
     const isWanted = !exchange.closed && (await store.create({ ...ref, value }, limits.sessionTtlMs)) === 'created'
     if (!isWanted) {
-      await this.#endAtBackend({ backend, exchange, ref }, backendId)
+      await this.#endAtBackend({ backend, context, ref }, backendId)
       throw new RejectedError(unavailable('there are too many sessions'))
     }
     answer.headers[HEADERS.sessionId] = ref.id
@@ -106,12 +107,12 @@ export class BackendSessions {
   }
 
   /** Afterwards there is no session, unless the backend has refused to end it. */
-  async end({ backend, exchange, ref }: Use): Promise<HeldAnswer> {
+  async end({ backend, context, ref }: Use): Promise<HeldAnswer> {
     const { store, limits } = this.#options
     const { value } = await this.#find(ref)
-    const headers = backend.headers(exchange, { principal: ref.owner }, { [HEADERS.sessionId]: value.backendId })
+    const set = { [HEADERS.sessionId]: value.backendId }
     const answer = await backend
-      .ask({ method: 'DELETE', path: backend.path(exchange), headers, timeoutMs: limits.askTimeoutMs })
+      .ask(context, { method: 'DELETE', path: backend.path(context.exchange), set, timeoutMs: limits.askTimeoutMs })
       .catch((error: unknown) => {
         this.#options.log.info('a session could not be ended at the backend', { error: errorMessage(error) })
         return GONE
@@ -162,17 +163,18 @@ export class BackendSessions {
     return await isLost
   }
 
-  async #refusesPing({ backend, exchange, ref }: Use, { backendId, version }: HttpSession): Promise<boolean> {
+  async #refusesPing({ backend, context }: Use, { backendId, version }: HttpSession): Promise<boolean> {
     const set = { [HEADERS.sessionId]: backendId, [HEADERS.protocolVersion]: version }
-    const headers = backend.headersOnBehalf(exchange, { principal: ref.owner }, set)
     const timeoutMs = this.#options.limits.askTimeoutMs
-    const { status } = await backend.ask({ method: 'POST', path: backend.ownPath, headers, body: PING, id: PING_ID, timeoutMs })
+    const question = { method: 'POST', path: backend.ownPath, set, isOwn: true, body: PING, id: PING_ID, timeoutMs } as const
+    const { status } = await backend.ask(context, question)
     return status === 400 || status === 404
   }
 
-  async #endAtBackend({ backend, exchange, ref }: Use, backendId: string): Promise<void> {
-    const headers = backend.headersOnBehalf(exchange, { principal: ref.owner }, { [HEADERS.sessionId]: backendId })
-    await backend.ask({ method: 'DELETE', path: backend.ownPath, headers, timeoutMs: this.#options.limits.askTimeoutMs })
+  async #endAtBackend({ backend, context }: Use, backendId: string): Promise<void> {
+    const set = { [HEADERS.sessionId]: backendId }
+    const { askTimeoutMs: timeoutMs } = this.#options.limits
+    await backend.ask(context, { method: 'DELETE', path: backend.ownPath, set, isOwn: true, timeoutMs })
   }
 }
 

@@ -46,13 +46,13 @@ interface Sent {
 
 async function send(backend: BackendClient, { timeoutMs, signal }: DiscoverOptions): Promise<Sent> {
   const message = stampRequest({ jsonrpc: '2.0', id: 'thv-discover', method: METHODS.discover }, STAMP)
-  const headers = backend.ownHeaders(expectedHeaders(message))
   const { id } = message
   try {
-    const answer = await backend.ask({
+    const answer = await backend.ask(await backend.ownHop(), {
       method: 'POST',
       path: backend.ownPath,
-      headers,
+      set: expectedHeaders(message),
+      isOwn: true,
       body: JSON.stringify(message),
       id,
       timeoutMs,
@@ -69,12 +69,8 @@ async function send(backend: BackendClient, { timeoutMs, signal }: DiscoverOptio
 async function endStraySession(backend: BackendClient, answer: BackendAnswer, options: DiscoverOptions): Promise<void> {
   const sessionId = headerText(answer.headers[HEADERS.sessionId])
   if (sessionId === undefined) return
-  await backend.ask({
-    method: 'DELETE',
-    path: backend.ownPath,
-    headers: backend.ownHeaders({ [HEADERS.sessionId]: sessionId }),
-    ...options,
-  })
+  const set = { [HEADERS.sessionId]: sessionId }
+  await backend.ask(await backend.ownHop(), { method: 'DELETE', path: backend.ownPath, set, isOwn: true, ...options })
 }
 
 function versionsOf({ response }: BackendAnswer): readonly string[] | undefined {

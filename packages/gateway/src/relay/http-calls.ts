@@ -8,7 +8,7 @@ import { encodeHeaderValue } from '@thv/mcp/header-value'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import { nameOf } from '@thv/mcp/modern-headers'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import { RejectedError } from '../response/rejected-error.ts'
 import type { BackendClient } from './backend-client.ts'
@@ -52,8 +52,8 @@ export class HttpCalls {
    * else, or (`backendId` given) a status that may mean that the backend has forgotten the session. Rejects when there is no answer
    * and the client has not been told.
    */
-  relay(backend: BackendClient, context: RequestContext, backendId?: string): Promise<HeldAnswer | undefined> {
-    return this.#relay(backend, { context, path: backend.path(context.exchange), backendId }, 0)
+  relay(backend: BackendClient, context: MessageContext, backendId?: string): Promise<HeldAnswer | undefined> {
+    return this.#relay(backend, { context, path: backend.path(context.exchange), backendId, isRepeated: false }, 0)
   }
 
   /** Resolves when no call is under way, or when the signal aborts. */
@@ -71,7 +71,7 @@ export class HttpCalls {
 
   /** One promise for the whole way, as every call goes it. */
   async #relay(backend: BackendClient, sending: Sending, redirects: number): Promise<HeldAnswer | undefined> {
-    const { context, path, backendId } = sending
+    const { context, path, backendId, isRepeated } = sending
     const call = new RelayCall(context, backendId === undefined ? this.#plain : this.#inSession)
     const request = this.#requestOf(backend, sending, call)
     this.#watch.add(call)
@@ -86,13 +86,17 @@ export class HttpCalls {
       if (this.#watch.size === 0) this.#onQuiet?.()
     }
     if (call.refusal !== undefined) throw new RejectedError(call.refusal)
-    const moved = backend.movedPath(path, call.held, redirects)
-    return moved === undefined ? call.held : await this.#relay(backend, { context, path: moved, backendId }, redirects + 1)
+    const { held } = call
+    if (held === undefined) return undefined
+    if (held.status === 401 && !isRepeated && (await backend.renewCredentials(context)))
+      return await this.#relay(backend, { ...sending, isRepeated: true }, redirects)
+    const moved = backend.movedPath(path, held, redirects)
+    return moved === undefined ? held : await this.#relay(backend, { ...sending, path: moved }, redirects + 1)
   }
 
   /** Time is kept by the watch, as it depends on what the backend says meanwhile. */
   #requestOf(backend: BackendClient, { context, path, backendId }: Sending, { signal }: RelayCall): OutboundRequest {
-    const headers = backend.headers(context.exchange, context, headersFor(context, backendId))
+    const headers = backend.headers(context, headersFor(context, backendId))
     const { responseBytes: maxResponseBytes } = this.#options.limits
     const { outgoing } = context
     return { method: 'POST', path, headers, body: outgoing.text, signal, maxResponseBytes, headersTimeoutMs: 0, bodyTimeoutMs: 0 }
@@ -100,26 +104,28 @@ export class HttpCalls {
 
   /** A legacy backend that is given up has to be told; the end of the connection says nothing to it. */
   #cancel(backend: BackendClient, { context, path, backendId }: Sending): void {
-    const { received, era, exchange } = context
+    const { received, era } = context
     if (era !== 'legacy' || received.kind !== 'request') return
     const params = { requestId: received.id, reason: 'time limit of the proxy' }
     const body = JSON.stringify({ jsonrpc: '2.0', method: NOTIFICATIONS.cancelled, params })
-    const headers = backend.headers(exchange, context, headersFor(context, backendId))
-    backend.ask({ method: 'POST', path, headers, body, timeoutMs: CANCEL_MS }).catch((error: unknown) => {
-      this.#options.log.debug('the backend was not told that a call was given up', { error: errorMessage(error) })
+    const set = headersFor(context, backendId)
+    backend.ask(context, { method: 'POST', path, set, body, timeoutMs: CANCEL_MS }).catch((error: unknown) => {
+      this.#options.log.debug('could not cancel a call at the backend', { error: errorMessage(error) })
     })
   }
 }
 
 interface Sending {
-  readonly context: RequestContext
+  readonly context: MessageContext
   readonly path: string
   readonly backendId: string | undefined
+  /** It was sent before, with credentials that the backend refused. */
+  readonly isRepeated: boolean
 }
 
 const CANCEL_MS = 5_000
 
-function headersFor({ era, outgoing, received }: RequestContext, backendId: string | undefined): MutableHeaderMap {
+function headersFor({ era, outgoing, received }: MessageContext, backendId: string | undefined): MutableHeaderMap {
   // Plain names: an object of computed ones costs five times as much, for every call.
   const set: MutableHeaderMap = { 'mcp-session-id': backendId, 'last-event-id': undefined }
   // A modern backend checks that the header repeats the body.

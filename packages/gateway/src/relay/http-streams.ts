@@ -1,12 +1,11 @@
 import type { OutboundRequest } from '@thv/http/outbound/outbound-call'
-import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { META } from '@thv/mcp/envelope'
 import { HEADERS } from '@thv/mcp/header-names'
 import { type RequestId, resultResponse, serialise } from '@thv/mcp/json-rpc'
 import { messageFrame } from '@thv/mcp/sse-encoder'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { Caller, RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext, RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { BackendClient } from './backend-client.ts'
 import type { HeldAnswer } from './relay-call.ts'
 import type { HttpBackendLimits } from './relay-limits.ts'
@@ -20,7 +19,7 @@ export interface HttpStreamsOptions {
   readonly limits: HttpBackendLimits
 }
 
-export interface StreamRequest extends Caller {
+export interface StreamRequest {
   /** The client's id of the session; with it a new stream takes the place of the old one. */
   readonly sessionId?: string
   readonly backendId?: string
@@ -44,10 +43,11 @@ export class HttpStreams {
   }
 
   /** What comes back has not been passed on, as with `HttpCalls.relay`. */
-  async get(backend: BackendClient, exchange: Exchange, request: StreamRequest): Promise<HeldAnswer | undefined> {
-    const send = () => this.#get(backend, exchange, request)
+  async get(backend: BackendClient, context: RequestContext, request: StreamRequest = {}): Promise<HeldAnswer | undefined> {
+    const send = () => this.#get(backend, context, request)
     let held = await send()
-    // The backend still holds the stream of a client that is no longer there, or not as far as we know: the new one counts (H4).
+    if (held?.status === 401 && (await backend.renewCredentials(context))) held = await send()
+    // The backend still holds the stream of a client that has gone, or may have: the newest stream counts.
     for (const waitMs of CONFLICT_WAITS_MS) {
       if (held?.status !== 409 || request.sessionId === undefined) break
       await this.finish(request.sessionId)
@@ -57,24 +57,30 @@ export class HttpStreams {
     return held
   }
 
-  #get(backend: BackendClient, exchange: Exchange, request: StreamRequest): Promise<HeldAnswer | undefined> {
+  #get(backend: BackendClient, context: RequestContext, request: StreamRequest): Promise<HeldAnswer | undefined> {
     const { pipeline } = this.#options
+    const { exchange } = context
     const { backendId, lastEventId, sessionId } = request
-    const edit = (frames: Buffer) => (mayHoldResponse(frames) ? editFrames(frames, (data) => strayText(pipeline, request, data)) : frames)
+    const edit = (frames: Buffer) => (mayHoldResponse(frames) ? editFrames(frames, (data) => strayText(pipeline, context, data)) : frames)
     return backend.following(backend.path(exchange), async (path) => {
-      const relay = this.#relay(exchange, pipeline.editsStrays ? { edit } : {})
-      const headers = backend.headers(exchange, request, { [HEADERS.sessionId]: backendId, [HEADERS.lastEventId]: lastEventId })
+      const relay = this.#relay(context, pipeline.editsStrays ? { edit } : {})
+      const headers = backend.headers(context, { [HEADERS.sessionId]: backendId, [HEADERS.lastEventId]: lastEventId })
       return await this.#send(relay, { backend, sessionId, request: { method: 'GET', path, headers } })
     })
   }
 
   /** A modern `subscriptions/listen`. */
-  listen(backend: BackendClient, context: RequestContext): Promise<HeldAnswer | undefined> {
+  async listen(backend: BackendClient, context: MessageContext): Promise<HeldAnswer | undefined> {
+    const held = await this.#listen(backend, context)
+    return held?.status === 401 && (await backend.renewCredentials(context)) ? await this.#listen(backend, context) : held
+  }
+
+  #listen(backend: BackendClient, context: MessageContext): Promise<HeldAnswer | undefined> {
     const { exchange, outgoing } = context
     const { id, text: body } = outgoing
     return backend.following(backend.path(exchange), async (path) => {
-      const relay = this.#relay(exchange, id === undefined ? {} : { farewell: () => listenResult(id) })
-      const headers = backend.headers(exchange, context, { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined })
+      const relay = this.#relay(context, id === undefined ? {} : { farewell: () => listenResult(id) })
+      const headers = backend.headers(context, { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined })
       return await this.#send(relay, { backend, sessionId: undefined, request: { method: 'POST', path, headers, body } })
     })
   }
@@ -90,9 +96,10 @@ export class HttpStreams {
     await Promise.all(relays.map(([relay]) => relay.finish()))
   }
 
-  #relay(exchange: Exchange, options: Pick<StreamOptions, 'edit' | 'farewell'>): StreamRelay {
-    const { clock, limits } = this.#options
-    return new StreamRelay(exchange, { clock, maxFrameBytes: limits.frameBytes, ...options })
+  #relay(context: RequestContext, options: Pick<StreamOptions, 'edit' | 'farewell'>): StreamRelay {
+    const { clock, limits, pipeline } = this.#options
+    const onStart = () => pipeline.streaming(context)
+    return new StreamRelay(context.exchange, { clock, maxFrameBytes: limits.frameBytes, onStart, ...options })
   }
 
   async #send(relay: StreamRelay, { backend, sessionId, request }: Sending): Promise<HeldAnswer | undefined> {
@@ -115,9 +122,9 @@ interface Sending {
 }
 
 /** Only what is a response at all; what is not JSON is of no use to the client either. */
-function strayText(pipeline: Pipeline, caller: Caller, data: string): string {
+function strayText(pipeline: Pipeline, context: RequestContext, data: string): string {
   try {
-    return pipeline.strayResponseText(caller, data)
+    return pipeline.strayResponseText(context, data)
   } catch (error) {
     if (error instanceof SyntaxError) return data
     throw error

@@ -1,18 +1,24 @@
 import { headerText } from '@thv/http/header-map'
 import { ClientAnswer } from '@thv/http/server/client-answer'
-import type { Exchange } from '@thv/http/server/exchange'
 import type { RequestId } from '@thv/mcp/json-rpc'
+import { reject } from '@thv/mcp/wire-errors'
+import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import { brokenAnswer, timedOut, unavailable } from '../response/backend-rejection.ts'
 import { RejectedError } from '../response/rejected-error.ts'
 import type { HeldAnswer } from './relay-call.ts'
 import { responseKind } from './response-check.ts'
 
 /**
- * Passes on an answer that was held back. The backend's refusals get to the client as they are; its failures become ours, so that a
- * status of 500 and above always comes with a coded error. Throws RejectedError.
+ * Passes on an answer that was held back. The backend's own rejections get to the client as they are; its failures become ours, so that
+ * a status of 500 and above always comes with a coded error. A challenge to our own credentials is not for the client. Throws
+ * RejectedError.
  */
-export function passOn(exchange: Exchange, held: HeldAnswer, id: RequestId | undefined): void {
+export function passOn({ exchange, credentials }: RequestContext, held: HeldAnswer, id: RequestId | undefined): void {
   const { status, headers, body } = held
+  if (credentials !== undefined) {
+    if (status === 401) throw new RejectedError(reject('credentials_refused'))
+    headers['www-authenticate'] = undefined
+  }
   if (status >= 300 && status < 400) throw new RejectedError(brokenAnswer('it redirects to somewhere else', status))
   if (status < 500) {
     new ClientAnswer(exchange).whole(status, headers, body)

@@ -9,18 +9,20 @@ import { errorResponse, type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { messageFrame } from '@thv/mcp/sse-encoder'
 import { errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext, Outcome } from '@thv/middleware/pipeline/request-context'
 import { brokenAnswer, connectionLost, rejectionOf, unanswered } from '../response/backend-rejection.ts'
+import { outcomeOfBytes } from '../response/outcome.ts'
 import { AnswerFrames, editedFrames } from './answer-frames.ts'
 import { CallCancellation } from './call-cancellation.ts'
 import type { WatchedCall } from './call-watch.ts'
 import { HeldBody } from './held-body.ts'
-import { bytesKind } from './response-check.ts'
+import { bytesKind, responseKind } from './response-check.ts'
+import { frameData } from './sse-frames.ts'
 
 export interface RelayLimits {
   /** A JSON answer up to here is looked at before it is passed on, and goes out in one piece. */
   readonly inspectBytes: number
-  /** A list that links edit has to fit into memory. */
+  /** A list that middleware edit has to fit into memory. */
   readonly editBytes: number
   readonly idleMs: number
 }
@@ -48,8 +50,8 @@ const STREAM_HEADERS = ['cache-control', 'no-store', 'x-accel-buffering', 'no']
 
 /**
  * One POST to an HTTP backend and the way of its answer to the client. Bytes pass through as they are; they are only cut at the ends of
- * events, so that an answer that breaks off can be completed with an error that names the call. Results that links edit are the
- * exception: they are held until they are whole.
+ * events, so that an answer that breaks off can be completed with an error that names the call. Results that middleware edit are
+ * the exception: they are held until they are whole.
  */
 export class RelayCall implements ResponseSink, WatchedCall {
   readonly startedAt: number
@@ -61,11 +63,11 @@ export class RelayCall implements ResponseSink, WatchedCall {
   held: HeldAnswer | undefined
   /** Set when the answer was of no use; nothing has been sent to the client. */
   refusal: Rejection | undefined
-  readonly #context: RequestContext
+  readonly #context: MessageContext
   readonly #options: RelayOptions
   readonly #answer: ClientAnswer
   readonly #id: RequestId | undefined
-  /** Links edit the result. */
+  /** Middleware edit the result. */
   readonly #edits: boolean
   readonly #body = new HeldBody()
   #mode: Mode = 'hold'
@@ -74,13 +76,13 @@ export class RelayCall implements ResponseSink, WatchedCall {
   #flow: ResponseFlow | undefined
   #frames: AnswerFrames | undefined
 
-  constructor(context: RequestContext, options: RelayOptions) {
+  constructor(context: MessageContext, options: RelayOptions) {
     this.#context = context
     this.#options = options
     this.#answer = new ClientAnswer(context.exchange)
     const { received } = context
     this.#id = received.kind === 'request' ? received.id : undefined
-    this.#edits = received.kind === 'request' && options.pipeline.editsResultOf(received.method)
+    this.#edits = received.kind === 'request' && options.pipeline.edits(received.method)
     this.startedAt = this.lastActivityAt = options.clock.monotonic()
     this.idleLimitMs = options.limits.idleMs
     // A modern client that goes away cancels its call (M19); a legacy one does not (H6).
@@ -104,6 +106,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
     this.#headers = headers
     this.#flow = flow
     headers[HEADERS.sessionId] = undefined // of the backend's side
+    if (this.#context.credentials !== undefined) headers['www-authenticate'] = undefined // a challenge to our credentials
     this.#mode = this.#modeOf(status, headers)
     if (this.#mode === 'stream') this.#answer.begin(status, headers)
     if (this.#mode === 'frames') {
@@ -149,7 +152,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
   }
 
   #modeOf(status: number, headers: MutableHeaderMap): Mode {
-    if (this.#options.holds(status)) return 'hold'
+    if (this.#options.holds(status) || (status === 401 && this.#context.credentials !== undefined)) return 'hold'
     if (status !== 200) return 'inspect'
     // What is compressed in spite of being asked not to be cannot be looked into.
     const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
@@ -173,8 +176,10 @@ export class RelayCall implements ResponseSink, WatchedCall {
   }
 
   #pass(frames: AnswerFrames, chunk: Buffer): void {
+    const { answered } = frames
     const whole = frames.push(chunk)
     if (whole === undefined) return
+    if (!answered && frames.answered && this.#options.pipeline.observesEnd) this.#context.outcome = framesOutcome(whole, this.#id)
     if (frames.hasQuestion) this.idleLimitMs = Infinity // people take their time
     const isEdited = this.#edits && this.#id !== undefined
     this.#answer.write(isEdited ? editedFrames(whole, this.#id, (text) => this.#editedText(text)) : whole, this.#flow)
@@ -202,9 +207,16 @@ export class RelayCall implements ResponseSink, WatchedCall {
       return
     }
     const kind = bytesKind(body, id)
+    if (this.#options.pipeline.observesEnd && kind === 'ours') this.#context.outcome = outcomeOfBytes(body)
     if (kind === 'ours') this.#answer.whole(200, this.#headers, this.#edits ? Buffer.from(this.#editedText(body.toString('utf8'))) : body)
     else this.refusal = brokenAnswer(kind === 'foreign' ? 'the answer belongs to another call' : 'the answer is not a JSON-RPC response')
   }
+}
+
+/** An answer that is passed on in pieces is too large to be judged. */
+function framesOutcome(frames: Buffer, id: RequestId | undefined): Outcome {
+  const answer = id === undefined ? undefined : frameData(frames).find((text) => responseKind(text, id) === 'ours')
+  return answer === undefined ? 'ok' : outcomeOfBytes(Buffer.from(answer))
 }
 
 export function isEventStream(headers: MutableHeaderMap): boolean {

@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { type HeaderMap, headerText } from '@thv/http/header-map'
 import { OutboundError } from '@thv/http/outbound/outbound-error'
-import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { createSingleFlight } from '@thv/kernel/single-flight'
 import { HEADERS } from '@thv/mcp/header-names'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import { parseText } from '@thv/mcp/parse-body'
+import { reject } from '@thv/mcp/wire-errors'
+import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
+import { RejectedError } from '../response/rejected-error.ts'
 import { changeSession, type HttpSession, type HttpSessionStore } from '../sessions/session-record.ts'
 import { resultOf } from './ask.ts'
 import type { BackendClient } from './backend-client.ts'
@@ -26,7 +28,7 @@ export interface RecoveryOptions {
 export interface LostSession {
   readonly backend: BackendClient
   readonly ref: SessionRef
-  readonly exchange: Exchange
+  readonly context: RequestContext
   readonly session: HttpSession
 }
 
@@ -69,37 +71,38 @@ export class SessionRecovery {
   }
 
   /** The new id at the backend. */
-  async #initialize({ backend, ref, exchange }: LostSession, session: HttpSession): Promise<string | undefined> {
+  async #initialize({ backend, ref, context }: LostSession, session: HttpSession): Promise<string | undefined> {
     const { log, timeoutMs } = this.#options
     const { initialize: body, version } = session
     const id = body === undefined ? undefined : parseText(body).id
     if (body === undefined || id === undefined) return undefined
-    const caller = { principal: ref.owner }
-    const headers = backend.headersOnBehalf(exchange, caller, { [HEADERS.sessionId]: undefined })
-    const answer = await backend.ask({ method: 'POST', path: backend.ownPath, headers, body, id, timeoutMs })
+    const set = { [HEADERS.sessionId]: undefined }
+    const answer = await backend.ask(context, { method: 'POST', path: backend.ownPath, set, isOwn: true, body, id, timeoutMs })
     if (answer.status >= 500) throw notThere(answer.status)
+    // Says nothing about the session, which is kept.
+    if (answer.status === 401 && context.credentials !== undefined) throw new RejectedError(reject('credentials_refused'))
     const backendId = headerText(answer.headers[HEADERS.sessionId])
     if (backendId !== undefined && resultOf(answer)?.['protocolVersion'] === version) return backendId
     log.warn('a lost session could not be begun anew', { status: answer.status, hasSession: backendId !== undefined })
-    if (backendId !== undefined) await this.#end({ backend, ref, exchange, session }, backendId)
+    if (backendId !== undefined) await this.#end({ backend, ref, context, session }, backendId)
     return undefined
   }
 
   /** What the backend does not take this time is missing afterwards; the session is worth more than that. */
   async #replay(lost: LostSession, set: HeaderMap, message: { id?: string; method: string; params?: JsonObject }): Promise<void> {
     const { log, timeoutMs } = this.#options
-    const { backend, exchange, ref } = lost
-    const headers = backend.headersOnBehalf(exchange, { principal: ref.owner }, set)
+    const { backend, context } = lost
     const body = JSON.stringify({ jsonrpc: '2.0', ...message })
     const { id } = message
-    const answer = await backend.ask({ method: 'POST', path: backend.ownPath, headers, body, timeoutMs, ...(id !== undefined && { id }) })
+    const question = { method: 'POST', path: backend.ownPath, set, isOwn: true, body, timeoutMs } as const
+    const answer = await backend.ask(context, { ...question, ...(id !== undefined && { id }) })
     const taken = id === undefined ? answer.status < 300 : resultOf(answer) !== undefined
     if (!taken) log.warn('a part of a session could not be replayed', { method: message.method, status: answer.status })
   }
 
-  async #end({ backend, ref, exchange }: LostSession, backendId: string): Promise<void> {
-    const headers = backend.headersOnBehalf(exchange, { principal: ref.owner }, { [HEADERS.sessionId]: backendId })
-    await backend.ask({ method: 'DELETE', path: backend.ownPath, headers, timeoutMs: this.#options.timeoutMs })
+  async #end({ backend, context }: LostSession, backendId: string): Promise<void> {
+    const set = { [HEADERS.sessionId]: backendId }
+    await backend.ask(context, { method: 'DELETE', path: backend.ownPath, set, isOwn: true, timeoutMs: this.#options.timeoutMs })
   }
 }
 

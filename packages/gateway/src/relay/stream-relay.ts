@@ -13,6 +13,8 @@ export interface StreamOptions {
   readonly clock: Clock
   /** One event must fit into this. */
   readonly maxFrameBytes: number
+  /** The backend's answer is a stream, and the client's has begun. */
+  readonly onStart?: (() => void) | undefined
   /** Looks at whole frames before they are passed on. */
   readonly edit?: ((frames: Buffer) => Buffer) | undefined
   /** The last frame when the stream is ended from this side. */
@@ -58,7 +60,9 @@ export class StreamRelay implements ResponseSink {
     this.#status = status
     this.#headers = headers
     this.#flow = flow
-    if (status === 200 && isEventStream(headers)) this.#writer = openSse(this.#exchange, { clock: this.#options.clock })
+    if (status !== 200 || !isEventStream(headers)) return
+    this.#writer = openSse(this.#exchange, { clock: this.#options.clock })
+    this.#options.onStart?.()
   }
 
   data(chunk: Buffer): void {

@@ -2,16 +2,18 @@ import { spliceId } from '@thv/mcp/json-rpc'
 import type { ParsedResponse } from '@thv/mcp/parse-body'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
+import { outcomeOf } from './outcome.ts'
 
 /**
- * The server's answer as the client gets it: under the client's id, in its JSON type. Only what a link of the chain has changed is
- * written anew; all else stays as the server wrote it. A link that fails makes it a rejection.
+ * The server's answer as the client gets it: under the client's id, in its JSON type. Everything that no middleware changes stays as
+ * the server wrote it. A middleware that fails makes it a rejection. Notes the outcome of the call.
  */
-export function answerText({ text }: ParsedResponse, context: RequestContext, pipeline: Pipeline): string | Rejection {
+export function answerText({ text, message }: ParsedResponse, context: MessageContext, pipeline: Pipeline): string | Rejection {
   const { id, method } = context.received
   if (id === undefined || method === undefined) return reject('internal_error')
-  if (!pipeline.editsResultOf(method)) return spliceId(text, id)
+  context.outcome = outcomeOf(message)
+  if (!pipeline.edits(method)) return spliceId(text, id)
   try {
     return spliceId(pipeline.responseText(context, text), id)
   } catch {

@@ -1,6 +1,6 @@
 import type { Rejection } from '@thv/mcp/wire-errors'
 
-/** Thrown by an upstream that knows exactly what to tell the client. Expected: not to be logged as a fault. */
+/** Thrown by a backend that knows exactly what to tell the client. Expected, so it is not logged as a fault. */
 export class RejectedError extends Error {
   readonly rejection: Rejection
 

@@ -33,6 +33,7 @@ export class Exchange implements Cancellation {
   #reason: unknown
   #closed = false
   #destroyed = false
+  #onClosed: (() => void) | undefined
 
   constructor(request: IncomingMessage, response: ServerResponse, options: { context: ServerContext; target: string }) {
     this.request = request
@@ -110,6 +111,19 @@ export class Exchange implements Cancellation {
     return this.#controller.signal
   }
 
+  /** The handler has written the last of the answer, or the exchange is over. Otherwise a stream is still open. */
+  get answered(): boolean {
+    return this.response.writableEnded || this.closed
+  }
+
+  /** Resolves when the exchange is over, whoever ended it. For one waiter. */
+  over(): Promise<void> {
+    if (this.#closed) return Promise.resolve()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onClosed = resolve
+    return promise
+  }
+
   /** Cuts the connection: for an answer that cannot be completed, so that the client sees that it was not. */
   destroy(reason: unknown): void {
     if (this.closed) return
@@ -132,6 +146,7 @@ export class Exchange implements Cancellation {
   markClosed(complete: boolean): boolean {
     if (this.#closed) return false
     this.#closed = true
+    this.#onClosed?.()
     if (complete || this.#destroyed) return true
     this.#reason = new ThvError('aborted', 'the client went away')
     this.#abort()

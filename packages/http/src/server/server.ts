@@ -1,12 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { type Clock, systemClock } from '@thv/kernel/clock'
-import { isThvError } from '@thv/kernel/errors'
 import { countHeader } from '../header-map.ts'
-import { httpError, RequestError } from '../http-errors.ts'
+import { httpError } from '../http-errors.ts'
 import { answerClientError } from './client-error.ts'
 import { Connections } from './connections.ts'
 import { Exchange, type ServerContext } from './exchange.ts'
+import { answerHandlerFailure } from './handler-failure.ts'
 import { type HttpLimits, limitsOf } from './http-limits.ts'
 import { createNodeServer } from './node-server.ts'
 import { PEER_REFUSED, type PeerCheck, peerCheckFromEnv } from './peer-check.ts'
@@ -215,15 +215,7 @@ class NodeHttpServer implements HttpServer {
   }
 
   #failed(error: unknown, exchange: Exchange): void {
-    const begun = exchange.response.headersSent
-    if (error instanceof RequestError && !begun) {
-      sendProblem(exchange, error.status, { text: error.message })
-      return
-    }
-    // Whoever stops because the client has gone did right.
-    if (!(exchange.aborted && isThvError(error, 'aborted'))) this.#options.onError(error, exchange)
-    if (begun) exchange.destroy(error)
-    else sendProblem(exchange, 500)
+    answerHandlerFailure(exchange, error, this.#options.onError)
   }
 
   /** What the parser does not understand, and requests whose headers or bodies did not come in time. */

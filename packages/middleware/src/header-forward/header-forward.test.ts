@@ -1,21 +1,25 @@
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import { describe, expect, it } from 'vitest'
-import { compilePipeline, type Middleware } from '../pipeline/pipeline.ts'
-import { headerForward } from './header-forward.ts'
+import { InvalidOptions } from '../pipeline/invalid-options.ts'
+import type { Middleware } from '../pipeline/middleware.ts'
+import { compilePipeline } from '../pipeline/pipeline.ts'
+import { testHop } from '../testing/test-context.ts'
+import { createHeaderForward } from './header-forward.ts'
 
-const CALLER = { principal: 'anonymous' }
+const headerForward = (headers: Record<string, string>, warn: (message: string) => void = () => {}) =>
+  createHeaderForward({ headers }, { warn })
 
 describe('header forward', () => {
   it('sets names in lower case', () => {
     const set: MutableHeaderMap = {}
-    compilePipeline([headerForward({ 'X-Api-Key': 'k', 'x-tenant': 't' })]).headers(CALLER, set)
+    compilePipeline([headerForward({ 'X-Api-Key': 'k', 'x-tenant': 't' })]).headers(testHop(), set)
     expect(set).toEqual({ 'x-api-key': 'k', 'x-tenant': 't' })
   })
 
-  it('never goes over what authentication sets, wherever it stands in the chain', () => {
+  it('never replaces a header that authentication sets, whatever the order', () => {
     const auth: Middleware = {
       name: 'auth',
-      headers(_caller, set) {
+      headers(_hop, set) {
         set['authorization'] = 'Bearer real'
       },
     }
@@ -25,7 +29,7 @@ describe('header forward', () => {
       [forward, auth],
     ]) {
       const set: MutableHeaderMap = {}
-      compilePipeline(middleware).headers(CALLER, set)
+      compilePipeline(middleware).headers(testHop(), set)
       expect(set).toEqual({ authorization: 'Bearer real' })
     }
   })
@@ -57,12 +61,21 @@ describe('header forward', () => {
     'Mcp-Param-Region',
     'Last-Event-ID',
   ])('refuses %s', (name) => {
-    expect(() => headerForward({ [name]: 'v' })).toThrow(expect.objectContaining({ code: 'run_config_invalid' }))
+    expect(() => headerForward({ [name]: 'v' })).toThrow(InvalidOptions)
   })
 
-  it('refuses what is no header, without quoting the value', () => {
-    expect(() => headerForward({ 'X Key': 'v' })).toThrow(/not the name of a header/)
+  it('gives way to credentials of the hop, and warns where it sets Authorization', () => {
+    const warnings: string[] = []
+    const set: MutableHeaderMap = {}
+    const pipeline = compilePipeline([headerForward({ Authorization: 'Basic forwarded' }, (message) => warnings.push(message))])
+    pipeline.headers(testHop({ credentials: { authorization: 'Bearer ours' } }), set)
+    expect(set).toEqual({ authorization: 'Bearer ours' })
+    expect(warnings).toEqual([expect.stringContaining('Authorization')])
+  })
+
+  it('rejects invalid names and values without quoting the value', () => {
+    expect(() => headerForward({ 'X Key': 'v' })).toThrow(/is not a valid header name/)
     expect(() => headerForward({ 'X-Key': 'secret\r\nInjected: 1' })).toThrow(/^(?!.*secret)/)
-    expect(() => headerForward({ 'X-Key': 'a', 'x-key': 'b' })).toThrow(/twice/)
+    expect(() => headerForward({ 'X-Key': 'a', 'x-key': 'b' })).toThrow(/x-key is set twice/)
   })
 })

@@ -1,6 +1,6 @@
 import { isHeaderValue, isToken } from '@thv/http/header-map'
-import { runConfigError } from '@thv/runconfig/run-config-errors'
-import type { Middleware } from '../pipeline/pipeline.ts'
+import { InvalidOptions } from '../pipeline/invalid-options.ts'
+import { type Middleware, setHeader } from '../pipeline/middleware.ts'
 
 /** Headers that belong to the connection, to the trust between proxies, or to MCP itself. */
 const RESTRICTED: ReadonlySet<string> = new Set([
@@ -11,18 +11,29 @@ const RESTRICTED: ReadonlySet<string> = new Set([
   ...['mcp-session-id', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'last-event-id'],
 ])
 
+export interface HeaderForwardOptions {
+  /** Name to value. Values may be secrets. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface HeaderForwardDeps {
+  warn(message: string): void
+}
+
 /**
- * Fixed headers for every request to a remote server. They go over what the client sent, but never over what a link for
- * authentication has set or will set. Throws `run_config_invalid` on a name or value that must not be sent.
+ * Adds fixed headers to every request to a remote server. They replace headers of the client, but never credentials that another
+ * middleware sets. Throws InvalidOptions on a name or value that must not be sent.
  */
-export function headerForward(headers: Readonly<Record<string, string>>): Middleware {
+export function createHeaderForward({ headers }: HeaderForwardOptions, { warn }: HeaderForwardDeps): Middleware {
   const pairs = Object.entries(headers).map(([name, value]) => checked(name, value))
   const repeated = pairs.find(([name], at) => pairs.findIndex(([other]) => other === name) !== at)
-  if (repeated) throw runConfigError('run_config_invalid', `header_forward: ${repeated[0]} is there twice`)
+  if (repeated) throw new InvalidOptions(`${repeated[0]} is set twice`)
+  if (pairs.some(([name]) => name === 'authorization'))
+    warn('sets Authorization; credentials for the remote server take precedence over it')
   return {
     name: 'header-forward',
-    headers(_caller, set) {
-      for (const [name, value] of pairs) if (!(name in set)) set[name] = value
+    headers(_hop, set) {
+      for (const [name, value] of pairs) setHeader(set, name, value)
     },
   }
 }
@@ -31,12 +42,12 @@ export function headerForward(headers: Readonly<Record<string, string>>): Middle
 function checked(name: string, value: string): readonly [string, string] {
   const lower = name.toLowerCase()
   const problem = !isToken(name)
-    ? 'is not the name of a header'
+    ? 'is not a valid header name'
     : RESTRICTED.has(lower) || lower.startsWith('mcp-param-')
       ? 'is set by the proxy itself and cannot be set here'
       : !isHeaderValue(value)
-        ? 'has a value that no header can have'
+        ? 'has a value that is not valid in a header'
         : undefined
-  if (problem !== undefined) throw runConfigError('run_config_invalid', `header_forward: ${JSON.stringify(name)} ${problem}`)
+  if (problem !== undefined) throw new InvalidOptions(`${JSON.stringify(name)} ${problem}`)
   return [lower, value]
 }

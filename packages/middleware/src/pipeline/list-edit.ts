@@ -1,16 +1,21 @@
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { skipSpace, valueEnd } from '@thv/mcp/json-scan'
 import { findMember, spliceMember } from '@thv/mcp/json-splice'
+import type { RequestContext } from './request-context.ts'
 
-/** The same object stays, another one takes its place, undefined hides it. */
-export type ItemEdit = (item: JsonObject) => JsonObject | undefined
+export interface ListEditor {
+  /** The member of the result that holds the items. */
+  readonly member: string
+  /** Returns the same object to keep the item, another one to replace it, undefined to hide it. */
+  readonly edit: (context: RequestContext, item: JsonObject) => JsonObject | undefined
+}
 
 /**
- * Edits the items of one list in the text of a JSON-RPC response. All else keeps its letters: the other members of the response and
- * of the result, the items that stay, and the members of an item that the edit did not touch. An item that is not an object cannot
- * be judged and goes. The same text comes back when the response has no such list, or when nothing changed.
+ * Edits the items of one list in the text of a JSON-RPC response. Everything else keeps its letters: the other members of the response
+ * and of the result, the items that stay, and the members of an item that the edit did not touch. An item that is not an object is
+ * removed, because no middleware can judge it. Returns the same text when the response has no such list or nothing changed.
  */
-export function editItems(text: string, member: string, edit: ItemEdit): string {
+export function editItems(text: string, { member, edit }: ListEditor, context: RequestContext): string {
   const message: unknown = JSON.parse(text)
   const result = isObject(message) ? message['result'] : undefined
   const items = isObject(result) ? result[member] : undefined
@@ -23,7 +28,7 @@ export function editItems(text: string, member: string, edit: ItemEdit): string 
   let at = skipSpace(text, list.start + 1)
   for (const item of items) {
     const end = valueEnd(text, at)
-    const edited = isObject(item) ? edit(item) : undefined
+    const edited = isObject(item) ? edit(context, item) : undefined
     if (edited === item) kept.push(text.slice(at, end))
     else {
       changed = true

@@ -1,108 +1,146 @@
 import type { MutableHeaderMap } from '@thv/http/header-map'
-import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
+import type { JsonObject } from '@thv/mcp/json-rpc'
 import { LIST_MEMBERS } from '@thv/mcp/methods'
 import type { Rejection } from '@thv/mcp/wire-errors'
-import { editItems } from './list-edit.ts'
-import type { Caller, RequestContext } from './request-context.ts'
+import { editItems, type ListEditor } from './list-edit.ts'
+import { type Awaitable, type Middleware, setHeader } from './middleware.ts'
+import type { Hop, MessageContext, RequestContext } from './request-context.ts'
 
-/** One step that looks at, changes or refuses what passes. Links have no state per request: that is in the context. */
-export interface Middleware {
-  readonly name: string
-  /** On the way in. May replace `context.outgoing`. What it returns is sent to the client instead of asking the backend. */
-  request?(context: RequestContext): Refusal | undefined | Promise<Refusal | undefined>
-  /** List methods whose items this link edits; the results of all others stream through untouched. */
-  readonly edits?: readonly string[]
-  /** One item of such a list: the same object stays, another one takes its place, undefined hides it. */
-  item?(caller: Caller, item: JsonObject): JsonObject | undefined
-  /** Headers for a request to an HTTP backend, in lower case; they go over what the client sent. */
-  headers?(caller: Caller, headers: MutableHeaderMap): void
-}
-
-/** `edge`: an HTTP error. `inBand`: a JSON-RPC error with status 200, as the handler of the method would have sent it. */
-export type Refusal = { readonly at: 'edge' | 'inBand'; readonly rejection: Rejection }
-
-/** All links of a runner, compiled once: nothing is allocated per link and request. */
+/**
+ * All middleware of a program, compiled once. The steps are those of `Middleware`; each stays synchronous as long as all middleware
+ * are, and allocates nothing per request.
+ *
+ * The gateway calls `open`, `message` and `end`. A backend calls `prepare` and `headers`, because only it knows the hop, and
+ * `streaming`, because only it knows when a stream begins.
+ */
 export interface Pipeline {
-  request(context: RequestContext): Refusal | undefined | Promise<Refusal | undefined>
-  editsResultOf(method: string): boolean
-  /** For a result that is parsed and will be serialised anyway. The same object when there is nothing to change. */
-  result(context: RequestContext, result: JsonObject): JsonObject
-  /** The text of a whole response to this request: whatever no link changes stays letter for letter. What has no result stays. */
+  open(context: RequestContext): Awaitable<Rejection | undefined>
+  message(context: MessageContext): Awaitable<Rejection | undefined>
+  prepare(hop: Hop): Awaitable<Rejection | undefined>
+  headers(hop: Hop, set: MutableHeaderMap): void
+  /** True when at least one middleware has forgotten its credentials, so that another attempt is worth it. */
+  credentialsRejected(hop: Hop): boolean
+  streaming(context: RequestContext): void
+  /** Runs every `end` step; throws the first error afterwards, for the log. */
+  end(context: RequestContext): void
+  /** Some middleware has an `end` step, so the outcome of a call is worth finding out. */
+  readonly observesEnd: boolean
+  close(signal: AbortSignal): Promise<void>
+
+  /** The results of this method are edited. */
+  edits(method: string): boolean
+  /** One item of a result of `method`; undefined hides it. */
+  item(context: RequestContext, method: string, item: JsonObject): JsonObject | undefined
+  /** The text of a whole response to `context.received`. Text that no middleware changes stays letter for letter. */
   responseText(context: RequestContext, text: string): string
-  /** Whether responses of unknown origin must be looked at (`strayResponseText`). */
+  /** Responses of unknown origin have to be looked at (`strayResponseText`). */
   readonly editsStrays: boolean
-  /** As `responseText`, for a response on a resumed stream, where nobody knows what it answers: the form of the result tells. */
-  strayResponseText(caller: Caller, text: string): string
-  headers(caller: Caller, headers: MutableHeaderMap): void
+  /** As `responseText`, for a response on a resumed stream: the request is unknown, so the form of the result decides. */
+  strayResponseText(context: RequestContext, text: string): string
 }
 
-export function compilePipeline(links: readonly Middleware[]): Pipeline {
-  const requestLinks = links.filter((link) => link.request !== undefined)
-  const headerLinks = links.filter((link) => link.headers !== undefined)
-  const editors = editorsOf(links)
+type Step<C> = (context: C) => Awaitable<Rejection | undefined>
+type ItemStep = ListEditor['edit']
+
+export function compilePipeline(middleware: readonly Middleware[]): Pipeline {
+  const open = steps(middleware, (one) => one.open?.bind(one))
+  const message = steps(middleware, (one) => one.message?.bind(one))
+  const prepare = steps(middleware, (one) => one.prepare?.bind(one))
+  const headers = steps(middleware, (one) => one.headers?.bind(one))
+  const rejected = steps(middleware, (one) => one.credentialsRejected?.bind(one))
+  const streaming = steps(middleware, (one) => one.streaming?.bind(one))
+  const end = steps(middleware, (one) => one.end?.bind(one)).toReversed()
+  const withheld = [...new Set(middleware.flatMap(({ withholds = [] }) => withholds))]
+  const editors = editorsOf(middleware)
 
   return {
-    request: (context) => runFrom(requestLinks, 0, context),
-    editsResultOf: (method) => editors.has(method),
-    result(context, result) {
-      const editor = editors.get(context.received.method ?? '')
-      return editor === undefined ? result : editedResult(editor, context, result)
+    open: (context) => runFrom(open, 0, context),
+    message: (context) => runFrom(message, 0, context),
+    prepare: (hop) => runFrom(prepare, 0, hop),
+    headers(hop, set) {
+      const { credentials } = hop
+      if (credentials !== undefined) for (const name in credentials) setHeader(set, name, credentials[name])
+      for (const step of headers) step(hop, set)
+      for (const name of withheld) setHeader(set, name, undefined)
+    },
+    credentialsRejected(hop) {
+      let forgotten = false
+      for (const step of rejected) if (step(hop)) forgotten = true
+      return forgotten
+    },
+    streaming(context) {
+      if (context.outcome === 'pending') context.outcome = 'ok'
+      for (const step of streaming) step(context)
+    },
+    end: (context) => runAll(end, context),
+    observesEnd: end.length > 0,
+    async close(signal) {
+      await Promise.all(middleware.map((one) => one.close?.(signal)))
+    },
+    edits: (method) => editors.has(method),
+    item(context, method, item) {
+      const editor = editors.get(method)
+      return editor === undefined ? item : editor.edit(context, item)
     },
     responseText(context, text) {
-      const editor = editors.get(context.received.method ?? '')
-      return editor === undefined ? text : editItems(text, editor.member, (item) => editor.edit(context, item))
+      const editor = editors.get(context.received?.method ?? '')
+      return editor === undefined ? text : editItems(text, editor, context)
     },
     editsStrays: editors.size > 0,
-    strayResponseText(caller, text) {
+    strayResponseText(context, text) {
       let edited = text
-      for (const { member, edit } of editors.values()) edited = editItems(edited, member, (item) => edit(caller, item))
+      for (const editor of editors.values()) edited = editItems(edited, editor, context)
       return edited
-    },
-    headers(caller, headers) {
-      for (const link of headerLinks) link.headers?.(caller, headers)
     },
   }
 }
 
-interface Editor {
-  /** The member of the result that holds the items. */
-  readonly member: string
-  edit(caller: Caller, item: JsonObject): JsonObject | undefined
+function steps<S>(middleware: readonly Middleware[], stepOf: (one: Middleware) => S | undefined): S[] {
+  return middleware.map(stepOf).filter((step) => step !== undefined)
 }
 
-/** One pass over each list, however many links edit it. */
-function editorsOf(links: readonly Middleware[]): ReadonlyMap<string, Editor> {
-  const editors = new Map<string, Editor>()
+/** A closure is made only after a step has returned a promise. */
+function runFrom<C>(all: readonly Step<C>[], start: number, context: C): Awaitable<Rejection | undefined> {
+  for (let at = start; at < all.length; at++) {
+    const rejection = all[at]?.(context)
+    if (rejection instanceof Promise) return continueAfter(rejection, all, { at: at + 1, context })
+    if (rejection !== undefined) return rejection
+  }
+  return undefined
+}
+
+async function continueAfter<C>(waiting: Promise<Rejection | undefined>, all: readonly Step<C>[], next: { at: number; context: C }) {
+  return (await waiting) ?? (await runFrom(all, next.at, next.context))
+}
+
+function runAll(all: readonly ((context: RequestContext) => void)[], context: RequestContext): void {
+  let failed = false
+  let failure: unknown
+  for (const step of all) {
+    try {
+      step(context)
+    } catch (error) {
+      if (!failed) failure = error
+      failed = true
+    }
+  }
+  if (failed) throw failure
+}
+
+function editorsOf(middleware: readonly Middleware[]): ReadonlyMap<string, ListEditor> {
+  const editors = new Map<string, ListEditor>()
   for (const [method, member] of LIST_MEMBERS) {
-    // Innermost first: each link sees what the ones behind it made of an item.
-    const edits = links.filter((link) => link.item !== undefined && link.edits?.includes(method)).toReversed()
-    if (edits.length > 0) editors.set(method, { member, edit: (caller, item) => throughAll(edits, caller, item) })
+    const edits = steps(middleware, (one) => (one.edits?.includes(method) ? one.item?.bind(one) : undefined)).toReversed()
+    if (edits.length > 0) editors.set(method, { member, edit: (context, item) => throughAll(edits, context, item) })
   }
   return editors
 }
 
-function throughAll(links: readonly Middleware[], caller: Caller, item: JsonObject): JsonObject | undefined {
+function throughAll(edits: readonly ItemStep[], context: RequestContext, item: JsonObject): JsonObject | undefined {
   let edited: JsonObject | undefined = item
-  for (const link of links) {
+  for (const edit of edits) {
     if (edited === undefined) return undefined
-    edited = link.item?.(caller, edited)
+    edited = edit(context, edited)
   }
   return edited
-}
-
-function editedResult({ member, edit }: Editor, caller: Caller, result: JsonObject): JsonObject {
-  const items = result[member]
-  if (!Array.isArray(items)) return result
-  const edited = items.map((item) => (isObject(item) ? edit(caller, item) : undefined)).filter((item) => item !== undefined)
-  return edited.length === items.length && edited.every((item, i) => item === items[i]) ? result : { ...result, [member]: edited }
-}
-
-/** Stays synchronous as long as the links do. */
-function runFrom(links: readonly Middleware[], start: number, context: RequestContext): Refusal | undefined | Promise<Refusal | undefined> {
-  for (let at = start; at < links.length; at++) {
-    const refusal = links[at]?.request?.(context)
-    if (refusal instanceof Promise) return refusal.then((settled) => settled ?? runFrom(links, at + 1, context))
-    if (refusal) return refusal
-  }
-  return undefined
 }

@@ -1,19 +1,77 @@
+import type { Identity } from '@thv/auth/incoming/authenticator'
+import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
+import type { Rejection } from '@thv/mcp/wire-errors'
 
-/** Whoever stands behind a request. Sessions are bound to it. Everybody is `anonymous` until there is authentication. */
+export type Era = 'legacy' | 'modern'
+
+/** The client behind a request. Sessions and limits are keyed by its principal. */
 export interface Caller {
   readonly principal: string
+  /** Absent while nothing authenticates. */
+  readonly identity?: Identity | undefined
+  /** The bearer token that proved the identity, for an exchange against a token of the backend. Never logged. */
+  readonly token?: string | undefined
 }
 
-/** One POST on its way through: read once, parsed once, shared by every link and by the upstream. */
-export interface RequestContext extends Caller {
+/** The caller of every request until a middleware sets another one. */
+export const ANONYMOUS: Caller = { principal: 'anonymous' }
+
+export interface BackendInfo {
+  readonly name: string
+  readonly transport: string
+}
+
+/** One call to one backend on behalf of one caller. A proxy with a single backend uses the request context as its hop. */
+export interface Hop {
+  /** Undefined for a request of our own, such as a probe: it carries static credentials only. */
+  readonly caller: Caller | undefined
+  readonly backend: BackendInfo
+  readonly exchange: Exchange | undefined
+  /** The message that this backend gets; undefined for GET, DELETE and our own requests. */
+  outgoing: ParsedMessage | undefined
+  /** Headers that authenticate at the backend, set by `prepare`. While they are set, the backend's 401 is not passed on. */
+  credentials: MutableHeaderMap | undefined
+}
+
+/**
+ * `rejected`: answered by the gateway or a middleware instead of the backend. `error`: the backend failed or answered with a JSON-RPC
+ * error. `toolError`: a tool's result has `isError`. `aborted`: the client left before it had the whole answer. An open-ended stream
+ * that has begun is `ok`, whoever ends it.
+ */
+export type Outcome = 'pending' | 'ok' | 'error' | 'toolError' | 'rejected' | 'aborted'
+
+/**
+ * One exchange on its way through the gateway. The gateway makes it before any check, so that `end` sees every exchange. All members
+ * exist from the start: a middleware that leaves something for another one gets a typed member here.
+ */
+export interface RequestContext extends Hop {
   readonly exchange: Exchange
-  readonly era: 'legacy' | 'modern'
-  /** What the client sent. */
-  readonly received: ParsedMessage
-  /** What the backend gets: the same object, unless a link replaced it. */
-  outgoing: ParsedMessage
-  /** The legacy session that the client named, in its header or (HTTP+SSE) in the query. Undefined on modern requests, whatever they carry. */
+  /** `/mcp`, `/sse`, `/messages`, `/metrics`, `/health`, `/ready`, `/.well-known` or a mounted path. Empty when there is no such route. */
+  readonly route: string
+  /** ANONYMOUS until a middleware sets it in `open`. */
+  caller: Caller
+  /** This and the next three are set once the request has been read. */
+  readonly era: Era | undefined
+  /** The message as the client sent it. */
+  readonly received: ParsedMessage | undefined
+  /** The legacy session that the client named, in its header or (HTTP+SSE) in the query. Always undefined on modern requests. */
   readonly sessionId: string | undefined
+  readonly lastEventId: string | undefined
+  outcome: Outcome
+  /** The rejection that the client got, if it got one from us. */
+  rejection: Rejection | undefined
+}
+
+/** The context of a POSTed message. */
+export interface MessageContext extends RequestContext {
+  readonly era: Era
+  readonly received: ParsedMessage
+  outgoing: ParsedMessage
+}
+
+/** The context of a request that names a session. */
+export interface SessionContext extends RequestContext {
+  readonly sessionId: string
 }

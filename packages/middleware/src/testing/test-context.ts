@@ -1,11 +1,30 @@
 import type { Exchange } from '@thv/http/server/exchange'
 import { parseText } from '@thv/mcp/parse-body'
-import type { RequestContext } from '../pipeline/request-context.ts'
+import { ANONYMOUS, type Hop, type MessageContext } from '../pipeline/request-context.ts'
 
-/** A context for links, which never look at the exchange. */
-export function testContext(message: object | string, overrides: Partial<RequestContext> = {}): RequestContext {
+/** The context of a POSTed message, for middleware that never look at the exchange. */
+export function testContext(message: object | string, overrides: Partial<MessageContext> = {}): MessageContext {
   const received = parseText(typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message }))
   if (received.kind === 'invalid') throw new TypeError(`not a message: ${received.detail}`)
-  const exchange = Object.freeze({}) as unknown as Exchange
-  return { exchange, era: 'legacy', received, outgoing: received, sessionId: undefined, principal: 'anonymous', ...overrides }
+  return {
+    exchange: Object.freeze({}) as unknown as Exchange,
+    route: '/mcp',
+    backend: { name: 'test', transport: 'streamable-http' },
+    caller: ANONYMOUS,
+    era: 'legacy',
+    received,
+    outgoing: received,
+    sessionId: undefined,
+    lastEventId: undefined,
+    credentials: undefined,
+    outcome: 'pending',
+    rejection: undefined,
+    ...overrides,
+  }
+}
+
+/** A request of our own to a backend. */
+export function testHop(overrides: Partial<Hop> = {}): Hop {
+  const backend = { name: 'test', transport: 'streamable-http' }
+  return { caller: undefined, backend, exchange: undefined, outgoing: undefined, credentials: undefined, ...overrides }
 }

@@ -2,24 +2,24 @@ import { parseText } from '@thv/mcp/parse-body'
 import { describe, expect, it } from 'vitest'
 import { compilePipeline } from '../pipeline/pipeline.ts'
 import { testContext } from '../testing/test-context.ts'
-import { toolFilter } from './tool-filter.ts'
+import { createToolFilter } from './tool-filter.ts'
 import { compileToolNames, type ToolSelection } from './tool-names.ts'
 
-function chainOf(selection: Partial<ToolSelection>) {
-  return compilePipeline([toolFilter(compileToolNames({ filter: [], overrides: {}, ...selection }))])
+function pipelineOf(selection: Partial<ToolSelection>) {
+  return compilePipeline([createToolFilter({ filter: [], overrides: {}, ...selection }, { warn: () => {} })])
 }
 
 function listed(selection: Partial<ToolSelection>, tools: string): string {
   const context = testContext({ id: 1, method: 'tools/list' })
-  return chainOf(selection).responseText(context, `{"jsonrpc":"2.0","id":1,"result":{"tools":${tools},"nextCursor":"c"}}`)
+  return pipelineOf(selection).responseText(context, `{"jsonrpc":"2.0","id":1,"result":{"tools":${tools},"nextCursor":"c"}}`)
 }
 
 /** What the backend gets for a call of this name; undefined when the call is refused. */
 async function called(selection: Partial<ToolSelection>, name: unknown): Promise<string | undefined> {
   const context = testContext({ id: 7, method: 'tools/call', params: { name, arguments: { n: 1 } } })
-  const refusal = await chainOf(selection).request(context)
+  const refusal = await pipelineOf(selection).message(context)
   if (refusal !== undefined) {
-    expect(refusal).toMatchObject({ at: 'inBand', rejection: { error: 'invalid_params' } })
+    expect(refusal).toMatchObject({ inBand: true, error: 'invalid_params' })
     return undefined
   }
   const { outgoing } = context
@@ -40,7 +40,7 @@ describe('tools/list', () => {
     const text =
       '{ "result": {"resultType":"complete","ttlMs":5,"cacheScope":"public", "tools" : [ {"name":"a"} , {"name":"b"} ] , "_meta":{"v":1e2}}, "id":"x","jsonrpc":"2.0"}'
     const context = testContext({ id: 'x', method: 'tools/list' })
-    expect(chainOf({ filter: ['a'] }).responseText(context, text)).toBe(
+    expect(pipelineOf({ filter: ['a'] }).responseText(context, text)).toBe(
       '{ "result": {"resultType":"complete","ttlMs":5,"cacheScope":"public", "tools" : [{"name":"a"}] , "_meta":{"v":1e2}}, "id":"x","jsonrpc":"2.0"}',
     )
   })
@@ -52,7 +52,7 @@ describe('tools/list', () => {
       '{"jsonrpc":"2.0","id":1,"result":{}}',
       '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"tools"}}',
     ])
-      expect(chainOf({ filter: ['a'] }).responseText(context, text)).toBe(text)
+      expect(pipelineOf({ filter: ['a'] }).responseText(context, text)).toBe(text)
   })
 
   it('renames, redescribes and replaces annotations one by one, in place', () => {
@@ -81,21 +81,23 @@ describe('tools/list', () => {
   })
 
   it('edits a response on a resumed stream by its form', () => {
-    const pipeline = chainOf({ filter: ['a'] })
+    const pipeline = pipelineOf({ filter: ['a'] })
     expect(pipeline.editsStrays).toBe(true)
     const text = '{"jsonrpc":"2.0","id":9,"result":{"tools":[{"name":"a"},{"name":"b"}]}}'
-    expect(pipeline.strayResponseText({ principal: 'p' }, text)).toBe('{"jsonrpc":"2.0","id":9,"result":{"tools":[{"name":"a"}]}}')
+    expect(pipeline.strayResponseText(testContext({ id: 9, method: 'ping' }), text)).toBe(
+      '{"jsonrpc":"2.0","id":9,"result":{"tools":[{"name":"a"}]}}',
+    )
     expect(compilePipeline([]).editsStrays).toBe(false)
   })
 
-  it('edits parsed results for who has them', () => {
+  it('edits single items', () => {
     const context = testContext({ id: 1, method: 'tools/list' })
-    const result = { tools: [{ name: 'a' }, { name: 'b' }], nextCursor: 'c' }
-    expect(chainOf({ filter: ['a'] }).result(context, result)).toEqual({ tools: [{ name: 'a' }], nextCursor: 'c' })
-    const all = chainOf({ filter: ['a', 'b'] })
-    expect(all.result(context, result)).toBe(result)
-    expect(all.editsResultOf('tools/list')).toBe(true)
-    expect(all.editsResultOf('prompts/list')).toBe(false)
+    const pipeline = pipelineOf({ filter: ['a'] })
+    const tool = { name: 'a' }
+    expect(pipeline.item(context, 'tools/list', tool)).toBe(tool)
+    expect(pipeline.item(context, 'tools/list', { name: 'b' })).toBeUndefined()
+    expect(pipeline.item(context, 'prompts/list', { name: 'b' })).toEqual({ name: 'b' })
+    expect([pipeline.edits('tools/list'), pipeline.edits('prompts/list')]).toEqual([true, false])
   })
 })
 
@@ -120,7 +122,7 @@ describe('tools/call', () => {
   it('changes nothing but the name', async () => {
     const text = '{ "jsonrpc":"2.0", "params": {"arguments":{"big":12345678901234567890}, "name" : "z"}, "method":"tools/call","id":1 }'
     const context = testContext(text)
-    await chainOf({ overrides: { a: { name: 'z' } } }).request(context)
+    await pipelineOf({ overrides: { a: { name: 'z' } } }).message(context)
     expect(context.outgoing.text).toBe(text.replace('"z"', '"a"'))
     expect(context.received.text).toBe(text)
   })
@@ -132,7 +134,7 @@ describe('tools/call', () => {
       { id: 1, result: {} },
     ]) {
       const context = testContext(message)
-      expect(await chainOf({ filter: ['a'] }).request(context)).toBeUndefined()
+      expect(await pipelineOf({ filter: ['a'] }).message(context)).toBeUndefined()
       expect(context.outgoing).toBe(context.received)
     }
   })
@@ -141,7 +143,7 @@ describe('tools/call', () => {
 describe('the names of a selection', () => {
   it('warns of a filter entry that is only an original name', () => {
     expect(compileToolNames({ filter: ['a', 'b', 'z'], overrides: { a: { name: 'z' } } }).warnings).toEqual([
-      "tools_filter: a is the server's own name of a tool that clients see as z",
+      "a is the server's own name of a tool that clients see as z",
     ])
   })
 

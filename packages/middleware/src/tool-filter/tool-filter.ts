@@ -2,23 +2,30 @@ import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { spliceMember } from '@thv/mcp/json-splice'
 import { METHODS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
-import { reject } from '@thv/mcp/wire-errors'
-import type { Middleware, Refusal } from '../pipeline/pipeline.ts'
-import type { RequestContext } from '../pipeline/request-context.ts'
-import type { ToolNames } from './tool-names.ts'
+import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { Middleware } from '../pipeline/middleware.ts'
+import type { MessageContext } from '../pipeline/request-context.ts'
+import { compileToolNames, type ToolNames, type ToolSelection } from './tool-names.ts'
 
-/** Filter and overrides of an MCPToolConfig: what clients see in `tools/list`, and what they can call. */
-export function toolFilter(names: ToolNames): Middleware {
+export interface ToolFilterDeps {
+  /** Gets one message for each entry that is probably a mistake. */
+  warn(message: string): void
+}
+
+/** Shows and renames the tools of an MCPToolConfig: in `tools/list`, and for calls. Throws `run_config_invalid`. */
+export function createToolFilter(selection: ToolSelection, deps: ToolFilterDeps): Middleware {
+  const names = compileToolNames(selection)
+  for (const warning of names.warnings) deps.warn(warning)
   return {
     name: 'tool-filter',
-    request: (context) => checkCall(names, context),
+    message: (context) => checkCall(names, context),
     edits: [METHODS.toolsList],
-    item: (_caller, tool) => visibleTool(names, tool),
+    item: (_context, tool) => visibleTool(names, tool),
   }
 }
 
-/** A hidden tool is refused just as the server would refuse one that it does not have. */
-function checkCall(names: ToolNames, context: RequestContext): Refusal | undefined {
+/** A hidden tool is rejected as the server itself rejects a tool that it does not have. */
+function checkCall(names: ToolNames, context: MessageContext): Rejection | undefined {
   const { outgoing } = context
   if (outgoing.kind !== 'request' || outgoing.method !== METHODS.toolsCall) return undefined
   const visible = outgoing.message.params?.['name']
@@ -28,14 +35,14 @@ function checkCall(names: ToolNames, context: RequestContext): Refusal | undefin
   return undefined
 }
 
-const UNKNOWN_TOOL: Refusal = { at: 'inBand', rejection: reject('invalid_params', { detail: 'there is no such tool' }) }
+const UNKNOWN_TOOL: Rejection = reject('invalid_params', { detail: 'there is no such tool', inBand: true })
 
 function withName(request: ParsedRequest, name: string): ParsedRequest {
   const message = { ...request.message, params: { ...request.message.params, name } }
   return { ...request, message, text: spliceMember(request.text, ['params', 'name'], JSON.stringify(name)) }
 }
 
-/** Of a tool without a name nobody can tell whether it is to be seen: it is not. */
+/** A tool without a name is hidden: no filter entry can allow it. */
 function visibleTool(names: ToolNames, tool: JsonObject): JsonObject | undefined {
   const actual = tool['name']
   const visible = typeof actual === 'string' ? names.visibleOf(actual) : undefined

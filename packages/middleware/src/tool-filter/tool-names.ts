@@ -1,6 +1,6 @@
-import { runConfigError } from '@thv/runconfig/run-config-errors'
+import { InvalidOptions } from '../pipeline/invalid-options.ts'
 
-/** How clients see a tool instead of what the server says. */
+/** Replaces what the server says about a tool. */
 export interface ToolOverride {
   readonly name?: string | undefined
   readonly description?: string | undefined
@@ -11,24 +11,24 @@ export interface ToolOverride {
 export interface ToolSelection {
   /** Names as clients see them, after overrides. Empty: every tool. */
   readonly filter: readonly string[]
-  /** By the name the server gives. */
+  /** By the server's own name of the tool. */
   readonly overrides: Readonly<Record<string, ToolOverride>>
 }
 
-/** Which names clients see and what stands behind them. */
+/** Maps the names that clients see to the server's own, and back. */
 export interface ToolNames {
   /** The name at the server, or undefined when clients have no such tool. */
   actualOf(visible: string): string | undefined
   /** The name clients see, or undefined when they do not see the tool. */
   visibleOf(actual: string): string | undefined
   readonly overrides: ReadonlyMap<string, ToolOverride>
-  /** What is probably not meant, for the log. */
+  /** Entries that are probably mistakes, for the log. */
   readonly warnings: readonly string[]
 }
 
 /**
- * A renamed tool takes its new name from whatever tool of the server has it, and its own old name is free: whoever calls that
- * reaches nothing, unless another tool took it over. Throws `run_config_invalid` when two tools get one name.
+ * A renamed tool hides the server's own tool of that name, and its old name becomes free: calling it fails unless another tool was
+ * given that name. Throws InvalidOptions when two tools get one name.
  */
 export function compileToolNames({ filter, overrides }: ToolSelection): ToolNames {
   const byActual = new Map(Object.entries(overrides))
@@ -37,7 +37,7 @@ export function compileToolNames({ filter, overrides }: ToolSelection): ToolName
   for (const [actual, { name = actual }] of byActual) {
     if (name === actual) continue
     const other = renamed.get(name)
-    if (other !== undefined) throw runConfigError('run_config_invalid', `tools_override: ${other} and ${actual} both become ${name}`)
+    if (other !== undefined) throw new InvalidOptions(`${other} and ${actual} both become ${name}`)
     renamed.set(name, actual)
   }
   const isRenamed = (actual: string) => (byActual.get(actual)?.name ?? actual) !== actual
@@ -55,6 +55,6 @@ export function compileToolNames({ filter, overrides }: ToolSelection): ToolName
     overrides: byActual,
     warnings: filter
       .filter((name) => isRenamed(name) && !renamed.has(name))
-      .map((name) => `tools_filter: ${name} is the server's own name of a tool that clients see as ${byActual.get(name)?.name}`),
+      .map((name) => `${name} is the server's own name of a tool that clients see as ${byActual.get(name)?.name}`),
   }
 }

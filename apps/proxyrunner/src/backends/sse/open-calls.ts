@@ -1,7 +1,7 @@
 import type { CallWatch, WatchedCall } from '@thv/gateway/relay/call-watch'
 import type { Clock } from '@thv/kernel/clock'
 import type { RequestId } from '@thv/mcp/json-rpc'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 
 /** Calls of one client that are under way. More than any client has, and few enough to be kept. */
 const MAX_IN_FLIGHT = 1_024
@@ -29,7 +29,7 @@ export class OpenCalls {
   }
 
   /** False when there are too many. */
-  add(id: RequestId, context: RequestContext): boolean {
+  add(id: RequestId, context: MessageContext): boolean {
     if (this.#calls.size >= MAX_IN_FLIGHT) return false
     const { clock, watch } = this.#options
     const call = new OpenCall(context, { now: clock.monotonic(), limits: this.#options, onExpired: () => this.#expired(id) })
@@ -39,7 +39,7 @@ export class OpenCalls {
   }
 
   /** What was asked under the id; undefined when nobody asked, or asks no longer. */
-  take(id: RequestId): RequestContext | undefined {
+  take(id: RequestId): MessageContext | undefined {
     const call = this.#calls.get(id)
     if (call === undefined) return undefined
     this.#calls.delete(id)
@@ -66,14 +66,14 @@ export class OpenCalls {
 }
 
 class OpenCall implements WatchedCall {
-  readonly context: RequestContext
+  readonly context: MessageContext
   readonly startedAt: number
   lastActivityAt: number
   place = -1
   readonly expire: () => void
   readonly #limits: Pick<OpenCallsOptions, 'idleLimitMs'>
 
-  constructor(context: RequestContext, options: { now: number; limits: Pick<OpenCallsOptions, 'idleLimitMs'>; onExpired: () => void }) {
+  constructor(context: MessageContext, options: { now: number; limits: Pick<OpenCallsOptions, 'idleLimitMs'>; onExpired: () => void }) {
     this.context = context
     this.startedAt = this.lastActivityAt = options.now
     this.expire = options.onExpired

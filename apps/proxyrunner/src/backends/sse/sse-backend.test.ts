@@ -1,8 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { TestClock } from '@thv/kernel/clock'
-import { toolFilter } from '@thv/middleware/tool-filter/tool-filter'
-import { compileToolNames } from '@thv/middleware/tool-filter/tool-names'
+import { createToolFilter } from '@thv/middleware/tool-filter/tool-filter'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { afterEach, describe, expect, it } from 'vitest'
 import { SseWireClient } from '../../testing/sse-wire-client.ts'
@@ -163,8 +162,8 @@ describe('calls', () => {
   })
 
   it('are filtered and renamed', async () => {
-    const names = compileToolNames({ filter: ['say'], overrides: { echo: { name: 'say' } } })
-    const { runner } = await setup({}, { middleware: [toolFilter(names)] })
+    const filter = createToolFilter({ filter: ['say'], overrides: { echo: { name: 'say' } } }, { warn: () => {} })
+    const { runner } = await setup({}, { middleware: [filter] })
     const client = await connect(runner)
     await client.initialize()
     const { result } = await client.request(1, 'tools/list')

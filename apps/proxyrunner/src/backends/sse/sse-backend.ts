@@ -1,4 +1,4 @@
-import type { Backend, BackendStatus, SseEndpoint } from '@thv/gateway/backend'
+import type { Backend, BackendStatus, SseEndpoint, SseMessageContext } from '@thv/gateway/backend'
 import { type EndpointConfig, endpointOf } from '@thv/gateway/endpoints/endpoint-url'
 import { BackendClient } from '@thv/gateway/relay/backend-client'
 import { BackendMonitor } from '@thv/gateway/relay/backend-monitor'
@@ -7,18 +7,18 @@ import { passOn } from '@thv/gateway/relay/pass-on'
 import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import { rejectionOf, unavailable } from '@thv/gateway/response/backend-rejection'
 import { RejectedError } from '@thv/gateway/response/rejected-error'
-import type { Exchange } from '@thv/http/server/exchange'
 import { sendText } from '@thv/http/server/respond'
 import type { Clock } from '@thv/kernel/clock'
 import { mintSessionId } from '@thv/mcp/session-id'
 import { reject, retryLater } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { BackendInfo, RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLocation } from '../backend-location.ts'
 import { SseClient } from './sse-client.ts'
 
 export interface SseBackendOptions {
+  readonly info: BackendInfo
   readonly location: BackendLocation
   readonly pipeline: Pipeline
   readonly clock: Clock
@@ -52,12 +52,12 @@ class SseBackend implements Backend {
     this.#limits = { ...HTTP_BACKEND_LIMITS, ...options.limits }
     this.#watch = new CallWatch(options.clock, this.#limits)
     this.sse = {
-      open: (exchange, principal) => this.#open(exchange, principal),
+      open: (context) => this.#open(context),
       message: (context) => this.#message(context),
-      refuse: async (context, rejection) => {
+      reject: async (context, rejection) => {
         const client = this.#find(context)
         sendText(context.exchange, 'Accepted', { status: 202 })
-        if (context.received.kind === 'request') client.refuse(context.received.id, rejection)
+        if (context.received.kind === 'request') client.reject(context.received.id, rejection)
       },
     }
     options.location.onChange(() => this.#located())
@@ -76,7 +76,7 @@ class SseBackend implements Backend {
     }
   }
 
-  /** Not spoken; the front does not even offer it. */
+  /** Not spoken; the gateway does not offer it. */
   async post(): Promise<void> {
     throw new RejectedError(reject('method_not_allowed'))
   }
@@ -101,24 +101,28 @@ class SseBackend implements Backend {
     await Promise.all([...this.#clients.values()].map((client) => client.finish(retryLater('draining', 1_000))))
   }
 
-  async #open(exchange: Exchange, principal: string): Promise<void> {
+  async #open(context: RequestContext): Promise<void> {
+    const { exchange } = context
     const { pipeline, clock, endpoint, maxClients = 10_000 } = this.#options
     const backend = this.#ready()
+    await backend.prepare(context)
     if (this.#clients.size >= maxClients) throw new RejectedError(unavailable('there are too many clients'))
     const { idleMs, frameBytes } = this.#limits
-    const held = await backend.following(backend.path(exchange), async (path) => {
+    const open = async (path: string) => {
       const id = mintSessionId()
       const backendUrl = backend.target.origin + path
-      const shared = { id, principal, exchange, pipeline, clock, watch: this.#watch, idleMs, frameBytes }
+      const shared = { id, context, pipeline, clock, watch: this.#watch, idleMs, frameBytes }
       const client = new SseClient({ ...shared, backendUrl, endpoint: endpointOf(exchange, id, endpoint) })
-      await this.#stream(backend, client, { exchange, path })
+      await this.#stream(backend, client, { context, path })
       return client.held
-    })
-    if (held !== undefined) passOn(exchange, held, undefined)
+    }
+    let held = await backend.following(backend.path(exchange), open)
+    if (held?.status === 401 && (await backend.renewCredentials(context))) held = await backend.following(backend.path(exchange), open)
+    if (held !== undefined) passOn(context, held, undefined)
   }
 
-  async #stream(backend: BackendClient, client: SseClient, { exchange, path }: { exchange: Exchange; path: string }): Promise<void> {
-    const headers = backend.headers(exchange, client, { accept: 'text/event-stream' })
+  async #stream(backend: BackendClient, client: SseClient, { context, path }: { context: RequestContext; path: string }): Promise<void> {
+    const headers = backend.headers(context, { accept: 'text/event-stream' })
     this.#clients.set(client.id, client)
     const timer = this.#options.clock.setTimer(this.#limits.askTimeoutMs, () => client.tooSlow())
     try {
@@ -126,35 +130,35 @@ class SseBackend implements Backend {
     } catch (error) {
       const rejection = error instanceof RejectedError ? error.rejection : rejectionOf(error)
       if (rejection === undefined || !client.lost(rejection)) throw error
-      if (!exchange.closed) this.#monitor?.nudge()
+      if (!context.exchange.closed) this.#monitor?.nudge()
     } finally {
       timer.cancel()
       this.#clients.delete(client.id)
     }
   }
 
-  async #message(context: RequestContext): Promise<void> {
-    const { exchange, outgoing } = context
+  async #message(context: SseMessageContext): Promise<void> {
     const client = this.#find(context)
     const backend = this.#ready()
+    await backend.prepare(context)
     const path = client.messagesPath
     if (path === undefined) throw new RejectedError(reject('session_not_found'))
     if (!client.sending(context)) throw new RejectedError(unavailable('too many calls are waiting for it'))
     try {
-      const headers = backend.headers(exchange, context, {})
-      const answer = await backend.ask({ method: 'POST', path, headers, body: outgoing.text, timeoutMs: this.#limits.askTimeoutMs })
+      const body = context.outgoing.text
+      const answer = await backend.ask(context, { method: 'POST', path, body, timeoutMs: this.#limits.askTimeoutMs })
       if (answer.status >= 300) client.notSent(context)
-      passOn(exchange, answer, undefined)
+      passOn(context, answer, undefined)
     } catch (error) {
       client.notSent(context)
       throw error
     }
   }
 
-  /** Not found, and of somebody else, are one answer. */
-  #find({ sessionId, principal }: RequestContext): SseClient {
-    const client = sessionId === undefined ? undefined : this.#clients.get(sessionId)
-    if (client?.principal !== principal) throw new RejectedError(reject('session_not_found'))
+  /** A session of another caller looks like one that does not exist. */
+  #find({ sessionId, caller }: SseMessageContext): SseClient {
+    const client = this.#clients.get(sessionId)
+    if (client?.principal !== caller.principal) throw new RejectedError(reject('session_not_found'))
     return client
   }
 
@@ -164,10 +168,10 @@ class SseBackend implements Backend {
   }
 
   #located(): void {
-    const { location, pipeline, clock, log, watches = true } = this.#options
+    const { location, pipeline, clock, log, info, watches = true } = this.#options
     const { current } = location
     if (current === undefined || this.#backend !== undefined) return
-    this.#backend = new BackendClient({ ...current, pipeline, clock })
+    this.#backend = new BackendClient({ ...current, pipeline, clock, info })
     const { checkIntervalMs: intervalMs, checkTimeoutMs: timeoutMs, checkThreshold: threshold } = this.#limits
     const shared = { backend: this.#backend, clock, log, intervalMs, timeoutMs, threshold, watches }
     this.#monitor = new BackendMonitor({ ...shared, era: 'legacy' })

@@ -5,7 +5,6 @@ import { brokenAnswer, connectionLost, timedOut } from '@thv/gateway/response/ba
 import { RejectedError } from '@thv/gateway/response/rejected-error'
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { ResponseFlow, ResponseSink } from '@thv/http/outbound/outbound-call'
-import type { Exchange } from '@thv/http/server/exchange'
 import { openSse, type SseWriter } from '@thv/http/server/sse-writer'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
@@ -16,13 +15,13 @@ import { SseDecoder, type SseEvent } from '@thv/mcp/sse-decoder'
 import { encodeEvent, messageFrame } from '@thv/mcp/sse-encoder'
 import { errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext, RequestContext } from '@thv/middleware/pipeline/request-context'
 import { OpenCalls } from './open-calls.ts'
 
 export interface SseClientOptions {
   readonly id: string
-  readonly principal: string
-  readonly exchange: Exchange
+  /** Of the request that opened the stream. */
+  readonly context: RequestContext
   readonly pipeline: Pipeline
   readonly clock: Clock
   readonly watch: CallWatch
@@ -62,17 +61,18 @@ export class SseClient implements ResponseSink {
 
   constructor(options: SseClientOptions) {
     this.id = options.id
-    this.principal = options.principal
+    this.principal = options.context.caller.principal
     this.#options = options
     this.#calls = new OpenCalls({
       clock: options.clock,
       watch: options.watch,
       idleLimitMs: () => (this.#questions > 0 ? Infinity : options.idleMs),
-      onExpired: (id) => this.refuse(id, timedOut('no sign of life within the time limit')),
+      onExpired: (id) => this.reject(id, timedOut('no sign of life within the time limit')),
     })
     this.#decoder = new SseDecoder((event) => this.#event(event), { maxLineBytes: options.frameBytes, maxEventBytes: options.frameBytes })
-    options.exchange.addEventListener('abort', this)
-    if (options.exchange.aborted) this.handleEvent()
+    const { exchange } = options.context
+    exchange.addEventListener('abort', this)
+    if (exchange.aborted) this.handleEvent()
   }
 
   /** Where the backend takes this client's messages; undefined until it has said so. */
@@ -87,11 +87,11 @@ export class SseClient implements ResponseSink {
   /** The client went away, and with it the session. */
   handleEvent(): void {
     this.#calls.takeAll()
-    this.signal.cancel(this.#options.exchange.reason)
+    this.signal.cancel(this.#options.context.exchange.reason)
   }
 
   /** To be told of each message before it is sent: the answer may be here before the POST is. False when there are too many. */
-  sending(context: RequestContext): boolean {
+  sending(context: MessageContext): boolean {
     const { received } = context
     if (received.kind === 'response' && this.#questions > 0) {
       this.#questions--
@@ -101,12 +101,12 @@ export class SseClient implements ResponseSink {
   }
 
   /** It was refused, or could not be sent: the answer has gone to the POST. */
-  notSent({ received }: RequestContext): void {
+  notSent({ received }: MessageContext): void {
     if (received.kind === 'request') this.#calls.take(received.id)
   }
 
   /** An error of ours on the client's stream. */
-  refuse(id: RequestId, rejection: Rejection): void {
+  reject(id: RequestId, rejection: Rejection): void {
     this.#writer?.send(messageFrame(serialise(errorResponse(id, errorObjectOf(rejection)))))
   }
 
@@ -139,9 +139,9 @@ export class SseClient implements ResponseSink {
 
   /** The backend's stream is no more. True when the client has been told; else there is no stream yet to tell it on. */
   lost(rejection: Rejection): boolean {
-    for (const id of this.#calls.takeAll()) this.refuse(id, rejection)
+    for (const id of this.#calls.takeAll()) this.reject(id, rejection)
     if (this.#writer !== undefined) void this.#writer.end()
-    return this.#writer !== undefined || this.#options.exchange.closed
+    return this.#writer !== undefined || this.#options.context.exchange.closed
   }
 
   /** Ends it from this side. */
@@ -159,13 +159,14 @@ export class SseClient implements ResponseSink {
 
   /** S4: never to another server, whose name the backend could choose freely. */
   #endpoint(data: string): void {
-    const { backendUrl, endpoint, exchange, clock } = this.#options
+    const { backendUrl, endpoint, context, clock, pipeline } = this.#options
     const url = URL.parse(data, backendUrl)
     if (url === null || url.origin !== new URL(backendUrl).origin)
       throw new RejectedError(brokenAnswer('its endpoint is on another server'))
     this.#messagesPath = url.pathname + url.search
     if (this.#writer !== undefined) return
-    this.#writer = openSse(exchange, { clock })
+    this.#writer = openSse(context.exchange, { clock })
+    pipeline.streaming(context)
     this.#writer.send(encodeEvent({ event: 'endpoint', data: endpoint }))
   }
 
@@ -183,7 +184,7 @@ export class SseClient implements ResponseSink {
     const asked = this.#calls.take(message.id)
     if (asked === undefined) return undefined
     const { method = '' } = asked.received
-    return this.#options.pipeline.editsResultOf(method) ? this.#options.pipeline.responseText(asked, text) : text
+    return this.#options.pipeline.edits(method) ? this.#options.pipeline.responseText(asked, text) : text
   }
 
   async #waitFor(writer: SseWriter): Promise<void> {

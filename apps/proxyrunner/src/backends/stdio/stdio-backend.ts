@@ -1,11 +1,11 @@
-import type { Backend, BackendStatus, SessionUse, SseEndpoint } from '@thv/gateway/backend'
+import type { Backend, BackendStatus, SseEndpoint } from '@thv/gateway/backend'
+import { prepareHop } from '@thv/gateway/relay/prepare-hop'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
 import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
-import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { retryLater } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext, RequestContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
@@ -42,13 +42,13 @@ export function createStdioBackend(options: StdioBackendOptions): Backend {
   const deps: StdioDeps = { runtime, config, clock, log, metrics, ...(options.random ? { random: options.random } : {}) }
   const pool = new ProcessPool(deps)
   const service = new LegacyService({ deps, pool, pipeline, onChange: (session) => void legacy.sessions.save(session) })
-  const legacy = new LegacyEndpoint({ deps, pool, service, store })
+  const legacy = new LegacyEndpoint({ deps, pool, service, pipeline, store })
   const modern = new ModernEndpoint(deps, pool, pipeline)
-  const sse = new SseClients({ deps, pool, service })
+  const sse = new SseClients({ deps, pool, service, pipeline })
   let isDraining = false
 
   const sessionCount = () => legacy.sessions.size + sse.size
-  const refuse = (exchange: Exchange) => sendRejection(exchange, retryLater('draining', 1_000))
+  const reject = ({ exchange }: RequestContext) => sendRejection(exchange, retryLater('draining', 1_000))
   pool.start()
 
   return {
@@ -63,17 +63,19 @@ export function createStdioBackend(options: StdioBackendOptions): Backend {
         inFlight: pool.inFlight,
       }
     },
-    async post(context: RequestContext) {
-      // The answer to a question that is still open lets a call end that is under way.
-      if (isDraining && context.received.kind === 'request') return refuse(context.exchange)
+    async post(context: MessageContext) {
+      // The answer to a question that is still open lets a call under way end.
+      if (isDraining && context.received.kind === 'request') return reject(context)
+      const preparing = prepareHop(pipeline, context)
+      if (preparing !== undefined) await preparing
       await (context.era === 'modern' ? modern.post(context) : legacy.post(context))
     },
-    async openStream(exchange: Exchange, use: SessionUse) {
-      if (isDraining) return refuse(exchange)
-      await legacy.openStream(exchange, use)
+    async openStream(context: SessionContext) {
+      if (isDraining) return reject(context)
+      await legacy.openStream(context)
     },
-    endSession: (exchange, use) => legacy.endSession(exchange, use),
-    ...(config.era === 'modern' ? {} : { sse: drainable(sse, () => isDraining, refuse) }),
+    endSession: (context) => legacy.endSession(context),
+    ...(config.era === 'modern' ? {} : { sse: drainable(sse, () => isDraining, reject) }),
     async drain(signal) {
       isDraining = true
       modern.endListens()
@@ -92,11 +94,11 @@ export function createStdioBackend(options: StdioBackendOptions): Backend {
 }
 
 /** The streams of HTTP+SSE carry the answers of what is under way, so they are the last to go. */
-function drainable(sse: SseEndpoint, isDraining: () => boolean, refuse: (exchange: Exchange) => void): SseEndpoint {
+function drainable(sse: SseEndpoint, isDraining: () => boolean, reject: (context: RequestContext) => void): SseEndpoint {
   return {
-    open: async (exchange, principal) => (isDraining() ? refuse(exchange) : sse.open(exchange, principal)),
-    message: async (context) => (isDraining() && context.received.kind === 'request' ? refuse(context.exchange) : sse.message(context)),
-    refuse: (context, rejection) => sse.refuse(context, rejection),
+    open: async (context) => (isDraining() ? reject(context) : sse.open(context)),
+    message: async (context) => (isDraining() && context.received.kind === 'request' ? reject(context) : sse.message(context)),
+    reject: (context, rejection) => sse.reject(context, rejection),
   }
 }
 

@@ -1,35 +1,20 @@
-import type { Backend } from '@thv/gateway/backend'
-import type { Exchange } from '@thv/http/server/exchange'
-import { readBody } from '@thv/http/server/read-body'
-import { createHttpServer } from '@thv/http/server/server'
 import { TestClock } from '@thv/kernel/clock'
-import { parseBody } from '@thv/mcp/parse-body'
+import type { Middleware } from '@thv/middleware/pipeline/middleware'
 import { describe, expect, it } from 'vitest'
 import { fixtureServer, pipeRuntime, type ScriptedMessage, scriptedServer } from './testing/pipe-runtime.ts'
 import { startStdioRunner } from './testing/stdio-runner.ts'
 import { eventually, post, send } from './testing/wire-client.ts'
 
-/** A front that knows who asks, as the one with authentication will. */
-async function frontFor(backend: Backend) {
-  const server = createHttpServer({ handler: (exchange) => handle(exchange, backend), onError: () => {}, limits: { drainIdleMs: 0 } })
-  const { url } = await server.listen({ host: '127.0.0.1', port: 0 })
-  return { url, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
+/** Believes what a request says about its caller. */
+const identify: Middleware = {
+  name: 'identify',
+  open(context) {
+    context.caller = { principal: String(context.exchange.headers['x-user']) }
+    return undefined
+  },
 }
 
-async function handle(exchange: Exchange, backend: Backend): Promise<void> {
-  const principal = String(exchange.headers['x-user'])
-  const inQuery = new URLSearchParams(exchange.query).get('sessionId') ?? undefined
-  const header = exchange.headers['mcp-session-id']
-  const sessionId = typeof header === 'string' ? header : inQuery
-  const use = { sessionId: sessionId ?? '', principal, lastEventId: undefined }
-  if (exchange.path === '/sse') return backend.sse?.open(exchange, principal)
-  if (exchange.method === 'GET') return backend.openStream(exchange, use)
-  if (exchange.method === 'DELETE') return backend.endSession(exchange, use)
-  const received = parseBody(await readBody(exchange, 1 << 20))
-  if (received.kind === 'invalid') throw new Error(received.detail)
-  const context = { exchange, era: 'legacy', received, outgoing: received, sessionId, principal } as const
-  return exchange.path === '/messages' ? backend.sse?.message(context) : backend.post(context)
-}
+const start = () => startStdioRunner({ runtime: pipeRuntime(fixtureServer({ era: 'legacy' })), middleware: [identify] })
 
 const INITIALIZE = {
   jsonrpc: '2.0',
@@ -39,30 +24,29 @@ const INITIALIZE = {
 }
 const PING = { jsonrpc: '2.0', id: 1, method: 'ping' }
 
-describe('a session belongs to who opened it', () => {
-  it('and does not exist for anybody else, who cannot end it either', async () => {
-    await using runner = await startStdioRunner({ runtime: pipeRuntime(fixtureServer({ era: 'legacy' })) })
-    await using gateway = await frontFor(runner.backend)
-    const opened = await post(gateway.url, INITIALIZE, { 'x-user': 'ada' })
+describe('a session belongs to the caller who opened it', () => {
+  it('and does not exist for other callers, who cannot end it either', async () => {
+    await using runner = await start()
+    const { url } = runner
+    const opened = await post(url, INITIALIZE, { 'x-user': 'ada' })
     const headers = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '', accept: 'text/event-stream' }
-    const stream = await send(gateway.url, { headers: { ...headers, 'x-user': 'ada' } })
+    const stream = await send(url, { headers: { ...headers, 'x-user': 'ada' } })
     for (const method of ['GET', 'DELETE']) {
-      expect((await send(gateway.url, { method, headers: { ...headers, 'x-user': 'eve' } })).status).toBe(404)
+      expect((await send(url, { method, headers: { ...headers, 'x-user': 'eve' } })).status).toBe(404)
     }
-    expect((await post(gateway.url, PING, { ...headers, 'x-user': 'eve' })).status).toBe(404)
-    expect((await post(gateway.url, PING, { ...headers, 'x-user': 'ada' })).status).toBe(200)
+    expect((await post(url, PING, { ...headers, 'x-user': 'eve' })).status).toBe(404)
+    expect((await post(url, PING, { ...headers, 'x-user': 'ada' })).status).toBe(200)
     const trigger = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'test_trigger_tool_change' } }
-    await post(gateway.url, trigger, { ...headers, 'x-user': 'ada' })
+    await post(url, trigger, { ...headers, 'x-user': 'ada' })
     expect(await stream.next()).toMatchObject({ method: 'notifications/tools/list_changed' })
-    expect((await send(gateway.url, { method: 'DELETE', headers: { ...headers, 'x-user': 'ada' } })).status).toBe(204)
+    expect((await send(url, { method: 'DELETE', headers: { ...headers, 'x-user': 'ada' } })).status).toBe(204)
   })
 
   it('also over HTTP+SSE', async () => {
-    await using runner = await startStdioRunner({ runtime: pipeRuntime(fixtureServer({ era: 'legacy' })) })
-    await using gateway = await frontFor(runner.backend)
-    const stream = await send(`${gateway.url}/sse`, { headers: { 'x-user': 'ada' } })
+    await using runner = await start()
+    const stream = await send(`${runner.base}/sse`, { headers: { 'x-user': 'ada' } })
     await eventually('the endpoint is known', () => stream.events.length > 0)
-    const endpoint = new URL(stream.events[0]?.data ?? '', gateway.url).href
+    const endpoint = new URL(stream.events[0]?.data ?? '', runner.base).href
     expect((await post(endpoint, PING, { 'x-user': 'eve' })).status).toBe(404)
     expect((await post(endpoint, PING, { 'x-user': 'ada' })).status).toBe(202)
     expect(await stream.next()).toMatchObject({ id: 1, result: {} })
@@ -83,15 +67,15 @@ describe('what a shared server says after it has answered a call', () => {
       else if (message.error !== undefined) refusals.push(message)
     })
     const clock = new TestClock()
-    const runner = await startStdioRunner({ runtime: pipeRuntime(server), config: { isolation: 'shared' }, clock })
-    const gateway = await frontFor(runner.backend)
+    const runtime = pipeRuntime(server)
+    const runner = await startStdioRunner({ runtime, config: { isolation: 'shared' }, clock, middleware: [identify] })
     return {
       ...{ runner, clock, refusals },
       async session(user: string) {
         const initialize = { ...INITIALIZE, params: { ...INITIALIZE.params, capabilities: { sampling: {} } } }
-        const opened = await post(gateway.url, initialize, { 'x-user': user })
+        const opened = await post(runner.url, initialize, { 'x-user': user })
         const headers = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '', 'x-user': user }
-        return (name: string) => post(gateway.url, { jsonrpc: '2.0', id: name, method: 'tools/call', params: { name } }, headers)
+        return (name: string) => post(runner.url, { jsonrpc: '2.0', id: name, method: 'tools/call', params: { name } }, headers)
       },
       /** Says three things for the first call, then answers the second. */
       async finish() {
@@ -101,10 +85,7 @@ describe('what a shared server says after it has answered a call', () => {
         write({ jsonrpc: '2.0', id: 'q', method: 'sampling/createMessage', params: { messages: ['late secret'] } })
         write({ jsonrpc: '2.0', id: open[0], result: {} })
       },
-      async [Symbol.asyncDispose]() {
-        await runner[Symbol.asyncDispose]()
-        await gateway[Symbol.asyncDispose]()
-      },
+      [Symbol.asyncDispose]: () => runner[Symbol.asyncDispose](),
     }
   }
 

@@ -1,7 +1,6 @@
 import { readUntil, WireClient } from '@thv/gateway/testing/wire-client'
 import { TestClock } from '@thv/kernel/clock'
-import { toolFilter } from '@thv/middleware/tool-filter/tool-filter'
-import { compileToolNames } from '@thv/middleware/tool-filter/tool-names'
+import { createToolFilter } from '@thv/middleware/tool-filter/tool-filter'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startTestRunner, type TestRunner, type TestRunnerOptions } from '../../testing/test-runner.ts'
@@ -223,7 +222,7 @@ describe('a call that the backend does not finish', () => {
     await client.initialize()
     const answer = await client.call('crash')
     expect(answer).toMatchObject({ status: 502, messages: [{ id: 2, error: { code: 5021, data: { mayHaveRun: true, retryable: true } } }] })
-    expect(runner.logged.join()).toContain('a request failed at the backend')
+    expect(runner.logged.join()).toContain('request failed at the backend')
   })
 
   it.each(['legacy', 'modern'] as const)('ends with the error as an event when the stream has begun (%s)', async (era) => {
@@ -433,7 +432,7 @@ describe('questions of the backend', () => {
 
 describe('the tool filter', () => {
   const middleware = [
-    toolFilter(compileToolNames({ filter: ['say', 'who_am_i'], overrides: { echo: { name: 'say', description: 'Says it' } } })),
+    createToolFilter({ filter: ['say', 'who_am_i'], overrides: { echo: { name: 'say', description: 'Says it' } } }, { warn: () => {} }),
   ]
 
   it.each([

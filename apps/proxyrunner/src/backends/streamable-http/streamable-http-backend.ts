@@ -1,4 +1,4 @@
-import type { Backend, BackendStatus, SessionUse } from '@thv/gateway/backend'
+import type { Backend, BackendStatus } from '@thv/gateway/backend'
 import { AbandonedSessions } from '@thv/gateway/relay/abandoned-sessions'
 import { resultOf } from '@thv/gateway/relay/ask'
 import { BackendClient } from '@thv/gateway/relay/backend-client'
@@ -10,17 +10,19 @@ import { passOn } from '@thv/gateway/relay/pass-on'
 import type { HeldAnswer } from '@thv/gateway/relay/relay-call'
 import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
+import { outcomeOf } from '@thv/gateway/response/outcome'
 import { RejectedError } from '@thv/gateway/response/rejected-error'
 import { afterMessage, type HttpSessionStore, STATEFUL_METHODS } from '@thv/gateway/sessions/session-record'
-import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { METHODS } from '@thv/mcp/methods'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { BackendInfo, MessageContext, RequestContext, SessionContext } from '@thv/middleware/pipeline/request-context'
+import type { SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLocation } from '../backend-location.ts'
 
 export interface StreamableHttpBackendOptions {
+  readonly info: BackendInfo
   readonly location: BackendLocation
   readonly pipeline: Pipeline
   readonly store: HttpSessionStore
@@ -90,9 +92,11 @@ class StreamableHttpBackend implements Backend {
     }
   }
 
-  async post(context: RequestContext): Promise<void> {
+  async post(context: MessageContext): Promise<void> {
     const backend = this.#ready()
-    const { exchange, received, principal, sessionId } = context
+    const preparing = backend.prepare(context)
+    if (preparing !== undefined) await preparing
+    const { received, caller, sessionId } = context
     const { method, kind } = received
     let held: HeldAnswer | undefined
     if (context.era === 'modern') {
@@ -102,48 +106,49 @@ class StreamableHttpBackend implements Backend {
     } else if (sessionId === undefined) {
       held = await this.#calls.relay(backend, context)
     } else {
-      const ref = { id: sessionId, owner: principal }
+      const ref = { id: sessionId, owner: caller.principal }
       const changesSession = method !== undefined && STATEFUL_METHODS.has(method)
-      held = await this.#sessions.use({ backend, exchange, ref }, (backendId) =>
+      held = await this.#sessions.use({ backend, context, ref }, (backendId) =>
         changesSession ? this.#ask(backend, context, backendId) : this.#calls.relay(backend, context, backendId),
       )
     }
-    if (held !== undefined) passOn(exchange, held, received.kind === 'request' ? received.id : undefined)
+    if (held !== undefined) passOn(context, held, received.kind === 'request' ? received.id : undefined)
   }
 
-  async openStream(exchange: Exchange, { sessionId, principal, lastEventId }: SessionUse): Promise<void> {
+  async openStream(context: SessionContext): Promise<void> {
     const backend = this.#ready()
-    const ref = { id: sessionId, owner: principal }
+    await backend.prepare(context)
+    const { sessionId, lastEventId } = context
+    const ref = refOf(context)
     let isFirst = true
     using _ = this.#sessions.keepAlive(ref)
-    const held = await this.#sessions.use({ backend, exchange, ref }, (backendId) => {
+    const held = await this.#sessions.use({ backend, context, ref }, (backendId) => {
       // A session that was begun anew has no events of before.
       const from = isFirst ? lastEventId : undefined
       isFirst = false
-      return this.#streams.get(backend, exchange, { principal, sessionId, backendId, lastEventId: from })
+      return this.#streams.get(backend, context, { sessionId, backendId, lastEventId: from })
     })
-    if (held !== undefined) passOn(exchange, held, undefined)
+    if (held !== undefined) passOn(context, held, undefined)
   }
 
-  async endSession(exchange: Exchange, { sessionId, principal }: SessionUse): Promise<void> {
-    const held = await this.#sessions.end({ backend: this.#ready(), exchange, ref: { id: sessionId, owner: principal } })
-    passOn(exchange, held, undefined)
-    if (held.status < 300) await this.#streams.finish(sessionId)
-  }
-
-  /** Usually refused with 405, which tells a client that there is nothing to be had; that is the backend's to say. */
-  async withoutSession(exchange: Exchange, principal: string): Promise<void> {
+  async endSession(context: SessionContext): Promise<void> {
     const backend = this.#ready()
+    await backend.prepare(context)
+    const held = await this.#sessions.end({ backend, context, ref: refOf(context) })
+    passOn(context, held, undefined)
+    if (held.status < 300) await this.#streams.finish(context.sessionId)
+  }
+
+  /** Backends usually answer 405, which tells a client that there is no stream. */
+  async withoutSession(context: RequestContext): Promise<void> {
+    const { exchange } = context
+    const backend = this.#ready()
+    await backend.prepare(context)
     const held =
       exchange.method === 'GET'
-        ? await this.#streams.get(backend, exchange, { principal })
-        : await backend.ask({
-            method: 'DELETE',
-            path: backend.path(exchange),
-            headers: backend.headers(exchange, { principal }, {}),
-            timeoutMs: this.#limits.askTimeoutMs,
-          })
-    if (held !== undefined) passOn(exchange, held, undefined)
+        ? await this.#streams.get(backend, context)
+        : await backend.ask(context, { method: 'DELETE', path: backend.path(exchange), timeoutMs: this.#limits.askTimeoutMs })
+    if (held !== undefined) passOn(context, held, undefined)
   }
 
   async drain(signal: AbortSignal): Promise<void> {
@@ -163,34 +168,39 @@ class StreamableHttpBackend implements Backend {
   }
 
   /** A request that changes the session: the answer is looked at before it is passed on. */
-  async #ask(backend: BackendClient, context: RequestContext, backendId: string): Promise<HeldAnswer> {
-    const { outgoing, exchange, principal, sessionId = '' } = context
+  async #ask(backend: BackendClient, context: MessageContext, backendId: string): Promise<HeldAnswer> {
+    const { outgoing, exchange, caller, sessionId = '' } = context
     const { id } = outgoing
-    const answer = await backend.ask({
+    const answer = await backend.ask(context, {
       method: 'POST',
       path: backend.path(exchange),
-      headers: backend.headers(exchange, context, { 'mcp-session-id': backendId, 'last-event-id': undefined }),
+      set: { 'mcp-session-id': backendId, 'last-event-id': undefined },
       body: outgoing.text,
       timeoutMs: this.#limits.askTimeoutMs,
       ...(id !== undefined && { id }),
     })
+    if (answer.response !== undefined) context.outcome = outcomeOf(answer.response.message)
     const isAccepted = id === undefined ? answer.status < 300 : resultOf(answer) !== undefined
-    if (isAccepted) await this.#sessions.change({ id: sessionId, owner: principal }, (session) => afterMessage(session, outgoing))
+    if (isAccepted) await this.#sessions.change({ id: sessionId, owner: caller.principal }, (session) => afterMessage(session, outgoing))
     delete answer.headers['mcp-session-id']
     return answer
   }
 
   #located(): void {
-    const { location, pipeline, clock, log, watches = true } = this.#options
+    const { location, pipeline, clock, log, info, watches = true } = this.#options
     const { current, state } = location
     if (state.generation !== this.#generation) {
       this.#generation = state.generation
       this.#monitor?.restarted()
     }
     if (current === undefined || this.#backend !== undefined) return
-    this.#backend = new BackendClient({ ...current, pipeline, clock })
+    this.#backend = new BackendClient({ ...current, pipeline, clock, info })
     const { checkIntervalMs: intervalMs, checkTimeoutMs: timeoutMs, checkThreshold: threshold } = this.#limits
     this.#monitor = new BackendMonitor({ backend: this.#backend, clock, log, intervalMs, timeoutMs, threshold, watches })
     void this.#monitor.run(this.#closing.signal)
   }
+}
+
+function refOf({ sessionId, caller }: SessionContext): SessionRef {
+  return { id: sessionId, owner: caller.principal }
 }

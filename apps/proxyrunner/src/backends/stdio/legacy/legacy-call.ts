@@ -5,14 +5,14 @@ import { spliceMember } from '@thv/mcp/json-splice'
 import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { CallSink, InFlightCall } from '../process/in-flight.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
 import type { StdioConfig } from '../process/stdio-config.ts'
 import type { LegacySession } from './legacy-session.ts'
 
 export interface LegacyCallOptions {
-  readonly context: RequestContext
+  readonly context: MessageContext
   /** What goes to the server. */
   readonly request: ParsedRequest
   readonly session: LegacySession

@@ -1,4 +1,3 @@
-import type { SessionUse } from '@thv/gateway/backend'
 import { acceptedForms } from '@thv/gateway/response/accepted-forms'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import { HttpReply } from '@thv/gateway/response/reply'
@@ -12,7 +11,8 @@ import { METHODS } from '@thv/mcp/methods'
 import { type ParsedRequest, parseText } from '@thv/mcp/parse-body'
 import { mintSessionId } from '@thv/mcp/session-id'
 import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
+import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
 import type { StdioDeps } from '../process/stdio-deps.ts'
 import type { ProcessPool } from '../process-pool.ts'
@@ -23,6 +23,7 @@ export interface LegacyEndpointOptions {
   readonly deps: StdioDeps
   readonly pool: ProcessPool
   readonly service: LegacyService
+  readonly pipeline: Pipeline
   readonly store: SessionStore<StdioSessionRecord>
 }
 
@@ -45,10 +46,10 @@ export class LegacyEndpoint {
     })
   }
 
-  async post(context: RequestContext): Promise<void> {
+  async post(context: MessageContext): Promise<void> {
     const { received, outgoing, exchange } = context
     if (received.method === METHODS.initialize && outgoing.kind === 'request') return this.#initialize(context, outgoing)
-    const session = await this.sessions.find(context.sessionId, context.principal, exchange)
+    const session = await this.sessions.find(context.sessionId, context.caller.principal, exchange)
     if (isRejection(session)) return sendRejection(exchange, session, received.kind === 'request' ? received.id : undefined)
     if (outgoing.kind === 'request') return this.#request(session, context, outgoing)
     if (outgoing.kind === 'response') this.#options.service.answered(session, outgoing)
@@ -57,15 +58,18 @@ export class LegacyEndpoint {
   }
 
   /** The newest stream wins: a client that comes again has lost the one before, whether it knows or not (H4). */
-  async openStream(exchange: Exchange, use: SessionUse): Promise<void> {
-    const session = await this.sessions.find(use.sessionId, use.principal, exchange)
+  async openStream(context: SessionContext): Promise<void> {
+    const { exchange, sessionId, caller, lastEventId } = context
+    const session = await this.sessions.find(sessionId, caller.principal, exchange)
     if (isRejection(session)) return sendRejection(exchange, session)
     if (!acceptedForms(exchange.headers['accept']).sse) return sendRejection(exchange, reject('not_acceptable'))
-    if (!exchange.closed) streamsOf(session).connect(exchange, use.lastEventId)
+    if (exchange.closed) return
+    streamsOf(session).connect(exchange, lastEventId)
+    this.#options.pipeline.streaming(context)
   }
 
-  async endSession(exchange: Exchange, use: SessionUse): Promise<void> {
-    const session = await this.sessions.find(use.sessionId, use.principal, exchange)
+  async endSession({ exchange, sessionId, caller }: SessionContext): Promise<void> {
+    const session = await this.sessions.find(sessionId, caller.principal, exchange)
     const problem = isRejection(session) ? session : await this.sessions.end(session)
     if (problem === undefined) sendEmpty(exchange, 204)
     else sendRejection(exchange, problem)
@@ -76,11 +80,12 @@ export class LegacyEndpoint {
     for (const session of this.sessions.all()) streamsOf(session).endStandalone()
   }
 
-  async #initialize(context: RequestContext, request: ParsedRequest): Promise<void> {
-    const { exchange, principal } = context
+  async #initialize(context: MessageContext, request: ParsedRequest): Promise<void> {
+    const { exchange, caller } = context
     const { service, deps } = this.#options
     if (this.sessions.size >= deps.config.maxSessions)
       return sendRejection(exchange, unavailable('there is no room for another session'), request.id)
+    const { principal } = caller
     const session = this.#session({ id: mintSessionId(), principal, party: partyOf(principal, exchange) }, request)
     const answer = await service.open(session, context)
     if (isRejection(answer)) return sendRejection(exchange, answer, request.id)
@@ -98,7 +103,7 @@ export class LegacyEndpoint {
     return problem
   }
 
-  #request(session: LegacySession, context: RequestContext, request: ParsedRequest): Promise<void> {
+  #request(session: LegacySession, context: MessageContext, request: ParsedRequest): Promise<void> {
     const streams = streamsOf(session)
     const reply = this.#reply(context.exchange, session)
     streams.begin(reply)

@@ -9,7 +9,7 @@ import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp
 import { isLegacyVersion } from '@thv/mcp/versions'
 import { errorObjectOf, isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import { type Greeting, isEraRefusal } from '../process/handshake.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
 import { isUnavailable, type ProcessUnavailable } from '../process/process-unavailable.ts'
@@ -36,7 +36,7 @@ export interface Opened {
 
 /** One request of a client, and the way back. */
 export interface Inbound {
-  readonly context: RequestContext
+  readonly context: MessageContext
   readonly request: ParsedRequest
   readonly reply: Reply
   /** The request is over, however. */
@@ -55,7 +55,7 @@ export class LegacyService {
    * Finds the new session a process and answers its `initialize`: a process of its own has answered itself, a shared one was greeted
    * long ago. The version agreed on is in the session afterwards. Of what is not open nothing is left.
    */
-  async open(session: LegacySession, context: RequestContext): Promise<Opened | Rejection> {
+  async open(session: LegacySession, context: MessageContext): Promise<Opened | Rejection> {
     const { pool, pipeline } = this.#options
     const { id, message } = session.initialize
     const requested = message.params?.['protocolVersion']

@@ -1,5 +1,6 @@
-import type { SseEndpoint } from '@thv/gateway/backend'
+import type { SseEndpoint, SseMessageContext } from '@thv/gateway/backend'
 import { endpointOf } from '@thv/gateway/endpoints/endpoint-url'
+import { prepareHop } from '@thv/gateway/relay/prepare-hop'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import type { Reply } from '@thv/gateway/response/reply'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
@@ -14,7 +15,8 @@ import { METHODS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { mintSessionId } from '@thv/mcp/session-id'
 import { errorObjectOf, isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
+import type { MessageContext, RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { StdioDeps } from '../process/stdio-deps.ts'
 import type { ProcessPool } from '../process-pool.ts'
 import type { LegacyService } from './legacy-service.ts'
@@ -24,6 +26,7 @@ export interface SseClientsOptions {
   readonly deps: StdioDeps
   readonly pool: ProcessPool
   readonly service: LegacyService
+  readonly pipeline: Pipeline
 }
 
 /** One `GET /sse` that is open. Its session begins with `initialize` and ends with the stream (S3). */
@@ -52,10 +55,12 @@ export class SseClients implements SseEndpoint {
     return this.#clients.size
   }
 
-  async open(exchange: Exchange, principal: string): Promise<void> {
+  async open(context: RequestContext): Promise<void> {
+    const { exchange, caller } = context
     const { config } = this.#options.deps
     if (this.#clients.size >= config.maxSessions) return sendRejection(exchange, unavailable('there is no room for another session'))
     if (exchange.closed) return
+    const { principal } = caller
     const party = partyOf(principal, exchange)
     const client: SseClient = {
       id: mintSessionId(),
@@ -66,14 +71,16 @@ export class SseClients implements SseEndpoint {
       isOpening: false,
     }
     this.#clients.set(client.id, client)
+    this.#options.pipeline.streaming(context)
     client.stream.sendEvent({ event: 'endpoint', data: endpointOf(exchange, client.id, config) })
     exchange.signal.addEventListener('abort', () => this.#gone(client), { once: true })
     if (exchange.closed) this.#gone(client)
   }
 
-  async message(context: RequestContext): Promise<void> {
+  async message(context: SseMessageContext): Promise<void> {
     const client = this.#find(context)
     if (client === undefined) return sendRejection(context.exchange, reject('session_not_found'), idOf(context))
+    await prepareHop(this.#options.pipeline, context)
     sendText(context.exchange, 'Accepted', { status: 202 })
     const { outgoing } = context
     const { service } = this.#options
@@ -83,7 +90,7 @@ export class SseClients implements SseEndpoint {
     else service.notified(client.session, outgoing)
   }
 
-  async refuse(context: RequestContext, rejection: Rejection): Promise<void> {
+  async reject(context: SseMessageContext, rejection: Rejection): Promise<void> {
     const client = this.#find(context)
     const id = idOf(context)
     if (client === undefined) return sendRejection(context.exchange, reject('session_not_found'), id)
@@ -98,7 +105,7 @@ export class SseClients implements SseEndpoint {
     }
   }
 
-  async #request(client: SseClient, context: RequestContext, request: ParsedRequest): Promise<void> {
+  async #request(client: SseClient, context: MessageContext, request: ParsedRequest): Promise<void> {
     const reply = new SseReply(client.stream)
     if (request.method === METHODS.initialize) return this.#initialize(client, context, request)
     if (client.session === undefined && request.method !== METHODS.ping) {
@@ -110,7 +117,7 @@ export class SseClients implements SseEndpoint {
     })
   }
 
-  async #initialize(client: SseClient, context: RequestContext, request: ParsedRequest): Promise<void> {
+  async #initialize(client: SseClient, context: MessageContext, request: ParsedRequest): Promise<void> {
     const reply = new SseReply(client.stream)
     if (client.session !== undefined || client.isOpening) {
       return reply.reject(reject('invalid_request', { detail: 'the session is initialized already' }), request.id)
@@ -125,10 +132,10 @@ export class SseClients implements SseEndpoint {
     reply.finish(answer.text)
   }
 
-  /** Not found, and of somebody else, are one answer. */
-  #find({ sessionId, principal }: RequestContext): SseClient | undefined {
-    const client = sessionId === undefined ? undefined : this.#clients.get(sessionId)
-    return client?.principal === principal && client.stream.isOpen ? client : undefined
+  /** A session of another caller looks like one that does not exist. */
+  #find({ sessionId, caller }: SseMessageContext): SseClient | undefined {
+    const client = this.#clients.get(sessionId)
+    return client?.principal === caller.principal && client.stream.isOpen ? client : undefined
   }
 
   #stream(exchange: Exchange): ClientStream {
@@ -151,7 +158,7 @@ export class SseClients implements SseEndpoint {
   }
 }
 
-function idOf({ received }: RequestContext): RequestId | undefined {
+function idOf({ received }: MessageContext): RequestId | undefined {
   return received.kind === 'request' ? received.id : undefined
 }
 

@@ -6,16 +6,18 @@ import { spliceMember } from '@thv/mcp/json-splice'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { CallSink, InFlightCall } from '../process/in-flight.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
 import type { StdioConfig } from '../process/stdio-config.ts'
 import { statusOf } from './modern-call.ts'
 
 export interface ListenOptions {
-  readonly context: RequestContext
+  readonly context: MessageContext
   readonly request: ParsedRequest
   readonly reply: HttpReply
+  readonly pipeline: Pipeline
   readonly config: StdioConfig
 }
 
@@ -56,7 +58,7 @@ export class ListenStream implements CallSink {
     if (this.#isOver) return false
     const isAcknowledgement = method === NOTIFICATIONS.subscriptionsAcknowledged
     if (!this.#isAcknowledged && !isAcknowledgement) return false
-    this.#isAcknowledged = true
+    this.#acknowledged()
     const tagged = spliceMember(text, ['params', '_meta', META.subscriptionId], JSON.stringify(this.#id))
     return this.#options.reply.event(tagged, isCoalescible(method) ? { key: method } : {})
   }
@@ -95,8 +97,14 @@ export class ListenStream implements CallSink {
     this.#leave('shutting down')
   }
 
-  #acknowledgeNothing(): void {
+  #acknowledged(): void {
+    if (this.#isAcknowledged) return
     this.#isAcknowledged = true
+    this.#options.pipeline.streaming(this.#options.context)
+  }
+
+  #acknowledgeNothing(): void {
+    this.#acknowledged()
     const params = { notifications: {}, _meta: { [META.subscriptionId]: this.#id } }
     this.#options.reply.event(serialise({ jsonrpc: '2.0', method: NOTIFICATIONS.subscriptionsAcknowledged, params }))
   }

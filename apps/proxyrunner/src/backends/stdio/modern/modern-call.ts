@@ -8,13 +8,13 @@ import { spliceMember } from '@thv/mcp/json-splice'
 import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { CallSink } from '../process/in-flight.ts'
 import type { ProcessLink } from '../process/process-connection.ts'
 import type { StdioConfig } from '../process/stdio-config.ts'
 
 export interface ModernCallOptions {
-  readonly context: RequestContext
+  readonly context: MessageContext
   /** What goes to the server. */
   readonly request: ParsedRequest
   readonly reply: HttpReply
@@ -34,7 +34,7 @@ export class ModernCall implements CallSink {
 
   constructor(options: ModernCallOptions) {
     this.#options = options
-    this.party = partyOf(options.context.principal, options.context.exchange)
+    this.party = partyOf(options.context.caller.principal, options.context.exchange)
     this.#token = progressTokenOf(metaOf(options.request.message))
   }
 

@@ -11,7 +11,7 @@ import { type ParsedRequest, parseText } from '@thv/mcp/parse-body'
 import { MODERN_VERSION } from '@thv/mcp/versions'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { ProcessLink } from '../process/process-connection.ts'
 import { isUnavailable } from '../process/process-unavailable.ts'
 import type { StdioDeps } from '../process/stdio-deps.ts'
@@ -36,7 +36,7 @@ export class ModernEndpoint {
     this.#pipeline = pipeline
   }
 
-  async post(context: RequestContext): Promise<void> {
+  async post(context: MessageContext): Promise<void> {
     const { received, outgoing, exchange } = context
     // On HTTP a modern client cancels by hanging up, and there is no other notification it could send (M16).
     if (received.kind !== 'request' || outgoing.kind !== 'request') return sendEmpty(exchange, 202)
@@ -66,13 +66,13 @@ export class ModernEndpoint {
     return process.slot.greeting?.era === 'modern' ? process : refusal()
   }
 
-  #fault(process: ModernProcess, { message }: ParsedRequest, { exchange }: RequestContext) {
+  #fault(process: ModernProcess, { message }: ParsedRequest, { exchange }: MessageContext) {
     const link = process.slot.link
     if (message.method !== METHODS.toolsCall || link === undefined) return undefined
     return process.annotations.check(link, message.params, exchange.headers)
   }
 
-  #call(link: ProcessLink, context: RequestContext, request: ParsedRequest): Promise<void> {
+  #call(link: ProcessLink, context: MessageContext, request: ParsedRequest): Promise<void> {
     const call = new ModernCall({
       context,
       request,
@@ -84,7 +84,7 @@ export class ModernEndpoint {
     return call.run(link)
   }
 
-  async #listen(process: ModernProcess, link: ProcessLink, context: RequestContext): Promise<void> {
+  async #listen(process: ModernProcess, link: ProcessLink, context: MessageContext): Promise<void> {
     const { outgoing: request, exchange } = context
     if (request.kind !== 'request') return
     const reply = this.#reply(context)
@@ -92,10 +92,10 @@ export class ModernEndpoint {
     if (process.listens >= this.#deps.config.maxListens) {
       return sendRejection(exchange, reject('internal_error', { detail: 'too many subscriptions' }), request.id)
     }
-    await process.listen(new ListenStream({ context, request, reply, config: this.#deps.config }), link)
+    await process.listen(new ListenStream({ context, request, reply, pipeline: this.#pipeline, config: this.#deps.config }), link)
   }
 
-  #reply({ exchange }: RequestContext): HttpReply {
+  #reply({ exchange }: MessageContext): HttpReply {
     const { clock, metrics } = this.#deps
     return new HttpReply({
       exchange,
