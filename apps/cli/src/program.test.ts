@@ -9,6 +9,25 @@ async function thv(...args: string[]): Promise<string> {
   return out
 }
 
+const COMMANDS = [
+  'up',
+  'down',
+  'status',
+  'ls',
+  'rm',
+  'tools',
+  'call',
+  'search',
+  'apply',
+  'get',
+  'describe',
+  'delete',
+  'logs',
+  'crds',
+  'version',
+  'completion',
+]
+
 describe('thv', () => {
   it('without a command names every kind and what to try next', async () => {
     const text = await thv()
@@ -36,15 +55,31 @@ describe('thv crds', () => {
 
 describe('wrong words', () => {
   it.each([
-    [['nope'], 'there is no command "nope"'],
+    [['nope'], 'unknown command "nope". See "thv help".'],
+    [['tolls'], 'unknown command "tolls". Did you mean "tools"? See "thv help".'],
+    [['help', 'nope'], 'unknown command "nope"'],
+    [['completion', 'tcsh'], 'Allowed choices are bash, zsh, fish'],
+    [['rm'], "missing required argument 'name'"],
     [['crds', '--nope'], "unknown option '--nope'"],
     [['--nope'], "unknown option '--nope'"],
     [['tools'], "missing required argument 'server'"],
     [['call', 'http://127.0.0.1:1/mcp'], "missing required argument 'tool'"],
-    [['tools', 'x', '-o', 'yaml'], 'Allowed choices are table, json; "thv tools --help" lists what there is'],
+    [['tools', 'x', '-o', 'yaml'], 'Allowed choices are table, json. See "thv tools --help".'],
     [['apply'], 'say what to apply: -f FILE'],
   ])('%j: %s', async (args, message) => {
     await expect(thv(...args)).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) })
+  })
+
+  it('prints no line of help that is longer than 100 columns', async () => {
+    const pages = await Promise.all([thv(), thv('help'), ...COMMANDS.map((command) => thv('help', command))])
+    expect(pages.flatMap((page) => page.split('\n')).filter((line) => line.length > 100)).toEqual([])
+  })
+
+  it('has help, version and short names', async () => {
+    expect(await thv('help')).toBe(await thv('--help'))
+    expect(await thv('help', 'apply')).toBe(await thv('apply', '--help'))
+    expect(await thv('help')).toMatch(/^ {2}ls, list .*list MCP servers/m)
+    expect(await thv('version')).toMatch(/^thv \d+\.\d+\.\d+, Node v\d+\.\d+\.\d+, \w+-\w+\n$/)
   })
 
   it('prints help when asked', async () => {

@@ -2,12 +2,16 @@ import { ThvError } from '@thv/kernel/errors'
 import { Command, CommanderError, Help, Option } from 'commander'
 import type { CallOptions } from './call-command.ts'
 import { addClusterOptions } from './cluster/cluster-options.ts'
+import { addCompletion } from './completion/completion-command.ts'
 import { printCrds } from './crds.ts'
 import { addObjectCommands } from './objects/object-commands.ts'
 import { overview } from './overview.ts'
 import { addPlatformCommands } from './platform/platform-commands.ts'
 import { addRegistryCommands } from './registry/registry-commands.ts'
+import { addServerListCommands } from './servers/server-list-commands.ts'
+import { suggestion } from './text/closest.ts'
 import { VERSION } from './text/version.ts'
+import { MAX_COLUMNS } from './text/wrapped.ts'
 import type { ToolsOptions } from './tools-command.ts'
 
 /** What a command may use of the world around it. */
@@ -36,28 +40,67 @@ export interface Program {
 }
 
 export function buildProgram(env: ProgramEnv): Program {
-  const program = new Command('thv').description('Declare, protect, join and publish MCP servers.').version(VERSION).allowExcessArguments()
+  const program = new Command('thv')
+    .description('Declare, protect, join and publish MCP servers.')
+    .version(VERSION, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help for a command')
+    .allowExcessArguments()
   program.action(() => {
     const [unknown] = program.args
-    if (unknown !== undefined)
-      throw new ThvError('usage', `there is no command ${JSON.stringify(unknown)}; "thv --help" lists what there is`)
+    if (unknown !== undefined) throw unknownCommand(unknown, program)
     env.out(overview())
   })
+  program.commandsGroup('Platform on this machine:')
   addPlatformCommands(program, env)
+  program.commandsGroup('MCP servers:')
+  addServerListCommands(program, env)
   addTools(program, env)
   addCall(program, env)
   addRegistryCommands(program, env)
+  program.commandsGroup('Objects of any cluster:')
   addObjectCommands(program, env)
   addCrds(program, env)
+  program.commandsGroup('Other commands:')
+  addVersion(program, env)
+  addCompletion(program, env)
+  addHelp(program)
   for (const command of [program, ...program.commands]) configure(command, env)
   return { parseAsync: (argv) => parse(program, argv) }
+}
+
+function unknownCommand(word: string, program: Command): ThvError {
+  const names = program.commands.flatMap((command) => [command.name(), ...command.aliases()])
+  return new ThvError('usage', `unknown command ${JSON.stringify(word)}.${suggestion(word, names)} See "thv help".`)
+}
+
+function addHelp(program: Command): void {
+  program
+    .command('help')
+    .description('show help for a command')
+    .argument('[command]', 'command to show help for')
+    .action((name: string | undefined) => {
+      const command = name === undefined ? program : findCommand(program, name)
+      if (command === undefined) throw unknownCommand(name ?? '', program)
+      command.outputHelp()
+    })
+}
+
+function findCommand(program: Command, name: string): Command | undefined {
+  return program.commands.find((command) => command.name() === name || command.aliases().includes(name))
+}
+
+function addVersion(program: Command, env: ProgramEnv): void {
+  program
+    .command('version')
+    .description('print the versions of thv and Node')
+    .action(() => env.out(`thv ${VERSION}, Node ${process.version}, ${process.platform}-${process.arch}\n`))
 }
 
 function addCrds(program: Command, env: ProgramEnv): void {
   program
     .command('crds')
-    .description('print the CustomResourceDefinitions, ready for "kubectl apply -f -"')
-    .argument('[kinds...]', 'only these: kind, plural or short name')
+    .description('print the CustomResourceDefinitions for "kubectl apply -f -"')
+    .argument('[kinds...]', 'kinds to print, by kind, plural or short name (default: all)')
     .action((kinds: string[]) => env.out(printCrds(kinds)))
 }
 
@@ -65,8 +108,8 @@ function addTools(program: Command, env: ProgramEnv): void {
   const command = program
     .command('tools')
     .description('list the tools of an MCP server')
-    .argument('<server>', 'NAME or NAMESPACE/NAME of a server of the platform, or the URL of an MCP endpoint')
-    .addOption(new Option('-o, --output <form>', 'form of the output').choices(['table', 'json']).default('table'))
+    .argument('<server>', 'NAME or NAMESPACE/NAME of a server, or the URL of an MCP endpoint')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['table', 'json']).default('table'))
     .action(async (server: string, options: ToolsOptions) => {
       const { runTools } = await import('./tools-command.ts')
       await runTools(server, options, env)
@@ -78,10 +121,10 @@ function addCall(program: Command, env: ProgramEnv): void {
   const command = program
     .command('call')
     .description('call a tool of an MCP server')
-    .argument('<server>', 'NAME or NAMESPACE/NAME of a server of the platform, or the URL of an MCP endpoint')
-    .argument('<tool>', 'name of the tool')
-    .argument('[arguments...]', 'name=value, name:=JSON, name=@file, or @file for a JSON object of arguments')
-    .addOption(new Option('-o, --output <form>', 'form of the output').choices(['text', 'json']).default('text'))
+    .argument('<server>', 'NAME or NAMESPACE/NAME of a server, or the URL of an MCP endpoint')
+    .argument('<tool>', 'tool name')
+    .argument('[arguments...]', 'name=value, name:=JSON, name=@file, or @file with a JSON object')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (server: string, tool: string, words: string[], options: CallOptions) => {
       const { runCall } = await import('./call-command.ts')
       await runCall({ server, tool, words }, options, env)
@@ -92,9 +135,9 @@ function addCall(program: Command, env: ProgramEnv): void {
 function addSessionOptions(command: Command): void {
   const collect = (value: string, before: string[]) => [...before, value]
   command
-    .option('--header <name=value>', 'send this HTTP header too; may be repeated', collect, [])
-    .option('--timeout <duration>', 'give up after this time, such as 30s or 2m')
-    .option('-v, --verbose', 'tell on standard error what else the server says')
+    .option('--header <name=value>', 'add an HTTP header; repeatable', collect, [])
+    .option('--timeout <duration>', 'time limit, such as 30s or 2m')
+    .option('-v, --verbose', 'print notifications and logs of the server to standard error')
   addClusterOptions(command)
 }
 
@@ -103,8 +146,11 @@ function configure(command: Command, env: ProgramEnv): void {
   const help = new Help()
   command
     .exitOverride()
-    .configureOutput({ writeOut: env.out, writeErr: () => {} })
-    .configureHelp({ optionDescription: (option) => help.optionDescription(option).replace(' (default: [])', '') })
+    .configureOutput({ writeOut: env.out, writeErr: () => {}, getOutHelpWidth: () => Math.min(env.columns || MAX_COLUMNS, MAX_COLUMNS) })
+    .configureHelp({
+      optionDescription: (option) => help.optionDescription(option).replace(' (default: [])', ''),
+      subcommandTerm: (subcommand) => [subcommand.name(), ...subcommand.aliases()].join(', '),
+    })
 }
 
 async function parse(program: Command, argv: readonly string[]): Promise<void> {
@@ -113,8 +159,8 @@ async function parse(program: Command, argv: readonly string[]): Promise<void> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
     if (error.exitCode === 0) return // --help, --version
-    const command = program.commands.find((each) => each.name() === argv[2])
+    const command = findCommand(program, argv[2] ?? '')
     const help = command === undefined ? 'thv --help' : `thv ${command.name()} --help`
-    throw new ThvError('usage', `${error.message.replace(/^error: /, '').replace(/\.$/, '')}; "${help}" lists what there is`)
+    throw new ThvError('usage', `${error.message.replace(/^error: /, '').replace(/\.$/, '')}. See "${help}".`)
   }
 }

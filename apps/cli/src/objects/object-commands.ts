@@ -19,9 +19,9 @@ export function addObjectCommands(program: Command, env: ProgramEnv): void {
 function addApply(program: Command, env: ProgramEnv): void {
   const command = program
     .command('apply')
-    .description('create or change objects as files say')
-    .requiredOption('-f, --filename <file>', 'a file, a folder, or - for the standard input; may be repeated', collect, [])
-    .option('--force-conflicts', 'take over fields that somebody else has set')
+    .description('create or update objects from files')
+    .requiredOption('-f, --filename <file>', 'file, folder, or - for standard input; repeatable', collect, [])
+    .option('--force-conflicts', 'take over fields that another manager has set')
     .action(async (options: ApplyOptions) => {
       const { runApply } = await import('./apply-command.ts')
       await runApply(options, env)
@@ -32,15 +32,15 @@ function addApply(program: Command, env: ProgramEnv): void {
 function addGet(program: Command, env: ProgramEnv): void {
   const command = program
     .command('get')
-    .description('show objects in a table')
-    .argument('<kind...>', 'KIND[,KIND] [NAME…], or KIND/NAME …; kinds also by short name')
-    .option('-A, --all-namespaces', 'of all namespaces')
-    .addOption(new Option('-o, --output <form>', 'form of the output').choices(['wide', 'yaml', 'json', 'name']))
-    .option('-w, --watch', 'go on showing what changes')
-    .option('-l, --selector <labels>', 'only those with these labels, such as app=web')
-    .option('--field-selector <fields>', 'only those with these fields, such as metadata.name=web')
-    .option('--show-labels', 'add a column with the labels')
-    .option('--no-headers', 'leave the headings out')
+    .description('list objects, or show one')
+    .argument('<kind...>', 'KIND[,KIND] [NAME…], or KIND/NAME …')
+    .option('-A, --all-namespaces', 'list objects of all namespaces')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['wide', 'yaml', 'json', 'name']))
+    .option('-w, --watch', 'watch for changes')
+    .option('-l, --selector <labels>', 'label selector, such as app=web')
+    .option('--field-selector <fields>', 'field selector, such as metadata.name=web')
+    .option('--show-labels', 'add a column with labels')
+    .option('--no-headers', 'do not print column headers')
     .action(async (words: string[], options: GetOptions) => {
       const { runGet } = await import('./get-command.ts')
       await runGet(words, options, env)
@@ -51,7 +51,7 @@ function addGet(program: Command, env: ProgramEnv): void {
 function addDescribe(program: Command, env: ProgramEnv): void {
   const command = program
     .command('describe')
-    .description('tell all about an object: its state, what is wanted, what happened')
+    .description('show details of an object: status, spec and events')
     .argument('<kind...>', 'KIND [NAME…], or KIND/NAME …')
     .action(async (words: string[], options: ClusterFlags) => {
       const { runDescribe } = await import('./describe-command.ts')
@@ -63,14 +63,14 @@ function addDescribe(program: Command, env: ProgramEnv): void {
 function addDelete(program: Command, env: ProgramEnv): void {
   const command = program
     .command('delete')
-    .description('delete objects, and wait until they are gone')
+    .description('delete objects and wait until they are gone')
     .argument('[kind...]', 'KIND NAME…, or KIND/NAME …')
-    .option('-f, --filename <file>', 'the objects of a file, a folder, or - for the standard input; may be repeated', collect, [])
-    .option('-l, --selector <labels>', 'all of the kind with these labels')
-    .option('--all', 'all of the kind in the namespace')
-    .option('--ignore-not-found', 'what is not there is no error')
-    .option('--no-wait', 'do not wait until they are gone')
-    .option('--timeout <duration>', 'how long to wait', '60s')
+    .option('-f, --filename <file>', 'file, folder, or - for standard input; repeatable', collect, [])
+    .option('-l, --selector <labels>', 'label selector, such as app=web')
+    .option('--all', 'delete all objects of the kind in the namespace')
+    .option('--ignore-not-found', 'treat a missing object as deleted')
+    .option('--no-wait', 'do not wait for the objects to be gone')
+    .option('--timeout <duration>', 'time to wait for the objects to be gone', '60s')
     .action(async (words: string[], options: DeleteOptions) => {
       const { runDelete } = await import('./delete-command.ts')
       await runDelete(words, options, env)
@@ -81,12 +81,12 @@ function addDelete(program: Command, env: ProgramEnv): void {
 function addLogs(program: Command, env: ProgramEnv): void {
   const command = program
     .command('logs')
-    .description('show what an MCP server and its proxy print')
+    .description('print the logs of an MCP server and its proxy')
     .argument('<name>', 'NAME of an MCP server or pod, or KIND/NAME such as pod/x or deploy/x')
-    .option('-f, --follow', 'go on showing what they print')
-    .option('--tail <lines>', 'begin with so many of the last lines')
-    .option('-c, --container <name>', 'only this container')
-    .option('-p, --previous', 'of the run before the last restart')
+    .option('-f, --follow', 'follow the logs')
+    .option('--tail <lines>', 'number of recent lines to print, per container')
+    .option('-c, --container <name>', 'print the logs of one container')
+    .option('-p, --previous', 'print the logs of the previous run')
     .option('--timestamps', 'print the time of each line')
     .option('--raw', 'print lines exactly as the containers wrote them, pod by pod')
     .action(async (name: string, options: LogsOptions) => {

@@ -7,14 +7,14 @@ import type { UpOptions } from './up-command.ts'
 export function addPlatformCommands(program: Command, env: ProgramEnv): void {
   program
     .command('up')
-    .description('start the platform on this machine: a Kubernetes of one process, the operator, and the quick start')
-    .option('--data-dir <folder>', 'where it keeps everything (default: .thv)')
-    .option('--no-examples', 'without the quick start')
-    .option('-f, --filename <file>', 'apply this file or folder too; may be repeated', (value, before: string[]) => [...before, value], [])
-    .option('--no-registry', 'without the registry server')
-    .option('--registry-config <file>', 'configuration of the registry server (default: the bundled catalogue)')
-    .option('--detach', 'return when all is ready, and leave it running ("thv down" stops it)')
-    .option('--port <number>', 'port of the API server (default: that of the last start, or a free one)')
+    .description('start the platform: API server, operator, registry and two example servers')
+    .option('--data-dir <folder>', 'data folder (default: .thv)')
+    .option('--no-examples', 'do not declare the example servers')
+    .option('-f, --filename <file>', 'apply a file or folder; repeatable', (value, before: string[]) => [...before, value], [])
+    .option('--no-registry', 'do not start the registry server')
+    .option('--registry-config <file>', 'configuration of the registry server (default: the bundled catalog)')
+    .option('--detach', 'run in the background and return when everything is ready')
+    .option('--port <number>', 'port of the API server (default: that of the last start, or a free port)')
     .option('--shared', 'serve every user of this machine (default: only you and root, on Linux)')
     .addOption(new Option('--bare').hideHelp())
     .action(async (options: UpOptions) => {
@@ -23,16 +23,16 @@ export function addPlatformCommands(program: Command, env: ProgramEnv): void {
     })
   program
     .command('down')
-    .description('stop the platform; what was declared stays for the next start')
-    .option('--data-dir <folder>', 'the data folder of the platform (default: .thv, here or above)')
+    .description('stop the platform; its objects stay for the next start')
+    .option('--data-dir <folder>', 'data folder (default: .thv, here or above)')
     .action(async (options: PlatformFlags) => {
       const { runDown } = await import('./down-command.ts')
       await runDown(options, env)
     })
   program
     .command('status')
-    .description('show the platform, its operator and its servers')
-    .option('--data-dir <folder>', 'the data folder of the platform (default: .thv, here or above)')
+    .description('show the status of the platform, its operator and its servers')
+    .option('--data-dir <folder>', 'data folder (default: .thv, here or above)')
     .action(async (options: PlatformFlags) => {
       const { runStatus } = await import('./status-command.ts')
       await runStatus(options, env)

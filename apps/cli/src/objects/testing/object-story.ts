@@ -138,6 +138,35 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
     expect(secret).not.toContain(Buffer.from('hunter2').toString('base64'))
   })
 
+  it('ls lists the servers of all kinds, rm deletes them by name', async () => {
+    place.write('short.yaml', `${SERVER('short')}---\n${REMOTE('far')}---\n${REMOTE('short')}`)
+    await thv('apply', '-f', 'short.yaml')
+    const rows = (await thv('ls')).out.trimEnd().split('\n')
+    expect(rows[0]).toMatch(/^NAME +KIND +STATUS +URL +AGE$/)
+    expect(rows.slice(1).map((row) => row.split(/ +/).slice(0, 2).join(' '))).toEqual([
+      'alpha MCPServer',
+      'beta MCPServer',
+      'far MCPRemoteProxy',
+      'short MCPServer',
+      'short MCPRemoteProxy',
+    ])
+    expect((await thv('list', '--no-headers')).out).toMatch(/^alpha /)
+    expect((await place.thv('ls', '-A')).out).toMatch(new RegExp(`^NAMESPACE +NAME [^]*^${namespace} +far +MCPRemoteProxy `, 'm'))
+    expect((await thv('rm', 'short')).error).toMatchObject({
+      code: 'usage',
+      message: '"short" is ambiguous: choose mcpservers.toolhive.stacklok.dev/short or mcpremoteproxies.toolhive.stacklok.dev/short',
+    })
+    expect((await thv('rm', 'far', 'nobody')).error).toMatchObject({
+      code: 'usage',
+      message: `there is no MCP server "nobody" in namespace ${namespace}; "thv ls" lists them`,
+    })
+    expect(await thv('rm', 'far', 'mcpserver/short', 'nobody', '--ignore-not-found')).toMatchObject({
+      out: 'mcpremoteproxy.toolhive.stacklok.dev/far deleted\nmcpserver.toolhive.stacklok.dev/short deleted\n',
+      error: undefined,
+    })
+    expect((await thv('rm', 'short')).out).toBe('mcpremoteproxy.toolhive.stacklok.dev/short deleted\n')
+  })
+
   it('delete takes objects away, by name and by file', async () => {
     expect(await thv('delete', 'cm', 'one', 'nobody')).toMatchObject({
       out: 'configmap/one deleted\n',
@@ -169,6 +198,16 @@ const CONFIG_MAPS = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'conf
 
 function MAP(name: string) {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels: { kept: 'true' } }, data: { key: 'value' } }
+}
+
+function REMOTE(name: string): string {
+  return `apiVersion: toolhive.stacklok.dev/v1beta1
+kind: MCPRemoteProxy
+metadata:
+  name: ${name}
+spec:
+  remoteUrl: https://mcp.example.com/mcp
+`
 }
 
 function SERVER(name: string, transport = 'transport: stdio'): string {
