@@ -167,6 +167,15 @@ describe('details', () => {
     expect(JSON.stringify(only(remote, 'remote_servers'))).not.toContain('overview')
   })
 
+  it.each([
+    ['repository_url', 'javascript:alert(1)', 'repository', 'must be an http or https URL: the repository is left out'],
+    ['title', 'Atlas\u202e', 'title', 'must not contain control or bidirectional characters: the title is left out'],
+  ])('leaves out a %s that would mislead people', (member, value, left, message) => {
+    const { documents, problems } = convert({ servers: { atlas: { ...container, [member]: value } } })
+    expect(documents[0]).not.toHaveProperty(left)
+    expect(problems[0]?.problems).toContainEqual({ pointer: `/${member}`, message })
+  })
+
   it('a repository that is no URI is left out with a warning', () => {
     const { documents, problems } = convert({ servers: { atlas: { ...container, repository_url: 'see wiki' } } })
     expect(documents[0] && 'repository' in documents[0]).toBe(false)

@@ -4,7 +4,7 @@ import type { EntryProblem } from './registry-problem.ts'
 import { currentSchemaUrl } from './schema-version.ts'
 import { checkServerDocument, publisherProvidedKey } from './server-document.ts'
 import { extensionsKey } from './server-extensions.ts'
-import { compareCodePoints, cutAtWord, uriProblem } from './text.ts'
+import { compareCodePoints, cutAtWord, unseenProblem, webUrlProblem } from './text.ts'
 import type { ToolhiveRegistry, ToolhiveServer } from './toolhive-registry.ts'
 
 /** Part of a source's hash: raise it when the same file converts to other documents. */
@@ -51,7 +51,7 @@ function toServerDocument(entry: ToolhiveServer): { readonly document: JsonObjec
   const warnings: DocumentProblem[] = []
   const name = documentName(entry)
   const { description, overview } = describe(entry, warnings)
-  const title = textOf(server, 'title').trim()
+  const title = titleOf(server, warnings)
   const document = compact({
     $schema: currentSchemaUrl,
     name,
@@ -68,6 +68,14 @@ function toServerDocument(entry: ToolhiveServer): { readonly document: JsonObjec
     },
   })
   return { document, warnings }
+}
+
+function titleOf(server: JsonObject, warnings: DocumentProblem[]): string {
+  const title = textOf(server, 'title').trim()
+  const problem = unseenProblem(title)
+  if (problem === undefined) return title
+  warnings.push({ pointer: '/title', message: `${problem}: the title is left out` })
+  return ''
 }
 
 function documentName({ server, key }: ToolhiveServer): string {
@@ -92,8 +100,9 @@ function describe(entry: ToolhiveServer, warnings: DocumentProblem[]): { descrip
 function repositoryOf(server: JsonObject, warnings: DocumentProblem[]): JsonObject | undefined {
   const url = textOf(server, 'repository_url')
   if (url === '') return undefined
-  if (uriProblem(url) !== undefined) {
-    warnings.push({ pointer: '/repository_url', message: 'is not a URI: the repository is left out' })
+  const problem = webUrlProblem(url)
+  if (problem !== undefined) {
+    warnings.push({ pointer: '/repository_url', message: `${problem}: the repository is left out` })
     return undefined
   }
   return { url, source: /^https?:\/\/(?:www\.)?gitlab\.com\//.test(url) ? 'gitlab' : 'github' }

@@ -7,7 +7,7 @@ import { serverNameProblem } from './server-name.ts'
 import { checkPackage } from './server-package.ts'
 import { checkRemote } from './server-transport.ts'
 import { versionProblem } from './server-version.ts'
-import { uriProblem } from './text.ts'
+import { unseenProblem, uriProblem, webUrlProblem } from './text.ts'
 
 /**
  * How much is asked of a document:
@@ -57,8 +57,8 @@ function checkTopLevel(document: JsonObject, level: DocumentLevel, problems: Pro
   reader.text('name', { required: true, check: (name) => serverNameProblem(name, official ? { minPart: 2 } : {}) })
   reader.text('description', { required: true, min: 1, max: 100, check: rules.semantic ? blankProblem : undefined })
   reader.text('version', { required: true, check: versionProblem })
-  reader.text('title', { min: 1, max: 100, check: rules.semantic ? blankProblem : undefined })
-  reader.text(field('websiteUrl'), { check: official ? websiteProblem : uriProblem })
+  reader.text('title', { min: 1, max: 100, check: (title) => unseenProblem(title) ?? (rules.semantic ? blankProblem(title) : undefined) })
+  reader.text(field('websiteUrl'), { check: official ? websiteProblem : webUrlProblem })
   if (schema.version.id < '2025-09-29') reader.text('status', { oneOf: ['active', 'deprecated', 'deleted'] })
   reader.child('repository', {}, (repository) => checkRepository(repository, rules))
   reader.list('icons', {}, (icon) => checkIcon(icon, rules))
@@ -68,7 +68,7 @@ function checkTopLevel(document: JsonObject, level: DocumentLevel, problems: Pro
 }
 
 function checkRepository(repository: ObjectReader, rules: DocumentRules): void {
-  const url = repository.text('url', { required: true, check: uriProblem })
+  const url = repository.text('url', { required: true, check: webUrlProblem })
   repository.text('source', { required: true })
   repository.text('id')
   repository.text('subfolder', { check: rules.semantic ? subfolderProblem : undefined })

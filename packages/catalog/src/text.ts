@@ -28,6 +28,17 @@ export function uriProblem(text: string): string | undefined {
   return wellFormed && URL.canParse(text) ? undefined : 'must be an absolute URI'
 }
 
+/** For addresses that people follow: a browser would run a `javascript:` one. */
+export function webUrlProblem(text: string): string | undefined {
+  return uriProblem(text) ?? (/^https?:\/\//i.test(text) ? undefined : 'must be an http or https URL')
+}
+
+/** Control characters act on terminals; bidirectional ones show a text in another order than it has (Unicode Technical Report 36). */
+export function unseenProblem(text: string): string | undefined {
+  const unseen = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
+  return unseen.test(text) ? 'must not contain control or bidirectional characters' : undefined
+}
+
 /** RFC 3339 date-time, and a day and time that exist. */
 export function timestampProblem(text: string): string | undefined {
   const parts = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|[+-](\d\d):(\d\d))$/.exec(text)

@@ -2,7 +2,7 @@ import { member } from './json-guard.ts'
 import type { ObjectReader } from './object-reader.ts'
 import { checkOauth, checkPermissions, checkProvenance, environmentNameProblem, toolNameProblem } from './server-extensions.ts'
 import { serverNameProblem } from './server-name.ts'
-import { timestampProblem } from './text.ts'
+import { timestampProblem, unseenProblem, webUrlProblem } from './text.ts'
 
 export interface ToolhiveServerRules {
   readonly key: string
@@ -22,7 +22,7 @@ export function checkToolhiveServer(server: ObjectReader, rules: ToolhiveServerR
   const { strict, remote } = rules
   checkKey(server, rules)
   server.text('name')
-  server.text('title')
+  server.text('title', strict ? { check: unseenProblem } : {})
   server.text('overview')
   server.text('description', strict ? { required: true, min: 10, max: 500 } : {})
   server.text('tier', strict ? { required: true, oneOf: ['Official', 'Community'] } : {})
@@ -34,7 +34,7 @@ export function checkToolhiveServer(server: ObjectReader, rules: ToolhiveServerR
     tool.text('name', { required: true })
   })
   server.flag('stateless')
-  server.text('repository_url')
+  server.text('repository_url', strict ? { check: webUrlProblem } : {})
   server.child('metadata', {}, (metadata) => {
     metadata.number('stars', { min: 0 })
     metadata.number('pulls', { min: 0 })

@@ -6,8 +6,7 @@ import { routes } from './routes.ts'
 /** docs/reference/registry-api.md, from the routes themselves. */
 export function renderApiReference(): string {
   const sections = (Object.keys(tags) as Tag[]).map(
-    (tag) =>
-      `## ${title(tag)}\n\n${tags[tag]}\n\n${table(routes.filter((route) => route.tag === tag && !route.path.startsWith('/registry/v0.1')))}`,
+    (tag) => `## ${title(tag)}\n\n${tags[tag]}\n\n${table(routes.filter((route) => route.tag === tag && !ofAll(route)))}`,
   )
   return `# Registry API
 
@@ -15,7 +14,8 @@ Generated from the routes of the registry server; do not edit. The same as OpenA
 server, and below each registry.
 
 - Names of servers have a slash, which is written \`%2F\` in paths.
-- \`/registry/v0.1/…\` has the paths of \`${'/registry/{registryName}/v0.1/…'}\` for all registries together.
+- \`/v0.1/…\`, where clients of the standard look, and \`/registry/v0.1/…\` have the paths of \`${'/registry/{registryName}/v0.1/…'}\` for all
+  registries together, with the same answers.
 - Query parameters that a path does not know are refused, as are members of a body.
 - Filters of the search (\`tag\`, \`registry_type\`, \`transport\`, \`status\`, \`tool\`) are exact. One that is repeated takes any of its values;
   of different ones all must fit. With filters \`q\` may be left out: all that fit then come in the order of names.
@@ -36,6 +36,11 @@ each with a JSON pointer.
 |---|---|
 ${(Object.entries(statusCodes) as unknown as [ErrorStatus, string][]).map(([status, code]) => `| ${status} | ${[code, ...(MORE_CODES[status] ?? [])].map((one) => `\`${one}\``).join(', ')} |`).join('\n')}
 `
+}
+
+/** Listed once, for a single registry. */
+function ofAll({ path }: Route): boolean {
+  return path.startsWith('/registry/v0.1') || path.startsWith('/v0.1')
 }
 
 /** More exact ones than that of the status. */

@@ -33,7 +33,7 @@ export function createHealthRoutes(engine: Pick<RegistryEngine, 'status'>, optio
 
   const answers: Readonly<Record<string, (exchange: Exchange) => void>> = {
     '/health': (exchange) => sendJson(exchange, { status: 'healthy' }, { headers: NO_STORE }),
-    '/readiness': (exchange) => sendReadiness(exchange, notReadyReasons(engine.status, { names })),
+    '/readiness': (exchange) => sendReadiness(exchange, engine.status, notReadyReasons(engine.status, { names })),
     '/version': (exchange) => sendJson(exchange, about, { headers: NO_STORE }),
     ...(metrics && {
       '/metrics': (exchange: Exchange) =>
@@ -63,21 +63,23 @@ export function createDiagnostics(routes: HealthRoutes): { handle(exchange: Exch
 }
 
 /**
- * Why requests should go elsewhere; empty: they need not. A source that failed does not count: its last data are served, or others'
- * are. A database that is lost counts although reads go on: this replica hears of no change.
+ * Why reads should go elsewhere; empty: they need not. A source that failed does not count: its last data are served, or others' are.
+ * Nor does a store that is lost once it has been read: what is in memory is served, and no other replica can do more.
  */
-export function notReadyReasons({ storeError, unbuilt, unsynced }: EngineStatus, { names }: { names: boolean }): string[] {
+export function notReadyReasons({ storeError, loaded, unbuilt, unsynced }: EngineStatus, { names }: { names: boolean }): string[] {
   const some = (what: string, which: readonly string[]) => (names ? `${what} ${listed(which)}` : `${which.length} ${what}`)
   return [
-    ...(storeError === undefined ? [] : ['store: the database does not answer']),
+    ...(storeError === undefined || loaded ? [] : ['store: the database does not answer']),
     ...(unbuilt.length === 0 ? [] : [`unbuilt: ${some('registries', unbuilt)}`]),
     ...(unsynced.length === 0 ? [] : [`unsynced: ${some('sources', unsynced)}`]),
   ]
 }
 
-function sendReadiness(exchange: Exchange, reasons: readonly string[]): void {
-  if (reasons.length === 0) sendJson(exchange, { status: 'ready' }, { headers: NO_STORE })
-  else sendJson(exchange, { error: 'service not ready', code: 'unavailable', reasons }, { status: 503, headers: NO_STORE })
+/** The status is about reads; `store` tells whether writes, and news of other replicas, can be expected too. */
+function sendReadiness(exchange: Exchange, { storeError }: EngineStatus, reasons: readonly string[]): void {
+  const store = storeError === undefined ? 'available' : 'unavailable'
+  if (reasons.length === 0) sendJson(exchange, { status: 'ready', store }, { headers: NO_STORE })
+  else sendJson(exchange, { error: 'service not ready', code: 'unavailable', store, reasons }, { status: 503, headers: NO_STORE })
 }
 
 const MAX_LISTED = 5

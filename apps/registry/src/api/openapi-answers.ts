@@ -6,7 +6,7 @@ import { registryOf } from './http/visible-view.ts'
 
 const STANDARD = 'https://github.com/modelcontextprotocol/registry'
 
-const ABOUT = `The MCP Registry API v0.1 (${STANDARD}) for each registry, and its administration under /v1. In the paths of the standard /v0 means the same as /v0.1.`
+const ABOUT = `The MCP Registry API v0.1 (${STANDARD}) for each registry and, at the root, for all registries together, and its administration under /v1. In the paths of the standard /v0 means the same as /v0.1.`
 
 export function openApiJson(request: ApiRequest): void {
   send(request, 'application/json', (document) => `${JSON.stringify(document)}\n`)

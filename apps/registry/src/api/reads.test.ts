@@ -106,6 +106,19 @@ describe('GET …/servers', () => {
     expect(namesOf(all)).toContain('org.example/mirrored@1.0.0')
     expect(namesOf(all)).toContain('com.example/mine@0.1.0')
     expect((await api.get('/registry/v0/servers?limit=1000')).text).toBe(all.text)
+    const name = 'org.example%2Fmirrored'
+    for (const path of [
+      '/servers?limit=1000',
+      `/servers/${name}/versions`,
+      `/servers/${name}/versions/latest`,
+      '/servers?limit=x',
+      '/nothing',
+    ])
+      for (const version of ['/v0.1', '/v0']) {
+        const [atRoot, below] = await Promise.all([api.get(`${version}${path}`), api.get(`/registry${version}${path}`)])
+        expect([path, atRoot.status, atRoot.text]).toEqual([path, below.status, below.text])
+      }
+    expect(namesOf(await api.get('/v0.1/servers?limit=1000'))).toEqual(namesOf(all))
     expect((await api.get('/registry/default/v0/servers')).text).toBe((await api.get(`${base}/servers`)).text)
   })
 })

@@ -96,7 +96,7 @@ describe('CORS', () => {
 describe('about the server', () => {
   it('health, readiness, version', async () => {
     expect((await api.get('/health')).json).toEqual({ status: 'healthy' })
-    expect((await api.get('/readiness')).json).toEqual({ status: 'ready' })
+    expect((await api.get('/readiness')).json).toEqual({ status: 'ready', store: 'available' })
     expect((await api.get('/version')).json).toMatchObject({ version: '1.2.3', commit: 'abc', build_date: '2026-01-01T00:00:00Z' })
     expect((await api.call('POST', '/health')).status).toBe(405)
     expect((await api.get('/metrics')).status).toBe(404)
@@ -105,13 +105,14 @@ describe('about the server', () => {
   it('is not ready for a reason', async () => {
     await using other = await createSampleEngine()
     await using server = await startApi({ engine: other })
-    other.pretend({ storeError: 'password authentication failed for user x', unbuilt: ['default'], unsynced: ['a', 'b'] })
+    other.pretend({ storeError: 'password authentication failed for user x', loaded: false, unbuilt: ['default'], unsynced: ['a', 'b'] })
     const answer = await server.get('/readiness')
     expect(answer).toMatchObject({
       status: 503,
       json: {
         error: 'service not ready',
         code: 'unavailable',
+        store: 'unavailable',
         reasons: ['store: the database does not answer', 'unbuilt: registries default', 'unsynced: sources a, b'],
       },
     })
@@ -120,7 +121,13 @@ describe('about the server', () => {
     expect((await closed.get('/readiness')).json, 'names are for who may see them').toEqual({
       error: 'service not ready',
       code: 'unavailable',
+      store: 'unavailable',
       reasons: ['store: the database does not answer', 'unbuilt: 1 registries', 'unsynced: 2 sources'],
+    })
+    other.pretend({ storeError: 'connection refused' })
+    expect(await server.get('/readiness'), 'what is in memory is served').toMatchObject({
+      status: 200,
+      json: { status: 'ready', store: 'unavailable' },
     })
     other.pretend({ failed: ['a'] })
     expect((await server.get('/readiness')).status, 'a source that fails is no reason').toBe(200)
@@ -128,6 +135,7 @@ describe('about the server', () => {
 
   it('names few of many', () => {
     const status = {
+      loaded: true,
       unbuilt: [],
       unsynced: ['1', '2', '3', '4', '5', '6', '7'],
       failed: [],

@@ -36,6 +36,8 @@ function openApiRoutes(base: string, suffix: string): Route[] {
 export const routes: readonly Route[] = [
   ...standardRoutes(`${registryBase}/v0.1`, ''),
   ...standardRoutes('/registry/v0.1', 'OfAll'),
+  // Where clients of the standard look that know nothing of several registries.
+  ...standardRoutes('/v0.1', 'AtRoot'),
   ...adminRoutes,
   ...openApiRoutes('', ''),
   ...openApiRoutes(registryBase, 'OfRegistry'),

@@ -70,6 +70,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       sources.filter((source) => which(source.sync)).map((source) => source.config.name)
     const status: EngineStatus = {
       ...(storeError !== undefined && { storeError }),
+      loaded: storeError === undefined,
       unbuilt,
       unsynced: named(({ phase, attemptCount, lastSuccess }) => phase !== 'complete' && attemptCount === 0 && lastSuccess === undefined),
       failed: named(({ phase, attemptCount }) => phase === 'failed' || (phase === 'syncing' && attemptCount > 0)),

@@ -70,6 +70,7 @@ describe('the engine in a thread of its own', () => {
     expect(await caught).toSatisfy((answer) => Array.isArray(answer) || isThvError(answer, 'store_unavailable'))
     expect(engine.registry('main')?.view).toBe(before)
     await until(() => engine.status.storeError !== undefined)
+    expect(engine.status.loaded).toBe(true)
     expect(listed(engine.registry('main')?.view?.snapshot ?? missing())).toHaveLength(601)
     await until(() => engine.status.storeError === undefined && engine.registry('main')?.view !== before)
     expect(engine.registry('main')?.view?.tag).toBe(before?.tag)

@@ -56,6 +56,8 @@ export interface ServedView {
 export interface EngineStatus {
   /** Undefined: the store answers. */
   readonly storeError?: string
+  /** The store has answered since the start, so there is something to serve even if it does not answer now. */
+  readonly loaded: boolean
   /** Registries whose view has not been built yet. */
   readonly unbuilt: readonly string[]
   /** Sources that have neither synced nor failed since the start and have no data from before. */

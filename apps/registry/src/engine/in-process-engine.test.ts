@@ -117,6 +117,7 @@ describe('the engine of the registry', () => {
     const { revision } = rig.store
     rig.store.revision = async () => Promise.reject(new ThvError('store_unavailable', 'the database is away'))
     await eventually(rig.clock, () => rig.engine.status.storeError === 'the database is away', 10_000)
+    expect(rig.engine.status.loaded).toBe(true)
     expect(rig.names('main')).toEqual(['x/one@1.0.0'])
     rig.store.revision = revision
     await eventually(rig.clock, () => rig.engine.status.storeError === undefined, 10_000)

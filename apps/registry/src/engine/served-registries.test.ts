@@ -87,7 +87,7 @@ describe('what is served', () => {
 describe('the gate between an engine that starts anew and what is served', () => {
   const statusOf = (unsynced: readonly string[]): Publication => {
     const syncs = { succeeded: 0, unchanged: 0, failed: 0 }
-    return { kind: 'status', status: { unbuilt: [], unsynced, failed: [], revision: 1, syncs } }
+    return { kind: 'status', status: { loaded: true, unbuilt: [], unsynced, failed: [], revision: 1, syncs } }
   }
 
   it('holds everything back until all sources were tried, however much there is to tell, and then lets the newest through', () => {

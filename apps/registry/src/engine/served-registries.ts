@@ -35,6 +35,7 @@ const MAX_CLAIM_VIEWS = 16
 const FIRST_BUILD_MS = 10_000
 const NOT_YET: EngineStatus = {
   storeError: 'the registry is starting',
+  loaded: false,
   unbuilt: [],
   unsynced: [],
   failed: [],
@@ -81,7 +82,8 @@ export function createServedRegistries(options: ServedOptions): ServedRegistries
         case 'search':
           return openSearch(publication)
         case 'status':
-          status = publication.status
+          // An engine that was started again has read nothing yet, but what the last one built is still served.
+          status = { ...publication.status, loaded: status.loaded || publication.status.loaded }
       }
     },
     registry: (name) => registries.get(name),
