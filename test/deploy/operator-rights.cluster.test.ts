@@ -25,7 +25,6 @@ const OWN_KINDS = [
   'virtualmcpcompositetooldefinitions',
   'virtualmcpservers',
 ]
-const RECONCILED = ['mcpexternalauthconfigs', 'mcpgroups', 'mcpremoteproxies', 'mcpserverentries', 'mcpservers', 'mcptoolconfigs']
 const HAS_FINALIZER = ['mcpexternalauthconfigs', 'mcpgroups', 'mcpservers', 'mcptoolconfigs']
 const OWNS_OBJECTS = ['mcpremoteproxies', 'mcpservers']
 const APPLIED = [
@@ -118,7 +117,7 @@ describeHelm('rights of the operator', () => {
   /** Everything that the operator does in a namespace that it watches. */
   const needed = (namespace: string): Question[] => [
     ...OWN_KINDS.flatMap((resource) => ['get', 'list', 'watch'].map((verb) => ({ group: GROUP, resource, verb, namespace }))),
-    ...RECONCILED.map((resource) => ({ group: GROUP, resource: `${resource}/status`, verb: 'patch', namespace })),
+    ...OWN_KINDS.map((resource) => ({ group: GROUP, resource: `${resource}/status`, verb: 'patch', namespace })),
     ...HAS_FINALIZER.map((resource) => ({ group: GROUP, resource, verb: 'patch', namespace })),
     ...OWNS_OBJECTS.map((resource) => ({ group: GROUP, resource: `${resource}/finalizers`, verb: 'update', namespace })),
     ...APPLIED.flatMap(([group, resource]) =>

@@ -11,7 +11,7 @@ import {
   statefulSets,
 } from '@thv/kube'
 import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
-import { fixturesOf, type Manifest } from '@thv/resources/testing/fixtures'
+import type { Manifest } from '@thv/resources/testing/fixtures'
 import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import {
@@ -105,7 +105,6 @@ describeCluster('the status that manifests reach', () => {
   })
 
   it('groups, configurations, definitions and entries have no children [002-032]', async () => {
-    for (const { manifest } of fixturesOf('virtualmcpcompositetooldefinitions')) await create(manifest, namespaces[0] ?? '')
     await standstill({ ...operator, namespaces })
     const owners = new Set<string>()
     for (const namespace of namespaces) {

@@ -31,6 +31,7 @@ import {
   services,
   statefulSets,
 } from '@thv/kube'
+import { KINDS } from '@thv/resources/kinds/kinds'
 import { type MCPExternalAuthConfig, mcpExternalAuthConfigType } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
 import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
@@ -38,6 +39,7 @@ import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/s
 import { type MCPServerEntry, mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
 import { type MCPToolConfig, mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { type VirtualMCPServer, virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import { resourceTypeOf } from '@thv/resources/schema/kind-definition'
 import type { ConfigMapContent } from '../references/lookup.ts'
 import {
   indexValues,
@@ -61,6 +63,8 @@ export interface OperatorCaches {
   readonly toolConfigs: KindCache<MCPToolConfig>
   readonly externalAuthConfigs: KindCache<MCPExternalAuthConfig>
   readonly serverEntries: KindCache<MCPServerEntry>
+  /** Kinds that nothing is run for yet. */
+  readonly notImplemented: readonly UnservedKind[]
 
   /** Our own whole, those of others as metadata only. */
   readonly deployments: KindCache<Deployment>
@@ -79,6 +83,11 @@ export interface OperatorCaches {
   /** What is in a ConfigMap of a user: read once per version, however many workloads use it. Undefined when there is none. */
   configMapContent(key: ObjectKey, signal?: AbortSignal): Promise<ConfigMapContent | undefined>
   readonly shared: SharedCaches
+}
+
+export interface UnservedKind {
+  readonly type: ResourceType<KubeObject>
+  readonly cache: KindCache<KubeObject>
 }
 
 export interface OperatorCachesOptions {
@@ -127,7 +136,11 @@ export function createOperatorCaches({ client, namespaces, clock, onError }: Ope
   addReferenceIndexes(caches.virtualServers, referencesOfVirtualServer)
   addReferenceIndexes(caches.externalAuthConfigs, referencesOfExternalAuthConfig)
   caches.pods.addIndex(WORKLOAD_INDEX, workloadOf)
-  return { ...caches, shared, configMapContent: contentReader(client, caches.configMaps) }
+  const notImplemented = KINDS.filter((kind) => kind.notImplemented).map((kind) => {
+    const type = resourceTypeOf(kind) as ResourceType<KubeObject>
+    return { type, cache: cacheOf(type) }
+  })
+  return { ...caches, notImplemented, shared, configMapContent: contentReader(client, caches.configMaps) }
 }
 
 /** Index over pods: `namespace/name` of the workload, by the label that proxy and server pods carry. */

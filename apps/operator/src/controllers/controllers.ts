@@ -39,6 +39,7 @@ import { reconcileMcpRemoteProxy } from './mcp-remote-proxy/reconcile.ts'
 import { reconcileMcpServer } from './mcp-server/reconcile.ts'
 import { reconcileMcpServerEntry } from './mcp-server-entry/reconcile.ts'
 import { reconcileMcpToolConfig } from './mcp-tool-config/reconcile.ts'
+import { reconcileNotImplemented } from './not-implemented/reconcile.ts'
 
 export interface ControllersOptions {
   readonly drainMs: number
@@ -151,6 +152,12 @@ export function controllerPlans(caches: OperatorCaches): ControllerPlan[] {
       concurrency: 4,
       sources: [...serverEntries.self(specChanged), ...referenceSources(caches, serverEntries)],
     },
+    ...caches.notImplemented.map((kind) => ({
+      name: kind.type.kind.toLowerCase(),
+      reconcile: reconcileNotImplemented(kind),
+      concurrency: 1,
+      sources: kind.cache.self(specChanged),
+    })),
   ]
 }
 

@@ -13,8 +13,8 @@ import { COMPANY_CA } from './fixture-namespace.ts'
 const ROOT = new URL('../../../../', import.meta.url)
 const FOLDERS = ['deploy/examples/operator/', 'deploy/examples/quickstart/', 'test/fixtures/seeds/', 'test/fixtures/resources/']
 
-/** Those that this operator has a controller for. */
-export const RECONCILED = ['MCPServer', 'MCPRemoteProxy', 'MCPToolConfig', 'MCPExternalAuthConfig', 'MCPGroup', 'MCPServerEntry']
+/** Those that this operator gives a status. */
+export const RECONCILED = KINDS.map(({ kind }) => kind)
 
 export interface ManifestFile {
   /** From the root of the repository, without its ending. */

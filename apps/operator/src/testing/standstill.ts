@@ -48,8 +48,9 @@ export async function allSeen(watched: Watched): Promise<void> {
 }
 
 async function cachesAreUpToDate({ admin, manager, namespaces }: Watched): Promise<void> {
-  const { shared: _, configMapContent: __, ...caches } = manager.caches
-  const each = (Object.values(caches) as KindCache[]).flatMap((cache) => namespaces.map((namespace) => ({ cache, namespace })))
+  const { shared: _, configMapContent: __, notImplemented, ...named } = manager.caches
+  const caches = [...(Object.values(named) as KindCache[]), ...notImplemented.map(({ cache }) => cache)]
+  const each = caches.flatMap((cache) => namespaces.map((namespace) => ({ cache, namespace })))
   await Promise.all(
     each.map(async ({ cache, namespace }) => {
       const type = cache.reflectors[0]?.type

@@ -22,10 +22,13 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
   resources:
     - mcpexternalauthconfigs/status
     - mcpgroups/status
+    - mcpregistries/status
     - mcpremoteproxies/status
     - mcpserverentries/status
     - mcpservers/status
     - mcptoolconfigs/status
+    - virtualmcpcompositetooldefinitions/status
+    - virtualmcpservers/status
   verbs: [patch]
 # Finalizers: those that hold the deletion of a configuration in use, and those that another operator left on groups and servers.
 - apiGroups: [toolhive.stacklok.dev]

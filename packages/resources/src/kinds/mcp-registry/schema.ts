@@ -109,6 +109,7 @@ const status = obj('State of the data and of the API server.', {
 
 export const mcpRegistry = {
   kind: 'MCPRegistry',
+  notImplemented: true,
   plural: 'mcpregistries',
   singular: 'mcpregistry',
   shortNames: ['mcpreg', 'registry'],

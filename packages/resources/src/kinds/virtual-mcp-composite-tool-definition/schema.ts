@@ -14,6 +14,7 @@ const status = obj('Whether the tool can be used, and by whom it is.', {
 
 export const virtualMcpCompositeToolDefinition = {
   kind: 'VirtualMCPCompositeToolDefinition',
+  notImplemented: true,
   plural: 'virtualmcpcompositetooldefinitions',
   singular: 'virtualmcpcompositetooldefinition',
   shortNames: ['vmcpctd', 'compositetool'],

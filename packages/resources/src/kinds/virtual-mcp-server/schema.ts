@@ -42,6 +42,7 @@ const spec = obj(
 
 export const virtualMcpServer = {
   kind: 'VirtualMCPServer',
+  notImplemented: true,
   plural: 'virtualmcpservers',
   singular: 'virtualmcpserver',
   shortNames: ['vmcp', 'virtualmcp'],

@@ -1,0 +1,34 @@
+import { mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
+import { describeCluster } from '@thv/testkit/cluster/test-cluster'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+
+describeCluster('a kind that nothing is run for yet', () => {
+  let operator: OperatorUnderTest
+
+  beforeAll(async () => {
+    operator = await startOperator()
+  })
+  afterAll(async () => await operator?.stop())
+
+  test('says so, follows new generations and can be deleted', async () => {
+    const { admin, namespace } = operator
+    const key = { namespace, name: 'catalog' }
+    const configYAML = 'sources: []\n'
+    await admin.create(mcpRegistryType, { metadata: key, spec: { configYAML } } as never)
+    const ready = async (generation: number) =>
+      await eventually(`the condition of generation ${generation}`, async () => {
+        const { status } = await admin.get(mcpRegistryType, key)
+        const found = status?.conditions?.find(({ type }) => type === 'Ready')
+        if (found?.observedGeneration !== generation) throw new Error(JSON.stringify(status))
+        return found
+      })
+    const told = await ready(1)
+    expect(told).toMatchObject({ status: 'False', reason: 'NotImplemented' })
+    expect(told.message).toContain('nothing runs for this object')
+    await admin.patch(mcpRegistryType, key, { kind: 'merge', body: { spec: { configYAML: 'sources: [] # changed\n' } } })
+    expect(await ready(2)).toMatchObject({ reason: 'NotImplemented', lastTransitionTime: told.lastTransitionTime })
+    await admin.delete(mcpRegistryType, key)
+    await eventually('it is gone', async () => (await admin.tryGet(mcpRegistryType, key)) === undefined)
+  })
+})
