@@ -110,6 +110,17 @@ describe('memory session store', () => {
     expect(await store.create({ ...bob, value: { n: 2 } }, minute)).toBe('created')
   })
 
+  it('has the lifetime that it was last given', async () => {
+    const { store, clock } = open()
+    await store.create({ ...alice, value: { n: 1 } }, minute)
+    await clock.advance(minute - 1)
+    expect(await store.touch(alice, 10 * minute)).toBe(true)
+    await clock.advance(10 * minute - 1)
+    expect(await store.get(alice)).toBeDefined()
+    await clock.advance(1)
+    expect(await store.get(alice)).toBeUndefined()
+  })
+
   it('does not come back after it was deleted', async () => {
     const { store } = open()
     await store.create({ ...alice, value: { n: 1 } }, minute)
@@ -164,29 +175,40 @@ describe('a full store', () => {
   const make = (store: SessionStore<Value>, id: string, ttlMs = 60 * minute) => store.create({ ...ref(id), value: { n: 0 } }, ttlMs)
 
   it('refuses a new session while all are in use', async () => {
-    const { store, clock } = open({ maxSessions: 2, evictIdleMs: minute })
+    const { store } = open({ maxSessions: 2 })
     await make(store, '1')
     await make(store, '2')
-    await clock.advance(minute - 1)
-    expect(await make(store, '3')).toBe('full')
+    expect(await store.create({ ...ref('3'), value: { n: 0 } }, minute, () => true)).toBe('full')
     expect(await store.size()).toBe(2)
   })
 
-  it('gives the place of the one that was used least recently when it is idle', async () => {
-    const { store, clock } = open({ maxSessions: 2, evictIdleMs: minute })
+  it('gives the place of the one that was idle for longest', async () => {
+    const { store, clock } = open({ maxSessions: 3 })
     const ended = endsOf(store)
-    await make(store, '1')
-    await make(store, '2')
+    for (const id of ['1', '2', '3']) await make(store, id)
+    await clock.advance(1)
     await store.touch(ref('1'))
-    await clock.advance(minute)
-    expect(await make(store, '3')).toBe('created')
-    expect(ended).toEqual([['2', 'evicted']])
-    expect(await store.get(ref('2'))).toBeUndefined()
+    expect(await store.create({ ...ref('4'), value: { n: 0 } }, minute, (id) => id === '2')).toBe('created')
+    expect(ended).toEqual([['3', 'evicted']])
     expect(await store.get(ref('1'))).toBeDefined()
   })
 
+  it('takes it from the party that holds the most, and from nobody else', async () => {
+    const { store, clock } = open({ maxSessions: 4 })
+    const ended = endsOf(store)
+    const of = (party: string, id: string, isBusy?: (id: string) => boolean) =>
+      store.create({ ...ref(id), party, value: { n: 0 } }, minute, isBusy)
+    await of('small', 's')
+    for (const id of ['l1', 'l2', 'l3']) await of('large', id)
+    await clock.advance(1)
+    expect(await of('new', 'n1')).toBe('created')
+    expect(ended).toEqual([['l1', 'evicted']])
+    expect(await of('new', 'n2', (id) => id.startsWith('l'))).toBe('full')
+    expect(await store.get(ref('s'))).toBeDefined()
+  })
+
   it('does not count what has expired, nor call it evicted', async () => {
-    const { store, clock } = open({ maxSessions: 1, evictIdleMs: Infinity })
+    const { store, clock } = open({ maxSessions: 1 })
     const ended = endsOf(store)
     await make(store, '1', 1_500)
     await clock.advance(1_500)
@@ -315,8 +337,8 @@ describe('against a model', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(fc.nat(20), fc.nat(3_000)), { maxLength: 60 }), async (steps) => {
         const clock = new TestClock()
-        const evictIdleMs = 4_000
-        const store = createMemorySessionStore<Value>({ clock, maxSessions: 3, evictIdleMs })
+        const busyMs = 4_000
+        const store = createMemorySessionStore<Value>({ clock, maxSessions: 3 })
         const usedAt = new Map<string, number>()
         for (const [id, ms] of steps) {
           await clock.advance(ms)
@@ -326,8 +348,9 @@ describe('against a model', () => {
             continue
           }
           const alive = [...usedAt.values()].filter((at) => clock.monotonic() - at < 10_000)
-          const busy = alive.filter((at) => clock.monotonic() - at < evictIdleMs)
-          const outcome = await store.create({ ...ref, value: { n: 0 } }, 10_000)
+          const busy = alive.filter((at) => clock.monotonic() - at < busyMs)
+          const isBusy = (other: string) => clock.monotonic() - (usedAt.get(other) ?? -Infinity) < busyMs
+          const outcome = await store.create({ ...ref, value: { n: 0 } }, 10_000, isBusy)
           expect(outcome).toBe(busy.length >= 3 ? 'full' : 'created')
           if (outcome === 'created') {
             if (alive.length >= 3)

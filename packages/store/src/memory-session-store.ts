@@ -1,34 +1,30 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ExpirySlots, type Slotted } from './expiry-slots.ts'
+import { type Held, Holders } from './holders.ts'
 import type { CreateOutcome, EndListener, JsonValue, Session, SessionRef, SessionStore, UpdateOutcome } from './session-store.ts'
 
 export interface MemorySessionStoreOptions {
   readonly clock?: Clock
   readonly maxSessions?: number
-  /**
-   * When the store is full, the session that was used least recently makes room for a new one if it has been idle for this long;
-   * otherwise the new one is refused. So neither abandoned sessions nor a flood of new ones can lock out whoever is at work.
-   */
-  readonly evictIdleMs?: number
 }
 
-interface Entry<T extends JsonValue> extends SessionRef, Slotted {
+interface Entry<T extends JsonValue> extends SessionRef, Slotted, Held {
   value: T
   version: number
-  readonly ttlMs: number
-  usedAt: number
+  ttlMs: number
 }
 
 /** For one replica. Lost with the process. What has expired is never seen again, and given back to the system a little later. */
 export function createMemorySessionStore<T extends JsonValue>(options: MemorySessionStoreOptions = {}): SessionStore<T> {
-  const { clock = systemClock, maxSessions = 10_000, evictIdleMs = 300_000 } = options
+  const { clock = systemClock, maxSessions = 10_000 } = options
   if (!Number.isInteger(maxSessions) || maxSessions < 1) throw new RangeError(`maxSessions must be at least 1, not ${maxSessions}`)
-  /** In the order of last use, the least recent first. */
   const entries = new Map<string, Entry<T>>()
+  const holders = new Holders<Entry<T>>()
   const listeners: EndListener<T>[] = []
   const expiry = new ExpirySlots<Entry<T>>(clock, (entry, now) => {
     if (!isExpired(entry, now)) return expiresAt(entry)
     entries.delete(entry.id)
+    holders.delete(entry)
     tell(entry, 'expired')
     return undefined
   })
@@ -45,28 +41,26 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
 
   function use(entry: Entry<T>): void {
     entry.usedAt = clock.monotonic()
-    entries.delete(entry.id)
-    entries.set(entry.id, entry)
+    holders.used(entry)
   }
 
   function remove(entry: Entry<T>): void {
     entries.delete(entry.id)
+    holders.delete(entry)
     expiry.delete(entry)
   }
 
-  function makeRoom(now: number): boolean {
+  function makeRoom(now: number, isBusy: (id: string) => boolean): boolean {
     if (entries.size < maxSessions) return true
-    const [oldest] = entries.values()
-    if (oldest === undefined) return true
-    const expired = isExpired(oldest, now)
-    if (!expired && now - oldest.usedAt < evictIdleMs) return false
-    remove(oldest)
-    tell(oldest, expired ? 'expired' : 'evicted')
+    const victim = holders.victim((entry) => !isExpired(entry, now) && isBusy(entry.id))
+    if (victim === undefined) return false
+    remove(victim)
+    tell(victim, isExpired(victim, now) ? 'expired' : 'evicted')
     return true
   }
 
   return {
-    async create({ id, owner, value }, ttlMs): Promise<CreateOutcome> {
+    async create({ id, owner, value, party = owner }, ttlMs, isBusy = () => false): Promise<CreateOutcome> {
       if (!(ttlMs > 0)) throw new RangeError(`a session needs a lifetime above 0, not ${ttlMs}`)
       const now = clock.monotonic()
       const before = entries.get(id)
@@ -75,9 +69,10 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
         remove(before)
         tell(before, 'expired')
       }
-      if (!makeRoom(now)) return 'full'
-      const entry: Entry<T> = { id, owner, value, version: 1, ttlMs, usedAt: now, slot: 0 }
+      if (!makeRoom(now, isBusy)) return 'full'
+      const entry: Entry<T> = { id, owner, value, party, version: 1, ttlMs, usedAt: now, slot: 0 }
       entries.set(id, entry)
+      holders.add(entry)
       expiry.add(entry, ttlMs)
       return 'created'
     },
@@ -87,10 +82,12 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
       return entry && sessionOf(entry)
     },
 
-    async touch(ref): Promise<boolean> {
+    async touch(ref, ttlMs): Promise<boolean> {
       const entry = find(ref)
-      if (entry) use(entry)
-      return entry !== undefined
+      if (entry === undefined) return false
+      use(entry)
+      if (ttlMs !== undefined) entry.ttlMs = ttlMs
+      return true
     },
 
     async update(ref, value, expectedVersion): Promise<UpdateOutcome<T>> {
@@ -123,6 +120,7 @@ export function createMemorySessionStore<T extends JsonValue>(options: MemorySes
     async close(): Promise<void> {
       expiry.close()
       entries.clear()
+      holders.clear()
     },
   }
 }

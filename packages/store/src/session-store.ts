@@ -15,6 +15,12 @@ export interface Session<T extends JsonValue> extends SessionRef {
   readonly version: number
 }
 
+export interface NewSession<T extends JsonValue> extends SessionRef {
+  readonly value: T
+  /** Whose it is when there is no room for all: the owner, unless that is the same for everybody. */
+  readonly party?: string
+}
+
 export type CreateOutcome =
   | 'created'
   /** The id is taken, by whomever. Nothing was changed. */
@@ -28,7 +34,7 @@ export type UpdateOutcome<T extends JsonValue> =
   | { readonly outcome: 'conflict'; readonly session: Session<T> }
   | { readonly outcome: 'missing' }
 
-/** `expired`: its time was over. `evicted`: it was idle and had to make room for another. */
+/** `expired`: its time was over. `evicted`: it had to make room for another. */
 export type EndListener<T extends JsonValue> = (session: Session<T>, why: 'expired' | 'evicted') => void
 
 /**
@@ -36,14 +42,19 @@ export type EndListener<T extends JsonValue> = (session: Session<T>, why: 'expir
  * asynchronous and each is one step of a shared store: read, compare-and-set, expire. An outcome is a value; a rejection means that the
  * store itself does not work, and the client should try again (503), not start anew (404).
  *
- * A session lives for its `ttlMs` after it was last created, updated or touched, and not a moment longer. `get` does not prolong it:
+ * A session lives for its lifetime after it was last created, updated or touched, and not a moment longer. `get` does not prolong it:
  * looking at a session (for metrics, say) is not using it.
  */
 export interface SessionStore<T extends JsonValue> {
-  create(session: SessionRef & { readonly value: T }, ttlMs: number): Promise<CreateOutcome>
+  /**
+   * When the store is full, the party that holds the most sessions loses the one that was idle for longest and that `isBusy` does not
+   * name; if it has none, the new one is refused. So nobody can lock out others by opening sessions, and there is no fixed share that
+   * would be too small for clients behind one gateway, which are one party.
+   */
+  create(session: NewSession<T>, ttlMs: number, isBusy?: (id: string) => boolean): Promise<CreateOutcome>
   get(ref: SessionRef): Promise<Session<T> | undefined>
-  /** False when there is none. */
-  touch(ref: SessionRef): Promise<boolean>
+  /** False when there is none. With `ttlMs`, that is its lifetime from now on. */
+  touch(ref: SessionRef, ttlMs?: number): Promise<boolean>
   update(ref: SessionRef, value: T, expectedVersion: number): Promise<UpdateOutcome<T>>
   /** False when there was none. Deleting twice is no error. */
   delete(ref: SessionRef): Promise<boolean>

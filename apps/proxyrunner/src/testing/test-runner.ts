@@ -60,7 +60,7 @@ export async function startTestRunner(options: TestRunnerOptions): Promise<TestR
   const outbound = createOutbound(options.outbound)
   const pipeline = compilePipeline(middleware)
   const metrics = createMetrics()
-  const store = createMemorySessionStore<HttpSession>({ clock, maxSessions: options.sessions ?? 1_000, evictIdleMs: 3_600_000 })
+  const store = createMemorySessionStore<HttpSession>({ clock, maxSessions: options.sessions ?? 1_000 })
   const location = locationOf(backend, outbound)
   const shared = { info: { name: 'test', transport }, location, pipeline, clock, log, limits, watches }
   const served =

@@ -12,7 +12,9 @@ import type { Log } from '@thv/telemetry/log'
 import { unavailable } from '../response/backend-rejection.ts'
 import { outcomeOf } from '../response/outcome.ts'
 import { RejectedError } from '../response/rejected-error.ts'
+import { partyOf } from '../sessions/party.ts'
 import { changeSession, type HttpSession, type HttpSessionStore, newSession } from '../sessions/session-record.ts'
+import { UNCONFIRMED_MS } from '../sessions/unconfirmed.ts'
 import { resultOf } from './ask.ts'
 import type { BackendClient } from './backend-client.ts'
 import type { HeldAnswer } from './relay-call.ts'
@@ -43,6 +45,8 @@ export class BackendSessions {
   readonly #recovery: SessionRecovery
   /** By id of the backend: what came of the last doubt whether it is still known. */
   readonly #doubts = new Map<string, Doubt>()
+  /** By id: calls and streams that are open. */
+  readonly #uses = new Map<string, number>()
   /** By id: when its life was last prolonged. */
   readonly #prolonged = new Map<string, number>()
 
@@ -67,7 +71,10 @@ export class BackendSessions {
     const version = result['protocolVersion']
     const ref = { id: mintSessionId(), owner: caller.principal }
     const value = newSession(backendId, typeof version === 'string' ? version : NEWEST_LEGACY_VERSION, outgoing.text)
-    const isWanted = !exchange.closed && (await store.create({ ...ref, value }, limits.sessionTtlMs)) === 'created'
+    const unconfirmedMs = Math.min(UNCONFIRMED_MS, limits.sessionTtlMs)
+    const isWanted =
+      !exchange.closed &&
+      (await store.create({ ...ref, party: partyOf(caller.principal, exchange), value }, unconfirmedMs, this.#isBusy)) === 'created'
     if (!isWanted) {
       await this.#endAtBackend({ backend, context, ref }, backendId)
       throw new RejectedError(unavailable('there are too many sessions'))
@@ -82,11 +89,19 @@ export class BackendSessions {
    */
   async use(use: Use, attempt: (backendId: string) => Promise<HeldAnswer | undefined>): Promise<HeldAnswer | undefined> {
     const { value } = await this.#find(use.ref)
-    const held = await attempt(value.backendId)
-    if (held === undefined || !(await this.#isLost(use, value, held))) return held
-    const session = await this.#recovery.recover({ ...use, session: value })
-    if (session === undefined) throw new RejectedError(reject('session_not_found'))
-    return await attempt(session.backendId)
+    const { id } = use.ref
+    this.#uses.set(id, (this.#uses.get(id) ?? 0) + 1)
+    try {
+      const held = await attempt(value.backendId)
+      if (held === undefined || !(await this.#isLost(use, value, held))) return held
+      const session = await this.#recovery.recover({ ...use, session: value })
+      if (session === undefined) throw new RejectedError(reject('session_not_found'))
+      return await attempt(session.backendId)
+    } finally {
+      const left = (this.#uses.get(id) ?? 1) - 1
+      if (left > 0) this.#uses.set(id, left)
+      else this.#uses.delete(id)
+    }
   }
 
   /** Remembers what a session has become. */
@@ -146,9 +161,13 @@ export class BackendSessions {
     this.#touch(ref)
   }
 
+  readonly #isBusy = (id: string): boolean => this.#uses.has(id)
+
   #touch(ref: SessionRef): void {
-    const { store, log } = this.#options
-    store.touch(ref).catch((error: unknown) => log.warn('the life of a session was not prolonged', { error: errorMessage(error) }))
+    const { store, log, limits } = this.#options
+    store
+      .touch(ref, limits.sessionTtlMs)
+      .catch((error: unknown) => log.warn('the life of a session was not prolonged', { error: errorMessage(error) }))
   }
 
   /** 404 says so. 400 may have many reasons; some servers have this one, and then they refuse a ping too. */

@@ -7,6 +7,7 @@ import type { SessionStore } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { unavailable } from '../response/backend-rejection.ts'
 import { partyOf } from './party.ts'
+import { UNCONFIRMED_MS } from './unconfirmed.ts'
 
 /** What another runner needs to go on with a session: its process is greeted, and told everything, again. */
 export type StdioSessionRecord = {
@@ -22,6 +23,7 @@ export type StdioSessionRecord = {
 export interface LiveSession {
   readonly id: string
   readonly principal: string
+  readonly party: string
   readonly outlet: { readonly isConnected: boolean }
   /** No call and no question is under way. */
   readonly isIdle: boolean
@@ -54,10 +56,16 @@ export class LiveSessions<S extends LiveSession> {
   readonly #options: LiveSessionsOptions<S>
   readonly #live = new Map<string, S>()
   readonly #saving = new Map<S, Promise<void>>()
+  /** Whose clients have sent nothing since their `initialize`. */
+  readonly #unconfirmed = new Set<S>()
   #sweeper: Timer | undefined
 
   constructor(options: LiveSessionsOptions<S>) {
     this.#options = options
+    options.store.onEnded(({ id }) => {
+      const session = this.#live.get(id)
+      if (session !== undefined) this.#drop(session)
+    })
   }
 
   get size(): number {
@@ -69,14 +77,16 @@ export class LiveSessions<S extends LiveSession> {
   }
 
   async add(session: S): Promise<Rejection | undefined> {
-    const { store, ttlMs } = this.#options
+    const { store, recordOf } = this.#options
+    const { id, principal: owner, party } = session
     try {
-      const outcome = await store.create({ id: session.id, owner: session.principal, value: this.#options.recordOf(session) }, ttlMs)
+      const outcome = await store.create({ id, owner, party, value: recordOf(session) }, this.#unconfirmedMs, this.#isBusy)
       if (outcome !== 'created') return unavailable('there is no room for another session', FULL_RETRY_MS)
     } catch (error) {
       return this.#storeDown(error)
     }
     this.#live.set(session.id, session)
+    this.#unconfirmed.add(session)
     this.#armSweeper()
     return undefined
   }
@@ -88,7 +98,8 @@ export class LiveSessions<S extends LiveSession> {
     if (!isValidSessionId(id) || (live !== undefined && live.principal !== principal)) return reject('session_not_found')
     try {
       if (live === undefined) return await this.#revive({ id, principal, party: partyOf(principal, exchange) })
-      if (await this.#options.store.touch({ id, owner: principal })) {
+      if (await this.#options.store.touch({ id, owner: principal }, this.#options.ttlMs)) {
+        this.#unconfirmed.delete(live)
         live.lastUsedAt = this.#options.clock.monotonic()
         return live
       }
@@ -127,7 +138,7 @@ export class LiveSessions<S extends LiveSession> {
   async #revive(key: SessionKey): Promise<S | Rejection> {
     const ref = { id: key.id, owner: key.principal }
     const stored = await this.#options.store.get(ref)
-    if (stored === undefined || !(await this.#options.store.touch(ref))) return reject('session_not_found')
+    if (stored === undefined || !(await this.#options.store.touch(ref, this.#options.ttlMs))) return reject('session_not_found')
     const raced = this.#live.get(key.id)
     if (raced !== undefined) return raced
     const session = this.#options.revive(key, stored.value)
@@ -154,6 +165,7 @@ export class LiveSessions<S extends LiveSession> {
 
   #drop(session: S): void {
     if (this.#live.get(session.id) === session) this.#live.delete(session.id)
+    this.#unconfirmed.delete(session)
     session.end()
     this.#options.onEnd(session)
   }
@@ -169,18 +181,32 @@ export class LiveSessions<S extends LiveSession> {
     const { clock, store, ttlMs } = this.#options
     const now = clock.monotonic()
     for (const session of [...this.#live.values()]) {
-      if (session.outlet.isConnected || !session.isIdle) {
+      if (isInUse(session)) {
         session.lastUsedAt = now
         store.touch({ id: session.id, owner: session.principal }).catch((error) => this.#storeDown(error))
-      } else if (now - session.lastUsedAt >= ttlMs) this.#drop(session)
+      } else if (now - session.lastUsedAt >= (this.#unconfirmed.has(session) ? this.#unconfirmedMs : ttlMs)) this.#drop(session)
     }
     if (this.#live.size > 0) this.#armSweeper()
+  }
+
+  get #unconfirmedMs(): number {
+    return Math.min(UNCONFIRMED_MS, this.#options.ttlMs)
+  }
+
+  readonly #isBusy = (id: string): boolean => {
+    const session = this.#live.get(id)
+    return session !== undefined && isInUse(session)
   }
 
   #storeDown(error: unknown): Rejection {
     this.#options.log.error('the session store does not work', { error: errorMessage(error) })
     return unavailable('sessions cannot be kept now', FULL_RETRY_MS)
   }
+}
+
+/** A stream is open, or a call or question under way. */
+function isInUse({ outlet, isIdle }: LiveSession): boolean {
+  return outlet.isConnected || !isIdle
 }
 
 const SWEEP_MS = 60_000

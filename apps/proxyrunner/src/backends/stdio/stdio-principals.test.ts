@@ -115,9 +115,9 @@ describe('what a shared server says after it has answered a call', () => {
 
   it('counts for one minute', async () => {
     await using late = await startLate()
-    const [ada, eve] = [await late.session('ada'), await late.session('eve')]
-    await (await ada('first')).all()
+    await (await (await late.session('ada'))('first')).all()
     await late.clock.advance(60_000)
+    const eve = await late.session('eve')
     const second = eve('second')
     await late.finish()
     expect(methodsOf(await (await second).all())).toHaveLength(3)

@@ -113,9 +113,12 @@ describe('legacy sessions', () => {
     await expect.poll(left).toBe(0)
   })
 
-  it('are refused when there are too many, and not left behind at the backend', async () => {
+  it('are refused when all others are in use, and not left behind at the backend', async () => {
     const { runner, fixture } = await setup({}, { sessions: 1 })
-    await new WireClient(runner.url).initialize()
+    const first = new WireClient(runner.url)
+    await first.initialize()
+    const stream = await first.get()
+    expect(stream.status).toBe(200)
     const second = new WireClient(runner.url)
     const answer = await second.request('initialize', {
       protocolVersion: '2025-11-25',
@@ -125,6 +128,7 @@ describe('legacy sessions', () => {
     expect(answer).toMatchObject({ status: 503, messages: [{ error: { code: 503 } }] })
     expect(answer.headers.get('retry-after')).toBe('2')
     expect(fixture.stats.sessions).toBe(1)
+    await stream.body?.cancel()
   })
 })
 

@@ -82,9 +82,7 @@ export class LegacyEndpoint {
 
   async #initialize(context: MessageContext, request: ParsedRequest): Promise<void> {
     const { exchange, caller } = context
-    const { service, deps } = this.#options
-    if (this.sessions.size >= deps.config.maxSessions)
-      return sendRejection(exchange, unavailable('there is no room for another session'), request.id)
+    const { service } = this.#options
     const { principal } = caller
     const session = this.#session({ id: mintSessionId(), principal, party: partyOf(principal, exchange) }, request)
     const answer = await service.open(session, context)

@@ -58,7 +58,7 @@ export class SseClients implements SseEndpoint {
   async open(context: RequestContext): Promise<void> {
     const { exchange, caller } = context
     const { config } = this.#options.deps
-    if (this.#clients.size >= config.maxSessions) return sendRejection(exchange, unavailable('there is no room for another session'))
+    if (this.#clients.size >= config.maxSseClients) return sendRejection(exchange, unavailable('there is no room for another session'))
     if (exchange.closed) return
     const { principal } = caller
     const party = partyOf(principal, exchange)

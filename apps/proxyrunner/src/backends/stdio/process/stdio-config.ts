@@ -9,7 +9,8 @@ export interface StdioConfig {
   /** Processes that belong to one session each; the shared ones and the modern one come on top. */
   readonly maxProcesses: number
   readonly sessionTtlMs: number
-  readonly maxSessions: number
+  /** Each has a stream open all the time. */
+  readonly maxSseClients: number
   /** Silence after which a call is given up; progress counts as a sign of life, and so does a question that the client has not answered yet. */
   readonly idleTimeoutMs: number
   /** No call lives longer, whatever it says. */
@@ -56,7 +57,7 @@ export const STDIO_DEFAULTS: Omit<StdioConfig, 'name'> = {
   isolation: 'auto',
   maxProcesses: 8,
   sessionTtlMs: 120 * MINUTE,
-  maxSessions: 10_000,
+  maxSseClients: 10_000,
   idleTimeoutMs: MINUTE,
   hardTimeoutMs: 10 * MINUTE,
   askTimeoutMs: 10 * MINUTE,
