@@ -1,4 +1,4 @@
-import type { CheckParseAnswer, DetailedError, Entities } from '@cedar-policy/cedar-wasm/nodejs'
+import type { DetailedError, Entities, PolicyJson } from '@cedar-policy/cedar-wasm/nodejs'
 import { type CedarEngine, cedarEngine, discardCedarEngine } from './cedar-engine.ts'
 
 /** What is wrong with policies or entities, and where. */
@@ -18,24 +18,41 @@ const MAX_NESTING = 100
  * problems says nothing about what the policies allow.
  */
 export const checkPolicies: PolicyChecker = (policies, entitiesJson) => {
+  const parsed = policiesAsJson(policies, entitiesJson)
+  return parsed.ok ? [] : [...parsed.problems]
+}
+
+export type ParsedPolicies =
+  | { readonly ok: true; readonly policies: readonly PolicyJson[] }
+  | { readonly ok: false; readonly problems: readonly PolicyProblem[] }
+
+/** The policies in Cedar's JSON form, or all problems at once. */
+export function policiesAsJson(policies: readonly string[], entitiesJson: string): ParsedPolicies {
   const problems: PolicyProblem[] = []
+  const parsed: PolicyJson[] = []
   if (policies.length === 0)
     problems.push({ path: 'policies', message: 'at least one policy is needed: without any, every call is denied' })
   // One by one: so it is clear whose fault it is when the engine gives up.
   for (const [index, policy] of policies.entries()) {
-    const message = policyProblem(policy)
-    if (message !== undefined) problems.push({ path: `policies[${index}]`, message })
+    const outcome = parsePolicy(policy)
+    if (typeof outcome === 'string') problems.push({ path: `policies[${index}]`, message: outcome })
+    else parsed.push(outcome)
   }
   const message = entitiesProblem(entitiesJson)
   if (message !== undefined) problems.push({ path: 'entities_json', message })
-  return problems
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, policies: parsed }
 }
 
-function policyProblem(policy: string): string | undefined {
+/** A text says what is wrong. */
+function parsePolicy(policy: string): PolicyJson | string {
   if (policy.trim() === '') return 'is empty'
   if (nesting(policy) > MAX_NESTING) return `has brackets nested more than ${MAX_NESTING} deep`
-  const errors = ask((engine) => engine.checkParsePolicySet({ staticPolicies: { policy } }))
-  return errors === 'gave up' ? TOO_MUCH : errors?.map((error) => describe(error, policy)).join('; ')
+  const checked = ask((engine) => engine.checkParsePolicySet({ staticPolicies: { policy } }))
+  if (checked === 'gave up') return TOO_MUCH
+  if (checked.type === 'failure') return checked.errors.map((error) => describe(error, policy)).join('; ')
+  const converted = ask((engine) => engine.policyToJson(policy))
+  if (converted === 'gave up') return TOO_MUCH
+  return converted.type === 'success' ? converted.json : converted.errors.map((error) => describe(error, policy)).join('; ')
 }
 
 function entitiesProblem(text: string): string | undefined {
@@ -47,20 +64,19 @@ function entitiesProblem(text: string): string | undefined {
   }
   if (!Array.isArray(entities)) return 'is not a JSON array'
   if (nesting(text) > MAX_NESTING) return `has brackets nested more than ${MAX_NESTING} deep`
-  const errors = ask((engine) => engine.checkParseEntities({ entities: entities as Entities }))
-  return errors === 'gave up' ? TOO_MUCH : errors?.map((error) => describe(error)).join('; ')
+  const checked = ask((engine) => engine.checkParseEntities({ entities: entities as Entities }))
+  if (checked === 'gave up') return TOO_MUCH
+  return checked.type === 'failure' ? checked.errors.map((error) => describe(error)).join('; ') : undefined
 }
 
 const TOO_MUCH = 'is too large or nested too deeply for the policy engine'
 
-/** Undefined: all is well. */
-function ask(question: (engine: CedarEngine) => CheckParseAnswer): DetailedError[] | 'gave up' | undefined {
+function ask<Answer>(question: (engine: CedarEngine) => Answer): Answer | 'gave up' {
   const engine = cedarEngine()
   try {
-    const answer = question(engine)
-    return answer.type === 'success' ? undefined : answer.errors
+    return question(engine)
   } catch {
-    // A trap of the engine, whose text says nothing to anybody. Whoever calls next gets a new one.
+    // A trap of the engine, whose text helps nobody. The next caller gets a new one.
     discardCedarEngine()
     return 'gave up'
   }

@@ -1,0 +1,103 @@
+import { compileExpression } from './compile-expression.ts'
+import { type Env, type Evaluate, isWithin } from './environment.ts'
+import { UnsupportedPolicy, uidOfJson } from './json-value.ts'
+import { type EntityUid, Failure, type Outcome, typeFailure, UNKNOWN } from './value.ts'
+
+export interface CompiledPolicy {
+  readonly id: string
+  readonly effect: 'permit' | 'forbid'
+  readonly annotations: Readonly<Record<string, string>>
+  /** Keys of the actions that the scope allows besides their descendants; undefined: any. */
+  readonly actions: readonly string[] | undefined
+  /** Key of the only resource that the scope allows; undefined: not so narrow. */
+  readonly resource: string | undefined
+  /** True, false, a failure, or unknown. */
+  readonly evaluate: Evaluate
+}
+
+/** The JSON form of `policyToJson`. */
+export interface PolicyJson {
+  readonly effect: string
+  readonly principal: Scope
+  readonly action: Scope
+  readonly resource: Scope
+  readonly conditions: readonly { readonly kind: string; readonly body: unknown }[]
+  readonly annotations?: Readonly<Record<string, string>> | undefined
+}
+
+interface Scope {
+  readonly op: string
+  readonly entity?: unknown
+  readonly entities?: readonly unknown[]
+  readonly entity_type?: string
+  readonly in?: { readonly entity?: unknown }
+}
+
+/** Throws UnsupportedPolicy where the evaluator cannot do what the policy says. */
+export function compilePolicy(id: string, json: PolicyJson): CompiledPolicy {
+  if (json.effect !== 'permit' && json.effect !== 'forbid') throw new UnsupportedPolicy(`the effect ${json.effect} is not supported`)
+  const { annotations = {} } = json
+  const principal = compileScope(json.principal, (env) => env.principal)
+  const action = compileScope(json.action, (env) => env.action)
+  const resource = compileScope(json.resource, (env) => env.resource)
+  const conditions = json.conditions.map(({ kind, body }) => compileCondition(kind, body))
+  return {
+    id,
+    effect: json.effect,
+    annotations,
+    actions: actionKeys(json.action),
+    resource: json.resource.op === '==' ? uidOfJson(json.resource.entity).key : undefined,
+    evaluate: (env) => (principal(env) && action(env) && resource(env) ? all(conditions, env) : false),
+  }
+}
+
+/** As `&&` in a row: false ends it, and so does a failure that comes before. */
+function all(conditions: readonly Evaluate[], env: Env): Outcome {
+  let unknown = false
+  for (const condition of conditions) {
+    const value = condition(env)
+    if (value === false) return false
+    if (value === UNKNOWN) unknown = true
+    else if (value !== true && !unknown) return value
+  }
+  return unknown ? UNKNOWN : true
+}
+
+function compileCondition(kind: string, body: unknown): Evaluate {
+  const evaluate = compileExpression(body)
+  if (kind !== 'when' && kind !== 'unless') throw new UnsupportedPolicy(`the condition ${kind} is not supported`)
+  const wanted = kind === 'when'
+  return (env) => {
+    const value = evaluate(env)
+    if (typeof value === 'boolean') return value === wanted
+    return value === UNKNOWN || value instanceof Failure ? value : typeFailure('bool', value)
+  }
+}
+
+type Test = (env: Env) => boolean
+
+function compileScope({ op, entity, entities, entity_type: type, in: within }: Scope, pick: (env: Env) => EntityUid): Test {
+  switch (op) {
+    case 'All':
+      return () => true
+    case '==': {
+      const { key } = uidOfJson(entity)
+      return (env) => pick(env).key === key
+    }
+    case 'in': {
+      const above = (entities ?? [entity]).map(uidOfJson)
+      return (env) => above.some((one) => isWithin(pick(env), one, env))
+    }
+    case 'is': {
+      const above = within === undefined ? undefined : uidOfJson(within.entity)
+      return (env) => pick(env).type === type && (above === undefined || isWithin(pick(env), above, env))
+    }
+    default:
+      throw new UnsupportedPolicy(`the scope ${op} is not supported`)
+  }
+}
+
+function actionKeys({ op, entity, entities }: Scope): readonly string[] | undefined {
+  if (op === '==' || op === 'in') return (entities ?? [entity]).map((one) => uidOfJson(one).key)
+  return undefined
+}
