@@ -5,5 +5,6 @@ export const LEFT_OUT: Readonly<Record<string, string>> = {
   'packages/kube-schema/**': 'compares our schemas and patches with the real API server',
   'test/deploy/chart*.cluster.test.ts': 'what Helm makes of our values; the rights that it grants',
   'test/deploy/operator-rights.cluster.test.ts': 'rights only: access reviews and impersonation',
+  'test/deploy/runner-rights.cluster.test.ts': 'rights only: access reviews',
   'test/e2e/**': 'the e2e stories have a project of their own',
 }

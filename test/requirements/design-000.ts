@@ -732,7 +732,7 @@ export const design000: readonly Requirement[] = [
     section: 'Duplicate Registry Names',
     line: 360,
     kind: 'edge',
-    text: 'Resources of equal name in different namespaces get different registry names.',
+    text: 'Resources of equal name get different registry names, made of namespace and name.',
     state: 'planned',
   },
   {
@@ -740,7 +740,7 @@ export const design000: readonly Requirement[] = [
     section: 'Duplicate Registry Names',
     line: 360,
     kind: 'edge',
-    text: 'Colliding generated names get the Gateway name as suffix, e.g. `github-mcp-external-gateway` and `github-mcp-internal-gateway`.',
+    text: 'With no name annotation, colliding names get the Gateway name as suffix, e.g. `github-mcp-external-gateway` and `github-mcp-internal-gateway`.',
     state: 'planned',
   },
   {
@@ -1072,5 +1072,21 @@ export const design000: readonly Requirement[] = [
     about: 'shape',
     text: 'There is no separate `RegistryExport` kind among the custom resources.',
     state: 'met',
+  },
+  {
+    id: '000-134',
+    section: 'Primary Approach: Gateway API with Explicit Annotation',
+    line: 108,
+    kind: 'feature',
+    text: 'A route may name the Service that the MCPServer controller creates as its backend.',
+    state: 'planned',
+  },
+  {
+    id: '000-135',
+    section: 'Open Questions',
+    line: 469,
+    kind: 'question',
+    text: 'A direct URL annotation that is no valid absolute URL is refused with a warning and gives no entry.',
+    state: 'planned',
   },
 ]

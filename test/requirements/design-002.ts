@@ -313,9 +313,8 @@ export const design002: readonly Requirement[] = [
     section: 'Logical/Configuration CRDs (No Pods)',
     line: 95,
     kind: 'feature',
-    about: 'shape',
-    text: 'A composite definition without a name or steps, or with an unknown step type, is refused at admission.',
-    state: 'met',
+    text: 'An admission webhook refuses a composite definition with faulty steps: unknown types, cycles, missing or unknown dependencies.',
+    state: 'planned',
   },
   {
     id: '002-039',
@@ -625,15 +624,17 @@ export const design002: readonly Requirement[] = [
     section: 'MCPServer',
     line: 142,
     kind: 'docs',
-    text: 'Example `mcpserver_with_configmap_oidc.yaml` exists and applies.',
-    state: 'met',
+    about: 'behavior',
+    text: 'Example `mcpserver_with_configmap_oidc.yaml` applies, and its server answers only requests with a token of that issuer.',
+    state: 'planned',
   },
   {
     id: '002-076',
     section: 'MCPServer',
     line: 143,
     kind: 'docs',
-    text: 'Example `mcpserver_with_pod_template.yaml` exists and applies.',
+    about: 'behavior',
+    text: 'Example `mcpserver_with_pod_template.yaml` applies, and its pod customizations reach the MCP pod.',
     state: 'met',
   },
   {
@@ -715,8 +716,9 @@ export const design002: readonly Requirement[] = [
     section: 'MCPToolConfig',
     line: 163,
     kind: 'docs',
-    text: 'Example `mcpserver_fetch_tools_filter.yaml`, with its MCPToolConfig, exists and applies.',
-    state: 'met',
+    about: 'behavior',
+    text: 'Example `mcpserver_fetch_tools_filter.yaml` applies, and clients see only the tools that its MCPToolConfig names.',
+    state: 'planned',
   },
   {
     id: '002-087',
@@ -1364,8 +1366,8 @@ export const design002: readonly Requirement[] = [
     section: 'VirtualMCPServer',
     line: 260,
     kind: 'edge',
-    text: '`spec.config.groupRef` and `spec.groupRef` that differ are rejected.',
-    state: 'met',
+    text: '`spec.config.groupRef` and `spec.groupRef` that differ fail validation, and the server does not start.',
+    state: 'planned',
   },
   {
     id: '002-165',
@@ -1445,8 +1447,8 @@ export const design002: readonly Requirement[] = [
     section: 'VirtualMCPServer',
     line: 275,
     kind: 'feature',
-    text: 'A status write that meets a conflict is retried on the fresh object and loses no foreign change.',
-    state: 'met',
+    text: 'VirtualMCPServer status writes that meet a conflict are retried on the fresh object and lose no foreign change.',
+    state: 'planned',
   },
   {
     id: '002-175',
@@ -1602,7 +1604,7 @@ export const design002: readonly Requirement[] = [
     line: 301,
     kind: 'feature',
     text: 'Creating, changing or deleting an MCPServer queues just that server for reconciliation.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-194',
@@ -1757,7 +1759,7 @@ export const design002: readonly Requirement[] = [
     line: 334,
     kind: 'rbac',
     text: 'The ServiceAccount of the runner may do what the runner needs on its own objects, nothing more.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-214',
@@ -1935,7 +1937,7 @@ export const design002: readonly Requirement[] = [
     line: 391,
     kind: 'feature',
     about: 'shape',
-    text: 'References between resources are structured fields with a name, never free text in `podTemplateSpec`.',
+    text: 'Every reference between resources is a typed field with a name.',
     state: 'met',
   },
   {
@@ -2091,7 +2093,7 @@ export const design002: readonly Requirement[] = [
     line: 455,
     kind: 'feature',
     text: 'The git handler clones the repository at the given branch, tag or commit.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '002-255',
@@ -2107,7 +2109,7 @@ export const design002: readonly Requirement[] = [
     line: 456,
     kind: 'feature',
     text: 'The git handler reads `registry.json`, or the file that `path` names.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '002-257',
@@ -2115,7 +2117,7 @@ export const design002: readonly Requirement[] = [
     line: 457,
     kind: 'feature',
     text: 'The handler hashes the data; an unchanged hash rewrites nothing.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '002-258',
@@ -2304,7 +2306,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of OIDC pattern 1 (`configMap.name` only) applies once completed.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '002-282',
@@ -2321,7 +2323,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of OIDC pattern 2 (`name` and `key`) applies once completed.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '002-284',
@@ -2338,7 +2340,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of authz policies by ConfigMap applies once completed.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '002-286',
@@ -2364,7 +2366,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of inline OIDC (`issuer`, `audience`) applies once completed.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '002-289',
@@ -2381,7 +2383,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of inline authz with one `permit` policy applies once completed.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '002-291',
@@ -2429,6 +2431,14 @@ export const design002: readonly Requirement[] = [
     line: 576,
     kind: 'docs',
     text: 'An operator design page exists and the architecture page links to it.',
+    state: 'planned',
+  },
+  {
+    id: '002-297',
+    section: 'MCPRemoteProxy',
+    line: 187,
+    kind: 'docs',
+    text: 'A decision record names the contradiction with document 004, which makes `oidcConfig` optional, and how it is settled.',
     state: 'planned',
   },
 ]

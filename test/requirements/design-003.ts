@@ -174,7 +174,7 @@ export const design003: readonly Requirement[] = [
     line: 99,
     kind: 'feature',
     about: 'shape',
-    text: 'A selector with neither `matchLabels` nor `matchExpressions` is rejected.',
+    text: 'A selector without `matchLabels` needs a `matchExpressions` element with `In` or `Exists`; all others are rejected.',
     state: 'met',
   },
   {
@@ -306,7 +306,7 @@ export const design003: readonly Requirement[] = [
     section: 'Watch Behavior',
     line: 153,
     kind: 'feature',
-    text: 'Events of ConfigMaps that no selector matches reconcile no MCPRegistry.',
+    text: 'Watches are filtered by the selector labels: events of ConfigMaps that no selector matches are not delivered.',
     state: 'planned',
   },
   {

@@ -832,7 +832,7 @@ export const design004: readonly Requirement[] = [
     section: 'Quoted: MCPGroup controller',
     line: 408,
     kind: 'feature',
-    text: 'Group status counts entries, in `serverEntryCount`, beside the servers counted in `serverCount`.',
+    text: 'Group status counts servers and entries together in `serverCount`; `serverEntryCount` counts the entries alone.',
     state: 'met',
   },
   {
@@ -1010,9 +1010,8 @@ export const design004: readonly Requirement[] = [
     section: 'Review: workload constants',
     line: 497,
     kind: 'review',
-    about: 'shape',
-    text: 'Workload kinds and types are exported constants, with one each for MCPServerEntry.',
-    state: 'met',
+    text: 'Backend discovery has one workload type constant each for MCPServer, MCPRemoteProxy and MCPServerEntry.',
+    state: 'planned',
   },
   {
     id: '004-122',
@@ -1028,6 +1027,14 @@ export const design004: readonly Requirement[] = [
     line: 501,
     kind: 'review',
     text: 'Backend lookup goes by kind through one table, not by trying kinds in turn.',
+    state: 'planned',
+  },
+  {
+    id: '004-124',
+    section: 'Review: is a new CRD needed',
+    line: 212,
+    kind: 'review',
+    text: 'A third backend kind leaves the members that MCPGroup status had before unchanged.',
     state: 'planned',
   },
 ]

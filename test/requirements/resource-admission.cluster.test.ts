@@ -55,7 +55,7 @@ const ROWS: readonly Admission[] = [
     ],
   },
   {
-    ids: '[002-038]',
+    ids: '',
     says: 'a workflow without a name or steps, or with an unknown step type, is refused',
     kind: 'VirtualMCPCompositeToolDefinition',
     refuses: [
@@ -180,9 +180,25 @@ const ROWS: readonly Admission[] = [
   { ids: '[003-007]', says: 'matchLabels alone is a complete selector', kind: 'MCPRegistry', accepts: [entry(selector)] },
   {
     ids: '[003-021]',
-    says: 'a selector that selects by nothing is refused',
+    says: 'a selector without a positive condition is rejected',
     kind: 'MCPRegistry',
-    refuses: [[entry({ configMapSelector: {} }), 'at least one of matchLabels and matchExpressions']],
+    accepts: [
+      entry({ configMapSelector: { matchExpressions: [{ key: 'team', operator: 'Exists' }] } }),
+      entry({
+        configMapSelector: {
+          matchExpressions: [
+            { key: 'team', operator: 'DoesNotExist' },
+            { key: 'a', operator: 'In', values: ['b'] },
+          ],
+        },
+      }),
+      entry({ configMapSelector: { matchLabels: { team: 'a' }, matchExpressions: [{ key: 'old', operator: 'DoesNotExist' }] } }),
+    ],
+    refuses: [
+      [entry({ configMapSelector: {} }), 'at least one of matchLabels and matchExpressions'],
+      [entry({ configMapSelector: { matchExpressions: [{ key: 'team', operator: 'DoesNotExist' }] } }), 'must be In or Exists'],
+      [entry({ configMapSelector: { matchExpressions: [{ key: 'team', operator: 'NotIn', values: ['a'] }] } }), 'must be In or Exists'],
+    ],
   },
   {
     ids: '[003-022]',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
-import type { Controller, KubeClient } from '@thv/kube'
+import type { Controller, KubeClient, ReconcileReport } from '@thv/kube'
 import { createEventRecorder } from '@thv/kube/events/events'
 import { runWithLease } from '@thv/kube/leader-election/lease-election'
 import { KINDS } from '@thv/resources/kinds/kinds'
@@ -22,6 +22,8 @@ export interface ManagerOptions {
   readonly metrics: Metrics
   readonly log: Logger
   readonly clock?: Clock
+  /** Called after each reconcile, with the object's key. */
+  readonly onReconcile?: (controller: string, report: ReconcileReport) => void
 }
 
 export interface Manager {
@@ -31,7 +33,7 @@ export interface Manager {
   readonly isReady: boolean
   readonly isLeader: boolean
   readonly caches: OperatorCaches
-  /** Empty until the work has begun; made anew with each term. */
+  /** Empty until the work has begun; new ones with each term. */
   readonly controllers: readonly Controller[]
 }
 
@@ -40,13 +42,12 @@ const DRAIN_MS = 5_000
 /** The drain, what its aborted reconciles take to notice, and the release of the lease. */
 const WORK_END_MS = 15_000
 
-export function createManager({ client, settings, metrics, log, clock = systemClock }: ManagerOptions): Manager {
+export function createManager({ client, settings, metrics, log, clock = systemClock, onReconcile }: ManagerOptions): Manager {
   const caches = createOperatorCaches({
     client,
     namespaces: settings.watchNamespaces,
     clock,
-    onError: (error, { cache, phase }) =>
-      log.warn('a cache could not follow the server; trying again', { cache, phase, error: errorMessage(error) }),
+    onError: (error, { cache, phase }) => log.warn('watch failed; retrying', { cache, phase, error: errorMessage(error) }),
   })
   let controllers: Controller[] = []
   let isLeader = false
@@ -54,7 +55,13 @@ export function createManager({ client, settings, metrics, log, clock = systemCl
 
   async function work(env: Env, signal: AbortSignal): Promise<void> {
     isLeader = true
-    controllers = createControllers(env, { drainMs: DRAIN_MS, onReconcile: observed.onReconcile })
+    controllers = createControllers(env, {
+      drainMs: DRAIN_MS,
+      onReconcile(controller, report) {
+        observed.onReconcile(controller, report)
+        onReconcile?.(controller, report)
+      },
+    })
     log.info('working', { controllers: controllers.map(({ name }) => name) })
     try {
       await allOrStop(controllers, signal)

@@ -22,7 +22,7 @@ const CONFIG = (name: string) =>
   `sources: [{name: own, managed: {}}]\nregistries: [{name: ${name}, sources: [own]}]\nauth: {mode: anonymous}\n`
 
 describe('the program', () => {
-  it('serves without a cluster, keeps what is published over a restart, reads its file again, and stops in good order [001-006]', {
+  it('serves without a cluster, keeps what is published over a restart, reads its file again, and stops in good order', {
     timeout: 60_000,
   }, async () => {
     const config = join(folder, 'config.yaml')
@@ -57,6 +57,31 @@ describe('the program', () => {
     })
     expect(kept).toMatchObject({ server: document })
     two.child.kill('SIGINT')
+    expect((await two.ended).code).toBe(0)
+  })
+
+  it('serves what a sync fetched again after a restart, also when the source is gone [001-063]', { timeout: 60_000 }, async () => {
+    const [config, data] = [join(folder, 'files.yaml'), join(folder, 'servers.json')]
+    const server = { name: 'com.example/fetched', description: 'A server from a file', version: '1.0.0' }
+    const $schema = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
+    writeFileSync(data, JSON.stringify([{ $schema, ...server }]))
+    const source = `{name: files, file: {path: ${JSON.stringify(data)}}, syncPolicy: {interval: 1m}}`
+    writeFileSync(config, `sources: [${source}]\nregistries: [{name: main, sources: [files]}]\nauth: {mode: anonymous}\n`)
+    const args = ['--config', config, '--data-dir', join(folder, 'file-data')]
+    const listed = (url: string) =>
+      until(async () => {
+        const answer = await fetch(`${url}/registry/main/v0.1/servers`)
+        const { servers } = (answer.ok ? await answer.json() : { servers: [] }) as { servers: { server: { name: string } }[] }
+        return servers.length > 0 && servers.map((each) => each.server.name)
+      })
+    const one = await processes.serve(args)
+    expect(await listed(one.url)).toEqual(['com.example/fetched'])
+    one.child.kill('SIGTERM')
+    expect((await one.ended).code).toBe(0)
+    rmSync(data)
+    const two = await processes.serve(args)
+    expect(await listed(two.url)).toEqual(['com.example/fetched'])
+    two.child.kill('SIGTERM')
     expect((await two.ended).code).toBe(0)
   })
 

@@ -4,7 +4,7 @@ import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { createLogger } from '@thv/telemetry/log'
 import { createMetrics } from '@thv/telemetry/metrics'
 import { type ClusterAccess, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
-import { createManager, type Manager } from '../manager.ts'
+import { createManager, type Manager, type ManagerOptions } from '../manager.ts'
 import { type OperatorFlags, type OperatorSettings, operatorSettings } from '../operator-settings.ts'
 import { operatorAccount } from './operator-account.ts'
 
@@ -18,6 +18,8 @@ export interface OperatorUnderTest {
   readonly hasControllers: boolean
   /** Calls of the operator by verb, watches and lists left out. */
   readonly calls: CallLog
+  /** Reconciles in their order, as `CONTROLLER NAME`. */
+  readonly reconciled: string[]
   /** Lines of the operator's log. */
   readonly log: readonly string[]
   stop(): Promise<void>
@@ -72,7 +74,9 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
   const own = createKubeClient({ server: cluster.url, tls: { ca: cluster.caPem }, auth: bearerToken(token) })
   const lines: string[] = []
   const log = createLogger({ level: 'debug', format: 'json', write: (line) => lines.push(line) })
-  const manager = createManager({ client: counting(own, calls), settings, metrics: createMetrics(), log })
+  const reconciled: string[] = []
+  const onReconcile: ManagerOptions['onReconcile'] = (controller, { key }) => reconciled.push(`${controller} ${key.name}`)
+  const manager = createManager({ client: counting(own, calls), settings, metrics: createMetrics(), log, onReconcile })
   const lifecycle: Lifecycle = createLifecycle()
   const running = manager.run(lifecycle)
   running.catch((error: unknown) => lines.push(`the operator failed: ${String(error)}\n`))
@@ -84,6 +88,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
     settings,
     hasControllers: cluster.form !== 'api-server',
     calls: callLog(calls),
+    reconciled,
     log: lines,
     async stop() {
       await lifecycle.shutdown('the test is over')

@@ -17,7 +17,7 @@ afterEach(async () => {
 const managed: SourceConfig = { name: 'own', managed: {} }
 
 describe('the engine of the registry', () => {
-  it('[001-063] serves what its sources have, and serves it again after a restart before anything is fetched', async () => {
+  it('serves what its sources have, and serves it again after a restart before anything is fetched', async () => {
     const data = { a: [fetchedEntry('x/one', '1.0.0'), fetchedEntry('x/one', '1.2.0')] }
     const rig = await rigOf({ sources: [fileSource('a')], registries: [{ name: 'main', sources: ['a'] }], data })
     await rig.listed('main', ['x/one@1.0.0', 'x/one@1.2.0'])

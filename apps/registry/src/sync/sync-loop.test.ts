@@ -35,7 +35,7 @@ describe('the sync of sources', () => {
     expect(rig.handler.running.most).toBe(3)
   })
 
-  it('[001-061] [001-062] asks again at each interval, and writes only what changed', async () => {
+  it('fetches at each interval and writes only what changed [001-062]', async () => {
     const rig = await rigOf([fileSource('a')])
     rig.handler.data.set('a', [fetchedEntry('x/one', '1.0.0'), fetchedEntry('x/two', '1.0.0')])
     rig.start()

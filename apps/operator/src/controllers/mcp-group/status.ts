@@ -34,7 +34,7 @@ export function groupStatus(group: MCPGroup, members: Members, now: number): Non
     ...(generation !== undefined && { observedGeneration: generation }),
     phase: 'Ready',
     servers,
-    serverCount: servers.length,
+    serverCount: servers.length + serverEntries.length,
     remoteProxies,
     remoteProxyCount: remoteProxies.length,
     serverEntries,

@@ -172,7 +172,7 @@ describeCluster('MCPServer in trouble', () => {
     expect((await admin.get(services, at('mcp-hasty-proxy'))).spec?.ports).toMatchObject([{ port: 8020 }])
   })
 
-  test('somebody who writes the same status all the time does not keep it from being written [002-174] [002-248]', async () => {
+  test('somebody who writes the same status all the time does not keep it from being written [002-248]', async () => {
     await steps.create('contested', http)
     await steps.settled('contested')
     const stop = new AbortController()
@@ -201,7 +201,7 @@ describeCluster('MCPServer in trouble', () => {
     expect(message).not.toContain('storm')
   })
 
-  test('conditions of others in the status stay [002-174] [002-248]', async () => {
+  test('conditions of others in the status stay [002-248]', async () => {
     await steps.create('annexed', http)
     await steps.settled('annexed')
     await steps.quiet()

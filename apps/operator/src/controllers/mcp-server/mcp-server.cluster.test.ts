@@ -141,6 +141,20 @@ describeCluster('MCPServer', () => {
     expect(operator.calls.writes).toEqual([])
   })
 
+  test('creating, changing or deleting a server reconciles that server and no other [002-193]', async () => {
+    for (const name of ['queued', 'bystander']) await running(name, http)
+    const afterwards = async (change: () => Promise<unknown>) => {
+      operator.reconciled.length = 0
+      await change()
+      await eventually('a reconcile', async () => operator.reconciled.length > 0)
+      await steps.quiet()
+      return new Set(operator.reconciled.filter((each) => each.startsWith('mcpserver ')))
+    }
+    expect(await afterwards(() => steps.create('newcomer', http))).toEqual(new Set(['mcpserver newcomer']))
+    expect(await afterwards(() => steps.edit('queued', { args: ['--changed'] }))).toEqual(new Set(['mcpserver queued']))
+    expect(await afterwards(() => admin.delete(mcpServerType, at('newcomer')))).toEqual(new Set(['mcpserver newcomer']))
+  })
+
   const reconciles = () => operator.manager.controllers.reduce((sum, { stats }) => sum + stats.reconciles, 0)
 
   test('a new image and new variables reach the RunConfig and replace the pods', async () => {

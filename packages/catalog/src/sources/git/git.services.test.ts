@@ -83,7 +83,7 @@ describe.each([
     return made
   }
 
-  it('[002-254] [002-256] reads registry.json of the default branch, of a branch, of tags and of a commit', async () => {
+  it('reads registry.json of the default branch, of a branch, of tags and of a commit', async () => {
     const made = await prepared({ 'registry.json': registryFile('first') })
     const first = await made.git('rev-parse', 'main')
     await made.git('tag', 'light')
@@ -100,7 +100,7 @@ describe.each([
     expect(await names(made)).toEqual(['com.example/branched@1.0.0'])
   })
 
-  it('[002-256] reads a file or a folder that the path names', async () => {
+  it('reads a file or a folder that the path names', async () => {
     const made = await prepared({
       'a/b/data.json': registryFile('deep'),
       'a/run.json': { executable: registryFile('executable') },
@@ -120,7 +120,7 @@ describe.each([
     expect(await names(made, { path: '.' })).toEqual(['com.example/root@1.0.0'])
   })
 
-  it('[002-257] is unchanged while the data are, whatever else is committed, and sees a force push', async () => {
+  it('is unchanged while the data are, whatever else is committed, and sees a force push', async () => {
     const made = await prepared({ 'registry.json': registryFile('one'), README: '1' })
     const first = await attempt(sourceOf(made))
     expect(first.kind).toBe('full')

@@ -13,7 +13,7 @@ const status = obj('Who belongs to the group.', {
   observedGeneration: opt(observedGeneration()),
   phase: opt(oneOf('Ready once the members were listed, even if there are none.', ['Ready', 'Pending', 'Failed'], { default: 'Pending' })),
   servers: opt(memberNames('MCPServers')),
-  serverCount: opt(int32('Number of MCPServers in the group.')),
+  serverCount: opt(int32('Number of MCPServers and MCPServerEntries in the group.')),
   remoteProxies: opt(memberNames('MCPRemoteProxies')),
   remoteProxyCount: opt(int32('Number of MCPRemoteProxies in the group.')),
   serverEntries: opt(memberNames('MCPServerEntries')),
@@ -31,7 +31,7 @@ export const mcpGroup = {
   specRequired: false,
   status,
   columns: [
-    { name: 'Servers', type: 'integer', jsonPath: '.status.serverCount', description: 'Number of MCPServers.' },
+    { name: 'Servers', type: 'integer', jsonPath: '.status.serverCount', description: 'Number of MCPServers and MCPServerEntries.' },
     { name: 'Proxies', type: 'integer', jsonPath: '.status.remoteProxyCount', description: 'Number of MCPRemoteProxies.' },
     { name: 'Entries', type: 'integer', jsonPath: '.status.serverEntryCount', description: 'Number of MCPServerEntries.' },
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Ready, Pending or Failed.' },

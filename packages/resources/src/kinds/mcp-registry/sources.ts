@@ -139,6 +139,11 @@ export const configMapSelector = () =>
           rule: 'has(self.matchLabels) || has(self.matchExpressions)',
           message: 'at least one of matchLabels and matchExpressions must be set',
         },
+        {
+          rule: "has(self.matchLabels) || !has(self.matchExpressions) || self.matchExpressions.exists(e, e.operator == 'In' || e.operator == 'Exists')",
+          message:
+            'without matchLabels, at least one of matchExpressions must be In or Exists: the others match ConfigMaps without any label',
+        },
       ],
     },
   )

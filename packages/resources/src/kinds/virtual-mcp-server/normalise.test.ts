@@ -36,7 +36,7 @@ describe('the group', () => {
   it.each<[string, Record<string, unknown>, [string, string]]>([
     ['nowhere', {}, ['spec.groupRef', 'missing']],
     ['forgotten in config', { config: {} }, ['spec.groupRef', 'missing']],
-    ['two different ones [002-164]', { groupRef: { name: 'a' }, config: { groupRef: 'b' } }, ['spec.groupRef', 'conflicting_spellings']],
+    ['two different ones', { groupRef: { name: 'a' }, config: { groupRef: 'b' } }, ['spec.groupRef', 'conflicting_spellings']],
     ['a number', { groupRef: 3 }, ['spec.groupRef', 'wrong_type']],
     ['a list', { groupRef: ['g'] }, ['spec.groupRef', 'wrong_type']],
     ['null', { groupRef: null }, ['spec.groupRef', 'missing']],
