@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { canBecomeOthers, OTHER_USER, talkAs } from '@thv/http/testing/other-user'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 
 /* The platform as users have it: the real program, the operator, a proxy and a published server, as processes of this machine. */
@@ -102,6 +103,26 @@ describe('the platform in the background', () => {
     expect(out).toMatch(/^\[thing-0\/mcp\] ← tools\/call {2}✓$/m)
     expect(out).toMatch(/^\[thing-\S+\/toolhive\] INFO {2}listening /m)
     expect((await thv('logs', 'thing', '--raw')).out).toContain('"Echo: hello"')
+  })
+
+  it.skipIf(!canBecomeOthers)('answers to nobody else on this machine', async () => {
+    const { url } = await identity()
+    const registry = JSON.parse(readFileSync(join(folder, 'registry.json'), 'utf8')) as { url: string }
+    const { items } = JSON.parse((await thv('get', 'pods', '-o', 'json')).out) as {
+      items: { metadata: { name: string }; status: { podIP: string } }[]
+    }
+    const proxy = items.find(({ metadata }) => metadata.name !== 'thing-0')?.status.podIP ?? ''
+    const get = (user: number, at: URL) =>
+      talkAs(user, {
+        host: at.hostname,
+        port: Number(at.port),
+        text: `GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+      })
+    const service = new URL(url)
+    const direct = new URL(`http://${proxy}:8080/`)
+    for (const at of [service, direct, new URL(registry.url)]) expect(await get(process.getuid?.() ?? 0, at)).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await get(OTHER_USER, service)).toBe('')
+    for (const at of [direct, new URL(registry.url)]) expect(await get(OTHER_USER, at)).toMatch(/^HTTP\/1\.1 403 [\s\S]*thv up --shared/)
   })
 
   it('is the only one on its folder', async () => {
