@@ -1,6 +1,7 @@
 import { checkArchitecture } from './architecture.ts'
 import { staleGeneratedFiles } from './generate.ts'
 import { ROOT, run } from './run.ts'
+import { checkWords } from './words.ts'
 
 /*
  * npm run verify: everything that can be said about the sources without running the tests. Each step counts as one test in CI.
@@ -23,6 +24,7 @@ const STEPS: readonly Step[] = [
   { name: 'types', check: () => command('tsc', ['-p', 'tsconfig.json']) },
   { name: 'architecture', check: architecture },
   { name: 'generated files', check: generated },
+  { name: 'words', check: words },
   { name: 'lock file', check: () => command('npm', ['ci', '--dry-run', '--loglevel=error']) },
 ]
 
@@ -54,6 +56,11 @@ async function architecture(): Promise<string | undefined> {
 async function generated(): Promise<string | undefined> {
   const stale = await staleGeneratedFiles()
   return stale.length === 0 ? undefined : `stale, run "npm run generate":\n${stale.join('\n')}`
+}
+
+async function words(): Promise<string | undefined> {
+  const problems = checkWords(ROOT)
+  return problems.length === 0 ? undefined : problems.join('\n')
 }
 
 if (import.meta.main) {
