@@ -14,7 +14,10 @@ interface Phrase {
 }
 
 const PHRASES: readonly Phrase[] = [
-  { pattern: /(?<=^|[\s.])\([A-Z]\d{1,2}(?:, ?[A-Z]\d{1,2})*\)/, instead: 'cite a section of a public standard or an ADR instead of a rule code' },
+  {
+    pattern: /(?<=^|[\s.])\([A-Z]\d{1,2}(?:, ?[A-Z]\d{1,2})*\)/,
+    instead: 'cite a section of a public standard or an ADR instead of a rule code',
+  },
   { pattern: /\bdecisions? \d+/i, instead: 'cite an ADR of docs/adr' },
   { pattern: /\bmodern ladder\b|\bthe spec says\b|\bspec\/[a-z-]+\.md\b/, instead: 'cite a section of a public standard or an ADR' },
   { pattern: /\banew\b/, instead: 'write "again", "new" or name what is replaced' },
