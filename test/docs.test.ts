@@ -132,3 +132,36 @@ function anchorsOf(markdown: string): Set<string> {
     ),
   )
 }
+
+describe('docs/architecture', () => {
+  const page = read('docs/architecture/README.md')
+
+  it('leads to the pages on the operator, concepts and deployment modes [002-296]', () => {
+    for (const target of ['operator-design.md', 'core-concepts.md', 'deployment-modes.md', '../glossary.md', '../adr/README.md'])
+      expect(page).toContain(`(${target})`)
+  })
+
+  it('follows a call, a manifest and a registry entry through files that exist', () => {
+    for (const heading of ['## One call', '## One manifest', '## One registry entry']) {
+      const section = page.slice(page.indexOf(heading)).split('\n## ')[0] ?? ''
+      expect(section.match(/`(?:packages|apps|deploy)\/[^`]+`/g)?.length, heading).toBeGreaterThan(4)
+    }
+  })
+
+  it('explains design, components and reconciliation of the operator [002-001]', () => {
+    const design = read('docs/architecture/operator-design.md')
+    for (const heading of ['## Two programs', '## The kinds', '## One reconcile', '## What we decided, and why'])
+      expect(design).toContain(heading)
+  })
+
+  it('explains Kubernetes mode among the deployment modes [002-292]', () => {
+    const modes = read('docs/architecture/deployment-modes.md')
+    for (const word of ['StatefulSet', 'ConfigMap', 'backendReplicas', 'allowedHosts', 'serviceType']) expect(modes).toContain(word)
+  })
+
+  it('explains the operator and every kind among the core concepts [002-293]', () => {
+    const concepts = read('docs/architecture/core-concepts.md')
+    expect(concepts).toContain('**Operator.**')
+    for (const { kind } of KINDS) expect(concepts).toContain(`| ${kind} |`)
+  })
+})

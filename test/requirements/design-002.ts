@@ -8,7 +8,7 @@ export const design002: readonly Requirement[] = [
     line: 3,
     kind: 'docs',
     text: 'An architecture page in the docs explains the operator: its design, components and reconciliation.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-002',
@@ -2399,7 +2399,7 @@ export const design002: readonly Requirement[] = [
     line: 572,
     kind: 'docs',
     text: 'A docs page on deployment modes has the details of Kubernetes mode.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-293',
@@ -2407,7 +2407,7 @@ export const design002: readonly Requirement[] = [
     line: 573,
     kind: 'docs',
     text: 'A docs page on core concepts explains the operator.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-294',
@@ -2431,7 +2431,7 @@ export const design002: readonly Requirement[] = [
     line: 576,
     kind: 'docs',
     text: 'An operator design page exists and the architecture page links to it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-297',
