@@ -1,10 +1,11 @@
 import type { Backend } from '@thv/gateway/backend'
 import type { EndpointConfig } from '@thv/gateway/endpoints/endpoint-url'
-import { createGateway, type Gateway, type GatewayLimits, type GatewayServer } from '@thv/gateway/gateway'
+import { createGateway, type Gateway, type GatewayLimits, type GatewayServer, type Route } from '@thv/gateway/gateway'
 import { localAddress } from '@thv/gateway/relay/backend-address'
 import type { HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import type { HttpSession } from '@thv/gateway/sessions/session-record'
 import { createOutbound, type OutboundOptions } from '@thv/http/outbound/outbound'
+import type { HttpLimits } from '@thv/http/server/http-limits'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import type { Middleware } from '@thv/middleware/pipeline/middleware'
 import { compilePipeline } from '@thv/middleware/pipeline/pipeline'
@@ -36,6 +37,8 @@ export interface TestRunnerOptions {
   readonly limits?: Partial<HttpBackendLimits>
   readonly gateway?: Partial<GatewayLimits>
   readonly server?: Partial<GatewayServer>
+  readonly routes?: Readonly<Record<string, Route>>
+  readonly httpLimits?: Partial<HttpLimits>
   readonly outbound?: OutboundOptions
   readonly watches?: boolean
   readonly sessions?: number
@@ -71,7 +74,8 @@ export async function startTestRunner(options: TestRunnerOptions): Promise<TestR
     ...{ backend: served, pipeline, log, metrics, clock: gatewayClock },
     server: { name: 'test', transport, host: '127.0.0.1', port: 0, ...options.server },
     limits: { lameDuckMs: 0, ...options.gateway },
-    httpLimits: { drainIdleMs: 0 },
+    httpLimits: { drainIdleMs: 0, ...options.httpLimits },
+    ...(options.routes !== undefined && { routes: options.routes }),
   })
   const { url } = await gateway.listen()
   return {
