@@ -20,10 +20,15 @@ const thisFile = fileURLToPath(import.meta.url)
 export async function runBundled(entry) {
   if (isTooOld()) return runOnPackagedNode()
   forgetFirstStart()
-  const bundle = await ensureBundle(entry)
+  const bundle = await ensureBundle(entry, () => sayBuilding())
   // V8's code cache, made by the first run. It holds what that run came to call, so the platform has one of its own.
   nodeModule.enableCompileCache(join(compileCache, process.argv[2] === 'up' ? 'up' : 'commands'))
   await import(pathToFileURL(bundle).href)
+}
+
+/** Only to people who wait: what other commands print is read by programs. */
+function sayBuilding() {
+  if (process.stderr.isTTY || (process.argv[2] === 'up' && !process.argv.includes('--bare'))) process.stderr.write('Building thv …\n')
 }
 
 /** For programs that are started from their bundles, as NODE_COMPILE_CACHE. */
@@ -31,13 +36,15 @@ export const compileCache = join(root, 'dist', 'compile-cache')
 
 /**
  * @param {string} entry path of the main module below the repository
+ * @param {() => void} [onBuild] called when it must be built, which takes seconds on a busy machine
  * @returns {Promise<string>} path of the bundle, fresh
  */
-export async function ensureBundle(entry) {
+export async function ensureBundle(entry, onBuild) {
   const name = entry.replace(/\.ts$/, '').replaceAll('/', '-')
   const outFile = join(root, 'dist', `${name}.mjs`)
   const inputsFile = join(root, 'dist', `${name}.inputs.json`)
   if (isFresh(outFile, inputsFile)) return outFile
+  onBuild?.()
 
   const began = Date.now()
   const result = await bundled(entry, outFile)

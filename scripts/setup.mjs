@@ -18,12 +18,16 @@ if (!isInstalled) await install()
 async function install() {
   const started = Date.now()
   const elapsed = () => `${Math.round((Date.now() - started) / 1000)} s`
-  console.log('set-up: installing packages with npm ci (about 400 MB on disk, Node 26 for this project included) …')
+  console.log('set-up: installing packages with npm ci (about 400 MB, with Node 26 for this project) …')
   // A failed install must not look like a finished one.
   rmSync(stamp, { force: true })
-  const beat = setInterval(() => console.log(`set-up: … ${elapsed()}`), 15_000)
+  // On a terminal one line that is written over; elsewhere a line now and then.
+  const isTerminal = process.stdout.isTTY === true
+  const show = () => process.stdout.write(isTerminal ? `\r\x1b[Kset-up: … ${elapsed()}` : `set-up: … ${elapsed()}\n`)
+  const beat = setInterval(show, isTerminal ? 1_000 : 15_000)
   const failure = await npmCi()
   clearInterval(beat)
+  if (isTerminal) process.stdout.write('\r\x1b[K')
   if (failure) {
     console.error(`set-up: npm ci failed (${failure}). Run "npm ci" by hand to see why, then try again.`)
     process.exit(1)

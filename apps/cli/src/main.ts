@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { buildProgram } from './program.ts'
+import { wrapped } from './text/wrapped.ts'
 
 // `thv crds | head` closes the pipe early: that is no error of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -45,7 +46,8 @@ const program = buildProgram({
 try {
   await program.parseAsync(process.argv)
 } catch (error) {
-  console.error(`thv: ${errorMessage(error)}`)
+  const line = `thv: ${errorMessage(error)}`
+  console.error(process.stderr.isTTY ? wrapped(line, { indent: 5 }) : line)
   // Not process.exit: what was written to a pipe must still get out.
   process.exitCode = failureCode ?? (isThvError(error, 'usage') ? 2 : 1)
 }

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import { canBecomeOthers, OTHER_USER, talkAs } from '@thv/http/testing/other-user'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 
@@ -168,6 +169,30 @@ describe('the platform at a terminal', () => {
     expect(await up.finished).toMatchObject({ code: 0, err: expect.stringMatching(/Stopping …\n$/) })
     await noneLeft()
   })
+
+  it.runIf(process.platform === 'linux')(
+    'names its steps on a terminal, updates lines in place, and stays within 100 columns',
+    async () => {
+      // script(1) gives it a terminal of its own, of the usual width.
+      const command = `stty cols 200; exec ${process.execPath} ${THV} up --no-examples`
+      const { CI: _, ...variables } = process.env
+      const up = spawn('script', ['-qefc', command, '/dev/null'], { cwd: home, env: variables, detached: true })
+      let said = ''
+      up.stdout.on('data', (chunk) => {
+        said += chunk
+      })
+      const closed = once(up, 'close')
+      await vi.waitFor(() => expect(said).toContain('Ctrl-C stops it.'), { timeout: 120_000, interval: 100 })
+      up.stdin.write('\x03')
+      await closed
+      for (const step of ['Building the programs', 'Starting the API server', 'Starting the node', 'Starting the registry'])
+        expect(stripVTControlCharacters(said)).toMatch(new RegExp(`… +\\d+\\.\\d s {2}${step}\\r[\\s\\S]*✓ +\\d+\\.\\d s {2}${step}\\r\\n`))
+      expect(said).toContain('A\x1b[K') // the cursor goes up, and the line is written over
+      const lines = stripVTControlCharacters(said).split(/[\r\n]+/)
+      expect(lines.filter((line) => line.length > 100)).toEqual([])
+      await noneLeft()
+    },
+  )
 
   it('can be interrupted while it starts', async () => {
     const up = start('up', '--no-examples')

@@ -1,6 +1,8 @@
 import type { ProgramEnv } from '../program.ts'
 import { shortened } from '../text/plain-text.ts'
+import { wrapped } from '../text/wrapped.ts'
 import type { ServerState } from './server-states.ts'
+import { isLive, widthOf } from './step-view.ts'
 
 /** Shows how far everything is: on a terminal one line each, written over; elsewhere a line for each step. */
 export interface ProgressView {
@@ -20,15 +22,8 @@ const COLOURS: Readonly<Record<ServerState['state'], string>> = {
 const RESET = '\x1b[0m'
 
 export function createProgressView(env: ProgramEnv): ProgressView {
-  return env.isTerminal && !env.variables['CI'] ? liveView(env, widthOf(env)) : plainView(env)
+  return isLive(env) ? liveView(env, widthOf(env)) : plainView(env)
 }
-
-/** Some terminals do not know their width, and say 0. */
-function widthOf({ columns = 0 }: ProgramEnv): number {
-  return columns > NARROWEST ? columns : 80
-}
-
-const NARROWEST = 20
 
 function plainView(env: ProgramEnv): ProgressView {
   const last = new Map<string, string>()
@@ -38,7 +33,7 @@ function plainView(env: ProgramEnv): ProgressView {
         const text = textOf(each)
         if (last.get(each.name) === text) continue
         last.set(each.name, text)
-        env.err(`${each.name}: ${text} (${seconds(elapsedMs)})\n`)
+        env.err(`${wrapped(`${each.name}: ${text} (${seconds(elapsedMs)})`, { indent: 4 })}\n`)
       }
     },
     end: () => {},

@@ -34,6 +34,29 @@ describe('what a start says', () => {
   })
 
   it('gives clients a URL they can use', () => {
-    expect(summary('/home/me/.thv')).toContain('{"mcpServers": {"everything": {"type": "http", "url": "http://127.9.0.1:8080/mcp"}}}')
+    const text = summary('/home/me/.thv')
+    const [, document = ''] = /^ {2}JSON\n([\s\S]*?)\n\n/m.exec(text) ?? []
+    expect(JSON.parse(document)).toEqual({ mcpServers: { everything: { type: 'http', url: 'http://127.9.0.1:8080/mcp' } } })
+    const [, added = ''] = /--add-mcp '([^']*)'/.exec(text) ?? []
+    expect(JSON.parse(added)).toEqual({ name: 'everything', type: 'http', url: 'http://127.9.0.1:8080/mcp' })
+  })
+
+  it('has no line over 100 columns, whatever the names', () => {
+    const long = 'n'.repeat(63)
+    const url = 'http://127.255.255.255:65535/mcp'
+    const failing = { name: 'bad', state: 'failing', detail: 'the image cannot be pulled '.repeat(10) } as const
+    const many = [
+      { name: `${long}/${long.slice(0, 20)}`, state: 'ready', url, detail: '' } as const,
+      { ...states[0], name: long, url },
+      failing,
+    ]
+    const folder = `/home/me/${'deep/'.repeat(12)}data`
+    const where = { kubeconfig: `${folder}/kubeconfig`, logFile: `${folder}/platform.log`, cwd: '/', detached: true }
+    const text = summaryText({ ...where, states: many })
+    expect(text.split('\n').filter((line) => line.length > 100)).toEqual([])
+    const [, document = ''] = /^ {2}JSON\n([\s\S]*?)\n\n/m.exec(text) ?? []
+    expect(Object.keys(JSON.parse(document).mcpServers)).toHaveLength(2)
+    // What is broken over two lines is still one command.
+    expect(text.replaceAll(/ \\\n */g, ' ')).toContain(`npx thv logs ${long}/${long.slice(0, 20)} -f --data-dir ${folder.slice(1)}`)
   })
 })

@@ -7,9 +7,10 @@ import { startPlatform } from '@thv/cluster/platform/platform'
 import { peerLookupProblem } from '@thv/http/server/peer-lookup'
 import { systemClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
+import type { Logger } from '@thv/telemetry/log'
 import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
 import { findRunning, noteRunning, writePrivate } from '../local-platform/running-platform.ts'
-import { runApply } from '../objects/apply-command.ts'
+import { type ApplyOptions, runApply } from '../objects/apply-command.ts'
 import { readManifests } from '../objects/manifest-files.ts'
 import type { ProgramEnv } from '../program.ts'
 import { type LocalRegistry, startLocalRegistry } from '../registry/local-registry.ts'
@@ -21,6 +22,7 @@ import { LOG_FILE, openPlatformLog } from './platform-log.ts'
 import { examplesFolder, loadPlatformParts } from './platform-parts.ts'
 import { createProgressView } from './progress-view.ts'
 import { collectStartGarbage } from './start-garbage.ts'
+import { createStepView, type StepView } from './step-view.ts'
 import { summaryText } from './summary.ts'
 import { waitForServers } from './wait-for-servers.ts'
 
@@ -64,7 +66,7 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
   if (!options.shared && !options.bare) await warnIfOpen(env)
   if (options.detach) {
     await startDetached(folder, { flags: bareFlags(options, { port, cwd: env.cwd }), env })
-    const missing = await finishStart(starting).catch((error: unknown) => {
+    const missing = await finishStart(starting, createStepView(env)).catch((error: unknown) => {
       throw isThvError(error) ? new ThvError(error.code, `${error.message}; the platform runs all the same`, { cause: error.cause }) : error
     })
     if (missing > 0) throw new ThvError('timeout', `the platform runs, but ${missing} of its servers are not ready`)
@@ -80,9 +82,20 @@ async function warnIfOpen(env: ProgramEnv): Promise<void> {
 }
 
 async function runHere({ folder, options, env, since }: Starting): Promise<void> {
-  if (!options.bare) env.err(`Starting the platform in ${folder} …\n`)
-  const { registryProgram, programEnv, ...parts } = await loadPlatformParts()
+  if (!options.bare) env.err(`Starting the platform in ${folder}\n`)
   const log = openLog(folder)
+  // Whoever started a bare one reads its steps from the log.
+  const steps = options.bare ? { step: (step: string) => log.info('step', { step }), end: () => {} } : createStepView(env)
+  try {
+    await runSteps({ folder, options, env, since }, { log, steps })
+  } finally {
+    steps.end('failed')
+  }
+}
+
+async function runSteps({ folder, options, env, since }: Starting, { log, steps }: { log: Logger; steps: StepView }): Promise<void> {
+  steps.step('Building the programs')
+  const { registryProgram, programEnv, ...parts } = await loadPlatformParts()
   const platform = await startPlatform({
     folder,
     port: portOf(options.port),
@@ -90,6 +103,7 @@ async function runHere({ folder, options, env, since }: Starting): Promise<void>
     env: env.variables,
     shared: options.shared,
     log,
+    onStep: (step) => steps.step(step),
   }).catch((error: unknown) => {
     throw withAdvice(error, { folder, port: options.port })
   })
@@ -98,12 +112,14 @@ async function runHere({ folder, options, env, since }: Starting): Promise<void>
   try {
     writePrivate(join(folder, KUBECONFIG_FILE), kubeconfigText(platform.server))
     if (options.registry) {
+      steps.step('Starting the registry')
       const configFile = options.registryConfig && resolve(env.cwd, options.registryConfig)
       const variables = { ...env.variables, ...programEnv, ...platform.peerEnv }
       registry = await startLocalRegistry({ folder, program: registryProgram, configFile, variables, log })
     } else forgetRegistry(folder)
     forget = noteRunning(folder, platform.server.url)
-    if (!options.bare) await finishStart({ folder, options, env, since })
+    if (options.bare) steps.end()
+    else await finishStart({ folder, options, env, since }, steps)
     flushCompileCache() // now, because a platform may be killed, and because V8 forgets code that has not run for long
     collectStartGarbage({ quietSeconds: options.bare ? QUIET_SECONDS_UNSEEN : 1, signal: env.signal }).catch((error: unknown) =>
       log.warn('the memory of the start was not given back', { error: errorMessage(error) }),
@@ -121,15 +137,20 @@ async function runHere({ folder, options, env, since }: Starting): Promise<void>
 }
 
 /** Applies what shall run, waits until it does, and says how to use it. Returns how many servers are not ready. */
-async function finishStart({ folder, options, env, since }: Starting): Promise<number> {
+async function finishStart({ folder, options, env, since }: Starting, steps: StepView): Promise<number> {
   const flags = { dataDir: folder }
   const quiet = { ...env, out: () => {} }
   const { examples } = examplesOf(folder, options)
   if (examples.length > 0) {
+    steps.step('Declaring the example servers')
     await runApply({ ...flags, filename: examples.map(({ path }) => path) }, quiet)
     writePrivate(join(folder, EXAMPLES_FILE), hashOf(examples))
   }
-  if (options.filename.length > 0) await runApply({ ...flags, filename: options.filename }, env)
+  if (options.filename.length > 0) {
+    steps.step(`Applying ${options.filename.join(', ')}`)
+    await applyFiles({ ...flags, filename: options.filename }, { env, steps })
+  }
+  steps.end()
   const states = await withCluster(flags, env, ({ client }) =>
     waitForServers({
       client,
@@ -143,6 +164,19 @@ async function finishStart({ folder, options, env, since }: Starting): Promise<n
   const kubeconfig = join(folder, KUBECONFIG_FILE)
   env.out(summaryText({ states, kubeconfig, logFile: join(folder, LOG_FILE), cwd: env.cwd, detached: options.detach === true }))
   return states.filter(({ state }) => state !== 'ready').length
+}
+
+/** What it prints comes after the step's own line. */
+async function applyFiles(options: ApplyOptions, { env, steps }: { env: ProgramEnv; steps: StepView }): Promise<void> {
+  const said: (() => void)[] = []
+  const later = (print: (text: string) => void) => (text: string) => void said.push(() => print(text))
+  try {
+    await runApply(options, { ...env, out: later(env.out), err: later(env.err) })
+    steps.end()
+  } finally {
+    steps.end('failed')
+    for (const print of said) print()
+  }
 }
 
 /** What of the quick start was applied to a data folder: whoever deletes an example does not get it back at the next start. */

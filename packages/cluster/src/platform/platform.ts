@@ -41,6 +41,8 @@ export interface PlatformOptions {
   /** Serve every user of this machine, not only the one who starts the platform, and root. */
   readonly shared?: boolean | undefined
   readonly log: PlatformLog
+  /** Called when a step of the start begins, with a few words for people. */
+  readonly onStep?: ((step: string) => void) | undefined
   readonly clock?: Clock
 }
 
@@ -93,6 +95,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
   await prepareFolder(folder)
   const claimed = await claimNetwork(folder)
   life.onShutdown('network', () => claimed.release(), { timeoutMs: PART_STOP_MS })
+  options.onStep?.('Starting the API server')
   const server = await startApiServer({
     folder: join(folder, 'cluster'),
     serviceRange: claimed.serviceRange,
@@ -127,6 +130,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
   const peerUser = await servedUser(options)
   const peers = peerUser === undefined ? undefined : createPeerCheck({ uid: peerUser, onRefused: (reason) => log.warn(reason) })
   const peerEnv: Record<string, string> = peerUser === undefined ? {} : { [PEER_USER_VARIABLE]: String(peerUser) }
+  options.onStep?.('Applying the definitions and the operator')
   const [changed, resolver] = await Promise.all([
     applyManifests(options.manifests, { client, clock, signal }),
     opened(startResolver({ caches, network: claimed, clock, signal, onError, folder }), 'resolver', life),
@@ -146,6 +150,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
     signal,
     clock,
   })
+  options.onStep?.('Starting the node')
   const network = await createPodNetwork({ claimed, folder, resolver: resolver.endpoint, clock })
   const { hostname: apiHost, port: apiPort } = new URL(server.url)
   const node = await startNode({
@@ -160,6 +165,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
   server.servePods(node.streams)
   life.onShutdown('node', () => node.stop(), { timeoutMs: NODE_STOP_MS })
 
+  options.onStep?.('Starting the controllers')
   const controlling = new AbortController()
   const controllers = await startControllers(env, controlling.signal, { rootCaPem: server.caPem })
   life.onShutdown(
