@@ -16,7 +16,7 @@ export function cedarEngine(): CedarEngine {
 
 /**
  * After anything was thrown out of it: the engine is compiled without unwinding, so its memory is in an unknown state from then on and
- * every later call would fail too, whoever's policy it is about.
+ * every later call would fail too, for any policy.
  */
 export function discardCedarEngine(): void {
   loaded = undefined

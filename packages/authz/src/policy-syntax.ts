@@ -1,7 +1,7 @@
 import type { DetailedError, Entities, PolicyJson } from '@cedar-policy/cedar-wasm/nodejs'
 import { type CedarEngine, cedarEngine, discardCedarEngine } from './cedar-engine.ts'
 
-/** What is wrong with policies or entities, and where. */
+/** A mistake in policies or entities, and its location. */
 export interface PolicyProblem {
   /** `policies`, `policies[2]` or `entities_json`. */
   readonly path: string
@@ -76,7 +76,7 @@ function ask<Answer>(question: (engine: CedarEngine) => Answer): Answer | 'gave 
   try {
     return question(engine)
   } catch {
-    // A trap of the engine, whose text helps nobody. The next caller gets a new one.
+    // A trap of the engine, with a text of no use. The next caller gets a new engine.
     discardCedarEngine()
     return 'gave up'
   }

@@ -17,6 +17,6 @@ describe('abortable', () => {
     stop.abort(new Error('enough'))
     await expect(waiting).rejects.toThrow('enough')
     await expect(abortable(work.promise, stop.signal)).rejects.toThrow('enough')
-    work.reject(new Error('nobody hears it'))
+    work.reject(new Error('reported to no caller'))
   })
 })

@@ -24,7 +24,7 @@ describe('createBackoff', () => {
     expect(backoff.next()).toBe(1)
   })
 
-  it('never leaves [(1 - jitter) * d, d], for ever', () => {
+  it('stays within [(1 - jitter) * d, d] after any number of failures', () => {
     const options = fc.record({
       baseMs: fc.double({ min: 0, max: 1e6, noNaN: true }),
       spread: fc.double({ min: 0, max: 1e9, noNaN: true }),

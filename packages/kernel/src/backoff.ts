@@ -20,7 +20,7 @@ export interface Backoff {
   readonly failures: number
 }
 
-/** Exponential back-off with a cap. It never gives up: whoever wants a limit looks at `failures`. */
+/** Exponential back-off with a cap. It never gives up: a caller that wants a limit looks at `failures`. */
 export function createBackoff(options: BackoffOptions): Backoff {
   const { baseMs, maxMs, factor = 2, jitter = 0.5, random = Math.random } = options
   demand(baseMs >= 0 && Number.isFinite(maxMs) && maxMs >= baseMs, '0 <= baseMs <= maxMs < Infinity', options)

@@ -81,7 +81,7 @@ describe('TestClock', () => {
     expect(fn).toHaveBeenCalledOnce()
   })
 
-  it('fails instead of firing for ever when a timer re-arms itself without delay', async () => {
+  it('fails instead of firing endlessly when a timer re-arms itself without delay', async () => {
     const clock = new TestClock(0, 1_000)
     const again = () => void clock.setTimer(0, again)
     again()

@@ -73,7 +73,7 @@ interface PendingTimer {
 /** Taken at load, so that a test framework's fake timers do not stop a TestClock. */
 const nextTurn = setImmediate
 
-/** In one advance. More than any test needs; a timer that re-arms itself with no delay would otherwise fire for ever. */
+/** In one advance. More than any test needs; a timer that re-arms itself with no delay would otherwise fire endlessly. */
 const MAX_FIRINGS = 100_000
 
 /** A clock that stands still until `advance` is called. */

@@ -1,7 +1,7 @@
 import { ThvError } from './errors.ts'
 
 /**
- * Durations as Go writes them, because Kubernetes manifests and the original's configuration do: time.ParseDuration and
+ * Durations as Go writes them, because Kubernetes manifests and the configuration of ToolHive (Go) do: time.ParseDuration and
  * time.Duration.String, with milliseconds as the unit on our side. As in Go the range is that of int64 nanoseconds.
  */
 export function parseDuration(text: string): number {

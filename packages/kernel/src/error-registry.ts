@@ -1,4 +1,4 @@
-/** An error that crosses the wire. `text` is all a client is told; everything else stays in the log. */
+/** An error that crosses the wire. `text` is all that a client sees; everything else stays in the log. */
 export interface WireErrorEntry {
   readonly jsonRpcCode: number
   /** Status of the HTTP answer that carries the JSON-RPC error when it is found before a handler has begun to answer. */

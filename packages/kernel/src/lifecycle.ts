@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from './clock.ts'
 import { errorMessage, ThvError } from './errors.ts'
 
-/** The life of a process or of a part of it: work watches `signal`, whoever holds something open registers how to close it. */
+/** The life of a process or of a part of it: work watches `signal`, and an owner of open resources registers how to close them. */
 export interface Lifecycle {
   /** Aborts when shutdown begins, before the first hook runs; its reason is a ThvError `aborted`. */
   readonly signal: AbortSignal
@@ -115,7 +115,7 @@ function oneTurn(): Promise<void> {
 
 /**
  * A signal that aborts as soon as one of the given does, with its reason. The sources hold it weakly, so a short-lived link
- * to a long-lived signal leaves nothing behind, provided that whoever listens on the link removes its listener when done.
+ * to a long-lived signal leaves nothing behind, provided that listeners on the link are removed when done.
  */
 export function linkSignals(...signals: (AbortSignal | undefined)[]): AbortSignal {
   const given = signals.filter((signal) => signal !== undefined)

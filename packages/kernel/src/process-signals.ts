@@ -1,7 +1,7 @@
 import { errorMessage, isThvError } from './errors.ts'
 import { createLifecycle, type Lifecycle, type ShutdownReport } from './lifecycle.ts'
 
-/** What is used of Node's `process`. */
+/** The part of Node's `process` that is used here. */
 export interface ProcessLike {
   on(event: StopSignal, listener: () => void): unknown
   off(event: StopSignal, listener: () => void): unknown
@@ -30,7 +30,7 @@ export function handleSignals(lifecycle: Lifecycle, proc: ProcessLike): Disposab
   }
 }
 
-/** What a process does. A number is its exit code. */
+/** The main function of a process. A number is its exit code. */
 export type Main = (lifecycle: Lifecycle) => Promise<void> | Promise<number>
 
 export interface RunMainOptions {

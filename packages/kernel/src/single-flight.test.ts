@@ -31,7 +31,7 @@ describe('createSingleFlight', () => {
     await expect(flight.run('k', async () => 2)).resolves.toBe(2)
   })
 
-  it('frees the key before its callers go on, so that they can start anew', async () => {
+  it('frees the key before its callers go on, so that they can start again', async () => {
     const flight = createSingleFlight<string, number>()
     let runs = 0
     const again = flight.run('k', async () => ++runs).then(() => flight.run('k', async () => ++runs))

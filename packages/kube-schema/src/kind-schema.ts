@@ -4,7 +4,7 @@ export interface JsonObject {
   readonly [name: string]: Json
 }
 
-/** What the API server has to know of one served group, version and kind. Pure: no call changes its input. */
+/** Everything that the API server has to know about one served group, version and kind. Pure: no call changes its input. */
 export interface KindSchema {
   /** Unknown fields taken out. `unknown` and `duplicates` are Kubernetes field paths, for `fieldValidation` Warn and Strict. */
   prune(object: JsonObject): PruneResult
@@ -48,7 +48,7 @@ export type MergeSchema = ScalarMerge | MapMerge | ListMerge | UntypedMerge
 
 export interface ScalarMerge {
   readonly type: 'scalar'
-  /** What apply takes for it; any scalar where nothing is said, and anything at all for `whole`, a value that is one leaf. */
+  /** Type that apply accepts for it; any scalar where none is given, and anything at all for `whole`, a value that is one leaf. */
   readonly scalar?: 'string' | 'numeric' | 'boolean' | 'whole'
 }
 

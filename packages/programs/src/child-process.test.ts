@@ -120,7 +120,7 @@ describe('createProcessGuard', () => {
     return JSON.parse(chunk.toString()) as number[]
   }
 
-  it('kills the groups when its process is killed, except those it was told to forget', async () => {
+  it('kills the groups when its process is killed, except those that were forgotten', async () => {
     const child = runner(`
       const [a, b, c] = [start(), start(), start()]
       for (const pid of [a, b, c]) guard.watch(pid)

@@ -7,7 +7,7 @@ import type { ProcessGuard } from './process-guard.ts'
 import type { ProgramEnd } from './program-end.ts'
 import type { ProgramLog } from './program-log.ts'
 
-/** What to start. */
+/** The program to start. */
 export interface Command {
   readonly file: string
   readonly args: readonly string[]
@@ -123,7 +123,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal)
   } catch (error) {
-    // ESRCH: nobody is left. EPERM: on macOS, for a group of which only a zombie is left.
+    // ESRCH: no process is left. EPERM: on macOS, for a group of which only a zombie is left.
     if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) throw error
   }
 }

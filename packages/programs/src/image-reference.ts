@@ -1,6 +1,6 @@
 import { ThvError } from '@thv/kernel/errors'
 
-/** What an image means without a cluster. */
+/** Meaning of an image reference without a cluster. */
 export type ImageReference =
   | { readonly kind: 'npx'; readonly name: string; readonly version: string }
   | { readonly kind: 'uvx'; readonly name: string; readonly version: string }

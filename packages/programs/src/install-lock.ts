@@ -13,12 +13,12 @@ export interface InstallLockOptions {
   readonly clock?: Clock
   /** Told once when there is another holder. */
   readonly onWait?: (holder: string) => void
-  /** A lock that its holder has not touched for this long is nobody's. */
+  /** A lock that its holder has not touched for this long is free. */
   readonly staleMs?: number
 }
 
 /**
- * Runs `work` while no other process does so under the same lock file. It saves work, no more: whoever takes a lock whose holder only
+ * Runs `work` while no other process does so under the same lock file. It saves work, no more: a process that takes a lock whose holder only
  * seemed dead does the work a second time, and `work` must bear that.
  */
 export async function withInstallLock<T>(file: string, work: () => Promise<T>, options: InstallLockOptions): Promise<T> {

@@ -20,7 +20,7 @@ export interface LineLog {
 }
 
 /**
- * What a program prints, as lines for our log. The program may print without end, so both the length and the number of lines are
+ * Output of a program as lines for our log. The program may print without end, so both the length and the number of lines are
  * limited; what is left out is said.
  */
 export function createLineLog(options: LineLogOptions): LineLog {

@@ -59,7 +59,7 @@ describe('installNpmPackage', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
 
-  it('installs once, whoever asks however often, and leaves nothing half done', async () => {
+  it('installs once for any number of callers, and leaves nothing half done', async () => {
     const folders = await Promise.all([1, 2, 3].map(() => installNpmPackage(PKG, options())))
     expect(new Set(folders)).toEqual(new Set([join(folder.path, 'data', 'npm', '@scope+server@1.2.3')]))
     expect(await installNpmPackage(PKG, options())).toBe(folders[0])

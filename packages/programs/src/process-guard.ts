@@ -3,14 +3,14 @@ import { type Clock, systemClock } from '@thv/kernel/clock'
 
 /**
  * Ends child processes when this process dies, however it dies (SIGKILL too). A shell in a session of its own holds the other end of a
- * pipe; the system closes the pipe with us, and the shell then kills the process groups it was told of. It is a shell and not a Node
+ * pipe; the system closes the pipe with us, and the shell then kills the process groups it knows. It is a shell and not a Node
  * script because it costs one megabyte instead of forty, and because it needs no file beside a bundle.
  */
 export interface ProcessGuard {
   watch(groupLeader: number): void
   /** Must be called as soon as a group has ended: its id may be given to somebody else. */
   forget(groupLeader: number): void
-  /** What is still watched is killed. Resolves when that is done. */
+  /** Kills all groups that are still watched. Resolves when that is done. */
   close(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** What is needed of a log here. Fields hold no secrets. */
+/** The part of a log that is used here. Fields hold no secrets. */
 export interface ProgramLog {
   debug(message: string, fields?: Readonly<Record<string, unknown>>): void
   info(message: string, fields?: Readonly<Record<string, unknown>>): void

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@thv/kernel/clock'
 
-/** What an entry must carry so that it can be taken out of its slot again. */
+/** Members that an entry carries so that it can be taken out of its slot again. */
 export interface Slotted {
   slot: number
 }

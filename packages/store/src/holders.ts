@@ -1,4 +1,4 @@
-/** What is kept of a session to choose whose has to go when there is no room. */
+/** Facts about a session that decide which one is dropped when there is no room. */
 export interface Held {
   readonly party: string
   usedAt: number

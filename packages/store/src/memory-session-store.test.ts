@@ -20,7 +20,7 @@ function open(options: MemorySessionStoreOptions = {}): { store: SessionStore<Va
   return { store, clock }
 }
 
-/** Who was told to have ended, and why. */
+/** Sessions that were reported as ended, with the reason. */
 function endsOf(store: SessionStore<Value>): (readonly [string, string])[] {
   const ended: (readonly [string, string])[] = []
   store.onEnded(({ id }, why) => ended.push([id, why]))
@@ -32,7 +32,7 @@ const bob = { id: 's1', owner: 'bob' }
 const minute = 60_000
 
 describe('the end of a session', () => {
-  it('is told once when its time is over, with all that it held, and not when it was deleted', async () => {
+  it('is reported once when it expires, with its data, and not when it was deleted', async () => {
     const { store, clock } = open()
     const ended: unknown[] = []
     store.onEnded((session, why) => ended.push([session, why]))
@@ -46,7 +46,7 @@ describe('the end of a session', () => {
     expect(ended).toHaveLength(1)
   })
 
-  it('is told once too when its id is taken again before the memory was given back', async () => {
+  it('is reported once too when its id is used again before the memory was released', async () => {
     const { store, clock } = open()
     const ended = endsOf(store)
     await store.create({ ...alice, value: { n: 1 } }, 1_500)
@@ -57,7 +57,7 @@ describe('the end of a session', () => {
     expect(ended).toHaveLength(1)
   })
 
-  it('is told to nobody once the store is closed', async () => {
+  it('is not reported once the store is closed', async () => {
     const { store, clock } = open()
     const ended = endsOf(store)
     await store.create({ ...alice, value: { n: 1 } }, minute)
@@ -193,7 +193,7 @@ describe('a full store', () => {
     expect(await store.get(ref('1'))).toBeDefined()
   })
 
-  it('takes it from the party that holds the most, and from nobody else', async () => {
+  it('takes it from the party that holds the most, and from no other', async () => {
     const { store, clock } = open({ maxSessions: 4 })
     const ended = endsOf(store)
     const of = (party: string, id: string, isBusy?: (id: string) => boolean) =>
@@ -258,7 +258,7 @@ describe('memory', () => {
   })
 })
 
-/** What a session store is, without any thought of cost. */
+/** A session store without any thought of cost, as the model. */
 class Model {
   readonly sessions = new Map<string, { owner: string; n: number; version: number; ttl: number; usedAt: number }>()
   now = 0

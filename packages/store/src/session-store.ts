@@ -1,10 +1,10 @@
-/** What can be written as JSON and read back the same. */
+/** A value that can be written as JSON and read back the same. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue | undefined }
 
-/** Who may use a session, and which. Ids are unguessable but no authentication: another owner's session does not exist for you. */
+/** A session and the owner that may use it. Ids are unguessable but no authentication: another owner's session does not exist for you. */
 export interface SessionRef {
   readonly id: string
-  /** The principal that created it; one fixed text where nobody is authenticated. */
+  /** The principal that created it; one fixed text without authentication. */
   readonly owner: string
 }
 
@@ -17,7 +17,7 @@ export interface Session<T extends JsonValue> extends SessionRef {
 
 export interface NewSession<T extends JsonValue> extends SessionRef {
   readonly value: T
-  /** Whose it is when there is no room for all: the owner, unless that is the same for everybody. */
+  /** The party that the session counts against when there is no room: the owner, unless all have the same. */
   readonly party?: string
 }
 
@@ -40,7 +40,7 @@ export type EndListener<T extends JsonValue> = (session: Session<T>, why: 'expir
 /**
  * Sessions of legacy MCP clients. Everything a replica needs to go on with another replica's session is in the value. All methods are
  * asynchronous and each is one step of a shared store: read, compare-and-set, expire. An outcome is a value; a rejection means that the
- * store itself does not work, and the client should try again (503), not start anew (404).
+ * store itself does not work, and the client should try again (503), not start a new session (404).
  *
  * A session lives for its lifetime after it was last created, updated or touched, and not a moment longer. `get` does not prolong it:
  * looking at a session (for metrics, say) is not using it.
@@ -48,7 +48,7 @@ export type EndListener<T extends JsonValue> = (session: Session<T>, why: 'expir
 export interface SessionStore<T extends JsonValue> {
   /**
    * When the store is full, the party that holds the most sessions loses the one that was idle for longest and that `isBusy` does not
-   * name; if it has none, the new one is refused. So nobody can lock out others by opening sessions, and there is no fixed share that
+   * name; if it has none, the new one is refused. So no client can lock out others by opening sessions, and there is no fixed share that
    * would be too small for clients behind one gateway, which are one party.
    */
   create(session: NewSession<T>, ttlMs: number, isBusy?: (id: string) => boolean): Promise<CreateOutcome>
@@ -60,7 +60,7 @@ export interface SessionStore<T extends JsonValue> {
   delete(ref: SessionRef): Promise<boolean>
   /**
    * Tells of sessions that ended without a `delete`, so that what they hold elsewhere can be given back. A little late, and best effort:
-   * of a store that is shared one user is told at most, and nobody of what ended while nobody was there. The listener must not throw.
+   * at most one user of a shared store receives it, and none if the session ended while no user was connected. The listener must not throw.
    */
   onEnded(listener: EndListener<T>): void
   /** Sessions that have not expired. */

@@ -1,6 +1,6 @@
 import { errorMessage } from '@thv/kernel/errors'
 
-/** What a log line may hold: bounded in every direction, without secrets, and safe to write as JSON. */
+/** A value as a log line may hold it: bounded in every direction, without secrets, and safe to write as JSON. */
 export type LogValue = string | number | boolean | null | LogValue[] | { [name: string]: LogValue }
 
 export const REDACTED = '[redacted]'
@@ -97,7 +97,7 @@ const URL_CREDENTIALS = /:\/\/[^\s/@]+@/g
 const QUERY_SECRET = /([?&](?:access_token|api_?key|client_secret|code|id_token|password|refresh_token|token)=)[^&\s"'#]+/gi
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g
 
-/** What looks like a credential inside a text, wherever it came from. */
+/** Patterns of credentials inside a text, wherever it came from. */
 export function scrub(text: string): string {
   const bounded = text.length > MAX_STRING ? `${text.slice(0, MAX_STRING)}… ${text.length - MAX_STRING} more` : text
   return bounded

@@ -1,4 +1,4 @@
-/** Who calls, as far as a token tells. */
+/** The caller, as far as a token identifies it. */
 export interface Identity {
   readonly subject: string
   readonly issuer: string

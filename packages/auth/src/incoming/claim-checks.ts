@@ -13,7 +13,7 @@ export const LEEWAY_SECONDS = 30
  */
 export type ClaimDemand = 'all' | 'if-present'
 
-/** What is wrong with the claims, undefined if nothing is. For logs only: a client is not told. */
+/** The first problem of the claims, or undefined. For logs only: clients never see it. */
 export function claimProblem(
   claims: TokenClaims,
   { issuer, audience }: IncomingProvider,

@@ -5,7 +5,7 @@ import { ThvError } from '@thv/kernel/errors'
 export interface IncomingProvider {
   /** For logs and for identities. */
   readonly name: string
-  /** What `iss` must be, to the letter; discovery starts from it. */
+  /** The exact value of `iss`; discovery starts from it. */
   readonly issuer: string
   /** One of `aud` must be this. Undefined takes tokens that were made for anybody. */
   readonly audience?: string | undefined

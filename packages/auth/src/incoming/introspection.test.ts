@@ -52,9 +52,9 @@ describe('an opaque token', () => {
     ['has ended', () => ({ active: true, sub: 'ada', aud: 'tests', exp: seconds(-60) })],
     ['has not begun', () => ({ active: true, sub: 'ada', aud: 'tests', nbf: seconds(60) })],
     ['is for another audience', () => ({ active: true, sub: 'ada', aud: ['others'] })],
-    ['is for nobody in particular', () => ({ active: true, sub: 'ada', aud: undefined })],
+    ['has no audience', () => ({ active: true, sub: 'ada', aud: undefined })],
     ['is of another issuer', () => ({ active: true, sub: 'ada', aud: 'tests', iss: 'https://x.example' })],
-    ['belongs to nobody', () => ({ active: true, aud: 'tests' })],
+    ['has no subject', () => ({ active: true, aud: 'tests' })],
     ['says nothing', () => ({})],
   ])('is rejected when it %s', async (_name, claims) => {
     answer = claims()
@@ -84,7 +84,7 @@ describe('an opaque token', () => {
   })
 })
 
-describe('what the provider said', () => {
+describe('cached answers of the provider', () => {
   it('counts for a minute', async () => {
     for (let i = 0; i < 5; i++) expect(await auth.outcome('opaque')).toBe('accepted')
     expect(idp.hits(INTROSPECT)).toBe(1)
@@ -129,7 +129,7 @@ it.each([400, 413, 414, 422])('a token that the provider answers %s to costs the
   expect(auth.reasons.join()).toContain(String(status))
 })
 
-it('what is kept of a token is weighed with what the provider tells of it', async () => {
+it('the size of a cache entry includes the answer of the provider', async () => {
   answer = { ...answer, note: 'x'.repeat(4_000) }
   const introspection = { url: `${idp.issuer}${INTROSPECT}` }
   const one = idp.authenticator({ provider: { introspection }, limits: { maxCachedChars: 10_000 } })
@@ -171,7 +171,7 @@ describe('the secret in a file', () => {
   })
   afterAll(() => rm(folder, { recursive: true }))
 
-  it('is read anew for each question', async () => {
+  it('is read again for each request', async () => {
     const file = join(folder, 'secret')
     const introspection = { url: `${idp.issuer}${INTROSPECT}`, clientId: 'us', clientSecretFile: file }
     const one = idp.authenticator({ provider: { introspection } })

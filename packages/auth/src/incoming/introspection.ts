@@ -19,7 +19,7 @@ export interface IntrospectionOptions {
 const MAX_ANSWER_BYTES = 64 << 10
 /** Opaque tokens cost nothing to invent: so many questions to one provider at a time, and no more. */
 const MAX_IN_FLIGHT = 64
-/** About the token, not about the provider: whoever sends such tokens must not close it to all others. */
+/** About the token, not about the provider: a client that sends such tokens must not close it to all others. */
 const REFUSED_TOKEN: readonly unknown[] = [400, 413, 414, 422]
 
 /** RFC 7662: asks the provider about a token that only it can read. */

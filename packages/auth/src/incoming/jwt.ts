@@ -8,7 +8,7 @@ import { SIGNATURE_ALGORITHMS } from './jwks.ts'
 import type { KeySet } from './key-set.ts'
 import type { Verdict } from './verdict.ts'
 
-/** What a token says of itself. Nothing of it is proven. */
+/** Claims of a token before any check. None of them is proven. */
 export interface UnverifiedJwt {
   readonly token: string
   readonly header: { readonly alg: string; readonly kid?: string | undefined; readonly typ?: unknown }

@@ -132,7 +132,7 @@ describe('a provider that fails', () => {
     expect(auth.stats.keyFetches).toBe(2)
   })
 
-  it('is looked for anew when its keys have moved', async () => {
+  it('is discovered again when its keys have moved', async () => {
     const auth = idp.authenticator()
     await auth.outcome(await fresh())
     idp.jwks = { keys: [young.jwk] }

@@ -10,7 +10,7 @@ import type { RetryGate } from './retry-gate.ts'
 export interface KeySet {
   /** Candidates for a token. Rejects with `auth_provider_unavailable` when only the provider could tell and does not answer. */
   find(header: { alg: string; kid?: string | undefined }): Promise<readonly VerificationKey[]>
-  /** Fetches without being asked, so that the first caller does not wait. Failures are told by `onProblem`. */
+  /** Fetches without being asked, so that the first caller does not wait. `onProblem` reports failures. */
   warm(): Promise<void>
   readonly fetches: number
 }
@@ -55,8 +55,8 @@ export function createKeySet(options: KeySetOptions): KeySet {
     const refreshed = refresh()
     if (age > KEEP_MS) return await refreshed
     const old = held
-    const settled = refreshed.catch(() => old) // why it failed is told by refresh itself
-    // A little stale: nobody waits. Long unused: a key may have been withdrawn meanwhile, so ask first.
+    const settled = refreshed.catch(() => old) // refresh itself reports why it failed
+    // A little stale: no caller waits. Long unused: a key may have been withdrawn meanwhile, so ask first.
     if (age <= 2 * old.freshMs || gate.failures > 0) return old
     return await within(REFRESH_WAIT_MS, settled, old)
   }

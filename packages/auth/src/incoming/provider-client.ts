@@ -23,7 +23,7 @@ export interface JsonAnswer {
 /** Asks one provider. Whatever goes wrong, also an answer that is no 200 with a JSON object, is `auth_provider_unavailable`. */
 export interface ProviderClient {
   json(request: ProviderRequest): Promise<JsonAnswer>
-  /** Trimmed, read anew each time; none is kept in memory. */
+  /** Trimmed, read again each time; none is kept in memory. */
   secretFile(path: string): Promise<string>
 }
 

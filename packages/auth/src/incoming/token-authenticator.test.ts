@@ -113,7 +113,7 @@ describe('all at once', () => {
   })
 })
 
-it('answers at once, and asks nobody, after it was closed', async () => {
+it('answers at once and asks no provider after it was closed', async () => {
   const auth = idp.authenticator()
   const waiting = auth.outcome(await idp.token({ claims: { jti: 'closing' } }))
   await auth[Symbol.asyncDispose]()

@@ -97,7 +97,7 @@ export function createAuthenticator(options: TokenAuthenticatorOptions): TokenAu
       else onRejected(verifier.provider.name, verdict.reason)
     }
     if (waitMs !== undefined) return unavailable(waitMs)
-    // A JWT's verdict may change with the next key, and costs nobody else anything: only questions to providers are spared.
+    // A JWT's verdict may change with the next key, and costs no provider anything: only requests to providers are cached.
     if (!jwt && asked.length > 0) refused.set(digest, REJECTED, { ttlMs: limits.rejectedCacheMs, weight: 0 })
     return REJECTED
   }

@@ -1,6 +1,6 @@
 import type { Identity } from './authenticator.ts'
 
-/** What one provider makes of a token. `reason` is for logs; clients are not told. */
+/** Verdict of one provider on a token. `reason` is for logs; clients never see it. */
 export type Verdict =
   | { readonly kind: 'accepted'; readonly identity: Identity }
   | { readonly kind: 'rejected'; readonly reason: string }

@@ -67,7 +67,7 @@ const NODES: Readonly<Record<string, Compile>> = {
       const first = left(env)
       if (first === true) return true
       if (first !== false && first !== UNKNOWN) return first instanceof Failure ? first : typeFailure('bool', first)
-      // The unknown part may be true, and then nobody looks at the rest.
+      // The unknown part may be true, and then the rest is not evaluated.
       if (first === UNKNOWN) return UNKNOWN
       const second = right(env)
       return typeof second === 'boolean' || isOpen(second) ? second : typeFailure('bool', second)

@@ -29,7 +29,7 @@ function both(apply: Known): Binary {
   }
 }
 
-/** A value that holds unknown members is equal or not, nobody can tell. */
+/** Equality is unknown for a value that holds unknown members. */
 function isIncomplete(value: Value): boolean {
   return value instanceof CedarRecord && value.unknownPrefix !== undefined
 }

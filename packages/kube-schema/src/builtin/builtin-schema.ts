@@ -28,7 +28,7 @@ export interface BuiltinSchemas {
   readonly schemas: Readonly<Record<string, BuiltinNode>>
 }
 
-/** What OpenAPI does not say of a kind, written by hand, one kind at a time. */
+/** Facts about a kind that OpenAPI lacks, written by hand. */
 export interface KindRules {
   applyDefaults?(object: JsonObject): JsonObject
   validate?(object: JsonObject, old?: JsonObject): readonly FieldProblem[]
@@ -110,7 +110,7 @@ function mergeOf(node: BuiltinNode): MergeSchema {
     }
   }
   if (known.type !== 'object') return known.type === undefined ? { type: 'untyped' } : scalarMerge(known)
-  // Whoever sets a RawExtension owns it whole.
+  // A manager that sets a RawExtension owns it whole.
   if (isOpen(known)) return known['x-kubernetes-preserve-unknown-fields'] ? { type: 'untyped' } : { type: 'scalar', scalar: 'whole' }
   return {
     type: 'map',

@@ -3,7 +3,7 @@ import { describeCluster, sharedCluster } from '@thv/testkit/cluster/test-cluste
 import { expect, it } from 'vitest'
 import { generateBuiltinSchemas } from './generate-builtin-schemas.ts'
 
-/* `vitest run --project cluster <this file> -u` writes the file anew after a new version of Kubernetes. */
+/* `vitest run --project cluster <this file> -u` writes the file again after a new version of Kubernetes. */
 
 describeCluster('built-in schemas', () => {
   it('are those of the real server', async () => {

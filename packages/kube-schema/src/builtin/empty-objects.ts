@@ -4,8 +4,8 @@ const META: JsonObject = {}
 const TEMPLATE: JsonObject = { metadata: META, spec: { containers: null } }
 
 /**
- * What an object of a kind has when nothing is set: fields that Go always writes. Nobody who creates an object is said
- * to have set these, so managedFields are computed against them.
+ * Fields that Go writes in every object of a kind, also when nothing is set. The creator of an object does not own them, so
+ * managedFields are computed against them.
  */
 const EMPTY: Readonly<Record<string, JsonObject>> = {
   Namespace: { metadata: META, spec: {}, status: {} },

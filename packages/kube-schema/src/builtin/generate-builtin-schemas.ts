@@ -9,7 +9,7 @@ interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, OpenApiNode>> }
 }
 
-/** What is kept: no prose, nothing that only generators of clients read. */
+/** Members to keep: no prose, nothing that only generators of clients read. */
 const KEPT = [
   'type',
   'format',

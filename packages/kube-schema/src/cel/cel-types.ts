@@ -5,7 +5,7 @@ import { anyValue, scalarValue } from './cel-values.ts'
 import { celName } from './escape.ts'
 import { asUnordered, celEqual } from './library/cel-equality.ts'
 
-/** What CEL knows of one schema node: the name of its type, and how a JSON value becomes one of that type. */
+/** CEL's view of one schema node: the name of its type, and how a JSON value becomes one of that type. */
 export interface CelType {
   readonly name: string
   readonly node: SchemaNode

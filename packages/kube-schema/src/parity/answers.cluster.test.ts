@@ -8,8 +8,8 @@ import type { JsonObject } from '../kind-schema.ts'
 import { ODD_ROOT, ODD_SCHEMAS, ODD_SPECS, ODD_UPDATES, oddCrd } from './odd-crds.ts'
 
 /*
- * What the real server answers to odd CRDs, odd objects and the bad manifests of packages/resources; `answers.test.ts`
- * compares ours. Written anew by `vitest run --project cluster <this file> -u`.
+ * Answers of the real server to odd CRDs, odd objects and the bad manifests of packages/resources; `answers.test.ts`
+ * compares ours. Written by `vitest run --project cluster <this file> -u`.
  */
 
 const AT_ONCE = 8

@@ -34,7 +34,7 @@ describe('odd CRDs', () => {
     expect(causesOf(problems).map(comparable)).toEqual((answers[name]?.causes ?? []).map(comparable).toSorted(byText))
   })
 
-  /** What a compiler says is its own affair; that it refuses, and where, is not. */
+  /** Compares that the compiler rejects and where, not its words. */
   function comparable({ reason, field, message }: Cause): Cause {
     const text = message.replace(/compilation failed: .*/s, 'compilation failed').replace(/but isn't: error parsing regexp.*/s, "but isn't")
     return { reason, field, message: text }

@@ -30,7 +30,7 @@ function schemaOf(crd: Crd): KindSchema {
   return structuralSchema(version.schema.openAPIV3Schema)
 }
 
-/** What a strict client is told; the text has the shape of the real answer. */
+/** Warning for a strict client; the text has the shape of the real answer. */
 function refusal(schema: KindSchema, manifest: JsonObject): string {
   const { object, unknown } = schema.prune(manifest)
   if (unknown.length > 0) return unknown.map((path) => `unknown field "${path}"`).join(', ')

@@ -2,7 +2,7 @@ import { goQuote } from '../values/go-text.ts'
 import { difference, type FieldSet, isEmptySet, pathsOf, pathText } from './field-set.ts'
 import type { Manager } from './managed-fields.ts'
 
-/** What the 409 of server-side apply says. */
+/** Message of the 409 of server-side apply. */
 export interface ApplyConflict {
   readonly message: string
   /** `status.details.causes`. */

@@ -3,7 +3,7 @@ import type { Json, JsonObject, MergeSchema } from '../kind-schema.ts'
 import { EMPTY_SET, type FieldSet, FieldSetBuilder, recursiveDifference } from './field-set.ts'
 import { fieldStep, isMapValue, itemsByStep, shapeOf } from './typed-value.ts'
 
-/** What is different in a new object, by path; no path is in two of the sets. */
+/** Differences of a new object, by path; no path is in two of the sets. */
 export interface Comparison {
   readonly added: FieldSet
   readonly modified: FieldSet

@@ -7,8 +7,8 @@ import { isMapValue } from './typed-value.ts'
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
 /**
- * Whoever moves from client-side to server-side apply meets no conflict in the fields that kubectl itself had set and
- * that nobody has changed since.
+ * A user who moves from client-side to server-side apply meets no conflict in the fields that kubectl itself had set and
+ * that have not changed since.
  */
 export function allowedByLastApplied(live: JsonObject, schema: MergeSchema): FieldSet {
   const annotations = isMapValue(live['metadata']) ? live['metadata']['annotations'] : undefined

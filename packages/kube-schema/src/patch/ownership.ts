@@ -11,7 +11,7 @@ import { PatchError } from './patch-error.ts'
 import { removeItems } from './remove.ts'
 import { isMapValue, typedProblems } from './typed-value.ts'
 
-/** Who writes, and by which rules. */
+/** The writing manager and its rules. */
 export interface Writer {
   readonly schema: MergeSchema
   readonly manager: string
@@ -20,9 +20,9 @@ export interface Writer {
   readonly subresource?: string
   /** RFC 3339, whole seconds. */
   readonly now: string
-  /** What this endpoint cannot change, such as `status` where that is a subresource. */
+  /** Fields that this endpoint cannot change, such as `status` where that is a subresource. */
   readonly resetFields?: FieldSet
-  /** What an object of this kind is when nothing is set: the fields that are always there. */
+  /** An object of this kind with nothing set: the fields that are always there. */
   readonly empty?: JsonObject
 }
 

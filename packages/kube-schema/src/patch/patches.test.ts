@@ -36,7 +36,7 @@ function applied(live: JsonObject | undefined, values: Record<string, string>, m
 }
 
 describe('server-side apply', () => {
-  it('leaves exactly what the appliers say, whoever comes when', () => {
+  it('leaves exactly the fields of the appliers, in any order of applies', () => {
     fc.assert(
       fc.property(data, data, data, (first, other, second) => {
         const live = applied(applied(applied(undefined, first, 'a'), other, 'b'), second, 'a')

@@ -41,7 +41,7 @@ export function fieldStep(name: string): string {
   return `f:${name}`
 }
 
-/** What makes an item the same item: its value in a set, its keys in a list map. */
+/** Identity of an item: its value in a set, its keys in a list map. */
 export function itemStep(item: Json, schema: ListMerge, path: readonly string[]): string {
   if (schema.list === 'set') return `v:${sortedJson(item)}`
   if (!isMapValue(item)) throw new TypedValueError(path, 'associative list with keys may not have non-map elements')
@@ -78,12 +78,12 @@ export function itemsByStep(list: readonly Json[], schema: ListMerge, path: read
   return items
 }
 
-/** Nobody reads more of them, and each costs time: an object of 100,000 wrong items is refused like one with a few. */
+/** More are of no use, and each costs time: an object of 100,000 wrong items is refused like one with a few. */
 const MAX_PROBLEMS = 100
 
 /**
- * What is wrong with an applied object, in the words of the real server: members that the schema does not know, values of another type, items
- * that cannot be told apart. The first of them, if there are very many.
+ * Problems of an applied object, in the words of the real server: members that the schema does not know, values of another type, items
+ * that cannot be distinguished. The first of them, if there are very many.
  */
 export function typedProblems(value: Json, schema: MergeSchema): TypedValueError[] {
   const problems: TypedValueError[] = []

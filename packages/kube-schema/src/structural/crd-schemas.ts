@@ -21,7 +21,7 @@ export interface CrdVersions {
   }
 }
 
-/** What is wrong with the schemas of a CRD; fields as the real server names them. */
+/** Problems of the schemas of a CRD; fields as the real server names them. */
 export function crdSchemaProblems(crd: CrdVersions): readonly FieldProblem[] {
   try {
     return boundedTime(CHECK_LIMIT_MS, () => problemsOf(crd.spec))

@@ -7,14 +7,14 @@ import { goJson } from '../values/go-text.ts'
 
 const RULE_REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-/** What is wrong with the rules of a schema that is otherwise in order. */
+/** Problems of the rules of a schema that is otherwise valid. */
 export function* ruleProblems(root: SchemaNode, field: string): Generator<FieldProblem> {
   yield* untypedRuleProblems(root, field)
   yield* lostOldSelfProblems(root, field)
   yield* compileProblems(root, field)
 }
 
-/** What is wrong with the rules of one node before they are compiled. */
+/** Problems of the rules of one node before they are compiled. */
 export function* ruleShapeProblems(node: SchemaNode, field: string): Generator<FieldProblem> {
   for (const [index, rule] of (node['x-kubernetes-validations'] ?? []).entries()) {
     const at = `${field}.x-kubernetes-validations[${index}]`

@@ -27,7 +27,7 @@ interface Place {
   readonly noDefaults?: string
 }
 
-/** What is wrong with a node by itself. */
+/** Problems of a node by itself. */
 function* nodeProblems(node: SchemaNode, place: Place): Generator<FieldProblem> {
   const { field, noDefaults } = place
   const odd = node as Readonly<Record<string, Json | undefined>>

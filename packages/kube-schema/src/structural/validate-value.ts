@@ -13,7 +13,7 @@ export interface Subject {
   readonly value: Json
   /** As in the messages: `spec.list[0].map.key`. */
   readonly path: string
-  /** What the path is relative to: `` for a resource, the field path of a schema for its default. */
+  /** Base of the path: `` for a resource, the field path of a schema for its default. */
   readonly base: string
   readonly correlation?: Correlation | undefined
 }

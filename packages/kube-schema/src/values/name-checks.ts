@@ -1,6 +1,6 @@
 import { nameProblems } from './object-name.ts'
 
-/* What is wrong with a name or a number, in the server's words; nothing when it is good. */
+/* Problems of names and numbers, in the server's words; none when it is valid. */
 
 const QUALIFIED = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
 const QUALIFIED_TEXT =

@@ -25,7 +25,7 @@ const RULES = {
   },
 } as const
 
-/** What is wrong with a name, in the server's words; empty when nothing is. */
+/** Problems of a name, in the server's words; empty when it is valid. */
 export function nameProblems(rule: NameRule, name: string): string[] {
   if (rule === 'path') return pathProblems(name)
   const { pattern, max, text } = RULES[rule]

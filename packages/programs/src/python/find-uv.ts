@@ -13,7 +13,7 @@ import { readZipEntry } from './zip-entry.ts'
 
 export interface Uv {
   readonly file: string
-  /** Variables it needs besides: where packages come from, when only pip was told. */
+  /** Variables it needs besides: where packages come from, when only pip is configured. */
   readonly env: Readonly<Record<string, string>>
 }
 

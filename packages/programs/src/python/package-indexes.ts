@@ -12,7 +12,7 @@ export interface PackageIndexes {
   readonly caFile: string | undefined
 }
 
-/** What the variables and configuration files of uv and pip say; uv's come first. Unreadable files count as absent. */
+/** Indexes from the variables and configuration files of uv and pip; uv's come first. Unreadable files count as absent. */
 export async function packageIndexes(env: Env, read: (path: string) => Promise<string> = readText): Promise<PackageIndexes> {
   const files = async (paths: readonly (string | undefined)[]) =>
     (await Promise.all(paths.filter((path) => path !== undefined).map((path) => read(path).catch(() => '')))).join('\n')
@@ -28,7 +28,7 @@ export async function packageIndexes(env: Env, read: (path: string) => Promise<s
     '/etc/xdg/pip/pip.conf',
     '/etc/pip.conf',
   ]
-  // Both have a way to be told that no file counts.
+  // Both have a setting that ignores all files.
   const uvText = env['UV_NO_CONFIG'] ? '' : await files(uvFiles)
   const pipText = env['PIP_CONFIG_FILE'] === devNull ? '' : await files(pipFiles)
   const uv = [

@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib'
 
-/** A ZIP archive of small files, for tests; texts over 64 characters are compressed. No checksums: nobody here reads them. */
+/** A ZIP archive of small files, for tests; texts over 64 characters are compressed. No checksums: the reader here ignores them. */
 export function zipOf(files: Readonly<Record<string, string>>): Buffer {
   const bodies: Buffer[] = []
   const directory: Buffer[] = []

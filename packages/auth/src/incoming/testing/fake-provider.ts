@@ -20,7 +20,7 @@ export interface FakeProvider extends AsyncDisposable {
   readonly issuer: string
   readonly clock: TestClock
   readonly backend: Backend
-  /** What the JWKS answers; a test may put anything here. */
+  /** Body of the JWKS endpoint; a test may put anything here. */
   jwks: object
   /** By path; they win over the usual answers. */
   readonly routes: Map<string, FakeRoute>

@@ -6,7 +6,7 @@ import { recordedObject } from './recorded-object.ts'
 import { SCENARIOS, type Scenario, type Step, WIDGET_CRD } from './scenarios.ts'
 
 /*
- * What the real server answers to the scenarios; `parity.test.ts` replays them through our code. Written anew by
+ * Answers of the real server to the scenarios; `parity.test.ts` replays them through our code. Written by
  * `vitest run --project cluster <this file> -u`.
  */
 
