@@ -6,7 +6,7 @@ export interface JsonObject {
 
 /** Everything that the API server has to know about one served group, version and kind. Pure: no call changes its input. */
 export interface KindSchema {
-  /** Unknown fields taken out. `unknown` and `duplicates` are Kubernetes field paths, for `fieldValidation` Warn and Strict. */
+  /** Unknown fields taken out. `unknown` are Kubernetes field paths, for `fieldValidation` Warn and Strict. */
   prune(object: JsonObject): PruneResult
   applyDefaults(object: JsonObject): JsonObject
   /** All problems at once, in the order the real server reports them; `old` on updates (transition rules, immutability). */
@@ -18,7 +18,6 @@ export interface KindSchema {
 export interface PruneResult {
   readonly object: JsonObject
   readonly unknown: readonly string[]
-  readonly duplicates?: readonly string[]
 }
 
 export type FieldReason =

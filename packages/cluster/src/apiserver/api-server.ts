@@ -1,12 +1,12 @@
 import type { Exchange } from '@thv/http/server/exchange'
 import type { HttpLimits } from '@thv/http/server/http-limits'
 import { sendBytes } from '@thv/http/server/respond'
-import { type Clock, systemClock } from '@thv/kernel/clock'
+import { type Clock, systemClock, type Timer } from '@thv/kernel/clock'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { ObjectStore } from '../store/object-store.ts'
 import { AccountTokens } from './accounts/account-tokens.ts'
 import { createTokenKey } from './accounts/token-key.ts'
-import { ensureNamespaces } from './bootstrap.ts'
+import { ensureNamespaces, ensureServerService } from './bootstrap.ts'
 import { handleRequest } from './handle-request.ts'
 import type { ApiEnv } from './http/request-context.ts'
 import { TlsFront } from './http/tls-server.ts'
@@ -84,7 +84,10 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Em
         handleRequest(exchange, { ...env, tokens, upgrade }).catch((error: unknown) => answerError(exchange, error, onError)),
     })
     const port = await listen(front, identity, { host, port: options.port ?? 0 })
+    ensureServerService(env, { host, port })
+    const stopCompaction = compactRegularly(store, clock)
     const close = async () => {
+      stopCompaction()
       await front.close()
       store.close()
     }
@@ -103,6 +106,23 @@ export async function startApiServer(options: ApiServerOptions = {}): Promise<Em
     store.close()
     throw error
   }
+}
+
+const COMPACTION_MS = 5 * 60_000
+
+/** As the real server lets etcd do it: pages of a list are continued for five to ten minutes. Watches are not concerned. */
+function compactRegularly(store: ObjectStore, clock: Clock): () => void {
+  let revision = store.revision
+  let timer: Timer
+  const again = () => {
+    timer = clock.setTimer(COMPACTION_MS, () => {
+      store.expirePages(revision)
+      revision = store.revision
+      again()
+    })
+  }
+  again()
+  return () => timer.cancel()
 }
 
 /** On the port that is asked for and no other; when none is, rather on the last one, which clients have in their kubeconfig files. */

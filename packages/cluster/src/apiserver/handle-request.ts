@@ -8,6 +8,7 @@ import { requestToken } from './accounts/token-request.ts'
 import { parseResourcePath, type ResourcePath } from './http/api-path.ts'
 import { headerOf, mediaTypeOf, readDeleteInput, readInput, readJsonInput } from './http/read-input.ts'
 import { type ApiAnswer, type ApiCall, type ApiEnv, answerStored, flagOf, formOf, storedObject } from './http/request-context.ts'
+import { answerForm, notAcceptable } from './http/response-form.ts'
 import type { Upgrade } from './http/tls-server.ts'
 import { bearerOf, type Tokens, type User } from './http/tokens.ts'
 import { attachToPod } from './kinds/pod/streams/pod-attach.ts'
@@ -56,7 +57,10 @@ export async function handleRequest(exchange: Exchange, env: FrontEnv): Promise<
   const bindings = path.group === '' && path.plural === 'bindings' && path.namespace !== undefined && path.name === undefined
   const kind = env.registry.find(path.group, path.version, bindings ? 'pods' : path.plural)
   if (kind === undefined && !env.registry.all().some((one) => one.group === path.group)) {
-    if (REVIEWS.has(path.group)) throw notImplemented(`${path.plural}.${path.group}`)
+    if (REVIEWS.has(path.group)) {
+      if (answerForm(headerOf(exchange, 'accept')) !== 'Object') throw notAcceptable(ONLY_OBJECTS)
+      throw notImplemented(`${path.plural}.${path.group}`)
+    }
     answerNowhere(exchange)
     return
   }
@@ -156,7 +160,7 @@ async function runScale(call: ApiCall): Promise<ApiAnswer> {
     }
     case 'PATCH': {
       const patch = patchOf(kind, { mediaType: mediaTypeOf(exchange), bytes: await readInput(exchange) })
-      return putScale(call, patch, fieldTracker)
+      return putScale(call, patch.apply, fieldTracker)
     }
     default:
       throw methodNotAllowed()
@@ -189,6 +193,9 @@ function missingSubresource({ kind }: ApiCall, subresource: string): StatusError
 
 /** Every token may do everything, so there is nothing to review yet. */
 const REVIEWS: ReadonlySet<string> = new Set(['authentication.k8s.io', 'authorization.k8s.io'])
+
+/** A review is no resource with metadata. */
+const ONLY_OBJECTS = 'only the following media types are accepted: application/json'
 
 function notImplemented(what: string): StatusError {
   return new StatusError({ code: 501, reason: 'NotImplemented', message: `${what} is not implemented by this server` })

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { field, number } from '../encoding/protobuf/testing/encode.ts'
 import { type EmbeddedApiServer, startApiServer } from './api-server.ts'
 import { textAt } from './objects/served-kind.ts'
+import { gizmos } from './testing/gizmos.ts'
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const YAML = 'application/yaml'
@@ -77,7 +78,10 @@ describe('bodies of requests', () => {
     ])
     expect(await refusal('spec: .inf\n', YAML)).toEqual([400, expect.stringContaining('json: unsupported value: +Inf')])
     const twice = 'metadata: {name: twice}\ndata: {a: "1"}\ndata: {a: "2"}\n'
-    expect(await refusal(twice, YAML, `${MAPS}?fieldValidation=Strict`)).toEqual([400, expect.stringContaining('yaml: line 3')])
+    expect(await refusal(twice, YAML, `${MAPS}?fieldValidation=Strict`)).toEqual([
+      400,
+      expect.stringContaining('yaml: unmarshal errors:\n  line 3: key "data" already set in map'),
+    ])
     expect((await send('POST', MAPS, twice, YAML)).body['data']).toEqual({ a: '2' })
     expect(await refusal('['.repeat(100_000), YAML)).toEqual([400, expect.any(String)])
     expect(await refusal(`${'{a: '.repeat(5_000)}1${'}'.repeat(5_000)}`, YAML)).toEqual([400, expect.any(String)])
@@ -103,6 +107,15 @@ describe('bodies of requests', () => {
     const other = await send('DELETE', `${MAPS}/p1`, options, PROTOBUF)
     expect([other.status, other.body['reason']]).toEqual([409, 'Conflict'])
     expect((await send('DELETE', `${MAPS}/p1`, envelope('v1', 'DeleteOptions', number(1, 0)), PROTOBUF)).status).toBe(200)
+  })
+
+  it('may be DeleteOptions of the group of the object, as Go clients send them', async () => {
+    const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    expect((await send('POST', crds, JSON.stringify(gizmos({ type: 'string' })), 'application/json')).status).toBe(201)
+    const options = envelope('apiextensions.k8s.io/v1', 'DeleteOptions', field(2, field(1, 'another-uid')))
+    expect((await send('DELETE', `${crds}/gizmos.example.com`, options, PROTOBUF)).status).toBe(409)
+    const deletion = envelope('apiextensions.k8s.io/v1', 'DeleteOptions')
+    expect((await send('DELETE', `${crds}/gizmos.example.com`, deletion, PROTOBUF)).status).toBe(200)
   })
 
   it('are refused with the words of the real server when their protobuf is bad', async () => {

@@ -5,8 +5,15 @@ export const MAX_VALUES = 100_000
 
 /** Why nobody should parse this JSON, let alone walk it; undefined when it is of a usual shape. */
 export function boundsProblem(bytes: Uint8Array): string | undefined {
+  const shape = jsonShape(bytes)
+  return typeof shape === 'string' ? shape : undefined
+}
+
+/** The number of members of all objects together, those that come twice counted twice; or why nobody should parse it. */
+export function jsonShape(bytes: Uint8Array): { readonly members: number } | string {
   let depth = 0
   let values = 1
+  let members = 0
   let inText = false
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]
@@ -15,10 +22,11 @@ export function boundsProblem(bytes: Uint8Array): string | undefined {
       else if (byte === 0x22) inText = false
     } else if (byte === 0x22) inText = true
     else if (byte === 0x2c) values++
+    else if (byte === 0x3a) members++
     else if (byte === 0x7b || byte === 0x5b) {
       values++
       if (++depth > MAX_DEPTH) return `nested more than ${MAX_DEPTH} levels deep`
     } else if (byte === 0x7d || byte === 0x5d) depth--
   }
-  return values > MAX_VALUES ? `made of more than ${MAX_VALUES} values` : undefined
+  return values > MAX_VALUES ? `made of more than ${MAX_VALUES} values` : { members }
 }

@@ -6,7 +6,7 @@ import { type EventExpirySettings, eventExpiry } from '../controllers/events-ttl
 import { garbageCollector } from '../controllers/garbage-collector/garbage-collector.ts'
 import { namespaceController } from '../controllers/namespaces/namespace-controller.ts'
 import { type PodCollectorSettings, podCollector } from '../controllers/pod-gc/pod-collector.ts'
-import { replicaSetController } from '../controllers/replicaset/replica-set-controller.ts'
+import { replicaSetController, replicationControllerController } from '../controllers/replicaset/replica-set-controller.ts'
 import { scheduler } from '../controllers/scheduler/scheduler.ts'
 import { type ServiceAccountSettings, serviceAccountController } from '../controllers/service-accounts/service-account-controller.ts'
 import { statefulSetController } from '../controllers/statefulset/stateful-set-controller.ts'
@@ -18,6 +18,7 @@ export function allControllers(settings: ControllerSettings = {}): readonly Cont
   return [
     deploymentController,
     replicaSetController,
+    replicationControllerController,
     statefulSetController,
     scheduler,
     endpointSliceController,

@@ -45,6 +45,8 @@ export class ObjectStore {
   readonly #listeners = new Map<string, Set<() => void>>()
   readonly #startedAt: number
   #revision = 0
+  /** Lists cannot be continued from before it. */
+  #pagesSince = 0
   #closed = false
 
   constructor(options: ObjectStoreOptions = {}) {
@@ -91,7 +93,7 @@ export class ObjectStore {
   list(query: ListQuery): ListPage | 'expired' {
     const revision = query.after?.revision ?? this.#revision
     const table = this.#table(query.type)
-    if (revision < table.log.oldest && query.after !== undefined) return 'expired'
+    if (query.after !== undefined && revision < Math.max(table.log.oldest, this.#pagesSince)) return 'expired'
     const all = table.at(revision, query.namespace === undefined ? '' : `${query.namespace}/`)
     const after = query.after?.key
     const start = after === undefined ? 0 : firstAfter(all, after)
@@ -118,6 +120,11 @@ export class ObjectStore {
       listeners.delete(listener)
       if (listeners.size === 0 && this.#listeners.get(type) === listeners) this.#listeners.delete(type)
     }
+  }
+
+  /** Lists that began before `revision` cannot be continued; watches can. */
+  expirePages(revision: number): void {
+    this.#pagesSince = Math.max(this.#pagesSince, revision)
   }
 
   /** Forgets all history up to `revision`; watches and pages from before are then expired. */

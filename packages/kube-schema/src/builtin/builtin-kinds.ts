@@ -1,6 +1,6 @@
 /** The built-in kinds that the embedded API server has, by the OpenAPI document that describes them. */
 export const BUILTIN_KINDS: Readonly<Record<string, readonly string[]>> = {
-  v1: ['Namespace', 'Node', 'Pod', 'Service', 'ConfigMap', 'Secret', 'ServiceAccount', 'Event'],
+  v1: ['Namespace', 'Node', 'Pod', 'Service', 'ConfigMap', 'Secret', 'ServiceAccount', 'Event', 'PodTemplate', 'ReplicationController'],
   'apps/v1': ['Deployment', 'ReplicaSet', 'StatefulSet', 'ControllerRevision'],
   'autoscaling/v1': ['Scale'],
   'discovery.k8s.io/v1': ['EndpointSlice'],

@@ -24,6 +24,8 @@ const EMPTY: Readonly<Record<string, JsonObject>> = {
   },
   Deployment: { metadata: META, spec: { selector: null, template: TEMPLATE, strategy: {} }, status: {} },
   ReplicaSet: { metadata: META, spec: { selector: null, template: TEMPLATE }, status: { replicas: 0 } },
+  ReplicationController: { metadata: META, spec: {}, status: { replicas: 0 } },
+  PodTemplate: { metadata: META, template: TEMPLATE },
   StatefulSet: {
     metadata: META,
     spec: { selector: null, template: TEMPLATE, serviceName: '', updateStrategy: {} },

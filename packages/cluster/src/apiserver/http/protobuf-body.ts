@@ -12,6 +12,8 @@ export interface ExpectedKind {
   /** The core's `v1` unless told otherwise. */
   readonly group?: string
   readonly version?: string
+  /** Every group has the kind in each of its versions, and all of them are the same. */
+  readonly inEveryGroup?: boolean
 }
 
 /** The object as JSON. An object of another kind is read as well: it is the caller who says that it is wrong here. */
@@ -22,7 +24,8 @@ export function parseProtobuf(bytes: Buffer, expected: ExpectedKind, refused: (w
   const kind = envelope.kind || expected.kind
   const cannot = (why: string) =>
     badRequest(`${kind} in version "${apiVersion.split('/').at(-1)}" cannot be handled as a ${expected.kind}: ${why}`)
-  const object = mapErrors(() => decodeKind(apiVersion, kind, envelope.raw), cannot)
+  const known = expected.inEveryGroup && kind === expected.kind ? version : apiVersion
+  const object = mapErrors(() => decodeKind(known, kind, envelope.raw), cannot)
   if (object === undefined)
     throw cannot(`no kind "${kind}" is registered for version "${apiVersion}" in scheme "pkg/runtime/scheme.go:110"`)
   return { kind, apiVersion, ...object }

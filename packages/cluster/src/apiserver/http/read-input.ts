@@ -2,7 +2,7 @@ import { RequestError } from '@thv/http/http-errors'
 import type { Exchange } from '@thv/http/server/exchange'
 import { readBody } from '@thv/http/server/read-body'
 import type { Json } from '@thv/kube-schema/kind-schema'
-import { boundsProblem } from '../../encoding/json-bounds.ts'
+import { parseMembers } from '../../encoding/duplicate-members.ts'
 import { isObject, textAt } from '../objects/served-kind.ts'
 import { badRequest, StatusError, unsupportedMediaType } from '../objects/status-error.ts'
 import { type ExpectedKind, PROTOBUF_TYPE, parseProtobuf } from './protobuf-body.ts'
@@ -54,7 +54,8 @@ export async function readJsonInput(exchange: Exchange, expected: ExpectedKind &
   return value
 }
 
-const DELETE_OPTIONS = { kind: 'DeleteOptions' }
+/** Go clients send it in the version of the object's own group. */
+const DELETE_OPTIONS = { kind: 'DeleteOptions', inEveryGroup: true }
 
 /** The options of a deletion; undefined when the body is empty. */
 export async function readDeleteInput(exchange: Exchange): Promise<Json | undefined> {
@@ -86,11 +87,10 @@ const GO_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; K
 const SUMMARY_BYTES = 30
 
 export function parseJson(bytes: Buffer, failed: (why: string) => StatusError = (why) => badRequest(`json parse error: ${why}`)): Json {
-  const excess = boundsProblem(bytes)
-  if (excess !== undefined) throw badRequest(`the object provided is ${excess}`)
   try {
-    return JSON.parse(bytes.toString()) as Json
+    return parseMembers(bytes)
   } catch (error) {
+    if (typeof error === 'string') throw badRequest(`the object provided is ${error}`)
     const why = error instanceof SyntaxError ? error.message : 'not JSON'
     throw failed(why === 'Unexpected end of JSON input' ? 'unexpected end of JSON input' : why)
   }

@@ -6,6 +6,7 @@ import { objectKey, type StoredObject } from '../../store/stored-object.ts'
 import type { AccountTokens } from '../accounts/account-tokens.ts'
 import type { PodStreams } from '../kinds/pod/pod-streams.ts'
 import { servedObject, servedText } from '../objects/object-encoder.ts'
+import { readStored } from '../objects/read-stored.ts'
 import type { ServedKind } from '../objects/served-kind.ts'
 import { badRequest, notFound } from '../objects/status-error.ts'
 import type { KindRegistry } from '../registry/kind-registry.ts'
@@ -49,7 +50,7 @@ export interface ApiAnswer {
 export function storedObject({ env, kind, path }: ApiCall): StoredObject {
   const found = env.store.get(kind.type, objectKey(path.namespace, path.name ?? ''))
   if (found === undefined) throw notFound(kind, path.name ?? '')
-  return found
+  return readStored(kind, found)
 }
 
 /** An object that is stored, in the form that the client asks for. */

@@ -1,5 +1,5 @@
 import type { Json } from '@thv/kube-schema/kind-schema'
-import { parseDocument, type Tags } from 'yaml'
+import { parseDocument, type Tags, type YAMLParseError } from 'yaml'
 import { boundsProblem, MAX_DEPTH } from '../../encoding/json-bounds.ts'
 import { StatusError } from '../objects/status-error.ts'
 
@@ -19,8 +19,10 @@ export function parseYaml(bytes: Buffer, strict: boolean): Json {
   }
   try {
     const document = parseDocument(bytes.toString(), { version: '1.1', customTags: asGoReads, prettyErrors: true, logLevel: 'silent' })
-    const wrong = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS' && (strict || code !== 'DUPLICATE_KEY'))
+    const wrong = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS' && code !== 'DUPLICATE_KEY')
     if (wrong !== undefined) throw new YamlError(problemText(wrong))
+    const twice = strict ? document.errors.filter(({ code }) => code === 'DUPLICATE_KEY') : []
+    if (twice.length > 0) throw new YamlError(`yaml: unmarshal errors:${twice.map((error) => duplicateText(error, bytes)).join('')}`)
     const text = JSON.stringify(document.toJS(), finite) ?? 'null'
     const excess = boundsProblem(Buffer.from(text))
     if (excess !== undefined) throw new YamlError(`yaml: ${excess}`)
@@ -53,6 +55,15 @@ function finite(_name: string, value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value))
     throw new YamlError(`json: unsupported value: ${value === -Infinity ? '-Inf' : Number.isNaN(value) ? 'NaN' : '+Inf'}`)
   return typeof value === 'bigint' ? Number(value) : value
+}
+
+const KEY = /^(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^:\n]*))/
+
+/** In the words of Go's parser. The error stands at the second key. */
+function duplicateText({ linePos, pos }: YAMLParseError, bytes: Buffer): string {
+  const [, double, single, plain] = KEY.exec(bytes.toString().slice(pos[0])) ?? []
+  const name = (double ?? single ?? plain ?? '').trimEnd()
+  return `\n  line ${linePos?.[0]?.line ?? 1}: key ${JSON.stringify(name)} already set in map`
 }
 
 function problemText({ message, linePos }: { message: string; linePos?: readonly { line: number }[] | undefined }): string {

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
+import { duplicatedDocument, duplicatePaths } from '../../encoding/duplicate-members.ts'
 import type { ApiCall } from '../http/request-context.ts'
 import type { FieldValidation } from '../verbs/write-options.ts'
 import { metadataWithoutNulls, typeProblem, withoutNulls } from './decode-types.ts'
@@ -9,14 +10,15 @@ import { badRequest, invalid, invalidValue, type StatusError } from './status-er
  * An object as a client sent it, into the stored form: known fields only, with defaults, without kind and version. Refuses an object of
  * another kind, and under Strict one with unknown fields; under Warn they become warnings.
  */
-export function decodeObject(call: ApiCall, input: Json, validation: FieldValidation, refuse: Refusal = notReadable): JsonObject {
+export function decodeObject(call: ApiCall, input: Json, validation: FieldValidation, options: DecodeOptions = {}): JsonObject {
   const { kind } = call
+  const { refuse = notReadable, source = input } = options
   if (!isObject(input)) throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): it is not a JSON object`)
   checkKind(call, input)
   const unreadable = typeProblem(kind, input)
   if (unreadable !== undefined) throw refuse(unreadable, kind, input)
-  const { object, unknown, duplicates = [] } = kind.schema.prune(keepsNulls(kind) ? metadataWithoutNulls(input) : withoutNulls(kind, input))
-  const found = [...duplicates.map((path) => `duplicate field "${path}"`), ...unknown.map((path) => `unknown field "${path}"`)]
+  const { object, unknown } = kind.schema.prune(keepsNulls(kind) ? metadataWithoutNulls(input) : withoutNulls(kind, input))
+  const found = strictProblems(unknown, source, !kind.custom && source === input)
   if (found.length > 0 && validation === 'Strict') throw refuse(`strict decoding error: ${found.join(', ')}`, kind, input)
   if (validation === 'Warn') call.warnings.push(...found)
   const whole = kind.schema.applyDefaults(object)
@@ -26,6 +28,12 @@ export function decodeObject(call: ApiCall, input: Json, validation: FieldValida
   return kind.rules.applyDefaults?.(stored) ?? stored
 }
 
+interface DecodeOptions {
+  readonly refuse?: Refusal
+  /** What was sent, where the object is made from it: a patch. */
+  readonly source?: Json
+}
+
 /** A schema may have a null as a default or in an enum. */
 function keepsNulls({ custom, type }: ServedKind): boolean {
   return custom || type === CRD_TYPE
@@ -33,6 +41,23 @@ function keepsNulls({ custom, type }: ServedKind): boolean {
 
 /** Makes the refusal of an object that cannot be read, or not strictly. */
 type Refusal = (why: string, kind: ServedKind, input: JsonObject) => StatusError
+
+/**
+ * Fields that are unknown or come twice, in the words of Go's strict decoder. It reads built-in kinds in one go, and knows nothing of what
+ * is inside an unknown field. Custom objects and patches are first read without a schema.
+ */
+function strictProblems(unknown: readonly string[], source: Json, inOneGo: boolean): string[] {
+  const members = duplicatedDocument(source)
+  const unknownTexts = unknown.map((path) => `unknown field "${path}"`)
+  if (members === undefined) return unknownTexts
+  const where = Array.isArray(source) ? 'json patch ' : ''
+  if (!inOneGo) return [...duplicatePaths(source).map((path) => `${where}duplicate field "${path}"`), ...unknownTexts]
+  const isUnknown = (path: string) => unknown.some((one) => path === one || path.startsWith(`${one}.`) || path.startsWith(`${one}[`))
+  const inOrder = members.flatMap(({ path, again }) =>
+    unknown.includes(path) ? [`unknown field "${path}"`] : again && !isUnknown(path) ? [`duplicate field "${path}"`] : [],
+  )
+  return [...new Set(inOrder)]
+}
 
 function notReadable(why: string, { kind, version }: ServedKind): StatusError {
   return badRequest(`${kind} in version "${version}" cannot be handled as a ${kind}: ${why}`)

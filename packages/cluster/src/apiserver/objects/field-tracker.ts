@@ -5,7 +5,7 @@ import { managersOf, withManagers } from '@thv/kube-schema/patch/managed-fields'
 import { type Writer, withOwnership } from '@thv/kube-schema/patch/ownership'
 import { TypedValueError } from '@thv/kube-schema/patch/typed-value'
 import { servedObject, storedBody } from './object-encoder.ts'
-import { apiVersionOf, metaOf, type ServedKind, without } from './served-kind.ts'
+import { apiVersionOf, keptByStatus, metaOf, type ServedKind, without } from './served-kind.ts'
 
 /** Who writes, for `metadata.managedFields`. */
 export interface FieldWriter {
@@ -44,8 +44,9 @@ export function ownershipOf(kind: ServedKind, { fieldManager, subresource, now }
   }
 }
 
-function resetFields({ status }: ServedKind, subresource: string | undefined): FieldSet {
-  if (subresource === 'status') return setOf(['f:spec'])
+/** What a write of this kind cannot change, whatever it says: nobody comes to own it. */
+function resetFields({ status, type }: ServedKind, subresource: string | undefined): FieldSet {
+  if (subresource === 'status') return setOf(['f:spec'], ...(keptByStatus[type] ?? []).map((name) => ['f:metadata', `f:${name}`]))
   return status ? setOf(['f:status']) : EMPTY_SET
 }
 

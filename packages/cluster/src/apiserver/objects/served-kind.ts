@@ -22,6 +22,8 @@ export interface ServedKind extends KindName {
   readonly rules: KindRules
   /** Items of lists carry apiVersion and kind, patches are never strategic. */
   readonly custom: boolean
+  /** How objects of a definition are read that were stored before its last change, at revision `since`. */
+  readonly stored?: { readonly since: number; readonly version: string; readonly schema: KindSchema }
   /** For a kind that is stored in the form of another; absent when both are the same. */
   readonly conversion?: { toStored(body: JsonObject): JsonObject; fromStored(body: JsonObject): JsonObject }
 }
@@ -33,6 +35,8 @@ export interface KindRules {
   readonly generation: readonly string[]
   /** A PUT may leave the resource version out. */
   readonly unconditionalUpdate: boolean
+  /** A deletion that does not say what becomes of the dependents leaves them. */
+  readonly orphansDependents?: boolean
   /** A deletion that was done at once answers with the object instead of a Status. */
   readonly returnsDeleted: boolean
   /** What the schema cannot tell of defaults: filled in when an object comes in, as if the client had sent it. In stored form. */
@@ -63,6 +67,9 @@ export interface KindRules {
   /** Values of fields for field selectors, besides metadata.name and metadata.namespace. */
   readonly selectable?: Readonly<Record<string, (object: JsonObject) => string>>
 }
+
+/** Metadata of built-in kinds that a write of the status leaves alone. */
+export const keptByStatus: Readonly<Record<string, readonly string[]>> = { pods: ['ownerReferences'], 'deployments.apps': ['labels'] }
 
 export interface Allocation {
   readonly store: ObjectStore

@@ -1,4 +1,5 @@
 import { bindingRows } from './binding-rows.ts'
+import { clientRows } from './client-rows.ts'
 import { clusterRows } from './cluster-rows.ts'
 import { customRows } from './custom-rows.ts'
 import { objectRows } from './object-rows.ts'
@@ -27,4 +28,5 @@ export const rowSets: Readonly<Record<string, readonly ParityRow[]>> = {
   subresources: subresourceRows,
   revisions: revisionRows,
   options: optionRows,
+  clients: clientRows,
 }

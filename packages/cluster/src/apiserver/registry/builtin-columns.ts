@@ -85,6 +85,30 @@ const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     images,
     selector,
   ],
+  ReplicationController: [
+    name,
+    whole('Desired', (o) => number(o, 'spec', 'replicas')),
+    whole('Current', (o) => number(o, 'status', 'replicas')),
+    whole('Ready', (o) => number(o, 'status', 'readyReplicas')),
+    age,
+    containerNames,
+    images,
+    wide('Selector', (o) => pairs(at(o, 'spec', 'selector'))),
+  ],
+  PodTemplate: [
+    name,
+    column('Containers', (o) =>
+      templateContainers({ spec: o })
+        .map((c) => textAt(c, 'name'))
+        .join(','),
+    ),
+    column('Images', (o) =>
+      templateContainers({ spec: o })
+        .map((c) => textAt(c, 'image'))
+        .join(','),
+    ),
+    column('Pod Labels', (o) => pairs(at(o, 'template', 'metadata', 'labels'))),
+  ],
   StatefulSet: [
     name,
     column('Ready', (o) => `${number(o, 'status', 'readyReplicas')}/${number(o, 'spec', 'replicas')}`),

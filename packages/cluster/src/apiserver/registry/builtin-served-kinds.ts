@@ -8,11 +8,13 @@ import { leaseRules } from '../kinds/lease/lease-rules.ts'
 import { networkPolicyRules } from '../kinds/network-policy/network-policy-rules.ts'
 import { nodeRules } from '../kinds/node/node-rules.ts'
 import { podRules } from '../kinds/pod/pod-rules.ts'
+import { podTemplateRules } from '../kinds/pod-template/pod-template-rules.ts'
 import { clusterRoleBindingRules, clusterRoleRules, roleBindingRules, roleRules } from '../kinds/rbac/rbac-rules.ts'
 import { endpointSliceRules } from '../kinds/service/endpoint-slice-rules.ts'
 import { serviceRules } from '../kinds/service/service-rules.ts'
 import { deploymentRules } from '../kinds/workload/deployment-rules.ts'
 import { replicaSetRules } from '../kinds/workload/replica-set-rules.ts'
+import { replicationControllerRules } from '../kinds/workload/replication-controller-rules.ts'
 import { statefulSetRules } from '../kinds/workload/stateful-set-rules.ts'
 import { namespaceRules, plainRules, serviceAccountRules } from '../objects/kind-rules.ts'
 import type { KindRules, ServedKind } from '../objects/served-kind.ts'
@@ -47,6 +49,16 @@ const ROWS: readonly Row[] = [
     plural: 'serviceaccounts',
     short: ['sa'],
     rules: serviceAccountRules,
+  },
+  { kind: 'PodTemplate', plural: 'podtemplates', rules: podTemplateRules },
+  {
+    kind: 'ReplicationController',
+    plural: 'replicationcontrollers',
+    short: ['rc'],
+    categories: ['all'],
+    status: true,
+    scale: true,
+    rules: replicationControllerRules,
   },
   { kind: 'Event', plural: 'events', short: ['ev'], rules: eventRules },
   {

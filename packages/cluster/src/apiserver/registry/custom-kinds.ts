@@ -6,10 +6,15 @@ import { age, name as nameColumn } from './builtin-columns.ts'
 import { ageSince } from './human-duration.ts'
 import { compilePrinterPath } from './printer-path.ts'
 
-/** The kinds that a definition stands for, one per served version. `schemas` are those of its versions. */
-export function customServedKinds(crd: JsonObject, schemas: ReadonlyMap<string, KindSchema>): ServedKind[] {
+/** The kinds that a definition of this revision stands for, one per served version. `schemas` are those of its versions. */
+export function customServedKinds(crd: JsonObject, schemas: ReadonlyMap<string, KindSchema>, revision: number): ServedKind[] {
   const names = at(crd, 'spec', 'names')
   const [group, kind, plural] = [textAt(crd, 'spec', 'group'), textAt(names, 'kind'), textAt(names, 'plural')]
+  const storage = textAt(
+    versionsOf(crd).find((version) => version['storage'] === true),
+    'name',
+  )
+  const stored = { since: revision, version: storage, schema: schemas.get(storage) ?? anySchema }
   return versionsOf(crd)
     .filter((version) => version['served'] === true)
     .map((version): ServedKind => {
@@ -33,6 +38,7 @@ export function customServedKinds(crd: JsonObject, schemas: ReadonlyMap<string, 
         ...(scale ? { scale } : {}),
         rules: customRules,
         custom: true,
+        stored,
       }
     })
 }

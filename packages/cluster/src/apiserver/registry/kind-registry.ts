@@ -53,7 +53,7 @@ export class KindRegistry {
     for (const crd of this.#definitions()) {
       seen.add(crd.name)
       if (this.#custom.get(crd.name)?.revision === crd.revision) continue
-      const kinds = isEstablished(crd.body) ? customServedKinds(crd.body, this.#schemas.custom(crd.body)) : []
+      const kinds = isEstablished(crd.body) ? customServedKinds(crd.body, this.#schemas.custom(crd.body), crd.revision) : []
       this.#custom.set(crd.name, { revision: crd.revision, kinds })
     }
     for (const name of [...this.#custom.keys()]) if (!seen.has(name)) this.#custom.delete(name)

@@ -8,8 +8,14 @@ import { parseYaml, YamlError } from '../http/yaml-body.ts'
 import { decodeObject, placeInNamespace } from '../objects/decode-object.ts'
 import { ownershipOf } from '../objects/field-tracker.ts'
 import { servedObject } from '../objects/object-encoder.ts'
+<<<<<<< HEAD
 import { apiVersionOf, at, isObject, metaOf, textAt, without } from '../objects/served-kind.ts'
 import { badRequest, conflict, invalid, notFound, StatusError } from '../objects/status-error.ts'
+=======
+import { readStored } from '../objects/read-stored.ts'
+import { apiVersionOf, at, isObject, textAt, without } from '../objects/served-kind.ts'
+import { badRequest, invalid, notFound, StatusError } from '../objects/status-error.ts'
+>>>>>>> 822788c (apiserver: DeleteOptions of any group, duplicate fields, defaults from storage, metadata by status, PodTemplate, ReplicationController, default/kubernetes)
 import { createDecoded } from './create-object.ts'
 import { checkName, updateDecoded } from './update-object.ts'
 import { type WriteOptions, writeOptions } from './write-options.ts'
@@ -21,7 +27,8 @@ export function applyObject(call: ApiCall, bytes: Buffer): ApiAnswer {
   const { kind, env, path } = call
   const options = writeOptions(call, 'PatchOptions', true)
   const applied = appliedObject(call, readApplied(bytes, false))
-  const old = env.store.get(kind.type, objectKey(path.namespace, path.name ?? ''))
+  const stored = env.store.get(kind.type, objectKey(path.namespace, path.name ?? ''))
+  const old = stored && readStored(kind, stored)
   if (old === undefined && path.subresource !== undefined) throw notFound(kind, path.name ?? '')
   const result = merged(call, { live: old && servedObject(kind, old.body), applied, options })
   if ('conflict' in result) {

@@ -52,7 +52,7 @@ export function deleteCollection(call: ApiCall, input: Json | undefined): ApiAns
 /** The object goes at once, or begins to: when something holds it, or it may have time to end. */
 function deleteStored(call: ApiCall, object: StoredObject, options: DeleteOptions): { gone: boolean; state: StoredObject | JsonObject } {
   const { kind, env } = call
-  const finalizers = propagated(finalizersOf(object.body), options.propagation)
+  const finalizers = propagated(finalizersOf(object.body), options.propagation || defaultPropagation(kind, object.body))
   const grace = kind.rules.gracePeriod?.(object.body, options.graceSeconds) ?? 0
   const held = finalizers.length > 0 || (kind.rules.held?.(object.body) ?? false) || grace > 0
   if (!held) {
@@ -108,10 +108,17 @@ function emptyDefinition(call: ApiCall, crd: StoredObject): void {
   finishDefinition(env, kind)
 }
 
+const GC_FINALIZERS: readonly string[] = ['orphan', 'foregroundDeletion']
+
+function defaultPropagation({ rules }: ServedKind, body: JsonObject): string {
+  const isSaid = finalizersOf(body).some((finalizer) => GC_FINALIZERS.includes(finalizer))
+  return rules.orphansDependents && !isSaid ? 'Orphan' : ''
+}
+
 /** How dependents are treated is written into the finalizers, for the garbage collector. */
 function propagated(finalizers: readonly string[], policy: string): string[] {
   if (policy === '') return [...finalizers]
-  const others = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
+  const others = finalizers.filter((finalizer) => !GC_FINALIZERS.includes(finalizer))
   if (policy === 'Orphan') return [...others, 'orphan']
   return policy === 'Foreground' ? [...others, 'foregroundDeletion'] : others
 }

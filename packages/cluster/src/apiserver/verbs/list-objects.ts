@@ -4,6 +4,7 @@ import { type ApiAnswer, type ApiCall, formOf, numberOf } from '../http/request-
 import { checkForm, partialObject } from '../http/response-form.ts'
 import { includeObject, tableOf } from '../http/table.ts'
 import { itemText } from '../objects/object-encoder.ts'
+import { readStored } from '../objects/read-stored.ts'
 import { objectFilter } from '../objects/selectors.ts'
 import { apiVersionOf } from '../objects/served-kind.ts'
 import { badRequest, expired, StatusError, tooLargeVersion } from '../objects/status-error.ts'
@@ -19,7 +20,8 @@ export function listObjects(call: ApiCall): ApiAnswer {
   const form = formOf(call)
   checkForm(form, kind, true)
   const keep = objectFilter(kind, query)
-  const page = pageOf(call, keep)
+  const found = pageOf(call, keep)
+  const page = { ...found, objects: found.objects.map((object) => readStored(kind, object)) }
   const last = page.objects.at(-1)
   const more = page.remaining > 0 && last !== undefined
   const metadata = {

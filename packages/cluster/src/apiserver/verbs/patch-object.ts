@@ -24,14 +24,21 @@ export function patchObject(call: ApiCall, input: PatchInput, tracker: FieldTrac
   const options = writeOptions(call, 'PatchOptions')
   const patch = patchOf(call.kind, input)
   const old = storedObject(call)
-  const patched = patch(servedObject(call.kind, old.body))
-  const body = placeInNamespace(call, decodeObject(call, patched, options.fieldValidation, patchNotReadable))
+  const patched = patch.apply(servedObject(call.kind, old.body))
+  const decoded = decodeObject(call, patched, options.fieldValidation, { refuse: patchNotReadable, source: patch.source })
+  const body = placeInNamespace(call, decoded)
   checkName(call, textAt(body, 'metadata', 'name'))
   return updateDecoded(call, { old, body, options, tracker })
 }
 
-/** The function that a patch is. Throws 415 for a form that the kind does not take, 400 for one that cannot be read. */
-export function patchOf(kind: ServedKind, { mediaType, bytes }: PatchInput): (current: JsonObject) => Json {
+export interface Patch {
+  /** As it was sent. */
+  readonly source: Json
+  apply(current: JsonObject): Json
+}
+
+/** Throws 415 for a form that the kind does not take, 400 for a patch that cannot be read. */
+export function patchOf(kind: ServedKind, { mediaType, bytes }: PatchInput): Patch {
   const carryOut = PATCHES[mediaType]
   if (carryOut === undefined)
     throw new StatusError({ code: 415, reason: 'UnsupportedMediaType', message: '415: Unsupported Media Type', details: {} })
@@ -39,13 +46,16 @@ export function patchOf(kind: ServedKind, { mediaType, bytes }: PatchInput): (cu
   const patch = parseJson(bytes)
   if (mediaType === JSON_PATCH && !Array.isArray(patch))
     throw badRequest('error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp')
-  return (current) => {
-    try {
-      return carryOut(current, patch, kind)
-    } catch (error) {
-      if (error instanceof PatchError) throw refusal(error)
-      throw error
-    }
+  return {
+    source: patch,
+    apply(current) {
+      try {
+        return carryOut(current, patch, kind)
+      } catch (error) {
+        if (error instanceof PatchError) throw refusal(error)
+        throw error
+      }
+    },
   }
 }
 

@@ -56,5 +56,7 @@ function scaleOf(paths: ScalePaths, body: JsonObject): JsonObject {
 function selectorOf(paths: ScalePaths, body: JsonObject): string {
   if (paths.selector) return textAt(body, ...paths.selector)
   const selector = at(body, 'spec', 'selector')
+  if (isObject(selector) && Object.values(selector).some((value) => typeof value === 'string'))
+    return parseLabelSelector({ matchLabels: selector as Record<string, string> }).text // the plain map of a ReplicationController
   return isObject(selector) ? parseLabelSelector(selector as Parameters<typeof parseLabelSelector>[0]).text : ''
 }

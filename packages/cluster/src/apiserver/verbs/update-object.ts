@@ -5,7 +5,11 @@ import { type ApiAnswer, type ApiCall, answerBody, answerStored, storedObject, t
 import { decodeObject, placeInNamespace } from '../objects/decode-object.ts'
 import type { FieldTracker } from '../objects/field-tracker.ts'
 import { finalizersOf } from '../objects/object-meta.ts'
+<<<<<<< HEAD
 import { at, CRD_TYPE, metaOf, type ServedKind, textAt, without } from '../objects/served-kind.ts'
+=======
+import { at, keptByStatus, metaOf, type ServedKind, textAt, without } from '../objects/served-kind.ts'
+>>>>>>> 822788c (apiserver: DeleteOptions of any group, duplicate fields, defaults from storage, metadata by status, PodTemplate, ReplicationController, default/kubernetes)
 import { badRequest, conflict, invalid, invalidValue, problem, StatusError } from '../objects/status-error.ts'
 import { validateObject } from '../objects/validate-object.ts'
 import { withCrdStatus } from '../registry/crd-status.ts'
@@ -96,10 +100,7 @@ function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject
   const metadata: JsonObject = { ...without(given, ...OWNED), ...kept, ...immutable(given, before) }
   const status = (value: Json | undefined) => (value === undefined ? {} : { status: value })
   if (path.subresource === 'status') {
-    // Labels and the rest of the metadata are not the status' business.
-    const taken = ['managedFields', ...(STATUS_METADATA[kind.type] ?? [])].filter((name) => given[name] !== undefined)
-    const own = { ...before, ...Object.fromEntries(taken.map((name) => [name, given[name] ?? null])) }
-    const written = { ...without(old, 'status', 'metadata'), metadata: own, ...status(body['status']) }
+    const written = { ...without(old, 'status', 'metadata'), metadata: statusMetadata(kind, metadata, before), ...status(body['status']) }
     return kind.rules.prepareStatus?.(written, old) ?? written
   }
   if (path.subresource === 'finalize') return { ...body, metadata, ...status(old['status']) }
@@ -109,8 +110,15 @@ function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject
   return kind.type === CRD_TYPE ? withCrdStatus(prepared, env.registry.namesTaken(prepared), timestamp(env.clock)) : prepared
 }
 
-/** Metadata that a write of the status may change all the same: the revision of a Deployment comes this way. */
-const STATUS_METADATA: Readonly<Record<string, readonly string[]>> = { 'deployments.apps': ['annotations'] }
+/** A write of the status may change the labels and the rest of the metadata too, but for what its kind keeps. */
+function statusMetadata({ custom, type }: ServedKind, given: JsonObject, before: JsonObject): JsonObject {
+  if (custom || type === CRD_TYPE) {
+    const managed = given['managedFields']
+    return { ...without(before, 'managedFields'), ...(managed === undefined ? {} : { managedFields: managed }) }
+  }
+  const kept = (keptByStatus[type] ?? []).filter((name) => before[name] !== undefined)
+  return { ...without(given, ...(keptByStatus[type] ?? [])), ...Object.fromEntries(kept.map((name) => [name, before[name] ?? null])) }
+}
 
 /** What no client can change at all; `immutable` lists what it must repeat if it says it. */
 const OWNED = ['generation', 'selfLink', 'resourceVersion', 'creationTimestamp', 'uid']

@@ -7,6 +7,7 @@ import { type ApiCall, flagOf, formOf, numberOf, revisionOf } from '../http/requ
 import { partialObject } from '../http/response-form.ts'
 import { type IncludeObject, includeObject, tableOf } from '../http/table.ts'
 import { eventText, servedObject, servedText, sharedEvent } from '../objects/object-encoder.ts'
+import { readStored } from '../objects/read-stored.ts'
 import { objectFilter } from '../objects/selectors.ts'
 import { apiVersionOf } from '../objects/served-kind.ts'
 import { expired, tooLargeVersion } from '../objects/status-error.ts'
@@ -138,14 +139,14 @@ class WatchStream {
     else this.#write(sharedEvent(change, form, () => this.#eventOf(type, object)))
   }
 
-  #eventOf(type: string, object: StoredObject | JsonObject): string {
+  #eventOf(type: string, given: StoredObject | JsonObject): string {
     const { kind, env } = this.#call
-    const stored = isStored(object)
-    if (this.#partial) return eventText(type, JSON.stringify(partialObject(stored ? object.body : object)))
-    if (this.#table === undefined) return eventText(type, stored ? servedText(kind, object) : JSON.stringify(servedObject(kind, object)))
+    const stored = isStored(given) ? readStored(kind, given) : undefined
+    const body = stored?.body ?? (given as JsonObject)
+    if (this.#partial) return eventText(type, JSON.stringify(partialObject(body)))
+    if (this.#table === undefined) return eventText(type, stored ? servedText(kind, stored) : JSON.stringify(servedObject(kind, body)))
     const headless = this.#headSent
     this.#headSent = true
-    const body = stored ? object.body : object
     const options = { include: this.#table, now: env.clock.now(), headless, metadata: revisionOf(body) }
     return eventText(type, JSON.stringify(tableOf(kind, [body], options)))
   }

@@ -8,6 +8,7 @@ import {
   type Outcome,
   pods,
   type ReconcileContext,
+  type ResourceType,
   requeueAfter,
   retry,
   watchSelf,
@@ -19,32 +20,43 @@ import { ownedAndOrphans } from '../workload/owned-index.ts'
 import { watchChildren } from '../workload/pod-source.ts'
 import { isActive, nextAvailable } from '../workload/pod-state.ts'
 import { workloadSelector } from '../workload/selector.ts'
-import { type ReplicaSet, replicaSets } from '../workload/workload-kinds.ts'
+import { type ReplicaOwner, replicaSets, replicationControllers } from '../workload/workload-kinds.ts'
 import { manageReplicas } from './manage-replicas.ts'
 import { createPendingChanges } from './pending-changes.ts'
 import { replicaSetStatus } from './replica-set-status.ts'
 
 /** Keeps as many pods as each ReplicaSet wants, and says in its status how they are. */
 export function replicaSetController(env: ControllerEnv): Controller {
+  return replicaController(env, 'replicaset', replicaSets)
+}
+
+/** The same for ReplicationControllers. */
+export function replicationControllerController(env: ControllerEnv): Controller {
+  return replicaController(env, 'replicationcontroller', replicationControllers)
+}
+
+function replicaController<T extends ReplicaOwner>(env: ControllerEnv, name: string, type: ResourceType<T>): Controller {
   const { client, caches, clock } = env
-  const sets = caches.of(replicaSets)
+  const sets = caches.of(type)
   const podCache = caches.of(pods)
   const pending = createPendingChanges(podCache, clock)
 
-  async function reconcile(set: ReplicaSet, { signal }: ReconcileContext): Promise<Outcome> {
+  async function reconcile(set: T, { signal }: ReconcileContext): Promise<Outcome> {
     const key = keyOf(set)
     const selector = workloadSelector(set.spec?.selector)
     if (selector === undefined) return done
     const settled = pending.settled(formatKey(key))
     const candidates = ownedAndOrphans(podCache.store, set).filter(isActive)
     const matches = ({ metadata }: { metadata: { labels?: Record<string, string> } }) => selector.matches(metadata.labels)
-    const active = await claim(candidates, { client, owner: set, ownerType: replicaSets, type: pods, matches, signal })
+    const active = await claim(candidates, { client, owner: set, ownerType: type, type: pods, matches, signal })
     const failure =
-      settled && set.metadata.deletionTimestamp === undefined ? await manageReplicas(set, active, { env, pending, signal }) : undefined
+      settled && set.metadata.deletionTimestamp === undefined
+        ? await manageReplicas(set, active, { env, type, pending, signal })
+        : undefined
     const now = clock.now()
     await writeStatus(
       client,
-      { type: replicaSets, key, cached: set },
+      { type, key, cached: set },
       { mutate: (current) => replicaSetStatus(current, { set, active, failure, now }), maxAttempts: 2, clock, signal },
     )
     if (failure !== undefined) return retry(failure)
@@ -55,12 +67,12 @@ export function replicaSetController(env: ControllerEnv): Controller {
   }
 
   return createController({
-    name: 'replicaset',
+    name,
     concurrency: 5,
     clock,
     onError: env.onError,
     queue: { backoff: { baseMs: 10, maxMs: 60_000 } },
-    sources: [watchSelf(sets), watchChildren(podCache, sets, replicaSets)],
+    sources: [watchSelf(sets), watchChildren(podCache, sets, type)],
     async reconcile(key, context) {
       const set = sets.store.get(key)
       if (set === undefined) {

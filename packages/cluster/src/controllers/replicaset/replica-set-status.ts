@@ -1,12 +1,12 @@
 import type { Pod } from '@thv/kube'
 import { apiTime } from '../workload/api-time.ts'
 import { isAvailable, isReady } from '../workload/pod-state.ts'
-import type { ReplicaSet, ReplicaSetStatus, WorkloadCondition } from '../workload/workload-kinds.ts'
+import type { ReplicaOwner, ReplicaSetStatus, WorkloadCondition } from '../workload/workload-kinds.ts'
 import { zeroIsAbsent } from '../workload/zero-is-absent.ts'
 
 export interface ReplicaSetObservation {
   /** As it was when its pods were counted. */
-  readonly set: ReplicaSet
+  readonly set: ReplicaOwner
   readonly active: readonly Pod[]
   /** Why pods could not be created or deleted. */
   readonly failure: string | undefined
@@ -14,7 +14,7 @@ export interface ReplicaSetObservation {
 }
 
 /** `current` is the object that the status is written to, which may be newer than the one that was observed. */
-export function replicaSetStatus(current: ReplicaSet, { set, active, failure, now }: ReplicaSetObservation): ReplicaSetStatus {
+export function replicaSetStatus(current: ReplicaOwner, { set, active, failure, now }: ReplicaSetObservation): ReplicaSetStatus {
   const templateLabels = Object.entries(set.spec?.template?.metadata?.labels ?? {})
   const minReadySeconds = set.spec?.minReadySeconds ?? 0
   const counts = zeroIsAbsent({
@@ -28,7 +28,7 @@ export function replicaSetStatus(current: ReplicaSet, { set, active, failure, no
 }
 
 /** The first failure stays until there is none: its message does not follow each try. */
-function conditionsOf(current: ReplicaSet, { set, active, failure, now }: ReplicaSetObservation): WorkloadCondition[] {
+function conditionsOf(current: ReplicaOwner, { set, active, failure, now }: ReplicaSetObservation): WorkloadCondition[] {
   const conditions = current.status?.conditions ?? []
   const others = conditions.filter(({ type }) => type !== 'ReplicaFailure')
   if (failure === undefined) return others

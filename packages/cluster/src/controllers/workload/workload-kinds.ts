@@ -52,6 +52,14 @@ export interface ReplicaSet extends KubeObject {
   status?: ReplicaSetStatus
 }
 
+export interface ReplicationController extends KubeObject {
+  spec?: { replicas?: number; minReadySeconds?: number; selector?: Record<string, string>; template?: PodTemplate }
+  status?: ReplicaSetStatus
+}
+
+/** Either kind that keeps a number of equal pods. */
+export type ReplicaOwner = ReplicaSet | ReplicationController
+
 export interface ReplicaSetStatus {
   replicas: number
   fullyLabeledReplicas?: number
@@ -97,10 +105,17 @@ export interface ControllerRevision extends KubeObject {
 }
 
 /** Any kind that makes pods from a template. */
-export type Workload = Deployment | ReplicaSet | StatefulSet
+export type Workload = Deployment | ReplicaSet | ReplicationController | StatefulSet
 
 export const deployments: ResourceType<Deployment> = apps('Deployment', 'deployments')
 export const replicaSets: ResourceType<ReplicaSet> = apps('ReplicaSet', 'replicasets')
+export const replicationControllers: ResourceType<ReplicationController> = {
+  group: '',
+  version: 'v1',
+  kind: 'ReplicationController',
+  plural: 'replicationcontrollers',
+  namespaced: true,
+}
 export const statefulSets: ResourceType<StatefulSet> = apps('StatefulSet', 'statefulsets')
 export const controllerRevisions: ResourceType<ControllerRevision> = apps('ControllerRevision', 'controllerrevisions')
 

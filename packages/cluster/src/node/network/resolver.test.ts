@@ -68,7 +68,7 @@ const B = '127.216.128.2:3000'
 describe('the resolver', () => {
   it('leads every form of a Service’s name to its ready pods', async () => {
     await cluster.service('web', {
-      clusterIP: '127.216.0.1',
+      clusterIP: '127.216.0.21',
       ports: [
         { name: 'http', port: 80 },
         { name: 'more', port: 81 },

@@ -62,11 +62,11 @@ describe.skipIf(process.platform !== 'linux')('startServiceForwarders', () => {
   it('follows endpoints: only ready ones, by the name of the port, and the Service to its end', async () => {
     const cluster = await newCluster()
     const [a, b, other] = [await pod('127.211.128.1', 'a'), await pod('127.211.128.2', 'b'), await pod('127.211.128.3', 'other')]
-    await cluster.service('web', spec('127.211.0.1'))
+    await cluster.service('web', spec('127.211.0.21'))
     await cluster.endpoints('web', [at(a), `!${at(b)}`], { port: 'http' })
     await cluster.endpoints('web', [at(other)], { port: 'metrics' })
     const forwarders = await start(cluster, ADDRESSES)
-    const ask = () => whoAnswers('127.211.0.1', PORT)
+    const ask = () => whoAnswers('127.211.0.21', PORT)
     await eventually(async () => expect(await ask()).toBe('a'))
     expect(forwarders.listening).toBe(1)
 

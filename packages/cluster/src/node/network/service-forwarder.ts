@@ -63,7 +63,8 @@ export async function startServiceForwarders(options: ServiceForwarderOptions): 
   const stop = new AbortController()
 
   async function reconcile(key: ObjectKey): Promise<Outcome> {
-    const service = known.store.get(key)
+    // Its endpoint is the API server, which pods reach at its own address.
+    const service = formatKey(key) === 'default/kubernetes' ? undefined : known.store.get(key)
     const ports = service === undefined || !hasAddress(service) ? [] : (service.spec?.ports ?? [])
     const forwarders = open.get(formatKey(key)) ?? new Map<number, PortForwarder>()
     dropUnwanted(forwarders, service, ports)

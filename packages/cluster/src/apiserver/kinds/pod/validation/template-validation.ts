@@ -43,7 +43,7 @@ export function immutableSelector(spec: JsonObject, old: JsonObject): FieldProbl
   return [invalidShown('spec.selector', selector ? shownSelector(selector) : 'null', 'field is immutable')]
 }
 
-function templateProblems(template: JsonObject, path: string): FieldProblem[] {
+export function templateProblems(template: JsonObject, path: string): FieldProblem[] {
   const spec = objectAt(template, 'spec') ?? {}
   const annotations = objectAt(template, 'metadata', 'annotations')
   const problems = [
@@ -58,7 +58,7 @@ function templateProblems(template: JsonObject, path: string): FieldProblem[] {
 }
 
 /** These kinds keep their pods running. */
-function foreverProblems(template: JsonObject, deadlineWord: string): FieldProblem[] {
+export function foreverProblems(template: JsonObject, deadlineWord: string): FieldProblem[] {
   const path = 'spec.template.spec'
   const restart = textAt(template, 'spec', 'restartPolicy')
   const problems = restart === 'Always' ? [] : [notSupported(`${path}.restartPolicy`, restart, ['Always'])]
