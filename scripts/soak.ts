@@ -1,9 +1,11 @@
+import { runConformance } from './conformance/run-conformance.ts'
 import { type RunResult, run } from './run.ts'
 
 /*
- * npm run soak [-- ROUNDS | record]: the loops of the test suites with the full figures instead of the small ones of CI. The fuzz run looks
+ * npm run soak [-- ROUNDS | record | conformance [FOCUS]]: the loops of the test suites with the full figures instead of the small ones of CI. The fuzz run looks
  * somewhere new each time; its seed is printed first and last, and FUZZ_SEED=n npm run soak sends the same requests again. `record` runs
- * only the comparison of the recordings with the real controllers; with RECORD=1 it writes them.
+ * only the comparison of the recordings with the real controllers; with RECORD=1 it writes them. `conformance` runs only the conformance
+ * specs of Kubernetes' API machinery on the local platform, or those whose names match FOCUS.
  */
 
 const FUZZ_REQUESTS = '100000'
@@ -13,12 +15,22 @@ const SEEDS = 1_000_000
 
 const rounds = process.argv[2] ?? '20'
 const seed = process.env['FUZZ_SEED'] ?? String(Math.floor(Math.random() * SEEDS))
-if (!/^([1-9]\d{0,3}|record)$/.test(rounds) || !/^\d{1,9}$/.test(seed)) {
-  console.error(`usage: [FUZZ_SEED=SEED] npm run soak [-- ROUNDS | record]; whole numbers, not ${JSON.stringify({ rounds, seed })}`)
+if (!/^([1-9]\d{0,3}|record|conformance)$/.test(rounds) || !/^\d{1,9}$/.test(seed)) {
+  console.error(
+    `usage: [FUZZ_SEED=SEED] npm run soak [-- ROUNDS | record | conformance [FOCUS]]; whole numbers, not ${JSON.stringify({ rounds, seed })}`,
+  )
   process.exit(2)
 }
 
-process.exitCode = rounds === 'record' ? await recordings() : await everything()
+if (rounds === 'record') process.exitCode = await recordings()
+else if (rounds === 'conformance') process.exitCode = await conformance(process.argv[3])
+else process.exitCode = await everything()
+
+async function conformance(focus?: string): Promise<number> {
+  const { code, summary } = await runConformance(focus)
+  console.log(`soak: ${summary}`)
+  return code
+}
 
 async function recordings(): Promise<number> {
   const result = await suite('record', [], {})

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { objectKey } from '../store/stored-object.ts'
 import { type ApiEnv, timestamp } from './http/request-context.ts'

@@ -18,6 +18,7 @@ import { methodNotAllowed, noSuchPath, StatusError, unauthorized } from './objec
 import { AGGREGATED, aggregatedDiscovery, discoveryDocument, wantsAggregated } from './registry/discovery.ts'
 import type { KindRegistry } from './registry/kind-registry.ts'
 import { openApiDocument, openApiIndex } from './registry/openapi.ts'
+import { swaggerDocument } from './registry/swagger.ts'
 import { APPLY_TYPE, applyObject } from './verbs/apply-object.ts'
 import { createObject } from './verbs/create-object.ts'
 import { deleteCollection, deleteObject } from './verbs/delete-object.ts'
@@ -209,7 +210,10 @@ function answerDocument(exchange: Exchange, { registry, accounts }: FrontEnv): v
   else if (path === '/.well-known/openid-configuration') sendDocument(exchange, openIdConfiguration(exchange))
   else if ((path === '/api' || path === '/apis') && wantsAggregated(headerOf(exchange, 'accept')))
     sendDocument(exchange, aggregatedDiscovery(registry, path === '/api' ? 'api' : 'apis'), AGGREGATED)
-  else {
+  else if (path === '/openapi/v2') {
+    answerForm(headerOf(exchange, 'accept')) // refuses who takes protobuf only
+    sendDocument(exchange, swaggerDocument(registry))
+  } else {
     const document = documentAt(path, registry) ?? discoveryDocument(registry, path, headerOf(exchange, 'host'))
     if (document === undefined) answerNowhere(exchange)
     else sendDocument(exchange, document)

@@ -1,4 +1,4 @@
-import { jsonEqual } from '@thv/kernel/json-equal'
+import { jsonEqual } from '@thv/kernel/json'
 import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { StoredObject } from '../../store/stored-object.ts'
 import { apiVersionOf, type ServedKind, without } from './served-kind.ts'

@@ -8,14 +8,9 @@ import { parseYaml, YamlError } from '../http/yaml-body.ts'
 import { decodeObject, placeInNamespace } from '../objects/decode-object.ts'
 import { ownershipOf } from '../objects/field-tracker.ts'
 import { servedObject } from '../objects/object-encoder.ts'
-<<<<<<< HEAD
+import { readStored } from '../objects/read-stored.ts'
 import { apiVersionOf, at, isObject, metaOf, textAt, without } from '../objects/served-kind.ts'
 import { badRequest, conflict, invalid, notFound, StatusError } from '../objects/status-error.ts'
-=======
-import { readStored } from '../objects/read-stored.ts'
-import { apiVersionOf, at, isObject, textAt, without } from '../objects/served-kind.ts'
-import { badRequest, invalid, notFound, StatusError } from '../objects/status-error.ts'
->>>>>>> 822788c (apiserver: DeleteOptions of any group, duplicate fields, defaults from storage, metadata by status, PodTemplate, ReplicationController, default/kubernetes)
 import { createDecoded } from './create-object.ts'
 import { checkName, updateDecoded } from './update-object.ts'
 import { type WriteOptions, writeOptions } from './write-options.ts'

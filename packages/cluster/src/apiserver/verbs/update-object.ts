@@ -5,11 +5,7 @@ import { type ApiAnswer, type ApiCall, answerBody, answerStored, storedObject, t
 import { decodeObject, placeInNamespace } from '../objects/decode-object.ts'
 import type { FieldTracker } from '../objects/field-tracker.ts'
 import { finalizersOf } from '../objects/object-meta.ts'
-<<<<<<< HEAD
-import { at, CRD_TYPE, metaOf, type ServedKind, textAt, without } from '../objects/served-kind.ts'
-=======
-import { at, keptByStatus, metaOf, type ServedKind, textAt, without } from '../objects/served-kind.ts'
->>>>>>> 822788c (apiserver: DeleteOptions of any group, duplicate fields, defaults from storage, metadata by status, PodTemplate, ReplicationController, default/kubernetes)
+import { at, CRD_TYPE, keptByStatus, metaOf, type ServedKind, textAt, without } from '../objects/served-kind.ts'
 import { badRequest, conflict, invalid, invalidValue, problem, StatusError } from '../objects/status-error.ts'
 import { validateObject } from '../objects/validate-object.ts'
 import { withCrdStatus } from '../registry/crd-status.ts'
