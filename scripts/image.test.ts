@@ -43,5 +43,6 @@ test('the Dockerfile describes the same image', () => {
   expect(all('WORKDIR')).toEqual([imageConfig.WorkingDir])
   expect(all('CMD').map((value) => JSON.parse(value) as unknown)).toEqual([imageConfig.Cmd])
   expect(all('FROM')).toEqual(['scratch'])
-  for (const [, base] of text.matchAll(/^FROM (\S+)/gm)) expect(base).toMatch(/^scratch$|:(?!latest$)[\w.-]+$/)
+  for (const [, base] of text.matchAll(/^FROM (\S+)/gm)) expect(base).toMatch(/^scratch$|:\d+\.\d+\.\d+[\w.-]*\$\{NODE_DIGEST\}$/)
+  expect(text).toMatch(/^ARG NODE_DIGEST=$/m)
 })

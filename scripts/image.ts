@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type BundledProgram, bundledProgramFiles } from '@thv/testkit/image/bundled-program'
+import { type BundledProgram, bundledProgramFiles, DOC_FOLDER } from '@thv/testkit/image/bundled-program'
 import { type ImageConfig, type WrittenImage, writeImageArchive } from '@thv/testkit/image/image-archive'
 import { file, imageUser, nodeRuntimeFiles } from '@thv/testkit/image/node-runtime'
 import { type TarEntry, writeTar } from '@thv/testkit/image/tar'
@@ -44,13 +44,19 @@ export async function writeImage(options: ImageOptions = {}): Promise<WrittenIma
   return { ...written, output, tag }
 }
 
-async function imageFiles(): Promise<TarEntry[]> {
+export async function imageFiles(): Promise<TarEntry[]> {
   if (process.platform !== 'linux') throw new Error('the image takes Node and its libraries from this machine, which must run Linux')
   return [
     ...nodeRuntimeFiles(join(ROOT, 'node_modules/.bin/node')),
     ...(await bundledProgramFiles(appPrograms())),
-    file('usr/share/doc/toolhive-ts/LICENSE', join(ROOT, 'LICENSE')),
+    file(`${DOC_FOLDER}/LICENSE`, join(ROOT, 'LICENSE')),
+    file(`${DOC_FOLDER}/LICENSE-node`, nodeLicence()),
   ]
+}
+
+/** Of Node and all that is built into it. */
+function nodeLicence(): string {
+  return join(dirname(dirname(realpathSync(join(ROOT, 'node_modules/.bin/node')))), 'LICENSE')
 }
 
 /** Every app that has a command and a main module. */

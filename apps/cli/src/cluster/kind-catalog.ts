@@ -20,6 +20,8 @@ export interface KindCatalog {
   find(word: string): readonly ServedResource[]
   /** The resource of a manifest. */
   ofManifest(apiVersion: string, kind: string): ServedResource | undefined
+  /** Why there is no such resource, and what to do. */
+  missing(apiVersion: string, kind: string): string
 }
 
 const AGGREGATED = ['v2', 'v2beta1'].map((version) => `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
@@ -47,6 +49,14 @@ export function createCatalog(resources: readonly ServedResource[]): KindCatalog
       throw new ThvError('usage', `the server has no kind ${JSON.stringify(word)}.${suggestion(word, known)}`)
     },
     ofManifest: (apiVersion, kind) => resources.find(({ type }) => type.kind === kind && apiVersionOf(type) === apiVersion),
+    missing(apiVersion, kind) {
+      const lacks = `the server has no ${kind} of ${apiVersion}`
+      const versions = [...new Set(resources.filter(({ type }) => type.kind === kind).map(({ type }) => apiVersionOf(type)))]
+      if (versions.length > 0) return `${lacks}: write apiVersion ${versions.join(' or ')}`
+      const ofVersion = resources.filter(({ type }) => apiVersionOf(type) === apiVersion).map(({ type }) => type.kind)
+      const meant = suggestion(kind, [...new Set(ofVersion)]) || suggestion(kind, [...new Set(preferred.map(({ type }) => type.kind))])
+      return meant === '' ? `${lacks}: install its definition first (thv crds prints ours)` : `${lacks}.${meant}`
+    },
   }
 }
 

@@ -82,8 +82,7 @@ export function createKinds(client: KubeClient, signal: AbortSignal | undefined)
         catalog ??= await loadKinds(client, signal)
         const found = catalog.ofManifest(apiVersion, kind)
         if (found) return found
-        if (!mayGrow || systemClock.monotonic() > deadline)
-          throw new ThvError('usage', `the server has no ${kind} of ${apiVersion}: install its definition first (thv crds prints ours)`)
+        if (!mayGrow || systemClock.monotonic() > deadline) throw new ThvError('usage', catalog.missing(apiVersion, kind))
         catalog = undefined
         await systemClock.sleep(100, signal)
       }

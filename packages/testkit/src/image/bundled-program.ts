@@ -1,12 +1,15 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ensureBundle } from '../../../../scripts/bundle.mjs'
+import { ensureBundle, noticesOf } from '../../../../scripts/bundle.mjs'
+import { noticesText } from '../../../../scripts/notices.mjs'
 import { file, imageNode, text } from './node-runtime.ts'
 import type { TarEntry } from './tar.ts'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
 const appFolder = 'app'
+/** Licences and notices in the image. */
+export const DOC_FOLDER = 'usr/share/doc/toolhive-ts'
 /** Packages that a bundle leaves outside because they read files from beside themselves, with the folders that are needed. */
 const outside: Readonly<Record<string, readonly string[]>> = { '@cedar-policy/cedar-wasm': ['package.json', 'nodejs'] }
 
@@ -21,15 +24,28 @@ export interface BundledProgram {
 export async function bundledProgramFiles(programs: readonly BundledProgram[]): Promise<TarEntry[]> {
   const entries = new Map<string, TarEntry>()
   for (const { name, entry } of programs) {
-    const bundle = readFileSync(await ensureBundle(entry), 'utf8')
+    const bundleFile = await ensureBundle(entry)
+    const bundle = readFileSync(bundleFile, 'utf8')
     const path = `${appFolder}/${name}.mjs`
     // Without a shell in the image the system itself starts Node for it.
     add(entries, text(path, `#!${imageNode}\n${bundle.replace(/^#!.*\n/, '')}`, 0o755))
+    add(entries, text(`${path}.map`, mapOf(bundleFile, { hasFirstLine: bundle.startsWith('#!') })))
+    add(entries, text(`${DOC_FOLDER}/NOTICES-${name}.txt`, readFileSync(noticesOf(bundleFile), 'utf8')))
     add(entries, { path: `usr/local/bin/${name}`, content: { kind: 'link', target: `/${path}` } })
     for (const [packageName, parts] of Object.entries(outside))
-      if (bundle.includes(packageName)) for (const found of packageFiles(packageName, parts)) add(entries, found)
+      if (bundle.includes(packageName)) {
+        for (const found of packageFiles(packageName, parts)) add(entries, found)
+        const notices = noticesText([join(root, 'node_modules', packageName)], { root })
+        add(entries, text(`${DOC_FOLDER}/NOTICES-${packageName.replace('/', '-')}.txt`, notices))
+      }
   }
   return [...entries.values()]
+}
+
+/** Of the image, where the bundle has one more line if it had no line for the system before. */
+function mapOf(bundleFile: string, { hasFirstLine }: { hasFirstLine: boolean }): string {
+  const map = JSON.parse(readFileSync(`${bundleFile}.map`, 'utf8')) as { mappings: string }
+  return JSON.stringify({ ...map, mappings: hasFirstLine ? map.mappings : `;${map.mappings}` })
 }
 
 function add(entries: Map<string, TarEntry>, entry: TarEntry): void {

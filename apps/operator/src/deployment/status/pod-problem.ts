@@ -131,7 +131,8 @@ function waitingFor(reason: string): { reason: string | undefined; fatal: boolea
 }
 
 const HARMLESS = new Set(['ContainerCreating', 'PodInitializing'])
-const MAX_SAID = 300
+/** Of a longer message the beginning and the end: nodes write the cause and the advice last. */
+const KEPT = { first: 150, last: 450 }
 
 /** Never the termination message: it comes from the program, which may say anything. */
 function lastExit(terminated: { exitCode: number; reason?: string } | undefined): string {
@@ -140,8 +141,9 @@ function lastExit(terminated: { exitCode: number; reason?: string } | undefined)
   return `, exit code ${terminated.exitCode}${isOutOfMemory ? ' (out of memory: raise its limit)' : ''}`
 }
 
-function cut(text: string): string {
-  return text.length <= MAX_SAID ? text.replace(/\.$/, '') : `${text.slice(0, MAX_SAID)}…`
+export function cut(text: string): string {
+  const said = text.replace(/\.$/, '')
+  return said.length <= KEPT.first + KEPT.last ? said : `${said.slice(0, KEPT.first)} … ${said.slice(-KEPT.last)}`
 }
 
 function capital(role: PodRole): string {

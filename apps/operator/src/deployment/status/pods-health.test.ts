@@ -157,6 +157,17 @@ const CASES: readonly Case[] = [
     },
   },
   {
+    name: 'a long message of the node: its beginning and its end, where the cause and the advice stand',
+    ...RUNNING,
+    proxy: [starting('proxy-1')],
+    server: [waiting('demo-0', 'ImagePullBackOff', `failed to pull: ${'x'.repeat(2_000)}: registry.test says 403. Log in first.`)],
+    expected: {
+      phase: 'Pending',
+      reason: 'ImagePullBackOff',
+      message: /: failed to pull: x+ … x+: registry\.test says 403\. Log in first\. Check the image/,
+    },
+  },
+  {
     name: 'an image of the proxy that cannot be pulled',
     ...RUNNING,
     proxy: [waiting('proxy-1', 'ErrImagePull')],

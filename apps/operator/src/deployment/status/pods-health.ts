@@ -2,7 +2,7 @@ import type { Deployment, Pod, StatefulSet } from '@thv/kube'
 import { MCPRemoteProxyPhase, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import { MCPServerPhase, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
 import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
-import { isLive, isReady, type PodProblem, worstProblem } from './pod-problem.ts'
+import { cut, isLive, isReady, type PodProblem, worstProblem } from './pod-problem.ts'
 
 export interface ObservedPods {
   readonly deployment: Deployment | undefined
@@ -118,7 +118,7 @@ function graver(proxy: PodProblem | undefined, server: PodProblem | undefined): 
 function creationProblem({ metadata, status }: Deployment, live: readonly Pod[]): string | undefined {
   const failure = status?.conditions?.find(({ type, status: value }) => type === 'ReplicaFailure' && value === 'True')
   if (failure !== undefined && live.length === 0) {
-    return `The Deployment ${metadata.name} cannot make pods: ${(failure.message ?? failure.reason ?? 'no reason given').slice(0, 500)}`
+    return `The Deployment ${metadata.name} cannot make pods: ${cut(failure.message ?? failure.reason ?? 'no reason given')}`
   }
   return undefined
 }

@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import undici from 'undici'
+import { describe, expect, test } from 'vitest'
+import { ensureBundle, noticesOf } from './bundle.mjs'
+import { appPrograms, imageFiles } from './image.ts'
+import * as lean from './lean-undici.mjs'
+import { noticeOf, packageFolders } from './notices.mjs'
+import { ROOT } from './run.ts'
+
+const BUNDLING_MS = 120_000
+
+test('a trace of a bundle names the line of the source', { timeout: BUNDLING_MS }, async () => {
+  const bundle = await ensureBundle('scripts/testing/throwing.ts')
+  const printed = execFileSync(process.execPath, [bundle], { encoding: 'utf8' })
+  expect(printed).toMatch(/^TypeError: on line 8\n {4}at thrower \(scripts\/testing\/throwing\.ts:8:\d+\)\n/)
+})
+
+test('a trace without the map is the one of the bundle', { timeout: BUNDLING_MS }, async () => {
+  const bundle = await ensureBundle('scripts/testing/throwing.ts')
+  const text = readFileSync(bundle, 'utf8')
+  const printed = execFileSync(process.execPath, ['--input-type=module'], { encoding: 'utf8', input: text })
+  expect(printed).toMatch(/^TypeError: on line 8\n {4}at thrower \(.+:\d+:\d+\)\n/)
+})
+
+describe('licences', () => {
+  test.each(appPrograms().map(({ name, entry }) => [name, entry] as const))(
+    'the bundle of %s carries the licence texts of all packages inside',
+    { timeout: BUNDLING_MS },
+    async (_name, entry) => {
+      const bundle = await ensureBundle(entry)
+      const { inputs } = JSON.parse(readFileSync(bundle.replace(/mjs$/, 'inputs.json'), 'utf8')) as { inputs: string[] }
+      const folders = packageFolders(inputs.map((path) => join(ROOT, path)))
+      const inside = new Set(inputs.filter((path) => path.includes('node_modules')).map((path) => path.split('node_modules/').at(-1)))
+      expect(folders.length).toBeGreaterThan(0)
+      expect(
+        [...inside].filter((path) => !folders.some((folder) => join(ROOT, 'node_modules', path ?? '').startsWith(`${folder}/`))),
+      ).toEqual([])
+      const notices = readFileSync(noticesOf(bundle), 'utf8')
+      for (const folder of folders) {
+        const { name, version, text } = noticeOf(folder, ROOT)
+        expect(text.length, name).toBeGreaterThan(200)
+        expect(notices).toContain(`${name} ${version} (`)
+        expect(notices).toContain(text)
+      }
+    },
+  )
+
+  test.runIf(process.platform === 'linux')('the image carries them all, and that of Node', { timeout: BUNDLING_MS }, async () => {
+    const paths = (await imageFiles()).map(({ path }) => path)
+    const programs = appPrograms().map(({ name }) => name)
+    for (const name of programs)
+      expect(paths).toEqual(expect.arrayContaining([`app/${name}.mjs.map`, `usr/share/doc/toolhive-ts/NOTICES-${name}.txt`]))
+    const others = ['LICENSE', 'LICENSE-node', 'NOTICES-@cedar-policy-cedar-wasm.txt']
+    expect(paths).toEqual(expect.arrayContaining(others.map((name) => `usr/share/doc/toolhive-ts/${name}`)))
+  })
+})
+
+test('the lean undici exports the same objects as undici', () => {
+  expect(Object.keys(lean).toSorted()).toEqual(['Agent', 'Pool', 'buildConnector'])
+  for (const [name, value] of Object.entries(lean)) expect(value, name).toBe(undici[name as keyof typeof undici])
+  const { request, stream, pipeline, connect, upgrade } = undici.Dispatcher.prototype
+  for (const method of [request, stream, pipeline, connect, upgrade]) expect(method).toBeTypeOf('function')
+})

@@ -1,0 +1,1 @@
+export { Agent, buildConnector, Pool } from 'undici'

@@ -1,0 +1,9 @@
+export interface Notice {
+  readonly name: string
+  readonly version: string
+  readonly license: string
+  readonly text: string
+}
+export function packageFolders(paths: readonly string[]): string[]
+export function noticesText(folders: readonly string[], place: { root: string }): string
+export function noticeOf(folder: string, root: string): Notice
