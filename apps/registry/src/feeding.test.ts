@@ -51,6 +51,23 @@ it('one registry feeds another: documents as they are, then what changes, then w
   expect(statuses).toEqual({ 'io.example/a': 'active', 'io.example/b': 'deleted', 'io.example/c': 'active' })
 }, 30_000)
 
+it('sources without syncPolicy: a file is followed, another registry is asked at the start and on request', async () => {
+  const entry = (name: string) => `{"name":"io.example/${name}","description":"A server","version":"1.0.0"}`
+  const data = join(folder, 'followed.json')
+  writeFileSync(data, `[${entry('a')}]`)
+  await using origin = await startRegistry(['--config', configFile('followed', `    file: {path: ${data}}`)])
+  await until(async () => (await listOf(origin.url)).text.includes('io.example/a'))
+  const source = `    api: {endpoint: "${origin.url}/registry/default"}`
+  await using copy = await startRegistry(['--config', configFile('unhurried', source)])
+  await until(async () => (await listOf(copy.url)).text.includes('io.example/a'))
+
+  writeFileSync(data, `[${entry('a')},${entry('b')}]`)
+  await until(async () => (await listOf(origin.url)).text.includes('io.example/b'))
+  expect((await listOf(copy.url)).text).not.toContain('io.example/b')
+  expect((await fetch(`${copy.url}/v1/sources/unhurried/sync`, { method: 'POST' })).status).toBe(202)
+  await until(async () => (await listOf(copy.url)).text.includes('io.example/b'))
+}, 60_000)
+
 it('one registry feeds another what is published there: adds, changes, status changes, deletes and what comes back', async () => {
   await using origin = await startRegistry(['--config', configFile('own', '    managed: {}')])
   const endpoint = `${origin.url}/registry/default`

@@ -90,6 +90,10 @@ describe('oauth mode', () => {
         bearer_methods_supported: ['header'],
       })
     }
+    await using scoped = await serve(oauthConfig({}, { resourceUrl, scopesSupported: ['mcp-registry:read', 'mcp-registry:write'] }))
+    expect(await (await fetch(`${scoped.url}/.well-known/oauth-protected-resource`)).json()).toMatchObject({
+      scopes_supported: ['mcp-registry:read', 'mcp-registry:write'],
+    })
     const wrong = await fetch(`${server.url}/.well-known/oauth-protected-resource`, { method: 'POST' })
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
   })

@@ -104,9 +104,14 @@ function accessBy(authenticator: Authenticator, { publicPaths, authz }: AuthConf
 }
 
 /** RFC 9728: whom to ask for a token. */
-export function resourceMetadata({ resourceUrl, providers }: OAuthConfig): object {
+export function resourceMetadata({ resourceUrl, providers, scopesSupported }: OAuthConfig): object {
   const issuers = [...new Set(providers.map(({ issuerUrl }) => issuerUrl))]
-  return { resource: resourceUrl, authorization_servers: issuers, bearer_methods_supported: ['header'] }
+  return {
+    resource: resourceUrl,
+    authorization_servers: issuers,
+    ...(scopesSupported && { scopes_supported: scopesSupported }),
+    bearer_methods_supported: ['header'],
+  }
 }
 
 function refuse(exchange: Exchange, problem: AuthenticationProblem, { realm, resourceUrl }: OAuthConfig): void {

@@ -14,6 +14,8 @@ export interface AuthConfig {
 
 export interface OAuthConfig {
   readonly resourceUrl?: string
+  /** For the metadata of RFC 9728 only. */
+  readonly scopesSupported?: readonly string[]
   readonly realm: string
   /** Tried in order. */
   readonly providers: readonly ProviderConfig[]

@@ -80,6 +80,18 @@ const authSchema = Type.Object(
       Type.Object(
         {
           resourceUrl: optionalText('Address of this server as clients see it: the resource of RFC 9728.'),
+          scopesSupported: Type.Optional(
+            Type.Array(
+              Type.String({
+                pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+                patternMessage: 'must be a scope: printable ASCII without spaces, quotes and backslashes',
+              }),
+              {
+                description:
+                  'Scopes that the metadata of RFC 9728 offers to clients. They are not checked: what a token may do follows from `auth.authz`.',
+              },
+            ),
+          ),
           realm: text('Realm of the challenges.', { default: 'mcp-registry' }),
           providers: Type.Array(providerSchema, { default: [], description: 'Who issues tokens; tried in order.' }),
         },

@@ -39,7 +39,6 @@ describe('bad configurations', () => {
     const text = 'sources:\n  - name: A\n    git: {}\nregistries:\n  - name: x\n    sources: [b]\nhttp:\n  compresion: true\naudit: {}\n'
     expect(bad(text).map((problem) => problem.split(': ')[0])).toEqual([
       '1:1 auth.oauth.providers',
-      '2:5 sources[0].syncPolicy',
       '2:11 sources[0].name',
       '3:5 sources[0].git.repository',
       '5:11 registries[0].name',

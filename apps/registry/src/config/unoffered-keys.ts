@@ -15,7 +15,6 @@ export const UNOFFERED_KEYS: readonly UnofferedKey[] = [
   { path: 'fileStorage', state: 'not offered', advice: 'use storage.path' },
   { path: 'database.dynamicAuth', state: 'not offered', advice: 'use database.password or a pgpass file' },
   { path: 'database.maxMetaSize', state: 'not offered', advice: 'use sync.maxFileBytes and http.maxBodyBytes' },
-  { path: 'auth.oauth.scopesSupported', state: 'not offered', advice: 'scopes are not looked at; use auth.authz.roles' },
   { path: 'skills', state: 'not offered', advice: 'this registry holds MCP servers only' },
   { path: 'plugins', state: 'not offered', advice: 'this registry holds MCP servers only' },
 ]

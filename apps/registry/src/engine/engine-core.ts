@@ -7,7 +7,8 @@ import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json'
 import type { Logger } from '@thv/telemetry/log'
 import type { RegistryConfig } from '../config/registry-config.ts'
-import type { RegistryStore } from '../store/registry-store.ts'
+import type { RegistryStore, SourceRecord } from '../store/registry-store.ts'
+import { createFileWatcher } from '../sync/file-watcher.ts'
 import { startSyncLoop } from '../sync/sync-loop.ts'
 import type { Handlers } from '../sync/sync-options.ts'
 import type { EngineAdmin, EngineStatus } from './engine.ts'
@@ -48,6 +49,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   const { store, handlers, clock, log, publish, random = Math.random } = options
   let config = options.config
   await store.reconcileConfig(config)
+  await requestOnce(store)
   const pause = async () => void (await setImmediate())
   const views = startViewLoop({ store, clock, log, publish, pause, onStatus: () => publishStatus() })
   const sync = startSyncLoop({
@@ -64,8 +66,18 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     onEnd: () => publishStatus(),
   })
 
+  const files = createFileWatcher({
+    clock,
+    log,
+    async onChange(source) {
+      await store.requestSync(source)
+      sync.poke()
+    },
+  })
+
   function publishStatus(): void {
     const { storeError, unbuilt, revision, sources } = views.facts
+    files.set(filesOf(sources))
     const named = (which: (sync: (typeof sources)[number]['sync']) => boolean) =>
       sources.filter((source) => which(source.sync)).map((source) => source.config.name)
     const status: EngineStatus = {
@@ -122,11 +134,22 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     want: views.want,
     unwant: views.unwant,
     async [Symbol.asyncDispose]() {
+      await files[Symbol.asyncDispose]()
       await sync[Symbol.asyncDispose]()
       await views[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()
     },
   }
+}
+
+/** What has no interval is fetched once per start. An embedded store has everything due then anyway. */
+async function requestOnce(store: RegistryStore): Promise<void> {
+  for (const { config } of await store.sources())
+    if (config.managed === undefined && config.intervalMs === undefined) await store.requestSync(config.name)
+}
+
+function filesOf(sources: readonly SourceRecord[]): ReadonlyMap<string, string> {
+  return new Map(sources.flatMap(({ config }) => (config.file?.path === undefined ? [] : [[config.name, config.file.path]])))
 }
 
 /** A database that is silent costs each statement half a minute. Once that is known, callers are told at once. */

@@ -29,6 +29,16 @@ describe('the engine of the registry', () => {
     expect(again.view('main').tag).toBe(rig.view('main').tag)
   })
 
+  it('fetches a source without interval once per start', async () => {
+    const source = { name: 'a', file: { url: 'https://example.com/a.json' } }
+    const data = { a: [fetchedEntry('x/one', '1.0.0')] }
+    const rig = await rigOf({ sources: [source], registries: [{ name: 'main', sources: ['a'] }], data })
+    await rig.listed('main', ['x/one@1.0.0'])
+    expect(await rig.store.nextDueInMs()).toBeGreaterThan(10 * 365 * 24 * 3_600_000)
+    const again = await rig.replica({ data: { a: [fetchedEntry('x/two', '1.0.0')] } })
+    await again.listed('main', ['x/two@1.0.0'])
+  })
+
   it('tells readiness: what is unread, unbuilt, unsynced and failed', async () => {
     const gate = Promise.withResolvers<never>()
     const rig = await rigOf({

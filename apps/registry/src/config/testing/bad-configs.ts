@@ -130,8 +130,8 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
   ],
   [
     'scopes',
-    `${OAUTH}${PROVIDER}    scopesSupported: [read]\n`,
-    '10:5 auth.oauth.scopesSupported: is not offered: scopes are not looked at; use auth.authz.roles',
+    `${OAUTH}${PROVIDER}    scopesSupported: [read, "a b"]\n`,
+    '10:29 auth.oauth.scopesSupported[1]: must be a scope: printable ASCII without spaces, quotes and backslashes',
   ],
   [
     'a source without a name',
@@ -209,7 +209,7 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
     `sources:\n  - name: a\n${GIT}      auth: {username: me, passwordFile: token}\n${HOURLY}${REST}`,
     '5:42 sources[0].git.auth.passwordFile: must be an absolute path',
   ],
-  ['no interval', `sources:\n  - name: a\n${GIT}${REST}`, '2:5 sources[0].syncPolicy: is required'],
+  ['no interval', `sources:\n  - name: a\n${GIT}    syncPolicy: {}\n${REST}`, '5:5 sources[0].syncPolicy.interval: is required'],
   [
     'an interval with a slip',
     `sources:\n  - name: a\n${GIT}    syncPolicy: {intervall: 1h}\n${REST}`,

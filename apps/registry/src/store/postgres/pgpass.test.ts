@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -68,13 +68,31 @@ describe('password files', () => {
   })
 
   test('one that others may read is ignored with a warning that shows nothing of it', async () => {
-    write('.pgpass', '*:*:*:app:hidden', 0o640)
+    write('.pgpass', '*:*:*:app:hidden', 0o644)
     expect(await lookup()).toBeUndefined()
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).toContain('.pgpass')
     expect(warnings[0]).toContain('0600')
     expect(warnings[0]).not.toContain('hidden')
   })
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'one of root may be readable for its group, as a mounted Secret is; one of another user may not',
+    async () => {
+      for (const mode of [0o440, 0o640]) {
+        write('.pgpass', '*:*:*:app:mounted', mode)
+        expect(await lookup()).toBe('mounted')
+      }
+      expect(warnings).toEqual([])
+      for (const mode of [0o460, 0o444, 0o450]) {
+        write('.pgpass', '*:*:*:app:open', mode)
+        expect(await lookup()).toBeUndefined()
+      }
+      chownSync(write('.pgpass', '*:*:*:app:other', 0o440), 65_534, 65_534)
+      expect(await lookup()).toBeUndefined()
+      expect(warnings).toHaveLength(4)
+    },
+  )
 
   test('what is no file is ignored with a warning', async () => {
     mkdirSync(join(home, '.pgpass'))

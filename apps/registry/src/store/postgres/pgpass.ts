@@ -60,13 +60,19 @@ function plain(field: string): string {
   return field.replace(/\\(.)/g, '$1')
 }
 
+/** Kubernetes mounts a Secret as root's, readable for the group of the pod. */
+function isPrivate({ mode, uid }: { readonly mode: number; readonly uid: number }): boolean {
+  return (mode & 0o077) === 0 || (uid === 0 && (mode & 0o037) === 0)
+}
+
 /** A file that others may read is not used: that is how every client of PostgreSQL does it. */
 async function readPrivateFile(path: string, warn: (message: string) => void): Promise<string | undefined> {
   try {
     await using file = await open(path, 'r')
     const stat = await file.stat()
     if (!stat.isFile() || stat.size > maxBytes) warn(`password file ${path} is ignored: it is no plain file of at most 1 MiB`)
-    else if ((stat.mode & 0o077) !== 0) warn(`password file ${path} is ignored: others may read it; its mode must be 0600 or less`)
+    else if (!isPrivate(stat))
+      warn(`password file ${path} is ignored: others may read it; its mode must be 0600 or less (0440 where root owns it)`)
     else return await file.readFile('utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException

@@ -72,7 +72,6 @@ describe('a source as it is configured', () => {
     ['an unknown key in a block', { file: { ...file, patth: 'x' } }, '/file/patth: is not known here; known are path, url, data, timeout'],
     ['something in managed', { file: undefined, syncPolicy: undefined, managed: { a: 1 } }, '/managed/a: takes no members'],
     ['an interval for managed', { file: undefined, managed: {} }, '/syncPolicy: has no meaning for a managed source'],
-    ['no interval', { syncPolicy: undefined }, '/syncPolicy: is required'],
     ['an empty policy', { syncPolicy: {} }, '/syncPolicy/interval: is required'],
     ['an interval without a unit', { syncPolicy: { interval: '30' } }, '/syncPolicy/interval: must be a duration such as 30s'],
     ['an interval that is a number', { syncPolicy: { interval: 30 } }, '/syncPolicy/interval: must be a string'],
@@ -120,8 +119,12 @@ describe('a source as it is configured', () => {
     expect(problems[0]).not.toContain('hunter2')
   })
 
+  it('needs no interval', () => {
+    expect(check({ name: 'x', file: { path: '/x.json' } })).toEqual({ ok: true, source: { name: 'x', file: { path: '/x.json' } } })
+  })
+
   it('reports everything at once', () => {
-    expect(problemsOf({ name: 'A', git: { branch: 'a', tag: 'b' }, claims: { x: 1 }, more: 1 })).toHaveLength(6)
+    expect(problemsOf({ name: 'A', git: { branch: 'a', tag: 'b' }, claims: { x: 1 }, more: 1 })).toHaveLength(5)
   })
 
   it('never throws, whatever it is given', () => {

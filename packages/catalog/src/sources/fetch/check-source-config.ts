@@ -107,7 +107,7 @@ function fetching(reader: ObjectReader, type: Type | undefined): Partial<SourceC
   if (type === 'api' && format === 'toolhive') reader.problem('format', 'of an api source is always upstream')
   const strict = reader.flag('strict')
   let interval: number | undefined
-  const policy = reader.child('syncPolicy', { required: type !== undefined }, (syncPolicy) => {
+  const policy = reader.child('syncPolicy', {}, (syncPolicy) => {
     known(syncPolicy, ['interval'])
     interval = duration(syncPolicy, 'interval', { required: true, min: '1s', max: '8760h' })
   })

@@ -92,7 +92,11 @@ export const sourceSpecSchema = Type.Object(
     syncPolicy: Type.Optional(
       Type.Object(
         { interval: duration('From one sync to the next, 1s to 8760h.') },
-        { ...closed, description: 'Needed for all but managed sources.' },
+        {
+          ...closed,
+          description:
+            'When it is fetched. Without it at the start, when its configuration changes, and when asked; a `file.path` is followed whenever its files change, with or without it.',
+        },
       ),
     ),
     filter: Type.Optional({ ...filterSchema, description: 'Which entries are taken.' }),
@@ -126,9 +130,9 @@ export interface SourceConfig {
   readonly file?: FileSource
   readonly managed?: Record<string, never>
   readonly format?: SourceFormat
-  /** Ask for the full schema instead of repairing what can be repaired (decision 30). */
+  /** Ask for the full schema instead of repairing what can be repaired. */
   readonly strict?: boolean
-  /** Needed for all but managed. */
+  /** Undefined: fetched at the start, when its configuration changes, and when asked. Managed ones have none. */
   readonly intervalMs?: number
   readonly filter?: import('../../filters.ts').FilterConfig
   readonly claims?: Claims
