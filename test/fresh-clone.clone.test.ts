@@ -91,7 +91,7 @@ describe('a fresh clone', () => {
 
   it('refuses an unknown kind with one clear line', () => {
     const { stderr, status } = inClone('npx', 'thv', 'crds', 'nope')
-    expect(stderr).toMatch(/thv: there is no kind "nope"; there are MCPServer/)
+    expect(stderr).toMatch(/thv: unknown kind "nope"; available kinds are MCPServer/)
     expect(status).toBe(2)
   })
 

@@ -57,7 +57,7 @@ describe('a second platform', () => {
     const files = async () => await Promise.all([note, platform.kubeconfigPath].map((path) => readFile(path, 'utf8')))
     const before = await files()
     await expect(folder.up('--bare')).rejects.toThrow(
-      new RegExp(`ended with 1:\\nthv: a platform runs on \\S+ already \\(process ${platform.pid}\\).*--data-dir`),
+      new RegExp(`ended with 1:\\nthv: a platform is already running in \\S+ \\(process ${platform.pid}\\).*--data-dir`),
     )
     // Not even where the note is lost: then the lock of the data tells.
     await rename(note, `${note}.away`)
@@ -76,7 +76,7 @@ describe('a second platform', () => {
     await once(taken, 'listening')
     const { port } = taken.address() as { port: number }
     await expect(other.up('--bare', '--port', String(port))).rejects.toThrow(
-      new RegExp(`ended with 1:\\nthv: port ${port} is taken: choose another with --port`),
+      new RegExp(`ended with 1:\\nthv: port ${port} is in use; choose another with --port`),
     )
     taken.close()
   })

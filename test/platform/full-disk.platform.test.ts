@@ -70,7 +70,7 @@ if (canMount)
   test('says so when there is no room to start', async () => {
     folder = await dataFolder()
     mount(folder.path, '256k')
-    await expect(folder.up('--bare')).rejects.toThrow(/ended with 1:\nthv: there is no room left for \S+: make some, or choose another/)
+    await expect(folder.up('--bare')).rejects.toThrow(/ended with 1:\nthv: no space left for \S+; free some, or choose another/)
   })
 
 function tryMount(): boolean {

@@ -15,7 +15,7 @@ export function serverHandlers(env: ProgramEnv): ClientHandlers {
 
 function samplingHandler(env: ProgramEnv): ClientHandler {
   return () => {
-    env.err('The server asked for an answer of a language model; thv has none, so it was declined.\n')
+    env.err('Declined a sampling request: thv has no language model.\n')
     throw new McpErrorResponse({ code: -1, message: 'The user declined the sampling request' })
   }
 }

@@ -59,7 +59,7 @@ function explained(error: unknown, tool: string): unknown {
     isObject(error.data) && isObject(error.data['requiredCapabilities']) ? Object.keys(error.data['requiredCapabilities']) : []
   return new ThvError(
     'tool_failed',
-    `tool ${JSON.stringify(tool)} needs a client that offers ${required.join(', ') || 'more'}, which thv does not`,
+    `tool ${JSON.stringify(tool)} requires client capabilities that thv does not have: ${required.join(', ') || 'unknown'}`,
   )
 }
 

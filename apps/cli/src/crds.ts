@@ -13,5 +13,5 @@ function kindNamed(name: string): KindDefinition {
   const lower = name.toLowerCase()
   const found = KINDS.find((each) => [each.kind.toLowerCase(), each.plural, each.singular, ...each.shortNames].includes(lower))
   if (found) return found
-  throw new ThvError('usage', `there is no kind ${JSON.stringify(name)}; there are ${KINDS.map((each) => each.kind).join(', ')}`)
+  throw new ThvError('usage', `unknown kind ${JSON.stringify(name)}; available kinds are ${KINDS.map((each) => each.kind).join(', ')}`)
 }

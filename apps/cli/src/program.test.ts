@@ -49,7 +49,7 @@ describe('thv crds', () => {
   })
 
   it('says which kinds there are when the name is wrong', async () => {
-    await expect(thv('crds', 'nope')).rejects.toThrow(/there is no kind "nope"; there are .*MCPGroup/)
+    await expect(thv('crds', 'nope')).rejects.toThrow(/unknown kind "nope"; available kinds are .*MCPGroup/)
   })
 })
 
@@ -65,7 +65,7 @@ describe('wrong words', () => {
     [['tools'], "missing required argument 'server'"],
     [['call', 'http://127.0.0.1:1/mcp'], "missing required argument 'tool'"],
     [['tools', 'x', '-o', 'yaml'], 'Allowed choices are table, json. See "thv tools --help".'],
-    [['apply'], 'say what to apply: -f FILE'],
+    [['apply'], 'nothing to apply: set -f'],
   ])('%j: %s', async (args, message) => {
     await expect(thv(...args)).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining(message) })
   })

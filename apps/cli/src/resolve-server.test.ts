@@ -68,7 +68,7 @@ describe('resolveServer', () => {
       message: expect.stringMatching(/^MCPServer default\/young is Pending: it was declared a moment ago/),
     })
     await expect(resolveServer('waiting', {}, env(place.folder))).rejects.toMatchObject({
-      message: expect.stringMatching(/^MCPServer default\/waiting is Pending: no image \("thv describe mcpserver waiting" says more\)/),
+      message: expect.stringMatching(/^MCPServer default\/waiting is Pending: no image \("thv describe mcpserver waiting" has details\)/),
     })
     await expect(resolveServer('broken', {}, env(place.folder))).rejects.toMatchObject({
       message: expect.stringMatching(/^MCPServer default\/broken is Failed: the image does not exist/),
@@ -78,13 +78,13 @@ describe('resolveServer', () => {
   it('says that there is no platform', async () => {
     await expect(resolveServer('everything', {}, env('/nowhere'))).rejects.toMatchObject({
       code: 'kubeconfig_invalid',
-      message: expect.stringMatching(/no platform runs here.*start one with "thv up"/),
+      message: expect.stringMatching(/no local platform.*start a platform with "thv up"/),
     })
     const gone = await embeddedPlace()
     await gone.server.close()
     await expect(resolveServer('everything', {}, env(gone.folder))).rejects.toMatchObject({
       code: 'kube_unreachable',
-      message: expect.stringMatching(/the platform of .*\.thv does not answer: start it with "thv up"/),
+      message: expect.stringMatching(/the platform in .*\.thv is not responding; start it with "thv up"/),
     })
   })
 })

@@ -76,7 +76,7 @@ function urlOf(object: ServerObject): string {
   const { namespace, name } = object.metadata
   throw new ThvError(
     'backend_refused',
-    `${object.kind} ${namespace}/${name} is ${phase}: ${why} ("thv describe ${object.kind?.toLowerCase()} ${name}" says more)`,
+    `${object.kind} ${namespace}/${name} is ${phase}: ${why} ("thv describe ${object.kind?.toLowerCase()} ${name}" has details)`,
   )
 }
 

@@ -46,7 +46,7 @@ export function createCatalog(resources: readonly ServedResource[]): KindCatalog
       const group = preferred.filter((each) => each.categories.includes(lower) && each.verbs.includes('list'))
       if (group.length > 0) return group
       const known = preferred.flatMap((each) => [each.type.plural, ...each.shortNames])
-      throw new ThvError('usage', `the server has no kind ${JSON.stringify(word)}.${suggestion(word, known)}`)
+      throw new ThvError('usage', `the server has no resource type ${JSON.stringify(word)}.${suggestion(word, known)}`)
     },
     ofManifest: (apiVersion, kind) => resources.find(({ type }) => type.kind === kind && apiVersionOf(type) === apiVersion),
     missing(apiVersion, kind) {
@@ -104,7 +104,7 @@ interface DiscoveredResource {
 function resourcesOf(document: unknown): ServedResource[] {
   const { kind, items = [] } = document as DiscoveryDocument
   if (kind !== 'APIGroupDiscoveryList')
-    throw new ThvError('kube_response_malformed', 'the server does not tell what it has in one answer: it is older than Kubernetes 1.27')
+    throw new ThvError('kube_response_malformed', 'the server has no aggregated discovery; Kubernetes 1.27 or newer is required')
   return items.flatMap(({ metadata, versions = [] }) =>
     versions.flatMap(({ version, resources = [] }, index) =>
       resources.map((each) => servedResource(each, { group: metadata?.name ?? '', version, isPreferred: index === 0 })),

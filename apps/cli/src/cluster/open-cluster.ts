@@ -89,11 +89,11 @@ function notFound(error: unknown, { path, isPlatform }: Place): unknown {
   if (!isThvError(error, 'kubeconfig_invalid') || !error.message.endsWith('file: does not exist')) return error
   const what =
     path === undefined
-      ? `no platform runs here (there is no ${DATA_FOLDER} in this folder or above), and there is no kubeconfig of another cluster`
+      ? `no local platform (${DATA_FOLDER}) in this folder or above, and no kubeconfig`
       : isPlatform
-        ? `no platform was ever started in ${dirname(path)}`
-        : `there is no kubeconfig ${path}`
-  return new ThvError('kubeconfig_invalid', `${what}: start one with "thv up", or name a kubeconfig with --kubeconfig`, {
+        ? `no platform has been started in ${dirname(path)}`
+        : `kubeconfig ${path} does not exist`
+  return new ThvError('kubeconfig_invalid', `${what}; start a platform with "thv up", or set --kubeconfig`, {
     cause: error.cause,
   })
 }
@@ -102,12 +102,12 @@ function notFound(error: unknown, { path, isPlatform }: Place): unknown {
 function explained(error: unknown, { place, server }: { place: Place; server: string }): unknown {
   if (isThvError(error, 'kube_unreachable')) {
     const what = place.isPlatform
-      ? `the platform of ${dirname(place.shown)} does not answer: start it with "thv up"`
-      : `the API server ${server} of ${place.shown} does not answer: check that it runs, or name another with --kubeconfig`
+      ? `the platform in ${dirname(place.shown)} is not responding; start it with "thv up"`
+      : `the API server ${server} of ${place.shown} is not responding; check that it is running, or set --kubeconfig`
     return new ThvError('kube_unreachable', place.isPlatform ? what : `${what} (${errorMessage(error)})`, { details: { ...error.details } })
   }
   if (error instanceof KubeApiError && error.status === 401)
-    return new ThvError('kube_status', `${server} does not accept the credentials in ${place.shown}`, { details: { ...error.details } })
+    return new ThvError('kube_status', `${server} rejected the credentials of ${place.shown}`, { details: { ...error.details } })
   return error instanceof KubeApiError ? new ThvError('kube_status', serverMessage(error), { details: { ...error.details } }) : error
 }
 

@@ -93,6 +93,6 @@ function watchError({ code, message = 'no message' }: KubeStatus): ThvError {
 
 function asTable(value: unknown): ServerTable {
   const { kind, rows, columnDefinitions, metadata } = value as Partial<ServerTable> & { kind?: string }
-  if (kind !== 'Table') throw new ThvError('kube_response_malformed', 'the server does not answer with a table')
+  if (kind !== 'Table') throw new ThvError('kube_response_malformed', 'the server did not return a table')
   return { metadata: metadata ?? {}, columnDefinitions: columnDefinitions ?? [], rows: rows ?? [] }
 }

@@ -12,8 +12,9 @@ export function parseTargets(words: readonly string[], catalog: KindCatalog): Ta
   if (words.some((word) => word.includes('/'))) return words.map((word) => slashed(word, catalog))
   const [kinds = '', ...names] = words
   const resources = kinds.split(',').flatMap((kind) => catalog.find(kind))
-  if (resources.length === 0) throw new ThvError('usage', 'name a kind, such as "mcpservers"')
-  if (resources.length > 1 && names.length > 0) throw new ThvError('usage', 'names go with one kind only: write KIND/NAME for each')
+  if (resources.length === 0) throw new ThvError('usage', 'specify a kind, such as mcpservers')
+  if (resources.length > 1 && names.length > 0)
+    throw new ThvError('usage', 'names can be given for one kind only; use KIND/NAME for several')
   return resources.map((resource) => ({ resource, names: names.length === 0 ? undefined : names }))
 }
 

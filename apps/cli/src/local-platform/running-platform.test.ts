@@ -33,7 +33,7 @@ describe('the note of a running platform', () => {
     noteRunning(folder, 'https://127.0.0.1:1')
     expect((await runThv(['up', '--data-dir', folder])).error).toMatchObject({
       code: 'data_folder_in_use',
-      message: expect.stringMatching(/a platform runs on .* already \(process \d+\): .*"thv down" stops it/),
+      message: expect.stringMatching(/a platform is already running in .* \(process \d+\); stop it with "thv down"/),
     })
   })
 })
@@ -41,12 +41,16 @@ describe('the note of a running platform', () => {
 describe('without a platform', () => {
   it('status fails and down does not', async () => {
     expect((await runThv(['status', '--data-dir', folder])).error).toMatchObject({ code: 'platform_stopped' })
-    expect(await runThv(['down', '--data-dir', folder])).toEqual({ out: '', err: `No platform runs on ${folder}.\n`, error: undefined })
+    expect(await runThv(['down', '--data-dir', folder])).toEqual({
+      out: '',
+      err: `No platform is running in ${folder}.\n`,
+      error: undefined,
+    })
   })
 
   it.each([
     [['--port', 'many'], /--port must be a number/],
-    [['-f', 'nothing.yaml'], /there is no file or folder nothing\.yaml/],
+    [['-f', 'nothing.yaml'], /file or folder not found: nothing\.yaml/],
   ])('up %j is refused before anything starts', async (args, message) => {
     const { error } = await runThv(['up', '--data-dir', folder, ...args], { cwd: folder })
     expect(error).toMatchObject({ code: 'usage', message: expect.stringMatching(message) })

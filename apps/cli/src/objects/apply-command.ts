@@ -20,11 +20,11 @@ const KIND_WITHIN_MS = 10_000
 
 /** thv apply -f FILE|FOLDER|- : each object by itself; what fails is listed with its line, and the rest is still applied. */
 export async function runApply(options: ApplyOptions, env: ProgramEnv): Promise<void> {
-  if (options.filename.length === 0) throw new ThvError('usage', 'say what to apply: -f FILE, a folder, or - for the standard input')
+  if (options.filename.length === 0) throw new ThvError('usage', 'nothing to apply: set -f to a file, a folder, or - for standard input')
   const { objects, problems } = await readManifests(options.filename, env)
   const failures = createObjectFailures(env)
   for (const problem of problems) failures.problem(problem)
-  if (objects.length === 0 && problems.length === 0) throw new ThvError('usage', 'there is nothing to apply in what -f names')
+  if (objects.length === 0 && problems.length === 0) throw new ThvError('usage', 'no objects found in the files of -f')
   if (objects.length > 0) {
     await withCluster(options, env, async ({ client, namespace }) => {
       const kinds = createKinds(client, env.signal)
@@ -66,7 +66,7 @@ export function placed(
   const own = object.metadata.namespace
   if (!resource.type.namespaced) return object
   if (own && demanded !== undefined && own !== demanded)
-    throw new ThvError('usage', `its namespace is ${own}, and -n says ${demanded}: change one of them`)
+    throw new ThvError('usage', `metadata.namespace is ${own}, but -n is ${demanded}; they must be the same`)
   return { ...object, metadata: { ...object.metadata, namespace: own || namespace } }
 }
 

@@ -38,7 +38,7 @@ interface Deleting {
 /** thv delete -f FILE|FOLDER|- , or KIND NAME… : waits until the objects are gone. */
 export async function runDelete(words: readonly string[], options: DeleteOptions, env: ProgramEnv): Promise<void> {
   const timeoutMs = timeoutOf(options.timeout)
-  if (words.length > 0 === options.filename.length > 0) throw new ThvError('usage', 'name what to delete: KIND NAME…, or -f FILE')
+  if (words.length > 0 === options.filename.length > 0) throw new ThvError('usage', 'specify either KIND NAME… or -f FILE')
   const failures = createObjectFailures(env)
   const { objects, problems } = await readManifests(options.filename, env)
   for (const problem of problems) failures.problem(problem)
@@ -65,9 +65,9 @@ async function named(words: readonly string[], { client, options, env, namespace
   for (const { resource, names } of parseTargets(words, await loadKinds(client, env.signal))) {
     const place = resource.type.namespaced ? { namespace } : {}
     if (names !== undefined && (options.all || options.selector !== undefined))
-      throw new ThvError('usage', 'give names, --all or a selector: only one of them')
+      throw new ThvError('usage', 'specify only one of names, --all and --selector')
     if (names === undefined && !options.all && options.selector === undefined)
-      throw new ThvError('usage', `name the ${resource.type.plural} to delete, or say --all`)
+      throw new ThvError('usage', `specify the names of the ${resource.type.plural} to delete, or --all`)
     const found =
       names ?? (await client.listAll(resource.type, { ...place, labelSelector: options.selector })).items.map((each) => each.metadata.name)
     doomed.push(...found.map((name) => ({ resource, key: { ...place, name } })))
@@ -123,11 +123,8 @@ async function waitUntilGone(gone: readonly (Doomed & { uid: string })[], waitin
       if (object === undefined || object.metadata.uid !== uid) break
       if (systemClock.monotonic() > deadline) {
         const { finalizers = [] } = object.metadata
-        const why = finalizers.length > 0 ? `held by ${finalizers.join(', ')}` : 'what belongs to it has not ended yet'
-        failures.ofObject(
-          shownName(resource, key.name),
-          new ThvError('timeout', `is still there after ${waiting.options.timeout} (${why})`),
-        )
+        const why = finalizers.length > 0 ? `held by ${finalizers.join(', ')}` : 'its dependents have not terminated yet'
+        failures.ofObject(shownName(resource, key.name), new ThvError('timeout', `still exists after ${waiting.options.timeout} (${why})`))
         break
       }
       await systemClock.sleep(pause, env.signal)

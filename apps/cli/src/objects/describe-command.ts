@@ -28,7 +28,7 @@ export async function runDescribe(words: readonly string[], options: ClusterFlag
         env.out(describeObject(object, await eventsOf(client, object), Date.now()))
       }
     }
-    if (printed === 0) throw new ThvError('usage', `there is nothing to describe in namespace ${namespace}`)
+    if (printed === 0) throw new ThvError('usage', `no objects to describe in namespace ${namespace}`)
   })
 }
 

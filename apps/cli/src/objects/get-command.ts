@@ -29,7 +29,7 @@ export async function runGet(words: readonly string[], options: GetOptions, env:
   await withCluster(options, env, async (cluster) => {
     const targets = parseTargets(words, await loadKinds(cluster.client, env.signal))
     if (options.watch && (targets.length > 1 || (targets[0]?.names?.length ?? 0) > 1))
-      throw new ThvError('usage', '--watch follows one kind, or one object of it')
+      throw new ThvError('usage', '--watch supports a single kind or object')
     const getting = { ...cluster, options, env }
     if (options.output === 'yaml' || options.output === 'json') await printObjects(targets, getting)
     else await printTables(targets, getting)
@@ -132,8 +132,8 @@ async function followObjects(target: Target, { shown, getting }: { shown: readon
 /** One call to the server each. */
 function queriesOf({ resource, names }: Target, { namespace, options, env }: Getting): TableQuery[] {
   const everywhere = options.allNamespaces === true
-  if (names !== undefined && everywhere) throw new ThvError('usage', 'an object is found by its name in one namespace only: use -n')
-  if (names !== undefined && options.selector !== undefined) throw new ThvError('usage', 'give names or a selector, not both')
+  if (names !== undefined && everywhere) throw new ThvError('usage', 'names cannot be combined with --all-namespaces; use -n')
+  if (names !== undefined && options.selector !== undefined) throw new ThvError('usage', 'names cannot be combined with --selector')
   const common = {
     resource,
     namespace: resource.type.namespaced && !everywhere ? namespace : undefined,

@@ -67,9 +67,9 @@ describe('manifests', () => {
       writeFileSync(join(folder, 'binary.yaml.bin'), Buffer.from([0xff, 0xfe]))
       expect((await readManifests(['.', '-'], env)).objects.map(({ file }) => file)).toEqual(['a.json', 'b.yml', 'standard input'])
       await expect(readManifests(['binary.yaml.bin'], env)).rejects.toThrow('is not text in UTF-8')
-      await expect(readManifests(['gone.yaml'], env)).rejects.toThrow('there is no file or folder gone.yaml')
+      await expect(readManifests(['gone.yaml'], env)).rejects.toThrow('file or folder not found: gone.yaml')
       await expect(readManifests(['https://example.com/x.yaml'], env)).rejects.toThrow('only files are applied')
-      await expect(readManifests(['-'], { cwd: folder })).rejects.toThrow('there is no standard input')
+      await expect(readManifests(['-'], { cwd: folder })).rejects.toThrow('standard input is not available')
     } finally {
       rmSync(folder, { recursive: true })
     }

@@ -112,7 +112,7 @@ function nodeAt(document: Document.Parsed, path: readonly (string | number)[]): 
 }
 
 async function standardInput(env: Pick<ProgramEnv, 'readInput'>): Promise<{ file: string; text: string }> {
-  if (env.readInput === undefined) throw new ThvError('usage', 'there is no standard input to read from')
+  if (env.readInput === undefined) throw new ThvError('usage', 'standard input is not available')
   return { file: 'standard input', text: await env.readInput() }
 }
 
@@ -122,14 +122,14 @@ function filesOf(source: string, cwd: string): { file: string; text: string }[] 
   try {
     if (!statSync(path).isDirectory()) return [{ file: source, text: textOf(path, source) }]
     const names = readdirSync(path).filter((name) => /\.(ya?ml|json)$/.test(name))
-    if (names.length === 0) throw new ThvError('usage', `${source} holds no file that ends in .yaml, .yml or .json`)
+    if (names.length === 0) throw new ThvError('usage', `${source} contains no .yaml, .yml or .json file`)
     return names.sort().map((name) => ({ file: join(source, name), text: textOf(join(path, name), join(source, name)) }))
   } catch (error) {
     if (error instanceof ThvError) throw error
     const { code } = error as NodeJS.ErrnoException
     throw new ThvError(
       'usage',
-      code === 'ENOENT' ? `there is no file or folder ${source}` : `${source} cannot be read (${code ?? 'unknown'})`,
+      code === 'ENOENT' ? `file or folder not found: ${source}` : `${source} cannot be read (${code ?? 'unknown'})`,
     )
   }
 }

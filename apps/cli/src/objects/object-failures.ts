@@ -56,7 +56,7 @@ function manifestLines(manifest: ManifestObject, error: unknown): string[] {
   const what = shownObject(object)
   const message = messageOf(error)
   const unknown = [...message.matchAll(UNKNOWN_FIELD)].map(([, strict, typed]) => strict ?? typed ?? '')
-  if (unknown.length > 0) return unknown.map((field) => `${file}:${manifest.lineOf(field)}: ${what}: there is no field ${field}`)
+  if (unknown.length > 0) return unknown.map((field) => `${file}:${manifest.lineOf(field)}: ${what}: unknown field ${field}`)
   const isInvalid = error instanceof KubeApiError && error.status === 422
   // A cause without a field only says that the list may not be complete.
   const causes = isInvalid ? error.causes.filter(({ field, message }) => field && field !== '<nil>' && message) : []
@@ -68,5 +68,5 @@ function manifestLines(manifest: ManifestObject, error: unknown): string[] {
 function messageOf(error: unknown): string {
   if (!(error instanceof KubeApiError)) return errorMessage(error)
   const conflict = error.status === 409 && error.causes.some(({ reason }) => reason === 'FieldManagerConflict')
-  return `${serverMessage(error).replace(/\s+/g, ' ')}${conflict ? ' (--force-conflicts takes the fields over)' : ''}`
+  return `${serverMessage(error).replace(/\s+/g, ' ')}${conflict ? ' (--force-conflicts takes over the fields)' : ''}`
 }

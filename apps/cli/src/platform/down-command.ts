@@ -15,7 +15,7 @@ export async function runDown(options: PlatformFlags, env: ProgramEnv): Promise<
   const folder = platformFolder(options, env)
   const running = findRunning(folder)
   if (running === undefined) {
-    env.err(`No platform runs on ${folder}.\n`)
+    env.err(`No platform is running in ${folder}.\n`)
     return
   }
   const gone = async (withinMs: number) => {
@@ -28,11 +28,11 @@ export async function runDown(options: PlatformFlags, env: ProgramEnv): Promise<
   }
   sendSignal(running.pid, 'SIGTERM')
   if (await gone(ENDS_WITHIN_MS)) {
-    env.out(`The platform of ${folder} has stopped.\n`)
+    env.out(`Stopped the platform in ${folder}.\n`)
     return
   }
   // The guards of its pods end their processes when it is gone.
   sendSignal(running.pid, 'SIGKILL')
-  if (!(await gone(KILLED_WITHIN_MS))) throw new ThvError('timeout', `process ${running.pid} does not end: end it by hand`)
-  env.out(`The platform of ${folder} did not stop by itself within ${ENDS_WITHIN_MS / 1_000} s and was killed.\n`)
+  if (!(await gone(KILLED_WITHIN_MS))) throw new ThvError('timeout', `process ${running.pid} did not exit; kill it manually`)
+  env.out(`The platform in ${folder} did not stop within ${ENDS_WITHIN_MS / 1_000} s and was killed.\n`)
 }

@@ -77,8 +77,7 @@ interface Bundler {
 function findCheckout(): string {
   for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
     if (existsSync(join(folder, OPERATOR_FILE)) && existsSync(join(folder, 'scripts/bundle.mjs'))) return folder
-    if (folder === dirname(folder))
-      throw new ThvError('usage', 'the platform is started from a checkout of the repository, and this is none')
+    if (folder === dirname(folder)) throw new ThvError('usage', 'thv up must run from a checkout of the repository')
   }
 }
 

@@ -97,7 +97,7 @@ describe('the platform in the background', () => {
   })
 
   it('is found by all commands', async () => {
-    expect((await thv('status')).out).toMatch(/^platform +runs for .*\noperator +ready\n[\s\S]*thing +ready +http:\/\/127\./)
+    expect((await thv('status')).out).toMatch(/^platform +running for .*\noperator +ready\n[\s\S]*thing +ready +http:\/\/127\./)
     expect((await thv('call', 'thing', 'echo', 'message=hello')).out).toBe('Echo: hello\n')
     expect((await thv('get', 'mcpservers')).out).toMatch(/\nthing +Running +True /)
     const { out } = await thv('logs', 'thing')
@@ -127,7 +127,10 @@ describe('the platform in the background', () => {
   })
 
   it('is the only one on its folder', async () => {
-    expect(await thv('up')).toMatchObject({ code: 1, err: expect.stringMatching(/^thv: a platform runs on .* already \(process \d+\)/) })
+    expect(await thv('up')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^thv: a platform is already running in .* \(process \d+\)/),
+    })
   })
 
   it('says of an image that it cannot run what to do', async () => {
@@ -148,14 +151,14 @@ describe('the platform in the background', () => {
     process.kill(pid, 'SIGKILL')
     await noneLeft()
     expect(await thv('status')).toMatchObject({ code: 1, err: expect.stringContaining('start it with "thv up"') })
-    expect((await thv('get', 'mcpservers')).err).toMatch(/the platform of .* does not answer: start it with "thv up"/)
+    expect((await thv('get', 'mcpservers')).err).toMatch(/the platform in .* is not responding; start it with "thv up"/)
     expect(await thv('up', '--detach', '--no-examples')).toMatchObject({ code: 0 })
     expect(await identity()).toEqual(before)
     expect((await thv('call', 'thing', 'echo', 'message=again')).out).toBe('Echo: again\n')
   })
 
   it('stops with thv down', async () => {
-    expect(await thv('down')).toMatchObject({ code: 0, out: expect.stringContaining('has stopped') })
+    expect(await thv('down')).toMatchObject({ code: 0, out: expect.stringContaining('Stopped the platform in') })
     await noneLeft()
   })
 }, 240_000)
@@ -208,7 +211,7 @@ describe('the platform at a terminal', () => {
     const { port } = taken.address() as { port: number }
     expect(await thv('up', '--no-examples', '--port', String(port))).toMatchObject({
       code: 1,
-      err: expect.stringContaining(`port ${port} is taken: choose another with --port`),
+      err: expect.stringContaining(`port ${port} is in use; choose another with --port`),
     })
     taken.close()
     await noneLeft()

@@ -68,7 +68,7 @@ describe('the state of a server', () => {
       ],
     }
     expect(serverState(server(starting), [pod(IMAGE, crashed)]).detail).toBe(
-      'pod thing-0: CrashLoopBackOff: it ended with code 3; "thv logs pod/thing-0" shows why',
+      'pod thing-0: CrashLoopBackOff: exit code 3; "thv logs pod/thing-0" shows why',
     )
   })
 

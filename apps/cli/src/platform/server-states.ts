@@ -34,7 +34,7 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   if (isCurrent && ready?.status === 'True' && status.url) return { name, state: 'ready', url: status.url.replace(/#.*$/, ''), detail: '' }
   const trouble = pods.map(troubleOf).find((each) => each !== undefined)
   if (trouble !== undefined) return { name, state: 'failing', detail: trouble }
-  if (status.phase === 'Failed') return { name, state: 'failing', detail: plainText(status.message || ready?.message) || 'it failed' }
+  if (status.phase === 'Failed') return { name, state: 'failing', detail: plainText(status.message || ready?.message) || 'failed' }
   if (status.conditions === undefined) return { name, state: 'waiting', detail: 'for the operator' }
   const image = server.spec?.image ?? ''
   const serverPod = pods.find((pod) => pod.spec?.containers.some((container) => container.image === image))
@@ -63,9 +63,9 @@ function troubleOf(pod: Pod): string | undefined {
     const last = status.lastState?.terminated
     if (waiting.reason === 'CrashLoopBackOff' && last) {
       const said = last.message ? `: ${plainText(last.message)}` : ''
-      return `${where}: CrashLoopBackOff: it ended with code ${last.exitCode}${said}; "thv logs pod/${pod.metadata.name}" shows why`
+      return `${where}: CrashLoopBackOff: exit code ${last.exitCode}${said}; "thv logs pod/${pod.metadata.name}" shows why`
     }
-    const ended = last ? ` (it ended with code ${last.exitCode}${last.message ? `: ${plainText(last.message)}` : ''})` : ''
+    const ended = last ? ` (exit code ${last.exitCode}${last.message ? `: ${plainText(last.message)}` : ''})` : ''
     return `${where}: ${waiting.reason}${waiting.message ? `: ${plainText(waiting.message)}` : ''}${ended}${adviceFor(waiting.message)}`
   }
   return undefined
@@ -88,7 +88,7 @@ const NO_NETWORK = /\b(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|EH
 
 function adviceFor(message = ''): string {
   const isNetwork = message.includes('could not be installed') && NO_NETWORK.test(message)
-  return isNetwork ? '. Where packages come from cannot be reached: check the network, or the proxy and registry settings' : ''
+  return isNetwork ? '. The package registry cannot be reached; check the network, proxy and registry settings' : ''
 }
 
 function isPulling(pod: Pod): boolean {

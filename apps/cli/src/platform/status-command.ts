@@ -13,11 +13,11 @@ import { readStates } from './wait-for-servers.ts'
 export async function runStatus(options: PlatformFlags, env: ProgramEnv): Promise<void> {
   const folder = platformFolder(options, env)
   const running = findRunning(folder)
-  if (running === undefined) throw new ThvError('platform_stopped', `no platform runs on ${folder}: start it with "thv up"`)
+  if (running === undefined) throw new ThvError('platform_stopped', `no platform is running in ${folder}; start it with "thv up"`)
   const [operator, ...servers] = await withCluster({ dataDir: folder }, env, ({ client }) => readStates(client, env.signal))
   const registry = await registryState(folder, env.signal)
   const facts = [
-    ['platform', `runs for ${ageText(Date.now() - Date.parse(running.since))} as process ${running.pid}, API server ${running.url}`],
+    ['platform', `running for ${ageText(Date.now() - Date.parse(running.since))}, process ${running.pid}, API server ${running.url}`],
     ['operator', `${operator?.state ?? ''} ${operator?.detail ?? ''}`.trim()],
     ...(registry === undefined ? [] : [['registry', `${registry.state} ${registry.url ?? registry.detail}`.trim()]]),
     ['kubeconfig', join(folder, KUBECONFIG_FILE)],

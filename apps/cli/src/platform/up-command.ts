@@ -67,9 +67,9 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
   if (options.detach) {
     await startDetached(folder, { flags: bareFlags(options, { port, cwd: env.cwd }), env })
     const missing = await finishStart(starting, createStepView(env)).catch((error: unknown) => {
-      throw isThvError(error) ? new ThvError(error.code, `${error.message}; the platform runs all the same`, { cause: error.cause }) : error
+      throw isThvError(error) ? new ThvError(error.code, `${error.message}; the platform keeps running`, { cause: error.cause }) : error
     })
-    if (missing > 0) throw new ThvError('timeout', `the platform runs, but ${missing} of its servers are not ready`)
+    if (missing > 0) throw new ThvError('timeout', `the platform is running, but ${missing} of its servers are not ready`)
     return
   }
   await runHere(starting)
@@ -226,7 +226,7 @@ function refuseSecond(folder: string): void {
   if (running)
     throw new ThvError(
       'data_folder_in_use',
-      `a platform runs on ${folder} already (process ${running.pid}): "thv status" shows it, "thv down" stops it, --data-dir chooses another folder`,
+      `a platform is already running in ${folder} (process ${running.pid}); stop it with "thv down", or choose another folder with --data-dir`,
     )
 }
 
@@ -249,11 +249,11 @@ function portOf(text: string | undefined): number | undefined {
 function withAdvice(error: unknown, { folder, port }: { folder: string; port: string | undefined }): unknown {
   const text = errorMessage(error)
   if (/ENOSPC|disk is full/i.test(text))
-    return new ThvError('data_folder_failed', `there is no room left for ${folder}: make some, or choose another folder with --data-dir`, {
+    return new ThvError('data_folder_failed', `no space left for ${folder}; free some, or choose another folder with --data-dir`, {
       cause: error,
     })
   if (port !== undefined && /EADDRINUSE|in use/i.test(text) && /listen/i.test(text))
-    return new ThvError('listen_failed', `port ${port} is taken: choose another with --port, or leave it out`, { cause: error })
+    return new ThvError('listen_failed', `port ${port} is in use; choose another with --port, or omit it`, { cause: error })
   return error
 }
 

@@ -65,7 +65,7 @@ function createAnswers(signal: AbortSignal | undefined) {
           .catch(() => undefined) // aborted: the look after it ends too
           .finally(() => asking.delete(url))
       }
-      return { name: state.name, state: 'starting', detail: '(it does not answer yet)' }
+      return { name: state.name, state: 'starting', detail: '(not responding yet)' }
     },
   }
 }

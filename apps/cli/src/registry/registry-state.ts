@@ -14,7 +14,7 @@ export async function registryState(folder: string, signal?: AbortSignal): Promi
   const name = REGISTRY
   if (await isServing(note.url, signal)) return { name, state: 'ready', url: `${note.url}/registry`, detail: '' }
   if (note.problem !== undefined) return { name, state: 'failing', detail: note.problem }
-  return { name, state: 'starting', detail: '(it does not answer yet)' }
+  return { name, state: 'starting', detail: '(not responding yet)' }
 }
 
 async function isServing(url: string, signal?: AbortSignal): Promise<boolean> {

@@ -89,9 +89,9 @@ describe('thv search', () => {
     answer = { status: 200, body: '{"servers":[],"metadata":{"count":0}}' }
     const { out, err, error } = await search('zzz', '--registry', base)
     expect([out, error]).toEqual(['', undefined])
-    expect(err).toContain('fits "zzz".')
-    expect((await search('zzz', '--tag', 'a', '--registry', base)).err).toContain('fits "zzz" and the filters.')
-    expect((await search('--tag', 'a', '--registry', base)).err).toContain('fits the filters.')
+    expect(err).toContain('match "zzz".')
+    expect((await search('zzz', '--tag', 'a', '--registry', base)).err).toContain('match "zzz" and the filters.')
+    expect((await search('--tag', 'a', '--registry', base)).err).toContain('match the filters.')
   })
 
   it.each([
@@ -110,8 +110,8 @@ describe('thv search', () => {
     [['x', '--registry', 'example'], '--registry must be an http or https address'],
     [['x', '--limit', '0', '--registry', 'http://127.0.0.1:1'], '--limit must be a number from 1 to 100'],
     [['x', '--header', 'oops', '--registry', 'http://127.0.0.1:1'], '--header must be NAME=VALUE'],
-    [[], 'say what to search for'],
-    [[' '], 'say what to search for'],
+    [[], 'specify search words'],
+    [[' '], 'specify search words'],
     [['x', '--tag', ''], '--tag and --from must not be empty'],
     [
       ['x', '--transport', 'http', '--registry', 'http://127.0.0.1:1'],

@@ -47,7 +47,7 @@ export async function runSearch(words: readonly string[], options: SearchOptions
     return
   }
   if (servers.length === 0) {
-    env.err(`Nothing in ${base} fits ${asked(words, options)}.\n`)
+    env.err(`No servers in ${base} match ${asked(words, options)}.\n`)
     return
   }
   const rows = servers.map(({ server }) => [
@@ -61,8 +61,7 @@ export async function runSearch(words: readonly string[], options: SearchOptions
 
 function queryOf(words: readonly string[], options: SearchOptions): URLSearchParams {
   const text = words.join(' ').trim()
-  if (text === '' && !filtered(options))
-    throw new ThvError('usage', 'say what to search for: words, or one of --tag, --from and --transport')
+  if (text === '' && !filtered(options)) throw new ThvError('usage', 'specify search words, or one of --tag, --from and --transport')
   const { tag, from, transport } = options
   const unknown = transport.find((value) => !TRANSPORTS.includes(value))
   if (unknown !== undefined)
@@ -96,7 +95,7 @@ function registryUrl({ registry, dataDir }: SearchOptions, env: ProgramEnv): str
   const folder = folderOf(dataDir, env)
   const note = notedRegistry(folder)
   if (note === undefined || findRunning(folder) === undefined)
-    throw new ThvError('platform_stopped', `no registry runs on ${folder}: start one with "thv up", or name another with --registry`)
+    throw new ThvError('platform_stopped', `no registry is running in ${folder}; start one with "thv up", or set --registry`)
   return `${note.url}/registry`
 }
 
@@ -133,7 +132,7 @@ async function ask(url: string, options: SearchOptions, env: ProgramEnv): Promis
   const value = parsed(text) as { servers?: readonly Found[]; error?: unknown } | undefined
   if (status === 200 && Array.isArray(value?.servers)) return { servers: value.servers }
   const why = typeof value?.error === 'string' ? plainText(value.error) : `it answered ${status}`
-  if (status === 404) throw new ThvError('source_failed', `${new URL(url).origin} has no such registry, or cannot search: ${why}`)
+  if (status === 404) throw new ThvError('source_failed', `${new URL(url).origin} has no such registry, or does not support search: ${why}`)
   throw new ThvError('source_failed', `the registry at ${new URL(url).origin} cannot be searched: ${why}`)
 }
 
@@ -142,7 +141,7 @@ async function boundedText(body: AsyncIterable<Uint8Array> | null): Promise<stri
   let bytes = 0
   for await (const part of body ?? []) {
     bytes += part.length
-    if (bytes > MAX_BYTES) throw new ThvError('source_limit', 'its answer is too large')
+    if (bytes > MAX_BYTES) throw new ThvError('source_limit', 'the response is too large')
     parts.push(part)
   }
   return Buffer.concat(parts).toString()

@@ -13,10 +13,7 @@ export async function runRemove(names: readonly string[], options: RemoveOptions
     if (!options.ignoreNotFound) {
       const missing = names.find((_, index) => found[index] === undefined)
       if (missing !== undefined)
-        throw new ThvError(
-          'usage',
-          `there is no MCP server ${JSON.stringify(missing)} in namespace ${cluster.namespace}; "thv ls" lists them`,
-        )
+        throw new ThvError('usage', `no MCP server ${JSON.stringify(missing)} in namespace ${cluster.namespace}; "thv ls" lists them`)
     }
     return found.filter((word) => word !== undefined)
   })

@@ -144,7 +144,7 @@ describe('thv logs', () => {
   })
 
   it.each([
-    [['nobody'], /neither a pod nobody nor pods of a server nobody in namespace default/],
+    [['nobody'], /no MCP server or pod "nobody" in namespace default/],
     [['pod/nobody'], /pods "nobody" not found/],
     [['thing', '-c', 'nothing'], /pod thing-0 has no container "nothing": it has mcp, helper/],
     [['thing', '--tail', 'some'], /--tail must be a number of lines/],

@@ -50,8 +50,8 @@ export async function runLogs(word: string, options: LogsOptions, env: ProgramEn
 }
 
 function nothingThere(word: string, namespace: string): string {
-  if (word.includes('/')) return `${word} has no pods in namespace ${namespace}: "thv describe" of it may say why`
-  return `there is neither a pod ${word} nor pods of a server ${word} in namespace ${namespace}: "thv get mcpservers -A" lists the servers`
+  if (word.includes('/')) return `${word} has no pods in namespace ${namespace}; see "thv describe ${word}"`
+  return `no MCP server or pod ${JSON.stringify(word)} in namespace ${namespace}; "thv ls -A" lists the servers`
 }
 
 async function finder(word: string, { client, namespace, env }: Pick<Logs, 'client' | 'namespace' | 'env'>): Promise<() => Promise<Pod[]>> {

@@ -61,7 +61,7 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
     expect(lines).toEqual([
       'bad.yaml:15: not a Kubernetes object: apiVersion is missing',
       expect.stringMatching(/^bad\.yaml:2[23]: not YAML: /),
-      expect.stringMatching(/^bad\.yaml:13: MCPServer .*there is no field spec\.nonsense$/),
+      expect.stringMatching(/^bad\.yaml:13: MCPServer .*unknown field spec\.nonsense$/),
       expect.stringMatching(/^bad\.yaml:17: Nothing .*the server has no Nothing of example\.com\/v1/),
     ])
     expect(error).toMatchObject({ code: 'command_incomplete', message: '4 of 5 objects were not applied' })
@@ -84,7 +84,7 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
       { fieldManager: 'other', force: true },
     )
     const refused = await thv('apply', '-f', 'servers/b.json')
-    expect(refused.err).toMatch(/servers\/b\.json:1: ConfigMap one: .*conflict.*"other".*--force-conflicts takes the fields over/)
+    expect(refused.err).toMatch(/servers\/b\.json:1: ConfigMap one: .*conflict.*"other".*--force-conflicts takes over the fields/)
     expect((await thv('apply', '-f', 'servers/b.json', '--force-conflicts')).out).toContain('configmap/one configured\n')
   })
 
@@ -122,7 +122,7 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
     expect((await thv('get', 'cm', 'nobody')).error).toMatchObject({ code: 'kube_status', message: 'configmaps "nobody" not found' })
     expect((await thv('get', 'mcpserverz')).error).toMatchObject({
       code: 'usage',
-      message: expect.stringMatching(/^the server has no kind "mcpserverz"\. Did you mean .*"mcpservers"/),
+      message: expect.stringMatching(/^the server has no resource type "mcpserverz"\. Did you mean .*"mcpservers"/),
     })
   })
 
@@ -158,7 +158,7 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
     })
     expect((await thv('rm', 'far', 'nobody')).error).toMatchObject({
       code: 'usage',
-      message: `there is no MCP server "nobody" in namespace ${namespace}; "thv ls" lists them`,
+      message: `no MCP server "nobody" in namespace ${namespace}; "thv ls" lists them`,
     })
     expect(await thv('rm', 'far', 'mcpserver/short', 'nobody', '--ignore-not-found')).toMatchObject({
       out: 'mcpremoteproxy.toolhive.stacklok.dev/far deleted\nmcpserver.toolhive.stacklok.dev/short deleted\n',
@@ -180,7 +180,10 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
       '',
     ])
     expect((await thv('get', 'mcpservers')).err).toMatch(/^No resources found/)
-    expect((await thv('delete', 'cm')).error).toMatchObject({ code: 'usage', message: 'name the configmaps to delete, or say --all' })
+    expect((await thv('delete', 'cm')).error).toMatchObject({
+      code: 'usage',
+      message: 'specify the names of the configmaps to delete, or --all',
+    })
     expect((await thv('delete', 'secret', '--all')).out).toBe('secret/hidden deleted\n')
   })
 
@@ -188,7 +191,7 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
     const held = { ...MAP('held'), metadata: { name: 'held', namespace, finalizers: ['example.com/held'] } }
     await place.client.create(CONFIG_MAPS, held)
     const { err, error } = await thv('delete', 'cm', 'held', '--timeout', '100ms')
-    expect(err).toBe('configmap/held: is still there after 100ms (held by example.com/held)\n')
+    expect(err).toBe('configmap/held: still exists after 100ms (held by example.com/held)\n')
     expect(error).toMatchObject({ code: 'command_incomplete' })
     await place.client.patch(CONFIG_MAPS, { namespace, name: 'held' }, { kind: 'merge', body: { metadata: { finalizers: null } } })
   })

@@ -99,7 +99,7 @@ function programOf(imageId: string, entrypoint: readonly string[], env: Readonly
 function notRunnable(image: string, mapFile: string): ThvError {
   return new ThvError(
     'image_unavailable',
-    `${image} is a container image, and this node runs pods as processes. Write npx://PACKAGE@VERSION, uvx://PACKAGE@VERSION or exec:///PATH, or give it a command in ${mapFile}`,
+    `container images cannot run here: use npx://PACKAGE@VERSION, uvx://PACKAGE@VERSION or exec:///PATH, or give ${image} a command in ${mapFile}`,
   )
 }
 
