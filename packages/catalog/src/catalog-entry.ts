@@ -24,7 +24,7 @@ export interface CatalogEntry {
 
 export type EntryStatus = 'active' | 'deprecated' | 'deleted'
 
-/** What is wrong with a document, and where. */
+/** A problem of a document, and its location. */
 export interface DocumentProblem {
   /** RFC 6901, '' for the whole. */
   readonly pointer: string

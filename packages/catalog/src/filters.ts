@@ -20,7 +20,7 @@ export interface EntryFilter {
   decide(name: string, tags: ReadonlySet<string>): Verdict
   /** The same for a document: its own name, and the tags of all publishers' blocks. */
   decideDocument(document: JsonObject): Verdict
-  /** Patterns that are none. As long as there is one, every entry is dropped: an exclusion nobody can read must not let things through. */
+  /** Patterns that are none. As long as there is one, every entry is dropped: an unreadable exclusion must not let entries through. */
   readonly problems: readonly string[]
 }
 

@@ -108,7 +108,7 @@ export function readObject(object: JsonObject, pointer: string, problems: Proble
       const texts: string[] = []
       for (let i = 0; i < items.length; i += 1) {
         const item = items[i]
-        // Made only for what is told: texts are many, and nearly all of them are right.
+        // Made only for reported problems: texts are many, and nearly all of them are right.
         const tell = (message: string) => problems.add(pointerTo(at(name), i), message)
         if (typeof item !== 'string') {
           tell('must be a string')

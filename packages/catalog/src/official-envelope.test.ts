@@ -15,7 +15,7 @@ const entry: CatalogEntry = {
   source: 'main',
 }
 
-describe('what is sent', () => {
+describe('sent envelopes', () => {
   it('is the document as it is, and the official block beside it', () => {
     expect(wrapDocumentText(JSON.stringify(document), responseMeta(entry, true))).toBe(
       '{"server":{"version":"1.2.0","zebra":{"b":1,"a":[2]},"name":"com.example/notes","description":"Notes","_meta":{"x/y":{}}},' +
@@ -44,7 +44,7 @@ describe('what is sent', () => {
   })
 })
 
-describe('what is read from another registry', () => {
+describe('envelopes of another registry', () => {
   const defaults = { source: 'main', now: '2026-11-01T00:00:00Z' }
 
   it('comes back as it was sent', () => {

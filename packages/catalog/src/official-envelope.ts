@@ -12,7 +12,7 @@ export const ownKey = 'dev.toolhive/registry'
 
 const MAX_STATUS_MESSAGE = 500
 
-/** What the registry knows and the document does not say. */
+/** Facts that the registry adds to the document. */
 export function responseMeta(entry: CatalogEntry, isLatest: boolean, own?: JsonObject): JsonObject {
   const official = {
     status: entry.status,

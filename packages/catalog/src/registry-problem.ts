@@ -1,6 +1,6 @@
 import type { DocumentProblem } from './catalog-entry.ts'
 
-/** What is wrong with one entry of a registry file. Pointers go from the entry. */
+/** A problem of one entry of a registry file. Pointers go from the entry. */
 export interface EntryProblem {
   /** Where the entry stands in the file, RFC 6901; '' for what concerns the file. */
   readonly entry: string

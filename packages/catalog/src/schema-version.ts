@@ -23,7 +23,7 @@ const URL_PATTERN = /^https:\/\/static\.modelcontextprotocol\.io\/schemas\/([^/]
 
 const currentSchemaVersion: SchemaVersion = schemaVersion('2025-12-11')
 
-/** A document without `$schema`, or with one that nobody knows, is read by the current rules; the second is also a problem. */
+/** A document without `$schema`, or with an unknown one, is read by the current rules; the second is also a problem. */
 export function schemaVersionOf(url: string | undefined): { readonly version: SchemaVersion; readonly problem?: string } {
   if (url === undefined) return { version: currentSchemaVersion }
   const id = URL_PATTERN.exec(url)?.[1]

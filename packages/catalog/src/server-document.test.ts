@@ -182,7 +182,7 @@ describe('versions', () => {
   })
 })
 
-describe('what fits together', () => {
+describe('members that depend on each other', () => {
   it.each<[string, unknown, string]>([
     ['/title', '  ', '/title must not be blank'],
     ['/repository/subfolder', '../x', '/repository/subfolder must be a relative path inside the repository'],
@@ -211,7 +211,7 @@ describe('what fits together', () => {
   })
 })
 
-describe('what only the public registry asks', () => {
+describe('rules of the public registry only', () => {
   it.each<[string, unknown, string]>([
     ['/$schema', undefined, '/$schema is required'],
     ['/name', 'a/tides', '/name both parts must be at least 2 characters long'],

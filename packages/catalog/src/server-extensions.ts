@@ -35,7 +35,7 @@ export function serverExtensions(document: JsonObject, key: string): JsonObject 
   return Object.values(block).find((value: Json) => isJsonObject(value)) as JsonObject | undefined
 }
 
-/** Every `tags` array two levels below publisher-provided, whoever the publisher is. */
+/** Every `tags` array two levels below publisher-provided, for any publisher. */
 export function documentTags(document: JsonObject): ReadonlySet<string> {
   const tags = new Set<string>()
   for (const publisher of Object.values(publisherProvided(document) ?? {})) {

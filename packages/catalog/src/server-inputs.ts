@@ -3,7 +3,7 @@ import type { DocumentRules } from './server-document.ts'
 
 const FORMATS = ['string', 'number', 'boolean', 'filepath']
 
-/** What a user fills in: of a header, an environment variable, an argument or a variable of those. */
+/** A value that a user fills in: of a header, an environment variable, an argument or a variable of those. */
 function checkInput(input: ObjectReader, rules: DocumentRules): void {
   const { field } = rules.schema
   input.text('description')

@@ -6,7 +6,7 @@ export interface NameRule {
 const NAMESPACE = /^[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?$/
 const NAME = /^[a-zA-Z0-9](?:[a-zA-Z0-9._-]*[a-zA-Z0-9])?$/
 
-/** What is wrong with a server name, or nothing. Case is kept and counts. */
+/** The problem of a server name, or undefined. Case is kept and counts. */
 export function serverNameProblem(name: string, rule: NameRule = {}): string | undefined {
   if (name === '') return 'server name cannot be empty'
   if (name.length > 200) return 'server name exceeds maximum length of 200 characters'

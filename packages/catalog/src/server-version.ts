@@ -3,7 +3,7 @@ import { lengthOf } from './text.ts'
 
 const MAX_VERSION = 255
 
-/** What is wrong with the version of a server or package, or nothing. Any text that names one version is right. */
+/** The problem of the version of a server or package, or undefined. Any text that names one version is right. */
 export function versionProblem(version: string): string | undefined {
   if (version === '') return 'must not be empty'
   if (lengthOf(version, MAX_VERSION) > MAX_VERSION) return `must be at most ${MAX_VERSION} characters long`

@@ -25,7 +25,7 @@ import { eventually, type WatchedKind, watchKind } from './testing/watched-kind.
 const rounds = soakRounds()
 
 /**
- * Whatever is done to the server and the network between, after it the cache equals a fresh list and so does what handlers were told.
+ * Whatever is done to the server and the network between, after it the cache equals a fresh list and so do the events of the handlers.
  * ConfigMaps have no watch cache here (410 comes from etcd's compaction), ServiceAccounts have one (410 comes from restarts).
  */
 describeCluster('reflector under faults', () => {
@@ -369,7 +369,7 @@ describeCluster('reflector under faults', () => {
       await Promise.all(Array.from({ length: 40 }, (_, n) => makeParent(40 + n)))
       proxy.dropAll()
       await eventually('80 children', () => isComplete(80))
-      // What comes and goes while a watch is broken and its history lost is nobody's event: the cache must have seen them first.
+      // An object that comes and goes while a watch is broken and its history lost appears in no event: the cache must have seen them first.
       await eventually('80 children in the cache', () =>
         Array.from({ length: 80 }, (_, n) => childOf(n)).every((key) => children.store.get(key)),
       )

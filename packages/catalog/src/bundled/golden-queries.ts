@@ -1,5 +1,5 @@
 /**
- * What a person who knows the bundled catalogue expects of a search, written down before the search was asked. Names are the parts after
+ * Results that a person who knows the bundled catalog expects of a search, written down before the search was asked. Names are the parts after
  * the slash. `first` is at the first place; all of `among` are within the first three, in any order; `only` says that the first three are
  * all of these: for words that fit more than three servers equally.
  */

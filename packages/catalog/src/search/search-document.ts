@@ -4,7 +4,7 @@ import { schemaVersionOf } from '../schema-version.ts'
 import { publisherProvided } from '../server-document.ts'
 import { documentTags } from '../server-extensions.ts'
 
-/** What ranked search knows of one server. */
+/** One server, as ranked search sees it. */
 export interface SearchDocument {
   readonly name: string
   readonly title: string

@@ -1,6 +1,6 @@
 import type { SearchDocument } from './search-document.ts'
 
-/** What a search can be narrowed by, exactly. */
+/** Exact filters of a search. */
 export const filterKinds = ['tag', 'registryType', 'transport', 'status', 'tool'] as const
 export type FilterKind = (typeof filterKinds)[number]
 

@@ -31,7 +31,7 @@ export interface SearchIndex {
 }
 
 export const MAX_HITS = 100
-/** What is behind this is not looked at. Names are not longer. */
+/** Text behind this is ignored. Names are not longer. */
 export const MAX_QUERY_LENGTH = 256
 const MAX_QUERY_WORDS = 12
 

@@ -8,7 +8,7 @@ export interface Candidate {
   readonly sureness: number
 }
 
-/** What one query has cost so far; each has a limit, behind which the query goes on with what it has. */
+/** Costs of one query so far; each has a limit, behind which the query goes on with what it has. */
 export interface SearchWork {
   terms: number
   pairs: number

@@ -14,7 +14,7 @@ export function encodeCursor(place: CursorPlace, filter: string): string {
   return Buffer.from(JSON.stringify({ v: FORMAT, name: place.name, version: place.version, filter })).toString('base64url')
 }
 
-/** What `encodeCursor` writes when nothing in it has to be escaped. */
+/** Output of `encodeCursor` when nothing in it has to be escaped. */
 const PLAIN = /^\{"v":1,"name":"([^"\\\p{Cc}]*)","version":"([^"\\\p{Cc}]*)","filter":"([^"\\\p{Cc}]*)"\}$/u
 
 export function decodeCursor(text: string): (CursorPlace & { readonly filter: string }) | undefined {

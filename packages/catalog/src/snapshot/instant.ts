@@ -2,7 +2,7 @@
 export interface Instant {
   /** Epoch milliseconds, rounded down. */
   readonly ms: number
-  /** What is left, in nanoseconds: 0..999999. */
+  /** The rest, in nanoseconds: 0..999999. */
   readonly ns: number
 }
 

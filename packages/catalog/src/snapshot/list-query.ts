@@ -3,7 +3,7 @@ import { type CursorPlace, decodeCursor } from './cursor.ts'
 import { type Instant, parseInstant } from './instant.ts'
 import { foldCase } from './snapshot-data.ts'
 
-/** What a client asks for, unchecked. An empty string is the same as leaving it out. */
+/** The query of a client, unchecked. An empty string is the same as leaving it out. */
 export interface ListQuery {
   readonly cursor?: string | undefined
   /** 1..1000, 30 when left out. */

@@ -5,7 +5,7 @@ import { type Instant, parseInstant } from './instant.ts'
 import { DELETED, LATEST, type SnapshotData } from './snapshot-data.ts'
 import { stringTable } from './string-table.ts'
 
-/** What an entry brings to the columns of a snapshot. */
+/** Values of one entry for the columns of a snapshot. */
 export interface PlacedEntry {
   /** Well-formed. */
   readonly version: string

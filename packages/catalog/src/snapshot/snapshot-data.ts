@@ -19,7 +19,7 @@ export interface SnapshotData {
   readonly updatedNs: Uint32Array<ArrayBuffer>
   /** The positions of each name, newest publication first, then version descending. */
   readonly byPublication: Uint32Array<ArrayBuffer>
-  /** What a client gets for each entry; a comma follows each, so that neighbours are one slice. */
+  /** JSON of each entry as clients receive it; a comma follows each, so that neighbours are one slice. */
   readonly json: Arena
   /** Name, title and description of each entry in folded case, FIELD_END between them and after them. */
   readonly text: Arena
@@ -31,7 +31,7 @@ export const LATEST = 2
 /** No UTF-8 text contains this byte, so nothing that is searched for can reach across two fields. */
 export const FIELD_END = 0xff
 
-/** What folding means in both the text and the words searched for. */
+/** Folding of both the text and the words searched for. */
 export function foldCase(text: string): string {
   return text.toWellFormed().toLowerCase()
 }

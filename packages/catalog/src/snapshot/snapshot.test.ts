@@ -81,7 +81,7 @@ describe('the serving snapshot', () => {
     )
   })
 
-  it('shows each entry that is there throughout exactly once, and none twice, while snapshots change between pages (decision 88)', () => {
+  it('shows each entry that is there throughout exactly once, and none twice, while snapshots change between pages', () => {
     fc.assert(
       fc.property(
         entriesArb,

@@ -14,7 +14,7 @@ function source(url: string, timeout?: string): SourceConfig {
   return { name: 'url', file: { url, ...(timeout === undefined ? {} : { timeout }) }, intervalMs: 60_000 }
 }
 
-/** What comes of a server that treats its first request like this. */
+/** Result of a server that treats its first request like this. */
 async function failureOf(treat: BackendHandler, limits: Parameters<typeof testContext>[0] = {}, timeout?: string): Promise<string> {
   await using backend = await startBackend(treat)
   const message = await failure(handler.fetchRegistry(source(`${backend.url}/registry.json?token=hunter2`, timeout), testContext(limits)))

@@ -6,7 +6,7 @@ import type { KubeObject, ResourceType } from '../objects/types.ts'
 
 export type ReflectorClient = Pick<KubeClient, 'list' | 'listPages' | 'watch'>
 
-/** Where an error came from. `list`, `watch` and `safety` are tried again for ever. */
+/** Where an error came from. `list`, `watch` and `safety` are retried without limit. */
 export type ReflectorPhase = 'list' | 'watch' | 'safety' | 'handler'
 
 export interface ReflectorOptions<T extends KubeObject> {
@@ -15,7 +15,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   namespace?: string | undefined
   labelSelector?: string | LabelSelector | undefined
   fieldSelector?: string | undefined
-  /** What the cache keeps of each object. Default: all but `managedFields`. */
+  /** Reduces each object to the part that the cache keeps. Default: all but `managedFields`. */
   transform?: ((object: T) => T) | undefined
   pageSize?: number | undefined
   /** Limit of one page; a list of many pages has none. */

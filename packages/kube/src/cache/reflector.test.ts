@@ -134,7 +134,7 @@ describe('list and watch', () => {
   })
 })
 
-describe('what can go wrong', () => {
+describe('failures', () => {
   test('410 leads to a list whose differences become events: deleted, added, changed, replaced', async () => {
     const api = new FakeApi()
     for (const name of ['gone', 'changed', 'same', 'replaced']) api.put(name, 1)
@@ -198,7 +198,7 @@ describe('what can go wrong', () => {
     expect(api.openWatches).toBe(1)
   })
 
-  test('errors of the list are reported and retried for ever with growing delays, which start anew after a success', async () => {
+  test('errors of the list are reported and retried without limit, with growing delays that a success resets', async () => {
     const api = new FakeApi()
     api.listErrors.push(...Array.from({ length: 40 }, unreachable))
     const { clock, reflector, errors, settle, expectEqual } = start(api, { backoff: { baseMs: 100, maxMs: 400, jitter: 0 } })
@@ -448,7 +448,7 @@ describe('handlers', () => {
     expect(reflector.hasSynced).toBe(true)
   })
 
-  test('a late handler is told of what is there, also when it comes from within a handler, and nothing twice', async () => {
+  test('a late handler receives all present objects once, also when it is added from within a handler', async () => {
     const api = new FakeApi()
     api.put('a', 1)
     const { reflector, settle } = start(api)
@@ -467,7 +467,7 @@ describe('handlers', () => {
     expect(inner?.events[0]?.object.spec?.value).toBe(2)
   })
 
-  test('who left is told nothing more, even in the middle of an event', async () => {
+  test('a removed handler receives nothing more, even in the middle of an event', async () => {
     const api = new FakeApi()
     const { reflector, settle } = start(api)
     await settle()
@@ -611,7 +611,7 @@ describe('safety check', () => {
     expectEqual()
   })
 
-  test('what a replaced watch still had in store is not taken for news', async () => {
+  test('buffered events of a replaced watch are ignored', async () => {
     const api = new FakeApi()
     const { clock, reflector, settle, expectEqual } = start(api, options)
     await settle()

@@ -17,7 +17,7 @@ export type { ReflectorClient, ReflectorOptions, ReflectorPhase, ReflectorStats 
 
 /**
  * Keeps a cache of one kind equal to the server, for as long as it runs: list, then watch from there, and again after every way in
- * which that can end. Handlers are told of each difference exactly once, also when a fresh list had to find it.
+ * which that can end. Handlers receive each difference exactly once, also when a fresh list had to find it.
  */
 export class Reflector<T extends KubeObject = KubeObject> {
   readonly type: ResourceType<T>
@@ -33,7 +33,7 @@ export class Reflector<T extends KubeObject = KubeObject> {
   readonly #synced = Promise.withResolvers<void>()
   #hasSynced = false
   #started = false
-  /** Counts the times that the whole cache was listed anew, so that a safety check under way sees that it is moot. */
+  /** Counts the times that the whole cache was listed again, so that a safety check under way sees that it is moot. */
   #epoch = 0
   #check: SafetyCheck<T> | undefined
   #endWatch: AbortController | undefined
@@ -64,7 +64,7 @@ export class Reflector<T extends KubeObject = KubeObject> {
       onError: (error) => this.#report(error, 'handler'),
     })
     this.#backoff = createBackoff({ baseMs: 500, maxMs: 30_000, random: this.#random, ...options.backoff })
-    this.#synced.promise.catch(() => {}) // who waits sees the rejection; without a waiter it is nobody's error
+    this.#synced.promise.catch(() => {}) // waiters see the rejection; without one it is no unhandled error
   }
 
   get store(): ReadonlyStore<T> {
@@ -75,7 +75,7 @@ export class Reflector<T extends KubeObject = KubeObject> {
     return this.#stats
   }
 
-  /** True once the first list is complete and every handler was told of it. It stays true. */
+  /** True once the first list is complete and every handler has received it. It stays true. */
   get hasSynced(): boolean {
     return this.#hasSynced
   }
@@ -307,7 +307,7 @@ export class Reflector<T extends KubeObject = KubeObject> {
     try {
       this.#options.onError?.(error, phase)
     } catch {
-      this.#stats.errors++ // the one who would be told is the one who failed
+      this.#stats.errors++ // the error handler itself failed
     }
   }
 }
@@ -321,7 +321,7 @@ const HEALTHY_MS = 10_000
 /** So many broken watches in a row from one version, and it is given up. */
 const PATIENCE = 3
 
-/** What the server asked for, within reason. */
+/** The delay that the server asked for, within reason. */
 function askedDelay(error: unknown): number {
   return error instanceof KubeApiError ? Math.min(60, error.retryAfterSeconds ?? 0) * 1_000 : 0
 }

@@ -37,7 +37,7 @@ export class SafetyCheck<T extends KubeObject> {
     }
   }
 
-  /** To be told of every deletion that the watch brings while the check runs. */
+  /** Receives every deletion that the watch brings while the check runs. */
   noteDeleted(object: T): void {
     this.#deletedAt.set(formatKey(keyOf(object)), object.metadata.resourceVersion)
   }

@@ -12,7 +12,7 @@ export interface CacheScope {
   fieldSelector?: string | undefined
 }
 
-/** What a cache keeps of each object. Shapes of one name are taken to be the same. */
+/** The part of each object that a cache keeps. Shapes of one name are taken to be the same. */
 export interface CacheShape<T extends KubeObject = KubeObject> {
   readonly name: string
   readonly transform: (object: T) => T

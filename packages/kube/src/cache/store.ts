@@ -7,7 +7,7 @@ export interface StoreFilter {
   labelSelector?: string | LabelSelector | LabelMatcher | undefined
 }
 
-/** What readers of a cache see. The objects are shared by everybody: never change one, copy it. */
+/** Read access to a cache. All readers share the objects: never change one, copy it. */
 export interface ReadonlyStore<T extends KubeObject = KubeObject> {
   readonly size: number
   get(key: ObjectKey): T | undefined
@@ -77,7 +77,7 @@ export class ObjectStore<T extends KubeObject = KubeObject> implements ReadonlyS
     for (const objects of this.#namespaces.values()) yield* objects.values()
   }
 
-  /** What `set` would keep of the object. */
+  /** The part of the object that `set` would keep. */
   transform(object: T): T {
     return this.#options.transform?.(object) ?? object
   }
@@ -156,7 +156,7 @@ export function withoutManagedFields<T extends KubeObject>(object: T): T {
   return managedFields === undefined ? object : { ...object, metadata }
 }
 
-/** Identity, labels, annotations and owners only: for Secrets and ConfigMaps whose content nobody here needs to hold. */
+/** Identity, labels, annotations and owners only: for Secrets and ConfigMaps whose content is not needed in memory. */
 export function metadataOnly(object: KubeObject): KubeObject {
   const { managedFields: _, annotations, ...rest } = object.metadata
   const metadata: KubeObject['metadata'] = rest

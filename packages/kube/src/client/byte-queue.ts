@@ -1,7 +1,7 @@
-/** What a chunk costs beside its bytes, so that a flood of tiny ones counts too. */
+/** Cost of a chunk beside its bytes, so that a flood of tiny ones counts too. */
 const OVERHEAD = 128
 
-/** Chunks on their way from a socket to one reader. It takes what comes: whoever fills it watches `size` and stops the socket. */
+/** Chunks on their way from a socket to one reader. It takes what comes: the writer watches `size` and stops the socket. */
 export class ByteQueue implements AsyncIterable<Buffer> {
   readonly #onRead: () => void
   #chunks: Buffer[] = []
@@ -26,13 +26,13 @@ export class ByteQueue implements AsyncIterable<Buffer> {
     this.#wake?.()
   }
 
-  /** What is there can still be read. */
+  /** Chunks in the queue can still be read. */
   end(): void {
     this.#ended = true
     this.#wake?.()
   }
 
-  /** For one reader. Leaving the loop means that nobody reads any more: what still comes is dropped, so that it cannot block the rest. */
+  /** For one reader. Leaving the loop ends reading: what still comes is dropped, so that it cannot block the rest. */
   [Symbol.asyncIterator](): AsyncIterator<Buffer, undefined> {
     if (this.#isRead) throw new TypeError('a stream of a pod has one reader')
     this.#isRead = true

@@ -285,7 +285,7 @@ describeCluster('client on a real API server', () => {
 
   it('a token that the server does not know is a 401', async () => {
     const { url, caPem } = sharedCluster()
-    const stranger = createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken('nobody') })
+    const stranger = createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken('unknown') })
     expect(await failure(stranger.list(configMaps, { namespace }))).toMatchObject({ status: 401, reason: 'Unauthorized' })
     await stranger.close()
   })
@@ -313,12 +313,12 @@ describeCluster('client on an API server of its own', () => {
   })
 
   itNeeds(['rbac'], 'is refused what its account may not do', async () => {
-    const token = await server.serviceAccountToken({ namespace, name: 'nobody' })
-    const nobody = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(token) })
-    const error = await failure(nobody.list(secrets, { namespace }))
+    const token = await server.serviceAccountToken({ namespace, name: 'powerless' })
+    const powerless = createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(token) })
+    const error = await failure(powerless.list(secrets, { namespace }))
     expect(error).toSatisfy(isForbidden)
     expect((error as Error).message).toContain(`list secrets in ${namespace}: `)
-    await nobody.close()
+    await powerless.close()
   })
 
   it('as a pod: reads its token again when the server refuses it', async () => {

@@ -132,7 +132,7 @@ export function createKubeClient(connection: Connection, options: KubeClientOpti
       page = await list(type, next).catch((error: unknown) => {
         throw error instanceof KubeApiError && isGone(error) ? expiredError(error) : error
       })
-      if (page.metadata.continue === token) throw malformed({ verb: 'list', target: resourceName(type) }, 'the same page for ever')
+      if (page.metadata.continue === token) throw malformed({ verb: 'list', target: resourceName(type) }, 'the same page again and again')
       yield page
     }
   }

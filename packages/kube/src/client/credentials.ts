@@ -3,7 +3,7 @@ import { orAbort } from './call-scope.ts'
 import type { Connection, TlsSettings } from './connection.ts'
 import type { ServerUrl } from './server-url.ts'
 
-/** What one request goes out with. */
+/** Credentials of one request. */
 export interface Credentials {
   readonly authorization: string | undefined
   readonly tls: TlsSettings

@@ -20,7 +20,7 @@ export interface ApiResource {
   readonly shortNames: readonly string[]
 }
 
-/** What the server can do. Answers are kept for a short time; an unreachable server throws, it never counts as "no". */
+/** Abilities of the server. Answers are kept for a short time; an unreachable server throws, it never counts as "no". */
 export interface Discovery {
   serverVersion(): Promise<ServerVersion>
   /** Whether the server serves this kind in this version: "is the CRD installed?". */

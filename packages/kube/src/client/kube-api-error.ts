@@ -1,7 +1,7 @@
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import type { KubeStatus } from '../objects/types.ts'
 
-/** What was asked, for messages: `get pods default/web`. */
+/** The request, for messages: `get pods default/web`. */
 export interface CallName {
   readonly verb: string
   readonly target: string

@@ -43,7 +43,7 @@ describe('splitLines', () => {
     }
   })
 
-  it('counts each line anew', async () => {
+  it('counts each line by itself', async () => {
     const chunks = Array.from({ length: 100 }, () => Buffer.from('12345\n678'))
     expect((await collect(chunks, 8)).lines).toHaveLength(100)
   })

@@ -150,7 +150,7 @@ describe('retries', () => {
     server = await startLoopback((...args) => handler(...args))
   })
 
-  it('what is not JSON is not tried again', async () => {
+  it('does not retry a body that is not JSON', async () => {
     handler = (_request, response) => void response.end('oops')
     await expect(newClient().get(configMaps, key)).rejects.toMatchObject({ code: 'kube_response_malformed' })
     expect(server.requests).toHaveLength(1)

@@ -10,7 +10,7 @@ export interface ConflictRetryOptions {
 }
 
 /**
- * Runs `attempt` until it does not throw what `isConflict` knows. `attempt` is told its number, from 1, and must read fresh state from
+ * Runs `attempt` until it does not throw what `isConflict` knows. `attempt` receives its number, from 1, and must read fresh state from
  * the second on. After the last one the conflict is thrown.
  */
 export async function retryOnConflict<R>(

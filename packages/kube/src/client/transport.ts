@@ -74,7 +74,7 @@ export function createTransport(connection: Connection, options: TransportOption
     try {
       const path = server.prefix + call.path
       const silence = call.silenceMs === undefined ? {} : { bodyTimeout: call.silenceMs }
-      // undici closes the connection after a DELETE with a body unless it is told that it is an ordinary request.
+      // undici closes the connection after a DELETE with a body unless the request is marked as an ordinary one.
       const parts = { method: call.method, headers, body: call.body ?? null, reset: false, signal, ...silence }
       const request = agent.request({ origin: server.origin, path, ...parts })
       const response = await orAbort(request, signal, (late) => abandon(late.body))
@@ -132,7 +132,7 @@ export function createTransport(connection: Connection, options: TransportOption
     async open(call) {
       const scope = scopeFor(call)
       try {
-        // Whoever watches has a back-off of its own for broken connections, and wants to know of them.
+        // Watches have a back-off of their own for broken connections, and need to see them.
         const { body } = await run(call, false, { pool: 'watches', scope, pick: async (response) => response })
         scope.lift()
         return {
@@ -157,7 +157,7 @@ export function createTransport(connection: Connection, options: TransportOption
   }
 }
 
-/** Closes the connection. A destroyed body may still report an error; nobody waits for it any more. */
+/** Closes the connection. A destroyed body may still report an error, which has no consequence. */
 function abandon(body: Dispatcher.ResponseData['body']): void {
   body.on('error', () => {}).destroy()
 }

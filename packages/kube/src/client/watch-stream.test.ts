@@ -22,7 +22,7 @@ async function withServer(handler: Handler, use: (client: KubeClient) => Promise
   }
 }
 
-/** What a watch yields, and how it ends. */
+/** Events of a watch, and how it ends. */
 async function drain(client: KubeClient, opts: Partial<WatchOptions> = {}) {
   const seen: string[] = []
   try {

@@ -52,7 +52,7 @@ async function open(transport: Transport, call: Call) {
   }
 }
 
-/** What stands after the last newline: nothing as a rule. A JSON object shows its own end, so a whole one counts, half of one does not. */
+/** The rest after the last newline: usually nothing. A JSON object shows its own end, so a whole one counts, half of one does not. */
 function lastEvent<T extends KubeObject>(rest: Buffer, call: CallName, origin: string): WatchEvent<T> | undefined {
   if (rest.length === 0) return undefined
   try {

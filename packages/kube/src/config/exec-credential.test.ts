@@ -15,7 +15,7 @@ const V1BETA1 = 'client.authentication.k8s.io/v1beta1'
 const SECRET = 'TOPsecretVALUE'
 const START = Date.UTC(2026, 0, 1)
 
-/** Counts its runs in a file, and prints what `answer` evaluates to; `n` is the number of the run, `info` what it was told. */
+/** Counts its runs in a file, and prints what `answer` evaluates to; `n` is the number of the run, `info` its input. */
 const PLUGIN = `
 const { appendFileSync, readFileSync } = require('node:fs')
 const [, , log, answer] = process.argv

@@ -20,7 +20,7 @@ const LEEWAY_MS = 5_000
 
 /**
  * Credentials that a program prints. It is run when they are first needed, when they have expired, and after a 401; never twice at a
- * time. Whoever gives up waiting does not stop it: others may wait for the same run, and its result is kept.
+ * time. A caller that gives up waiting does not stop it: others may wait for the same run, and its result is kept.
  */
 export function execCredential(options: ExecCredentialOptions): AuthSource {
   const { plugin, env, interactive, clock = systemClock, minRenewalMs = 10_000 } = options

@@ -17,7 +17,7 @@ export interface ExecPlugin {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly installHint?: string | undefined
-  /** What the plugin is told of the cluster, if it wants to know. */
+  /** Facts about the cluster that the plugin receives if it asks for them. */
   readonly cluster?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -66,7 +66,7 @@ function outputOf(child: ChildProcessByStdio<null, Readable, null>, plugin: Exec
       timer.cancel()
       then()
     }
-    /** Its children may hold the pipe open, so nobody waits for the end of that. */
+    /** Its children may hold the pipe open, so the end of that is not awaited. */
     const giveUp = (problem: string) => {
       settle(() => reject(failure(plugin, problem)))
       child.stdout.destroy()

@@ -112,6 +112,6 @@ describe('defaultConnection', () => {
   })
 
   it('says what it looked for when there is nothing', async () => {
-    await expect(defaultConnection({ env: {}, home: join(root, 'nobody') })).rejects.toThrow('KUBECONFIG is not set')
+    await expect(defaultConnection({ env: {}, home: join(root, 'no-home') })).rejects.toThrow('KUBECONFIG is not set')
   })
 })

@@ -151,7 +151,7 @@ function attempt(fields: Fields, field: string, check: () => void): void {
   }
 }
 
-/** What this client would have to leave out, and thereby act as somebody else. */
+/** Settings that this client cannot honor, so that it would act as another user. */
 const UNSUPPORTED: readonly (readonly [field: string, instead: string])[] = [
   ['auth-provider', 'use a token, tokenFile or client certificate (kubectl create token NAME prints one)'],
   ['as', 'use credentials of the account itself'],

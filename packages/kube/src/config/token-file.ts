@@ -6,7 +6,7 @@ import { type AuthSource, isTokenText } from '../client/connection.ts'
 
 export interface TokenFileOptions {
   readonly path: string
-  /** What a missing or unusable file means to the caller. */
+  /** The error for a missing or unusable file. */
   readonly errorCode: ErrorCode
   readonly clock?: Clock | undefined
   readonly maxAgeMs?: number | undefined

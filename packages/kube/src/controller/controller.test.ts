@@ -99,7 +99,7 @@ describe('outcomes', () => {
     expect(controller.stats).toMatchObject({ reconciles: 3, failures: 0, depth: 0, delayed: 0, active: 0 })
   })
 
-  test('retry and exceptions: again with growing delays, counted as attempts, until a success starts anew', async () => {
+  test('retry and exceptions: again with growing delays, counted as attempts, until a success resets them', async () => {
     const seen: { at: number; attempt: number }[] = []
     const clock = new TestClock()
     const { api, controller, errors, reports } = setUp({
@@ -136,7 +136,7 @@ describe('outcomes', () => {
     expect(() => requeueAfter('soon')).toThrow()
   })
 
-  test('what hooks throw is reported and changes nothing', async () => {
+  test('errors of hooks are reported and change nothing', async () => {
     const { api, clock, calls, errors } = setUp({
       onReconcile: () => {
         throw new Error('bad hook')

@@ -11,7 +11,7 @@ export { done, type Outcome, requeueAfter, retry } from './outcome.ts'
 export { type Source, watchMapped, watchOwned, watchSelf } from './sources.ts'
 
 /**
- * Brings one object nearer to what it should be. Level-based: it is told which object, never what happened to it, reads everything
+ * Brings one object nearer to what it should be. Level-based: it receives the key of the object, never what happened to it, reads everything
  * it needs from caches, and may be called at any time. It is never called twice at a time for one key.
  */
 export type Reconcile = (key: ObjectKey, context: ReconcileContext) => Promise<Outcome>
@@ -88,7 +88,7 @@ export function createController(options: ControllerOptions): Controller {
     try {
       options.onError?.(error, key)
     } catch {
-      counts.failures++ // the one who would be told is the one who failed
+      counts.failures++ // the error handler itself failed
     }
   }
 
@@ -130,7 +130,7 @@ export function createController(options: ControllerOptions): Controller {
     for (let text = await queue.take(); text !== undefined; text = await queue.take()) await serve(text)
   }
 
-  /** Returns when the key's turn is over, or when its reconcile ignores that it was told to end: it then keeps only its key. */
+  /** Returns when the key's turn is over, or when its reconcile ignores the signal to end: it then keeps only its key. */
   async function serve(text: string): Promise<void> {
     const limit = new AbortController()
     active.add(limit)

@@ -1,6 +1,6 @@
 import { parseDuration } from '@thv/kernel/duration'
 
-/** What a reconciler wants next. A thrown error means the same as `retry`, and is reported. */
+/** The next step that a reconciler asks for. A thrown error means the same as `retry`, and is reported. */
 export type Outcome =
   /** As it should be; nothing to do until something changes. */
   | { readonly kind: 'done' }

@@ -13,7 +13,7 @@ describe('own writes', () => {
     expect(withOwnWrites(one, at('5'))).toEqual(at('5')) // no longer noted
   })
 
-  it('what we wrote is taken while the cache is behind, of that object and by that client only', () => {
+  it('returns the own write while the cache is behind, for that object and client only', () => {
     const one = client()
     noteOwnWrite(one, at('10'))
     expect(withOwnWrites(one, at('9'))).toEqual(at('10'))

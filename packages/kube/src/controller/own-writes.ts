@@ -4,10 +4,10 @@ import type { KubeObject } from '../objects/types.ts'
 
 /*
  * A status that goes to and fro faster than the cache follows: the last write is not in the cache yet, and what is wanted now equals what
- * the cache still has. Nothing would be written, and no event would wake anybody, since own writes of a status wake nobody.
+ * the cache still has. Nothing would be written, and no event would wake the controller, since its own status writes do not.
  */
 
-/** What the last own writes left and a cache may not have yet, by uid. */
+/** Results of the last own writes that a cache may not have yet, by uid. */
 const behind = new WeakMap<object, Map<string, KubeObject>>()
 /** Only what was deleted before the cache saw its last write stays: more than this is forgotten. */
 const MAX_NOTED = 10_000

@@ -34,7 +34,7 @@ export function watchOwned<T extends KubeObject>(
 
 /**
  * Whatever else matters to the controller's objects. `map` says whom an object concerns. It is asked about the state before a change
- * too: whoever is no longer concerned must learn of that.
+ * too: an object that is no longer concerned must learn of that.
  */
 export function watchMapped<T extends KubeObject>(
   reflector: Watched<T>,

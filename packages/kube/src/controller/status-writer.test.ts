@@ -53,7 +53,7 @@ describe('writeStatus', () => {
     expect(api.object).not.toHaveProperty('status')
   })
 
-  test('an object from a cache saves the read; when it is stale the status is computed anew', async () => {
+  test('an object from a cache saves the read; when it is stale the status is computed again', async () => {
     const api = new OneObjectApi(widget())
     api.edit((object) => {
       object.status = { n: 1 } // by somebody else
@@ -105,7 +105,7 @@ describe('writeStatus', () => {
       expect(api.object?.status).toEqual({ message: 'ours', list: ['theirs', 'ours'] })
     })
 
-    test('is computed anew when one of those has changed', async () => {
+    test('is computed again when one of those has changed', async () => {
       const api = new OneObjectApi(widget({ list: ['theirs'] }))
       api.meanwhile = (attempt) => {
         if (attempt <= 2) api.edit((object) => (object.status = { list: [`theirs ${attempt}`] }))

@@ -26,8 +26,8 @@ export interface StatusWrite<T extends KubeObject> {
 export interface StatusWriteOptions<T extends KubeObject> extends ConflictRetryOptions {
   mutate: (current: T) => object | undefined
   /**
-   * The members of the status that `mutate` looks at. After a first conflict only a change of these is one: so nobody who writes other
-   * members, or metadata, however often, keeps the status from being written. Without it every write of others counts.
+   * The members of the status that `mutate` looks at. After a first conflict only a change of these is one: a client that writes other
+   * members, or metadata, however often, does not keep the status from being written. Without it every write of others counts.
    */
   reads?: readonly string[] | undefined
 }

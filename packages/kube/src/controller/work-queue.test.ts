@@ -10,7 +10,7 @@ function create(options: WorkQueueOptions = {}) {
   return { clock, queue }
 }
 
-/** What the queue would give out now. */
+/** Keys that the queue would give out now. */
 async function peek(queue: WorkQueue): Promise<string | undefined> {
   const impatient = new AbortController()
   const taken = queue.take(impatient.signal)
@@ -97,7 +97,7 @@ describe('delays', () => {
     expect(queue.depth).toBe(1)
   })
 
-  test('failures of a key in a row wait longer and longer, up to the limit; forget starts anew', async () => {
+  test('failures of a key in a row wait longer and longer, up to the limit; forget resets the delay', async () => {
     const { queue, clock } = create()
     const delays: number[] = []
     for (let n = 0; n < 6; n++) {

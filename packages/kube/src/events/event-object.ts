@@ -10,7 +10,7 @@ export interface EventInput {
   readonly reason: string
   /** For people; cut at 1024 bytes. */
   readonly note: string
-  /** What was being done. Default `Reconcile`. */
+  /** The action during which it happened. Default `Reconcile`. */
   readonly action?: string | undefined
   readonly related?: { readonly type: ResourceType; readonly object: KubeObject } | undefined
 }

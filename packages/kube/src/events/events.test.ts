@@ -197,7 +197,7 @@ describe('createEventRecorder', () => {
     expect(events.stats).toMatchObject({ created: 1, failed: 0 })
   })
 
-  it('drops quietly what belongs into a namespace that is being deleted', async () => {
+  it('drops Events of a namespace that is being deleted without an error', async () => {
     const causes = [{ reason: 'NamespaceTerminating', message: 'is being terminated' }]
     api.failures.push(refusal('create', 403, { reason: 'Forbidden', details: { causes } }), refusal('create', 404, { reason: 'NotFound' }))
     const events = recorder()
@@ -240,7 +240,7 @@ describe('createEventRecorder', () => {
     expect(errors).toHaveLength(1)
   })
 
-  it('writes a deleted Event anew, with its count', async () => {
+  it('writes a deleted Event again, with its count', async () => {
     const events = recorder()
     events.record(configMaps, object, warning)
     await clock.advance(0)

@@ -76,7 +76,7 @@ interface Series {
 
 /**
  * Tells people what was done to an object. The first of a kind is sent at once; repeats within ten minutes only raise the count of the
- * same Event. Events are an aid, not a record: under pressure they are dropped and counted, and nobody waits for them.
+ * same Event. Events are an aid, not a record: under pressure they are dropped and counted, and no caller waits for them.
  */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, controller, instance, clock = systemClock, onError, random = Math.random } = options

@@ -26,7 +26,7 @@ describeCluster('lease election on the API server', () => {
   let truth: KubeClient
   let namespace: string
   let name: string
-  /** Who began and who was told to stop, in order. */
+  /** Starts and stops of work, in order. */
   let diary: string[]
   let most: number
   const candidates: Candidate[] = []

@@ -7,7 +7,7 @@ import { type LeaseOptions, runWithLease } from './lease-election.ts'
 describe('runWithLease', () => {
   let api: LeaseApi
   let clock: TestClock
-  /** Who works, in order: `+a` began, `-a` was told to stop. */
+  /** Starts and stops of work, in order: `+a` began, `-a` had to stop. */
   let diary: { at: number; what: string }[]
   let candidates: Candidate[]
   beforeEach(() => {

@@ -8,7 +8,7 @@ export interface LeaseOptions {
   readonly client: Pick<KubeClient, 'tryGet' | 'create' | 'update'>
   readonly namespace: string
   readonly name: string
-  /** Who we are, for people and for the others. Should be unique per process, such as the pod's name and a random part. */
+  /** Identity of this candidate, for people and for the others. Should be unique per process, such as the pod's name and a random part. */
   readonly identity: string
   /** How long the others wait after the last sign of life. Rounded up to whole seconds. Default 15 s. */
   readonly leaseDurationMs?: number
@@ -40,7 +40,7 @@ export interface LeaseLog {
  * Runs the work only while this process holds the Lease, and again each time it gets it. Resolves after a stop, when the work has ended
  * and the lease is released, or when the work ends by itself; rejects when the work fails by itself. Two works of one call never run at
  * the same time: after a loss it competes again only once the old one has ended. While the work ends after a stop the lease is still
- * renewed, so that nobody else begins too early.
+ * renewed, so that no other begins too early.
  */
 export async function runWithLease(options: LeaseOptions): Promise<void> {
   const settings = settingsOf(options)

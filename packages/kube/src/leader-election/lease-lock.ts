@@ -21,7 +21,7 @@ export interface LeaseCall {
 }
 
 export type LeaseAttempt =
-  /** It was ours at some time after `sentAt` (monotonic), and nobody's else in between. */
+  /** It was ours at some time after `sentAt` (monotonic), and no other's in between. */
   | { readonly kind: 'held'; readonly sentAt: number }
   | { readonly kind: 'taken'; readonly holder: string }
   /** Somebody wrote at the same time; who has it is not known. */

@@ -42,7 +42,7 @@ export function parseLabelSelector(selector: string | LabelSelector): LabelMatch
   }
 }
 
-/** What is wrong with it, in words, or undefined. */
+/** The problem of the selector, in words, or undefined. */
 export function labelSelectorProblem(selector: string | LabelSelector): string | undefined {
   try {
     parseLabelSelector(selector)

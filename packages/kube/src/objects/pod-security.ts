@@ -6,7 +6,7 @@ type Context = Readonly<Record<string, unknown>>
 
 const USER = 1000
 const RUNTIME_DEFAULT = { type: 'RuntimeDefault' }
-/** OpenShift gives each namespace its own range and refuses others, so on it nobody may choose. */
+/** OpenShift gives each namespace its own range and refuses others, so there no user id may be chosen. */
 const CHOSEN_BY_OPENSHIFT = ['runAsUser', 'runAsGroup', 'fsGroup']
 
 /**
@@ -58,7 +58,7 @@ function present(context: Context): Context {
   return Object.fromEntries(Object.entries(context).filter(([, value]) => value !== undefined))
 }
 
-/** Null stands for what nobody set, as Go writes it. */
+/** Null stands for a field that is not set, as Go writes it. */
 function asContext(value: unknown): Context {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return {}
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null && member !== undefined))

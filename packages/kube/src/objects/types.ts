@@ -1,4 +1,4 @@
-/** What every Kubernetes object has, as far as this package reads it. Times are RFC 3339 strings, as on the wire. */
+/** Members of every Kubernetes object, as far as this package reads them. Times are RFC 3339 strings, as on the wire. */
 export interface ObjectMeta {
   name: string
   namespace?: string

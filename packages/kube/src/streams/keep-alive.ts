@@ -18,7 +18,7 @@ export interface KeepAlive {
 }
 
 /**
- * Pings over a connection on which nothing comes, and says when nobody has answered for too long. What counts is pings without an
+ * Pings over a connection on which nothing comes, and reports when no answer has come for too long. What counts is pings without an
  * answer and not time alone: a process that stood still for a minute has heard nothing, and that is not the other side's fault.
  */
 export function keepAlive(socket: WebSocket, { clock, intervalMs, limitMs, onDead }: KeepAliveOptions): KeepAlive {

@@ -20,7 +20,7 @@ export interface PodLogsOptions {
   readonly timeoutMs?: number | undefined
 }
 
-/** What a container printed, as bytes. It ends when the server has no more; `kube_unreachable` when the connection breaks. */
+/** Output of a container, as bytes. It ends when the server has no more; `kube_unreachable` when the connection breaks. */
 export function podLogs(client: Pick<KubeClient, 'stream'>, options: PodLogsOptions): AsyncIterable<Uint8Array> {
   const { namespace, pod, signal, timeoutMs, container, follow, tailLines, sinceSeconds, previous, timestamps, limitBytes } = options
   return client.stream(objectPath(pods, { namespace, name: pod }, 'log'), {

@@ -77,7 +77,7 @@ describe('openPodStream', () => {
     expect(await stream.done).toEqual({ status: { kind: 'Status', status: 'Success' }, exitCode: 0, error: undefined })
   })
 
-  it('keeps the order of writes that nobody waits for', async () => {
+  it('keeps the order of writes that are not awaited', async () => {
     await using server = await startPodServer()
     const { stream, session } = await open(server)
     const lines = Array.from({ length: 500 }, (_, n) => `${n}:${'x'.repeat(n * 20)}\n`)
@@ -162,7 +162,7 @@ describe('a refused handshake', () => {
 
   it.each([
     ['the body never ends', { refuse: () => ({ status: 500, body: 'x', headers: { 'content-length': '100' }, hang: true }) }],
-    ['nobody answers', { silent: true }],
+    ['no answer comes', { silent: true }],
   ] satisfies [string, PodServerOptions][])('ends at the limit when %s', async (_name, options) => {
     await using server = await startPodServer(options)
     const error = await openPodStream(server.connection(), { ...attach, openTimeoutMs: 200 }).catch((e: unknown) => e)
@@ -268,7 +268,7 @@ describe('a stream under faults', () => {
     expect(await stream.done).toEqual({ status: undefined, exitCode: undefined, error: undefined })
   })
 
-  it('stops reading the socket when nobody reads the stream, and loses nothing', async () => {
+  it('stops reading the socket while the stream is not read, and loses nothing', async () => {
     await using server = await startPodServer()
     const { stream, session } = await open(server, { maxBufferedBytes: 256 << 10 })
     const chunk = Buffer.alloc(32 << 10, 'x')

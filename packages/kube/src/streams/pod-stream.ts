@@ -20,7 +20,7 @@ export interface PodStreamOptions {
   readonly command?: readonly string[] | undefined
   readonly stdin?: boolean | undefined
   readonly stdout?: boolean | undefined
-  /** Whoever asks for it must read it: two streams share one connection, and one that nobody reads stops the other. */
+  /** A caller that asks for it must read it: two streams share one connection, and an unread one stops the other. */
   readonly stderr?: boolean | undefined
   readonly tty?: boolean | undefined
   /** Ends the stream at any time. */
@@ -28,7 +28,7 @@ export interface PodStreamOptions {
   /** Default 30 s. */
   readonly openTimeoutMs?: number | undefined
   readonly clock?: Clock | undefined
-  /** What may wait for its reader before the connection is paused. Default 1 MiB. */
+  /** Bytes that may wait for their reader before the connection is paused. Default 1 MiB. */
   readonly maxBufferedBytes?: number | undefined
   /** Default 15 s. */
   readonly pingIntervalMs?: number | undefined
@@ -192,7 +192,7 @@ export async function openPodStream(connection: Connection, options: PodStreamOp
   }
 }
 
-/** A frame that nobody waits for: when it is lost the connection is gone, and `done` says so. */
+/** A frame that is not awaited: when it is lost the connection is gone, and `done` says so. */
 const LOST = () => {}
 const NORMAL = 1000
 /** For the other side to answer our close. */

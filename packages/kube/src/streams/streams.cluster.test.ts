@@ -50,8 +50,8 @@ describeCluster('pod streams on the API server', () => {
   })
 
   itNeeds(['rbac'], 'an account without rights', async () => {
-    await client.create(serviceAccounts, { metadata: { namespace, name: 'nobody' } })
-    const answer = await client.raw('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/nobody/token`, {
+    await client.create(serviceAccounts, { metadata: { namespace, name: 'powerless' } })
+    const answer = await client.raw('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/powerless/token`, {
       body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
     })
     const { status } = answer.json() as { status: { token: string } }

@@ -31,7 +31,7 @@ export interface PodServer extends AsyncDisposable {
 
 export interface PodServerOptions {
   readonly tls?: { cert: string; key: string; ca?: string }
-  /** What to answer instead of an upgrade. */
+  /** Response instead of an upgrade. */
   readonly refuse?: (request: IncomingMessage) => Refusal | undefined
   readonly onSession?: (session: PodSession) => void
   readonly protocol?: string | false

@@ -3,7 +3,7 @@ import type { Reflector } from '../cache/reflector.ts'
 import { formatKey, keyOf } from '../objects/object-key.ts'
 import type { KubeObject } from '../objects/types.ts'
 
-/** What someone knows who has seen only the events of a reflector. Events that do not fit together are kept in `faults`. */
+/** State rebuilt from the events of a reflector alone. Events that do not fit together are kept in `faults`. */
 export interface Replay<T extends KubeObject> {
   readonly objects: Map<string, T>
   readonly events: ObjectEvent<T>[]

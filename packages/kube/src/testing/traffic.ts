@@ -19,7 +19,7 @@ export interface TrafficOptions {
 }
 
 /**
- * Creates, changes, deletes and re-creates objects until it is stopped. While the server is down the writes fail, and nobody knows
+ * Creates, changes, deletes and re-creates objects until it is stopped. While the server is down the writes fail, and it is unknown
  * whether the last one was done: the truth is what the server lists in the end.
  */
 export function startTraffic({ client, type, namespace, names, pauseMs }: TrafficOptions): Traffic {
@@ -29,7 +29,7 @@ export function startTraffic({ client, type, namespace, names, pauseMs }: Traffi
   async function writeOne(turn: number): Promise<void> {
     const name = `t${Math.floor(Math.random() * names)}`
     const key = { namespace, name }
-    // Not ended by stop: the server might carry out later what nobody waits for any more.
+    // Not ended by stop: the server might carry out later a write that is no longer awaited.
     const options = { timeoutMs: 2_000 }
     const labels = { turn: String(turn) }
     const dice = Math.random()

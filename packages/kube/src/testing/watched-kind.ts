@@ -12,7 +12,7 @@ export interface WatchedKind<T extends KubeObject> extends AsyncDisposable {
   readonly replay: Replay<T>
   readonly errors: { error: unknown; phase: string; atMs: number }[]
   /**
-   * Waits until cache and fresh list agree, then compares cache, list and what a handler has seen: names, uids, versions. Nobody may
+   * Waits until cache and fresh list agree, then compares cache, list and what a handler has seen: names, uids, versions. No test may
    * write meanwhile. `truth` reads past all faults.
    */
   expectNothingMissed(truth: KubeClient, limitMs?: number): Promise<void>
@@ -35,7 +35,7 @@ export function watchKind<T extends KubeObject>(options: ReflectorOptions<T>): W
   const running = reflector.run(stop.signal)
   const { type, namespace } = options
 
-  /** What to look at when the comparison fails. */
+  /** Details for a failed comparison. */
   function diagnosis(): string {
     const last = errors.slice(-8).map(({ error, phase, atMs }) => `${atMs} ms, ${phase}: ${errorMessage(error)}`)
     const { lastEventAt, ...stats } = reflector.stats

@@ -1,5 +1,5 @@
 /**
- * What a person would expect among the first three; the first of the list at the very first place, unless the query names a
+ * Servers that a person would expect among the first three; the first of the list at the very first place, unless the query names a
  * category of which no member comes before the others. Fewer than three are named where the catalogue has no third that fits.
  */
 export interface GoldenQuery {

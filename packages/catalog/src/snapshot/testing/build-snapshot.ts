@@ -50,7 +50,7 @@ export function* snapshotSteps(entries: readonly CatalogEntry[], options: Snapsh
   return { ...columns, json: json.finish(), text: text.finish() }
 }
 
-/** What `search` looks into. */
+/** Text that `search` looks into. */
 export function searchedFields(entry: CatalogEntry): string[] {
   const { title, description } = entry.document
   return [entry.name, typeof title === 'string' ? title : '', typeof description === 'string' ? description : '']

@@ -178,7 +178,7 @@ describe('another registry', () => {
     expect(result).toMatchObject({ problems: [{ entry: 'servers/0', severity: 'dropped' }] })
   })
 
-  it('gets the headers of a file, and nobody it redirects to does', async () => {
+  it('sends the headers of a file, but not to an address that it redirects to', async () => {
     const headersFile = join(folder, 'headers')
     writeFileSync(headersFile, '# for the registry\nAuthorization: Bearer hunter2\r\n\nX-Team: a:b\n')
     await using stranger = await startBackend((_request, response) => void response.end('{"servers":[]}'))
@@ -266,9 +266,9 @@ describe('a registry that is none', () => {
 
   it.each<[string, (n: number) => string, string]>([
     ['leads back to a cursor', (n) => page(`s${n}`, n % 2 === 0 ? 'x' : 'y'), 'leads in a circle: page 3 gives a cursor that came before'],
-    ['sends the same for ever', (n) => page('a', `c${n}`), 'leads in a circle: 3 pages one after the other had nothing new'],
-    ['sends nothing for ever', (n) => `{"servers":[],"metadata":{"nextCursor":"c${n}"}}`, 'leads in a circle: 3 pages'],
-    ['sends the same nonsense for ever', (n) => `{"servers":[{}],"metadata":{"nextCursor":"c${n}"}}`, 'leads in a circle: 3 pages'],
+    ['sends the same page without end', (n) => page('a', `c${n}`), 'leads in a circle: 3 pages one after the other had nothing new'],
+    ['sends empty pages without end', (n) => `{"servers":[],"metadata":{"nextCursor":"c${n}"}}`, 'leads in a circle: 3 pages'],
+    ['sends the same nonsense without end', (n) => `{"servers":[{}],"metadata":{"nextCursor":"c${n}"}}`, 'leads in a circle: 3 pages'],
     ['has a cursor of another type', () => page('a', 7), 'the cursor of the page is no text'],
     ['sends no JSON', () => '<html>', 'the document is not JSON: it needs a value (byte 0) (content type: none)'],
     ['sends a list', () => '[]', 'the page is not an object'],

@@ -22,7 +22,7 @@ export interface ApiHandlerOptions {
 
 const PAGE_LIMIT = '100'
 const DEFAULT_TIMEOUT_MS = 10_000
-/** Whoever sends what is older than this before the time that was asked for has not understood the question; less is rounding. */
+/** A registry that sends entries older than the requested time by more than this ignores the parameter; less is rounding. */
 const TOLERANCE_MS = 60_000
 
 /** Another MCP registry: everything at first, then what changed since. */

@@ -19,10 +19,10 @@ export interface PageSettings {
   readonly backoff: BackoffOptions
 }
 
-/** Gets the entries of a page one by one, so that nobody holds them all with their problems. */
+/** Gets the entries of a page one by one, so that they are never all in memory with their problems. */
 export type TakeReading = (reading: EntryReading) => void
 
-/** A status that is not 200, for whoever knows what to do about it. */
+/** A status that is not 200, for the caller to handle. */
 export class PageRefused extends ThvError {
   readonly status: number
 

@@ -6,16 +6,16 @@ import { stateIdentity } from '../fetch/source-hash.ts'
 
 /** Asked for once more, since clocks and transactions of the other registry need not agree with the order in which they appear. */
 const OVERLAP_MS = 5 * 60_000
-/** What was removed without a trace is found by reading everything again. */
+/** Entries that were removed without a trace are found by reading everything again. */
 const FULL_EVERY_MS = 24 * 3_600_000
 /** The same for a registry that does not answer what changed: perhaps its next release does. */
 const ASK_AGAIN_MS = FULL_EVERY_MS
 
-/** What a fetch of another registry leaves behind for the next one. */
+/** State that a fetch of another registry leaves for the next one. */
 export type ApiState = FetchState & {
   readonly identity: string
   readonly hash: string
-  /** What changed after this is asked for next; epoch ms, by the other registry's clock. */
+  /** The next fetch asks for changes after this; epoch ms, by the other registry's clock. */
   readonly since: number
   /** When everything was read; epoch ms, our clock. */
   readonly fullAt: number

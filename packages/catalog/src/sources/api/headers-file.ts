@@ -2,7 +2,7 @@ import { isHeaderValue, isToken } from '@thv/http/header-map'
 import { ThvError } from '@thv/kernel/errors'
 import { readSmallFile } from '../fetch/small-file.ts'
 
-/** Those that belong to the connection or to whoever reads the answer. */
+/** Those that belong to the connection or to the reader of the response. */
 const RESERVED: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',

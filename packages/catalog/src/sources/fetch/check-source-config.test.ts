@@ -48,7 +48,7 @@ describe('a source as it is configured', () => {
     expect(problemsOf(inline)).toEqual(['/sources/2/file/data: can be given through the admin API only: use path or url'])
   })
 
-  it('sends no file of the server for whoever uses the admin API', () => {
+  it('sends no file of the server for a user of the admin API', () => {
     const git = { repository: 'https://example.com/x', auth: { username: 'x', passwordFile: '/var/run/secrets/token' } }
     const message = 'cannot be given through the admin API: configure this source in the file'
     expect(problemsOf({ name: 'x', git, syncPolicy }, true)).toEqual([`/sources/2/git/auth/passwordFile: ${message}`])

@@ -96,7 +96,7 @@ const BLOCKS: Readonly<Record<Type, (reader: ObjectReader, options: SourceCheckO
   managed: (reader) => reader.child('managed', {}, (managed) => known(managed, [])),
 }
 
-/** What concerns fetching: managed sources have none of it. */
+/** Settings of fetching: managed sources have none of it. */
 function fetching(reader: ObjectReader, type: Type | undefined): Partial<SourceConfig> {
   if (type === 'managed') {
     for (const name of ['syncPolicy', 'filter', 'format', 'strict'])
@@ -164,7 +164,7 @@ function duration(reader: ObjectReader, name: string, rule: DurationRule): numbe
   return ms
 }
 
-/** Whoever may make sources through the API must not have the server send files of its own to an address of their choice. */
+/** Users who may create sources through the API must not have the server send files of its own to an address of their choice. */
 function sentFileProblem(path: string, { fromApi }: SourceCheckOptions): string | undefined {
   return fromApi ? 'cannot be given through the admin API: configure this source in the file' : serverPathProblem(path)
 }

@@ -38,7 +38,7 @@ export function isBelow(path: string, folder: string): boolean {
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way))
 }
 
-/** What git itself takes as the name of a branch or tag. */
+/** Names of a branch or tag that git itself accepts. */
 export function refNameProblem(name: string): string | undefined {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: git refuses them
   const forbidden = /[\u0000-\u0020\u007f~^:?*[\\]|\.\.|@\{|\/\/|^[-/.]|[/.]$|\/\.|\.lock(?:\/|$)|^@$|^$/

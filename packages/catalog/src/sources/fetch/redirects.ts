@@ -8,7 +8,7 @@ export function isRedirect(status: number): boolean {
   return STATUSES.has(status)
 }
 
-/** Where a source may be sent on to. `place` is whoever redirects, for messages; they show nothing of the address but its scheme. */
+/** Where a source may be sent on to. `place` is the redirecting server, for messages; they show nothing of the address but its scheme. */
 export function redirected(from: URL, location: string, place: string): URL {
   const to = URL.parse(location, from)
   if (to === null) throw new ThvError('source_failed', `${place} redirects to what is no URL`)

@@ -5,7 +5,7 @@ import type { SourceConfig } from './source-config.ts'
 
 /** One way to get a registry's data. A handler keeps nothing between calls: what it wants to remember is its `state`. */
 export interface RegistryHandler {
-  /** What is wrong with the configuration, as far as it shows without a network. Empty: nothing. */
+  /** Problems of the configuration, as far as they show without a network. */
   validate(source: SourceConfig): readonly string[]
   /** Changes whenever the data do; shares its download with a `fetchRegistry` of the same FetchContext. */
   currentHash(source: SourceConfig, context: FetchContext): Promise<string>
@@ -16,10 +16,10 @@ export interface RegistryHandler {
 export interface FetchContext {
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** What the last successful fetch of this source left behind; undefined makes a full fetch. */
+  /** State of the last successful fetch of this source; undefined makes a full fetch. */
   readonly state: FetchState | undefined
   readonly limits: FetchLimits
-  /** What this attempt has loaded already. */
+  /** Data that this attempt has already loaded. */
   readonly memo: Map<string, unknown>
   /** Told of what an operator of the registry should know; never of secrets. */
   readonly warn: (message: string) => void
@@ -27,11 +27,11 @@ export interface FetchContext {
   readonly allowPrivateAddresses: boolean
   /** Folder in which temporary files may be made. */
   readonly tempDir: string
-  /** Left out: the attempt keeps nobody waiting. */
+  /** Without it, no other attempt waits for this one. */
   readonly place?: FetchPlace
 }
 
-/** JSON, kept by whoever calls: etag, commit, the newest time seen … */
+/** JSON, kept by the caller: etag, commit, the newest time seen … */
 export type FetchState = { readonly [name: string]: Json }
 
 export interface FetchLimits {
@@ -64,7 +64,7 @@ export type FetchResult =
       readonly state: FetchState
       readonly problems: readonly FetchProblem[]
     }
-  /** What has changed since `state`; deleted ones have their status. */
+  /** Changes since `state`; deleted ones have their status. */
   | {
       readonly kind: 'delta'
       readonly entries: readonly FetchedEntry[]
@@ -77,10 +77,10 @@ export type FetchResult =
 export interface FetchedEntry {
   readonly name: string
   readonly version: string
-  /** The `server.json` document as JSON text of one line: the original's own members, order and numbers. */
+  /** The `server.json` document as JSON text of one line: with the members, order and numbers of the source. */
   readonly text: string
   readonly tags: readonly string[]
-  /** What the origin says about it; the registry fills in the rest. */
+  /** Facts from the origin; the registry fills in the rest. */
   readonly status?: EntryStatus
   readonly statusMessage?: string
   readonly publishedAt?: string

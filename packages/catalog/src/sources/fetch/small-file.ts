@@ -4,7 +4,7 @@ import { ThvError } from '@thv/kernel/errors'
 
 export interface SmallFile {
   readonly path: string
-  /** What it is, for messages, which never tell what is in it. */
+  /** Its purpose, for messages, which never contain its content. */
   readonly label: string
 }
 

@@ -3,8 +3,8 @@ import Type, { type Static } from 'typebox'
 export { checkSourceConfig, type SourceCheck, type SourceCheckOptions } from './check-source-config.ts'
 
 /*
- * What a source is, as configuration files, the admin API and custom resources spell it. Descriptions become the reference.
- * Durations are texts in Go's syntax ("30m"); whoever reads a file has checked them.
+ * Configuration of a source, as files, the admin API and custom resources spell it. Descriptions become the reference.
+ * Durations are texts in Go's syntax ("30m"); the reader of the file has checked them.
  */
 
 const duration = (description: string) => Type.String({ format: 'go-duration', description })

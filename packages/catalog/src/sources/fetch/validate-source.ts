@@ -1,10 +1,10 @@
 import { checkSourceConfig } from './check-source-config.ts'
 import type { SourceConfig } from './source-config.ts'
 
-/** What is wrong with a source, by the same rules as when it was read: one from an older release may break newer ones. */
+/** Problems of a source, by the same rules as when it was read: one from an older release may break newer ones. */
 export function validateSource(source: SourceConfig): readonly string[] {
   const { intervalMs: _, ...rest } = source
-  // When it is fetched is not the affair of whoever fetches it.
+  // The handler does not decide when it fetches.
   const spelled = { ...rest, ...(source.managed === undefined && { syncPolicy: { interval: '1m' } }) }
   // Data inline show that it came through the API; what the API refuses for safety was refused there.
   const check = checkSourceConfig(spelled, { path: '', fromApi: source.file?.data !== undefined })

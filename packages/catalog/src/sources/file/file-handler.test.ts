@@ -223,7 +223,7 @@ describe('a folder', () => {
   })
 })
 
-describe('what is wrong with a configuration', () => {
+describe('problems of a configuration', () => {
   it('is said without touching anything', () => {
     expect(handler.validate(source({ path: '/x.json' }))).toEqual([])
     expect(handler.validate(source({ path: 'x.json' }))).toEqual(['/file/path: must be an absolute path'])

@@ -35,7 +35,7 @@ export function createFileHandler(outbound: Outbound): RegistryHandler {
 interface Loaded {
   readonly hash: string
   readonly state: FetchState
-  /** Gives the data away, so that nobody holds them while the entries are worked on. Undefined: as at the time of the state. */
+  /** Hands the data over, so that they are released while the entries are worked on. Undefined: as at the time of the state. */
   readonly take: (() => readonly Piece[]) | undefined
 }
 

@@ -66,7 +66,7 @@ async function jsonNames(root: string): Promise<readonly string[]> {
 
 interface Folder {
   readonly root: string
-  /** What may still be read of the whole folder. */
+  /** Bytes that may still be read of the whole folder. */
   readonly room: number
   readonly maxBytes: number
 }

@@ -6,7 +6,7 @@ import type { FetchedEntry, FetchProblem } from '../fetch/registry-handler.ts'
 /** Where the entries of one source gather, from however many files or pages. */
 export interface EntryCollector {
   readonly entries: readonly FetchedEntry[]
-  /** All that is told; bounded, with a last one that says so. */
+  /** Reported problems; bounded, with a last one that says so. */
   readonly problems: readonly FetchProblem[]
   /** Entries that were not taken. */
   readonly dropped: number

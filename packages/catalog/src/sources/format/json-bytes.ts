@@ -15,7 +15,7 @@ export const CLOSE_LIST = 0x5d
 export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 
-/** Where one bracket per level is remembered; nobody means more. */
+/** Where one bracket per level is remembered; real documents need fewer. */
 const MAX_DEPTH = 1_000_000
 
 /** Just behind the value that begins at `at`. */
@@ -120,7 +120,7 @@ function grown(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   return larger
 }
 
-/** Says where, never what, and has no cause: the text may be no business of whoever reads the message. */
+/** Says where, never what, and has no cause: the reader of the message may not be allowed to see the text. */
 export function broken(problem: string, at: number): ThvError {
   return new ThvError('source_failed', `the document is not JSON: it ${problem} (byte ${at})`)
 }

@@ -15,7 +15,7 @@ import {
 } from './json-bytes.ts'
 
 /*
- * Finds where values begin and end in JSON that is too large, or too valuable, to be parsed and written again: whoever cuts the bytes of
+ * Finds where values begin and end in JSON that is too large, or too valuable, to be parsed and written again: a caller that cuts the bytes of
  * a value keeps its own order of members, its numbers and everything it does not know. Brackets, strings and separators are checked here;
  * what stands between them is for the parser that gets the piece. Nothing recurses.
  */
@@ -38,7 +38,7 @@ export function isListAt(bytes: Buffer, at: number): boolean {
   return bytes[at] === OPEN_LIST
 }
 
-/** Where the one value of a document begins. Whoever has read it to its end tells `endOfDocument`. */
+/** Where the one value of a document begins. A caller that has read it to its end calls `endOfDocument`. */
 export function startOfDocument(bytes: Buffer): number {
   return skipSpace(bytes, hasMark(bytes) ? 3 : 0)
 }

@@ -156,7 +156,7 @@ describe('entries', () => {
     expect(read(`{"servers":{"x":${toolhive},"x":${toolhive}}}`).dropped).toBe(1)
   })
 
-  it('need little in ToolHive format, and everything when strict [decision 30]', () => {
+  it('need little in ToolHive format, and everything when strict', () => {
     const text = '{"servers":{"fetch":{"image":"x/y:1"},"bad":{"description":"no image"}}}'
     const lenient = read(text)
     expect(lenient.names).toEqual(['io.github.stacklok/fetch@1.0.0'])

@@ -11,7 +11,7 @@ import { readToolhiveRegistry } from '../../toolhive-registry.ts'
 import type { FetchedEntry } from '../fetch/registry-handler.ts'
 import { compactValue, isObjectAt, type MemberSpan, membersAt, repeatedMember, type Span } from './json-scan.ts'
 
-/** What became of one entry: taken, perhaps with warnings, or dropped. Pointers go from the entry. */
+/** Result of one entry: taken, perhaps with warnings, or dropped. Pointers go from the entry. */
 export interface EntryReading {
   readonly entry?: FetchedEntry
   /** As far as it is known, for messages. */
@@ -162,7 +162,7 @@ function cutJson(bytes: Buffer, span: Span): CutJson | { readonly problems: read
   return { compact, text, value }
 }
 
-/** Undefined for what is none. The parser's own message would quote the text, which may be no business of whoever reads it. */
+/** Undefined for what is none. The parser's own message would quote the text, which the reader may not be allowed to see. */
 function parsed(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json
@@ -194,7 +194,7 @@ function legacyStatus(document: JsonObject): EntryStatus | undefined {
   return schemaVersionOf(typeof schema === 'string' ? schema : undefined).version.id < '2025-09-29' ? status : undefined
 }
 
-/** When its status changed there is not taken over: what is told of that is when it did here. */
+/** When its status changed there is not taken over: the registry reports when it changed here. */
 function times({ publishedAt, updatedAt }: { publishedAt: string; updatedAt: string }): Partial<FetchedEntry> {
   return {
     ...(publishedAt === '' ? {} : { publishedAt }),

@@ -10,7 +10,7 @@ export interface GitPlace {
   readonly authorization: string | undefined
 }
 
-/** Reads the password anew each time: secrets are rotated in their files. No error says more of it than where it should be. */
+/** Reads the password again each time: secrets are rotated in their files. No error says more of it than where it should be. */
 export async function gitPlace(git: GitSource): Promise<GitPlace> {
   const repository = new URL(git.repository)
   const { username, password } = repository

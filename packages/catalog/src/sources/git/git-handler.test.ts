@@ -380,7 +380,7 @@ describe('an attempt', () => {
 })
 
 describe('a server of protocol 0 without side bands', () => {
-  it('is told to be too old', async () => {
+  it('is reported as too old', async () => {
     await using server = await startBackend((_request, response) => {
       advertisementHead(response).end(
         `${packetLine('# service=git-upload-pack')}${FLUSH}${packetLine(`${commit.oid} HEAD\0shallow`)}${FLUSH}`,

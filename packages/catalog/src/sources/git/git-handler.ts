@@ -35,7 +35,7 @@ const DEFAULTS = { idleMs: 30_000, maxObjects: 500_000 }
 const MAX_INFLATION = 4
 const PAUSE_AFTER_MS = 10
 
-/** What a fetch leaves behind: how the source was configured, what it had, and the hash that this gave. */
+/** State that a fetch leaves behind: how the source was configured, what it had, and the hash that this gave. */
 interface GitState {
   readonly identity: string
   readonly commit: string
@@ -92,7 +92,7 @@ async function load(attempt: Attempt): Promise<FetchResult> {
   const remote = await connectRemote(http, wish)
   const tip = await remote.find(wish)
   if (known?.commit === tip) return unchanged(tip, known.hash)
-  // Here, since whoever asks every second finds nothing new nearly always.
+  // Here, since a source that is read every second has nothing new nearly always.
   if (authorization !== undefined && repository.protocol === 'http:')
     context.warn(`the password for ${repository.href} is sent without TLS`)
 
@@ -145,7 +145,7 @@ async function readFiles(attempt: Attempt, objects: RemoteObjects, { files, isFo
   refuseUnusable(into, { files: files.length + leftOut.length, badFiles })
   return into
 
-  /** What makes the whole file bad. Limits of the whole source are thrown. */
+  /** Errors that make the whole file bad. Limits of the whole source are thrown. */
   async function parse(content: Buffer, path: string): Promise<ThvError | undefined> {
     bytes += content.length
     if (bytes > maxBytes) throw overLimit(`the files of the folder have more than ${maxBytes} bytes together`)

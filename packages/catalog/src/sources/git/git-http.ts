@@ -34,7 +34,7 @@ export interface GitHttp {
 
 const SERVICE = 'git-upload-pack'
 const TAIL = '/info/refs'
-/** Some hosts give their web pages to whoever does not look like git. */
+/** Some hosts send their web pages to clients that do not look like git. */
 export const AGENT = 'git/2.40.0-thv-registry'
 
 interface Call {
@@ -142,7 +142,7 @@ function answerProblem(status: number, headers: HeaderMap, contentType: string):
   if (status === 401)
     return (authorized) => (authorized ? 'refuses this user name and password' : 'asks for a user name and password: give them in git.auth')
   if (status === 403) return (authorized) => `forbids it${authorized ? ' to this user' : ''} (403)`
-  if (status === 404 || status === 410) return () => `has no git repository (${status}), or none for whoever is not signed in`
+  if (status === 404 || status === 410) return () => `has no git repository (${status}), or none without credentials`
   if (status === 429 || status === 503) return () => `is too busy (${status})`
   if (status !== 200) return () => `answers with status ${status}`
   if (headerText(headers['content-encoding']) !== undefined) return () => 'compresses its answer without having been asked to'

@@ -45,7 +45,7 @@ export function parseCommit(data: Buffer): string {
   return oid
 }
 
-/** What an annotated tag stands for. */
+/** Target of an annotated tag. */
 export function parseTag(data: Buffer): { readonly oid: string; readonly kind: string } {
   const [, oid, kind] = /^object ([0-9a-f]{40})\ntype ([a-z]{1,10})\n/.exec(data.toString('latin1', 0, 80)) ?? []
   if (oid === undefined || kind === undefined) throw failed('the tag is broken')

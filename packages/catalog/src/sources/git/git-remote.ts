@@ -112,7 +112,7 @@ function remoteOfVersion0(http: GitHttp, { capabilities, found, isTip }: Adverti
 }
 
 export function notGivenOut(place: string, wish: RefWish): string {
-  return `${place} does not give out ${wish.label}: it is not there, or the server must be told to allow it (uploadpack.allowReachableSHA1InWant), or name a branch or tag instead`
+  return `${place} does not give out ${wish.label}: it is not there, or the server does not allow it (uploadpack.allowReachableSHA1InWant); name a branch or tag instead`
 }
 
 interface PackRequest {

@@ -61,7 +61,7 @@ async function failure(from: GitRepository, git: Partial<GitSource> = {}, option
   return await failureOf(attempt(sourceOf(from, git), options))
 }
 
-/** What was asked of the server by some work, without what every request has. */
+/** Requests to the server during some work, without the parts that every request has. */
 async function requestsOf(work: () => Promise<unknown>): Promise<string[]> {
   const before = server.requests.length
   await work()
@@ -216,7 +216,7 @@ describe.each([
   })
 })
 
-describe('what is asked of the server', () => {
+describe('requests to the server', () => {
   it('is nothing but the ref while that is the same, and nothing at all for a commit', async () => {
     const made = await repository({ 'registry.json': registryFile('x') })
     const { state } = await attempt(sourceOf(made))
@@ -287,7 +287,7 @@ describe('commits by hash, by protocol 0', () => {
 })
 
 describe('a repository that', () => {
-  it('asks for a password gets it from the file, each time anew, or from the address', async () => {
+  it('asks for a password gets it from the file, read each time, or from the address', async () => {
     const made = await repository({ 'registry.json': registryFile('x') })
     const folder = await mkdtemp(join(tmpdir(), 'git-auth-'))
     try {
@@ -310,7 +310,7 @@ describe('a repository that', () => {
     }
   })
 
-  it('is not there, is of SHA-256, or has something else at its path is told apart', async () => {
+  it('is missing, of SHA-256, or has something else at its path: each has its own error', async () => {
     const absent = await failureOf(attempt({ repository: `${server.url}/nowhere.git` }))
     expect(absent.message).toContain('has no git repository (404)')
     const sha256 = await server.repository('sha256.git', ['--object-format=sha256'])

@@ -7,7 +7,7 @@ export interface Deflated {
   readonly position: number
   /** Bytes behind this one are not part of it. */
   readonly end: number
-  /** What it must inflate to, exactly. */
+  /** Its exact size when inflated. */
   readonly size: number
 }
 

@@ -14,14 +14,14 @@ export interface PackOptions {
 /** Larger than may be held, or made of something that is. */
 export const TOO_LARGE = 'too large'
 
-/** What `git repack` itself never goes beyond. */
+/** Limit that `git repack` itself never exceeds. */
 const MAX_DEPTH = 4_095
 const CACHE_BYTES = 32 * 1024 * 1024
 /** Of commits, tags and folders, which are never this large. */
 const MAX_STRUCTURE_BYTES = 32 * 1024 * 1024
 
 /**
- * The objects of a pack by their hash. An object is found under the hash of what it is, never of what somebody says, so whoever
+ * The objects of a pack by their hash. An object is found under the hash of what it is, never under a claimed one, so a reader that
  * starts at a hash and follows the hashes in objects has checked everything on the way.
  */
 export class Pack {

@@ -1,6 +1,6 @@
 import type { GitSource } from '../fetch/source-config.ts'
 
-/** What of a repository is wanted. */
+/** The requested part of a repository. */
 export type RefWish =
   | { readonly kind: 'ref'; readonly name: string; readonly label: string }
   | { readonly kind: 'commit'; readonly oid: string; readonly label: string }

@@ -14,7 +14,7 @@ export interface OtherEntry {
 /** A small registry of the official API: pages by name, `updated_since` strictly newer and with deleted ones. */
 export interface OtherRegistry extends AsyncDisposable {
   readonly url: string
-  /** What was asked for, in order. */
+  /** Requested paths, in order. */
   readonly queries: string[]
   /** `roughly`: with what is up to an hour older too. */
   updatedSince: 'answered' | 'roughly' | 'ignored' | 'refused'

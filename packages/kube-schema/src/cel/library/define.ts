@@ -10,7 +10,7 @@ export class RuleError extends Error {
 
 /**
  * Functions that Kubernetes adds to CEL, or whose cel-js version differs from cel-go's. They are registered under a
- * name of their own, because cel-js does not allow to replace a function; `libraryName` maps calls in rules to it.
+ * name of their own, because cel-js does not allow replacing a function; `libraryName` maps calls in rules to it.
  */
 export interface Library {
   readonly types?: Readonly<Record<string, { new (...args: never[]): object }>>

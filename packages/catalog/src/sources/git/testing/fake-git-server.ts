@@ -11,7 +11,7 @@ export interface FakeAnswers {
   readonly fetch?: Answer
 }
 
-/** A server of protocol 2 without filters that answers as it is told, and else as it should with one commit. */
+/** A server of protocol 2 without filters that answers as configured, and otherwise correctly with one commit. */
 export async function startFakeGitServer(commit: BuiltCommit, answers: FakeAnswers = {}): Promise<Backend> {
   return await startBackend(async (request, response) => {
     if (request.method === 'GET') await (answers.advertisement ?? advertise())(response, request)

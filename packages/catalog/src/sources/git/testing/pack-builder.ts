@@ -10,7 +10,7 @@ export interface BuiltObject {
   /** Index of the object that an ofs-delta is made of. */
   readonly base?: number
   readonly baseOid?: string
-  /** What its header says, if not the truth. */
+  /** Value in its header, if not the true one. */
   readonly size?: number
   /** Instead of its compressed content. */
   readonly raw?: Buffer
@@ -24,7 +24,7 @@ export interface PackFaults {
   readonly version?: number
 }
 
-/** A pack with whatever it is told to have, and the checksum that goes with that. */
+/** A pack with the given content and the matching checksum. */
 export function buildPack(objects: readonly BuiltObject[], faults: PackFaults = {}): Buffer {
   const head = Buffer.from('PACK\0\0\0\0\0\0\0\0', 'latin1')
   head.writeUInt32BE(faults.version ?? 2, 4)
