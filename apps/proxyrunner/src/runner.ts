@@ -61,7 +61,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const backend = await makeBackend({ ...options, clock, settings, pipeline, metrics })
   lifecycle.onShutdown('backend', () => backend.close())
 
-  const { host, port, proxy_mode: mode, name, transport, era, stateless } = config
+  const { host, port, proxy_mode: mode, name, transport, era, stateless, strict_protocol_validation: strictVersions } = config
   const telemetry = config.telemetry_config
   const diagnostics = await startMetricsServer({ host, port: telemetry?.prometheus_port ?? DIAGNOSTICS_PORT, metrics, log })
   lifecycle.onShutdown('diagnostics', (signal) => diagnostics.close(signal))
@@ -69,7 +69,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const metricsHere = telemetry?.enable_prometheus_metrics_path === true && telemetry.metrics_on_transport_port
   const { allowed_origins: allowedOrigins, allowed_hosts: allowedHosts, service_hosts: serviceHosts } = config
   const hosts = { host, port, allowedOrigins, allowedHosts, serviceHosts, podName: isInCluster(env) ? env['HOSTNAME'] : undefined }
-  const server = { name, transport, ...hosts, mode, era, stateless, metricsHere }
+  const server = { name, transport, ...hosts, mode, era, stateless, strictVersions, metricsHere }
   const gateway = createGateway({ backend, pipeline, log, metrics, clock, server, ...(isInCluster(env) ? {} : LEAVES_AT_ONCE) })
   addGatewayGauges(metrics, { backend, gateway, server: name, transport })
   const address = await gateway.listen()

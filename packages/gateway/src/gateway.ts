@@ -60,6 +60,8 @@ export interface GatewayServer {
   readonly podName?: string | undefined
   readonly era?: 'auto' | 'legacy' | 'modern'
   readonly stateless?: boolean
+  /** Reject unknown values of `MCP-Protocol-Version` on everything but `initialize`. */
+  readonly strictVersions?: boolean
   readonly resource?: ResourceMetadata | undefined
   /** Serve `/metrics` on this port too, guarded like the MCP endpoints. */
   readonly metricsHere?: boolean
@@ -210,13 +212,13 @@ export function createGateway(options: GatewayOptions): Gateway {
 
 function endpointsOf(options: GatewayOptions, maxBodyBytes: number): ReadonlyMap<string, Endpoint> {
   const { backend, pipeline, log, metrics, server } = options
-  const { era = 'auto', stateless = false } = server
+  const { era = 'auto', stateless = false, strictVersions = false } = server
   const endpoints = new Map<string, Endpoint>()
   const add = (route: string, handle: Endpoint['handle']) => endpoints.set(route, { route, guarded: true, counted: true, handle })
   for (const [route, { handle, guarded }] of Object.entries(options.routes ?? {}))
     endpoints.set(route, { route, guarded, counted: false, handle: (context) => handle(context.exchange, context) })
   if (backend.streamable !== false && server.mode !== 'sse') {
-    const mcp = createMcpEndpoint({ backend, pipeline, log, maxBodyBytes, era, stateless })
+    const mcp = createMcpEndpoint({ backend, pipeline, log, maxBodyBytes, era, stateless, strictVersions })
     endpoints.set('/mcp/', { route: '/mcp', guarded: true, counted: true, handle: mcp })
     add('/mcp', mcp)
   }

@@ -193,7 +193,11 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
     reader: text({ like: { test: (value) => /^\/[^\s?#]*$/.test(value), words: 'a path that begins with /' } }),
     doc: 'What paths in SSE endpoint events begin with.',
   },
-  strict_protocol_validation: { reader: flag, default: false, doc: 'Whether unknown values of `MCP-Protocol-Version` are refused.' },
+  strict_protocol_validation: {
+    reader: flag,
+    default: false,
+    doc: 'Reject unknown values of `MCP-Protocol-Version` on everything but `initialize`. Otherwise only on calls, which need the version.',
+  },
   stateless: { reader: flag, default: false, doc: 'Whether the server takes only POST.' },
   session_ttl: { reader: durationText('2h'), default: '2h', doc: 'How long an unused session lives.' },
 

@@ -87,13 +87,50 @@ describe('an answer that is no answer', () => {
     expect(await client.modernCall('x')).toMatchObject({ status: 200, text: error })
   })
 
-  it('that is compressed although nobody asked for it passes, unless it has to be edited', async () => {
-    const handler: Handler = (_request, response) =>
-      response.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(gzipSync(RESULT))
-    const { client } = await backend(handler)
-    expect((await client.modern('tools/list')).text).toBe(RESULT)
-    const filtered = await backend(handler, { middleware: [createToolFilter({ filter: ['a'], overrides: {} }, { warn: () => {} })] })
+  it.each([
+    ['JSON', 200, JSON_TYPE, RESULT],
+    ['an event stream', 200, SSE_TYPE, `data: ${RESULT}\n\n`],
+    ['an error', 400, JSON_TYPE, '{"error":"bad"}'],
+  ])('%s that is compressed although nobody asked for it becomes 502', async (_, status, type, body) => {
+    const answer: Handler = (_request, response) => response.writeHead(status, { ...type, 'content-encoding': 'gzip' }).end(gzipSync(body))
+    const { client } = await backend(answer)
+    expect(await client.modernCall('x')).toMatchObject({ status: 502, messages: [{ id: 1, error: { code: 502 } }] })
+    expect((await client.initialize()).status).toBe(502)
+    client.sessionId = undefined
+    expect((await client.get()).status).toBe(502)
+    const filtered = await backend(answer, { middleware: [createToolFilter({ filter: ['a'], overrides: {} }, { warn: () => {} })] })
     expect((await filtered.client.modern('tools/list')).status).toBe(502)
+  })
+
+  it('that says it is not encoded passes', async () => {
+    const headers = { ...JSON_TYPE, 'content-encoding': 'Identity' }
+    const { client } = await backend((_request, response) => response.writeHead(200, headers).end(RESULT))
+    expect(await client.modernCall('x')).toMatchObject({ status: 200, text: RESULT })
+  })
+})
+
+describe('headers of an answer', () => {
+  const foreign = {
+    'set-cookie': ['session=1', 'other=2'],
+    'access-control-allow-origin': '*',
+    'access-control-allow-credentials': 'true',
+    'access-control-expose-headers': 'x-own',
+    'access-control-something-new': '1',
+    'x-own': 'kept',
+  }
+
+  it.each([
+    ['JSON', 200, JSON_TYPE, RESULT],
+    ['an event stream', 200, SSE_TYPE, `data: ${RESULT}\n\n`],
+    ['an error', 404, JSON_TYPE, '{"error":"bad"}'],
+  ])('%s: cookies and cross-origin permissions of the backend do not reach the client', async (_, status, type, body) => {
+    const { client } = await backend((_request, response) => response.writeHead(status, { ...type, ...foreign }).end(body))
+    const called = await client.modernCall('x')
+    expect(called.headers.get('x-own')).toBe('kept')
+    for (const answer of [called, await client.request('initialize', {}), await client.get()]) {
+      const names = [...answer.headers.keys()]
+      expect(names.filter((name) => name === 'set-cookie' || name.startsWith('access-control-'))).toEqual([])
+    }
   })
 })
 

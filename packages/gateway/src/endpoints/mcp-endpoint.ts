@@ -24,6 +24,8 @@ export interface McpEndpointOptions {
   readonly era: 'auto' | 'legacy' | 'modern'
   /** The backend takes nothing but POST. */
   readonly stateless: boolean
+  /** Reject unknown values of `MCP-Protocol-Version` also where the version decides nothing. */
+  readonly strictVersions: boolean
 }
 
 const SERVED = { auto: SERVED_VERSIONS, legacy: LEGACY_VERSIONS, modern: [MODERN_VERSION] } as const
@@ -64,12 +66,18 @@ export function createMcpEndpoint(options: McpEndpointOptions): (context: Exchan
     const is = classify({ httpMethod: 'POST', versionHeader, body: received, hasLegacySession: sessionId !== undefined, served })
     if (is.era === 'none') return is.rejection
     context.era = is.era
+    if (isUnknown(is, versionHeader) && received.method !== METHODS.initialize) return unsupportedVersion(versionHeader, served)
     if (is.era === 'modern') return received.kind === 'request' ? modernProblem(context, received) : undefined
     if (pinned === 'modern') return unsupportedVersion(is.version ?? ASSUMED_LEGACY_VERSION, served)
     if (received.method === METHODS.initialize || sessionId === undefined) return undefined
     if (!isValidSessionId(sessionId)) return reject('session_not_found')
     context.sessionId = sessionId
     return undefined
+  }
+
+  /** A legacy request names a version that is none. `initialize` is let through: the answer to it names the version to use. */
+  function isUnknown({ era, version }: { era: string; version?: string | undefined }, header: string | undefined): header is string {
+    return options.strictVersions && era === 'legacy' && version === undefined && header !== undefined
   }
 
   function modernProblem({ exchange }: ExchangeContext, received: ParsedMessage & { kind: 'request' }): Rejection | undefined {
@@ -105,6 +113,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): (context: Exchan
     const is = classify({ httpMethod: method, versionHeader, body: undefined, hasLegacySession: true })
     if (is.era === 'none') return context.reject(is.rejection)
     context.era = is.era
+    if (isUnknown(is, versionHeader)) return context.reject(versioned(unsupportedVersion(versionHeader, served)))
     const sessionId = headerValue(headers, HEADERS.sessionId)
     if (sessionId !== undefined && !isValidSessionId(sessionId)) return context.reject(reject('session_not_found'))
     context.sessionId = sessionId

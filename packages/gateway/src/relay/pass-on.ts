@@ -5,6 +5,7 @@ import { reject } from '@thv/mcp/wire-errors'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import { brokenAnswer, timedOut, unavailable } from '../response/backend-rejection.ts'
 import { RejectedError } from '../response/rejected-error.ts'
+import { encodedAnswer, isEncoded } from './encoded-answer.ts'
 import type { HeldAnswer } from './relay-call.ts'
 import { responseKind } from './response-check.ts'
 
@@ -15,6 +16,7 @@ import { responseKind } from './response-check.ts'
  */
 export function passOn({ exchange, credentials }: RequestContext, held: HeldAnswer, id: RequestId | undefined): void {
   const { status, headers, body } = held
+  if ((status === 200 || body.length > 0) && isEncoded(headers)) throw encodedAnswer()
   if (credentials !== undefined) {
     if (status === 401) throw new RejectedError(reject('credentials_refused'))
     headers['www-authenticate'] = undefined

@@ -1,6 +1,5 @@
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { ResponseFlow, ResponseSink } from '@thv/http/outbound/outbound-call'
-import { OutboundError } from '@thv/http/outbound/outbound-error'
 import { ClientAnswer } from '@thv/http/server/client-answer'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
@@ -15,6 +14,7 @@ import { outcomeOfBytes } from '../response/outcome.ts'
 import { AnswerFrames, editedFrames } from './answer-frames.ts'
 import { CallCancellation } from './call-cancellation.ts'
 import type { WatchedCall } from './call-watch.ts'
+import { encodedAnswer, isEncoded } from './encoded-answer.ts'
 import { HeldBody } from './held-body.ts'
 import { bytesKind, responseKind } from './response-check.ts'
 import { frameData } from './sse-frames.ts'
@@ -45,7 +45,6 @@ export interface HeldAnswer {
 /** `inspect` turns into `stream` when the answer is large; `edit` never does. */
 type Mode = 'hold' | 'inspect' | 'stream' | 'edit' | 'frames'
 
-const ANSWERED = { sent: true, answered: true }
 const STREAM_HEADERS = ['cache-control', 'no-store', 'x-accel-buffering', 'no']
 
 /**
@@ -153,12 +152,10 @@ export class RelayCall implements ResponseSink, WatchedCall {
 
   #modeOf(status: number, headers: MutableHeaderMap): Mode {
     if (this.#options.holds(status) || (status === 401 && this.#context.credentials !== undefined)) return 'hold'
+    if (isEncoded(headers)) throw encodedAnswer()
     if (status !== 200) return 'inspect'
-    // What is compressed in spite of being asked not to be cannot be looked into.
-    const isPlain = (headers['content-encoding'] ?? 'identity') === 'identity'
-    if (!isPlain && this.#edits) throw new OutboundError('backend_protocol', 'a compressed list cannot be edited', ANSWERED)
     if (isEventStream(headers)) return 'frames'
-    return this.#edits ? 'edit' : isPlain ? 'inspect' : 'stream'
+    return this.#edits ? 'edit' : 'inspect'
   }
 
   #collect(chunk: Buffer): void {

@@ -6,6 +6,7 @@ import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { ByteAccumulator } from '@thv/mcp/byte-accumulator'
 import { CallCancellation } from './call-cancellation.ts'
+import { encodedAnswer, isEncoded } from './encoded-answer.ts'
 import { type HeldAnswer, isEventStream } from './relay-call.ts'
 import { FrameSplitter } from './sse-frames.ts'
 
@@ -61,6 +62,7 @@ export class StreamRelay implements ResponseSink {
     this.#headers = headers
     this.#flow = flow
     if (status !== 200 || !isEventStream(headers)) return
+    if (isEncoded(headers)) throw encodedAnswer()
     this.#writer = openSse(this.#exchange, { clock: this.#options.clock })
     this.#options.onStart?.()
   }

@@ -86,11 +86,13 @@ function pairsOf(headers: HeaderMap): string[] {
   const pairs: string[] = []
   for (const name in headers) {
     const value = headers[name]
-    if (value === undefined || NOT_RETURNED.has(name) || named?.has(name)) continue
+    if (value === undefined || NOT_RETURNED.has(name) || named?.has(name) || name.startsWith(CROSS_ORIGIN)) continue
     if (typeof value === 'string') pairs.push(name, value)
     else for (const one of value) pairs.push(name, one)
   }
   return pairs
 }
 
-const NOT_RETURNED: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'content-length'])
+/** A cookie of the backend would be one of this host; what other origins may do here is not for the backend to say. */
+const NOT_RETURNED: ReadonlySet<string> = new Set([...HOP_BY_HOP, 'content-length', 'set-cookie'])
+const CROSS_ORIGIN = 'access-control-'

@@ -1,5 +1,6 @@
 import { CallCancellation } from '@thv/gateway/relay/call-cancellation'
 import type { CallWatch } from '@thv/gateway/relay/call-watch'
+import { encodedAnswer, isEncoded } from '@thv/gateway/relay/encoded-answer'
 import { type HeldAnswer, isEventStream } from '@thv/gateway/relay/relay-call'
 import { brokenAnswer, connectionLost, timedOut } from '@thv/gateway/response/backend-rejection'
 import { RejectedError } from '@thv/gateway/response/rejected-error'
@@ -114,6 +115,7 @@ export class SseClient implements ResponseSink {
     this.#status = status
     this.#headers = headers
     this.#flow = flow
+    if (status === 200 && isEncoded(headers)) throw encodedAnswer()
   }
 
   data(chunk: Buffer): void {
