@@ -31,7 +31,7 @@ export async function run(log: (line: string) => void): Promise<Figure[]> {
   return figures
 }
 
-/** Aims of decision 87 are for 10,000 servers; the baseline is nothing at all. */
+/** The aims are for 10,000 servers; the baseline is an empty process. */
 function startFigures(about: string, count: number, measured: { listedMs: number; searchedMs: number; rssMb: number }): Figure[] {
   const isAimed = count === 10_000
   const figure = (name: string, unit: string, value: number, limit: number): Figure => ({

@@ -19,7 +19,7 @@ const PHRASES: readonly Phrase[] = [
     instead: 'cite a section of a public standard or an ADR instead of a rule code',
   },
   { pattern: /\bdecisions? \d+/i, instead: 'cite an ADR of docs/adr' },
-  { pattern: /\bmodern ladder\b|\bthe spec says\b|\bspec\/[a-z-]+\.md\b/, instead: 'cite a section of a public standard or an ADR' },
+  { pattern: /\bmodern ladder\b|\bspec\/[a-z-]+\.md\b/, instead: 'cite a section of a public standard or an ADR' },
   { pattern: /\banew\b/, instead: 'write "again", "new" or name what is replaced' },
   { pattern: /\bfor ever\b/, instead: 'write "forever", or name the limit that is missing' },
   { pattern: /\b(?:is|are|was|were|be) had\b/, instead: 'say where it comes from' },

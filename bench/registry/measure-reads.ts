@@ -126,7 +126,7 @@ async function readsOf(origin: string, count: number): Promise<Read[]> {
   ]
 }
 
-/** Cursors into the middle: one of the server's own, with another place in it (decision 74). */
+/** Cursors into the middle: one of the server's own, with another position in it. */
 async function cursorsOf(origin: string, numbers: readonly number[]): Promise<string[]> {
   const response = await fetch(`${origin}${BASE}/servers?limit=30`)
   const { metadata } = (await response.json()) as { metadata: { nextCursor: string } }

@@ -22,7 +22,7 @@ export const META = {
 } as const
 
 /**
- * They speak about one hop, so they are taken off whatever is forwarded (M5). All else travels from end to end: the two task keys,
+ * They speak about one hop, so they are taken off whatever is forwarded. All else travels from end to end: the two task keys,
  * trace context, keys of vendors, and reserved keys that this build does not know.
  */
 export const HOP_KEYS: readonly string[] = [
@@ -53,7 +53,7 @@ export interface Envelope {
 }
 
 /**
- * The envelope, or what is wrong with it (step 5 of the modern ladder: -32602 with HTTP 400, naming the key). A missing or odd
+ * The envelope, or its problem (-32602 with HTTP 400, naming the key). A missing or odd
  * `clientInfo` is no fault: a server must serve without it.
  */
 export function readEnvelope(message: JsonRpcRequest): Envelope | Rejection {

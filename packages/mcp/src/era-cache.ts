@@ -10,9 +10,9 @@ export interface EraCacheOptions {
   /** Asks the backend. Must end when the signal aborts; a rejection reaches all who wait, and is not kept. */
   probe(key: string, signal: AbortSignal): Promise<FinalVerdict>
   readonly clock: Clock
-  /** Told once per change, for status, metric and log (P8). */
+  /** Told once per change, for status, metric and log. */
   onChange?(key: string, verdict: FinalVerdict): void
-  /** An upgraded backend goes on answering legacy, so only time corrects that verdict (P4). 10 minutes unless given. */
+  /** An upgraded backend goes on answering legacy, so only time corrects that verdict. 10 minutes unless given. */
   readonly legacyTtlMs?: number
   /** No probe takes longer; 30 s unless given (P6: a stdio server may take that long to come up). */
   readonly probeTimeoutMs?: number

@@ -13,7 +13,7 @@ export interface Classifiable {
   /** Only a POST has one. */
   readonly body: ParsedBody | undefined
   /**
-   * Looked at for responses (C3) and one sort of muddled request (C10) only. Where a look-up costs something, give the mere presence
+   * Looked at for responses and one sort of muddled request only. Where a look-up costs something, give the mere presence
    * of an `Mcp-Session-Id` header: an unknown id is then refused with 404 by the session table, as on every other legacy request.
    */
   readonly hasLegacySession: boolean
@@ -33,7 +33,7 @@ export type Classification =
 /**
  * Which era an inbound HTTP request belongs to: by the request alone, without memory of earlier ones. The body decides, the header
  * is checked against it. What comes out as modern still has to climb the ladder (`checkHeaders`), which also refuses an envelope
- * that claims a legacy version (C5).
+ * that claims a legacy version.
  */
 export function classify(request: Classifiable): Classification {
   const { httpMethod, versionHeader, body } = request
@@ -86,7 +86,7 @@ function call(request: Classifiable, { message, method }: ParsedRequest): Classi
   return request.hasLegacySession ? legacy('C10', undefined) : none('C10', badEnvelope(META.protocolVersion))
 }
 
-/** A date to come is a modern client of tomorrow that forgot its envelope; anything else is no version at all (H12). */
+/** A date to come is a modern client of tomorrow that forgot its envelope; anything else is no version at all. */
 function unknownHeader(header: string, served: readonly string[] = SERVED_VERSIONS): Classification {
   return none('C12', isModernOrNewer(header) ? badEnvelope(META.protocolVersion) : unsupportedVersion(header, served))
 }

@@ -3,7 +3,7 @@ import type { SseEvent } from './sse-decoder.ts'
 import { isLegacyVersion, type LegacyVersion } from './versions.ts'
 
 export interface EventLogOptions {
-  /** What the session negotiated: older clients choke on an event with empty data (H16). */
+  /** What the session negotiated: older clients choke on an event with empty data. */
   readonly version: LegacyVersion
   /** Events kept over all streams of the session; 1,000 unless given. */
   readonly maxEvents?: number
@@ -23,7 +23,7 @@ export type Replay =
   | { readonly outcome: 'unknown' }
 
 /**
- * The last events of one legacy session, so that a client can resume a stream with `Last-Event-ID` (H14). Ids name their log, their
+ * The last events of one legacy session, so that a client can resume a stream with `Last-Event-ID`. Ids name their log, their
  * stream and their place; a replay holds only what belonged to that stream. Bounded by count and bytes over the whole session: the
  * oldest events go first, whatever stream they are of.
  */

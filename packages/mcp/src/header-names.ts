@@ -26,7 +26,7 @@ export interface HeaderBag {
 }
 
 /**
- * The value of a header without the white space around it (M20). A repeated header is joined as HTTP says, which makes it
+ * The value of a header without the white space around it. A repeated header is joined as HTTP says, which makes it
  * different from any single value it could be compared with.
  */
 export function headerValue(headers: HeaderBag, name: string): string | undefined {

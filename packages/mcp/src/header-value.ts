@@ -6,7 +6,7 @@ const PLAIN = /^[\t\x20-\x7e]*$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * A text as the value of `Mcp-Name` or `Mcp-Param-*` (M21): as it is where HTTP would carry it unchanged, else as UTF-8 in base64
+ * A text as the value of `Mcp-Name` or `Mcp-Param-*`: as it is where HTTP would carry it unchanged, else as UTF-8 in base64
  * between markers. Also wrapped: what looks wrapped already, and the empty text, which some intermediaries drop with its header.
  */
 export function encodeHeaderValue(text: string): string {

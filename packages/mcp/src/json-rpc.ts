@@ -4,7 +4,7 @@ export interface JsonObject {
   readonly [name: string]: unknown
 }
 
-/** A string, or an integer that a double holds exactly: others could not be sent back as they came. Never null (L6). */
+/** A string, or an integer that a double holds exactly: others could not be sent back as they came. Never null. */
 export type RequestId = string | number
 
 export interface JsonRpcRequest {
@@ -32,7 +32,7 @@ export interface ResultResponse {
   readonly result: unknown
 }
 
-/** Without id when the id of what it answers could not be read (M13). */
+/** Without id when the id of what it answers could not be read. */
 export interface ErrorResponse {
   readonly jsonrpc: '2.0'
   readonly id?: RequestId

@@ -41,7 +41,7 @@ export const NOTIFICATIONS = {
   tasks: 'notifications/tasks',
 } as const
 
-/** Requests of revision 2026-07-28 (M2), without those of extensions. */
+/** Requests of revision 2026-07-28, without those of extensions. */
 export const MODERN_METHODS: ReadonlySet<string> = new Set([
   METHODS.discover,
   METHODS.toolsList,
@@ -58,7 +58,7 @@ export const MODERN_METHODS: ReadonlySet<string> = new Set([
 /** Requests of the tasks extension; a server without it refuses them. */
 export const TASK_METHODS: ReadonlySet<string> = new Set([METHODS.tasksGet, METHODS.tasksUpdate, METHODS.tasksCancel])
 
-/** Known to legacy, gone in 2026-07-28: answered 404 with -32601 there, also with a perfect envelope (M3). */
+/** Known to legacy, gone in 2026-07-28: answered 404 with -32601 there, also with a perfect envelope. */
 export const REMOVED_IN_MODERN: ReadonlySet<string> = new Set([
   METHODS.initialize,
   METHODS.ping,
@@ -75,7 +75,7 @@ export const REMOVED_IN_MODERN: ReadonlySet<string> = new Set([
   NOTIFICATIONS.elicitationComplete,
 ])
 
-/** Results that must carry `ttlMs` and `cacheScope` when they are complete (M8). */
+/** Results that must carry `ttlMs` and `cacheScope` when they are complete. */
 export const CACHEABLE_METHODS: ReadonlySet<string> = new Set([
   METHODS.discover,
   METHODS.toolsList,
@@ -93,7 +93,7 @@ export const LIST_MEMBERS: ReadonlyMap<string, 'tools' | 'prompts' | 'resources'
   [METHODS.resourceTemplatesList, 'resourceTemplates'],
 ])
 
-/** The only methods that may be answered with `input_required` (M31). */
+/** The only methods that may be answered with `input_required`. */
 export const INPUT_METHODS: ReadonlySet<string> = new Set([METHODS.toolsCall, METHODS.resourcesRead, METHODS.promptsGet])
 
 export type NameSource = 'name' | 'uri' | 'taskId'

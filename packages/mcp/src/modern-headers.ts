@@ -8,9 +8,9 @@ import { MODERN_VERSION, SERVED_VERSIONS } from './versions.ts'
 import { headerMismatch, isRejection, type Rejection, unsupportedVersion } from './wire-errors.ts'
 
 /**
- * Steps 5 to 8 of the modern ladder, for a request that was classified as modern: envelope, version header, version served,
- * `Mcp-Method`, `Mcp-Name`. The order can be seen from outside: a header that differs from the body is worse than a version nobody
- * serves, and a broken envelope is worse than both. Gives the envelope, or the rejection.
+ * Checks of a request that was classified as modern, in this order: envelope, version header, version served,
+ * `Mcp-Method`, `Mcp-Name`. The order can be seen from outside: a header that differs from the body is worse than a version that is
+ * not served, and a broken envelope is worse than both. Gives the envelope, or the rejection.
  */
 export function checkHeaders(
   message: JsonRpcRequest,

@@ -10,7 +10,7 @@ export interface ParamAnnotation {
   readonly path: readonly string[]
 }
 
-/** `problem` says why the tool must not be listed to HTTP clients (M23); the reason is for the log. */
+/** `problem` says why the tool must not be listed to HTTP clients; the reason is for the log. */
 export type ParamAnnotations = { readonly annotations: readonly ParamAnnotation[] } | { readonly problem: string }
 
 /** Reads the annotations of a tool's `inputSchema`. One invalid annotation spoils the tool. To be done once per tool, not per call. */
@@ -30,7 +30,7 @@ export function paramHeaders(annotations: readonly ParamAnnotation[], args: unkn
   return headers
 }
 
-/** Step 12 of the modern ladder (M24): a header exactly where there is a value, and the same one. Unknown `Mcp-Param-*` are not looked at. */
+/** Compares the `Mcp-Param-*` headers with the arguments: a header exactly where there is a value, and the same one. Unknown ones are ignored. */
 export function checkParamHeaders(annotations: readonly ParamAnnotation[], args: unknown, headers: HeaderBag): Rejection | undefined {
   for (const { name, path } of annotations) {
     const header = headerValue(headers, HEADERS.paramPrefix + name.toLowerCase())

@@ -91,12 +91,12 @@ export function parseText(text: string, maxDepth: number = DEFAULT_PARSE_LIMITS.
   return isObject(value) ? shapeOf(value, text, scan) : invalid('not_json_rpc', 'the body is not an object')
 }
 
-/** The id that an error answer to this body must repeat. Answers to notifications and responses have none (H2). */
+/** The id that an error answer to this body must repeat. Answers to notifications and responses have none. */
 export function echoId(body: ParsedBody): RequestId | undefined {
   return body.kind === 'request' || body.kind === 'invalid' ? body.id : undefined
 }
 
-/** Batches must be found whatever white space stands before them, so all that Unicode calls a space is skipped (H17). */
+/** Batches must be found whatever white space stands before them, so all that Unicode calls a space is skipped. */
 function firstCharacter(text: string): string | undefined {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)

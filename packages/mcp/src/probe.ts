@@ -49,7 +49,7 @@ export interface Observation {
   readonly body: ParsedBody | undefined
 }
 
-/** What an ordinary answer says against the era that its backend was taken for (P5). */
+/** What an ordinary answer says against the era that its backend was taken for. */
 export interface Contradiction {
   /** The new era if the answer itself proves it; else probe again. */
   readonly era: Era | undefined

@@ -8,7 +8,7 @@ export function mintSessionId(): string {
   return randomBytes(24).toString('base64url')
 }
 
-/** Visible ASCII only (H7). What is not valid cannot be one of ours and need not be looked up. */
+/** Visible ASCII only. What is not valid cannot be one of ours and need not be looked up. */
 export function isValidSessionId(id: unknown): id is string {
   return typeof id === 'string' && id.length <= MAX_LENGTH && /^[\x21-\x7e]+$/.test(id)
 }

@@ -1,6 +1,6 @@
 import type { SseEvent } from './sse-decoder.ts'
 
-/** Headers of an event stream: not to be stored, and not to be held back by a proxy that buffers (M17). */
+/** Headers of an event stream: not to be stored, and not to be held back by a proxy that buffers. */
 export const SSE_RESPONSE_HEADERS = Object.freeze({
   'content-type': 'text/event-stream',
   'cache-control': 'no-store',
@@ -28,8 +28,8 @@ export function messageFrame(json: string, id?: string): string {
 }
 
 /**
- * The first event of a stream that a client may have to resume: an id with empty data (H15), and how long to wait before a
- * reconnect. Only for clients of 2025-11-25 or later (H16).
+ * The first event of a stream that a client may have to resume: an id with empty data, and how long to wait before a
+ * reconnect. Only for clients of 2025-11-25 or later.
  */
 export function primingFrame(id: string, retryMs?: number): string {
   return encodeEvent(retryMs === undefined ? { id, data: '' } : { id, data: '', retry: retryMs })

@@ -32,7 +32,7 @@ export interface WireAnswer {
   readonly body: string
 }
 
-/** The answer before anything else was sent. Without an id the error has none, it is never null (M13). */
+/** The answer before anything else was sent. Without an id the error has none, it is never null. */
 export function answerOf(rejection: Rejection, id?: RequestId): WireAnswer {
   return {
     status: rejection.httpStatus,

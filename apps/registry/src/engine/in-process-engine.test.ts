@@ -200,7 +200,7 @@ describe('the engine of the registry', () => {
     expect(other.view('main').tag).toBe(rig.view('main').tag)
   })
 
-  it('[001-077] shows each entry that is there throughout exactly once to who pages while syncs run (decision 88), and no sync in part', async () => {
+  it('shows each lasting entry exactly once to a client that pages while syncs run, and no sync in part [001-077]', async () => {
     const rig = await rigOf({ sources: [fileSource('a', { intervalMs: 1_000 })], registries: [{ name: 'main', sources: ['a'] }] })
     const stable = Array.from({ length: 40 }, (_, i) => fetchedEntry(`s/${i}`, '1.0.0'))
     let round = 0

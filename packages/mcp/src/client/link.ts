@@ -47,7 +47,7 @@ export function responseOf(answer: LinkAnswer, request: JsonRpcRequest): JsonRpc
   throw protocolError(`answered ${request.method} with a message that is not its answer`)
 }
 
-/** An error without id answers what the server could not read (M13), so on a stream of its own it belongs to the request. */
+/** An error without id answers what the server could not read, so on a stream of its own it belongs to the request. */
 export function isAnswerTo(request: JsonRpcRequest, response: JsonRpcResponse): boolean {
   return response.id === request.id || (response.id === undefined && isErrorResponse(response))
 }

@@ -32,7 +32,7 @@ export class ModernEngine implements Engine {
   readonly protocolVersion = MODERN_VERSION
   readonly context: ClientContext
   readonly link: Link
-  /** Listen streams by the id of their request, which is in each of their notifications (M26). */
+  /** Listen streams by the id of their request, which is in each of their notifications. */
   readonly listenings = new Map<RequestId, (notification: JsonRpcNotification) => void>()
   readonly #observe: ModernEngineOptions['observe']
   readonly #annotations: ToolAnnotations
@@ -148,7 +148,7 @@ export class ModernEngine implements Engine {
     }
   }
 
-  /** -32022 that lists our version is cured by saying it again; -32020 by learning which arguments go into headers (M24). */
+  /** -32022 that lists our version is cured by saying it again; -32020 by learning which arguments go into headers. */
   async #mayRepeat({ request, answer }: Exchange, params: JsonObject, options: EngineRequestOptions): Promise<boolean> {
     const error = errorOf(answer)
     if (error?.code === UNSUPPORTED_VERSION) return isObject(error.data) && isListed(error.data['supported'])
@@ -175,7 +175,7 @@ export class ModernEngine implements Engine {
 
   #notified(notification: JsonRpcNotification, options?: EngineRequestOptions): void {
     const { method, params } = notification
-    if (method === NOTIFICATIONS.cancelled) return // the server ends a listen stream (M27), and answers it too
+    if (method === NOTIFICATIONS.cancelled) return // the server ends a listen stream, and answers it too
     const meta = params?.['_meta']
     const listening = isObject(meta) ? this.listenings.get(meta[META.subscriptionId] as RequestId) : undefined
     const onProgress = method === NOTIFICATIONS.progress ? this.#progress.get(params?.['progressToken'] as RequestId) : undefined

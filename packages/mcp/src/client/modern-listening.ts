@@ -10,7 +10,7 @@ import { responseOf, resultOf } from './link.ts'
 import type { ListenFilter } from './mcp-client.ts'
 import type { ModernEngine } from './modern-engine.ts'
 
-/** `subscriptions/listen` (M26, M27). Open once the server has acknowledged it, which it must do before it says anything else. */
+/** `subscriptions/listen`. Open once the server has acknowledged it, which it must do before it says anything else. */
 export async function openModernListening(
   engine: ModernEngine,
   filter: ListenFilter,

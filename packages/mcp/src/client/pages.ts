@@ -11,7 +11,7 @@ export interface PageSource {
   request(params: JsonObject): Promise<JsonObject>
 }
 
-/** The items of all pages. Cursors are opaque, and the empty one is a cursor too (F14); one that comes twice would never end. */
+/** The items of all pages. Cursors are opaque, and the empty one is a cursor too; one that comes twice would never end. */
 export async function allPages({ method, params, limits, request }: PageSource): Promise<JsonObject[]> {
   const member = LIST_MEMBERS.get(method)
   if (member === undefined) throw new RangeError(`${method} is no list`)

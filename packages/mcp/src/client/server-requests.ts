@@ -20,7 +20,7 @@ export interface ServerRequestsOptions {
   send(response: JsonRpcResponse, signal: AbortSignal): Promise<void>
 }
 
-/** Answers what a legacy server asks (L5): pings, and what there are handlers for. Everything else is a method that does not exist. */
+/** Answers what a legacy server asks: pings, and what there are handlers for. Everything else is a method that does not exist. */
 export class ServerRequests {
   readonly #options: ServerRequestsOptions
   readonly #running = new Map<RequestId, AbortController>()
@@ -37,7 +37,7 @@ export class ServerRequests {
     )
   }
 
-  /** The server does not want the answer any more, so it gets none (F9). */
+  /** The server does not want the answer any more, so it gets none. */
   cancel(id: unknown): void {
     const controller = this.#running.get(id as RequestId)
     this.#running.delete(id as RequestId)

@@ -13,7 +13,7 @@ export class ToolAnnotations {
     this.#onDrop = onDrop
   }
 
-  /** A `tools/list` result without the tools that must not be called, as their annotations are invalid (M23). */
+  /** A `tools/list` result without the tools that must not be called, as their annotations are invalid. */
   learn(result: JsonObject): JsonObject {
     const { tools } = result
     if (!Array.isArray(tools)) return result

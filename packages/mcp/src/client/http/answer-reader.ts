@@ -75,7 +75,7 @@ export class AnswerReader implements ResponseSink {
   end(): void {}
 }
 
-/** The message in an event; undefined for events that carry none: other names, and empty data, which only primes a stream (H15). */
+/** The message in an event; undefined for events that carry none: other names, and empty data, which only primes a stream. */
 export function messageIn(event: SseEvent): ParsedBody | undefined {
   if ((event.event !== undefined && event.event !== 'message') || event.data === '') return undefined
   return parseText(event.data, MAX_DEPTH)

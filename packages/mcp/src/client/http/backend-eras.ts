@@ -5,7 +5,7 @@ import type { Contradiction, Observation } from '../../probe.ts'
 export interface BackendErasOptions {
   readonly clock?: Clock | undefined
   readonly legacyTtlMs?: number
-  /** Told once per change, for status, metric and log (P8). */
+  /** Told once per change, for status, metric and log. */
   onChange?(key: string, verdict: FinalVerdict): void
 }
 

@@ -29,7 +29,7 @@ export interface FollowOptions {
 }
 
 /**
- * Reads an event stream over as many connections as it takes (H14, H15): each goes on behind the last event, not before the time that
+ * Reads an event stream over as many connections as it takes: each goes on behind the last event, not before the time that
  * the server asked for. A connection that ends is no failure: that is how a server makes a client poll. Returns when it is done, or
  * the server refuses.
  */

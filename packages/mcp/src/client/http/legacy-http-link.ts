@@ -49,7 +49,7 @@ export class LegacyHttpLink implements LegacyLink {
     return HEADERS.sessionId in this.#headers
   }
 
-  /** The version header exists since 2025-06-18 (H12). */
+  /** The version header exists since 2025-06-18. */
   negotiated(version: LegacyVersion): void {
     if (version >= '2025-06-18') this.#headers[HEADERS.protocolVersion] = version
   }
@@ -133,7 +133,7 @@ export class LegacyHttpLink implements LegacyLink {
     return opened.promise
   }
 
-  /** Answers do not belong here (H4), but some servers send them here all the same. */
+  /** Answers do not belong here, but some servers send them here all the same. */
   #unrelated(event: SseEvent): void {
     const body = messageIn(event)
     const wait = body?.kind === 'response' && body.id !== undefined ? this.#waits.get(body.id) : undefined
@@ -175,7 +175,7 @@ export class LegacyHttpLink implements LegacyLink {
     this.#headers[HEADERS.sessionId] = id
   }
 
-  /** 404, and what some published servers say instead, for a session they do not know (H8, H10). Nothing was carried out then. */
+  /** 404, and what some published servers say instead, for a session they do not know. Nothing was carried out then. */
   #demandSession({ status, body, headers }: LinkAnswer): void {
     if (!this.#hasSession || (status !== 404 && status !== 400)) return
     const code = body?.kind === 'response' && isErrorResponse(body.message) ? body.message.error.code : undefined

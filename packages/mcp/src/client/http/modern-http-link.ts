@@ -13,7 +13,7 @@ import { ResponseWait } from './response-wait.ts'
 
 export const POST_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const
 
-/** Streamable HTTP of 2026-07-28: one POST, one answer. Leaving before the answer cancels; a stream that broke off is lost (M18, M19). */
+/** Streamable HTTP of 2026-07-28: one POST, one answer. Leaving before the answer cancels; a stream that broke off is lost. */
 export class ModernHttpLink implements Link {
   readonly transport = 'streamable-http'
   readonly #endpoint: HttpEndpoint

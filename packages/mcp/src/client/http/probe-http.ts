@@ -50,7 +50,7 @@ async function probeOnce(link: Link, context: ClientContext, signal: AbortSignal
   }
 }
 
-/** A text as id: it cannot be taken for one of the requests that follow, should the answer come late (P7). */
+/** A text as id: it cannot be taken for one of the requests that follow, should the answer come late. */
 export function discoverRequest({ capabilities, clientInfo, nextId }: ClientContext): JsonRpcRequest {
   const _meta = { [META.protocolVersion]: MODERN_VERSION, [META.clientCapabilities]: capabilities, [META.clientInfo]: clientInfo }
   return { jsonrpc: '2.0', id: `discover-${nextId()}`, method: METHODS.discover, params: { _meta } }

@@ -9,8 +9,8 @@ import { AnswerReader, messageIn } from './answer-reader.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
 
 /**
- * HTTP+SSE of 2024-11-05: one GET stream for everything the server says, which names the URL to POST to in its first event (S1, S2). Its
- * end is the end of the session (S3). Rejects when there is no such stream at this URL.
+ * HTTP+SSE of 2024-11-05: one GET stream for everything the server says, which names the URL to POST to in its first event. Its
+ * end is the end of the session. Rejects when there is no such stream at this URL.
  */
 export async function openSseChannel(
   link: DuplexLink,
@@ -64,7 +64,7 @@ function take(link: DuplexLink, event: SseEvent): void {
   else if (body) link.take(body)
 }
 
-/** Another origin would get our headers and messages, so it is refused (S4). */
+/** Another origin would get our headers and messages, so it is refused. */
 function messageUrl(data: string, base: URL): URL {
   const url = URL.parse(data, base)
   if (url === null) throw protocolError('named no valid URL to send messages to')

@@ -35,7 +35,7 @@ class HttpOpener implements Opener {
   readonly #pin: StreamableHttpOptions['era']
   readonly #eras: BackendEras
   readonly #ownEras: BackendEras | undefined
-  /** Not of one principal or query: the era is a property of the server (P3). */
+  /** Not of one principal or query: the era is a property of the server. */
   readonly #key: string
   readonly #memory = createLegacyMemory()
 
@@ -106,7 +106,7 @@ class HttpOpener implements Opener {
     }
   }
 
-  /** A server of 2024-11-05 knows no POST at this URL (P2). If it does not know the GET either, the first refusal says more. */
+  /** A server of 2024-11-05 knows no POST at this URL. If it does not know the GET either, the first refusal says more. */
   async #openSse(signal: AbortSignal, refusal: unknown): Promise<Engine> {
     const context = this.#context
     try {

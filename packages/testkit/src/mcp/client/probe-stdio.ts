@@ -47,7 +47,7 @@ async function probeOnce(
 }
 
 /**
- * The time to answer counts from the first byte, as a process may take long to come up (P6); one that never writes is given half of the
+ * The time to answer counts from the first byte, as a process may take long to come up; one that never writes is given half of the
  * time for connecting, so that the other half is left for the handshake.
  */
 function silenceOf(output: Pipe['output'], { clock, limits }: ClientContext): { signal: AbortSignal; stop(): void } {
