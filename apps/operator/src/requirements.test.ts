@@ -169,7 +169,7 @@ describe('conditions', () => {
 it('on an MCPRemoteProxy oidcConfig is only about who comes in, externalAuthConfigRef only about what goes out [004-049]', () => {
   const incoming = proxy({ oidcConfig: { type: 'inline', inline: { issuer: 'https://login.example.com' } } })
   const outgoing = proxy({ externalAuthConfigRef: { name: 'weather-key' } })
-  const asks = (plan: WorkloadPlan) => plan.unsupported.map(({ link }) => link)
+  const asks = (plan: WorkloadPlan) => plan.unsupported.map(({ middleware }) => middleware)
   const authenticated = ({ conditions }: WorkloadPlan) => conditions.find(({ type }) => type === 'Authenticated')?.status
   expect(asks(incoming)).toEqual(['auth'])
   expect(authenticated(incoming)).toBe('True')

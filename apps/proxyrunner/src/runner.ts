@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { mountedPath } from '@thv/kernel/mounted-path'
-import { buildPipeline } from '@thv/middleware/from-run-config'
+import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import { isRemote, type RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
@@ -52,7 +52,7 @@ const DRAIN_MS = 55_000
 export async function startRunner(options: RunnerOptions): Promise<RunningRunner> {
   const { config, lifecycle, env, log, clock = systemClock } = options
   const settings = runnerSettings(config, env, log)
-  const pipeline = buildPipeline(config, { env, log })
+  const pipeline = pipelineFromRunConfig(config, { env, log })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const metrics = createMetrics()
   const processMetrics = addProcessMetrics(metrics)

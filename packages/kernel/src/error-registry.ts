@@ -323,7 +323,7 @@ export const internalErrors = {
   },
   middleware_unsupported: {
     meaning:
-      'The run config asks for a link of the chain that this version cannot apply, and running without it would leave the server unguarded. Remove the field in the message, or use a version that has the link.',
+      'The run config asks for middleware that this version does not have, and running without it would leave the server unguarded. Remove the field in the message, or use a version that has the middleware.',
   },
   network_unavailable: {
     meaning:

@@ -1,9 +1,9 @@
-import { IMPLEMENTED_LINKS } from '@thv/runconfig/middleware-table'
+import type { BuiltMiddleware } from '@thv/runconfig/middleware-table'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
-import { BUILT_IN, buildPipeline, LINK_MAKERS } from './from-run-config.ts'
+import { pipelineFromRunConfig } from './from-run-config.ts'
 import { testHop } from './testing/test-context.ts'
 
 function configOf(document: object): RunConfig {
@@ -12,26 +12,21 @@ function configOf(document: object): RunConfig {
   return read.config
 }
 
-describe('the links of a run config', () => {
-  it('are those that the runner says it has', () => {
-    const claimed = IMPLEMENTED_LINKS.filter(({ implemented }) => implemented).map(({ link }) => link)
-    expect(claimed.toSorted()).toEqual([...LINK_MAKERS.map(([name]) => name), ...BUILT_IN].toSorted())
-  })
-
+describe('the middleware of a run config', () => {
   it('are none when nothing asks for any', () => {
-    const pipeline = buildPipeline(configOf({}), { env: {}, log: new CollectingLog() })
+    const pipeline = pipelineFromRunConfig(configOf({}), { env: {}, log: new CollectingLog() })
     expect(pipeline.editsStrays).toBe(false)
   })
 
   it('take header values from secrets', () => {
     const config = configOf({ header_forward: { add_plaintext_headers: { 'X-A': '1' }, add_headers_from_secret: { 'X-B': 'KEY' } } })
     const set = {}
-    buildPipeline(config, { env: { TOOLHIVE_SECRET_KEY: 's3cret\n' }, log: new CollectingLog() }).headers(testHop(), set)
+    pipelineFromRunConfig(config, { env: { TOOLHIVE_SECRET_KEY: 's3cret\n' }, log: new CollectingLog() }).headers(testHop(), set)
     expect(set).toEqual({ 'x-a': '1', 'x-b': 's3cret' })
   })
 
   it('name the field when their options cannot work', () => {
-    const make = (document: object) => () => buildPipeline(configOf(document), { env: {}, log: new CollectingLog() })
+    const make = (document: object) => () => pipelineFromRunConfig(configOf(document), { env: {}, log: new CollectingLog() })
     const twice = { a: { name: 'z', description: 'x' }, b: { name: 'y' } }
     expect(make({ tools_override: twice })).not.toThrow()
     expect(make({ header_forward: { add_plaintext_headers: { Host: 'x' } } })).toThrow(
@@ -44,12 +39,20 @@ describe('the links of a run config', () => {
 
   it('cannot be made when a secret is missing', () => {
     const config = configOf({ header_forward: { add_headers_from_secret: { 'X-B': 'KEY' } } })
-    expect(() => buildPipeline(config, { env: {}, log: new CollectingLog() })).toThrow(/TOOLHIVE_SECRET_KEY is not set/)
+    expect(() => pipelineFromRunConfig(config, { env: {}, log: new CollectingLog() })).toThrow(/TOOLHIVE_SECRET_KEY is not set/)
   })
 
   it('warn of filter entries that name no tool clients see', () => {
     const log = new CollectingLog()
-    buildPipeline(configOf({ tools_filter: ['old'], tools_override: { old: { name: 'new' } } }), { env: {}, log })
+    pipelineFromRunConfig(configOf({ tools_filter: ['old'], tools_override: { old: { name: 'new' } } }), { env: {}, log })
     expect(log.lines).toEqual([expect.stringMatching(/^warn tools_filter: old is the server's own name/)])
   })
+})
+
+it('a factory for every built middleware is a matter of types', () => {
+  // @ts-expect-error header-forward is missing
+  const missing: Record<BuiltMiddleware, boolean> = { 'tool-filter': true }
+  // @ts-expect-error auth is not built
+  const extra: Record<BuiltMiddleware, boolean> = { 'tool-filter': true, 'header-forward': true, auth: true }
+  expect(Object.keys({ ...missing, ...extra })).toHaveLength(3)
 })

@@ -1,3 +1,4 @@
+import { BUILT_MIDDLEWARE, type BuiltMiddleware } from '@thv/runconfig/middleware-table'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
 import type { Log } from '@thv/telemetry/log'
@@ -12,20 +13,18 @@ export interface MiddlewareDeps {
   readonly log: Log
 }
 
-type MakeLink = (config: RunConfig, deps: MiddlewareDeps) => Middleware | undefined
+/** Undefined: the document does not ask for it. */
+type Make = (config: RunConfig, deps: MiddlewareDeps) => Middleware | undefined
 
-/** Outermost first, under the names of the table in `@thv/runconfig/middleware-table`. */
-export const LINK_MAKERS: readonly (readonly [name: string, make: MakeLink])[] = [
-  ['tool-filter', makeToolFilter],
-  ['header-forward', makeHeaderForward],
-]
+/** One factory for every built middleware of the table; the compiler rejects a missing or an extra one. */
+const MAKERS: Record<BuiltMiddleware, Make> = {
+  'tool-filter': makeToolFilter,
+  'header-forward': makeHeaderForward,
+}
 
-/** Middleware of ToolHive (Go) that are part of the gateway here. */
-export const BUILT_IN: readonly string[] = ['bodylimit', 'mcp-parser', 'recovery', 'origin']
-
-/** Throws `run_config_invalid`. */
-export function buildPipeline(config: RunConfig, deps: MiddlewareDeps): Pipeline {
-  return compilePipeline(LINK_MAKERS.map(([, make]) => make(config, deps)).filter((made) => made !== undefined))
+/** The pipeline that a RunConfig asks for, in the order of the table. Throws `run_config_invalid`. */
+export function pipelineFromRunConfig(config: RunConfig, deps: MiddlewareDeps): Pipeline {
+  return compilePipeline(BUILT_MIDDLEWARE.map((name) => MAKERS[name](config, deps)).filter((made) => made !== undefined))
 }
 
 function makeToolFilter({ tools_filter: filter, tools_override: overrides }: RunConfig, { log }: MiddlewareDeps): Middleware | undefined {

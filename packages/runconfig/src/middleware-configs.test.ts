@@ -41,9 +41,9 @@ describe('middleware_configs', () => {
     expect(problems(entry, {}, 'additional_middleware_configs')).toEqual([expect.stringMatching(/^additional_middleware_configs\[0\] /)])
   })
 
-  it('refuses a link that nobody knows, also when it is called like a member of every object', () => {
-    expect(problems({ type: 'obo' })).toEqual([expect.stringContaining('asks for a link that is not known')])
-    expect(problems({ type: 'constructor' })).toEqual([expect.stringContaining('asks for a link that is not known')])
+  it('rejects an unknown middleware, also one named like a member of every object', () => {
+    expect(problems({ type: 'obo' })).toEqual([expect.stringContaining('asks for an unknown middleware')])
+    expect(problems({ type: 'constructor' })).toEqual([expect.stringContaining('asks for an unknown middleware')])
   })
 
   it('accepts what the typed fields ask for too, in whatever spelling', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { IMPLEMENTED_LINKS, unsupportedFields } from './middleware-table.ts'
+import { BUILT_MIDDLEWARE, MIDDLEWARE, type MiddlewareRow, unsupportedFields } from './middleware-table.ts'
 import { readRunConfig } from './read-run-config.ts'
-import { isRunConfigError, RUN_CONFIG_EXIT_CODE, unsupportedLinks } from './run-config-errors.ts'
+import { isRunConfigError, RUN_CONFIG_EXIT_CODE, unsupportedMiddleware } from './run-config-errors.ts'
 import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'
 
 const fieldsOf = (more: Record<string, unknown>): string[] => {
@@ -52,23 +52,32 @@ describe('unsupportedFields', () => {
     ).toEqual([])
   })
 
-  it('asks the table: a link that is built is no longer named', () => {
-    const built = IMPLEMENTED_LINKS.map((link) => (link.link === 'auth' ? { ...link, implemented: true } : link))
+  it('asks the table: middleware that is built is no longer named', () => {
+    const built = MIDDLEWARE.map((row) => (row.name === 'auth' ? { ...row, built: true } : row))
     const result = readRunConfig({ name: 'demo', image: 'x:1', transport: 'sse', oidc_config: {} })
     if (!result.ok) throw new Error('unreadable')
     expect(unsupportedFields(result.config, built)).toEqual([])
   })
 
-  it('knows only fields that exist, and each link once', () => {
-    for (const { fields } of IMPLEMENTED_LINKS) {
+  it('knows only fields that exist, and each name and entry type once', () => {
+    const rows: readonly MiddlewareRow[] = MIDDLEWARE
+    for (const { fields } of rows) {
       for (const field of fields) expect(Object.keys(RUN_CONFIG_FIELDS)).toContain(field.split('.')[0])
     }
-    expect(new Set(IMPLEMENTED_LINKS.map(({ link }) => link)).size).toBe(IMPLEMENTED_LINKS.length)
+    const types = rows.flatMap(({ entry }) => entry?.types ?? [])
+    for (const names of [rows.map(({ name }) => name), types]) expect(new Set(names).size).toBe(names.length)
   })
 
-  it('becomes an error that names field and link', () => {
-    const error = unsupportedLinks([{ field: 'oidc_config', link: 'auth' }])
-    expect(error.message).toContain('oidc_config (link auth)')
+  it('lists the middleware of the pipeline in its order', () => {
+    const order = ['audit', 'auth', 'tool-filter', 'authorization', 'ratelimit', 'tokenexchange', 'header-forward']
+    const names: readonly string[] = MIDDLEWARE.map(({ name }) => name)
+    expect(order.toSorted((a, b) => names.indexOf(a) - names.indexOf(b))).toEqual(order)
+    expect(BUILT_MIDDLEWARE).toEqual(['tool-filter', 'header-forward'])
+  })
+
+  it('becomes an error that names field and middleware', () => {
+    const error = unsupportedMiddleware([{ field: 'oidc_config', middleware: 'auth' }])
+    expect(error.message).toContain('oidc_config (middleware auth)')
     expect(isRunConfigError(error, 'middleware_unsupported')).toBe(true)
     expect(RUN_CONFIG_EXIT_CODE).toBe(78)
   })

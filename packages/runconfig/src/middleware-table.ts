@@ -1,65 +1,156 @@
+import { isObject } from '@thv/kernel/json'
+import {
+  alwaysMet,
+  bodyLimitMet,
+  type EntryCheck,
+  headerForwardMet,
+  optionalField,
+  sameAsFields,
+  stripAuthMet,
+} from './middleware-entries.ts'
 import type { RunConfig } from './run-config.ts'
 
-export interface LinkSupport {
-  /** As the original's chain calls it. */
-  readonly link: string
-  readonly implemented: boolean
-  /** What in a RunConfig asks for it, as paths. */
+export interface MiddlewareRow {
+  readonly name: string
+  /** False: a document that asks for it is rejected, because a proxy without it would stand unguarded. */
+  readonly built: boolean
+  /** `pipeline`: made by `@thv/middleware/from-run-config`. `gateway` and `runner`: always part of that program. */
+  readonly part: 'pipeline' | 'gateway' | 'runner'
+  /** Paths in a RunConfig that ask for it. Empty: it is always there. */
   readonly fields: readonly string[]
+  /** Accepts its entries in `middleware_configs`. Absent: there are none. */
+  readonly entry?: EntryCheck
 }
 
 /**
- * Which links of the chain this runner has. The one list: the runner refuses to start by it, and the operator reads it to say so before
- * a pod does. Whoever builds a link changes its line here.
+ * All middleware, in pipeline order. The runner rejects a document by it, the operator reports by it before a pod starts, the reference
+ * lists it, and `@thv/middleware` must have a factory for every row that is built and part of the pipeline.
  */
-export const IMPLEMENTED_LINKS: readonly LinkSupport[] = [
-  { link: 'bodylimit', implemented: true, fields: [] },
-  { link: 'mcp-parser', implemented: true, fields: [] },
-  { link: 'recovery', implemented: true, fields: [] },
-  { link: 'origin', implemented: true, fields: ['allowed_origins'] },
-  { link: 'tool-filter', implemented: true, fields: ['tools_filter', 'tools_override'] },
-  { link: 'header-forward', implemented: true, fields: ['header_forward'] },
-  { link: 'auth', implemented: false, fields: ['oidc_config', 'thv_ca_bundle', 'jwks_auth_token_file'] },
-  { link: 'authorization', implemented: false, fields: ['authz_config', 'authz_config_path'] },
-  { link: 'audit', implemented: false, fields: ['audit_config', 'audit_config_path'] },
-  { link: 'tokenexchange', implemented: false, fields: ['token_exchange_config'] },
-  { link: 'upstreamswap', implemented: false, fields: ['upstream_swap_config'] },
-  { link: 'header-injection', implemented: false, fields: ['header_injection_config'] },
-  { link: 'awssts', implemented: false, fields: ['aws_sts_config'] },
-  { link: 'auth-server', implemented: false, fields: ['embedded_auth_server_config'] },
-  { link: 'ratelimit', implemented: false, fields: ['rate_limit_config'] },
-  { link: 'mutating-webhook', implemented: false, fields: ['mutating_webhooks'] },
-  { link: 'validating-webhook', implemented: false, fields: ['validating_webhooks'] },
-  { link: 'remote-auth', implemented: false, fields: ['remote_auth_config'] },
+export const MIDDLEWARE = [
+  { name: 'recovery', built: true, part: 'gateway', fields: [], entry: alwaysMet('recovery') },
+  // Nothing is counted for others or sent anywhere.
+  { name: 'metrics', built: true, part: 'gateway', fields: [], entry: alwaysMet('usagemetrics') },
   {
-    link: 'telemetry-export',
-    implemented: false,
-    fields: ['telemetry_config.endpoint', 'telemetry_config.tracing_enabled', 'telemetry_config.metrics_enabled'],
+    name: 'audit',
+    built: false,
+    part: 'pipeline',
+    fields: ['audit_config', 'audit_config_path'],
+    entry: sameAsFields(['audit'], { config_data: 'audit_config', config_path: 'audit_config_path' }),
   },
-  { link: 'session-redis', implemented: false, fields: ['scaling_config.session_redis'] },
-  { link: 'network-isolation', implemented: false, fields: ['isolate_network'] },
-]
+  {
+    name: 'origin',
+    built: true,
+    part: 'gateway',
+    fields: ['allowed_origins'],
+    entry: optionalField('origin', 'allowed_origins'),
+  },
+  { name: 'bodylimit', built: true, part: 'gateway', fields: [], entry: bodyLimitMet },
+  {
+    name: 'auth',
+    built: false,
+    part: 'pipeline',
+    fields: ['oidc_config', 'thv_ca_bundle', 'jwks_auth_token_file'],
+    entry: optionalField('auth', 'oidc_config'),
+  },
+  { name: 'mcp-parser', built: true, part: 'gateway', fields: [], entry: alwaysMet('mcp-parser') },
+  {
+    name: 'telemetry-export',
+    built: false,
+    part: 'pipeline',
+    fields: ['telemetry_config.endpoint', 'telemetry_config.tracing_enabled', 'telemetry_config.metrics_enabled'],
+    entry: sameAsFields(['telemetry'], { config: 'telemetry_config' }),
+  },
+  {
+    name: 'tool-filter',
+    built: true,
+    part: 'pipeline',
+    fields: ['tools_filter', 'tools_override'],
+    entry: sameAsFields(['tool-filter', 'tool-call-filter'], { filter_tools: 'tools_filter', tools_override: 'tools_override' }),
+  },
+  {
+    name: 'mutating-webhook',
+    built: false,
+    part: 'pipeline',
+    fields: ['mutating_webhooks'],
+    entry: sameAsFields(['mutating-webhook'], { webhooks: 'mutating_webhooks' }),
+  },
+  {
+    name: 'validating-webhook',
+    built: false,
+    part: 'pipeline',
+    fields: ['validating_webhooks'],
+    entry: sameAsFields(['validating-webhook'], { webhooks: 'validating_webhooks' }),
+  },
+  {
+    name: 'authorization',
+    built: false,
+    part: 'pipeline',
+    fields: ['authz_config', 'authz_config_path'],
+    entry: sameAsFields(['authorization'], { config_data: 'authz_config', config_path: 'authz_config_path' }),
+  },
+  // After authorization: a call that is not allowed takes nothing from anyone's limit.
+  {
+    name: 'ratelimit',
+    built: false,
+    part: 'pipeline',
+    fields: ['rate_limit_config'],
+    entry: sameAsFields(['ratelimit'], { config: 'rate_limit_config', namespace: 'rate_limit_namespace' }),
+  },
+  // Credentials come last: a rejected call costs the identity provider nothing.
+  {
+    name: 'tokenexchange',
+    built: false,
+    part: 'pipeline',
+    fields: ['token_exchange_config'],
+    entry: sameAsFields(['tokenexchange'], { token_exchange_config: 'token_exchange_config' }),
+  },
+  {
+    name: 'upstreamswap',
+    built: false,
+    part: 'pipeline',
+    fields: ['upstream_swap_config'],
+    entry: sameAsFields(['upstreamswap'], { config: 'upstream_swap_config' }),
+  },
+  {
+    name: 'awssts',
+    built: false,
+    part: 'pipeline',
+    fields: ['aws_sts_config'],
+    entry: sameAsFields(['awssts'], { aws_sts_config: 'aws_sts_config' }),
+  },
+  { name: 'header-injection', built: false, part: 'pipeline', fields: ['header_injection_config'] },
+  { name: 'remote-auth', built: false, part: 'pipeline', fields: ['remote_auth_config'] },
+  { name: 'header-forward', built: true, part: 'pipeline', fields: ['header_forward'], entry: headerForwardMet },
+  { name: 'auth-server', built: false, part: 'runner', fields: ['embedded_auth_server_config'], entry: stripAuthMet },
+  { name: 'session-redis', built: false, part: 'runner', fields: ['scaling_config.session_redis'] },
+  { name: 'network-isolation', built: false, part: 'runner', fields: ['isolate_network'] },
+] as const satisfies readonly MiddlewareRow[]
+
+/** The middleware that `@thv/middleware` must be able to make. */
+export type BuiltMiddleware = Extract<(typeof MIDDLEWARE)[number], { built: true; part: 'pipeline' }>['name']
+
+/** The built middleware of the pipeline, in its order. */
+export const BUILT_MIDDLEWARE: readonly BuiltMiddleware[] = MIDDLEWARE.filter(
+  (row): row is Extract<(typeof MIDDLEWARE)[number], { built: true; part: 'pipeline' }> => row.built && row.part === 'pipeline',
+).map(({ name }) => name)
 
 export interface UnsupportedField {
   readonly field: string
-  readonly link: string
+  readonly middleware: string
 }
 
-/**
- * What the document asks for and nobody here does. A runner that started all the same would stand open where somebody wanted a guard,
- * so it must not start when this is not empty.
- */
-export function unsupportedFields(config: RunConfig, links: readonly LinkSupport[] = IMPLEMENTED_LINKS): UnsupportedField[] {
-  return links
-    .filter(({ implemented }) => !implemented)
-    .flatMap(({ link, fields }) => fields.filter((field) => asksFor(config, field)).map((field) => ({ field, link })))
+/** The fields that ask for a middleware that is not built. A runner must not start unless this is empty. */
+export function unsupportedFields(config: RunConfig, table: readonly MiddlewareRow[] = MIDDLEWARE): UnsupportedField[] {
+  return table
+    .filter(({ built }) => !built)
+    .flatMap(({ name, fields }) => fields.filter((field) => asksFor(config, field)).map((field) => ({ field, middleware: name })))
 }
 
 function asksFor(config: RunConfig, path: string): boolean {
   const value = path.split('.').reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), config)
   if (path === 'audit_config' && isObject(value)) return value['enabled'] !== false
-  // The original writes this part even when nothing in it is set.
-  return path === 'remote_auth_config' ? hasAnyWish(value) : isPresent(value)
+  // ToolHive (Go) writes this part even when nothing in it is set.
+  return path === 'remote_auth_config' ? hasAnyValue(value) : isPresent(value)
 }
 
 function isPresent(value: unknown): boolean {
@@ -67,10 +158,6 @@ function isPresent(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : true
 }
 
-function hasAnyWish(value: unknown): boolean {
-  return isObject(value) ? Object.values(value).some(hasAnyWish) : isPresent(value)
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function hasAnyValue(value: unknown): boolean {
+  return isObject(value) ? Object.values(value).some(hasAnyValue) : isPresent(value)
 }

@@ -32,9 +32,9 @@ export function invalidRunConfig(file: string, problems: readonly Problem[]): Th
   return runConfigError('run_config_invalid', `run config ${file} has ${count}: ${listed(problems)}`, { details: { file, problems } })
 }
 
-export function unsupportedLinks(fields: readonly UnsupportedField[]): ThvError {
-  const list = fields.map(({ field, link }) => `${field} (link ${link})`).join(', ')
-  const message = `the run config asks for what this runner cannot apply yet, and it does not run without: ${list}`
+export function unsupportedMiddleware(fields: readonly UnsupportedField[]): ThvError {
+  const list = fields.map(({ field, middleware }) => `${field} (middleware ${middleware})`).join(', ')
+  const message = `the run config asks for middleware that this version does not have, and would be unguarded without: ${list}; remove the fields`
   return runConfigError('middleware_unsupported', message, { details: { fields: fields.map(({ field }) => field) } })
 }
 

@@ -107,7 +107,7 @@ const TOOL_OVERRIDE_FIELDS: FieldTable<ToolOverride> = {
 }
 
 const MIDDLEWARE_FIELDS: FieldTable<MiddlewareConfig> = {
-  type: { reader: text(), required: true, doc: 'Name of a link.' },
+  type: { reader: text(), required: true, doc: 'Name of a middleware.' },
   parameters: { reader: anyObject, doc: 'What it is given.' },
 }
 const middlewares = listOf(objectOf(MIDDLEWARE_FIELDS))
@@ -255,7 +255,7 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   middleware_configs: {
     reader: middlewares,
     default: [],
-    doc: 'The chain as the original writes it. Only what the fields above ask for anyway is accepted.',
+    doc: 'The middleware list as ToolHive (Go) writes it. An entry must say the same as the fields above.',
   },
   additional_middleware_configs: { reader: middlewares, default: [], doc: 'As `middleware_configs`.' },
 }

@@ -1,5 +1,5 @@
 import type { AnyFieldTable, Field, ValueReader } from './field.ts'
-import { IMPLEMENTED_LINKS } from './middleware-table.ts'
+import { MIDDLEWARE, type MiddlewareRow } from './middleware-table.ts'
 import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'
 
 /** The whole text of docs/reference/runconfig.md. Pure: a test compares it with the file. */
@@ -13,9 +13,9 @@ export function renderRunConfigReference(): string {
     INTRODUCTION,
     tableOf(fields),
     ...sections,
-    '## Links',
-    'A RunConfig that asks for a link that is not built yet is refused: the runner exits with code 78 and names the field.',
-    table(['Link', 'Built', 'Fields that ask for it'], IMPLEMENTED_LINKS.map(linkRow)),
+    '## Middleware',
+    'In the order in which a request passes them. A RunConfig that asks for middleware that is not built yet is rejected: the runner exits with code 78 and names the field.',
+    table(['Middleware', 'Built', 'Fields that ask for it'], MIDDLEWARE.map(middlewareRow)),
   ].join('\n\n')}\n`
 }
 
@@ -59,8 +59,8 @@ function isMap(reader: ValueReader<unknown>): boolean {
   return reader.expects.startsWith('an object')
 }
 
-function linkRow({ link, implemented, fields }: (typeof IMPLEMENTED_LINKS)[number]): string[] {
-  return [link, implemented ? 'yes' : 'no', fields.length === 0 ? 'always there' : fields.map((field) => `\`${field}\``).join(', ')]
+function middlewareRow({ name, built, fields }: MiddlewareRow): string[] {
+  return [name, built ? 'yes' : 'no', fields.length === 0 ? 'always there' : fields.map((field) => `\`${field}\``).join(', ')]
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -43,7 +43,7 @@ describe('renderRunConfig', () => {
   test('names what cannot be applied', () => {
     const authz = { version: '1.0', type: 'cedarv1', cedar: { policies: ['permit(principal, action, resource);'], entities_json: '[]' } }
     expect(render({ ...document, authz_config: authz }, undefined, 1).unsupported).toEqual([
-      { field: 'authz_config', link: 'authorization' },
+      { field: 'authz_config', middleware: 'authorization' },
     ])
   })
 })

@@ -7,7 +7,7 @@ import { parseJsonText } from '@thv/runconfig/json-text'
 import { unsupportedFields } from '@thv/runconfig/middleware-table'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
-import { invalidRunConfig, runConfigError, unsupportedLinks } from '@thv/runconfig/run-config-errors'
+import { invalidRunConfig, runConfigError, unsupportedMiddleware } from '@thv/runconfig/run-config-errors'
 import {
   CHECKSUM_VARIABLE,
   GENERATION_VARIABLE,
@@ -53,7 +53,7 @@ export async function loadRunConfig(options: LoadOptions): Promise<LoadedRunConf
   if (!result.ok) throw invalidRunConfig(file, result.problems)
   const config = await withEnvFiles(file, result.config)
   const unsupported = unsupportedFields(config)
-  if (unsupported.length > 0) throw unsupportedLinks(unsupported)
+  if (unsupported.length > 0) throw unsupportedMiddleware(unsupported)
   return { config, file, warnings: [...result.warnings, ...notes] }
 }
 

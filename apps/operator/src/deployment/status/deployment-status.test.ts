@@ -77,7 +77,7 @@ describe('workloadStatusOf', () => {
   })
 
   test('what cannot be applied yet is named', () => {
-    const status = workloadStatusOf(object, { ...input, plan: { ...plan, unsupported: [{ field: 'oidc_config', link: 'auth' }] } })
+    const status = workloadStatusOf(object, { ...input, plan: { ...plan, unsupported: [{ field: 'oidc_config', middleware: 'auth' }] } })
     expect(status['phase']).toBe('Failed')
     expect(status['message']).toContain('oidc_config (auth)')
     expect(conditionsOf(status)).toMatchObject({

@@ -137,6 +137,6 @@ function conflictMessage({ childKind, name, controller }: ForeignChild): string 
 }
 
 function unsupportedMessage({ unsupported }: WorkloadPlan): string {
-  const fields = unsupported.map(({ field, link }) => `${field} (${link})`).join(', ')
+  const fields = unsupported.map(({ field, middleware }) => `${field} (${middleware})`).join(', ')
   return `No proxy runs, because this version cannot do what the spec asks for, and it must not run without: ${fields}. Remove that from the spec, or wait for a version that has it.`
 }
