@@ -8,6 +8,8 @@ import { AccountTokens } from './accounts/account-tokens.ts'
 import { createTokenKey } from './accounts/token-key.ts'
 import { ensureNamespaces, ensureServerService } from './bootstrap.ts'
 import { handleRequest } from './handle-request.ts'
+import { encodeAnswer } from './http/answer-encoding.ts'
+import { headerOf } from './http/read-input.ts'
 import type { ApiEnv } from './http/request-context.ts'
 import { TlsFront } from './http/tls-server.ts'
 import { Tokens, type User } from './http/tokens.ts'
@@ -146,7 +148,7 @@ function answerError(exchange: Exchange, error: unknown, onError: (error: unknow
   const gone = exchange.aborted && isThvError(error, 'aborted')
   if (!(error instanceof StatusError) && !gone) onError(error)
   if (exchange.begun) exchange.destroy(error)
-  else sendBytes(exchange, status.code, { type: 'application/json', body: Buffer.from(JSON.stringify(failure(status))) })
+  else sendBytes(exchange, status.code, encodeAnswer(JSON.stringify(failure(status)), headerOf(exchange, 'accept')))
 }
 
 /** Surprises are told to `onError` alone, but whoever writes must know that the disk is full. */

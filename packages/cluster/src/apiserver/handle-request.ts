@@ -5,6 +5,7 @@ import { ISSUER } from './accounts/account-tokens.ts'
 import { awaitDefaultAccount } from './accounts/default-account.ts'
 import { reviewSelf } from './accounts/self-review.ts'
 import { requestToken } from './accounts/token-request.ts'
+import { encodeAnswer } from './http/answer-encoding.ts'
 import { parseResourcePath, type ResourcePath } from './http/api-path.ts'
 import { headerOf, mediaTypeOf, readDeleteInput, readInput, readJsonInput } from './http/read-input.ts'
 import { type ApiAnswer, type ApiCall, type ApiEnv, answerStored, flagOf, formOf, storedObject } from './http/request-context.ts'
@@ -79,6 +80,10 @@ function userOf(exchange: Exchange, { tokens, accounts }: FrontEnv): User | unde
 /** Everything but the reading of bodies is one synchronous step, so nobody can write between a read and the write that follows from it. */
 async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
   const { path, exchange, query, kind } = call
+  if (path.watch) {
+    runOldWatch(call)
+    return undefined
+  }
   // Before anything is done: what cannot be answered must not happen.
   if (path.subresource === undefined || path.subresource === 'status') formOf(call)
   if (path.name === undefined) {
@@ -111,6 +116,17 @@ async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
     default:
       throw methodNotAllowed()
   }
+}
+
+/** Of a collection, or of one object by its name. */
+function runOldWatch(call: ApiCall): void {
+  const { path, exchange, query } = call
+  if (exchange.method !== 'GET') throw methodNotAllowed()
+  formOf(call)
+  const named = new URLSearchParams(query)
+  named.set('watch', 'true')
+  if (path.name !== undefined) named.set('fieldSelector', `metadata.name=${path.name}`)
+  watchObjects({ ...call, query: named, path: { ...path, name: undefined } })
 }
 
 async function runCreate(call: ApiCall): Promise<ApiAnswer> {
@@ -259,7 +275,7 @@ function sendDocument(exchange: Exchange, document: object, type = 'application/
 
 function sendJsonText(exchange: Exchange, { status, text }: ApiAnswer, warnings: readonly string[]): void {
   const headers: HeaderPairs = ['Cache-Control', 'no-cache, private', ...warnings.flatMap((warning) => ['Warning', warningHeader(warning)])]
-  sendBytes(exchange, status, { type: 'application/json', body: Buffer.from(text), headers })
+  sendBytes(exchange, status, { ...encodeAnswer(text, headerOf(exchange, 'accept')), headers })
 }
 
 /** RFC 9111 §5.5 takes ASCII only in a quoted text. */

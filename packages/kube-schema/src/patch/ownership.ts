@@ -41,7 +41,7 @@ const BEFORE_APPLY = 'before-first-apply'
 
 /**
  * For create, update and every patch but apply: `next` with managedFields that tell who set what. `live` is undefined
- * on create. A client may hand in managedFields itself; `[{}]` resets them.
+ * on create. A client may hand in managedFields itself; `[]` and `[{}]` reset them.
  */
 export function withOwnership(live: JsonObject | undefined, next: JsonObject, writer: Writer): JsonObject {
   if (isReset(next)) return withoutManagers(next)
@@ -199,5 +199,5 @@ function identity({ manager, apiVersion, subresource = '' }: Writer): Pick<Manag
 
 function isReset(object: JsonObject): boolean {
   const entries = (object['metadata'] as JsonObject | undefined)?.['managedFields']
-  return Array.isArray(entries) && entries.length === 1 && jsonEqual(entries[0], {})
+  return Array.isArray(entries) && (entries.length === 0 || (entries.length === 1 && jsonEqual(entries[0], {})))
 }

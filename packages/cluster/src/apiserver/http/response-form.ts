@@ -5,8 +5,9 @@ import { StatusError } from '../objects/status-error.ts'
 /** What a client asks for instead of the object itself. */
 export type AnswerForm = 'Object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
-/** Answers are always JSON, also for who would rather have protobuf. */
-const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', '*/*', 'application/vnd.kubernetes.protobuf'])
+const YAML = 'application/yaml'
+/** Answers are JSON or YAML; who would rather have protobuf gets JSON. */
+const KNOWN_TYPES: ReadonlySet<string> = new Set(['application/json', '*/*', 'application/vnd.kubernetes.protobuf', YAML])
 const FORMS: ReadonlySet<string> = new Set(['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'])
 
 /** The first of the media types named by `Accept` that we have decides. Throws 406 when there is none: another form would not be understood. */
@@ -15,7 +16,7 @@ export function answerForm(accept: string): AnswerForm {
   let known = false
   for (const range of accept.split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim())
-    if (!JSON_TYPES.has(type)) continue
+    if (!KNOWN_TYPES.has(type)) continue
     known = true
     const given = new Map(parameters.map((parameter) => parameter.split('=', 2) as [string, string]))
     const form = given.get('as')
@@ -24,9 +25,15 @@ export function answerForm(accept: string): AnswerForm {
   }
   throw notAcceptable(
     known
-      ? 'only the following media types are accepted: application/json'
-      : '406: Not Acceptable\n\nAvailable representations: application/json',
+      ? 'only the following media types are accepted: application/json, application/yaml'
+      : '406: Not Acceptable\n\nAvailable representations: application/json, application/yaml',
   )
+}
+
+/** Whether the first of the media types that we have is YAML. */
+export function wantsYaml(accept: string): boolean {
+  const types = accept.split(',').map((range) => range.split(';', 1)[0]?.trim() ?? '')
+  return types.find((type) => KNOWN_TYPES.has(type)) === YAML
 }
 
 /** Refuses the form of a list for one object, and the other way round. */

@@ -1,3 +1,4 @@
+import { jsonEqual } from '@thv/kernel/json'
 import type { Json, JsonObject } from '@thv/kube-schema/kind-schema'
 import { duplicatedDocument, duplicatePaths } from '../../encoding/duplicate-members.ts'
 import type { ApiCall } from '../http/request-context.ts'
@@ -23,7 +24,7 @@ export function decodeObject(call: ApiCall, input: Json, validation: FieldValida
   if (validation === 'Warn') call.warnings.push(...found)
   const whole = kind.schema.applyDefaults(object)
   const body = without(whole, 'kind', 'apiVersion')
-  const checked = { ...body, metadata: tidied(metaOf(body)) }
+  const checked = { ...body, metadata: withoutDuplicateOwners(tidied(metaOf(body)), call.warnings) }
   const stored = kind.conversion?.toStored(checked) ?? checked
   return kind.rules.applyDefaults?.(stored) ?? stored
 }
@@ -68,10 +69,27 @@ export function patchNotReadable(why: string, _kind: ServedKind, patched: JsonOb
   return invalid({ group: '', kind: '', plural: '' }, '', [invalidValue('patch', JSON.stringify(patched), why)])
 }
 
-/** Empty lists and maps of the metadata are as good as none. */
+/** Empty lists and maps of the metadata are as good as none, but for managed fields: an empty list of them resets them. */
 function tidied(metadata: JsonObject): JsonObject {
   const empty = (value: Json) => value === null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0)
-  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !empty(value)))
+  return Object.fromEntries(
+    Object.entries(metadata).filter(([name, value]) => !empty(value) || (name === 'managedFields' && value !== null)),
+  )
+}
+
+/** The same owner said twice is one. */
+function withoutDuplicateOwners(metadata: JsonObject, warnings: string[]): JsonObject {
+  const owners = metadata['ownerReferences']
+  if (!Array.isArray(owners) || owners.length < 2) return metadata
+  const [kept, duplicates]: [Json[], string[]] = [[], []]
+  for (const owner of owners as readonly Json[])
+    if (kept.some((other) => jsonEqual(other, owner))) duplicates.push(textAt(owner, 'uid'))
+    else kept.push(owner)
+  if (duplicates.length === 0) return metadata
+  warnings.push(
+    `.metadata.ownerReferences contains duplicate entries, which are dropped; duplicate UID(s) observed: ${duplicates.join(', ')}`,
+  )
+  return { ...metadata, ownerReferences: kept }
 }
 
 /** The namespace of the path goes into the object; another one there is refused. */

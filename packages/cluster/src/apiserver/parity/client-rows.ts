@@ -9,6 +9,7 @@ const DEPLOYMENTS = '/apis/apps/v1/namespaces/{ns}/deployments'
 const SETS = '/apis/apps/v1/namespaces/{ns}/replicasets'
 const STATEFUL = '/apis/apps/v1/namespaces/{ns}/statefulsets'
 const WIDGETS = '/apis/parity.example.com/v1/namespaces/{ns}/widgets'
+const OWNER = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: '11111111-2222-3333-4444-555555555555' }
 const STRICT = '?fieldValidation=Strict'
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 
@@ -163,4 +164,68 @@ export const clientRows: readonly ParityRow[] = [
   madeController('of other pods', { selector: { app: 'y' } }),
   madeController('of pods that end', { template: template({ restartPolicy: 'Never', activeDeadlineSeconds: 5 }) }),
   madeController('with bad numbers', { replicas: -1, minReadySeconds: -1 }),
+  row(
+    'managed fields: an empty list',
+    post(MAPS, { metadata: { name: 'client-m1' }, data: { a: '1' } }),
+    patch(`${MAPS}/client-m1`, { metadata: { managedFields: [] } }),
+    patch(`${MAPS}/client-m1`, [{ op: 'replace', path: '/metadata/managedFields', value: [] }], 'json'),
+  ),
+  row(
+    'managed fields: an empty entry',
+    post(MAPS, { metadata: { name: 'client-m2' }, data: { a: '1' } }),
+    patch(`${MAPS}/client-m2`, { metadata: { managedFields: [{}] } }),
+    patch(`${MAPS}/client-m2`, { data: { b: '2' } }),
+  ),
+  row(
+    'managed fields: put with an empty list',
+    post(MAPS, { metadata: { name: 'client-m3' }, data: { a: '1' } }),
+    put(`${MAPS}/client-m3`, { metadata: { name: 'client-m3', managedFields: [] }, data: { b: '1' } }),
+    put(`${MAPS}/client-m3`, { metadata: { name: 'client-m3', managedFields: [{}] }, data: { c: '1' } }),
+  ),
+  row('owners: the same one twice', post(MAPS, { metadata: { name: 'client-o1', ownerReferences: [OWNER, OWNER] } })),
+  row(
+    'owners: the same one, told differently',
+    post(MAPS, { metadata: { name: 'client-o2', ownerReferences: [OWNER, { ...OWNER, controller: true }, { ...OWNER, name: 'other' }] } }),
+  ),
+  row(
+    'owners: twice in a put',
+    post(MAPS, { metadata: { name: 'client-o3' } }),
+    put(`${MAPS}/client-o3`, { metadata: { name: 'client-o3', ownerReferences: [OWNER, OWNER] } }),
+  ),
+  row(
+    'owners: twice in a patch',
+    post(MAPS, { metadata: { name: 'client-o4' } }),
+    patch(`${MAPS}/client-o4`, { metadata: { ownerReferences: [OWNER, OWNER] } }),
+  ),
+  row(
+    'owners: twice in a custom object',
+    post(WIDGETS, {
+      apiVersion: 'parity.example.com/v1',
+      kind: 'Widget',
+      metadata: { name: 'client-o5', ownerReferences: [OWNER, OWNER] },
+      spec: { size: 1 },
+    }),
+  ),
+  row(
+    'numbers: custom',
+    post(`${WIDGETS}?dryRun=All`, twice('client-n3', '{"size":1.0}')),
+    post(`${WIDGETS}?dryRun=All`, twice('client-n4', '{"size":1e0}')),
+    post(`${WIDGETS}?dryRun=All`, twice('client-n5', '{"size":1.5}')),
+  ),
+  row(
+    'watch by path',
+    post(MAPS, { metadata: { name: 'client-w1', labels: { watched: '{ns}' } } }),
+    get('/api/v1/watch/namespaces/{ns}/configmaps?timeoutSeconds=1&labelSelector=watched%3D{ns}'),
+    get('/api/v1/watch/namespaces/{ns}/configmaps/client-w1?timeoutSeconds=1'),
+    get('/api/v1/watch/configmaps?timeoutSeconds=1&labelSelector=watched%3D{ns}'),
+  ),
+  row(
+    'watch by path: other methods',
+    post('/api/v1/watch/namespaces/{ns}/configmaps', { metadata: { name: 'x' } }),
+    del('/api/v1/watch/namespaces/{ns}/configmaps/x'),
+  ),
+  row(
+    'watch by path: custom',
+    get('/apis/parity.example.com/v1/watch/namespaces/{ns}/widgets?timeoutSeconds=1&labelSelector=watched%3D{ns}'),
+  ),
 ]

@@ -3,8 +3,9 @@ import type { Timer } from '@thv/kernel/clock'
 import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import type { Change } from '../../store/change-log.ts'
 import type { StoredObject } from '../../store/stored-object.ts'
+import { headerOf } from '../http/read-input.ts'
 import { type ApiCall, flagOf, formOf, numberOf, revisionOf } from '../http/request-context.ts'
-import { partialObject } from '../http/response-form.ts'
+import { notAcceptable, partialObject, wantsYaml } from '../http/response-form.ts'
 import { type IncludeObject, includeObject, tableOf } from '../http/table.ts'
 import { eventText, servedObject, servedText, sharedEvent } from '../objects/object-encoder.ts'
 import { readStored } from '../objects/read-stored.ts'
@@ -21,6 +22,7 @@ const MIN_WATCH_MS = 30 * 60_000
 export function watchObjects(call: ApiCall): void {
   const { env, query } = call
   checkListOptions(query)
+  if (wantsYaml(headerOf(call.exchange, 'accept'))) throw notAcceptable('a watch is answered in JSON only')
   const asked = askedRevision(query, refusedElsewhere)
   if (asked > env.store.revision) throw tooLargeVersion(asked, env.store.revision)
   new WatchStream(call, asked).start()
