@@ -1,4 +1,3 @@
 export function runBundled(entry: string): Promise<void>
 export function ensureBundle(entry: string, onBuild?: () => void): Promise<string>
-export function ensureBundle(entry: string): Promise<string>
 export function noticesOf(bundle: string): string

@@ -99,6 +99,7 @@ const BAD_VALUES = [
   ['operator.rbac=null', '/operator', "missing property 'rbac'"],
   ['operator.remotes.denyPrivate=maybe', '/operator/remotes/denyPrivate', 'want boolean'],
   ['operator.clusterDomain=Example', '/operator/clusterDomain', 'pattern'],
+  ['operator.podSecurity=strict', '/operator/podSecurity', 'must be one of'],
   ['operator.logLevel=loud', '/operator/logLevel', 'must be one of'],
   ['operator.replicaCount=-1', '/operator/replicaCount', 'minimum'],
   ['operator.replicaCount=two', '/operator/replicaCount', 'want integer'],

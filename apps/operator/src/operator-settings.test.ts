@@ -29,6 +29,7 @@ describe('operatorSettings', () => {
           "host": "0.0.0.0",
           "port": 8080,
         },
+        "operatorAccount": "toolhive-operator",
         "packageImages": {
           "npx": "docker.io/library/node:24-alpine",
           "uvx": "ghcr.io/astral-sh/uv:python3.13-alpine",
@@ -36,6 +37,7 @@ describe('operatorSettings', () => {
         "platform": "kubernetes",
         "podName": "thv-operator",
         "podNamespace": "default",
+        "podSecurity": "privileged",
         "proxyHost": "0.0.0.0",
         "remotes": {
           "allowLoopback": false,
@@ -46,6 +48,11 @@ describe('operatorSettings', () => {
         "watchNamespaces": undefined,
       }
     `)
+  })
+
+  test('the pod security level is one of the standard, privileged without one', () => {
+    expect(operatorSettings(flags, { TOOLHIVE_POD_SECURITY: 'baseline' }, here).podSecurity).toBe('baseline')
+    expect(() => operatorSettings(flags, { TOOLHIVE_POD_SECURITY: 'strict' }, here)).toThrow('TOOLHIVE_POD_SECURITY: "strict" is none of')
   })
 
   test('URLs are made of names, or of addresses where it is said', () => {

@@ -1,5 +1,6 @@
 import { ThvError } from '@thv/kernel/errors'
 import type { Platform } from '@thv/kube/objects/pod-security'
+import { POD_SECURITY_LEVELS, type PodSecurityLevel } from './deployment/template/pod-security.ts'
 
 /** What the operator's flags and variables say, checked. */
 export interface OperatorSettings {
@@ -9,6 +10,8 @@ export interface OperatorSettings {
   readonly podNamespace: string
   /** Told the others by the Lease and by Events. */
   readonly podName: string
+  /** ServiceAccount of the operator itself, in `podNamespace`. */
+  readonly operatorAccount: string
   readonly leaderElection: boolean
   readonly leaseName: string
   readonly leaseDurationMs: number
@@ -21,6 +24,8 @@ export interface OperatorSettings {
   readonly defaultImagePullSecrets: readonly string[]
   readonly defaultRedis: DefaultRedis | undefined
   readonly platform: Platform
+  /** The most that pods of workloads may ask for. */
+  readonly podSecurity: PodSecurityLevel
   readonly remotes: RemotePolicySettings
   readonly clusterDomain: string
   /** `dns`: URLs for clients in the cluster. `address`: of the Service itself, where clients outside reach it but know no cluster names. */
@@ -75,6 +80,7 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: { ope
     watchNamespaces: namespaces(env['WATCH_NAMESPACE']),
     podNamespace: env['POD_NAMESPACE'] || 'default',
     podName: env['POD_NAME'] || env['HOSTNAME'] || 'thv-operator',
+    operatorAccount: env['POD_SERVICE_ACCOUNT'] || 'toolhive-operator',
     leaderElection: flags.leaderElect,
     leaseName: LEASE_NAME,
     leaseDurationMs: flags.leaseDuration,
@@ -85,6 +91,7 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: { ope
     defaultImagePullSecrets: list(env['TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS']),
     defaultRedis: defaultRedis(env),
     platform: openshift ? 'openshift' : 'kubernetes',
+    podSecurity: podSecurity(env['TOOLHIVE_POD_SECURITY']),
     remotes: { denyPrivate: flags.denyPrivateRemotes, allowLoopback: flags.allowLoopbackRemotes },
     clusterDomain: env['CLUSTER_DOMAIN'] || 'cluster.local',
     serviceUrls: serviceUrls(env['TOOLHIVE_SERVICE_URLS']),
@@ -97,6 +104,12 @@ function packageImages(env: Env): OperatorSettings['packageImages'] {
   if (how === 'native') return how
   if (how) throw new ThvError('usage', `TOOLHIVE_PACKAGE_IMAGES: "${how}" is not native; leave it out to run packages by images`)
   return { npx: env['TOOLHIVE_NPX_IMAGE'] || DEFAULT_NPX_IMAGE, uvx: env['TOOLHIVE_UVX_IMAGE'] || DEFAULT_UVX_IMAGE }
+}
+
+function podSecurity(text: string | undefined): PodSecurityLevel {
+  const level = POD_SECURITY_LEVELS.find((known) => known === (text || 'privileged'))
+  if (level === undefined) throw new ThvError('usage', `TOOLHIVE_POD_SECURITY: "${text}" is none of ${POD_SECURITY_LEVELS.join(', ')}`)
+  return level
 }
 
 function serviceUrls(text: string | undefined): OperatorSettings['serviceUrls'] {

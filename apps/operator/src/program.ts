@@ -32,6 +32,7 @@ const VARIABLES = `
 Variables:
   WATCH_NAMESPACE                      namespaces to look after, separated by commas; all without it
   POD_NAMESPACE, POD_NAME              where the Lease is, and who holds it
+  POD_SERVICE_ACCOUNT                  account of the operator, which no MCP server may use (toolhive-operator)
   TOOLHIVE_RUNNER_IMAGE                image of the proxies
   TOOLHIVE_NPX_IMAGE                   image that runs npx:// packages, and TOOLHIVE_UVX_IMAGE that for uvx:// packages
   TOOLHIVE_PACKAGE_IMAGES              native: the nodes run such packages by themselves
@@ -40,6 +41,7 @@ Variables:
   TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS  pull secrets for all pods, separated by commas
   TOOLHIVE_DEFAULT_REDIS_ADDR          Redis for sessions of workloads that name none
   TOOLHIVE_DEFAULT_REDIS_SECRET_NAME   Secret with its password, and TOOLHIVE_DEFAULT_REDIS_SECRET_KEY (redis-password)
+  TOOLHIVE_POD_SECURITY                the most that pods may ask for: privileged, baseline or restricted (privileged)
   OPERATOR_OPENSHIFT                   true or false; found out without it
   CLUSTER_DOMAIN                       domain of the cluster's names (cluster.local)
   LOG_LEVEL                            debug, info, warn or error (info)

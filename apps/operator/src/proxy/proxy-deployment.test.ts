@@ -34,6 +34,25 @@ describe('proxyDeployment', () => {
     await expect(`${JSON.stringify(objectsOf(workload), undefined, 2)}\n`).toMatchFileSnapshot(golden(workload.name))
   })
 
+  it('holds the pods of a remote proxy to the pod security level, and its account to be another', () => {
+    const made = (podTemplateSpec: Record<string, unknown>, podSecurity: 'privileged' | 'baseline') => {
+      const spec = { ...normaliseMcpServer({ spec: { image: 'x', transport: 'streamable-http' } }).spec, podTemplateSpec }
+      return proxyDeployment(input({ kind: 'MCPRemoteProxy', spec, settings: { ...SETTINGS, podSecurity } }))
+    }
+    const asks = { spec: { containers: [{ name: 'side', image: 'i', securityContext: { privileged: true } }] } }
+    expect(made(asks, 'privileged')).toMatchObject({ problems: [], conditions: [{}, { type: 'PodSecurity', status: 'False' }] })
+    expect(made(asks, 'baseline').problems).toMatchObject([
+      { path: 'spec.podTemplateSpec.spec.containers[side].securityContext.privileged' },
+    ])
+    expect(made({}, 'baseline').problems).toEqual([])
+    const account = (serviceAccount: string) => {
+      const spec = { ...normaliseMcpServer({ spec: { image: 'x', transport: 'sse' } }).spec, serviceAccount }
+      return proxyDeployment(input({ kind: 'MCPRemoteProxy', spec })).problems
+    }
+    expect(account('other-proxy-runner')).toMatchObject([{ path: 'spec.serviceAccount' }])
+    expect(account('mine')).toEqual([])
+  })
+
   it('leaves the number of pods alone unless told one', () => {
     expect(proxyDeployment(input()).deployment.spec).not.toHaveProperty('replicas')
     expect(proxyDeployment(input({ replicas: 0 })).deployment.spec?.replicas).toBe(0)

@@ -7,14 +7,16 @@ import { CHECKSUM_VARIABLE, GENERATION_VARIABLE, RUN_CONFIG_FOLDER } from '@thv/
 import type { Contribution, EnvVar, Volume, VolumeMount } from '../deployment/contribution.ts'
 import { WorkloadAnnotation } from '../deployment/template/annotations.ts'
 import { mergeEnvironment } from '../deployment/template/container-variables.ts'
+import { judgePodSecurity } from '../deployment/template/pod-security.ts'
 import { pullSecrets } from '../deployment/template/pull-secrets.ts'
 import { mergeProxyTemplate, PROXY_CONTAINER } from '../deployment/template/template-merge.ts'
-import { type TemplateProblem, templateCondition } from '../deployment/template/template-problem.ts'
+import { TEMPLATE_PATH, type TemplateProblem, templateCondition } from '../deployment/template/template-problem.ts'
 import type { OperatorSettings } from '../operator-settings.ts'
 import { configHash } from '../references/config-hash.ts'
 import { withOwnKeys, workloadLabels } from './labels.ts'
 import { type ProxyKind, proxyNames } from './names.ts'
 import { overrideProblems } from './override-problems.ts'
+import { serviceAccountProblems } from './service-account.ts'
 
 export type ProxySpec = Pick<CanonicalMCPServerSpec, 'transport' | 'proxyPort' | 'resources' | 'resourceOverrides'> & {
   /** For an MCPRemoteProxy only: that of an MCPServer is about the pods of the server. */
@@ -27,7 +29,10 @@ export interface ProxyDeploymentInput {
   readonly name: string
   readonly namespace: string
   readonly spec: ProxySpec
-  readonly settings: Pick<OperatorSettings, 'runnerImage' | 'defaultImagePullSecrets' | 'platform'>
+  readonly settings: Pick<
+    OperatorSettings,
+    'runnerImage' | 'defaultImagePullSecrets' | 'platform' | 'podSecurity' | 'podNamespace' | 'operatorAccount'
+  >
   /** Of the RunConfig that the pods are made for. */
   readonly runConfigChecksum: string
   /** The guard number in that RunConfig. */
@@ -89,11 +94,17 @@ export function proxyDeployment(input: ProxyDeploymentInput): ProxyDeployment {
       template: { ...template, ...(template.spec && { spec: secure(withTmp(template.spec)) }) },
     },
   }
+  const pod = deployment.spec?.template?.spec
+  const security =
+    patch === undefined || pod === undefined || problems.length > 0
+      ? { problems: [], conditions: [] }
+      : judgePodSecurity(pod, settings.podSecurity, (path) => `${TEMPLATE_PATH}.spec.${path}`)
+  const account = kind === 'MCPRemoteProxy' ? serviceAccountProblems(spec.serviceAccount, { namespace, settings }) : []
   return {
     deployment,
     shadowedVariables: [...new Set([...shadowed, ...merged.shadowed])].sort(),
-    problems: [...overrideProblems(spec), ...problems],
-    conditions: problems.length > 0 ? [] : templateCondition(patch, 'the pods of the proxy'),
+    problems: [...overrideProblems(spec), ...problems, ...security.problems, ...account],
+    conditions: problems.length > 0 ? [] : [...templateCondition(patch, 'the pods of the proxy'), ...security.conditions],
   }
 }
 

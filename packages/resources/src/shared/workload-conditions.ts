@@ -21,6 +21,8 @@ export const WorkloadCondition = {
   ServiceAliasSkipped: 'ServiceAliasSkipped',
   /** True: a variable is set twice and only one of the values is used. */
   EnvironmentShadowed: 'EnvironmentShadowed',
+  /** False: what the pods ask for exceeds the level `baseline` of the Pod Security Standards. Absent otherwise. */
+  PodSecurity: 'PodSecurity',
   /** True: a secret stands in clear where a Secret could be named. */
   PlaintextSecret: 'PlaintextSecret',
 } as const
@@ -83,6 +85,7 @@ export const WorkloadReason = {
   ServiceNameTaken: 'ServiceNameTaken',
   ServiceNameReserved: 'ServiceNameReserved',
   VariableSetTwice: 'VariableSetTwice',
+  ExceedsBaseline: 'ExceedsBaseline',
 
   /* What a pod says of itself, shown as the reason of Ready. */
   ImagePullBackOff: 'ImagePullBackOff',

@@ -41,7 +41,7 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
   const profile = resolvePermissionProfile({ profile: spec.permissionProfile, podTemplateSpec: spec.podTemplateSpec, lookup })
   const restartedAt = restartTime(server)
   const resolved: Resolved[] = [
-    resolveMcpPod({ name, spec, settings, restartedAt, lookup }),
+    resolveMcpPod({ name, namespace, spec, settings, restartedAt, lookup }),
     profile,
     ...shared.resolved,
     resolveRateLimit({

@@ -15,12 +15,18 @@ import { type Contribution, secretVariable } from '../contribution.ts'
 
 /* Workloads of which the golden files show all objects. */
 
-type Settings = Pick<OperatorSettings, 'runnerImage' | 'defaultImagePullSecrets' | 'platform' | 'packageImages'>
+type Settings = Pick<
+  OperatorSettings,
+  'runnerImage' | 'defaultImagePullSecrets' | 'platform' | 'packageImages' | 'podSecurity' | 'podNamespace' | 'operatorAccount'
+>
 
 export const SETTINGS: Settings = {
   runnerImage: 'example.com/proxyrunner:1',
   defaultImagePullSecrets: [],
   platform: 'kubernetes',
+  podSecurity: 'privileged',
+  podNamespace: 'toolhive-system',
+  operatorAccount: 'toolhive-operator',
   packageImages: { npx: 'node:24', uvx: 'uv:1' },
 }
 

@@ -16,6 +16,8 @@ interface Options {
   readonly restartedAt?: string
   readonly defaultImagePullSecrets?: readonly string[]
   readonly packageImages?: McpPodInput['settings']['packageImages']
+  readonly podSecurity?: McpPodInput['settings']['podSecurity']
+  readonly namespace?: string
 }
 
 const IMAGES = { npx: 'node:24', uvx: 'uv:1' }
@@ -23,7 +25,10 @@ const IMAGES = { npx: 'node:24', uvx: 'uv:1' }
 function resolve(spec: Spec, options: Options = {}) {
   const { lookup = secretLookup(SECRETS), restartedAt, defaultImagePullSecrets = [], packageImages = IMAGES } = options
   const canonical = normaliseMcpServer({ spec: { image: 'demo:1', ...spec } }).spec
-  return resolveMcpPod({ name: 'demo', spec: canonical, settings: { defaultImagePullSecrets, packageImages }, lookup, restartedAt })
+  const { podSecurity = 'privileged', namespace = 'team' } = options
+  const own = { platform: 'kubernetes', podNamespace: 'toolhive-system', operatorAccount: 'toolhive-operator' } as const
+  const settings = { defaultImagePullSecrets, packageImages, podSecurity, ...own }
+  return resolveMcpPod({ name: 'demo', namespace, spec: canonical, settings, lookup, restartedAt })
 }
 
 interface Patch {
@@ -49,6 +54,54 @@ function blockersOf(spec: Spec, options: Options = {}) {
 
 const pod = (spec: Record<string, unknown>): Spec => ({ podTemplateSpec: { spec } })
 const mcp = (more: Record<string, unknown>): Spec => pod({ containers: [{ name: 'mcp', ...more }] })
+
+describe('pod security', () => {
+  const asks: Spec = {
+    ...pod({ hostNetwork: true, containers: [{ name: 'side', image: 'i', securityContext: { runAsUser: 0 } }] }),
+    volumes: [{ name: 'data', hostPath: '/srv', mountPath: '/data' }],
+  }
+
+  it('runs everything at the default, and names what exceeds baseline', () => {
+    const { contribution } = resolved(asks)
+    expect(contribution.conditions).toContainEqual({
+      type: 'PodSecurity',
+      status: 'False',
+      reason: 'ExceedsBaseline',
+      message: expect.stringContaining('baseline: spec.podTemplateSpec.spec.hostNetwork, spec.volumes[0].hostPath. The pods run'),
+    })
+  })
+
+  it.each(['privileged', 'baseline', 'restricted'] as const)('has nothing against pods that ask for nothing: %s', (podSecurity) => {
+    expect(resolved({}, { podSecurity }).contribution.conditions).toEqual([])
+  })
+
+  it('refuses what exceeds the level, with the field named', () => {
+    const said = (podSecurity: 'baseline' | 'restricted') => blockersOf(asks, { podSecurity }).map(({ message }) => message)
+    expect(said('baseline')).toEqual([
+      expect.stringMatching(/^spec.podTemplateSpec.spec.hostNetwork exceeds the pod security level baseline/),
+      expect.stringMatching(/^spec.volumes\[0\].hostPath exceeds the pod security level baseline/),
+    ])
+    expect(said('restricted')[0]).toContain('spec.podTemplateSpec.spec.containers[side].securityContext.runAsUser exceeds')
+  })
+
+  it.each([
+    ['x-proxy-runner', 'team', true],
+    ['x-remote-proxy-runner', 'team', true],
+    ['toolhive-operator', 'toolhive-system', true],
+    ['toolhive-operator', 'team', false],
+    ['mine', 'toolhive-system', false],
+  ])('the account %s in %s is refused: %s', (serviceAccount, namespace, isRefused) => {
+    const result = resolve({ serviceAccount }, { namespace })
+    expect(result.ok).toBe(!isRefused)
+    if (!result.ok)
+      expect(result.blockers).toMatchObject(
+        [{ condition: 'ConfigurationValid', message: /^spec.serviceAccount is the account/ }].map((each) => ({
+          ...each,
+          message: expect.stringMatching(each.message),
+        })),
+      )
+  })
+})
 
 describe('resolveMcpPod', () => {
   it('gives the pods an account without rights and without a token', () => {

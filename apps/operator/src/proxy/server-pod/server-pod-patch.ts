@@ -1,26 +1,34 @@
 import { objectAt, objectsAt, type UnknownObject, withoutNulls } from '@thv/kernel/json'
+import type { PodSpec } from '@thv/kube'
+import { withSecurityContexts } from '@thv/kube/objects/pod-security'
 import { MCPServerAnnotation, MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
 import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
 import { type Blocker, blocked, type EnvVar, type Resolved, secretVariable } from '../../deployment/contribution.ts'
 import { secretsHash, WorkloadAnnotation } from '../../deployment/template/annotations.ts'
 import { mergeEnvironment, shadowedCondition } from '../../deployment/template/container-variables.ts'
+import { judgePodSecurity, type SecurityVerdict } from '../../deployment/template/pod-security.ts'
 import { pullSecrets } from '../../deployment/template/pull-secrets.ts'
 import { isVariableName } from '../../deployment/template/scalars.ts'
-import { problemBlockers, type TemplateProblem, templateCondition } from '../../deployment/template/template-problem.ts'
+import { problemBlockers, TEMPLATE_PATH, type TemplateProblem, templateCondition } from '../../deployment/template/template-problem.ts'
 import type { OperatorSettings } from '../../operator-settings.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { templateSecrets } from '../../references/template-secrets.ts'
 import { serverNames } from '../names.ts'
+import { serviceAccountProblems } from '../service-account.ts'
 import { type ImageRun, imageRun, packageProblems } from './package-image.ts'
 import { MCP_CONTAINER, mcpTemplateProblems, volumeProblems } from './server-template-problems.ts'
 
 export interface McpPodInput {
   readonly name: string
+  readonly namespace: string
   readonly spec: Pick<
     CanonicalMCPServerSpec,
     'image' | 'transport' | 'mcpPort' | 'args' | 'env' | 'secrets' | 'volumes' | 'podTemplateSpec' | 'serviceAccount' | 'resourceOverrides'
   >
-  readonly settings: Pick<OperatorSettings, 'defaultImagePullSecrets' | 'packageImages'>
+  readonly settings: Pick<
+    OperatorSettings,
+    'defaultImagePullSecrets' | 'packageImages' | 'platform' | 'podSecurity' | 'podNamespace' | 'operatorAccount'
+  >
   /** The annotation of the user, as it is: a new value makes new pods. */
   readonly restartedAt?: string | undefined
   readonly lookup: Pick<Lookup, 'secret'>
@@ -36,6 +44,7 @@ export function resolveMcpPod(input: McpPodInput): Resolved {
       ...packageProblems(spec),
       ...variableProblems(spec),
       ...volumeProblems(template, spec),
+      ...serviceAccountProblems(spec.serviceAccount, input),
     ]),
     ...missingSecrets(spec, lookup),
   ]
@@ -43,17 +52,33 @@ export function resolveMcpPod(input: McpPodInput): Resolved {
 
   const run = imageRun(spec.image, input.settings)
   const environment = environmentOf(spec, template, run.env)
+  const patch = podPatch(input, template, { ...run, env: environment.patch })
+  const security = securityOf(patch, input)
+  if (security.problems.length > 0) return blocked(...problemBlockers(security.problems))
   return {
     ok: true,
     contribution: {
       runConfig: {
         image: run.image,
-        k8s_pod_template_patch: podPatch(input, template, { ...run, env: environment.patch }),
+        k8s_pod_template_patch: patch,
         env_vars: environment.vars,
       },
-      conditions: [...templateCondition(spec.podTemplateSpec, 'the pods of the MCP server'), ...shadowedCondition(environment.shadowed)],
+      conditions: [
+        ...templateCondition(spec.podTemplateSpec, 'the pods of the MCP server'),
+        ...shadowedCondition(environment.shadowed),
+        ...security.conditions,
+      ],
     },
   }
+}
+
+/** Of the pods with the security contexts that the runner fills in. */
+function securityOf(patch: UnknownObject, { spec, settings }: McpPodInput): SecurityVerdict {
+  const pod = withSecurityContexts(objectAt(patch, 'spec') as unknown as PodSpec, settings.platform)
+  return judgePodSecurity(pod, settings.podSecurity, (path) => {
+    const index = spec.volumes.findIndex(({ name }) => path === `volumes[${name}].hostPath`)
+    return index === -1 ? `${TEMPLATE_PATH}.spec.${path}` : `spec.volumes[${index}].hostPath`
+  })
 }
 
 function podPatch({ name, spec, settings, restartedAt, lookup }: McpPodInput, template: UnknownObject, run: ImageRun): UnknownObject {
