@@ -22,6 +22,7 @@ import { type BackendLocation, ENDPOINT_PATHS, localLocation, remoteLocation } f
 import { createSseBackend } from './backends/sse/sse-backend.ts'
 import { createStdioBackend } from './backends/stdio/stdio-backend.ts'
 import { createStreamableHttpBackend } from './backends/streamable-http/streamable-http-backend.ts'
+import { reportProblems } from './problem-reports.ts'
 import { type Env, isInCluster, type RunnerSettings, runnerSettings } from './runner-settings.ts'
 import type { Runtime } from './runtime/runtime.ts'
 
@@ -58,8 +59,15 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const processMetrics = addProcessMetrics(metrics)
   lifecycle.onShutdown('metrics', () => processMetrics[Symbol.dispose]())
 
-  const backend = await makeBackend({ ...options, clock, settings, pipeline, metrics })
+  const opened: Runtime[] = []
+  const runtime = async () => {
+    const made = await options.runtime()
+    opened.push(made)
+    return made
+  }
+  const backend = await makeBackend({ ...options, runtime, clock, settings, pipeline, metrics })
   lifecycle.onShutdown('backend', () => backend.close())
+  for (const each of opened) void reportProblems({ backend, runtime: each, clock, signal: lifecycle.signal })
 
   const { host, port, proxy_mode: mode, name, transport, era, stateless, strict_protocol_validation: strictVersions } = config
   const telemetry = config.telemetry_config

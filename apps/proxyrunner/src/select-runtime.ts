@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { Connection } from '@thv/kube'
@@ -69,12 +70,16 @@ async function kubernetesRuntime(options: CreateRuntimeOptions): Promise<Runtime
       client,
       namespace,
       platform,
+      instance: env['POD_NAME'] || hostname(),
       log,
       ...(config.transport === 'stdio' && { attach: await attachPort(connection, options) }),
       ...(clock && { clock }),
     })
     return {
       ...runtime,
+      get problem() {
+        return runtime.problem
+      },
       async close() {
         await runtime.close()
         await client.close()

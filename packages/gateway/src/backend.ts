@@ -48,4 +48,12 @@ export interface BackendStatus {
   readonly versions?: readonly string[] | undefined
   readonly sessions: number
   readonly inFlight: number
+  /** The cause, where it is known well enough to tell the owner of the server. */
+  readonly problem?: BackendProblem | undefined
+}
+
+export interface BackendProblem {
+  readonly reason: 'BackendPortClosed' | 'BackendNotMcp' | 'HandshakeTimedOut' | 'ServerEnded' | 'WorkloadForeign'
+  /** One sentence for people. Never holds what the backend said: that may be anything. */
+  readonly message: string
 }

@@ -17,6 +17,8 @@ export interface PodProcessOptions {
   readonly runConfig: object
   /** Names that mean this machine. */
   readonly hosts: readonly string[]
+  /** Of the pod. */
+  readonly name?: string
 }
 
 export interface PodProcess extends AsyncDisposable {
@@ -24,7 +26,7 @@ export interface PodProcess extends AsyncDisposable {
 }
 
 /** `thv-proxyrunner run`, without further arguments and with nothing but what a pod is given: environment and mounted files. */
-export function startInPod({ cluster, token, namespace, runConfig, hosts }: PodProcessOptions): PodProcess {
+export function startInPod({ cluster, token, namespace, runConfig, hosts, name }: PodProcessOptions): PodProcess {
   const root = mkdtempSync(join(tmpdir(), 'thv-pod-'))
   const account = 'var/run/secrets/kubernetes.io/serviceaccount'
   const files = {
@@ -43,6 +45,7 @@ export function startInPod({ cluster, token, namespace, runConfig, hosts }: PodP
     env: {
       ...{ PATH: process.env['PATH'], HOME: root, POD_ROOT: root, POD_HOSTS: hosts.join(',') },
       ...{ KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port },
+      ...(name !== undefined && { POD_NAME: name }),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

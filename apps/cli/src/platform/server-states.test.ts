@@ -52,6 +52,12 @@ describe('the state of a server', () => {
       [pod(IMAGE, { phase: 'Failed', reason: 'UnsafeBind', message: 'it listens on 0.0.0.0:1' })],
       { state: 'failing', detail: 'pod thing-0: UnsafeBind: it listens on 0.0.0.0:1' },
     ],
+    [
+      'its port is wrong, as its runner tells',
+      server({ conditions: [{ type: 'Ready', status: 'False', reason: 'BackendPortClosed', message: 'Nothing listens on port 1.' }] }),
+      [pod(IMAGE, { phase: 'Running' })],
+      { state: 'failing', detail: 'Nothing listens on port 1.' },
+    ],
     ['it is refused', server({ ...starting, phase: 'Failed', message: 'no' }), [], { state: 'failing', detail: 'no' }],
   ])('%s', (_title, resource, pods, expected) => {
     expect(serverState(resource, pods)).toMatchObject({ name: 'thing', ...expected })

@@ -1,5 +1,6 @@
 import type { ContainerStatus, Deployment, Pod, StatusCondition } from '@thv/kube/objects/builtin-kinds'
 import type { KubeObject } from '@thv/kube/objects/types'
+import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { plainText } from '../text/plain-text.ts'
 
 /** How far a server is, for people. */
@@ -25,6 +26,14 @@ export interface ServerResource extends KubeObject {
 /** Reasons of a waiting container that do not pass by themselves soon. */
 const TROUBLE = /BackOff|Err|Invalid|UnsafeBind|Error/
 
+const TOLD_BY_RUNNER: ReadonlySet<string> = new Set([
+  WorkloadReason.BackendPortClosed,
+  WorkloadReason.BackendNotMcp,
+  WorkloadReason.HandshakeTimedOut,
+  WorkloadReason.ServerEnded,
+  WorkloadReason.WorkloadForeign,
+])
+
 /** Pure: from the resource and the pods that carry its name. */
 export function serverState(server: ServerResource, pods: readonly Pod[]): ServerState {
   const { name, generation } = server.metadata
@@ -32,6 +41,9 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   const ready = status.conditions?.find(({ type }) => type === 'Ready')
   const isCurrent = status.observedGeneration === undefined || status.observedGeneration === generation
   if (isCurrent && ready?.status === 'True' && status.url) return { name, state: 'ready', url: status.url.replace(/#.*$/, ''), detail: '' }
+  // What the runner found out says more than what its pods show.
+  if (isCurrent && ready?.reason !== undefined && TOLD_BY_RUNNER.has(ready.reason))
+    return { name, state: 'failing', detail: plainText(ready.message) }
   const trouble = pods.map(troubleOf).find((each) => each !== undefined)
   if (trouble !== undefined) return { name, state: 'failing', detail: trouble }
   if (status.phase === 'Failed') return { name, state: 'failing', detail: plainText(status.message || ready?.message) || 'failed' }

@@ -7,8 +7,10 @@ import {
   createSharedCaches,
   type Deployment,
   deployments,
+  events,
   formatKey,
   type KubeClient,
+  type KubeEvent,
   type KubeObject,
   type NetworkPolicy,
   networkPolicies,
@@ -40,6 +42,7 @@ import { type MCPServerEntry, mcpServerEntryType } from '@thv/resources/kinds/mc
 import { type MCPToolConfig, mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { type VirtualMCPServer, virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { resourceTypeOf } from '@thv/resources/schema/kind-definition'
+import { RUNNER_CONTROLLER } from '@thv/runconfig/runner-events'
 import type { ConfigMapContent } from '../references/lookup.ts'
 import {
   indexValues,
@@ -79,6 +82,8 @@ export interface OperatorCaches {
   /** Of our workloads only. */
   readonly pods: KindCache<Pod>
   readonly statefulSets: KindCache<StatefulSet>
+  /** What runners tell on their MCPServers. */
+  readonly runnerEvents: KindCache<KubeEvent>
 
   /** What is in a ConfigMap of a user: read once per version, however many workloads use it. Undefined when there is none. */
   configMapContent(key: ObjectKey, signal?: AbortSignal): Promise<ConfigMapContent | undefined>
@@ -103,10 +108,10 @@ export function createOperatorCaches({ client, namespaces, clock, onError }: Ope
   const scopes: readonly { namespace?: string }[] = namespaces === undefined ? [{}] : namespaces.map((namespace) => ({ namespace }))
   function cacheOf<T extends KubeObject>(
     type: ResourceType<T>,
-    options: { shape?: CacheShape<T>; labelSelector?: string } = {},
+    options: { shape?: CacheShape<T>; labelSelector?: string; fieldSelector?: string } = {},
   ): KindCache<T> {
-    const { shape, labelSelector } = options
-    return kindCache(new Map(scopes.map((scope) => [scope.namespace ?? '', shared.of(type, { ...scope, labelSelector }, shape)] as const)))
+    const { shape, ...selectors } = options
+    return kindCache(new Map(scopes.map((scope) => [scope.namespace ?? '', shared.of(type, { ...scope, ...selectors }, shape)] as const)))
   }
   const ours = <T extends KubeObject>(type: ResourceType<T>) => cacheOf(type, { shape: oursWhole as unknown as CacheShape<T> })
   const labelled = { labelSelector: `${MANAGED_LABEL}=true` }
@@ -129,6 +134,7 @@ export function createOperatorCaches({ client, namespaces, clock, onError }: Ope
     secrets: cacheOf(secrets, { shape: secretKeys }),
     pods: cacheOf(pods, labelled),
     statefulSets: cacheOf(statefulSets, labelled),
+    runnerEvents: cacheOf(events, { fieldSelector: `reportingController=${RUNNER_CONTROLLER}` }),
   }
   addReferenceIndexes(caches.servers, referencesOfServer)
   addReferenceIndexes(caches.remoteProxies, referencesOfRemoteProxy)
@@ -136,6 +142,7 @@ export function createOperatorCaches({ client, namespaces, clock, onError }: Ope
   addReferenceIndexes(caches.virtualServers, referencesOfVirtualServer)
   addReferenceIndexes(caches.externalAuthConfigs, referencesOfExternalAuthConfig)
   caches.pods.addIndex(WORKLOAD_INDEX, workloadOf)
+  caches.runnerEvents.addIndex(WORKLOAD_INDEX, ({ metadata, regarding }) => [`${metadata.namespace}/${regarding?.name}`])
   const notImplemented = KINDS.filter((kind) => kind.notImplemented).map((kind) => {
     const type = resourceTypeOf(kind) as ResourceType<KubeObject>
     return { type, cache: cacheOf(type) }
@@ -143,7 +150,7 @@ export function createOperatorCaches({ client, namespaces, clock, onError }: Ope
   return { ...caches, notImplemented, shared, configMapContent: contentReader(client, caches.configMaps) }
 }
 
-/** Index over pods: `namespace/name` of the workload, by the label that proxy and server pods carry. */
+/** `namespace/name` of the workload. Of pods by the label that proxy and server pods carry, of Events by the object they are about. */
 export const WORKLOAD_INDEX = 'workload'
 
 export function workloadOf({ metadata }: KubeObject): string[] {

@@ -9,6 +9,7 @@ import {
   formatKey,
   generationChanged,
   KubeApiError,
+  type KubeEvent,
   type KubeObject,
   type ObjectKey,
   type Outcome,
@@ -102,6 +103,7 @@ export function controllerPlans(caches: OperatorCaches): ControllerPlan[] {
         ...caches.roles.owned(ownedBy('MCPServer')),
         ...caches.roleBindings.owned(ownedBy('MCPServer')),
         ...caches.statefulSets.owned(ownedBy('MCPServer')),
+        ...caches.runnerEvents.mapped(ownerOfEvent, newsOfEvent),
         ...referenceSources(caches, servers),
       ],
     },
@@ -160,6 +162,12 @@ export function controllerPlans(caches: OperatorCaches): ControllerPlan[] {
     })),
   ]
 }
+
+const ownerOfEvent = ({ metadata, regarding }: KubeEvent): ObjectKey[] =>
+  regarding?.kind === 'MCPServer' ? [{ namespace: metadata.namespace ?? '', name: regarding.name ?? '' }] : []
+
+/** A repetition tells nothing new unless another Event came in between; one that expires tells nothing at all. */
+const newsOfEvent: Predicate<KubeEvent> = ({ type }) => type !== 'DELETED'
 
 const ownedBy = (ownerKind: string) => ({ group: API_GROUP, ownerKind })
 

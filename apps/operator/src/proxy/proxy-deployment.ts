@@ -194,6 +194,8 @@ function environmentOf({ kind, spec, settings, contributions }: ProxyDeploymentI
     ...(kind === 'MCPServer'
       ? [
           fromAnnotation(GENERATION_VARIABLE, WorkloadAnnotation.mcpServerGeneration),
+          // Its Events count while this pod lives.
+          { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
           // So that the runner makes the pods of the server by the same rules.
           { name: 'OPERATOR_OPENSHIFT', value: String(settings.platform === 'openshift') },
         ]

@@ -5,7 +5,9 @@ import {
   type Deployment,
   deployments,
   formatKey,
+  isControlledBy,
   type KubeObject,
+  keyOf,
   type ObjectKey,
   type Outcome,
   type Pod,
@@ -21,6 +23,7 @@ import type { WorkloadPlan } from '../deployment/deployment-plan.ts'
 import { executePlan } from '../deployment/execute-plan.ts'
 import { workloadEvents, workloadStatusOf } from '../deployment/status/deployment-status.ts'
 import type { PodsHealth } from '../deployment/status/pods-health.ts'
+import { newestReport, type RunnerReport } from '../deployment/status/runner-report.ts'
 import type { Env } from '../environment.ts'
 import { loadLookup } from '../references/load-lookup.ts'
 import type { Lookup } from '../references/lookup.ts'
@@ -58,6 +61,8 @@ export interface WorkloadPods {
 export interface Observed extends WorkloadPods {
   readonly deployment: Deployment | undefined
   readonly statefulSet: StatefulSet | undefined
+  /** Of the runner; an MCPRemoteProxy has none. */
+  readonly report: RunnerReport | undefined
 }
 
 /** When something is under way that no event may announce, such as a certificate that runs out, it is looked at again after this. */
@@ -80,7 +85,7 @@ export async function reconcileWorkload<T extends KubeObject>(
   })
   const executed = await executePlan(plan, { object, type: kind.type }, env, signal)
   const url = urlOf(plan, { key, kind: kind.kind, env })
-  const health = kind.health(observe(key, { kind: kind.kind, plan, env }))
+  const health = kind.health(observe(object, { kind: kind.kind, plan, env }))
 
   const {
     written,
@@ -135,12 +140,20 @@ function urlOf(plan: WorkloadPlan, { key, kind, env }: { key: ObjectKey; kind: P
 }
 
 /** What has just been applied may not be in the cache yet. */
-function observe(key: ObjectKey, { kind, plan, env }: { kind: ProxyKind; plan: WorkloadPlan; env: Env }): Observed {
+function observe(object: KubeObject, { kind, plan, env }: { kind: ProxyKind; plan: WorkloadPlan; env: Env }): Observed {
+  const key = keyOf(object)
+  const { caches } = env
   const planned = plan.children.find((child) => child.kind === 'Deployment')?.object
+  const statefulSet = caches.statefulSets.get(key)
+  const pods = podsOf(key, kind, env)
+  const isOwn = statefulSet !== undefined && isControlledBy(statefulSet, object)
   return {
-    ...podsOf(key, kind, env),
-    deployment: env.caches.deployments.get(key) ?? planned,
-    statefulSet: env.caches.statefulSets.get(key),
+    proxyPods: pods.proxyPods,
+    // Pods with our labels may be of a StatefulSet that is not ours.
+    serverPods: statefulSet === undefined || isOwn ? pods.serverPods : [],
+    deployment: caches.deployments.get(key) ?? planned,
+    statefulSet: isOwn ? statefulSet : undefined,
+    report: newestReport(caches.runnerEvents.byIndex(WORKLOAD_INDEX, formatKey(key)), object, pods.proxyPods),
   }
 }
 

@@ -1,4 +1,5 @@
 import { type Deployment, deployments, type KubeClient, type KubeObject, pods, type ReplicaSet, replicaSets } from '@thv/kube'
+import { RUNNER_CONTROLLER } from '@thv/runconfig/runner-events'
 import { MANAGED_LABEL } from '../caches/cache-shapes.ts'
 import type { KindCache } from '../caches/kind-cache.ts'
 import type { Manager } from '../manager.ts'
@@ -57,7 +58,8 @@ async function cachesAreUpToDate({ admin, manager, namespaces }: Watched): Promi
       if (type === undefined) return
       // Of these the operator watches its own only.
       const labelSelector = ['pods', 'statefulsets'].includes(type.plural) ? `${MANAGED_LABEL}=true` : undefined
-      const { items } = await admin.list(type, { namespace, labelSelector })
+      const fieldSelector = type.plural === 'events' ? `reportingController=${RUNNER_CONTROLLER}` : undefined
+      const { items } = await admin.list(type, { namespace, labelSelector, fieldSelector })
       const there = versions(items)
       const known = versions(cache.list(namespace))
       if (there !== known) throw new Error(`${type.plural} in ${namespace}: there are ${there}; the operator knows ${known}`)

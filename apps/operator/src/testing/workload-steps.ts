@@ -106,6 +106,9 @@ export function workloadSteps(
       return isLookedAt(newest) && newest
     })
 
+  /** The first pod of the MCP server. */
+  const serverPod = async (name: string): Promise<Pod | undefined> => await admin.tryGet(pods, at(`${name}-0`))
+
   /** As the kubelet would say it. */
   const sayOfPod = async (pod: Pod, status: NonNullable<Pod['status']>) =>
     await admin.patch(pods, at(pod.metadata.name), { kind: 'merge', body: { status } }, { subresource: 'status' })
@@ -171,6 +174,8 @@ export function workloadSteps(
     template,
     proxyPods,
     onePod,
+    serverPod,
+    podType: pods,
     sayOfPod,
     playRunner,
     owned,

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { BackendProblem } from '@thv/gateway/backend'
 import type { ProgramEnd as StdioEnd } from '@thv/programs/program-end'
 
 /** What runs the MCP server: a child process of this one (`local`), or a StatefulSet (`kubernetes`). */
@@ -15,6 +16,10 @@ export interface Runtime {
    */
   openStdio(signal: AbortSignal): Promise<StdioConnection>
   readonly stdioCapacity: number
+  /** Why the server cannot run, where only the runtime knows. */
+  readonly problem?: BackendProblem | undefined
+  /** Tells whoever declared the server what is wrong with it; undefined: nothing any more. Never throws and never waits. */
+  report?(problem: BackendProblem | undefined): void
   /** Ends what this process started. On Kubernetes the workload stays: it belongs to the operator. */
   close(): Promise<void>
 }

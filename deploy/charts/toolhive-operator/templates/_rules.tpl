@@ -66,9 +66,10 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
 - apiGroups: ['']
   resources: [pods/attach]
   verbs: [create, get]
+# Its own, and those of runners, which tell why an MCP server does not work.
 - apiGroups: [events.k8s.io]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [list, watch, create, patch]
 {{- end -}}
 
 {{/* On the cluster itself; only with scope cluster. */}}

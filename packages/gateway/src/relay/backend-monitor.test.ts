@@ -47,6 +47,24 @@ describe('a backend that has not answered yet', () => {
     await stop()
   })
 
+  it('is a problem with its port after five seconds, and no more once it answers or another process has started', async () => {
+    let isThere = false
+    const { clock, monitor, stop } = watching(() => isThere)
+    for (let second = 0; second < 3; second++) await clock.advance(1_000)
+    expect(monitor.state.problem).toBeUndefined()
+    for (let second = 0; second < 5; second++) await clock.advance(1_000)
+    expect(monitor.state.problem).toEqual({ reason: 'BackendPortClosed', message: 'Nothing listens on port 3001 of the MCP server.' })
+    monitor.restarted()
+    await clock.advance(1_000)
+    expect(monitor.state.problem).toBeUndefined()
+    for (let second = 0; second < 8; second++) await clock.advance(1_000)
+    expect(monitor.state.problem?.reason).toBe('BackendPortClosed')
+    isThere = true
+    await clock.advance(1_000)
+    expect(monitor.state).toMatchObject({ alive: true, problem: undefined })
+    await stop()
+  })
+
   it('is told about once, with the address', async () => {
     const { clock, warnings, stop } = watching(() => false)
     for (let second = 0; second < 60; second++) await clock.advance(1_000)

@@ -1,12 +1,13 @@
 import { collect } from '@thv/http/outbound/collect'
 import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
+import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { EraCache, type FinalVerdict } from '@thv/mcp/era-cache'
 import { isLegacyVersion, MODERN_VERSION } from '@thv/mcp/versions'
 import type { Log } from '@thv/telemetry/log'
+import type { BackendProblem } from '../backend.ts'
 import type { BackendClient } from './backend-client.ts'
-import { type Discovery, discover } from './discover-probe.ts'
+import { type Discovery, discover, speaksLegacy } from './discover-probe.ts'
 
 export interface MonitorOptions {
   readonly backend: BackendClient
@@ -27,6 +28,7 @@ export interface MonitorState {
   readonly message: string
   readonly eras: readonly ('legacy' | 'modern')[] | undefined
   readonly versions: readonly string[] | undefined
+  readonly problem: BackendProblem | undefined
 }
 
 const KEY = 'backend'
@@ -35,6 +37,8 @@ const MIN_REST_MS = 250
 const MAX_FIRST_REST_MS = 1_000
 /** So many looks in vain before the first answer are worth a line: a wrong port looks like a slow start. */
 const VAIN_LOOKS = 15
+/** A server that starts refuses connections for a while: what lasts longer is worth telling. */
+const PROBLEM_AFTER_MS = 5_000
 /** How long at most until a backend that is not watched is asked again what it speaks. */
 const MAX_ASK_AGAIN_MS = 600_000
 
@@ -50,6 +54,10 @@ export class BackendMonitor {
   #alive: boolean
   #hasAnswered = false
   #message = 'the backend has not answered yet'
+  /** Why it does not count as an MCP server although it answers. */
+  #notMcp: string | undefined
+  #failure: string | undefined
+  #failingSince: number | undefined
   #nudge = Promise.withResolvers<void>()
 
   constructor(options: MonitorOptions) {
@@ -70,7 +78,19 @@ export class BackendMonitor {
       message: this.#alive ? (watches ? 'the backend answers' : 'the backend is not checked') : this.#message,
       eras: this.#options.era === undefined ? erasOf(this.#eras.peek(KEY), versions) : [this.#options.era],
       versions,
+      problem: this.#alive ? undefined : this.#problem,
     }
+  }
+
+  get #problem(): BackendProblem | undefined {
+    if (this.#notMcp !== undefined) return { reason: 'BackendNotMcp', message: this.#notMcp }
+    const { clock, backend } = this.#options
+    if (this.#failingSince === undefined || clock.monotonic() - this.#failingSince < PROBLEM_AFTER_MS) return undefined
+    if (this.#failure === undefined) return undefined
+    const port = new URL(backend.address.origin).port || '80'
+    if (this.#failure === 'timeout')
+      return { reason: 'HandshakeTimedOut', message: `Port ${port} of the MCP server accepts requests and does not answer them.` }
+    return { reason: 'BackendPortClosed', message: `Nothing listens on port ${port} of the MCP server.` }
   }
 
   /** Runs until the signal aborts, or until all is known that it has to find out. Never rejects. */
@@ -91,7 +111,7 @@ export class BackendMonitor {
       } catch (error) {
         if (!signal.aborted) log.error('the watch over the backend failed', { error: errorMessage(error) })
       }
-      if (watches && !this.#hasAnswered) restMs = Math.min(restMs, MAX_FIRST_REST_MS)
+      if (watches && !this.#hasAnswered && this.#notMcp === undefined) restMs = Math.min(restMs, MAX_FIRST_REST_MS)
       await this.#rest(restMs, signal).catch(() => undefined) // the loop sees the signal
     }
   }
@@ -104,6 +124,8 @@ export class BackendMonitor {
   /** Another process answers there now. */
   restarted(): void {
     this.#eras.forget(KEY)
+    this.#failingSince = undefined
+    this.#notMcp = undefined
     this.nudge()
   }
 
@@ -123,8 +145,20 @@ export class BackendMonitor {
   }
 
   async #discover(signal: AbortSignal): Promise<Discovery> {
-    this.#discovery = await discover(this.#options.backend, { timeoutMs: this.#options.timeoutMs, signal })
+    const { backend, timeoutMs, watches } = this.#options
+    const found = await discover(backend, { timeoutMs, signal })
+    this.#failure = found.failure
+    this.#notMcp = undefined
+    if (found.failure === 'backend_protocol') this.#notMcp = `${this.#where} does not speak HTTP.`
+    else if (watches && found.isSuspect && !(await speaksLegacy(backend, { timeoutMs, signal })))
+      this.#notMcp = `${this.#where} is not an MCP server: POST ${backend.ownPath} answers ${found.status} without an MCP message.`
+    // It may still be starting, or be replaced: nothing is kept of it, and it is asked again.
+    this.#discovery = this.#notMcp === undefined ? found : { ...found, verdict: { verdict: 'inconclusive', reason: 'unavailable' } }
     return this.#discovery
+  }
+
+  get #where(): string {
+    return `The program on port ${new URL(this.#options.backend.address.origin).port || '80'}`
   }
 
   /** For servers that would take a second `server/discover` for an error worth logging. */
@@ -134,9 +168,12 @@ export class BackendMonitor {
     const timer = clock.setTimer(timeoutMs, () => limit.abort())
     try {
       const request = { method: 'HEAD', path: '/', headers: [], maxResponseBytes: 0, signal: AbortSignal.any([signal, limit.signal]) }
-      return (await collect(backend.target, request)).status
-    } catch {
+      const { status } = await collect(backend.target, request)
+      this.#failure = undefined
+      return status
+    } catch (error) {
       signal.throwIfAborted()
+      this.#failure = limit.signal.aborted ? 'timeout' : isThvError(error) ? error.code : 'backend_unreachable'
       return undefined
     } finally {
       timer.cancel()
@@ -146,12 +183,13 @@ export class BackendMonitor {
   #judge(status: number | undefined): void {
     const { threshold, watches, log } = this.#options
     if (!watches) return
-    const ok = status !== undefined && status < 500
+    const ok = status !== undefined && status < 500 && this.#notMcp === undefined
+    this.#failingSince = ok ? undefined : (this.#failingSince ?? this.#options.clock.monotonic())
     this.#failures = ok ? 0 : this.#failures + 1
     this.#hasAnswered ||= ok
-    this.#message = status === undefined ? 'the backend does not answer' : `the backend answers ${status}`
+    this.#message = this.#notMcp ?? (status === undefined ? 'the backend does not answer' : `the backend answers ${status}`)
     const alive = ok || (this.#alive && this.#failures < threshold)
-    if (!this.#hasAnswered && this.#failures === VAIN_LOOKS)
+    if (!this.#hasAnswered && this.#notMcp === undefined && this.#failures === VAIN_LOOKS)
       log.warn(`${this.#message}: is this the port that the server listens on?`, { address: this.#options.backend.address.origin })
     if (alive === this.#alive) return
     this.#alive = alive

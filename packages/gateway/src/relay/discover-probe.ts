@@ -7,7 +7,7 @@ import { isErrorResponse, isObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { expectedHeaders } from '@thv/mcp/modern-headers'
 import { type ProbeOutcome, verdictOf } from '@thv/mcp/probe'
-import { MODERN_VERSION } from '@thv/mcp/versions'
+import { MODERN_VERSION, NEWEST_LEGACY_VERSION } from '@thv/mcp/versions'
 import type { BackendAnswer } from './ask.ts'
 import type { BackendClient } from './backend-client.ts'
 
@@ -17,6 +17,10 @@ export interface Discovery {
   readonly verdict: FinalVerdict
   /** What the backend says it serves, if it says so. */
   readonly versions: readonly string[] | undefined
+  /** It answered, and nothing in the answer is MCP. Some legacy servers do so too: see `speaksLegacy`. */
+  readonly isSuspect: boolean
+  /** Code of the error, where there is no status. */
+  readonly failure: string | undefined
 }
 
 export interface DiscoverOptions {
@@ -36,12 +40,40 @@ export async function discover(backend: BackendClient, options: DiscoverOptions)
     verdict = verdictOf(last.outcome, true)
   }
   if (verdict.verdict === 'retry') throw new TypeError('a second probe is final')
-  return { status: last.answer?.status, verdict, versions: last.answer && versionsOf(last.answer) }
+  const { answer, failure } = last
+  const isSuspect = answer !== undefined && answer.response === undefined && verdict.verdict === 'legacy'
+  return { status: answer?.status, verdict, versions: answer && versionsOf(answer), isSuspect, failure }
 }
+
+/** Whether the backend answers `initialize` as an MCP server, or so that nothing can be said. A session that it begins is ended. */
+export async function speaksLegacy(backend: BackendClient, options: DiscoverOptions): Promise<boolean> {
+  const id = 'thv-initialize'
+  const params = { protocolVersion: NEWEST_LEGACY_VERSION, capabilities: {}, clientInfo: CLIENT }
+  try {
+    const answer = await backend.ask(await backend.ownHop(), {
+      method: 'POST',
+      path: backend.ownPath,
+      set: {},
+      isOwn: true,
+      body: JSON.stringify({ jsonrpc: '2.0', id, method: METHODS.initialize, params }),
+      id,
+      ...options,
+    })
+    await endStraySession(backend, answer, options)
+    return answer.response !== undefined || !SAYS_NO.has(answer.status)
+  } catch (error) {
+    if (options.signal.aborted || !isThvError(error)) throw error
+    return true
+  }
+}
+
+/** Answers of HTTP servers that know nothing of MCP: a page for everything, no such path, no such method. */
+const SAYS_NO: ReadonlySet<number> = new Set([200, 404, 405, 501])
 
 interface Sent {
   readonly outcome: ProbeOutcome
   readonly answer: BackendAnswer | undefined
+  readonly failure: string | undefined
 }
 
 async function send(backend: BackendClient, { timeoutMs, signal }: DiscoverOptions): Promise<Sent> {
@@ -59,10 +91,10 @@ async function send(backend: BackendClient, { timeoutMs, signal }: DiscoverOptio
       signal,
     })
     await endStraySession(backend, answer, { timeoutMs, signal })
-    return { outcome: { kind: 'http', status: answer.status, body: answer.response }, answer }
+    return { outcome: { kind: 'http', status: answer.status, body: answer.response }, answer, failure: undefined }
   } catch (error) {
     if (signal.aborted || !isThvError(error)) throw error
-    return { outcome: { kind: 'transport_failure' }, answer: undefined }
+    return { outcome: { kind: 'transport_failure' }, answer: undefined, failure: error.code }
   }
 }
 
@@ -81,8 +113,10 @@ function versionsOf({ response }: BackendAnswer): readonly string[] | undefined 
   return Array.isArray(listed) && listed.every((version) => typeof version === 'string') ? listed : undefined
 }
 
+const CLIENT = { name: 'thv-proxyrunner', version: '0.1.0' }
+
 const STAMP = {
   [META.protocolVersion]: MODERN_VERSION,
   [META.clientCapabilities]: {},
-  [META.clientInfo]: { name: 'thv-proxyrunner', version: '0.1.0' },
+  [META.clientInfo]: CLIENT,
 }

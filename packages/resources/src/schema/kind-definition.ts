@@ -50,6 +50,15 @@ export const AGE_COLUMN: PrinterColumn = {
   description: 'Time since the object was created.',
 }
 
+export function reasonColumn(name: string, conditionType: string): PrinterColumn {
+  return {
+    name,
+    type: 'string',
+    jsonPath: `.status.conditions[?(@.type=='${conditionType}')].reason`,
+    description: `Reason of the condition ${conditionType}.`,
+  }
+}
+
 export function conditionColumn(name: string, conditionType: string): PrinterColumn {
   return {
     name,

@@ -87,6 +87,13 @@ export const WorkloadReason = {
   VariableSetTwice: 'VariableSetTwice',
   ExceedsBaseline: 'ExceedsBaseline',
 
+  /* What the runner of an MCPServer tells in Events, shown as the reason of Ready. */
+  BackendPortClosed: 'BackendPortClosed',
+  BackendNotMcp: 'BackendNotMcp',
+  HandshakeTimedOut: 'HandshakeTimedOut',
+  ServerEnded: 'ServerEnded',
+  WorkloadForeign: 'WorkloadForeign',
+
   /* What a pod says of itself, shown as the reason of Ready. */
   ImagePullBackOff: 'ImagePullBackOff',
   ErrImagePull: 'ErrImagePull',

@@ -7,6 +7,7 @@ import { MCPToolConfigReason } from '@thv/resources/kinds/mcp-tool-config/consta
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { canonicalServerSpec, respelledServer } from '@thv/resources/testing/mcp-server-arbitraries'
 import { coins } from '@thv/resources/testing/workload-arbitraries'
+import { RunnerReason } from '@thv/runconfig/runner-events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { WorkloadPlan } from '../../deployment/deployment-plan.ts'
@@ -73,6 +74,8 @@ const NOT_OF_PLANS: ReadonlySet<string> = new Set<string>([
   MCPServerReason.MiddlewareUnsupported,
   MCPServerReason.NameTakenByOtherWorkload,
   MCPServerReason.ServiceNameTaken,
+  // What the runner says.
+  ...Object.values(RunnerReason),
   // What pods say.
   MCPServerReason.ImagePullBackOff,
   MCPServerReason.ErrImagePull,

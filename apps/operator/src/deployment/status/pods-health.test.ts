@@ -3,6 +3,7 @@ import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { describe, expect, it } from 'vitest'
 import { workloadUrl } from '../../proxy/proxy-url.ts'
 import { mcpRemoteProxyHealth, mcpServerHealth } from './pods-health.ts'
+import type { RunnerReport } from './runner-report.ts'
 
 const deployment = (replicas?: number, more: Partial<Deployment> = {}): Deployment => ({
   metadata: { name: 'demo' },
@@ -47,6 +48,7 @@ interface Case {
   readonly statefulSet?: StatefulSet
   readonly proxy?: Pod[]
   readonly server?: Pod[]
+  readonly report?: RunnerReport
   readonly expected: { phase: string; reason: string; message?: string | RegExp; readyReplicas?: number }
 }
 
@@ -65,6 +67,53 @@ const CASES: readonly Case[] = [
     proxy: [ready('proxy-1')],
     server: [ready('demo-0')],
     expected: { phase: 'Running', reason: 'Ready', message: '1 of 1 proxy pods ready.', readyReplicas: 1 },
+  },
+  {
+    name: 'a wrong port, as the runner tells',
+    ...RUNNING,
+    proxy: [starting('proxy-1')],
+    server: [ready('demo-0')],
+    report: { reason: 'BackendPortClosed', message: 'Nothing listens on port 1.' },
+    expected: { phase: 'Pending', reason: 'BackendPortClosed', message: 'Nothing listens on port 1.' },
+  },
+  {
+    name: 'an object of somebody else, as the runner tells',
+    deployment: deployment(),
+    proxy: [starting('proxy-1')],
+    report: { reason: 'WorkloadForeign', message: 'There is a StatefulSet demo already.' },
+    expected: { phase: 'Failed', reason: 'WorkloadForeign', message: 'There is a StatefulSet demo already.' },
+  },
+  {
+    name: 'a server that ends in good order, as the runner tells',
+    ...RUNNING,
+    proxy: [starting('proxy-1')],
+    server: [crashing('demo-0', 0, 'Completed')],
+    report: { reason: 'ServerEnded', message: 'It ended.' },
+    expected: { phase: 'Failed', reason: 'ServerEnded', message: 'It ended.' },
+  },
+  {
+    name: 'a server that crashes, whatever the runner tells',
+    ...RUNNING,
+    proxy: [starting('proxy-1')],
+    server: [crashing('demo-0', 137, 'OOMKilled')],
+    report: { reason: 'ServerEnded', message: 'It ended.' },
+    expected: { phase: 'Failed', reason: 'CrashLoopBackOff', message: /out of memory/ },
+  },
+  {
+    name: 'a pod that cannot start, whatever the runner tells',
+    ...RUNNING,
+    proxy: [starting('proxy-1')],
+    server: [waiting('demo-0', 'ErrImagePull', 'not found')],
+    report: { reason: 'ServerEnded', message: 'It ended.' },
+    expected: { phase: 'Pending', reason: 'ErrImagePull' },
+  },
+  {
+    name: 'a server that works again, whatever the runner told',
+    ...RUNNING,
+    proxy: [ready('proxy-1')],
+    server: [ready('demo-0')],
+    report: { reason: 'BackendPortClosed', message: 'Nothing listens on port 1.' },
+    expected: { phase: 'Running', reason: 'Ready', message: '1 of 1 proxy pods ready.' },
   },
   {
     name: 'a proxy without its StatefulSet',
@@ -301,8 +350,8 @@ const CASES: readonly Case[] = [
 ]
 
 describe('mcpServerHealth', () => {
-  it.each(CASES)('$name', ({ deployment: given, statefulSet: set, proxy = [], server = [], expected }) => {
-    const health = mcpServerHealth({ deployment: given, statefulSet: set, proxyPods: proxy, serverPods: server })
+  it.each(CASES)('$name', ({ deployment: given, statefulSet: set, proxy = [], server = [], report, expected }) => {
+    const health = mcpServerHealth({ deployment: given, statefulSet: set, proxyPods: proxy, serverPods: server, report })
     const { message, ...rest } = expected
     expect(health).toMatchObject(rest)
     if (message instanceof RegExp) expect(health.message).toMatch(message)

@@ -2,7 +2,9 @@ import type { Deployment, Pod, StatefulSet } from '@thv/kube'
 import { MCPRemoteProxyPhase, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import { MCPServerPhase, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
 import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
+import { RunnerReason } from '@thv/runconfig/runner-events'
 import { cut, isLive, isReady, type PodProblem, worstProblem } from './pod-problem.ts'
+import type { RunnerReport } from './runner-report.ts'
 
 export interface ObservedPods {
   readonly deployment: Deployment | undefined
@@ -12,6 +14,7 @@ export interface ObservedPods {
 export interface ObservedServer extends ObservedPods {
   readonly statefulSet: StatefulSet | undefined
   readonly serverPods: readonly Pod[]
+  readonly report?: RunnerReport | undefined
 }
 
 export interface PodsHealth<Phase extends string> {
@@ -64,6 +67,8 @@ export function mcpServerHealth(observed: ObservedServer): PodsHealth<ServerPhas
     problem: worstProblem(observed.serverPods, 'MCP'),
     wait: waitForServer(observed.statefulSet, observed.serverPods),
     readyPods: observed.serverPods.filter(isReady).length,
+    report: observed.report,
+    endsInOrder: observed.report?.reason === RunnerReason.ServerEnded && observed.serverPods.some(hasEndedInOrder),
   }
   return health(observed, SERVER, server)
 }
@@ -76,6 +81,13 @@ interface ServerState {
   readonly problem: PodProblem | undefined
   readonly wait: string | undefined
   readonly readyPods: number
+  readonly report: RunnerReport | undefined
+  /** The report is about a program that ends with exit code 0. */
+  readonly endsInOrder: boolean
+}
+
+function hasEndedInOrder({ status }: Pod): boolean {
+  return status?.containerStatuses?.some(({ state, lastState }) => (state?.terminated ?? lastState?.terminated)?.exitCode === 0) === true
 }
 
 function health<Phase extends string>(
@@ -102,12 +114,25 @@ function health<Phase extends string>(
     const more = [`${ready} of ${wanted} proxy pods ready.`, problem?.message ?? server?.wait]
     return is(words.ready, words.readyReason, more.filter((part) => part !== undefined).join(' '))
   }
-  if (problem !== undefined)
-    return is(problem.fatal ? words.failed : words.pending, problem.reason ?? words.notReadyReason, problem.message)
+  if (problem !== undefined) {
+    const phase = problem.fatal ? words.failed : words.pending
+    // A program that ends in good order and is started again looks like one that crashes; its runner knows better.
+    const told = problem === server?.problem && server?.endsInOrder ? server.report : undefined
+    return is(phase, told?.reason ?? problem.reason ?? words.notReadyReason, told?.message ?? problem.message)
+  }
+  if (server?.report !== undefined)
+    return is(HEALS_ITSELF.has(server.report.reason) ? words.pending : words.failed, server.report.reason, server.report.message)
   const refused = creationProblem(deployment, live)
   if (refused !== undefined) return is(words.pending, WorkloadReason.PodCreationFailed, refused)
   return is(words.pending, words.notReadyReason, server?.wait ?? `Waiting: ${ready} of ${wanted} proxy pods ready.`)
 }
+
+/** A server that takes long to start looks like this for a while. */
+const HEALS_ITSELF: ReadonlySet<string> = new Set([
+  RunnerReason.BackendPortClosed,
+  RunnerReason.HandshakeTimedOut,
+  RunnerReason.ServerEnded,
+])
 
 /** What will not heal by itself, before what may. */
 function graver(proxy: PodProblem | undefined, server: PodProblem | undefined): PodProblem | undefined {

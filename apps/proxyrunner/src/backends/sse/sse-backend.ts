@@ -46,6 +46,7 @@ class SseBackend implements Backend {
   readonly #closing = new AbortController()
   #backend: BackendClient | undefined
   #monitor: BackendMonitor | undefined
+  #generation = 0
 
   constructor(options: SseBackendOptions) {
     this.#options = options
@@ -73,6 +74,7 @@ class SseBackend implements Backend {
       eras: ['legacy'],
       sessions: this.#clients.size,
       inFlight: this.#watch.size,
+      problem: location.state.ready ? monitor?.problem : undefined,
     }
   }
 
@@ -169,7 +171,11 @@ class SseBackend implements Backend {
 
   #located(): void {
     const { location, pipeline, clock, log, info, watches = true } = this.#options
-    const { current } = location
+    const { current, state } = location
+    if (state.generation !== this.#generation) {
+      this.#generation = state.generation
+      this.#monitor?.restarted()
+    }
     if (current === undefined || this.#backend !== undefined) return
     this.#backend = new BackendClient({ ...current, pipeline, clock, info })
     const { checkIntervalMs: intervalMs, checkTimeoutMs: timeoutMs, checkThreshold: threshold } = this.#limits

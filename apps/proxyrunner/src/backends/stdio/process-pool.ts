@@ -1,3 +1,4 @@
+import type { BackendProblem } from '@thv/gateway/backend'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import type { ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/mcp/json-rpc'
@@ -110,6 +111,11 @@ export class ProcessPool {
     const problems = shared.map(({ slot }) => slot.problem)
     if (problems.length === 0) return this.#ownGate.problem
     return problems.every((problem) => problem !== undefined) ? problems[0] : undefined
+  }
+
+  /** The cause of `problem`, of pods only: other processes start when a client needs them. */
+  get cause(): BackendProblem | undefined {
+    return this.#pods.map(({ slot }) => slot.cause).find((cause) => cause !== undefined)
   }
 
   async close(): Promise<void> {

@@ -61,6 +61,7 @@ export function createStdioBackend(options: StdioBackendOptions): Backend {
         versions: pool.versions,
         sessions: sessionCount(),
         inFlight: pool.inFlight,
+        problem: pool.cause,
       }
     },
     async post(context: MessageContext) {

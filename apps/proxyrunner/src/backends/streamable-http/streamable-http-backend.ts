@@ -89,6 +89,7 @@ class StreamableHttpBackend implements Backend {
       versions: monitor?.versions,
       sessions: this.#sessionCount,
       inFlight: this.#calls.inFlight,
+      problem: location.state.ready ? monitor?.problem : undefined,
     }
   }
 

@@ -10,6 +10,7 @@ import type { Runtime } from '../runtime.ts'
 import { runtimeError } from '../runtime-errors.ts'
 import type { AttachPort } from './attach-port.ts'
 import { desiredObjects, workloadNames } from './desired-objects.ts'
+import { createOwnerEvents } from './owner-events.ts'
 import { createStdioAttacher, type StdioAttacher } from './stdio-attacher.ts'
 import { keepWorkload, type WorkloadKeeper } from './workload-keeper.ts'
 
@@ -19,6 +20,8 @@ export interface KubernetesRuntimeOptions {
   readonly client: KubeClient
   readonly namespace: string
   readonly platform?: Platform
+  /** Name of the runner's own pod. */
+  readonly instance?: string
   /** Needed for stdio. */
   readonly attach?: AttachPort
   readonly log: ProgramLog
@@ -42,6 +45,11 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   const closing = new AbortController()
   let keeper: WorkloadKeeper | undefined
   let attacher: StdioAttacher | undefined
+  const events = createOwnerEvents({
+    ...{ config, namespace, client, clock, log },
+    instance: options.instance ?? config.name,
+    pods: () => keeper?.pods ?? [],
+  })
 
   /** One per runtime, for as long as it lives or, for the first who asks, as long as that signal lets it. */
   function workload(signal?: AbortSignal): WorkloadKeeper {
@@ -65,6 +73,10 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   return {
     name: 'kubernetes',
     stdioCapacity: capacity,
+    get problem() {
+      return keeper?.problem
+    },
+    report: (problem) => events.report(problem),
 
     async startServer(signal) {
       const running = workload(signal)
@@ -101,9 +113,13 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
       closing.abort(new ThvError('aborted', 'the runtime is closed'))
       await attacher?.close()
       await keeper?.done
+      await events.flush(AbortSignal.timeout(FLUSH_MS))
     },
   }
 }
+
+/** What was recorded last should not be lost; nobody waits long for it. */
+const FLUSH_MS = 1_000
 
 /** The pods that the Role of a runner lets it attach to: somebody may have scaled the StatefulSet up by hand. */
 function attachable(keeper: WorkloadKeeper, names: readonly string[]): Pick<WorkloadKeeper, 'pods' | 'onChange'> {

@@ -42,6 +42,30 @@ export function podProblem(pods: readonly Pod[]): string | undefined {
   return undefined
 }
 
+/** A process that ends once is started again; while that one is this young, the end is still the cause. */
+const YOUNG_MS = 30_000
+
+/** How the server of a pod has ended, if it has not lived on since. */
+export function serverEnd(pods: readonly Pod[], now: number): { readonly exitCode: number } | undefined {
+  for (const pod of pods) {
+    const { state, lastState } = serverStatus(pod) ?? {}
+    const startedAt = Date.parse((state?.running as { startedAt?: string } | undefined)?.startedAt ?? '')
+    const hasLived = state?.running !== undefined && !(now - startedAt < YOUNG_MS)
+    const end = state?.terminated ?? lastState?.terminated
+    if (end !== undefined && !hasLived && end.reason !== 'ContainerStatusUnknown') return { exitCode: end.exitCode }
+  }
+  return undefined
+}
+
+/** Set by the embedded node: the ports that the processes of the pod listen on. */
+export const LISTENING_CONDITION = 'toolhive.stacklok.dev/ListeningPorts'
+
+/** Ports that the server listens on, where the node tells. */
+export function listeningPorts(pods: readonly Pod[]): number[] {
+  const texts = pods.flatMap(({ status }) => status?.conditions?.filter(({ type }) => type === LISTENING_CONDITION) ?? [])
+  return [...new Set(texts.flatMap(({ message = '' }) => message.match(/\d+/g)?.map(Number) ?? []))].sort((a, b) => a - b)
+}
+
 const HARMLESS = new Set(['ContainerCreating', 'PodInitializing'])
 const MAX_MESSAGE = 200
 

@@ -1,3 +1,4 @@
+import type { BackendProblem } from '@thv/gateway/backend'
 import type { BackoffOptions } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
@@ -26,7 +27,7 @@ import type { WorkloadState } from '../runtime.ts'
 import { isRuntimeError } from '../runtime-errors.ts'
 import { createStateCell } from '../state-cell.ts'
 import { type DesiredObjects, workloadNames } from './desired-objects.ts'
-import { instanceOf, isReady } from './pod-choice.ts'
+import { instanceOf, isReady, serverEnd } from './pod-choice.ts'
 import { rolloutOf } from './rollout.ts'
 import { createApplier, isOurs, isSuperseded, needsReplacement, refuseForeign } from './workload-apply.ts'
 
@@ -45,6 +46,8 @@ export interface WorkloadKeeperOptions {
 export interface WorkloadKeeper {
   readonly state: WorkloadState
   readonly pods: readonly Pod[]
+  /** Why there is no server, or none that stays. */
+  readonly problem: BackendProblem | undefined
   /** After each change of the state or of a pod. */
   onChange(listener: () => void): () => void
   /** Resolves when everything has stopped. Never rejects. */
@@ -216,6 +219,11 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
     get pods() {
       return pods()
     },
+    get problem(): BackendProblem | undefined {
+      if (foreign !== undefined) return { reason: 'WorkloadForeign', message: foreign }
+      const end = serverEnd(pods(), clock.now())
+      return end === undefined ? undefined : { reason: 'ServerEnded', message: endMessage(end.exitCode, config.transport) }
+    },
     onChange(listener) {
       const own = () => listener()
       podListeners.add(own)
@@ -230,6 +238,13 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
       (error: unknown) => log.warn('the workload is no longer watched', { error: errorMessage(error) }),
     ),
   }
+}
+
+function endMessage(exitCode: number, transport: string): string {
+  const ended = `The MCP server ended with exit code ${exitCode}.`
+  if (exitCode !== 0) return `${ended} Look at its log.`
+  if (transport === 'stdio') return `${ended} A stdio server must run until its standard input is closed: check spec.image and spec.args.`
+  return `${ended} Its standard input is closed, which ends a stdio server: if it is one, set spec.transport to stdio.`
 }
 
 function sooner(a: Outcome, b: Outcome): Outcome {

@@ -1,5 +1,12 @@
 import { type CelRule, sameIfBoth } from '../../schema/cel.ts'
-import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf, WORKLOAD_NAME_RULES } from '../../schema/kind-definition.ts'
+import {
+  AGE_COLUMN,
+  conditionColumn,
+  type ObjectOf,
+  reasonColumn,
+  resourceTypeOf,
+  WORKLOAD_NAME_RULES,
+} from '../../schema/kind-definition.ts'
 import { bool, int32, list, nameOrRef, obj, oneOf, opt, port, str } from '../../schema/nodes.ts'
 import { authzConfig } from '../../shared/authz-config.ts'
 import { oidcConfig } from '../../shared/oidc-config.ts'
@@ -141,8 +148,10 @@ export const mcpServer = {
   columns: [
     { name: 'Status', type: 'string', jsonPath: '.status.phase', description: 'Where the server is in its life.' },
     conditionColumn('Ready', MCPServerCondition.Ready),
+    reasonColumn('Reason', MCPServerCondition.Ready),
     { name: 'Replicas', type: 'integer', jsonPath: '.status.readyReplicas', description: 'Number of proxy pods that are ready.' },
     { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'Where clients reach the server.' },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', description: 'What is going on, or wrong.', priority: 1 },
     { name: 'Group', type: 'string', jsonPath: '.status.group', description: 'The MCPGroup it belongs to.', priority: 1 },
     AGE_COLUMN,
   ],

@@ -65,6 +65,7 @@ export class ProcessLink {
   #outputOver = false
   #end: StdioEnd | undefined
   #hasSpoken = false
+  #noiseLines = 0
 
   constructor(options: LinkOptions) {
     this.#options = options
@@ -97,6 +98,11 @@ export class ProcessLink {
   }
 
   /** The process has written something, so it is up. */
+  /** How many lines it wrote that are no messages. */
+  get noiseLines(): number {
+    return this.#noiseLines
+  }
+
   get hasSpoken(): boolean {
     return this.#hasSpoken
   }
@@ -270,6 +276,7 @@ export class ProcessLink {
 
   /** Servers print all sorts of things. Where it can be seen which call it should have answered, that one need not wait. */
   #noise(noise: Noise): void {
+    this.#noiseLines++
     this.#options.metrics.dropped('line', 'noise')
     this.#noiseLog.add(noise)
     const id = idOf(noise)

@@ -1,3 +1,4 @@
+import type { BackendProblem } from '@thv/gateway/backend'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import type { Timer } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
@@ -51,6 +52,8 @@ export class ProcessSlot {
   /** Name of the process that gave the greeting, where the runtime has names. */
   #instance: string | undefined
   #problem: string | undefined
+  #cause: BackendProblem | undefined
+  #greetedAt = 0
   #restart: Timer | undefined
 
   constructor(deps: StdioDeps, options: SlotOptions) {
@@ -74,6 +77,14 @@ export class ProcessSlot {
   get problem(): string | undefined {
     if (this.#link !== undefined) return undefined
     return this.#waitMs > 0 || this.#options.keepsUp ? (this.#problem ?? 'starting') : undefined
+  }
+
+  /** The same as one of the causes that the owner of the server is told. */
+  get cause(): BackendProblem | undefined {
+    if (this.#link !== undefined) return undefined
+    const greeted = this.#greeted
+    const isLate = greeted !== undefined && this.#deps.clock.monotonic() - this.#greetedAt >= LATE_HANDSHAKE_MS
+    return isLate ? silence(greeted) : this.#cause
   }
 
   ready(): ProcessLink | ProcessUnavailable | Promise<ProcessLink | ProcessUnavailable> {
@@ -126,6 +137,7 @@ export class ProcessSlot {
       },
     })
     this.#greeted = link
+    this.#greetedAt = clock.monotonic()
     const known = this.#knownGreeting(connection)
     const outcome: HandshakeOutcome = known ? { outcome: 'greeted', greeting: known } : await this.#options.greet(link)
     if (outcome.outcome === 'greeted' && known === undefined) {
@@ -136,6 +148,7 @@ export class ProcessSlot {
     this.#greeted = undefined
     if (outcome.outcome === 'refused') return this.#refused(link, outcome)
     if (outcome.outcome === 'failed' || link.ended || this.#closing.signal.aborted) {
+      this.#cause = link.ended ? { reason: 'ServerEnded', message: 'The MCP server ended during the handshake.' } : silence(link)
       this.#discard(link)
       return this.#failed(outcome.outcome === 'failed' ? 'no answer to the handshake' : 'ended during the handshake')
     }
@@ -144,6 +157,7 @@ export class ProcessSlot {
     this.#generation++
     this.#startedAt = clock.monotonic()
     this.#problem = undefined
+    this.#cause = undefined
     log.info('server process is up', { slot: this.#options.label, era: outcome.greeting.era, generation: this.#generation })
     return link
   }
@@ -156,6 +170,7 @@ export class ProcessSlot {
   #refused(link: ProcessLink, refused: RejectedError): ProcessUnavailable {
     this.#discard(link)
     const problem = `the server does not speak the ${refused.era} era`
+    this.#cause = { reason: 'BackendNotMcp', message: 'The program answers the MCP handshake with an error.' }
     if (this.#options.keepsUp) return { ...this.#failed(problem), refused }
     this.#problem = problem
     return { rejection: unavailable('it refused the handshake'), refused }
@@ -183,6 +198,7 @@ export class ProcessSlot {
     this.#options.listener.onDown(this, link)
     if (this.#closing.signal.aborted) return
     this.#deps.log.warn('server process ended', { slot: this.#options.label, ...end })
+    this.#cause = { reason: 'ServerEnded', message: 'The MCP server ended.' }
     if (this.#deps.clock.monotonic() - this.#startedAt < this.#deps.config.stableMs) this.#delayed(end.message)
     else {
       this.#gate.succeeded()
@@ -212,4 +228,16 @@ export class ProcessSlot {
       this.#deps.log.warn('a server did not stop', { slot: this.#options.label, error: errorMessage(error) })
     }
   }
+}
+
+/** A server that takes longer may still be starting; whoever waits for it should know what it waits for. */
+const LATE_HANDSHAKE_MS = 8_000
+
+function silence(link: ProcessLink): BackendProblem {
+  if (link.noiseLines > 0)
+    return {
+      reason: 'BackendNotMcp',
+      message: 'The program writes lines to its standard output that are not MCP messages, and does not answer the handshake.',
+    }
+  return { reason: 'HandshakeTimedOut', message: 'The program does not answer the MCP handshake on its standard input.' }
 }
