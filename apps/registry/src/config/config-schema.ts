@@ -131,10 +131,21 @@ const databaseSchema = Type.Object(
     ),
     migrationUser: optionalText('User who changes the schema; the same as `user` when left out.'),
     migrationPassword: Type.Optional(Type.String({ description: 'Password of that user; `password` when the users are the same.' })),
-    sslMode: Type.Union([Type.Literal('disable'), Type.Literal('require'), Type.Literal('verify-ca'), Type.Literal('verify-full')], {
-      default: 'require',
-      description: 'As in libpq: whether to encrypt, and whether to check the certificate and the host in it.',
-    }),
+    sslMode: Type.Union(
+      [
+        Type.Literal('disable'),
+        Type.Literal('allow'),
+        Type.Literal('prefer'),
+        Type.Literal('require'),
+        Type.Literal('verify-ca'),
+        Type.Literal('verify-full'),
+      ],
+      {
+        default: 'require',
+        description:
+          'As in libpq: whether to encrypt, and whether to check the certificate and the host in it. `prefer` encrypts if the server can, `allow` only if it must; both check nothing.',
+      },
+    ),
     sslRootCert: optionalText('Absolute path of the CA bundle for `verify-ca` and `verify-full`.'),
     maxOpenConns: Type.Integer({ minimum: 2, maximum: 1_000, default: 10, description: 'Connections at most.' }),
     maxIdleConns: Type.Integer({ minimum: 0, maximum: 1_000, default: 2, description: 'Connections that are kept open.' }),

@@ -32,7 +32,7 @@ export interface PostgresConfig {
   readonly password?: string
   readonly migrationUser?: string
   readonly migrationPassword?: string
-  readonly sslMode: 'disable' | 'require' | 'verify-ca' | 'verify-full'
+  readonly sslMode: 'disable' | 'allow' | 'prefer' | 'require' | 'verify-ca' | 'verify-full'
   readonly sslRootCert?: string
   readonly maxOpenConns: number
   readonly maxIdleConns: number

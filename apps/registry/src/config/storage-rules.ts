@@ -24,7 +24,7 @@ function postgresOf(database: DatabaseFile, context: NormaliseContext): Postgres
   if (rest.maxIdleConns > rest.maxOpenConns) problemAt(context, 'database.maxIdleConns', 'must not be more than maxOpenConns')
   if (typeof sslRootCert === 'string' && !sslRootCert.startsWith('/'))
     problemAt(context, 'database.sslRootCert', 'must be an absolute path')
-  if (sslRootCert !== undefined && (rest.sslMode === 'disable' || rest.sslMode === 'require'))
+  if (sslRootCert !== undefined && ['disable', 'allow', 'prefer', 'require'].includes(rest.sslMode))
     problemAt(context, 'database.sslRootCert', 'is looked at only with sslMode verify-ca or verify-full')
   const sameUser = migrationUser === undefined || migrationUser === user
   const migrationSecret = migrationPassword ?? (sameUser ? password : undefined)

@@ -433,8 +433,8 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
   ['a port that is none', `${BASE}${DATABASE}  port: 70000\n`, '8:9 database.port: must be from 1 to 65535'],
   [
     'a TLS mode that is none',
-    `${BASE}${DATABASE}  sslMode: prefer\n`,
-    '8:12 database.sslMode: must be disable, require, verify-ca or verify-full, not "prefer"',
+    `${BASE}${DATABASE}  sslMode: maybe\n`,
+    '8:12 database.sslMode: must be disable, allow, prefer, require, verify-ca or verify-full, not "maybe"',
   ],
   [
     'a CA that is not looked at',

@@ -14,7 +14,8 @@ export interface ChangeListener {
 }
 
 export interface ListenerOptions {
-  readonly connection: ClientConfig
+  /** Asked before each connect. */
+  readonly connection: () => ClientConfig
   readonly clock: Clock
   readonly log: Logger
 }
@@ -38,7 +39,7 @@ export function listenForChanges({ connection, clock, log }: ListenerOptions): C
       tell()
     }
     while (!stop.signal.aborted) {
-      const error = await listenUntilLost({ connection, clock, signal: stop.signal, connected, tell })
+      const error = await listenUntilLost({ connection: connection(), clock, signal: stop.signal, connected, tell })
       if (stop.signal.aborted) return
       const delay = backoff.next()
       // Once is enough while it lasts.

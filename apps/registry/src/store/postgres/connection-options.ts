@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { Socket } from 'node:net'
-import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
+import { checkServerIdentity } from 'node:tls'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { type ClientConfig, types } from 'pg'
 import type { PostgresConfig } from '../../config/registry-config.ts'
 import { lookupPgpass } from './pgpass.ts'
+import { type ConnectionPlan, connectionPlan, type Tls } from './tls-choice.ts'
 
 export interface PostgresLimits {
   /** Until a connection is there, also while all are in use. */
@@ -33,10 +34,10 @@ export interface ConnectionContext {
   readonly sockets: Set<Socket>
 }
 
-export async function connectionOptions(config: PostgresConfig, login: Login, context: ConnectionContext): Promise<ClientConfig> {
+export async function connectionOptions(config: PostgresConfig, login: Login, context: ConnectionContext): Promise<ConnectionPlan> {
   const { limits, warn, sockets } = context
   const { host, port, database } = config
-  return {
+  const options: ClientConfig = {
     host,
     port,
     database,
@@ -55,6 +56,7 @@ export async function connectionOptions(config: PostgresConfig, login: Login, co
     // Counters come as numbers: none of ours gets near 2^53.
     types: { getTypeParser: (oid, format) => (oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format)) },
   }
+  return connectionPlan(options, config)
 }
 
 /** The migration user has a password of its own unless it is the same user. */
@@ -67,9 +69,10 @@ export function migrationLogin(config: PostgresConfig): Login {
  * As libpq has it: `require` encrypts and trusts whoever answers, unless a root certificate is given; `verify-ca` checks the chain;
  * `verify-full` the name too. Without a root certificate the verifying modes trust the authorities that Node trusts.
  */
-async function sslOptions(config: PostgresConfig): Promise<false | ConnectionOptions> {
+async function sslOptions(config: PostgresConfig): Promise<Tls> {
   const { sslMode, sslRootCert, host } = config
-  if (sslMode === 'disable') return false
+  // What `prefer` and `allow` use is chosen when they connect.
+  if (sslMode === 'disable' || sslMode === 'prefer' || sslMode === 'allow') return false
   const ca = sslRootCert === undefined ? {} : { ca: await readRootCert(sslRootCert) }
   if (sslMode === 'verify-full') return { ...ca, checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate) }
   if (sslMode === 'require' && sslRootCert === undefined) return { rejectUnauthorized: false }

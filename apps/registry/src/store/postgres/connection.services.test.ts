@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@thv/kernel/clock'
@@ -45,6 +45,8 @@ describePostgres('connections', () => {
   const address = '127.0.0.1'
   test.each([
     ['disable', address, undefined, 'plain'],
+    ['allow', address, undefined, 'plain'],
+    ['prefer', address, undefined, 'encrypted'],
     ['require', address, undefined, 'encrypted'],
     ['require', address, 'right.crt', 'encrypted'],
     ['require', address, 'wrong.crt', 'store_unavailable'],
@@ -59,6 +61,62 @@ describePostgres('connections', () => {
   ] as const)('sslMode %s to %s with %s: %s', async (sslMode, host, cert, expected) => {
     const more = cert === undefined ? {} : { sslRootCert: join(folder, cert) }
     expect(await outcome(connect({ sslMode, host, ...more }))).toBe(expected)
+  })
+
+  /** A server in front of the real one that answers the first bytes of a connection itself, or passes everything on. */
+  const inFront = async (answer: (first: Buffer) => Buffer | undefined) => {
+    let connections = 0
+    const server = createServer((client) => {
+      connections++
+      client.on('error', () => {}) // the other side hangs up
+      client.once('data', (first: Buffer) => {
+        const own = answer(first)
+        if (own !== undefined) return void client.end(own)
+        const upstream = connectTo(database.port, '127.0.0.1')
+        upstream.on('error', () => client.destroy())
+        client.on('close', () => upstream.destroy())
+        upstream.write(first)
+        client.pipe(upstream).pipe(client)
+      })
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    return { port: (server.address() as AddressInfo).port, made: () => connections, [Symbol.dispose]: () => void server.close() }
+  }
+  const asksForTls = (first: Buffer) => first.length === 8 && first.readInt32BE(4) === 80_877_103
+  const fields = 'SFATAL\0C28000\0Mno pg_hba.conf entry for this kind of connection\0\0'
+  const unwelcome = Buffer.concat([Buffer.from('E'), Buffer.from([0, 0, 0, fields.length + 4]), Buffer.from(fields)])
+
+  test.each([
+    ['prefer', 'a server without TLS', (first: Buffer) => (asksForTls(first) ? Buffer.from('N') : undefined), 'plain'],
+    ['prefer', 'a server whose TLS is broken', (first: Buffer) => (asksForTls(first) ? Buffer.from('Snonsense') : undefined), 'plain'],
+    ['allow', 'a server that insists on TLS', (first: Buffer) => (asksForTls(first) ? undefined : unwelcome), 'encrypted'],
+    ['require', 'a server without TLS', (first: Buffer) => (asksForTls(first) ? Buffer.from('N') : undefined), 'store_unavailable'],
+    ['disable', 'a server that insists on TLS', (first: Buffer) => (asksForTls(first) ? undefined : unwelcome), 'store_unavailable'],
+  ] as const)('sslMode %s to %s: %s', async (sslMode, _, answer, expected) => {
+    using front = await inFront(answer)
+    expect(await outcome(connect({ sslMode, port: front.port }))).toBe(expected)
+  })
+
+  test('the whole store works with sslMode prefer on a server without TLS, and keeps to what worked', async () => {
+    using front = await inFront((first) => (asksForTls(first) ? Buffer.from('N') : undefined))
+    const fresh = await testPostgres().createDatabase()
+    await using store = await openPostgresStore(configOf(fresh, { sslMode: 'prefer', port: front.port, maxOpenConns: 3 }), { log: quiet })
+    await store.putSource(managed('own'))
+    const before = front.made()
+    await Promise.all(Array.from({ length: 20 }, () => store.sources()))
+    expect(front.made() - before).toBeLessThanOrEqual(2)
+    const heard = Promise.withResolvers<void>()
+    store.onChange(() => heard.resolve())
+    await store.publish({ source: 'own', name: 'x/y', version: '1.0.0', text: '{}' })
+    await heard.promise
+  })
+
+  test('sslMode prefer and allow try a wrong password once', async () => {
+    for (const sslMode of ['prefer', 'allow'] as const) {
+      using front = await inFront(() => undefined)
+      expect(await outcome(connect({ sslMode, port: front.port }, { password: 'wrong-one' }))).toBe('store_unavailable')
+      expect(front.made()).toBe(1)
+    }
   })
 
   test('a server without TLS gets no password from who asks for it', async () => {

@@ -16,7 +16,7 @@ export interface Database {
   readonly query: Sql
   /** Begins, commits, and rolls back on any error. Deadlocks and the like are tried again, so `work` may run more than once. */
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>
-  /** For connections outside the pool. */
+  /** For connections outside the pool; another object when the way to the server is another. */
   readonly options: ClientConfig
   close(): Promise<void>
 }
@@ -34,13 +34,13 @@ const CLOSE_LIMIT_MS = 3000
 export async function openDatabase(config: PostgresConfig, context: DatabaseContext): Promise<Database> {
   const { clock, log } = context
   const sockets = new Set<Socket>()
-  const options = await connectionOptions(config, config, {
+  const plan = await connectionOptions(config, config, {
     limits: { ...DEFAULT_LIMITS, ...context.limits },
     warn: (message) => log.warn(message),
     sockets,
   })
   const pool = new Pool({
-    ...options,
+    ...plan.options,
     // One more listens.
     max: Math.max(1, config.maxOpenConns - 1),
     min: Math.min(config.maxIdleConns, Math.max(1, config.maxOpenConns - 1)),
@@ -52,7 +52,11 @@ export async function openDatabase(config: PostgresConfig, context: DatabaseCont
   pool.on('connect', (client) => client.on('error', () => {})) // whoever runs a statement on it is told
 
   const withClient = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {
-    const client = await pool.connect()
+    const client = await plan.connect(({ ssl }) => {
+      // The pool makes its connections with the options that it has at that moment.
+      pool.options.ssl = ssl
+      return pool.connect()
+    })
     let broken = true
     try {
       const result = await work(client)
@@ -69,7 +73,9 @@ export async function openDatabase(config: PostgresConfig, context: DatabaseCont
   }
 
   return {
-    options,
+    get options() {
+      return plan.options
+    },
     query: (text, values) => retrying(clock, () => withClient(async (client) => (await client.query(text, values && [...values])).rows)),
     transaction: (work) => retrying(clock, () => withClient((client) => runTransaction(client, work))),
     close: async () => {

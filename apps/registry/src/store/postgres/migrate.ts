@@ -3,7 +3,7 @@ import { createBackoff } from '@thv/kernel/backoff'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { createLogger, type Logger } from '@thv/telemetry/log'
-import { Client } from 'pg'
+import { Client, type ClientConfig } from 'pg'
 import type { PostgresConfig } from '../../config/registry-config.ts'
 import { connectionOptions, DEFAULT_LIMITS, migrationLogin } from './connection-options.ts'
 import type { Sql } from './database.ts'
@@ -188,12 +188,10 @@ async function withClient<T>(
 ): Promise<T> {
   const limits = { ...DEFAULT_LIMITS, statementMs: STEP_LIMIT_MS, answerMs: STEP_LIMIT_MS + 5000 }
   const sockets = new Set<Socket>()
-  const client = new Client(
-    await connectionOptions(config, migrationLogin(config), { limits, warn: (message) => log.warn(message), sockets }),
-  )
-  client.on('error', () => {}) // whoever runs a statement is told
+  const plan = await connectionOptions(config, migrationLogin(config), { limits, warn: (message) => log.warn(message), sockets })
+  let client: Client | undefined
   try {
-    await client.connect()
+    client = await plan.connect(connected)
     return await work(client)
   } catch (error) {
     throw storeError(error)
@@ -202,8 +200,20 @@ async function withClient<T>(
     const timer = systemClock.setTimer(CLOSE_LIMIT_MS, () => {
       for (const socket of sockets) socket.destroy()
     })
-    await client.end().catch(() => {}) // the work is done or has failed already
+    await client?.end().catch(() => {}) // the work is done or has failed already
     timer.cancel()
+  }
+}
+
+async function connected(options: ClientConfig): Promise<Client> {
+  const client = new Client(options)
+  client.on('error', () => {}) // whoever runs a statement is told
+  try {
+    await client.connect()
+    return client
+  } catch (error) {
+    client.end().catch(() => {}) // it never began
+    throw error
   }
 }
 

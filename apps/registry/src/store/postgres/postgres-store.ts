@@ -35,7 +35,7 @@ export async function openPostgresStore(config: PostgresConfig, options: Postgre
     await database.close()
     throw storeError(error)
   }
-  const changes = listenForChanges({ connection: database.options, clock, log })
+  const changes = listenForChanges({ connection: () => database.options, clock, log })
   let closed: Promise<void> | undefined
   const close = async () => {
     await changes.close()
