@@ -1,6 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
+import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
-import { orAbort } from './abortable.ts'
 import { type Contradiction, contradictionOf, type Observation, type ProbeVerdict } from './probe.ts'
 
 /** What a finished probe, with its retry if one was due, can come to. */
@@ -49,7 +49,7 @@ export class EraCache {
   /** The verdict, from a probe if need be. Callers for one key share it; `signal` ends the wait of this caller alone. */
   async get(key: string, signal: AbortSignal): Promise<FinalVerdict> {
     signal.throwIfAborted()
-    return this.peek(key) ?? (await orAbort(this.#flights.get(key) ?? this.#fly(key), signal))
+    return this.peek(key) ?? (await abortable(this.#flights.get(key) ?? this.#fly(key), signal))
   }
 
   /** The verdict if it is known and still good; starts nothing. */
@@ -116,7 +116,7 @@ export class EraCache {
     const signal = AbortSignal.any([limit.signal, this.#closing.signal])
     try {
       signal.throwIfAborted()
-      return await orAbort(probe(key, signal), signal)
+      return await abortable(probe(key, signal), signal)
     } finally {
       timer.cancel()
     }

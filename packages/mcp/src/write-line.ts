@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
+import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
-import { orAbort } from './abortable.ts'
 
 /**
  * Writes one message to the standard input of a server, as one line and in one piece. Waits while the pipe is full: that is how a
@@ -31,7 +31,7 @@ function roomIn(stream: Writable, signal: AbortSignal): Promise<void> {
     wait.catch(() => {}) // every writer gets the rejection; that none is left to hear it is no fault
     waits.set(stream, wait)
   }
-  return orAbort(wait, signal)
+  return abortable(wait, signal)
 }
 
 function nextRoom(stream: Writable): Promise<void> {

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { endsWithin } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
 import { createLineLog } from './line-log.ts'
 import type { ProcessGuard } from './process-guard.ts'
@@ -108,15 +109,6 @@ function logStream(stream: Readable | null, from: 'stderr' | 'stdout', to: { log
   stream?.on('data', (chunk: Buffer) => lines.push(chunk))
   stream?.once('close', () => lines.end())
   stream?.on('error', () => {}) // the child is gone, which `ended` says
-}
-
-async function endsWithin(ended: Promise<unknown>, ms: number, clock: Clock): Promise<boolean> {
-  const over = new AbortController()
-  const late = clock.sleep(ms, over.signal).then(
-    () => false,
-    () => true, // only we abort it, and only after `ended`
-  )
-  return await Promise.race([ended.then(() => true), late]).finally(() => over.abort())
 }
 
 function signalGroup(pid: number, signal: NodeJS.Signals): void {

@@ -1,6 +1,6 @@
 import type { FetchPlace } from '@thv/catalog/sources/fetch/fetch-address'
-import { abortable } from '@thv/kernel/abortable'
 import type { Clock } from '@thv/kernel/clock'
+import { abortable } from '@thv/kernel/deadline'
 
 /** Places for those that sync at the same time. A source that does not answer loses its own after a while, and gets one again when it does. */
 export interface Places {

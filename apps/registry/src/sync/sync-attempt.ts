@@ -1,7 +1,7 @@
 import type { FetchContext, FetchResult, FetchState } from '@thv/catalog/sources/fetch/registry-handler'
 import { sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import { stateIdentity } from '@thv/catalog/sources/fetch/source-hash'
-import { abortable } from '@thv/kernel/abortable'
+import { abortable } from '@thv/kernel/deadline'
 import { formatDuration } from '@thv/kernel/duration'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'

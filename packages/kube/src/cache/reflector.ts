@@ -1,7 +1,7 @@
 import { type Backoff, createBackoff } from '@thv/kernel/backoff'
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
-import { orAbort } from '../client/call-scope.ts'
 import type { ListOptions } from '../client/client.ts'
 import { isExpired, KubeApiError } from '../client/kube-api-error.ts'
 import { parseLabelSelector } from '../objects/label-selector.ts'
@@ -82,7 +82,7 @@ export class Reflector<T extends KubeObject = KubeObject> {
 
   /** Rejects when the signal aborts, or when the reflector stops before its first list. */
   waitForSync(signal?: AbortSignal): Promise<void> {
-    return signal === undefined ? this.#synced.promise : orAbort(this.#synced.promise, signal)
+    return signal === undefined ? this.#synced.promise : abortable(this.#synced.promise, signal)
   }
 
   /** Several may share the reflector; a late one is first told of what is there. Returns how to leave. */

@@ -39,26 +39,3 @@ export function openScope({ clock, timeoutMs, timeoutError, signals }: CallScope
     },
   }
 }
-
-/**
- * Settles with the promise, or rejects as soon as the signal aborts. A result that comes later goes to `late`: undici answers an
- * abort only once the request has a connection, which a server that drops packets never gives it.
- */
-export function orAbort<T>(promise: Promise<T>, signal: AbortSignal, late?: (value: T) => void): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-    promise.then(
-      (value) => {
-        signal.removeEventListener('abort', onAbort)
-        if (signal.aborted) late?.(value)
-        resolve(value)
-      },
-      (error) => {
-        signal.removeEventListener('abort', onAbort)
-        reject(error)
-      },
-    )
-  })
-}

@@ -1,5 +1,5 @@
+import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
-import { orAbort } from './call-scope.ts'
 import type { Connection, TlsSettings } from './connection.ts'
 import type { ServerUrl } from './server-url.ts'
 
@@ -12,11 +12,11 @@ export interface Credentials {
 /** Asks the connection's source. Refuses to send a secret over plain http to another machine. */
 export async function credentialsOf(connection: Connection, server: ServerUrl, signal: AbortSignal): Promise<Credentials> {
   signal.throwIfAborted()
-  const authorization = await orAbort(connection.auth.header(signal), signal)
+  const authorization = await abortable(connection.auth.header(signal), signal)
   if (authorization !== undefined && !server.mayCarryCredentials) {
     throw new ThvError('kubeconfig_invalid', `${server.origin}: credentials are not sent over plain http except to this machine`)
   }
-  const certificate = connection.auth.certificate && (await orAbort(connection.auth.certificate(signal), signal))
+  const certificate = connection.auth.certificate && (await abortable(connection.auth.certificate(signal), signal))
   return { authorization, tls: certificate ? { ...connection.tls, ...certificate } : connection.tls }
 }
 

@@ -1,8 +1,9 @@
 import type { Clock } from '@thv/kernel/clock'
+import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
 import { Agent, type Dispatcher } from 'undici'
 import type { HttpMethod } from './call-options.ts'
-import { type CallScope, openScope, orAbort } from './call-scope.ts'
+import { type CallScope, openScope } from './call-scope.ts'
 import type { Connection, TlsSettings } from './connection.ts'
 import { credentialsOf, tlsOptions } from './credentials.ts'
 import type { CallName } from './kube-api-error.ts'
@@ -77,7 +78,7 @@ export function createTransport(connection: Connection, options: TransportOption
       // undici closes the connection after a DELETE with a body unless the request is marked as an ordinary one.
       const parts = { method: call.method, headers, body: call.body ?? null, reset: false, signal, ...silence }
       const request = agent.request({ origin: server.origin, path, ...parts })
-      const response = await orAbort(request, signal, (late) => abandon(late.body))
+      const response = await abortable(request, signal, (late) => abandon(late.body))
       for (const text of parseWarnings(response.headers.warning)) options.onWarning?.(text)
       if (response.statusCode < 300) return await pick(response)
       const retryAfterSeconds = parseRetryAfter(response.headers['retry-after'], clock.now())

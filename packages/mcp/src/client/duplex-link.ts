@@ -1,5 +1,5 @@
+import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
-import { orAbort } from '../abortable.ts'
 import { type JsonRpcNotification, type JsonRpcRequest, type JsonRpcResponse, type RequestId, serialise } from '../json-rpc.ts'
 import type { InvalidBody, ParsedMessage, ParsedResponse } from '../parse-body.ts'
 import type { ClientContext } from './client-context.ts'
@@ -63,7 +63,7 @@ export class DuplexLink implements LegacyLink {
     this.#waiting.set(message.id, waiting)
     try {
       await this.#write(serialise(message), signal)
-      return await orAbort(waiting.promise, signal)
+      return await abortable(waiting.promise, signal)
     } finally {
       this.#waiting.delete(message.id)
     }

@@ -1,5 +1,5 @@
+import { abortable, withTimeLimit } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
-import { orAbort } from '../abortable.ts'
 import type { JsonObject } from '../json-rpc.ts'
 import { METHODS } from '../methods.ts'
 import type { ClientContext } from './client-context.ts'
@@ -8,7 +8,6 @@ import type { Engine } from './engine.ts'
 import { keepListening } from './keep-listening.ts'
 import type { CallOptions, ListenFilter, Listening, ListenOptions, ListOptions, McpClient, RequestOptions } from './mcp-client.ts'
 import { allPages } from './pages.ts'
-import { withTimeLimit } from './time-limit.ts'
 
 /** How a transport gets on its feet, the first time and every time after. */
 export interface Opener {
@@ -119,7 +118,7 @@ export class EngineClient implements McpClient {
       this.#opening = undefined
     })
     this.#opening.catch(() => {}) // every caller gets the rejection; that all of them have left is no fault
-    return await orAbort(this.#opening, signal)
+    return await abortable(this.#opening, signal)
   }
 
   async #open(): Promise<Engine> {

@@ -1,3 +1,4 @@
+import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { stripParams } from '../envelope.ts'
 import { isObject, type JsonObject, type JsonRpcNotification, type JsonRpcRequest, type RequestId } from '../json-rpc.ts'
@@ -13,7 +14,6 @@ import { type Link, type LinkAnswer, responseOf, resultOf } from './link.ts'
 import type { ListenFilter } from './mcp-client.ts'
 import { type ProgressRoutes, withProgressToken } from './progress.ts'
 import { ServerRequests } from './server-requests.ts'
-import { withTimeLimit } from './time-limit.ts'
 
 /** A link that carries a legacy session. */
 export interface LegacyLink extends Link {

@@ -1,11 +1,10 @@
+import { abortable, withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage } from '@thv/kernel/errors'
-import { orAbort } from '../abortable.ts'
 import { isObject, type JsonObject, type JsonRpcNotification } from '../json-rpc.ts'
 import { METHODS, NOTIFICATIONS } from '../methods.ts'
 import type { EngineListening, EngineListenOptions } from './engine.ts'
 import type { LegacyEngine } from './legacy-engine.ts'
 import type { ListenFilter } from './mcp-client.ts'
-import { withTimeLimit } from './time-limit.ts'
 
 /**
  * The legacy form of listening: a stream that is there for the whole session, and a subscription for each resource. Nothing is
@@ -17,7 +16,7 @@ export async function openLegacyListening(
   options: EngineListenOptions,
 ): Promise<EngineListening> {
   const { signal, onNotification } = options
-  const hasStream = await orAbort(engine.link.openStandalone(), signal)
+  const hasStream = await abortable(engine.link.openStandalone(), signal)
   const honoured = hasStream ? honouredBy(engine.identity.capabilities, filter) : {}
   const uris = honoured.resourceSubscriptions ?? []
   for (const uri of uris) await engine.request(METHODS.resourcesSubscribe, { uri }, { signal })

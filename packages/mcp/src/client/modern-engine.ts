@@ -1,3 +1,4 @@
+import { withTimeLimit } from '@thv/kernel/deadline'
 import { wireErrors } from '@thv/kernel/error-registry'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { META, type RequestStamp, stampRequest } from '../envelope.ts'
@@ -15,7 +16,6 @@ import type { ListenFilter } from './mcp-client.ts'
 import { openModernListening } from './modern-listening.ts'
 import { allPages } from './pages.ts'
 import { type ProgressRoutes, withProgressToken } from './progress.ts'
-import { withTimeLimit } from './time-limit.ts'
 import { ToolAnnotations } from './tool-annotations.ts'
 
 export interface ModernEngineOptions {

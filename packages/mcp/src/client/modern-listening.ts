@@ -1,4 +1,4 @@
-import { orAbort } from '../abortable.ts'
+import { abortable } from '@thv/kernel/deadline'
 import { META, stripParams } from '../envelope.ts'
 import { isObject, type JsonRpcNotification } from '../json-rpc.ts'
 import { METHODS, NOTIFICATIONS } from '../methods.ts'
@@ -56,7 +56,7 @@ export async function openModernListening(
   const endedEarly = running.then(() => Promise.reject(streamBroken(METHODS.listen)))
   endedEarly.catch(() => {}) // seen by whoever waits for the acknowledgement, if anybody still does
   try {
-    const honoured = await orAbort(Promise.race([acknowledged.promise, endedEarly]), options.signal)
+    const honoured = await abortable(Promise.race([acknowledged.promise, endedEarly]), options.signal)
     return { honoured, ended: running, close }
   } catch (error) {
     await close()

@@ -1,5 +1,5 @@
+import { abortable, withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
-import { orAbort } from '../abortable.ts'
 import {
   type ErrorObject,
   errorResponse,
@@ -13,7 +13,6 @@ import { METHODS } from '../methods.ts'
 import { type ClientContext, handlerFor } from './client-context.ts'
 import { McpErrorResponse } from './client-errors.ts'
 import type { ClientHandler, ClientHandlers } from './mcp-client.ts'
-import { withTimeLimit } from './time-limit.ts'
 
 export interface ServerRequestsOptions {
   readonly context: ClientContext
@@ -62,7 +61,7 @@ export class ServerRequests {
     this.#running.set(id, controller)
     try {
       const life = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal
-      const response = await responseBy(() => orAbort(Promise.resolve(handler(params, { signal: life })), life), id)
+      const response = await responseBy(() => abortable(Promise.resolve(handler(params, { signal: life })), life), id)
       if (!life.aborted) await this.#send(response, life)
     } finally {
       if (this.#running.get(id) === controller) this.#running.delete(id)

@@ -3,9 +3,9 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { BackoffOptions } from '@thv/kernel/backoff'
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
-import { orAbort } from '@thv/mcp/abortable'
 import { type Child, type StopLimits, startChild } from '@thv/programs/child-process'
 import { parseImageReference } from '@thv/programs/image-reference'
 import { createProcessGuard } from '@thv/programs/process-guard'
@@ -79,7 +79,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): Runtime {
     await command.check()
     const child = start('protocol')
     try {
-      return connectionTo(await orAbort(child, signal), leaving)
+      return connectionTo(await abortable(child, signal), leaving)
     } catch (error) {
       // An install goes on and helps the next caller; a process that comes too late is of no use.
       child.then(

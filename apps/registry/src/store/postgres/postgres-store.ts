@@ -1,5 +1,5 @@
-import { abortable } from '@thv/kernel/abortable'
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { abortable } from '@thv/kernel/deadline'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import type { PostgresConfig } from '../../config/registry-config.ts'
 import type { RegistryStore } from '../registry-store.ts'

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, opendir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { abortable } from '@thv/kernel/abortable'
+import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
 import { compareCodePoints } from '../../text.ts'
 import type { FetchContext } from '../fetch/registry-handler.ts'

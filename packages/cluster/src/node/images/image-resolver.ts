@@ -1,3 +1,4 @@
+import { abortable } from '@thv/kernel/deadline'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { createSingleFlight } from '@thv/kernel/single-flight'
 import { isExecutable } from '@thv/programs/find-program'
@@ -108,17 +109,4 @@ function repositoryOf(image: string): string {
   const name = image.split('@')[0] ?? ''
   const tag = name.lastIndexOf(':')
   return tag > name.lastIndexOf('/') ? name.slice(0, tag) : name
-}
-
-async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let leave: (() => void) | undefined
-  const left = new Promise<never>((_, reject) => {
-    leave = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', leave, { once: true })
-  })
-  try {
-    return await Promise.race([work, left])
-  } finally {
-    if (leave !== undefined) signal.removeEventListener('abort', leave)
-  }
 }

@@ -1,3 +1,4 @@
+import { withTimeLimit } from '@thv/kernel/deadline'
 import { isThvError } from '@thv/kernel/errors'
 import { META } from '../../envelope.ts'
 import type { FinalVerdict } from '../../era-cache.ts'
@@ -9,7 +10,6 @@ import type { ClientContext } from '../client-context.ts'
 import type { ServerIdentity } from '../engine.ts'
 import { httpError } from '../http-failure.ts'
 import type { Link, LinkAnswer } from '../link.ts'
-import { withTimeLimit } from '../time-limit.ts'
 
 export interface ProbeReport {
   readonly verdict: FinalVerdict

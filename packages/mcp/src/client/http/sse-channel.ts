@@ -1,5 +1,5 @@
+import { abortable } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
-import { orAbort } from '../../abortable.ts'
 import type { SseEvent } from '../../sse-decoder.ts'
 import type { ClientContext } from '../client-context.ts'
 import { FootingLost, protocolError } from '../client-errors.ts'
@@ -47,7 +47,7 @@ export async function openSseChannel(
   }
 
   try {
-    const url = await orAbort(named.promise, signal)
+    const url = await abortable(named.promise, signal)
     return {
       write: (json, postSignal) => post(url, json, postSignal),
       close: async () => life.abort(new ThvError('aborted', 'the MCP client is closed')),

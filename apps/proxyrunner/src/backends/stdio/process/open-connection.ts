@@ -1,5 +1,5 @@
+import { abortable } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
-import { orAbort } from '@thv/mcp/abortable'
 import type { StdioConnection } from '../../../runtime/runtime.ts'
 import type { StdioDeps } from './stdio-deps.ts'
 
@@ -12,7 +12,7 @@ export async function openConnection({ runtime, clock, config, log }: StdioDeps,
   const signal = AbortSignal.any([limit.signal, closing])
   const opening = runtime.openStdio(signal)
   try {
-    return await orAbort(opening, signal)
+    return await abortable(opening, signal)
   } catch (error) {
     opening.then((late) => late.close()).catch((failure) => log.debug('no connection', { error: errorMessage(failure) }))
     throw error

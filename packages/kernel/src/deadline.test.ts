@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { abortable } from './abortable.ts'
+import { abortable } from './deadline.ts'
 
 describe('abortable', () => {
   it('gives what the work gives, and leaves no listener behind', async () => {
@@ -19,4 +19,15 @@ describe('abortable', () => {
     await expect(abortable(work.promise, stop.signal)).rejects.toThrow('enough')
     work.reject(new Error('reported to no caller'))
   })
+})
+
+it('hands a result that comes after the abort to its taker', async () => {
+  const stop = new AbortController()
+  const work = Promise.withResolvers<string>()
+  const late = Promise.withResolvers<string>()
+  const waiting = abortable(work.promise, stop.signal, late.resolve)
+  stop.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+  work.resolve('a connection')
+  expect(await late.promise).toBe('a connection')
 })
