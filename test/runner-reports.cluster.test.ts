@@ -87,7 +87,7 @@ describeCluster('the cause that a runner finds, in the status of its MCPServer',
     })
   }
 
-  /** The scheduler, which finds no node, speaks too: the proxy pod runs until the cause is told. */
+  /** The scheduler, which finds no node, speaks too: the proxy pod runs until the cause is reported. */
   const reason = async (name: string, expected: string) =>
     await eventually(
       `Ready of ${name} has the reason ${expected}`,

@@ -1,4 +1,4 @@
-/* What a runner tells on its MCPServer, as Events, and the operator shows in `Ready`. */
+/* Events that a runner writes on its MCPServer; the operator shows them in `Ready`. */
 
 /** `reportingController` of the Events. */
 export const RUNNER_CONTROLLER = 'toolhive.stacklok.dev/proxyrunner'

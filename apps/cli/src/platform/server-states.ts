@@ -41,7 +41,7 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   const ready = status.conditions?.find(({ type }) => type === 'Ready')
   const isCurrent = status.observedGeneration === undefined || status.observedGeneration === generation
   if (isCurrent && ready?.status === 'True' && status.url) return { name, state: 'ready', url: status.url.replace(/#.*$/, ''), detail: '' }
-  // What the runner found out says more than what its pods show.
+  // The runner's own finding says more than its pods show.
   if (isCurrent && ready?.reason !== undefined && TOLD_BY_RUNNER.has(ready.reason))
     return { name, state: 'failing', detail: plainText(ready.message) }
   const trouble = pods.map(troubleOf).find((each) => each !== undefined)

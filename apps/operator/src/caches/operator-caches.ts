@@ -82,7 +82,7 @@ export interface OperatorCaches {
   /** Of our workloads only. */
   readonly pods: KindCache<Pod>
   readonly statefulSets: KindCache<StatefulSet>
-  /** What runners tell on their MCPServers. */
+  /** Events that runners write on their MCPServers. */
   readonly runnerEvents: KindCache<KubeEvent>
 
   /** What is in a ConfigMap of a user: read once per version, however many workloads use it. Undefined when there is none. */

@@ -18,7 +18,7 @@ export interface Runtime {
   readonly stdioCapacity: number
   /** Why the server cannot run, where only the runtime knows. */
   readonly problem?: BackendProblem | undefined
-  /** Tells whoever declared the server what is wrong with it; undefined: nothing any more. Never throws and never waits. */
+  /** Reports a problem to the owner of the server; undefined: it is over. Never throws and never waits. */
   report?(problem: BackendProblem | undefined): void
   /** Ends what this process started. On Kubernetes the workload stays: it belongs to the operator. */
   close(): Promise<void>

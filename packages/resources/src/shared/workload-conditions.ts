@@ -87,7 +87,7 @@ export const WorkloadReason = {
   VariableSetTwice: 'VariableSetTwice',
   ExceedsBaseline: 'ExceedsBaseline',
 
-  /* What the runner of an MCPServer tells in Events, shown as the reason of Ready. */
+  /* Reported by the runner of an MCPServer in Events, shown as the reason of Ready. */
   BackendPortClosed: 'BackendPortClosed',
   BackendNotMcp: 'BackendNotMcp',
   HandshakeTimedOut: 'HandshakeTimedOut',

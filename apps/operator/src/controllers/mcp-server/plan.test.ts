@@ -74,9 +74,9 @@ const NOT_OF_PLANS: ReadonlySet<string> = new Set<string>([
   MCPServerReason.MiddlewareUnsupported,
   MCPServerReason.NameTakenByOtherWorkload,
   MCPServerReason.ServiceNameTaken,
-  // What the runner says.
+  // Reported by the runner.
   ...Object.values(RunnerReason),
-  // What pods say.
+  // Reported by pods.
   MCPServerReason.ImagePullBackOff,
   MCPServerReason.ErrImagePull,
   MCPServerReason.ErrImageNeverPull,

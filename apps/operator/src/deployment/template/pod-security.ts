@@ -14,7 +14,7 @@ export interface SecurityFinding {
   readonly exceeds: 'baseline' | 'restricted'
 }
 
-/** What in a pod spec, whose security contexts are filled in, exceeds the levels `baseline` and `restricted`. Pure. */
+/** Fields of a pod spec, whose security contexts are filled in, that exceed the levels `baseline` and `restricted`. Pure. */
 export function podSecurityFindings(spec: UnknownObject): SecurityFinding[] {
   const findings: SecurityFinding[] = []
   const report = (exceeds: SecurityFinding['exceeds'], path: string) => void findings.push({ path, exceeds })
@@ -57,7 +57,7 @@ const DEFAULT_CAPABILITIES = new Set(
 const SAFE_SELINUX = ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']
 const SAFE_PROFILES = ['RuntimeDefault', 'Localhost']
 
-/** What a pod and a container may both set. */
+/** Settings that a pod and a container have in common. */
 function checkContext(context: UnknownObject, at: string, report: Report): void {
   const seLinux = objectAt(context, 'seLinuxOptions')
   if (!SAFE_SELINUX.includes(String(seLinux['type'] ?? ''))) report('baseline', `${at}.seLinuxOptions.type`)
@@ -102,7 +102,7 @@ function handlersOf(container: UnknownObject): [string, UnknownObject][] {
   return [...probes, ...hooks]
 }
 
-/** What a workload is told: fields that its operator refuses, or the condition that names what exceeds `baseline`. */
+/** Fields that the operator refuses, or the condition that names the fields that exceed `baseline`. */
 export interface SecurityVerdict {
   readonly problems: readonly TemplateProblem[]
   readonly conditions: readonly ConditionUpdate[]

@@ -118,7 +118,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   }
 }
 
-/** What was recorded last should not be lost; nobody waits long for it. */
+/** The last Events should not be lost; a stop waits for them this long at most. */
 const FLUSH_MS = 1_000
 
 /** The pods that the Role of a runner lets it attach to: somebody may have scaled the StatefulSet up by hand. */

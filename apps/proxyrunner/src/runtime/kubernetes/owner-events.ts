@@ -65,7 +65,7 @@ export function createOwnerEvents(options: OwnerEventsOptions): OwnerEvents {
   }
 }
 
-/** What is wrong, and which field of the MCPServer to look at. */
+/** The problem, and the field of the MCPServer to look at. */
 function noteOf({ reason, message }: BackendProblem, { target_port: port }: RunConfig, pods: readonly Pod[]): string {
   if (reason === 'BackendPortClosed') {
     const listens = listeningPorts(pods).filter((each) => each !== port)

@@ -71,7 +71,7 @@ export function migrationLogin(config: PostgresConfig): Login {
  */
 async function sslOptions(config: PostgresConfig): Promise<Tls> {
   const { sslMode, sslRootCert, host } = config
-  // What `prefer` and `allow` use is chosen when they connect.
+  // `prefer` and `allow` choose when they connect.
   if (sslMode === 'disable' || sslMode === 'prefer' || sslMode === 'allow') return false
   const ca = sslRootCert === undefined ? {} : { ca: await readRootCert(sslRootCert) }
   if (sslMode === 'verify-full') return { ...ca, checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate) }

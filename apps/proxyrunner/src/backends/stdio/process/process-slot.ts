@@ -79,7 +79,7 @@ export class ProcessSlot {
     return this.#waitMs > 0 || this.#options.keepsUp ? (this.#problem ?? 'starting') : undefined
   }
 
-  /** The same as one of the causes that the owner of the server is told. */
+  /** The same as one of the causes that are reported to the owner of the server. */
   get cause(): BackendProblem | undefined {
     if (this.#link !== undefined) return undefined
     const greeted = this.#greeted
@@ -230,7 +230,7 @@ export class ProcessSlot {
   }
 }
 
-/** A server that takes longer may still be starting; whoever waits for it should know what it waits for. */
+/** A server that takes longer may still be starting; its owner should know that it is slow. */
 const LATE_HANDSHAKE_MS = 8_000
 
 function silence(link: ProcessLink): BackendProblem {
