@@ -10,7 +10,7 @@ import { resourceTypeOf } from '@thv/resources/schema/kind-definition'
 import type { Logger } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
 import { createOperatorCaches, type OperatorCaches } from './caches/operator-caches.ts'
-import { createControllers } from './controllers/controllers.ts'
+import { CONTROLLERS, createControllers } from './controllers/controllers.ts'
 import { createChildApplier } from './deployment/child-applier.ts'
 import type { Env, EventSink } from './environment.ts'
 import { addOperatorMetrics } from './operator-metrics.ts'
@@ -45,6 +45,7 @@ const WORK_END_MS = 15_000
 export function createManager({ client, settings, metrics, log, clock = systemClock, onReconcile }: ManagerOptions): Manager {
   const caches = createOperatorCaches({
     client,
+    specs: CONTROLLERS.map(({ cache }) => cache),
     namespaces: settings.watchNamespaces,
     clock,
     onError: (error, { cache, phase }) => log.warn('watch failed; retrying', { cache, phase, error: errorMessage(error) }),

@@ -1,13 +1,8 @@
 import type { ConditionUpdate } from '@thv/kube'
-import type { RunConfig } from '@thv/runconfig/run-config'
 
-/** The document as the operator writes it: whatever is absent has the reader's default. */
-export type RunConfigDocument = { -readonly [Field in keyof RunConfig]?: RunConfig[Field] }
-
-/** What one block of a spec, or one referenced object, adds to the workload. */
+/** What one block of a spec, or one referenced object, adds to a workload. Kinds of workloads extend it by their configuration document. */
 export interface Contribution {
-  readonly runConfig?: RunConfigDocument
-  /** Of the proxy container. */
+  /** Of the main container. */
   readonly env?: readonly EnvVar[]
   readonly volumes?: readonly Volume[]
   readonly volumeMounts?: readonly VolumeMount[]
@@ -32,10 +27,10 @@ export interface Blocker {
   readonly message: string
 }
 
-export type Resolved =
-  | { readonly ok: true; readonly contribution: Contribution }
+export type Resolved<C extends Contribution = Contribution> =
+  | { readonly ok: true; readonly contribution: C }
   /** `conditions` are those that can be told although the workload is blocked. */
-  | { readonly ok: false; readonly blockers: readonly Blocker[]; readonly contribution?: Contribution }
+  | { readonly ok: false; readonly blockers: readonly Blocker[]; readonly contribution?: C }
 
 export interface EnvVar {
   readonly name: string
@@ -55,13 +50,7 @@ export interface VolumeMount {
   readonly readOnly?: boolean
 }
 
-export const nothing: Resolved = { ok: true, contribution: {} }
-
-export function contributes(contribution: Contribution): Resolved {
-  return { ok: true, contribution }
-}
-
-export function blocked(...blockers: Blocker[]): Resolved {
+export function blocked(...blockers: Blocker[]): Resolved<never> {
   return { ok: false, blockers }
 }
 

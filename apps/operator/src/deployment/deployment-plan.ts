@@ -10,8 +10,17 @@ import type {
   Service,
   ServiceAccount,
 } from '@thv/kube'
-import { configMaps, deployments, networkPolicies, roleBindings, roles, serviceAccounts, services } from '@thv/kube'
 import type { UnsupportedField } from '@thv/runconfig/middleware-table'
+import {
+  configMapCache,
+  deploymentCache,
+  networkPolicyCache,
+  roleBindingCache,
+  roleCache,
+  serviceAccountCache,
+  serviceCache,
+} from '../caches/built-in-caches.ts'
+import type { CacheSpec } from '../caches/cache-spec.ts'
 import type { KindCache } from '../caches/kind-cache.ts'
 import type { OperatorCaches } from '../caches/operator-caches.ts'
 import type { Blocker } from './contribution.ts'
@@ -42,18 +51,18 @@ export interface WorkloadPlan {
 /** On a Deployment: `true` after the operator scaled it to zero because it ran unprotected; the next apply takes it back. */
 export const STOPPED_ANNOTATION = 'toolhive.stacklok.dev/stopped-by-operator'
 
-/** The kinds of objects that workloads are made of, and where they are cached. */
-const CHILD_KINDS = {
-  ServiceAccount: { type: serviceAccounts, cache: (caches: OperatorCaches) => caches.serviceAccounts },
-  Role: { type: roles, cache: (caches: OperatorCaches) => caches.roles },
-  RoleBinding: { type: roleBindings, cache: (caches: OperatorCaches) => caches.roleBindings },
-  ConfigMap: { type: configMaps, cache: (caches: OperatorCaches) => caches.configMaps },
-  NetworkPolicy: { type: networkPolicies, cache: (caches: OperatorCaches) => caches.networkPolicies },
-  Service: { type: services, cache: (caches: OperatorCaches) => caches.services },
-  Deployment: { type: deployments, cache: (caches: OperatorCaches) => caches.deployments },
+/** The kinds of objects that workloads are made of. */
+const CHILD_CACHES = {
+  ServiceAccount: serviceAccountCache,
+  Role: roleCache,
+  RoleBinding: roleBindingCache,
+  ConfigMap: configMapCache,
+  NetworkPolicy: networkPolicyCache,
+  Service: serviceCache,
+  Deployment: deploymentCache,
 } as const
 
-export type ChildKind = keyof typeof CHILD_KINDS
+export type ChildKind = keyof typeof CHILD_CACHES
 
 export type PlannedChild =
   | { readonly kind: 'ServiceAccount'; readonly object: ServiceAccount }
@@ -64,12 +73,12 @@ export type PlannedChild =
   | { readonly kind: 'Service'; readonly object: Service }
   | { readonly kind: 'Deployment'; readonly object: Deployment }
 
-export interface ChildPlace {
+export interface CachedKind {
   readonly type: ResourceType<KubeObject>
   readonly cache: KindCache<KubeObject>
 }
 
-export function placeOf(kind: ChildKind, caches: OperatorCaches): ChildPlace {
-  const { type, cache } = CHILD_KINDS[kind]
-  return { type, cache: cache(caches) as unknown as KindCache<KubeObject> }
+export function cachedKind(kind: ChildKind, caches: OperatorCaches): CachedKind {
+  const spec = CHILD_CACHES[kind] as unknown as CacheSpec
+  return { type: spec.type, cache: caches.of(spec) }
 }

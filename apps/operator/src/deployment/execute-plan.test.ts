@@ -1,6 +1,7 @@
 import { type Deployment, KubeApiError, type KubeClient, type KubeObject, type ObjectKey } from '@thv/kube'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { beforeEach, describe, expect, test } from 'vitest'
+import type { CacheSpec } from '../caches/cache-spec.ts'
 import type { Env } from '../environment.ts'
 import type { ChildApplier, Owner } from './child-applier.ts'
 import type { WorkloadPlan } from './deployment-plan.ts'
@@ -35,13 +36,7 @@ const client = {
     if (patchError) throw patchError
   },
 } as unknown as KubeClient
-const cache = (plural: string) => ({ get: ({ name }: ObjectKey) => cached.get(`${plural}/${name}`) })
-const caches = Object.fromEntries(
-  ['serviceAccounts', 'roles', 'roleBindings', 'configMaps', 'networkPolicies', 'services', 'deployments'].map((name) => [
-    name,
-    cache(name),
-  ]),
-)
+const caches = { of: ({ type }: CacheSpec) => ({ get: ({ name }: ObjectKey) => cached.get(`${type.plural}/${name}`) }) }
 const env = { children, client, caches } as unknown as Env
 
 const named = (name: string) => ({ metadata: { name, namespace: 'team' } })

@@ -2,9 +2,9 @@ import { fileURLToPath } from 'node:url'
 import type { PodSpec } from '@thv/kube'
 import { normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
 import { describe, expect, it } from 'vitest'
-import type { Contribution } from '../deployment/contribution.ts'
-import { objectsOf, SETTINGS, WORKLOAD_CASES } from '../deployment/testing/workload-cases.ts'
+import type { Contribution } from './contribution.ts'
 import { type ProxyDeploymentInput, proxyDeployment } from './proxy-deployment.ts'
+import { objectsOf, SETTINGS, WORKLOAD_CASES } from './testing/workload-cases.ts'
 
 const golden = (name: string) => fileURLToPath(new URL(`./testing/goldens/proxy-${name}.golden.json`, import.meta.url))
 

@@ -15,9 +15,9 @@ import {
 } from '@thv/kube'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { objectsOf, WORKLOAD_CASES, type WorkloadCase } from '../deployment/testing/workload-cases.ts'
 import { networkPolicy } from './network/network-policy.ts'
 import { resolvePermissionProfile } from './network/permission-profile.ts'
+import { objectsOf, WORKLOAD_CASES, type WorkloadCase } from './testing/workload-cases.ts'
 
 describeCluster('the objects of a workload on the API server', () => {
   let client: KubeClient

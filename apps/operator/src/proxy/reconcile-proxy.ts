@@ -18,12 +18,20 @@ import {
   writeStatus,
 } from '@thv/kube'
 import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
-import { WORKLOAD_INDEX } from '../caches/operator-caches.ts'
+import {
+  configMapCache,
+  deploymentCache,
+  podCache,
+  runnerEventCache,
+  serviceCache,
+  statefulSetCache,
+  WORKLOAD_INDEX,
+} from '../caches/built-in-caches.ts'
 import type { WorkloadPlan } from '../deployment/deployment-plan.ts'
 import { executePlan } from '../deployment/execute-plan.ts'
 import { workloadEvents, workloadStatusOf } from '../deployment/status/deployment-status.ts'
+import type { PodRole } from '../deployment/status/pod-problem.ts'
 import type { PodsHealth } from '../deployment/status/pods-health.ts'
-import { newestReport, type RunnerReport } from '../deployment/status/runner-report.ts'
 import type { Env } from '../environment.ts'
 import { loadLookup } from '../references/load-lookup.ts'
 import type { Lookup } from '../references/lookup.ts'
@@ -32,6 +40,7 @@ import { selectorText, workloadLabels } from './labels.ts'
 import { type ProxyKind, proxyNames } from './names.ts'
 import type { LiveFacts } from './plan-proxy.ts'
 import { urlAtAddress } from './proxy-url.ts'
+import { newestReport, type RunnerReport } from './runner-report.ts'
 import { aliasTaken } from './services.ts'
 
 /** What differs between the kinds that stand behind a proxy. */
@@ -63,6 +72,11 @@ export interface Observed extends WorkloadPods {
   readonly statefulSet: StatefulSet | undefined
   /** Of the runner; an MCPRemoteProxy has none. */
   readonly report: RunnerReport | undefined
+}
+
+export const PROXY_PODS: PodRole = {
+  name: 'proxy',
+  imageAdvice: 'Check TOOLHIVE_RUNNER_IMAGE of the operator and the pull secrets.',
 }
 
 /** When something is under way that no event may announce, such as a certificate that runs out, it is looked at again after this. */
@@ -127,8 +141,8 @@ function statusOf(object: KubeObject): { conditions?: Conditions; phase?: string
 function liveFacts(key: ObjectKey, kind: ProxyKind, { caches, children }: Env): LiveFacts {
   const runConfigKey = { ...key, name: proxyNames(kind, key.name).runConfig }
   return {
-    runConfig: children.latest({ type: configMaps, cache: caches.configMaps }, runConfigKey)?.data?.[RUN_CONFIG_KEY],
-    deployment: children.latest({ type: deployments, cache: caches.deployments }, key),
+    runConfig: children.latest({ type: configMaps, cache: caches.of(configMapCache) }, runConfigKey)?.data?.[RUN_CONFIG_KEY],
+    deployment: children.latest({ type: deployments, cache: caches.of(deploymentCache) }, key),
   }
 }
 
@@ -136,7 +150,7 @@ function liveFacts(key: ObjectKey, kind: ProxyKind, { caches, children }: Env): 
 function urlOf(plan: WorkloadPlan, { key, kind, env }: { key: ObjectKey; kind: ProxyKind; env: Env }): string | undefined {
   if (env.settings.serviceUrls === 'dns' || plan.url === undefined) return plan.url
   const serviceKey = { ...key, name: proxyNames(kind, key.name).service }
-  return urlAtAddress(plan.url, env.children.latest({ type: services, cache: env.caches.services }, serviceKey))
+  return urlAtAddress(plan.url, env.children.latest({ type: services, cache: env.caches.of(serviceCache) }, serviceKey))
 }
 
 /** What has just been applied may not be in the cache yet. */
@@ -144,22 +158,22 @@ function observe(object: KubeObject, { kind, plan, env }: { kind: ProxyKind; pla
   const key = keyOf(object)
   const { caches } = env
   const planned = plan.children.find((child) => child.kind === 'Deployment')?.object
-  const statefulSet = caches.statefulSets.get(key)
+  const statefulSet = caches.of(statefulSetCache).get(key)
   const pods = podsOf(key, kind, env)
   const isOwn = statefulSet !== undefined && isControlledBy(statefulSet, object)
   return {
     proxyPods: pods.proxyPods,
     // Pods with our labels may be of a StatefulSet that is not ours.
     serverPods: statefulSet === undefined || isOwn ? pods.serverPods : [],
-    deployment: caches.deployments.get(key) ?? planned,
+    deployment: caches.of(deploymentCache).get(key) ?? planned,
     statefulSet: isOwn ? statefulSet : undefined,
-    report: newestReport(caches.runnerEvents.byIndex(WORKLOAD_INDEX, formatKey(key)), object, pods.proxyPods),
+    report: newestReport(caches.of(runnerEventCache).byIndex(WORKLOAD_INDEX, formatKey(key)), object, pods.proxyPods),
   }
 }
 
 /** Both carry the name of the workload; those of the proxy also its kind. */
 export function podsOf(key: ObjectKey, kind: ProxyKind, { caches }: Env): WorkloadPods {
-  const all = caches.pods.byIndex(WORKLOAD_INDEX, formatKey(key))
+  const all = caches.of(podCache).byIndex(WORKLOAD_INDEX, formatKey(key))
   const proxyApp = workloadLabels(kind, key.name)['app']
   return {
     proxyPods: all.filter(({ metadata }) => metadata.labels?.['app'] === proxyApp),

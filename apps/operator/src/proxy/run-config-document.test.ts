@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RunConfigDocument } from '../deployment/contribution.ts'
+import type { RunConfigDocument } from './contribution.ts'
 import { joinRunConfig, lacksProtection, renderRunConfig } from './run-config-document.ts'
 
 const document: RunConfigDocument = { schema_version: 'v0.1.0', name: 'web', image: 'example/server:1', transport: 'stdio', port: 8080 }

@@ -2,7 +2,7 @@ import { jsonEqual } from '@thv/kernel/json'
 import { type UnsupportedField, unsupportedFields } from '@thv/runconfig/middleware-table'
 import { type Problem, readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
-import type { Contribution, RunConfigDocument } from '../deployment/contribution.ts'
+import type { Contribution, RunConfigDocument } from './contribution.ts'
 
 export interface RenderedRunConfig {
   /** What goes into the ConfigMap, byte for byte. */

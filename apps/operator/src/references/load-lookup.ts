@@ -1,5 +1,7 @@
+import { secretCache } from '../caches/built-in-caches.ts'
 import type { Env } from '../environment.ts'
 import type { ConfigMapContent, Lookup, SecretFacts } from './lookup.ts'
+import { externalAuthConfigCache, groupCache, toolConfigCache } from './referenced-caches.ts'
 import type { References } from './references.ts'
 import { referencesOfExternalAuthConfig } from './references.ts'
 
@@ -10,7 +12,7 @@ export async function loadLookup(
   signal: AbortSignal,
 ): Promise<Lookup> {
   const ofAuthConfigs = references.externalAuthConfigs.flatMap((name) => {
-    const config = caches.externalAuthConfigs.get({ namespace, name })
+    const config = caches.of(externalAuthConfigCache).get({ namespace, name })
     return config === undefined ? [] : referencesOfExternalAuthConfig(config).configMaps
   })
   const contents = new Map<string, ConfigMapContent>()
@@ -23,14 +25,14 @@ export async function loadLookup(
   return {
     configMap: (name) => contents.get(name),
     secret: (name) => secretFacts({ caches }, { namespace, name }),
-    toolConfig: (name) => caches.toolConfigs.get({ namespace, name }),
-    externalAuthConfig: (name) => caches.externalAuthConfigs.get({ namespace, name }),
-    group: (name) => caches.groups.get({ namespace, name }),
+    toolConfig: (name) => caches.of(toolConfigCache).get({ namespace, name }),
+    externalAuthConfig: (name) => caches.of(externalAuthConfigCache).get({ namespace, name }),
+    group: (name) => caches.of(groupCache).get({ namespace, name }),
   }
 }
 
 function secretFacts({ caches }: Pick<Env, 'caches'>, key: { namespace: string; name: string }): SecretFacts | undefined {
-  const secret = caches.secrets.get(key)
+  const secret = caches.of(secretCache).get(key)
   if (secret === undefined) return undefined
   const { uid = '', resourceVersion = '' } = secret.metadata
   return { uid, resourceVersion, keys: new Set(Object.keys(secret.data ?? {})) }

@@ -4,8 +4,8 @@ import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
 import type { MCPServerEntry } from '@thv/resources/kinds/mcp-server-entry/schema'
 import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { describe, expect, test } from 'vitest'
+import { indexValues } from '../caches/reference-indexes.ts'
 import {
-  indexValues,
   referencesOfExternalAuthConfig,
   referencesOfRemoteProxy,
   referencesOfServer,

@@ -1,4 +1,3 @@
-import type { KubeObject } from '@thv/kube'
 import { normaliseMcpExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { normaliseMcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/normalise'
@@ -21,17 +20,6 @@ export interface References {
   readonly configMaps: readonly string[]
   readonly secrets: readonly string[]
 }
-
-/** Names of the indexes over the referencing kinds; a value is `namespace/name` of the referenced object. */
-export const REFERENCE_INDEXES = {
-  groups: 'group',
-  toolConfigs: 'toolConfig',
-  externalAuthConfigs: 'externalAuthConfig',
-  configMaps: 'configMap',
-  secrets: 'secret',
-} as const satisfies Record<keyof References, string>
-
-export type ReferenceIndex = (typeof REFERENCE_INDEXES)[keyof References]
 
 export function referencesOfServer(server: MCPServer): References {
   const { spec } = normaliseMcpServer(server)
@@ -109,14 +97,6 @@ export function referencesOfExternalAuthConfig(config: MCPExternalAuthConfig): R
     configMaps: bundle(spec.oidc?.caBundleRef),
     secrets: unique(secretNames(spec)),
   }
-}
-
-/** `namespace/name` of what an object references, for an index. An object without a readable spec references nothing. */
-export function indexValues<T extends KubeObject>(
-  referencesOf: (object: T) => References,
-  kind: keyof References,
-): (object: T) => readonly string[] {
-  return (object) => referencesOf(object)[kind].map((name) => `${object.metadata.namespace}/${name}`)
 }
 
 function externalOidc(config: CanonicalOidcConfig | undefined): { name: string } | undefined {

@@ -10,20 +10,14 @@ import {
   type ResourceType,
 } from '@thv/kube'
 import { createLogger } from '@thv/telemetry/log'
+import type { CacheSpec } from '../caches/cache-spec.ts'
 import type { KindCache } from '../caches/kind-cache.ts'
-import type { OperatorCaches } from '../caches/operator-caches.ts'
+import { type OperatorCaches, referringKinds } from '../caches/operator-caches.ts'
+import { indexValues, REFERENCE_INDEXES } from '../caches/reference-indexes.ts'
+import { CONTROLLERS } from '../controllers/controllers.ts'
 import type { Env, OperatorEvent } from '../environment.ts'
 import { type OperatorSettings, operatorSettings } from '../operator-settings.ts'
-import {
-  indexValues,
-  REFERENCE_INDEXES,
-  type References,
-  referencesOfExternalAuthConfig,
-  referencesOfRemoteProxy,
-  referencesOfServer,
-  referencesOfServerEntry,
-  referencesOfVirtualServer,
-} from '../references/references.ts'
+import type { References } from '../references/references.ts'
 
 interface Written {
   readonly plural: string
@@ -85,7 +79,7 @@ export function memoryCluster(settings: Partial<OperatorSettings> = {}): MemoryC
     },
   }
 
-  function cacheOf(plural: string, referencesOf?: (object: never) => References) {
+  function cacheOf(plural: string, referencesOf?: (object: KubeObject) => References) {
     const list = () => [...objects].filter(([id]) => id.startsWith(`${plural}:`)).map(([, object]) => object)
     return {
       get: (key: ObjectKey) => objects.get(idOf(plural, key)),
@@ -93,20 +87,19 @@ export function memoryCluster(settings: Partial<OperatorSettings> = {}): MemoryC
       byIndex(index: string, value: string) {
         const kind = (Object.keys(REFERENCE_INDEXES) as (keyof References)[]).find((name) => REFERENCE_INDEXES[name] === index)
         if (kind === undefined || referencesOf === undefined) throw new RangeError(`no index ${index}`)
-        return list().filter((object) => indexValues(referencesOf, kind)(object as never).includes(value))
+        return list().filter((object) => indexValues(referencesOf, kind)(object).includes(value))
       },
-    } as unknown as KindCache<never>
+    } as unknown as KindCache
   }
 
+  const ofSpec = ({ type, references }: CacheSpec) => cacheOf(type.plural, references)
   const caches = {
-    servers: cacheOf('mcpservers', referencesOfServer),
-    remoteProxies: cacheOf('mcpremoteproxies', referencesOfRemoteProxy),
-    serverEntries: cacheOf('mcpserverentries', referencesOfServerEntry),
-    virtualServers: cacheOf('virtualmcpservers', referencesOfVirtualServer),
-    externalAuthConfigs: cacheOf('mcpexternalauthconfigs', referencesOfExternalAuthConfig),
-    toolConfigs: cacheOf('mcptoolconfigs'),
-    groups: cacheOf('mcpgroups'),
-    secrets: cacheOf('secrets'),
+    of: ofSpec,
+    referring: (to: keyof References) =>
+      referringKinds(
+        CONTROLLERS.map(({ cache }) => [cache, ofSpec(cache)] as const),
+        to,
+      ),
     configMapContent: async (key: ObjectKey) => {
       const found = objects.get(idOf('configmaps', key)) as (KubeObject & { data?: Record<string, string> }) | undefined
       return found && { uid: found.metadata.uid ?? '', resourceVersion: found.metadata.resourceVersion ?? '', data: found.data ?? {} }

@@ -1,7 +1,6 @@
 import { type Deployment, deployments, type KubeClient, type KubeObject, pods, type ReplicaSet, replicaSets } from '@thv/kube'
 import { RUNNER_CONTROLLER } from '@thv/runconfig/runner-events'
 import { MANAGED_LABEL } from '../caches/cache-shapes.ts'
-import type { KindCache } from '../caches/kind-cache.ts'
 import type { Manager } from '../manager.ts'
 import { eventually } from './operator-harness.ts'
 
@@ -49,9 +48,7 @@ export async function allSeen(watched: Watched): Promise<void> {
 }
 
 async function cachesAreUpToDate({ admin, manager, namespaces }: Watched): Promise<void> {
-  const { shared: _, configMapContent: __, notImplemented, ...named } = manager.caches
-  const caches = [...(Object.values(named) as KindCache[]), ...notImplemented.map(({ cache }) => cache)]
-  const each = caches.flatMap((cache) => namespaces.map((namespace) => ({ cache, namespace })))
+  const each = manager.caches.all.flatMap((cache) => namespaces.map((namespace) => ({ cache, namespace })))
   await Promise.all(
     each.map(async ({ cache, namespace }) => {
       const type = cache.reflectors[0]?.type

@@ -4,6 +4,7 @@ import { type MCPExternalAuthConfig, mcpExternalAuthConfigType } from '@thv/reso
 import type { Env } from '../../environment.ts'
 import { authConfigConditions } from '../../references/judge-auth-config.ts'
 import { loadLookup } from '../../references/load-lookup.ts'
+import { externalAuthConfigCache } from '../../references/referenced-caches.ts'
 import type { References } from '../../references/references.ts'
 import { reconcileConfigObject } from '../config-object/reconcile.ts'
 
@@ -17,7 +18,7 @@ export async function reconcileMcpExternalAuthConfig(key: ObjectKey, env: Env, c
     type: mcpExternalAuthConfigType,
     finalizer: MCP_EXTERNAL_AUTH_CONFIG_FINALIZER,
     references: 'externalAuthConfigs',
-    cache: env.caches.externalAuthConfigs,
+    cache: env.caches.of(externalAuthConfigCache),
     warnsWhenTrue: [MCPExternalAuthConfigCondition.IdentitySynthesized],
     judge: (config: MCPExternalAuthConfig) => authConfigConditions(config, lookup),
   } as const

@@ -1,27 +1,17 @@
-import {
-  done,
-  dropFinalizer,
-  formatKey,
-  type ObjectKey,
-  type Outcome,
-  type ReconcileContext,
-  type ResourceType,
-  writeStatus,
-} from '@thv/kube'
+import { done, dropFinalizer, formatKey, type ObjectKey, type Outcome, type ReconcileContext, writeStatus } from '@thv/kube'
 import { MCP_GROUP_FINALIZER } from '@thv/resources/kinds/mcp-group/constants'
-import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
 import type { Env } from '../../environment.ts'
-import { REFERENCE_INDEXES } from '../../references/references.ts'
-import { groupStatus } from './status.ts'
+import { groupCache } from '../../references/referenced-caches.ts'
+import { groupStatus, type Members } from './status.ts'
 
-const type = mcpGroupType as ResourceType<MCPGroup>
+const { type } = groupCache
 
 /**
  * Lists who names the group. Members watch their group and say themselves when it is gone, so deletion needs no finalizer; one that
  * another operator left behind is taken off.
  */
 export async function reconcileMcpGroup(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
-  const group = env.caches.groups.get(key)
+  const group = env.caches.of(groupCache).get(key)
   if (group === undefined) return done
   if (group.metadata.deletionTimestamp !== undefined) {
     await dropFinalizer(env.client, { type, object: group, name: MCP_GROUP_FINALIZER }, { signal })
@@ -36,13 +26,24 @@ export async function reconcileMcpGroup(key: ObjectKey, env: Env, { signal }: Re
   return done
 }
 
-function membersOf(key: ObjectKey, { caches }: Env) {
-  const id = formatKey(key)
-  const names = (objects: readonly { metadata: { name: string; deletionTimestamp?: string } }[]) =>
-    objects.filter(({ metadata }) => metadata.deletionTimestamp === undefined).map(({ metadata }) => metadata.name)
+/** The kinds that belong to a group, by member of its status. */
+const MEMBER_KINDS = { servers: 'MCPServer', remoteProxies: 'MCPRemoteProxy', serverEntries: 'MCPServerEntry' } as const
+
+export function isMember(kind: string): boolean {
+  return Object.values<string>(MEMBER_KINDS).includes(kind)
+}
+
+function membersOf(key: ObjectKey, { caches }: Env): Members {
+  const referring = caches.referring('groups')
+  const names = (kind: string) =>
+    referring
+      .filter((each) => each.kind === kind)
+      .flatMap((each) => each.objects(formatKey(key)))
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map(({ metadata }) => metadata.name)
   return {
-    servers: names(caches.servers.byIndex(REFERENCE_INDEXES.groups, id)),
-    remoteProxies: names(caches.remoteProxies.byIndex(REFERENCE_INDEXES.groups, id)),
-    serverEntries: names(caches.serverEntries.byIndex(REFERENCE_INDEXES.groups, id)),
+    servers: names(MEMBER_KINDS.servers),
+    remoteProxies: names(MEMBER_KINDS.remoteProxies),
+    serverEntries: names(MEMBER_KINDS.serverEntries),
   }
 }

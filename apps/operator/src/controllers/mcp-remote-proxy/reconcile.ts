@@ -1,11 +1,12 @@
 import { done, type ObjectKey, type Outcome, type ReconcileContext } from '@thv/kube'
 import { MCPRemoteProxyCondition, MCPRemoteProxyPhase } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import { type MCPRemoteProxy, mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
-import { mcpRemoteProxyHealth } from '../../deployment/status/pods-health.ts'
 import { tellTermination } from '../../deployment/status/terminating.ts'
 import type { Env } from '../../environment.ts'
 import { reconcileWorkload, type WorkloadKind } from '../../proxy/reconcile-proxy.ts'
 import { referencesOfRemoteProxy } from '../../references/references.ts'
+import { cache } from './cache.ts'
+import { mcpRemoteProxyHealth } from './health.ts'
 import { planMcpRemoteProxy } from './plan.ts'
 
 const kind: WorkloadKind<MCPRemoteProxy> = {
@@ -20,7 +21,7 @@ const kind: WorkloadKind<MCPRemoteProxy> = {
 
 /** Converges one MCPRemoteProxy. The remote server is never dialled from here. */
 export async function reconcileMcpRemoteProxy(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
-  const proxy = env.caches.remoteProxies.get(key)
+  const proxy = env.caches.of(cache).get(key)
   if (proxy === undefined) return done
   if (proxy.metadata.deletionTimestamp !== undefined) {
     await tellTermination(proxy, { type: mcpRemoteProxyType, env, signal })

@@ -5,6 +5,7 @@ import { transitionEvents } from '../../deployment/status/conditions.ts'
 import type { Env } from '../../environment.ts'
 import { loadLookup } from '../../references/load-lookup.ts'
 import { referencesOfServerEntry } from '../../references/references.ts'
+import { cache } from './cache.ts'
 import { entryStatus } from './status.ts'
 
 /**
@@ -12,7 +13,7 @@ import { entryStatus } from './status.ts'
  * when it comes, goes or changes.
  */
 export async function reconcileMcpServerEntry(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
-  const entry = env.caches.serverEntries.get(key)
+  const entry = env.caches.of(cache).get(key)
   if (entry === undefined || entry.metadata.deletionTimestamp !== undefined) return done
   const { namespace = '' } = key
   const lookup = await loadLookup(env, { namespace, references: referencesOfServerEntry(entry) }, signal)

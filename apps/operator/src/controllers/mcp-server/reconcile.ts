@@ -1,11 +1,13 @@
 import { done, dropFinalizer, isNotFound, keyOf, type ObjectKey, type Outcome, pods, type ReconcileContext } from '@thv/kube'
 import { MCP_SERVER_FINALIZER, MCPServerAnnotation, MCPServerCondition, MCPServerPhase } from '@thv/resources/kinds/mcp-server/constants'
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
-import { mcpServerHealth } from '../../deployment/status/pods-health.ts'
+import { deploymentCache } from '../../caches/built-in-caches.ts'
 import { tellTermination } from '../../deployment/status/terminating.ts'
 import type { Env } from '../../environment.ts'
 import { podsOf, reconcileWorkload, type WorkloadKind } from '../../proxy/reconcile-proxy.ts'
 import { referencesOfServer } from '../../references/references.ts'
+import { cache } from './cache.ts'
+import { mcpServerHealth } from './health.ts'
 import { planMcpServer } from './plan.ts'
 import { podsToRestartNow, restartTime } from './restart.ts'
 
@@ -21,7 +23,7 @@ const kind: WorkloadKind<MCPServer> = {
 
 /** Converges one MCPServer. What it owns goes by owner reference, so deletion needs no finalizer. */
 export async function reconcileMcpServer(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
-  const server = env.caches.servers.get(key)
+  const server = env.caches.of(cache).get(key)
   if (server === undefined) return done
   if (server.metadata.deletionTimestamp !== undefined) {
     const left = await dropFinalizer(env.client, { type: mcpServerType, object: server, name: MCP_SERVER_FINALIZER }, { signal })
@@ -34,7 +36,7 @@ export async function reconcileMcpServer(key: ObjectKey, env: Env, { signal }: R
 }
 
 async function restartNow(server: MCPServer, key: ObjectKey, env: Env, signal: AbortSignal): Promise<void> {
-  const old = podsToRestartNow(server, env.caches.deployments.get(key), podsOf(key, 'MCPServer', env).proxyPods)
+  const old = podsToRestartNow(server, env.caches.of(deploymentCache).get(key), podsOf(key, 'MCPServer', env).proxyPods)
   if (old.length === 0) return
   // Noted first, so that the pods which come instead are never taken for those to go. Should the rest fail they go one by one.
   const annotations = { [MCPServerAnnotation.lastProcessedRestart]: restartTime(server) }

@@ -1,6 +1,6 @@
 import { type Conditions, done, type KubeObject, type ObjectKey, type Outcome, type ReconcileContext, writeStatus } from '@thv/kube'
 import { NOT_IMPLEMENTED } from '@thv/resources/schema/kind-definition'
-import type { UnservedKind } from '../../caches/operator-caches.ts'
+import type { CacheSpec } from '../../caches/cache-spec.ts'
 import { nextConditions, transitionEvents } from '../../deployment/status/conditions.ts'
 import type { Env } from '../../environment.ts'
 
@@ -10,9 +10,10 @@ interface UnservedStatus {
 }
 
 /** Tells the author of an object that nothing runs for its kind yet. */
-export function reconcileNotImplemented({ type, cache }: UnservedKind) {
+export function reconcileNotImplemented(cache: CacheSpec) {
+  const { type } = cache
   return async (key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> => {
-    const object = cache.get(key)
+    const object = env.caches.of(cache).get(key)
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return done
     let before: Conditions | undefined
     let after: UnservedStatus | undefined

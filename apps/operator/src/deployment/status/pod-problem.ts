@@ -9,8 +9,13 @@ export interface PodProblem {
   readonly message: string
 }
 
-/** Whose pod it is: advice differs. */
-export type PodRole = 'proxy' | 'MCP'
+/** The part that the pod plays in the workload. */
+export interface PodRole {
+  /** In messages, such as `proxy`. */
+  readonly name: string
+  /** What to check when the image cannot be pulled. */
+  readonly imageAdvice: string
+}
 
 /** What the kubelet says that is wrong with a container, whether waiting helps, and what to look at. */
 const WAITING: Readonly<Record<string, { readonly fatal: boolean; readonly advice: (role: PodRole) => string }>> = {
@@ -25,9 +30,7 @@ const WAITING: Readonly<Record<string, { readonly fatal: boolean; readonly advic
 }
 
 function imageAdvice(role: PodRole): string {
-  return role === 'MCP'
-    ? 'Check the image and resourceOverrides.proxyDeployment.imagePullSecrets.'
-    : 'Check TOOLHIVE_RUNNER_IMAGE of the operator and the pull secrets.'
+  return role.imageAdvice
 }
 
 /** The problem that weighs most, of pods that are not going anyway; one that will not go away before one that may. */
@@ -85,7 +88,7 @@ function podProblems(pod: Pod, role: PodRole): PodProblem[] {
 function containerProblem(pod: Pod, status: ContainerStatus, role: PodRole): PodProblem[] {
   const { state = {}, lastState, name } = status
   const image = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])].find((container) => container.name === name)?.image
-  const what = `Container ${name}${image === undefined ? '' : ` (image ${image})`} of ${role} pod ${pod.metadata.name}`
+  const what = `Container ${name}${image === undefined ? '' : ` (image ${image})`} of ${role.name} pod ${pod.metadata.name}`
   const crash = isCrashing(status) ? (state.terminated ?? lastState?.terminated) : undefined
   if (crash !== undefined) {
     const { reason } = waitingFor(WorkloadReason.CrashLoopBackOff)
@@ -146,6 +149,6 @@ export function cut(text: string): string {
   return said.length <= KEPT.first + KEPT.last ? said : `${said.slice(0, KEPT.first)} … ${said.slice(-KEPT.last)}`
 }
 
-function capital(role: PodRole): string {
-  return role === 'proxy' ? 'Proxy' : role
+function capital({ name }: PodRole): string {
+  return `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`
 }

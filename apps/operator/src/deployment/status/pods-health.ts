@@ -1,20 +1,10 @@
-import type { Deployment, Pod, StatefulSet } from '@thv/kube'
-import { MCPRemoteProxyPhase, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
-import { MCPServerPhase, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
+import type { Deployment, Pod } from '@thv/kube'
 import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
-import { RunnerReason } from '@thv/runconfig/runner-events'
-import { cut, isLive, isReady, type PodProblem, worstProblem } from './pod-problem.ts'
-import type { RunnerReport } from './runner-report.ts'
+import { cut, isLive, isReady, type PodProblem, type PodRole, worstProblem } from './pod-problem.ts'
 
 export interface ObservedPods {
   readonly deployment: Deployment | undefined
-  readonly proxyPods: readonly Pod[]
-}
-
-export interface ObservedServer extends ObservedPods {
-  readonly statefulSet: StatefulSet | undefined
-  readonly serverPods: readonly Pod[]
-  readonly report?: RunnerReport | undefined
+  readonly pods: readonly Pod[]
 }
 
 export interface PodsHealth<Phase extends string> {
@@ -23,18 +13,17 @@ export interface PodsHealth<Phase extends string> {
   readonly reason: string
   /** Says what to do next when something is wrong. */
   readonly message: string
-  /** Proxy pods that exist, and those of them that are ready. */
+  /** Pods of the Deployment, and those of them that are ready. */
   readonly replicas: number
   readonly readyReplicas: number
-  /** Of the MCP server; 0 for a proxy of a remote one. */
+  /** Ready pods of the server behind it; 0 without one. */
   readonly serverReadyReplicas: number
 }
 
-export type ServerPhase = (typeof MCPServerPhase)[keyof typeof MCPServerPhase]
-export type RemoteProxyPhase = (typeof MCPRemoteProxyPhase)[keyof typeof MCPRemoteProxyPhase]
-
-/** Which words a kind has for the states that both have. */
-interface Words<Phase extends string> {
+/** A kind's phases and reasons for the common states. */
+export interface HealthWords<Phase extends string> {
+  /** Of the Deployment's pods, in messages. */
+  readonly role: PodRole
   readonly pending: Phase
   readonly ready: Phase
   readonly failed: Phase
@@ -43,100 +32,61 @@ interface Words<Phase extends string> {
   readonly notReadyReason: string
 }
 
-const SERVER: Words<ServerPhase> = {
-  pending: MCPServerPhase.Pending,
-  ready: MCPServerPhase.Running,
-  failed: MCPServerPhase.Failed,
-  stopped: MCPServerPhase.Stopped,
-  readyReason: MCPServerReason.Ready,
-  notReadyReason: MCPServerReason.NotReady,
-}
-
-const REMOTE: Words<RemoteProxyPhase> = {
-  pending: MCPRemoteProxyPhase.Pending,
-  ready: MCPRemoteProxyPhase.Ready,
-  failed: MCPRemoteProxyPhase.Failed,
-  stopped: MCPRemoteProxyPhase.Pending,
-  readyReason: MCPRemoteProxyReason.DeploymentReady,
-  notReadyReason: MCPRemoteProxyReason.DeploymentNotReady,
-}
-
-/** How an MCPServer is, by what its proxy and the server behind it say of themselves. Pure. */
-export function mcpServerHealth(observed: ObservedServer): PodsHealth<ServerPhase> {
-  const server = {
-    problem: worstProblem(observed.serverPods, 'MCP'),
-    wait: waitForServer(observed.statefulSet, observed.serverPods),
-    readyPods: observed.serverPods.filter(isReady).length,
-    report: observed.report,
-    endsInOrder: observed.report?.reason === RunnerReason.ServerEnded && observed.serverPods.some(hasEndedInOrder),
-  }
-  return health(observed, SERVER, server)
-}
-
-export function mcpRemoteProxyHealth(observed: ObservedPods): PodsHealth<RemoteProxyPhase> {
-  return health(observed, REMOTE, undefined)
-}
-
-interface ServerState {
+/** Health of a server that the Deployment's pods stand in front of. */
+export interface InnerHealth {
   readonly problem: PodProblem | undefined
+  /** What is still awaited. */
   readonly wait: string | undefined
   readonly readyPods: number
-  readonly report: RunnerReport | undefined
+  readonly report: { readonly reason: string; readonly message: string; readonly healsItself: boolean } | undefined
   /** The report is about a program that ends with exit code 0. */
   readonly endsInOrder: boolean
 }
 
-function hasEndedInOrder({ status }: Pod): boolean {
-  return status?.containerStatuses?.some(({ state, lastState }) => (state?.terminated ?? lastState?.terminated)?.exitCode === 0) === true
-}
-
-function health<Phase extends string>(
-  { deployment, proxyPods }: ObservedPods,
-  words: Words<Phase>,
-  server: ServerState | undefined,
+/** Health of a workload by its Deployment and its pods. Pure. */
+export function podsHealth<Phase extends string>(
+  { deployment, pods }: ObservedPods,
+  words: HealthWords<Phase>,
+  server?: InnerHealth,
 ): PodsHealth<Phase> {
-  const live = proxyPods.filter(isLive)
+  const live = pods.filter(isLive)
   const ready = live.filter(isReady).length
   const counts = { replicas: live.length, readyReplicas: ready, serverReadyReplicas: server?.readyPods ?? 0 }
   const wanted = deployment?.spec?.replicas ?? 1
   const is = (phase: Phase, reason: string, message: string): PodsHealth<Phase> => ({ ...counts, phase, reason, message })
 
-  if (deployment === undefined) return is(words.pending, words.notReadyReason, 'The Deployment of the proxy is not there yet.')
+  if (deployment === undefined)
+    return is(words.pending, words.notReadyReason, `The Deployment of the ${words.role.name} does not exist yet.`)
   if (wanted === 0) {
     return {
       ...is(words.stopped, WorkloadReason.ScaledToZero, 'Scaled to 0 pods: set replicas to at least 1 to start it.'),
       readyReplicas: 0,
     }
   }
-  const problem = graver(worstProblem(proxyPods, 'proxy'), server?.problem)
-  // A proxy stays ready for a while after the server behind it has gone: the pods of both must say so.
+  const problem = graver(worstProblem(pods, words.role), server?.problem)
+  // The pods stay ready for a while after the server behind them has gone: both must be ready.
   if (ready > 0 && (server === undefined || server.readyPods > 0)) {
-    const more = [`${ready} of ${wanted} proxy pods ready.`, problem?.message ?? server?.wait]
+    const more = [`${ready} of ${wanted} ${words.role.name} pods ready.`, problem?.message ?? server?.wait]
     return is(words.ready, words.readyReason, more.filter((part) => part !== undefined).join(' '))
   }
   if (problem !== undefined) {
     const phase = problem.fatal ? words.failed : words.pending
-    // A program that ends in good order and is started again looks like one that crashes; its runner knows better.
+    // A program that ends in good order and is started again looks like one that crashes; the report tells them apart.
     const told = problem === server?.problem && server?.endsInOrder ? server.report : undefined
     return is(phase, told?.reason ?? problem.reason ?? words.notReadyReason, told?.message ?? problem.message)
   }
-  if (server?.report !== undefined)
-    return is(HEALS_ITSELF.has(server.report.reason) ? words.pending : words.failed, server.report.reason, server.report.message)
+  if (server?.report !== undefined) {
+    const { healsItself, reason, message } = server.report
+    return is(healsItself ? words.pending : words.failed, reason, message)
+  }
   const refused = creationProblem(deployment, live)
   if (refused !== undefined) return is(words.pending, WorkloadReason.PodCreationFailed, refused)
-  return is(words.pending, words.notReadyReason, server?.wait ?? `Waiting: ${ready} of ${wanted} proxy pods ready.`)
+  return is(words.pending, words.notReadyReason, server?.wait ?? `Waiting: ${ready} of ${wanted} ${words.role.name} pods ready.`)
 }
 
-/** A server that takes long to start looks like this for a while. */
-const HEALS_ITSELF: ReadonlySet<string> = new Set([
-  RunnerReason.BackendPortClosed,
-  RunnerReason.HandshakeTimedOut,
-  RunnerReason.ServerEnded,
-])
-
-/** What will not heal by itself, before what may. */
-function graver(proxy: PodProblem | undefined, server: PodProblem | undefined): PodProblem | undefined {
-  return server?.fatal && !proxy?.fatal ? server : (proxy ?? server)
+/** A problem that does not heal by itself comes before one that may. */
+function graver(outer: PodProblem | undefined, inner: PodProblem | undefined): PodProblem | undefined {
+  return inner?.fatal && !outer?.fatal ? inner : (outer ?? inner)
 }
 
 /** Why the Deployment makes no pods, in the words of its controller. */
@@ -146,17 +96,4 @@ function creationProblem({ metadata, status }: Deployment, live: readonly Pod[])
     return `The Deployment ${metadata.name} cannot make pods: ${cut(failure.message ?? failure.reason ?? 'no reason given')}`
   }
   return undefined
-}
-
-/** What is awaited of the StatefulSet that the runner makes. It has no condition of its own for pods that were refused. */
-function waitForServer(statefulSet: StatefulSet | undefined, pods: readonly Pod[]): string | undefined {
-  if (statefulSet === undefined) return 'Waiting for the proxy to make the StatefulSet of the MCP server.'
-  const name = statefulSet.metadata.name
-  const wanted = statefulSet.spec?.replicas ?? 1
-  if (wanted === 0) return `The StatefulSet ${name} is scaled to 0 pods: set spec.backendReplicas to at least 1, or scale it up.`
-  const ready = pods.filter(isReady).length
-  if (pods.every((pod) => !isLive(pod))) {
-    return `Waiting for the pods of StatefulSet ${name}. If none appears, kubectl describe statefulset ${name} says why.`
-  }
-  return ready < wanted ? `Waiting: ${ready} of ${wanted} MCP server pods ready.` : undefined
 }

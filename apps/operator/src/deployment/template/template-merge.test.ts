@@ -2,7 +2,7 @@ import { normaliseMcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/n
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { proxyDeployment } from '../../proxy/proxy-deployment.ts'
-import { SETTINGS } from '../testing/workload-cases.ts'
+import { SETTINGS } from '../../proxy/testing/workload-cases.ts'
 
 function attempt(podTemplateSpec: Record<string, unknown> | undefined, platform: 'kubernetes' | 'openshift' = 'kubernetes') {
   const spec = { remoteUrl: 'https://mcp.example.com', ...(podTemplateSpec && { podTemplateSpec }) }

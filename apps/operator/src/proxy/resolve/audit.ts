@@ -1,4 +1,4 @@
-import { contributes, nothing, type Resolved } from '../../deployment/contribution.ts'
+import { contributes, nothing, type Resolved } from '../contribution.ts'
 
 /** Audit events of the proxy, without what was asked and answered. */
 export function resolveAudit({ audit }: { audit: { enabled: boolean } }): Resolved {

@@ -1,6 +1,7 @@
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
-import { type Contribution, type EnvVar, secretVariable, type Volume, type VolumeMount } from '../../deployment/contribution.ts'
+import { type EnvVar, secretVariable, type Volume, type VolumeMount } from '../../deployment/contribution.ts'
+import type { Contribution } from '../contribution.ts'
 import {
   type AuthServerPlace,
   authServerConfig,

@@ -4,9 +4,10 @@ import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalAuthzConfig } from '@thv/resources/shared/authz-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { AuthzConfig, CedarConfig } from '@thv/runconfig/policy-config'
-import { type Blocker, contributes, nothing, type Resolved } from '../../deployment/contribution.ts'
+import type { Blocker } from '../../deployment/contribution.ts'
 import { configHash } from '../../references/config-hash.ts'
 import type { Lookup } from '../../references/lookup.ts'
+import { contributes, nothing, type Resolved } from '../contribution.ts'
 import { AUTHZ_TYPE, AUTHZ_VERSION, readAuthzDocument } from './authz-document.ts'
 
 export interface AuthzArgs {

@@ -3,8 +3,9 @@ import { errorMessage, isThvError } from '@thv/kernel/errors'
 import type { ConditionUpdate } from '@thv/kube'
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
-import { type Blocker, type Contribution, contributes, nothing, type Resolved } from '../../deployment/contribution.ts'
+import type { Blocker } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'
+import { type Contribution, contributes, nothing, type Resolved } from '../contribution.ts'
 
 export interface CaBundleVerdict {
   readonly certificates: number

@@ -1,4 +1,4 @@
-import type { Contribution } from '../../deployment/contribution.ts'
+import type { Contribution } from '../contribution.ts'
 import type { OidcSettings } from './oidc-settings.ts'
 
 const FOLDER = '/var/run/secrets/toolhive.stacklok.dev/oidc'

@@ -1,7 +1,7 @@
 import type { ConditionUpdate } from '@thv/kube'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
-import { contributes, nothing, type Resolved } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'
+import { contributes, nothing, type Resolved } from '../contribution.ts'
 
 /** The group of the workload. It is nothing that the workload needs to run, so it never blocks, and it is not in the RunConfig: no pod is replaced for it. */
 export function resolveGroupRef({ groupRef, lookup }: { groupRef: { name: string } | undefined; lookup: Pick<Lookup, 'group'> }): Resolved {

@@ -1,8 +1,9 @@
 import { MCPRemoteProxyCondition, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import type { CanonicalHeaderForward } from '@thv/resources/shared/header-forward'
-import { blocked, contributes, type EnvVar, nothing, type Resolved, secretVariable, variablePart } from '../../deployment/contribution.ts'
+import { blocked, type EnvVar, secretVariable, variablePart } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { missingSecretKey } from '../../references/secret-key.ts'
+import { contributes, nothing, type Resolved } from '../contribution.ts'
 
 export interface HeaderForwardArgs {
   readonly headerForward: CanonicalHeaderForward

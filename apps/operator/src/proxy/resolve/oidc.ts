@@ -4,18 +4,11 @@ import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
-import {
-  type Blocker,
-  type Contribution,
-  contributes,
-  type EnvVar,
-  nothing,
-  type Resolved,
-  secretVariable,
-} from '../../deployment/contribution.ts'
+import { type Blocker, type EnvVar, secretVariable } from '../../deployment/contribution.ts'
 import { configHash } from '../../references/config-hash.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { missingSecretKey } from '../../references/secret-key.ts'
+import { type Contribution, contributes, nothing, type Resolved } from '../contribution.ts'
 import { type MountedCaBundle, mountCaBundle } from './ca-bundle.ts'
 import { clusterAuth } from './cluster-auth.ts'
 import { type OidcSettings, readOidcSettings } from './oidc-settings.ts'

@@ -1,7 +1,8 @@
 import type { CanonicalMCPExternalAuthConfigSpec } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
-import { type Contribution, type EnvVar, secretVariable } from '../../deployment/contribution.ts'
+import { type EnvVar, secretVariable } from '../../deployment/contribution.ts'
+import type { Contribution } from '../contribution.ts'
 import { BEARER_TOKEN_PREFIX, HEADER_TOKEN, HEADER_TYPES, HEADER_VALUE, TOKEN_EXCHANGE_SECRET } from './external-auth-table.ts'
 
 /** How requests to the server are authenticated: everything but `embeddedAuthServer` and `oidc`, which are about those that come in. */

@@ -3,7 +3,8 @@ import { MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-se
 import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalRateLimiting, RateLimitBucket } from '@thv/resources/shared/rate-limiting'
 import type { RateLimitConfig, RateLimitBucket as RunnerBucket } from '@thv/runconfig/policy-config'
-import { type Blocker, contributes, type Resolved } from '../../deployment/contribution.ts'
+import type { Blocker } from '../../deployment/contribution.ts'
+import { contributes, type Resolved } from '../contribution.ts'
 
 export interface RateLimitArgs {
   readonly rateLimiting: CanonicalRateLimiting | undefined

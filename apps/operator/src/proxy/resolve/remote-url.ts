@@ -1,7 +1,8 @@
 import { vetUrl } from '@thv/http/outbound/address-policy'
 import { MCPRemoteProxyCondition, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
-import { blocked, contributes, type Resolved } from '../../deployment/contribution.ts'
+import { blocked } from '../../deployment/contribution.ts'
 import type { RemotePolicySettings } from '../../operator-settings.ts'
+import { contributes, type Resolved } from '../contribution.ts'
 
 export interface RemoteUrlRules {
   readonly denyPrivate: boolean

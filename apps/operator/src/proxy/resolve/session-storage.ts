@@ -2,10 +2,11 @@ import type { ConditionUpdate } from '@thv/kube'
 import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalSessionStorage } from '@thv/resources/shared/session-storage'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
-import { type Blocker, contributes, type Resolved, secretVariable } from '../../deployment/contribution.ts'
+import { type Blocker, secretVariable } from '../../deployment/contribution.ts'
 import type { DefaultRedis } from '../../operator-settings.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { missingSecretKey } from '../../references/secret-key.ts'
+import { contributes, type Resolved } from '../contribution.ts'
 
 export interface SessionStorageArgs {
   readonly sessionStorage: CanonicalSessionStorage | undefined

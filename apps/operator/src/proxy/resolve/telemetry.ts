@@ -2,7 +2,8 @@ import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalTelemetryConfig } from '@thv/resources/shared/telemetry-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { TelemetryConfig } from '@thv/runconfig/telemetry-config'
-import { blocked, contributes, nothing, type Resolved } from '../../deployment/contribution.ts'
+import { blocked } from '../../deployment/contribution.ts'
+import { contributes, nothing, type Resolved } from '../contribution.ts'
 
 export interface TelemetryArgs {
   readonly telemetry: CanonicalTelemetryConfig

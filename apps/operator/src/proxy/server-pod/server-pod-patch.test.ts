@@ -3,8 +3,8 @@ import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { secretLookup } from '../../deployment/testing/workload-cases.ts'
 import type { Lookup } from '../../references/lookup.ts'
+import { secretLookup } from '../testing/workload-cases.ts'
 import { type McpPodInput, resolveMcpPod } from './server-pod-patch.ts'
 
 type Spec = Partial<MCPServer['spec']>

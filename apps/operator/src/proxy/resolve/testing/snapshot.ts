@@ -2,8 +2,9 @@ import type { MCPGroup } from '@thv/resources/kinds/mcp-group/schema'
 import type { MCPToolConfig } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
-import type { Blocker, Contribution, Resolved, RunConfigDocument } from '../../../deployment/contribution.ts'
+import type { Blocker } from '../../../deployment/contribution.ts'
 import type { Lookup } from '../../../references/lookup.ts'
+import type { Contribution, Resolved, RunConfigDocument } from '../../contribution.ts'
 
 export interface SnapshotObjects {
   readonly configMaps?: Readonly<Record<string, Readonly<Record<string, string>>>>

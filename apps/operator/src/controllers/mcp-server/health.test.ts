@@ -2,8 +2,9 @@ import type { ContainerStatus, Deployment, Pod, StatefulSet } from '@thv/kube'
 import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { describe, expect, it } from 'vitest'
 import { workloadUrl } from '../../proxy/proxy-url.ts'
-import { mcpRemoteProxyHealth, mcpServerHealth } from './pods-health.ts'
-import type { RunnerReport } from './runner-report.ts'
+import type { RunnerReport } from '../../proxy/runner-report.ts'
+import { mcpRemoteProxyHealth } from '../mcp-remote-proxy/health.ts'
+import { mcpServerHealth } from './health.ts'
 
 const deployment = (replicas?: number, more: Partial<Deployment> = {}): Deployment => ({
   metadata: { name: 'demo' },
@@ -55,7 +56,7 @@ interface Case {
 const RUNNING = { deployment: deployment(), statefulSet: statefulSet() }
 
 const CASES: readonly Case[] = [
-  { name: 'nothing yet', expected: { phase: 'Pending', reason: 'NotReady', message: /Deployment of the proxy is not there/ } },
+  { name: 'nothing yet', expected: { phase: 'Pending', reason: 'NotReady', message: /Deployment of the proxy does not exist/ } },
   {
     name: 'no pods yet',
     deployment: deployment(),

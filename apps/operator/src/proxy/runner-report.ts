@@ -1,6 +1,6 @@
 import type { KubeEvent, KubeObject, Pod } from '@thv/kube'
 import type { RunnerReason } from '@thv/runconfig/runner-events'
-import { isLive } from './pod-problem.ts'
+import { isLive } from '../deployment/status/pod-problem.ts'
 
 /** Why the MCP server does not work, in the words of its runner. */
 export interface RunnerReport {

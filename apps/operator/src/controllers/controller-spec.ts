@@ -1,0 +1,17 @@
+import type { ObjectKey, Outcome, ReconcileContext, Source } from '@thv/kube'
+import type { CacheSpec } from '../caches/cache-spec.ts'
+import type { OperatorCaches } from '../caches/operator-caches.ts'
+import type { Env } from '../environment.ts'
+
+/** The controller of one kind, exported as `controller` by `controllers/<kind>/controller.ts`. */
+export interface ControllerSpec {
+  /** In logs and metrics. */
+  readonly name: string
+  /** Objects that are reconciled at the same time. */
+  readonly concurrency: number
+  /** The cache of its own kind. */
+  readonly cache: CacheSpec
+  reconcile(key: ObjectKey, env: Env, context: ReconcileContext): Promise<Outcome>
+  /** What wakes it: each event is mapped to exactly the objects that it concerns; nothing is listed and filtered. */
+  sources(caches: OperatorCaches): readonly Source[]
+}

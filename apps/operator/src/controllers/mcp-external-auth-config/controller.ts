@@ -1,0 +1,21 @@
+import { secretCache } from '../../caches/built-in-caches.ts'
+import { specChanged } from '../../caches/predicates.ts'
+import { referrerSources, referrersIn } from '../../references/reference-sources.ts'
+import { externalAuthConfigCache as cache } from '../../references/referenced-caches.ts'
+import type { ControllerSpec } from '../controller-spec.ts'
+import { reconcileMcpExternalAuthConfig } from './reconcile.ts'
+
+export const controller: ControllerSpec = {
+  name: 'mcpexternalauthconfig',
+  concurrency: 4,
+  cache,
+  reconcile: reconcileMcpExternalAuthConfig,
+  sources(caches) {
+    const configs = caches.of(cache)
+    return [
+      ...configs.self(specChanged),
+      ...caches.of(secretCache).mapped(referrersIn(configs, 'secrets')),
+      ...referrerSources(caches, 'externalAuthConfigs'),
+    ]
+  },
+}

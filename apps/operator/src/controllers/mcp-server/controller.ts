@@ -1,0 +1,36 @@
+import { annotationsChanged, type KubeEvent, type ObjectKey, or, type Predicate } from '@thv/kube'
+import { MCPServerAnnotation } from '@thv/resources/kinds/mcp-server/constants'
+import { networkPolicyCache, roleBindingCache, roleCache, runnerEventCache, statefulSetCache } from '../../caches/built-in-caches.ts'
+import { ownedBy, specChanged } from '../../caches/predicates.ts'
+import { proxySources } from '../../proxy/proxy-sources.ts'
+import { referenceSources } from '../../references/reference-sources.ts'
+import type { ControllerSpec } from '../controller-spec.ts'
+import { cache } from './cache.ts'
+import { reconcileMcpServer } from './reconcile.ts'
+
+export const controller: ControllerSpec = {
+  name: 'mcpserver',
+  concurrency: 16,
+  cache,
+  reconcile: reconcileMcpServer,
+  sources(caches) {
+    const servers = caches.of(cache)
+    const owner = ownedBy('MCPServer')
+    return [
+      ...servers.self(or(specChanged, annotationsChanged(Object.values(MCPServerAnnotation)))),
+      ...proxySources(caches, 'MCPServer', servers),
+      ...caches.of(networkPolicyCache).owned(owner),
+      ...caches.of(roleCache).owned(owner),
+      ...caches.of(roleBindingCache).owned(owner),
+      ...caches.of(statefulSetCache).owned(owner),
+      ...caches.of(runnerEventCache).mapped(ownerOfEvent, notExpired),
+      ...referenceSources(caches, servers),
+    ]
+  },
+}
+
+const ownerOfEvent = ({ metadata, regarding }: KubeEvent): ObjectKey[] =>
+  regarding?.kind === 'MCPServer' ? [{ namespace: metadata.namespace ?? '', name: regarding.name ?? '' }] : []
+
+/** An Event that expires says nothing new. A repeated one may: another Event may have come in between. */
+const notExpired: Predicate<KubeEvent> = ({ type }) => type !== 'DELETED'

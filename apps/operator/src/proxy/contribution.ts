@@ -1,0 +1,18 @@
+import type { RunConfig } from '@thv/runconfig/run-config'
+import type { Contribution as DeploymentContribution, Resolved as DeploymentResolved } from '../deployment/contribution.ts'
+
+/** RunConfig as the operator writes it: what is absent has the reader's default. */
+export type RunConfigDocument = { -readonly [Field in keyof RunConfig]?: RunConfig[Field] }
+
+/** What one block of a spec, or one referenced object, adds to a workload with a proxy. */
+export interface Contribution extends DeploymentContribution {
+  readonly runConfig?: RunConfigDocument
+}
+
+export type Resolved = DeploymentResolved<Contribution>
+
+export const nothing: Resolved = { ok: true, contribution: {} }
+
+export function contributes(contribution: Contribution): Resolved {
+  return { ok: true, contribution }
+}
