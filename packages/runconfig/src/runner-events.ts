@@ -1,4 +1,4 @@
-/* Events that a runner writes on its MCPServer; the operator shows them in `Ready`. */
+/* Reports of a runner on its MCPServer, as Events, which the operator shows in `Ready`. */
 
 /** `reportingController` of the Events. */
 export const RUNNER_CONTROLLER = 'toolhive.stacklok.dev/proxyrunner'

@@ -8,7 +8,7 @@ export interface ServerState {
   readonly name: string
   readonly state: 'waiting' | 'pulling' | 'starting' | 'ready' | 'failing'
   readonly url?: string
-  /** What goes on, or what is wrong and what to do. */
+  /** The progress, or the problem and what to do about it. */
   readonly detail: string
 }
 
@@ -41,7 +41,7 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   const ready = status.conditions?.find(({ type }) => type === 'Ready')
   const isCurrent = status.observedGeneration === undefined || status.observedGeneration === generation
   if (isCurrent && ready?.status === 'True' && status.url) return { name, state: 'ready', url: status.url.replace(/#.*$/, ''), detail: '' }
-  // The runner's own finding says more than its pods show.
+  // The runner's diagnosis is more precise than the state of its pods.
   if (isCurrent && ready?.reason !== undefined && TOLD_BY_RUNNER.has(ready.reason))
     return { name, state: 'failing', detail: plainText(ready.message) }
   const trouble = pods.map(troubleOf).find((each) => each !== undefined)
@@ -63,7 +63,7 @@ export function operatorState(deployment: Deployment | undefined, pods: readonly
   return { name, state: deployment === undefined ? 'waiting' : 'starting', detail: '' }
 }
 
-/** What is wrong with a pod, in one line. */
+/** The problem of a pod, in one line. */
 function troubleOf(pod: Pod): string | undefined {
   const where = `pod ${pod.metadata.name}`
   if (pod.status?.phase === 'Failed')
@@ -95,7 +95,7 @@ function pullMessage(message = ''): string {
   )
 }
 
-/** Codes of the system that mean: nobody there. */
+/** System error codes for an unreachable network. */
 const NO_NETWORK = /\b(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ECONNRESET)\b/
 
 function adviceFor(message = ''): string {

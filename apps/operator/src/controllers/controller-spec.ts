@@ -12,6 +12,6 @@ export interface ControllerSpec {
   /** The cache of its own kind. */
   readonly cache: CacheSpec
   reconcile(key: ObjectKey, env: Env, context: ReconcileContext): Promise<Outcome>
-  /** What wakes it: each event is mapped to exactly the objects that it concerns; nothing is listed and filtered. */
+  /** The events that wake it, each mapped to exactly the objects that it concerns; nothing is listed and filtered. */
   sources(caches: OperatorCaches): readonly Source[]
 }

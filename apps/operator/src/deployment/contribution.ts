@@ -1,6 +1,6 @@
 import type { ConditionUpdate } from '@thv/kube'
 
-/** What one block of a spec, or one referenced object, adds to a workload. Kinds of workloads extend it by their configuration document. */
+/** The addition of one block of a spec, or of one referenced object, to a workload. Kinds of workloads extend it by their configuration document. */
 export interface Contribution {
   /** Of the main container. */
   readonly env?: readonly EnvVar[]

@@ -4,7 +4,7 @@ import type { Contribution as DeploymentContribution, Resolved as DeploymentReso
 /** RunConfig as the operator writes it: what is absent has the reader's default. */
 export type RunConfigDocument = { -readonly [Field in keyof RunConfig]?: RunConfig[Field] }
 
-/** What one block of a spec, or one referenced object, adds to a workload with a proxy. */
+/** The addition of one block of a spec, or of one referenced object, to a workload with a proxy. */
 export interface Contribution extends DeploymentContribution {
   readonly runConfig?: RunConfigDocument
 }

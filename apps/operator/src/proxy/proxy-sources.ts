@@ -17,7 +17,7 @@ import { type ProxyKind, workloadsThatName } from './names.ts'
 
 type Workloads = Pick<KindCache, 'get'>
 
-/** What a kind with a proxy owns, and the pods that tell its health. */
+/** The objects that a kind with a proxy owns, and the pods that show its health. */
 export function proxySources(caches: OperatorCaches, kind: ProxyKind, workloads: Workloads): Source[] {
   /** Pods carry the name of their workload. Workloads of two kinds may have the same name, so it must exist here. */
   const workloadsOfPod = (object: KubeObject): ObjectKey[] => {

@@ -4,7 +4,7 @@ import type { OperatorSettings } from '../operator-settings.ts'
 /** The end of the names of all accounts that `proxyNames` gives to proxies. */
 const RUNNER_ACCOUNT = /-proxy-runner$/
 
-/** Pods of users never run with the rights of the operator or of a proxy. */
+/** Rejects the ServiceAccounts of the operator and of proxies: pods of users never run with their rights. */
 export function serviceAccountProblems(
   account: string | undefined,
   { namespace, settings }: { namespace: string; settings: Pick<OperatorSettings, 'podNamespace' | 'operatorAccount'> },

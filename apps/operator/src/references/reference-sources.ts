@@ -10,7 +10,7 @@ import type { References } from './references.ts'
 
 /**
  * Sources of a controller whose objects reference others: wakes exactly the objects that name a changed one. An MCPExternalAuthConfig
- * also passes on changes of the Secrets and ConfigMaps that it names. Status updates of referenced objects wake nobody, except the phase
+ * also passes on changes of the Secrets and ConfigMaps that it names. Status updates of referenced objects wake no referrer, except the phase
  * of a group.
  */
 export function referenceSources<T extends KubeObject>(caches: OperatorCaches, referrers: KindCache<T>): Source[] {

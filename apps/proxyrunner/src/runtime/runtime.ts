@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { BackendProblem } from '@thv/gateway/backend'
 import type { ProgramEnd as StdioEnd } from '@thv/programs/program-end'
 
-/** What runs the MCP server: a child process of this one (`local`), or a StatefulSet (`kubernetes`). */
+/** Runs the MCP server: a child process of this one (`local`), or a StatefulSet (`kubernetes`). */
 export interface Runtime {
   readonly name: 'local' | 'kubernetes'
   /**
@@ -18,7 +18,7 @@ export interface Runtime {
   readonly stdioCapacity: number
   /** Why the server cannot run, where only the runtime knows. */
   readonly problem?: BackendProblem | undefined
-  /** Reports a problem to the owner of the server; undefined: it is over. Never throws and never waits. */
+  /** Reports a problem of the server to its owner; undefined: it is solved. Never throws and never waits. */
   report?(problem: BackendProblem | undefined): void
   /** Ends what this process started. On Kubernetes the workload stays: it belongs to the operator. */
   close(): Promise<void>
@@ -36,7 +36,7 @@ export interface WorkloadState {
   readonly ready: boolean
   /** For people: why it is not ready, or since when it is. */
   readonly message: string
-  /** Counts starts, so that a restart can be told from a pause. */
+  /** Counts starts, to distinguish a restart from a pause. */
   readonly generation: number
 }
 

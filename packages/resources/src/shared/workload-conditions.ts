@@ -94,7 +94,7 @@ export const WorkloadReason = {
   ServerEnded: 'ServerEnded',
   WorkloadForeign: 'WorkloadForeign',
 
-  /* What a pod says of itself, shown as the reason of Ready. */
+  /* Reported by a pod, shown as the reason of Ready. */
   ImagePullBackOff: 'ImagePullBackOff',
   ErrImagePull: 'ErrImagePull',
   InvalidImageName: 'InvalidImageName',

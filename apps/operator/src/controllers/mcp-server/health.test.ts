@@ -289,7 +289,7 @@ const CASES: readonly Case[] = [
     expected: { phase: 'Failed', reason: 'ContainerTerminated', message: /exit code 2/ },
   },
   {
-    name: 'a reason that nobody knows',
+    name: 'an unknown reason',
     ...RUNNING,
     proxy: [waiting('proxy-1', 'SomethingNew', 'told')],
     expected: { phase: 'Pending', reason: 'NotReady', message: /SomethingNew: told/ },

@@ -32,7 +32,7 @@ const planOf = ({ spec, lookup, name = metadata.name, settings = {} }: ServerCas
   plan(spec, lookup, { ...planFacts(settings), server: { metadata: { ...metadata, name }, spec } as MCPServer })
 const FIXTURES = fixturesOf('mcpservers').map(({ manifest }) => [manifest.metadata.name, manifest.spec as Spec] as const)
 
-describe('what becomes of an MCPServer', () => {
+describe('the plan of an MCPServer', () => {
   it.each(Object.entries(WHOLE))('%s', async (name, spec) => {
     const whole = plan(spec)
     expect(whole.blockers).toEqual([])
@@ -203,13 +203,13 @@ describe('a secret that stands in clear', () => {
   })
 })
 
-describe('what ran before', () => {
+describe('the workload that runs already', () => {
   const deployment = { metadata: { name: 'demo' }, spec: { replicas: 1 } } as Deployment
   const live = (spec: Spec) => ({ runConfig: JSON.stringify(runConfigOf(plan(spec))), deployment })
   const open: Spec = { image: 'i' }
   const guarded: Spec = { image: 'i', oidcConfig: { type: 'configMap', configMap: { name: 'company-oidc' } } }
 
-  it('stops when it would stand open where a guard is asked for that cannot be had', () => {
+  it('stops when it runs without a guard that the spec requires and that cannot be resolved', () => {
     expect(plan(guarded, snapshot(), { live: live(open) })).toMatchObject({ stopsWhatRuns: true, blockers: [{}] })
     expect(plan(guarded, snapshot()).stopsWhatRuns).toBe(false)
   })
@@ -218,7 +218,7 @@ describe('what ran before', () => {
     expect(plan(guarded, snapshot(), { live: live(guarded) })).toMatchObject({ stopsWhatRuns: false, blockers: [{}] })
   })
 
-  it('stays when what is missing guards nothing', () => {
+  it('stays when the missing part guards nothing', () => {
     const broken: Spec = { image: 'i', secrets: [{ name: 'missing', key: 'k' }] }
     expect(plan(broken, snapshot(), { live: live(open) })).toMatchObject({ stopsWhatRuns: false, blockers: [{ reason: 'SecretNotFound' }] })
   })

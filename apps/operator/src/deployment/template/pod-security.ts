@@ -57,7 +57,7 @@ const DEFAULT_CAPABILITIES = new Set(
 const SAFE_SELINUX = ['', 'container_t', 'container_init_t', 'container_kvm_t', 'container_engine_t']
 const SAFE_PROFILES = ['RuntimeDefault', 'Localhost']
 
-/** Settings that a pod and a container have in common. */
+/** Fields that both a pod and a container may set. */
 function checkContext(context: UnknownObject, at: string, report: Report): void {
   const seLinux = objectAt(context, 'seLinuxOptions')
   if (!SAFE_SELINUX.includes(String(seLinux['type'] ?? ''))) report('baseline', `${at}.seLinuxOptions.type`)
@@ -102,7 +102,7 @@ function handlersOf(container: UnknownObject): [string, UnknownObject][] {
   return [...probes, ...hooks]
 }
 
-/** Fields that the operator refuses, or the condition that names the fields that exceed `baseline`. */
+/** The fields that the operator rejects, or the condition that names the fields above `baseline`. */
 export interface SecurityVerdict {
   readonly problems: readonly TemplateProblem[]
   readonly conditions: readonly ConditionUpdate[]

@@ -175,7 +175,7 @@ export const WORKLOAD_CASES: readonly WorkloadCase[] = [
   },
 ]
 
-/** Every object of a workload but the ConfigMap, and what the runner is told of its pods. */
+/** Every object of a workload but the ConfigMap, and the pod patch that the runner receives. */
 export function objectsOf({ kind, resource, spec, settings, deployment }: WorkloadCase) {
   const all = { ...SETTINGS, ...settings }
   const base = { kind, name: resource, namespace: 'team-a', settings: all }

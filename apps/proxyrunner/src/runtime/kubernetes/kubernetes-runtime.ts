@@ -118,7 +118,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
   }
 }
 
-/** The last Events should not be lost; a stop waits for them this long at most. */
+/** Time limit for writing the Events that were recorded last. */
 const FLUSH_MS = 1_000
 
 /** The pods that the Role of a runner lets it attach to: somebody may have scaled the StatefulSet up by hand. */

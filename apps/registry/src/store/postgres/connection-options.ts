@@ -66,7 +66,7 @@ export function migrationLogin(config: PostgresConfig): Login {
 }
 
 /**
- * As libpq has it: `require` encrypts and trusts whoever answers, unless a root certificate is given; `verify-ca` checks the chain;
+ * As libpq has it: `require` encrypts and trusts any server, unless a root certificate is given; `verify-ca` checks the chain;
  * `verify-full` the name too. Without a root certificate the verifying modes trust the authorities that Node trusts.
  */
 async function sslOptions(config: PostgresConfig): Promise<Tls> {

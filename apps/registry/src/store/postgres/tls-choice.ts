@@ -40,7 +40,7 @@ export function connectionPlan(options: ClientConfig, { sslMode }: Pick<Postgres
   }
 }
 
-/** A mode that does not insist on encryption does not check the server's certificate either. */
+/** A mode that does not require encryption does not verify the server either. */
 const UNCHECKED: ConnectionOptions = { rejectUnauthorized: false }
 
 /** The server has no TLS, or its pg_hba.conf wants the other kind of connection. A wrong password stays wrong. */

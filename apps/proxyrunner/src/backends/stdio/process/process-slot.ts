@@ -230,7 +230,7 @@ export class ProcessSlot {
   }
 }
 
-/** A server that takes longer may still be starting; its owner should know that it is slow. */
+/** A server that takes longer may still be starting; its clients should learn the cause of the delay. */
 const LATE_HANDSHAKE_MS = 8_000
 
 function silence(link: ProcessLink): BackendProblem {
