@@ -1,4 +1,5 @@
-import { isLoopbackHost } from '@thv/http/authority'
+import { isLoopbackHost, parseAuthority } from '@thv/http/authority'
+import { headerText } from '@thv/http/header-map'
 import { RequestError } from '@thv/http/http-errors'
 import type { Exchange } from '@thv/http/server/exchange'
 import { answerHandlerFailure } from '@thv/http/server/handler-failure'
@@ -16,6 +17,7 @@ import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
 import type { Backend } from './backend.ts'
+import { sendBrowserPage, wantsBrowserPage } from './endpoints/browser-page.ts'
 import { createMcpEndpoint } from './endpoints/mcp-endpoint.ts'
 import { createSseRoutes } from './endpoints/sse-endpoint.ts'
 import { createWellKnown, type ResourceMetadata } from './endpoints/well-known.ts'
@@ -112,17 +114,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   let leaving = false
   let draining = false
   // Health is open to everyone who reaches the port: except on loopback, the reason is in the log only.
-  let saysWhy = false
+  let isLocal = false
   health.addCheck('backend', () => {
     const { ready, message } = backend.status
-    return saysWhy ? { ok: ready, message } : { ok: ready }
+    return isLocal ? { ok: ready, message } : { ok: ready }
   })
   health.addCheck('draining', () => ({ ok: !leaving }))
   const endpoints = endpointsOf(options, limits.maxBodyBytes)
+  const page: Endpoint = { route: '/', guarded: false, counted: false, handle: answerBrowser }
+  const pagePaths = ['/mcp', '/sse'].filter((path) => endpoints.get(path)?.counted === true)
 
   /** The one way through the gateway: every exchange gets a context first, and `end` last. */
   async function serve(exchange: Exchange, rejection?: Rejection): Promise<void> {
-    const endpoint = endpoints.get(exchange.path)
+    const endpoint = wantsBrowserPage(exchange) ? page : endpoints.get(exchange.path)
     const context = new ExchangeContext(exchange, endpoint?.route ?? openRoute(exchange.path), backendInfo)
     try {
       const answering = rejection === undefined ? answer(context, endpoint) : context.reject(rejection)
@@ -162,6 +166,21 @@ export function createGateway(options: GatewayOptions): Gateway {
     else sendProblem(exchange, 404)
   }
 
+  /** Needs no permission, but a foreign site must not read it under a name of its own. */
+  function answerBrowser(context: ExchangeContext): void {
+    const { exchange } = context
+    const problem = checkHost(exchange.headers)
+    if (problem !== undefined) {
+      context.reject(reject('forbidden_host', { detail: problem }))
+      return
+    }
+    const host = headerText(exchange.headers['host']) ?? ''
+    // Another name than a loopback one is a gateway's, which may have changed scheme and path.
+    const isDirect = isLocal && isLoopbackHost(parseAuthority(host)?.host ?? '')
+    const options = { paths: pagePaths, authenticated: server.resource !== undefined }
+    sendBrowserPage(exchange, options, isDirect ? { name, origin: `http://${host}` } : undefined)
+  }
+
   function finish(context: ExchangeContext, endpoint: Endpoint | undefined): void {
     const { exchange, received } = context
     const { method: httpMethod, status, startedAt } = exchange
@@ -194,7 +213,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const { host: bound } = address
       const { allowedHosts, serviceHosts, podName } = server
       checkHost = createHostGuard({ boundHost: bound, allowedOrigins, ownHosts: ownHosts({ bound, allowedHosts, serviceHosts, podName }) })
-      saysWhy = isLoopbackHost(bound)
+      isLocal = isLoopbackHost(bound)
       return address
     },
     async drain(signal) {
