@@ -42,7 +42,7 @@ interface Kind {
 }
 
 const facts = planFacts()
-const strictFacts = planFacts({ remotes: { denyPrivate: true, allowLoopback: false } })
+const strictFacts = planFacts({ remotes: { denyPrivate: true, allowLoopback: false, blockedAddresses: [] } })
 const metadata = { name: 'x', namespace: 'team', uid: 'uid-x', generation: 1 }
 
 /** For what may be missing. */

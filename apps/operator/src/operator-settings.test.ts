@@ -41,6 +41,7 @@ describe('operatorSettings', () => {
         "proxyHost": "0.0.0.0",
         "remotes": {
           "allowLoopback": false,
+          "blockedAddresses": [],
           "denyPrivate": false,
         },
         "runnerImage": "toolhive-ts:0.1.0",
@@ -48,6 +49,12 @@ describe('operatorSettings', () => {
         "watchNamespaces": undefined,
       }
     `)
+  })
+
+  test('the API server, as the process knows it, is no remote server', () => {
+    const env = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' }
+    const detected = { openshift: false, server: 'https://api.example:6443' }
+    expect(operatorSettings(flags, env, detected).remotes.blockedAddresses).toEqual(['10.96.0.1', 'api.example'])
   })
 
   test('the pod security level is one of the standard, privileged without one', () => {

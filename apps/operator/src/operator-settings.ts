@@ -1,3 +1,4 @@
+import { apiServerAddresses } from '@thv/http/outbound/api-server-addresses'
 import { ThvError } from '@thv/kernel/errors'
 import type { Platform } from '@thv/kube/objects/pod-security'
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from './deployment/template/pod-security.ts'
@@ -52,6 +53,8 @@ export interface DefaultRedis {
 export interface RemotePolicySettings {
   readonly denyPrivate: boolean
   readonly allowLoopback: boolean
+  /** Addresses of the API server, which no remote server may have. */
+  readonly blockedAddresses: readonly string[]
 }
 
 export interface OperatorFlags {
@@ -73,8 +76,14 @@ export const DEFAULT_UVX_IMAGE = 'ghcr.io/astral-sh/uv:python3.13-alpine'
 
 type Env = Readonly<Record<string, string | undefined>>
 
+export interface DetectedCluster {
+  readonly openshift: boolean
+  /** URL of the API server. */
+  readonly server?: string
+}
+
 /** Pure. Throws `usage` with the variable or flag to correct. */
-export function operatorSettings(flags: OperatorFlags, env: Env, detected: { openshift: boolean }): OperatorSettings {
+export function operatorSettings(flags: OperatorFlags, env: Env, detected: DetectedCluster): OperatorSettings {
   const openshift = env['OPERATOR_OPENSHIFT'] ? env['OPERATOR_OPENSHIFT'] === 'true' : detected.openshift
   return {
     watchNamespaces: namespaces(env['WATCH_NAMESPACE']),
@@ -92,7 +101,11 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: { ope
     defaultRedis: defaultRedis(env),
     platform: openshift ? 'openshift' : 'kubernetes',
     podSecurity: podSecurity(env['TOOLHIVE_POD_SECURITY']),
-    remotes: { denyPrivate: flags.denyPrivateRemotes, allowLoopback: flags.allowLoopbackRemotes },
+    remotes: {
+      denyPrivate: flags.denyPrivateRemotes,
+      allowLoopback: flags.allowLoopbackRemotes,
+      blockedAddresses: apiServerAddresses({ env, server: detected.server }),
+    },
     clusterDomain: env['CLUSTER_DOMAIN'] || 'cluster.local',
     serviceUrls: serviceUrls(env['TOOLHIVE_SERVICE_URLS']),
     packageImages: packageImages(env),

@@ -97,7 +97,8 @@ async function operate(flags: Flags, { env, lifecycle, clock, log: given }: Prog
     onWarning: (text) => log.debug('the API server warns', { text }),
   })
   lifecycle.onShutdown('client', () => client.close())
-  const settings = operatorSettings({ ...flags, leaseDuration }, env, { openshift: await inspectServer(client, lifecycle.signal) })
+  const openshift = await inspectServer(client, lifecycle.signal)
+  const settings = operatorSettings({ ...flags, leaseDuration }, env, { openshift, server: connection.server })
 
   const metrics = createMetrics()
   const processMetrics = addProcessMetrics(metrics)

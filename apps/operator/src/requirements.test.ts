@@ -29,7 +29,7 @@ const server = (spec: Partial<Spec> = {}, lookup: Lookup = fixtureLookup): Workl
 const proxy = (spec: Partial<MCPRemoteProxy['spec']> = {}, remotes = OPEN, lookup: Lookup = fixtureLookup): WorkloadPlan =>
   planMcpRemoteProxy({ ...planFacts({ remotes }), lookup, proxy: { metadata, spec: { remoteUrl, ...spec } } as MCPRemoteProxy })
 
-const OPEN = { denyPrivate: false, allowLoopback: false }
+const OPEN = { denyPrivate: false, allowLoopback: false, blockedAddresses: [] }
 
 const entryOf = (url: string, spec: Partial<MCPServerEntry['spec']> = {}, remotes = OPEN) =>
   entryStatus({ metadata, spec: { remoteUrl: url, transport: 'sse', groupRef: 'engineering', ...spec } } as MCPServerEntry, {
@@ -210,7 +210,7 @@ describe('addresses of remote servers', () => {
   })
 
   it.each(PRIVATE)('--deny-private-remotes refuses them unless the resource sets allowPrivateEndpoint: %s [004-031]', (url) => {
-    const strict = { denyPrivate: true, allowLoopback: false }
+    const strict = { denyPrivate: true, allowLoopback: false, blockedAddresses: [] }
     expect(isRefused(url, {}, strict)).toBe(true)
     expect(isRefused(url, { allowPrivateEndpoint: true }, strict)).toBe(false)
   })
@@ -219,14 +219,14 @@ describe('addresses of remote servers', () => {
     for (const denyPrivate of [true, false])
       for (const allowLoopback of [true, false])
         for (const allowPrivateEndpoint of [true, false])
-          expect(isRefused(url, { allowPrivateEndpoint }, { denyPrivate, allowLoopback })).toBe(true)
+          expect(isRefused(url, { allowPrivateEndpoint }, { denyPrivate, allowLoopback, blockedAddresses: [] })).toBe(true)
   })
 
   it.each(['https://127.0.0.1:8080', 'https://localhost/mcp', 'https://[::1]/mcp'])(
     'loopback is refused unless --allow-loopback-remotes is set: %s [004-034]',
     (url) => {
       expect(isRefused(url)).toBe(true)
-      expect(isRefused(url, {}, { denyPrivate: false, allowLoopback: true })).toBe(false)
+      expect(isRefused(url, {}, { denyPrivate: false, allowLoopback: true, blockedAddresses: [] })).toBe(false)
     },
   )
 })

@@ -17,11 +17,14 @@ import { SseWireClient } from './testing/sse-wire-client.ts'
 let folder: TestFolder
 let lifecycle: Lifecycle
 const lines: string[] = []
+/** Besides PATH. */
+let variables: Record<string, string>
 
 beforeEach(async () => {
   folder = await testFolder()
   lifecycle = createLifecycle({ drainMs: 10_000 })
   lines.length = 0
+  variables = {}
 })
 
 afterEach(async () => {
@@ -32,7 +35,8 @@ afterEach(async () => {
 function run(...args: string[]): { printed: string[]; done: Promise<void> } {
   const printed: string[] = []
   const log = createLogger({ level: 'debug', format: 'json', write: (line) => void lines.push(line) })
-  const program = buildProgram({ out: (text) => void printed.push(text), env: { PATH: process.env['PATH'] }, lifecycle, log })
+  const env = { PATH: process.env['PATH'], ...variables }
+  const program = buildProgram({ out: (text) => void printed.push(text), env, lifecycle, log })
   return { printed, done: program.parseAsync(['node', 'thv-proxyrunner', ...args]) }
 }
 
@@ -163,7 +167,32 @@ describe('a server', () => {
       'loop.json',
       JSON.stringify({ name: 'x', transport: 'streamable-http', remote_url: 'http://localhost:1/mcp' }),
     )
-    await expect(run('run', '--config', file).done).rejects.toMatchObject({ code: 'backend_blocked' })
+    await expect(run('run', '--config', file).done).rejects.toMatchObject({
+      code: 'backend_blocked',
+      message: 'remote_url: localhost is a loopback address; set remote_policy.allow_loopback to allow it',
+    })
+  })
+
+  it('is not called at the address of the Kubernetes API server, by number or by a name that leads there', async () => {
+    const remote = (remote_url: string) => ({
+      name: 'x',
+      transport: 'streamable-http',
+      remote_url,
+      remote_policy: { allow_loopback: true },
+    })
+    await using fixture = await startFixture()
+    const { port } = new URL(fixture.url)
+    variables = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port, TOOLHIVE_RUNTIME: 'local' }
+    const named = await folder.write('api.json', JSON.stringify(remote(fixture.url)))
+    await expect(run('run', '--config', named).done).rejects.toMatchObject({
+      code: 'backend_blocked',
+      message: 'remote_url: 127.0.0.1 is an address of the Kubernetes API server, which is never a remote server',
+    })
+    const { url } = await serve({ ...remote(`http://localhost:${port}/mcp`), name: 'demo' })
+    const before = JSON.stringify(fixture.stats.http)
+    const { status } = await new WireClient(url).modernCall('echo')
+    expect(status).toBe(502)
+    expect(JSON.stringify(fixture.stats.http)).toBe(before)
   })
 })
 

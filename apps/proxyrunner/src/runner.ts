@@ -3,6 +3,7 @@ import type { Backend } from '@thv/gateway/backend'
 import { createGateway } from '@thv/gateway/gateway'
 import { addGatewayGauges } from '@thv/gateway/metrics/gateway-gauges'
 import { startMetricsServer } from '@thv/gateway/metrics-server'
+import { apiServerAddresses } from '@thv/http/outbound/api-server-addresses'
 import { type CaBundle, parseCaBundle } from '@thv/http/outbound/ca-bundle'
 import { createOutbound, type Outbound } from '@thv/http/outbound/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
@@ -124,9 +125,10 @@ async function makeBackend(deps: BackendDeps): Promise<Backend> {
 }
 
 async function makeLocation(deps: BackendDeps, outbound: Outbound): Promise<BackendLocation> {
-  const { config, clock, log } = deps
+  const { config, clock, log, env } = deps
   const path = config.transport === 'sse' ? ENDPOINT_PATHS.sse : ENDPOINT_PATHS['streamable-http']
-  if (isRemote(config)) return remoteLocation({ config, outbound, path, ca: await readCaBundle(config, log) })
+  const blockedAddresses = apiServerAddresses({ env })
+  if (isRemote(config)) return remoteLocation({ config, outbound, path, ca: await readCaBundle(config, log), blockedAddresses })
   // Not the signal of the lifecycle: that one aborts while calls are still to be finished.
   const closing = new AbortController()
   const runtime = await openRuntime(deps)

@@ -1,4 +1,6 @@
 import { type BackendAddress, localAddress, remoteAddress } from '@thv/gateway/relay/backend-address'
+import { httpError } from '@thv/http/http-errors'
+import { vetUrl } from '@thv/http/outbound/address-policy'
 import type { CaBundle } from '@thv/http/outbound/ca-bundle'
 import type { Outbound, Target } from '@thv/http/outbound/outbound'
 import { createBackoff } from '@thv/kernel/backoff'
@@ -22,18 +24,28 @@ export interface RemoteLocationOptions {
   readonly ca: CaBundle | undefined
   /** Of the endpoint, where the URL has none. */
   readonly path: string
+  /** Of the Kubernetes API server. */
+  readonly blockedAddresses: readonly string[]
 }
 
 /** Throws `backend_blocked` when the policy forbids the address as it is written; what it resolves to is checked with each connection. */
-export function remoteLocation({ config, outbound, ca, path }: RemoteLocationOptions): BackendLocation {
+export function remoteLocation({ config, outbound, ca, path, blockedAddresses }: RemoteLocationOptions): BackendLocation {
   const { deny_private: denyPrivate, allow_private: allowPrivate, allow_loopback: allowLoopback } = config.remote_policy
+  const policy = { denyPrivate, allowPrivate, allowLoopback, blockedAddresses }
+  const verdict = vetUrl(config.remote_url, policy)
+  if (!verdict.ok) throw httpError('backend_blocked', `remote_url: ${verdict.message}${HINTS[verdict.problem] ?? ''}`)
   const address = remoteAddress(config.remote_url, path)
-  const target = outbound.target({ url: address.origin, ca, policy: { denyPrivate, allowPrivate, allowLoopback } })
+  const target = outbound.target({ url: address.origin, ca, policy })
   return {
     current: { address, target },
     state: { ready: true, message: 'the server runs elsewhere', generation: 0 },
     onChange: () => {},
   }
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  loopback_blocked: '; set remote_policy.allow_loopback to allow it',
+  private_blocked: '; set remote_policy.allow_private to allow it',
 }
 
 export interface LocalLocationOptions {

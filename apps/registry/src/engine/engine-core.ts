@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { setImmediate } from 'node:timers/promises'
 import { DEFAULT_FETCH_LIMITS, type FetchLimits } from '@thv/catalog/sources/fetch/registry-handler'
+import { apiServerAddresses } from '@thv/http/outbound/api-server-addresses'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json'
@@ -61,6 +62,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     owner: randomUUID(),
     limits: () => limitsOf(config),
     tempDir: tmpdir(),
+    blockedAddresses: apiServerAddresses({ env: process.env }),
     random,
     pause,
     onEnd: () => publishStatus(),

@@ -90,6 +90,7 @@ async function fetchSource(leased: LeasedSource, options: SyncOptions, signal: A
     memo: new Map(),
     warn: (message) => options.log.warn(scrub(message), { source: config.name }),
     allowPrivateAddresses: options.config.allowPrivateAddresses,
+    ...(options.blockedAddresses && { blockedAddresses: options.blockedAddresses }),
     tempDir: options.tempDir,
     place: options.place,
   }

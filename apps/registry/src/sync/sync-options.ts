@@ -19,6 +19,8 @@ export interface SyncOptions {
   readonly owner: string
   readonly limits: FetchLimits
   readonly tempDir: string
+  /** Of the Kubernetes API server: never fetched from. */
+  readonly blockedAddresses?: readonly string[]
   /** The attempt's own. */
   readonly place: FetchPlace
   /** In [0, 1). */

@@ -228,7 +228,7 @@ describe('addresses', () => {
     const auth = idp.authenticator({ provider: { allowPrivateIP: false } })
     expect(await auth.outcome(await fresh())).toBe('unavailable')
     expect(idp.backend.requests).toEqual([])
-    expect(auth.problems.join()).toMatch(/this machine \(allowPrivateIP is off\)$/)
+    expect(auth.problems.join()).toMatch(/loopback address \(allowPrivateIP is off\)$/)
   })
 
   it('over plain http are called only on this machine, unless allowed', async () => {

@@ -116,7 +116,7 @@ function jsonObject(body: Buffer): { readonly [name: string]: unknown } | undefi
 
 /** That an address could be allowed, if it could. */
 function allowHint(error: unknown): string {
-  return isThvError(error, 'backend_blocked') && /private|this machine/.test(error.message) ? ' (allowPrivateIP is off)' : ''
+  return isThvError(error, 'backend_blocked') && /private|loopback/.test(error.message) ? ' (allowPrivateIP is off)' : ''
 }
 
 /** Without the query, which may hold secrets. */

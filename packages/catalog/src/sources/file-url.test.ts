@@ -79,7 +79,7 @@ describe('a file at an address', () => {
     await using backend = await startBackend((_request, response) => void response.end('[]'))
     const message = await failure(handler.fetchRegistry(source(backend.url), testContext({ allowPrivateAddresses: false })))
     expect(message).toContain('source_blocked')
-    expect(message).toContain('127.0.0.1 is this machine (allowPrivateAddresses is off)')
+    expect(message).toContain('127.0.0.1 is a loopback address (allowPrivateAddresses is off)')
     expect(backend.connections).toBe(0)
   })
 })

@@ -86,25 +86,28 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
   async function placesOf(asked: ConnectOptions): Promise<Places> {
     const { hostname } = asked
     const { policy, hook } = options
-    if (isIP(hostname) !== 0) return outside([vetted({ address: hostname }, hostname)])
-    vetName(hostname)
+    if (isIP(hostname) !== 0) return outside([vetted({ address: hostname }, asked)])
+    vetName(hostname, asked)
     const limit = { clock, ms: connectTimeoutMs, host: hostname }
     if (hook?.mayKnow(hostname) !== true) return outside(await vettedAddresses(hostname, asked))
     const answer = await withLimit(hook.resolve(hostname, portOf(asked)), limit)
     if (answer.kind === 'unknown') return outside(await vettedAddresses(hostname, asked))
     if (answer.kind === 'alias') {
-      vetName(answer.host)
+      vetName(answer.host, asked)
       return outside(await vettedAddresses(answer.host, asked))
     }
-    const verdicts = answer.addresses.map((place) => ({ place, verdict: policy && vetVouchedAddress(place.address, policy) }))
+    const verdicts = answer.addresses.map((place) => ({
+      place,
+      verdict: policy && vetVouchedAddress(place.address, policy, place.port ?? portOf(asked)),
+    }))
     const good = verdicts.filter(({ verdict }) => verdict?.ok !== false).map(({ place }) => place)
     if (good.length > 0) return { addresses: good.slice(0, MAX_ADDRESSES), vouched: true }
     const refusal = verdicts[0]?.verdict
     throw refusal?.ok === false ? blocked(hostname, refusal.message) : httpError('backend_dns', `${hostname} has no address`)
   }
 
-  function vetName(hostname: string): void {
-    const verdict = options.policy ? vetHost(hostname, options.policy) : undefined
+  function vetName(hostname: string, asked: ConnectOptions): void {
+    const verdict = options.policy ? vetHost(hostname, options.policy, portOf(asked)) : undefined
     if (verdict?.ok === false) throw blocked(hostname, verdict.message)
   }
 
@@ -112,14 +115,15 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     const { policy } = options
     const found = await withLimit(resolve(hostname, portOf(asked)), { clock, ms: connectTimeoutMs, host: hostname })
     if (found.length === 0) throw httpError('backend_dns', `${hostname} has no address`)
-    const good = found.filter(({ address }) => policy === undefined || vetAddress(address, policy).ok)
-    return good.length > 0 ? good.slice(0, MAX_ADDRESSES) : found.slice(0, 1).map((address) => vetted(address, hostname))
+    const good = found.filter(({ address, port = portOf(asked) }) => policy === undefined || vetAddress(address, policy, port).ok)
+    return good.length > 0 ? good.slice(0, MAX_ADDRESSES) : found.slice(0, 1).map((address) => vetted(address, { ...asked, hostname }))
   }
 
   /** Throws when the policy forbids it. */
-  function vetted(resolved: ResolvedAddress, hostname: string): ResolvedAddress {
-    const verdict = options.policy ? vetAddress(resolved.address, options.policy) : undefined
-    if (verdict?.ok === false) throw blocked(hostname, verdict.message)
+  function vetted(resolved: ResolvedAddress, asked: ConnectOptions): ResolvedAddress {
+    const { address, port = portOf(asked) } = resolved
+    const verdict = options.policy ? vetAddress(address, options.policy, port) : undefined
+    if (verdict?.ok === false) throw blocked(asked.hostname, verdict.message)
     return resolved
   }
 

@@ -339,7 +339,7 @@ describe('failures', () => {
 
   it.each([
     ['http://169.254.169.254', {}, 'link-local'],
-    ['http://127.0.0.1:1', {}, 'this machine'],
+    ['http://127.0.0.1:1', {}, 'loopback address'],
     ['ftp://example.com', undefined, 'scheme ftp'],
     ['http://user:hunter2@example.com', undefined, 'user name or password'],
     ['nonsense', undefined, 'not a URL'],
@@ -354,7 +354,7 @@ describe('failures', () => {
   it('refuses what a name resolves to', async () => {
     await using outbound = createOutbound({ policy: {}, resolve: async () => [{ address: '127.0.0.1' }] })
     const error = await failureOf(ask(outbound.target({ url: 'http://innocent.example' })))
-    expect(error).toMatchObject({ code: 'backend_blocked', sent: false, message: 'innocent.example: 127.0.0.1 is this machine' })
+    expect(error).toMatchObject({ code: 'backend_blocked', sent: false, message: 'innocent.example: 127.0.0.1 is a loopback address' })
   })
 
   it('does not name the path or the headers', async () => {

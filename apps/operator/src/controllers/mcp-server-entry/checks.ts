@@ -56,12 +56,13 @@ export function checkEntry(entry: Pick<MCPServerEntry, 'spec'>, context: EntryCo
 
 function checkRemoteUrl({ spec, problemsOf, context: { settings } }: Checked): ConditionUpdate {
   const type = MCPServerEntryCondition.RemoteURLValidated
-  const { denyPrivate, allowLoopback } = settings.remotes
+  const { denyPrivate, allowLoopback, blockedAddresses } = settings.remotes
   const problem =
     problemsOf('spec.remoteUrl') ??
     vetRemoteUrl(spec.remoteUrl ?? '', {
       denyPrivate,
       allowLoopback,
+      blockedAddresses,
       clusterDomain: settings.clusterDomain,
       allowPrivate: spec.allowPrivateEndpoint,
       insecureAllowHTTP: spec.insecureAllowHTTP,

@@ -170,20 +170,20 @@ describe('reconcileMcpServerEntry', () => {
     [
       'a private address where those are denied',
       { remoteUrl: 'https://10.0.0.1' },
-      { remotes: { denyPrivate: true, allowLoopback: false } },
+      { remotes: { denyPrivate: true, allowLoopback: false, blockedAddresses: [] } },
       'False',
     ],
     [
       'the exception to that',
       { remoteUrl: 'https://10.0.0.1', allowPrivateEndpoint: true },
-      { remotes: { denyPrivate: true, allowLoopback: false } },
+      { remotes: { denyPrivate: true, allowLoopback: false, blockedAddresses: [] } },
       'True',
     ],
     ['localhost', { remoteUrl: 'https://localhost/mcp' }, {}, 'False'],
     [
       'localhost where it is allowed',
       { remoteUrl: 'https://localhost/mcp' },
-      { remotes: { denyPrivate: false, allowLoopback: true } },
+      { remotes: { denyPrivate: false, allowLoopback: true, blockedAddresses: [] } },
       'True',
     ],
     ['spellings that differ', { remoteURL: 'https://other.example.com' }, {}, 'False'],

@@ -84,7 +84,7 @@ function proxyParts(proxy: MCPRemoteProxy, lookup: Lookup): Record<string, Resol
       lookup,
     }),
     toolConfig: resolveToolConfig({ toolConfigRef: spec.toolConfigRef, lookup }),
-    remoteUrl: resolveRemoteUrl({ ...spec, remotes: { denyPrivate: false, allowLoopback: false } }),
+    remoteUrl: resolveRemoteUrl({ ...spec, remotes: { denyPrivate: false, allowLoopback: false, blockedAddresses: [] } }),
     caBundle: resolveRemoteCaBundle({ caBundleRef: spec.caBundleRef, lookup }),
     headerForward: resolveHeaderForward({ headerForward: spec.headerForward, name, lookup }),
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { resolveRemoteUrl, vetRemoteUrl } from './remote-url.ts'
 import { blockersOf, contributionOf, runnerReads } from './testing/snapshot.ts'
 
-const OPEN = { denyPrivate: false, allowPrivate: false, allowLoopback: false, insecureAllowHTTP: false }
+const OPEN = { denyPrivate: false, allowPrivate: false, allowLoopback: false, blockedAddresses: ['10.96.0.1'], insecureAllowHTTP: false }
 
 describe('vetRemoteUrl, a table of addresses and names', () => {
   it.each([
@@ -19,12 +19,14 @@ describe('vetRemoteUrl, a table of addresses and names', () => {
       /inside the cluster.*allowPrivateEndpoint/,
     ],
     ['https://mcp.team.svc.corp.internal', { ...OPEN, clusterDomain: 'corp.internal' }, undefined],
-    ['https://127.0.0.1:1', OPEN, /this machine, and the operator does not allow/],
-    ['https://0x7f.1', OPEN, /this machine/],
+    ['https://127.0.0.1:1', OPEN, /127\.0\.0\.1 is a loopback address: start the operator with --allow-loopback-remotes/],
+    ['https://0x7f.1', OPEN, /loopback address/],
     ['https://localhost', { ...OPEN, allowLoopback: true }, undefined],
     ['https://169.254.169.254', { ...OPEN, allowPrivate: true, allowLoopback: true }, /link-local/],
     ['https://metadata.google.internal', OPEN, /metadata service/],
     ['https://kubernetes.default.svc', OPEN, /Kubernetes API server/],
+    ['https://10.96.0.1/api/v1/secrets', { ...OPEN, allowPrivate: true }, /10\.96\.0\.1 is an address of the Kubernetes API server/],
+    ['https://10.96.0.2/mcp', OPEN, undefined],
     ['https://0.0.0.0', OPEN, /unspecified/],
     ['http://mcp.example.com', OPEN, /must begin with https.*insecureAllowHTTP/],
     ['http://mcp.example.com', { ...OPEN, insecureAllowHTTP: true }, undefined],
@@ -47,7 +49,7 @@ describe('resolveRemoteUrl', () => {
       resolveRemoteUrl({
         remoteUrl: 'http://10.0.0.1/mcp',
         allowPrivateEndpoint: true,
-        remotes: { denyPrivate: true, allowLoopback: false },
+        remotes: { denyPrivate: true, allowLoopback: false, blockedAddresses: [] },
       }),
     )
     expect(runConfig).toEqual({
@@ -62,7 +64,7 @@ describe('resolveRemoteUrl', () => {
         resolveRemoteUrl({
           remoteUrl: 'https://169.254.169.254/',
           allowPrivateEndpoint: true,
-          remotes: { denyPrivate: false, allowLoopback: true },
+          remotes: { denyPrivate: false, allowLoopback: true, blockedAddresses: [] },
         }),
       ),
     ).toEqual([
@@ -90,7 +92,11 @@ describe('resolveRemoteUrl', () => {
     const urls = fc.tuple(scheme, host, fc.string()).map((parts) => parts.join(''))
     fc.assert(
       fc.property(urls, (remoteUrl) => {
-        const resolved = resolveRemoteUrl({ remoteUrl, allowPrivateEndpoint: false, remotes: { denyPrivate: false, allowLoopback: false } })
+        const resolved = resolveRemoteUrl({
+          remoteUrl,
+          allowPrivateEndpoint: false,
+          remotes: { denyPrivate: false, allowLoopback: false, blockedAddresses: [] },
+        })
         if (resolved.ok) expect(runnerReads(resolved.contribution).remote_url).toBe(remoteUrl)
         else expect(resolved.blockers).toHaveLength(1)
       }),

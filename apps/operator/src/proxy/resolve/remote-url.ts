@@ -9,6 +9,7 @@ export interface RemoteUrlRules {
   /** The exception to `denyPrivate`. */
   readonly allowPrivate: boolean
   readonly allowLoopback: boolean
+  readonly blockedAddresses: readonly string[]
   readonly insecureAllowHTTP: boolean
   /** Names below it are inside the cluster, so private. */
   readonly clusterDomain?: string
@@ -18,8 +19,8 @@ export interface RemoteUrlRules {
 export function vetRemoteUrl(url: string, rules: RemoteUrlRules): string | undefined {
   // The URL parser drops line breaks, and spaces at the ends.
   if (/[\s\0]/.test(url)) return 'the URL contains white space'
-  const { denyPrivate, allowPrivate, allowLoopback, insecureAllowHTTP, clusterDomain } = rules
-  const verdict = vetUrl(url, { denyPrivate, allowPrivate, allowLoopback })
+  const { denyPrivate, allowPrivate, allowLoopback, blockedAddresses, insecureAllowHTTP, clusterDomain } = rules
+  const verdict = vetUrl(url, { denyPrivate, allowPrivate, allowLoopback, blockedAddresses })
   if (!verdict.ok) return `${verdict.message}${HINTS[verdict.problem] ?? ''}`
   const { protocol, hostname, hash } = new URL(url)
   if (hash !== '') return 'the URL has a fragment (#…), which is never sent: remove it'
@@ -33,7 +34,7 @@ export function vetRemoteUrl(url: string, rules: RemoteUrlRules): string | undef
 
 const HINTS: Readonly<Record<string, string>> = {
   private_blocked: ': set spec.allowPrivateEndpoint to true if it is meant',
-  loopback_blocked: ', and the operator does not allow that',
+  loopback_blocked: ': start the operator with --allow-loopback-remotes (chart value operator.remotes.allowLoopback) to allow it',
 }
 
 export interface RemoteUrlArgs {
@@ -45,8 +46,8 @@ export interface RemoteUrlArgs {
 
 /** Of MCPRemoteProxy. Plain http is allowed there: the proxy may stand in front of a server in the same cluster. */
 export function resolveRemoteUrl({ remoteUrl, allowPrivateEndpoint, remotes, clusterDomain }: RemoteUrlArgs): Resolved {
-  const { denyPrivate, allowLoopback } = remotes
-  const rules = { denyPrivate, allowPrivate: allowPrivateEndpoint, allowLoopback, insecureAllowHTTP: true }
+  const { denyPrivate, allowLoopback, blockedAddresses } = remotes
+  const rules = { denyPrivate, allowPrivate: allowPrivateEndpoint, allowLoopback, blockedAddresses, insecureAllowHTTP: true }
   const problem = vetRemoteUrl(remoteUrl, clusterDomain === undefined ? rules : { ...rules, clusterDomain })
   if (problem !== undefined) {
     const message = `spec.remoteUrl cannot be used: ${problem}`

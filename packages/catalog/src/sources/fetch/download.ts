@@ -101,8 +101,8 @@ interface Ask {
 }
 
 async function ask(outbound: Outbound, { url, headers, maxBytes }: Ask, { context, time }: Limited): Promise<Omit<Downloaded, 'shownUrl'>> {
-  const { allowPrivateAddresses, place, signal, limits } = context
-  const target = outbound.target({ url: url.origin, policy: sourceAddressPolicy(allowPrivateAddresses) })
+  const { place, signal, limits } = context
+  const target = outbound.target({ url: url.origin, policy: sourceAddressPolicy(context) })
   const wire = wireBudget(context)
   const sink = new BodySink()
   const maxResponseBytes = Math.min(maxBytes, limits.maxWireBytes - wire.used)

@@ -25,6 +25,8 @@ export interface FetchContext {
   readonly warn: (message: string) => void
   /** Addresses of private networks and of this machine may be fetched. Metadata addresses never. */
   readonly allowPrivateAddresses: boolean
+  /** Further addresses that are never fetched from, as in `AddressPolicy`. */
+  readonly blockedAddresses?: readonly string[]
   /** Folder in which temporary files may be made. */
   readonly tempDir: string
   /** Without it, no other attempt waits for this one. */

@@ -1,10 +1,12 @@
 import type { AddressPolicy } from '@thv/http/outbound/address-policy'
+import type { FetchContext } from './registry-handler.ts'
 
-export function sourceAddressPolicy(allowPrivate: boolean): AddressPolicy {
-  return { allowLoopback: allowPrivate, allowPrivate, denyPrivate: !allowPrivate }
+export function sourceAddressPolicy(context: Pick<FetchContext, 'allowPrivateAddresses' | 'blockedAddresses'>): AddressPolicy {
+  const { allowPrivateAddresses: allowPrivate, blockedAddresses = [] } = context
+  return { allowLoopback: allowPrivate, allowPrivate, denyPrivate: !allowPrivate, blockedAddresses }
 }
 
 /** Behind the reason why an address is refused: that it could be allowed, if it could. */
 export function allowHint(reason: string): string {
-  return reason.includes('private') || reason.includes('this machine') ? ' (allowPrivateAddresses is off)' : ''
+  return reason.includes('private') || reason.includes('loopback') ? ' (allowPrivateAddresses is off)' : ''
 }

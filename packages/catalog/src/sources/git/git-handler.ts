@@ -84,7 +84,7 @@ async function load(attempt: Attempt): Promise<FetchResult> {
   if (wish.kind === 'commit' && known?.commit === wish.oid) return unchanged(known.commit, known.hash) // it can have no other content
 
   const { repository, authorization } = await gitPlace(git)
-  const policy = sourceAddressPolicy(context.allowPrivateAddresses)
+  const policy = sourceAddressPolicy(context)
   const { signal, limits, place } = context
   const { maxWireBytes } = limits
   const { outbound, idleMs } = options

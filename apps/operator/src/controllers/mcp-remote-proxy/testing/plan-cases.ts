@@ -75,7 +75,7 @@ export const WHOLE: Readonly<Record<string, Spec>> = {
 }
 
 const nothing = snapshot()
-const strict = { remotes: { denyPrivate: true, allowLoopback: false } }
+const strict = { remotes: { denyPrivate: true, allowLoopback: false, blockedAddresses: [] } }
 
 function auth(spec: unknown): Lookup {
   return { ...nothing, externalAuthConfig: (name) => ({ metadata: { name }, spec }) as MCPExternalAuthConfig }
