@@ -51,7 +51,7 @@ function pageText({ paths, authenticated }: BrowserPageOptions, local: LocalServ
     '<p>A ToolHive proxy answers here. It serves clients of the Model Context Protocol, such as editors and assistants, not browsers.</p>',
     '<h2>Connect</h2>',
     `<p>Give your client this URL: ${addresses.join(', or ')}.</p>`,
-    ...(authenticated ? ['<p>The client must sign in; it finds out how by itself, or ask whoever runs this server.</p>'] : []),
+    ...(authenticated ? ['<p>The client must sign in; most clients find out how by themselves.</p>'] : []),
     ...(config === undefined ? [] : ['<p>Many clients take it from a file:</p>', `<pre>${escapeHtml(config)}</pre>`]),
     ...(local === undefined ? [] : ['<p>In a terminal:</p>', `<pre>${escapeHtml(`thv tools ${local.origin}${first}`)}</pre>`]),
     '</body>',
