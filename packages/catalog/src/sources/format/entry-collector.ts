@@ -10,7 +10,7 @@ export interface EntryCollector {
   readonly problems: readonly FetchProblem[]
   /** Entries that were not taken. */
   readonly dropped: number
-  /** The first of a name and version is taken. Throws `source_limit` when there are more entries than allowed. */
+  /** The first of a name and version is taken; an equal one is no problem. Throws `source_limit` when there are more entries than allowed. */
   add(entry: FetchedEntry, place: string): void
   drop(place: string, problems: readonly DocumentProblem[]): void
   /** A file, of several. */
@@ -23,7 +23,8 @@ const MAX_PROBLEMS = 10_000
 export function createEntryCollector(maxEntries: number): EntryCollector {
   const entries: FetchedEntry[] = []
   const problems: FetchProblem[] = []
-  const seen = new Set<string>()
+  /** Their texts, by name and version. */
+  const seen = new Map<string, string>()
   let dropped = 0
 
   function tell(place: string, severity: FetchProblem['severity'], found: readonly DocumentProblem[]): void {
@@ -56,12 +57,14 @@ export function createEntryCollector(maxEntries: number): EntryCollector {
     add(entry, place) {
       const { name, version } = entry
       const identity = `${name}\n${version}`
-      if (seen.has(identity)) {
+      const known = seen.get(identity)
+      if (known === entry.text) return // files of one folder that repeat an entry while it moves between them
+      if (known !== undefined) {
         drop(place, [{ pointer: '', message: `${quote(name)} ${quote(version)} is there already; the first one counts` }])
         return
       }
       count()
-      seen.add(identity)
+      seen.set(identity, entry.text)
       entries.push(entry)
     },
   }

@@ -153,7 +153,12 @@ describe('entries', () => {
       ['2.0.0', false],
     ])
     expect(problems).toEqual(['dropped io.example/a: "io.example/a" "1.0.0" is there already; the first one counts'])
-    expect(read(`{"servers":{"x":${toolhive},"x":${toolhive}}}`).dropped).toBe(1)
+    expect(read(`{"servers":{"x":${toolhive},"x":${toolhive.replace('Fetches', 'Reads')}}}`).dropped).toBe(1)
+  })
+
+  it('may be repeated word for word, as while they move from one file to another', () => {
+    const { entries, problems } = read(`[${documentText('a')},${documentText('a')}]`)
+    expect([entries.length, problems]).toEqual([1, []])
   })
 
   it('need little in ToolHive format, and everything when strict', () => {
@@ -190,7 +195,7 @@ describe('entries', () => {
   it('of several files gather in one place', () => {
     const into = createEntryCollector(10)
     parseRegistryText(`[${documentText('a')}]`, { into, file: 'one.json' })
-    parseRegistryText(`[${documentText('a')},${documentText('b')},7]`, { into, file: 'two.json' })
+    parseRegistryText(`[${documentText('a').replace('A server', 'Another')},${documentText('b')},7]`, { into, file: 'two.json' })
     expect(into.entries.map(({ name }) => name)).toEqual(['io.example/a', 'io.example/b'])
     expect(into.problems.map(({ entry }) => entry)).toEqual(['two.json: io.example/a', 'two.json: servers/2'])
   })

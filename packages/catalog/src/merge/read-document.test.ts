@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest'
+import { readDocument } from './read-document.ts'
+
+const document = (name: string, version = '1.0.0') => ({ name, description: 'A server', version })
+
+function problemOf(text: string, format: 'toolhive' | 'upstream' = 'toolhive'): string {
+  const read = readDocument(text, format)
+  return read.ok ? `fine, ${read.document.entries.length} entries` : read.problem
+}
+
+describe('readDocument', () => {
+  it('[003-055] reads servers as a list and as an object alike', () => {
+    const list = readDocument('{"servers":[{"name":"a","image":"x/a:1"},{"name":"b","url":"https://b"}]}', 'toolhive')
+    const object = readDocument(
+      '{"servers":{"a":{"name":"a","image":"x/a:1"}},"remote_servers":{"b":{"name":"b","url":"https://b"}}}',
+      'toolhive',
+    )
+    expect(list).toEqual(object)
+    expect(list).toMatchObject({
+      ok: true,
+      problems: [],
+      document: {
+        entries: [
+          { name: 'a', field: 'servers' },
+          { name: 'b', field: 'remote_servers' },
+        ],
+      },
+    })
+  })
+
+  it('[003-077] takes servers that have only a name and an image', () => {
+    expect(problemOf('{"servers":[{"name":"github-mcp","image":"ghcr.io/github/mcp-server:latest"}]}')).toBe('fine, 1 entries')
+  })
+
+  it('keeps each entry as it was written: order of members, numbers, unknown members', () => {
+    const text = '{ "servers": { "a": { "zeta": 1.10, "image": "x/a:1", "9": [1, 2], "custom": {"b": 1, "a": 2}, "tags": ["t"] } } }'
+    const read = readDocument(text, 'toolhive')
+    expect(read.ok && read.document.entries[0]).toEqual({
+      name: 'a',
+      field: 'servers',
+      tags: ['t'],
+      text: '{"zeta":1.10,"image":"x/a:1","9":[1,2],"custom":{"b":1,"a":2},"tags":["t"]}',
+    })
+  })
+
+  it('knows an entry by the name that the registry server gives it', () => {
+    const read = readDocument('{"servers":{"key":{"name":"io.example/a","image":"x/a:1"}}}', 'toolhive')
+    expect(read.ok && read.document.entries[0]?.name).toBe('io.example/a')
+  })
+
+  it('reads the upstream wrapper, bare lists and envelopes', () => {
+    const bare = JSON.stringify([document('io.example/a'), document('io.example/a', '2.0.0')])
+    const enveloped = JSON.stringify({
+      data: { servers: [{ server: document('io.example/a'), _meta: {} }] },
+      meta: { last_updated: '2026-01-01T00:00:00Z' },
+    })
+    expect(problemOf(bare, 'upstream')).toBe('fine, 2 entries')
+    const read = readDocument(enveloped, 'upstream')
+    expect(read).toMatchObject({
+      ok: true,
+      document: { entries: [{ name: 'io.example/a', version: '1.0.0' }], lastUpdated: '2026-01-01T00:00:00Z' },
+    })
+  })
+
+  it.each([
+    ['', 'the document is empty'],
+    ['{', /not JSON/],
+    ['{"servers":{}} x', /not JSON/],
+    ['"text"', 'it is neither an object nor a list'],
+    ['{"servers":3}', 'servers is neither an object nor a list'],
+    ['{"tools":[]}', 'it has no servers'],
+    ['{"data":{"servers":[]}}', 'it is in upstream format, and the registry says toolhive'],
+    ['{"servers":{},"servers":{}}', 'it has the member "servers" twice'],
+    ['{"servers":[{"image":"x"}]}', 'servers/0 has no name'],
+    ['{"servers":[{"name":"a","image":"x"},{"name":"a","image":"y"}]}', 'it has "a" twice'],
+    ['{"servers":{"a":{"image":"x","name":"b"},"a":{"image":"x","name":"c"}}}', 'it has "a" twice'],
+    ['{"servers":{"a":{"image":"x"}},"remote_servers":{"a":{"url":"https://a"}}}', 'it has "a" twice'],
+    ['{"servers":{},"groups":[{}]}', 'groups/0 has no name'],
+    ['{"servers":{},"groups":{}}', 'groups is not a list'],
+    ['['.repeat(500_000), /not JSON|nested/],
+    [`{"servers":{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}}`, 'fine, 0 entries'],
+  ])('[003-045] [003-095] judges %.40s', (text, expected) => {
+    expect(problemOf(text)).toMatch(expected)
+  })
+
+  it('refuses one name and version twice in upstream format', () => {
+    expect(problemOf(JSON.stringify([document('x/a'), document('x/a')]), 'upstream')).toBe('it has "x/a" version "1.0.0" twice')
+    expect(problemOf('{"servers":{}}', 'upstream')).toBe('data.servers is not a list')
+    expect(problemOf('{}', 'upstream')).toBe('it has no data.servers')
+  })
+
+  it('leaves a bad entry out alone, and never quotes it', () => {
+    const read = readDocument('{"servers":{"a":{"image":"x"},"b":{"token":"s3cret"},"c":{"image":"x","image":"y"},"d":[]}}', 'toolhive')
+    expect(read).toMatchObject({
+      ok: true,
+      document: { entries: [{ name: 'a' }] },
+      problems: [
+        { entry: 'b', message: '/image is required' },
+        { entry: 'c', message: 'has the member "image" twice in one object' },
+        { entry: 'd', message: 'must be an object' },
+      ],
+    })
+    expect(JSON.stringify(read.ok && read.problems)).not.toContain('s3cret')
+  })
+})

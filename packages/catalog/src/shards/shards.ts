@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto'
+import type { DocumentEntry, DocumentGroup, RegistryDocument } from '../merge/registry-document.ts'
+import { writeDocument } from '../merge/write-document.ts'
+
+/** A ConfigMap holds at most 1 MiB; this leaves room for its metadata. */
+export const MAX_SHARD_BYTES = 900 * 1024
+export const MAX_SHARDS = 16
+
+/** Registry data spread over ConfigMaps. `texts[0]` is the first map's; undefined: that map is not needed. */
+export type Sharding =
+  | { readonly ok: true; readonly texts: readonly (string | undefined)[] }
+  | { readonly ok: false; readonly bytes: number }
+
+/**
+ * One file up to 900 KiB, the plain form. Above that up to 16: an entry's place depends on its name alone, so a change touches one
+ * file, except when the number of files changes between one and several.
+ */
+export function shardDocument(document: RegistryDocument): Sharding {
+  const whole = writeDocument(document)
+  const bytes = Buffer.byteLength(whole)
+  if (bytes <= MAX_SHARD_BYTES) return { ok: true, texts: [whole, ...Array.from({ length: MAX_SHARDS - 1 }, () => undefined)] }
+  const texts = parts(document).map((part, index) =>
+    index > 0 && part.entries.length + part.groups.length === 0 ? undefined : writeDocument(part),
+  )
+  const tooLarge = texts.some((text) => text !== undefined && Buffer.byteLength(text) > MAX_SHARD_BYTES)
+  return tooLarge ? { ok: false, bytes } : { ok: true, texts }
+}
+
+/** Only the first carries the time: a new one must not touch the others. */
+function parts({ format, entries, groups, lastUpdated }: RegistryDocument) {
+  const all = Array.from({ length: MAX_SHARDS }, (_, index) => ({
+    format,
+    entries: [] as DocumentEntry[],
+    groups: [] as DocumentGroup[],
+    ...(index === 0 && lastUpdated !== undefined ? { lastUpdated } : {}),
+  }))
+  for (const entry of entries) all[placeOf(entry.name)]?.entries.push(entry)
+  for (const group of groups) all[placeOf(group.name)]?.groups.push(group)
+  return all
+}
+
+/** Which of the 16 files holds the entries of a name. */
+export function placeOf(name: string): number {
+  return (createHash('sha256').update(name).digest()[0] ?? 0) % MAX_SHARDS
+}
+
+/** `NAME`, `NAME-1` … `NAME-15`. */
+export function shardName(name: string, index: number): string {
+  return index === 0 ? name : `${name}-${index}`
+}
+
+/** The file of a shard in the folder that the registry server reads. */
+export function shardFile(index: number): string {
+  return index === 0 ? 'registry.json' : `registry-${index}.json`
+}
+
+/**
+ * The order in which maps change so that no entry is missing meanwhile: maps that gain entries before those that lose them. Entries move
+ * only when one file becomes several or the reverse.
+ */
+export function writeOrder(texts: readonly (string | undefined)[]): readonly number[] {
+  const several = texts.slice(1).some((text) => text !== undefined)
+  const others = Array.from({ length: MAX_SHARDS - 1 }, (_, index) => index + 1)
+  return several ? [...others, 0] : [0, ...others]
+}
