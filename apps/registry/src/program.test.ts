@@ -79,7 +79,7 @@ describe('validate', () => {
     expect(await runRegistry(['validate', '--config', config])).toEqual({
       code: 1,
       error: undefined,
-      out: `${config}:2:34: registries[0].sources[0]: there is no source with this name\n${config}:3:1: logging: is not known; known are registryName, sources, registries, auth, database, storage, http, sync\n`,
+      out: `${config}:2:34: registries[0].sources[0]: there is no source with this name\n${config}:3:1: logging: is not known; known are registryName, syncRequest, sources, registries, auth, database, storage, http, sync\n`,
     })
     expect((await runRegistry(['validate', '--config', join(folder, 'none')])).out).toBe(`${join(folder, 'none')}: does not exist\n`)
   })

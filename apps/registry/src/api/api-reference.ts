@@ -25,6 +25,8 @@ server, and below each registry.
 - Changes of what is published are decided and made in one step: where somebody else changed the claims meanwhile the answer is 409.
 - Reads have an \`ETag\` and take \`If-None-Match\`; gzip for clients that take it.
 - \`/health\`, \`/readiness\`, \`/version\` and \`/metrics\` are on the internal address, the first three also on the public one if configured.
+- \`/status/sources\` is on the internal address only: per source of the configuration its phase, attempts, times, counts, hash and message, and
+  whether the configuration's \`syncRequest\` is done. It shows no entry, takes no change and has an ETag.
 
 ${sections.join('\n')}
 ## Errors

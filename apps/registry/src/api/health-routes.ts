@@ -4,6 +4,7 @@ import { CONTENT_TYPE, type Counter, type Metrics } from '@thv/telemetry/metrics
 import type { EngineStatus, RegistryEngine } from '../engine/engine.ts'
 import type { VersionInfo } from './http/api-context.ts'
 import { sendApiError } from './http/api-error.ts'
+import type { StatusRoutes } from './status-routes.ts'
 
 export interface HealthRoutes {
   /** False: not one of these paths. */
@@ -54,10 +55,13 @@ export function createHealthRoutes(engine: Pick<RegistryEngine, 'status'>, optio
 }
 
 /** For an address that has nothing else. */
-export function createDiagnostics(routes: HealthRoutes): { handle(exchange: Exchange): void } {
+export function createDiagnostics(health: HealthRoutes, status: StatusRoutes): { handle(exchange: Exchange): void | Promise<void> } {
   return {
     handle(exchange) {
-      if (!routes.handle(exchange)) sendApiError(exchange, 404, { error: 'there is nothing at this path' })
+      if (health.handle(exchange)) return
+      const answering = status.handle(exchange)
+      if (answering === false) sendApiError(exchange, 404, { error: 'there is nothing at this path' })
+      else if (answering !== true) return answering
     },
   }
 }

@@ -229,6 +229,9 @@ const syncSchema = Type.Object(
 const configSchema = Type.Object(
   {
     registryName: optionalText('What this server is called when it says who it is.'),
+    syncRequest: optionalText(
+      'Any text. Another one makes every source of this file due once; `/status/sources` on the internal address says when that is done.',
+    ),
     sources: Type.Optional(Type.Array(sourceSchema, { description: 'Places that data come from.' })),
     registries: Type.Optional(Type.Array(registrySchema, { description: 'What is served, and under which names.' })),
     auth: authSchema,

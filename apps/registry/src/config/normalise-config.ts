@@ -24,7 +24,8 @@ export function normaliseConfig(file: ConfigFile, context: NormaliseContext): Re
   const { http, sync } = file
   return {
     ...(file.registryName !== undefined && { registryName: file.registryName }),
-    sources,
+    ...(file.syncRequest !== undefined && { syncRequest: file.syncRequest }),
+    sources: requested(sources, file.syncRequest),
     registries,
     auth,
     storage,
@@ -46,6 +47,12 @@ export function normaliseConfig(file: ConfigFile, context: NormaliseContext): Re
       maxFileBytes: sync.maxFileBytes,
     },
   }
+}
+
+/** A source whose configuration is another is due: the store remembers it, also across restarts and for all replicas. */
+function requested(sources: readonly SourceConfig[], syncRequest: string | undefined): readonly SourceConfig[] {
+  if (syncRequest === undefined) return sources
+  return sources.map((source) => (source.managed === undefined ? { ...source, syncRequest } : source))
 }
 
 const seconds = (duration: string) => Math.round(parseDuration(duration) / 1000)

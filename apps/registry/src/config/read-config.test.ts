@@ -147,6 +147,14 @@ describe('good configurations', () => {
     expect(config.sync.allowedFolders).toEqual(['/etc/registry/servers', '/srv'])
   })
 
+  it('gives every fetched source the syncRequest of the file, and managed ones none', () => {
+    const sources = '[{name: here, file: {path: a.json}}, {name: own, managed: {}}]'
+    const config = good(`syncRequest: "7"\nsources: ${sources}\nregistries: [{name: all, sources: [here, own]}]\nauth: {mode: anonymous}\n`)
+    expect(config.syncRequest).toBe('7')
+    expect(config.sources).toMatchObject([{ name: 'here', syncRequest: '7' }, { name: 'own' }])
+    expect(config.sources[1]).not.toHaveProperty('syncRequest')
+  })
+
   it('reads the whole of a file and keeps the case of claims', () => {
     const config = good(`
 registryName: demo

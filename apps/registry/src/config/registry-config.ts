@@ -6,6 +6,8 @@ import type { RegistrySpec } from '../store/registry-store.ts'
 export interface RegistryConfig {
   /** What the server is called when it says who it is. */
   readonly registryName?: string
+  /** The text that was last asked with; each fetched source carries it too, so that another one makes it due. */
+  readonly syncRequest?: string
   readonly sources: readonly SourceConfig[]
   readonly registries: readonly RegistrySpec[]
   readonly auth: AuthConfig

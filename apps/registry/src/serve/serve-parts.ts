@@ -3,6 +3,7 @@ import { addProcessMetrics } from '@thv/telemetry/process-metrics'
 import { createAccess } from '../access/access.ts'
 import { addRegistryMetrics, createDiagnostics, createHealthRoutes } from '../api/health-routes.ts'
 import { createRegistryApi } from '../api/registry-api.ts'
+import { createStatusRoutes } from '../api/status-routes.ts'
 import type { PartsContext } from '../commands/command-env.ts'
 import type { RegistryConfig } from '../config/registry-config.ts'
 import type { RegistryEngine } from '../engine/engine.ts'
@@ -41,6 +42,6 @@ export function createParts(options: RealPartsOptions): ServeParts {
         ...(countAnswer && { onAnswer: countAnswer }),
         ...(config.http.publicHealth && { health: createHealthRoutes(engine, { version: VERSION, names: access.anonymous }) }),
       }),
-    createDiagnostics: (engine) => createDiagnostics(createHealthRoutes(engine, { version: VERSION, metrics })),
+    createDiagnostics: (engine) => createDiagnostics(createHealthRoutes(engine, { version: VERSION, metrics }), createStatusRoutes(engine)),
   }
 }

@@ -66,7 +66,7 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
   [
     'a key that is far from all',
     `${BASE}kitchen: 7\n`,
-    '4:1 kitchen: is not known; known are registryName, sources, registries, auth, database, storage, http, sync',
+    '4:1 kitchen: is not known; known are registryName, syncRequest, sources, registries, auth, database, storage, http, sync',
   ],
   ['a key with a slip further down', `${BASE}sync:\n  paralel: 3\n`, '5:3 sync.paralel: is not known; did you mean "parallel"?'],
   [

@@ -136,6 +136,8 @@ export interface SourceConfig {
   readonly intervalMs?: number
   readonly filter?: import('../../filters.ts').FilterConfig
   readonly claims?: Claims
+  /** Another text makes it due once. Managed ones have none. */
+  readonly syncRequest?: string
 }
 
 export function sourceTypeOf(source: SourceConfig): SourceType {

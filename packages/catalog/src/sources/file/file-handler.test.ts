@@ -147,7 +147,7 @@ describe('a folder', () => {
   it('gives its .json files in the order of their names, a bad one dropped alone [003-074] [003-075]', async () => {
     write('b.json', `[${documentText('b')},${documentText('same')}]`)
     write('a.json', `{"servers":{"fetch":{"image":"x/y:1","description":"Fetches"}}}`)
-    write('c.json', `[${documentText('same')}]`)
+    write('c.json', `[${documentText('same').replace('A server', 'Another')}]`)
     write('broken.json', '{"servers":')
     write('notes.txt', 'not for us')
     write('.hidden.json', 'not for us')

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto'
+import { sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
+import type { Exchange } from '@thv/http/server/exchange'
+import { sendBytes, sendEmpty } from '@thv/http/server/respond'
+import { errorMessage } from '@thv/kernel/errors'
+import type { RegistryEngine } from '../engine/engine.ts'
+import type { SourceRecord } from '../store/registry-store.ts'
+import { sendApiError } from './http/api-error.ts'
+import { matchesTag } from './pages/conditions.ts'
+
+/** What `/status/sources` answers. Read-only, and without any entry: names, counts, times and messages only. */
+export interface SourcesReport {
+  /** The configuration's `syncRequest`; done once every source has been tried with it. */
+  readonly syncRequest?: { readonly value: string; readonly done: boolean }
+  readonly sources: readonly SourceReport[]
+}
+
+export interface SourceReport {
+  readonly name: string
+  readonly type: string
+  readonly phase: string
+  readonly attemptCount: number
+  readonly lastAttempt?: string
+  readonly lastSuccess?: string
+  readonly serverCount: number
+  readonly problemCount: number
+  readonly hash?: string
+  readonly message: string
+}
+
+export interface StatusRoutes {
+  /** False: not one of these paths. */
+  handle(exchange: Exchange): boolean | Promise<void>
+}
+
+/** Reports for the operator, on the internal address. Each has an ETag: a reader that knows the state pays for a comparison only. */
+export function createStatusRoutes(engine: Pick<RegistryEngine, 'admin'>): StatusRoutes {
+  return {
+    handle(exchange) {
+      if (exchange.path !== '/status/sources') return false
+      const { method } = exchange
+      if (method === 'GET' || method === 'HEAD') return answer(exchange)
+      sendApiError(exchange, 405, { error: `${method} is not possible here`, headers: ['Allow', 'GET, HEAD'] })
+      return true
+    },
+  }
+
+  async function answer(exchange: Exchange): Promise<void> {
+    let records: readonly SourceRecord[]
+    try {
+      records = await engine.admin.sources()
+    } catch (error) {
+      sendApiError(exchange, 503, { error: `the sources cannot be read: ${errorMessage(error)}`, headers: ['Retry-After', '5'] })
+      return
+    }
+    sendTagged(exchange, Buffer.from(JSON.stringify(sourcesReport(records))))
+  }
+}
+
+/** Pure. Sources made through the admin API are not part of it: the configuration does not name them. */
+export function sourcesReport(records: readonly SourceRecord[]): SourcesReport {
+  const configured = records.filter(({ creation }) => creation === 'CONFIG')
+  const asked = configured.find(({ config }) => config.syncRequest !== undefined)?.config.syncRequest
+  return {
+    ...(asked !== undefined && { syncRequest: { value: asked, done: configured.every(isTried) } }),
+    sources: configured.map(({ config, sync }) => ({
+      name: config.name,
+      type: sourceTypeOf(config),
+      phase: sync.phase,
+      attemptCount: sync.attemptCount,
+      ...(sync.lastAttempt !== undefined && { lastAttempt: sync.lastAttempt }),
+      ...(sync.lastSuccess !== undefined && { lastSuccess: sync.lastSuccess }),
+      serverCount: sync.serverCount,
+      problemCount: sync.problemCount,
+      ...(sync.hash !== undefined && { hash: sync.hash }),
+      message: sync.message,
+    })),
+  }
+}
+
+/** A change of the configuration takes the hash away, and only an attempt with the new one ends after it. */
+function isTried({ config, sync, updatedAt }: SourceRecord): boolean {
+  if (config.managed !== undefined || sync.hash !== undefined) return true
+  return sync.lastAttempt !== undefined && Date.parse(sync.lastAttempt) >= Date.parse(updatedAt)
+}
+
+function sendTagged(exchange: Exchange, body: Buffer): void {
+  const tag = `"${createHash('sha256').update(body).digest('base64url')}"`
+  const headers = ['ETag', tag, 'Cache-Control', 'no-cache']
+  const known = exchange.headers['if-none-match']
+  if (known !== undefined && matchesTag(known, tag)) sendEmpty(exchange, 304, headers)
+  else sendBytes(exchange, 200, { type: 'application/json', body, headers })
+}
