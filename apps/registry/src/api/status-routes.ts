@@ -8,7 +8,7 @@ import type { SourceRecord } from '../store/registry-store.ts'
 import { sendApiError } from './http/api-error.ts'
 import { matchesTag } from './pages/conditions.ts'
 
-/** What `/status/sources` answers. Read-only, and without any entry: names, counts, times and messages only. */
+/** Answer of `/status/sources`. Read-only, and without any entry: names, counts, times and messages only. */
 export interface SourcesReport {
   /** The configuration's `syncRequest`; done once every source has been tried with it. */
   readonly syncRequest?: { readonly value: string; readonly done: boolean }
