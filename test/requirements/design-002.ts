@@ -2125,7 +2125,7 @@ export const design002: readonly Requirement[] = [
     line: 460,
     kind: 'feature',
     text: 'The ConfigMap handler reads registry data from an existing ConfigMap.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-259',

@@ -201,7 +201,7 @@ export const design003: readonly Requirement[] = [
     line: 103,
     kind: 'feature',
     text: 'Registry data is read from the given `key` of each ConfigMap; other keys are ignored.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-025',
@@ -218,7 +218,7 @@ export const design003: readonly Requirement[] = [
     line: 114,
     kind: 'feature',
     text: 'Conflicting servers are all renamed `{configmap-name}/{server-name}`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-027',
@@ -226,7 +226,7 @@ export const design003: readonly Requirement[] = [
     line: 116,
     kind: 'feature',
     text: '`configmap-a` and `configmap-b` with `github-mcp` give `configmap-a/github-mcp` and `configmap-b/github-mcp`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-028',
@@ -234,7 +234,7 @@ export const design003: readonly Requirement[] = [
     line: 122,
     kind: 'feature',
     text: 'The unique `slack-mcp` of `configmap-a` keeps its name.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-029',
@@ -242,7 +242,7 @@ export const design003: readonly Requirement[] = [
     line: 128,
     kind: 'feature',
     text: 'Equal inputs, in whatever order, give byte-equal output.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-030',
@@ -267,7 +267,7 @@ export const design003: readonly Requirement[] = [
     line: 139,
     kind: 'edge',
     text: 'A server that the filter drops still counts for conflicts, since filtering follows the merge.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-033',
@@ -275,7 +275,7 @@ export const design003: readonly Requirement[] = [
     line: 142,
     kind: 'feature',
     text: 'Filters apply to the servers of all matching ConfigMaps together.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-034',
@@ -283,7 +283,7 @@ export const design003: readonly Requirement[] = [
     line: 144,
     kind: 'feature',
     text: 'Filters see names after the conflict prefixes are applied.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-035',
@@ -291,7 +291,7 @@ export const design003: readonly Requirement[] = [
     line: 146,
     kind: 'feature',
     text: 'The filter pattern `configmap-a/*` matches prefixed server names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-036',
@@ -363,7 +363,7 @@ export const design003: readonly Requirement[] = [
     line: 161,
     kind: 'edge',
     text: 'A matching ConfigMap without the key counts as failed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-045',
@@ -371,7 +371,7 @@ export const design003: readonly Requirement[] = [
     line: 161,
     kind: 'edge',
     text: 'A matching ConfigMap with invalid JSON counts as failed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-046',
@@ -455,7 +455,7 @@ export const design003: readonly Requirement[] = [
     line: 189,
     kind: 'feature',
     text: 'Registry data with `servers` as array or as object is parsed alike.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-056',
@@ -463,7 +463,7 @@ export const design003: readonly Requirement[] = [
     line: 190,
     kind: 'feature',
     text: 'Conflict detection and prefixing form a pure function over the parsed ConfigMaps.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-057',
@@ -593,7 +593,7 @@ export const design003: readonly Requirement[] = [
     line: 238,
     kind: 'future',
     text: '`conflictStrategy: error` refuses a conflicting merge and names the servers in conflict.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-073',
@@ -601,7 +601,7 @@ export const design003: readonly Requirement[] = [
     line: 238,
     kind: 'future',
     text: '`conflictStrategy: priority` keeps one definition of each conflicting name, unprefixed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-074',
@@ -634,7 +634,7 @@ export const design003: readonly Requirement[] = [
     line: 260,
     kind: 'feature',
     text: 'Example data with only name and image per server, in an array, is valid registry data.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-078',
@@ -727,7 +727,7 @@ export const design003: readonly Requirement[] = [
     line: 324,
     kind: 'feature',
     text: 'A name that matches include and exclude, such as `slack-deprecated`, is dropped.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-089',
@@ -787,7 +787,7 @@ export const design003: readonly Requirement[] = [
     line: 389,
     kind: 'edge',
     text: 'Data that is JSON but no ToolHive registry makes its ConfigMap count as failed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-096',
@@ -826,9 +826,9 @@ export const design003: readonly Requirement[] = [
     state: 'met',
   },
   { id: '003-100', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover label matching.', state: 'planned' },
-  { id: '003-101', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover conflict detection.', state: 'planned' },
-  { id: '003-102', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover the prefix logic.', state: 'planned' },
-  { id: '003-103', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover merging of several ConfigMaps.', state: 'planned' },
+  { id: '003-101', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover conflict detection.', state: 'met' },
+  { id: '003-102', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover the prefix logic.', state: 'met' },
+  { id: '003-103', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover merging of several ConfigMaps.', state: 'met' },
   {
     id: '003-104',
     section: 'Testing',
