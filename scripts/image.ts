@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import { type BundledProgram, bundledProgramFiles, DOC_FOLDER } from '@thv/testkit/image/bundled-program'
 import { type ImageConfig, type WrittenImage, writeImageArchive } from '@thv/testkit/image/image-archive'
 import { file, imageUser, nodeRuntimeFiles } from '@thv/testkit/image/node-runtime'
@@ -27,7 +28,13 @@ const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 /** deploy/images/Dockerfile says the same, and a test compares them. */
 export const imageConfig: ImageConfig = {
   User: imageUser,
-  Env: ['PATH=/usr/local/bin', 'NODE_ENV=production', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt', 'HOME=/tmp'],
+  Env: [
+    'PATH=/usr/local/bin',
+    'NODE_ENV=production',
+    'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
+    'HOME=/tmp',
+    ...Object.entries(MEMORY_SETTINGS).map(([name, value]) => `${name}=${value}`),
+  ],
   Cmd: ['thv', '--help'],
   WorkingDir: '/tmp',
   Labels: {

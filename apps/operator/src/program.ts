@@ -10,7 +10,7 @@ import { KINDS } from '@thv/resources/kinds/kinds'
 import { resourceTypeOf } from '@thv/resources/schema/kind-definition'
 import { createLogger, type Logger, parseLogLevel } from '@thv/telemetry/log'
 import { CONTENT_TYPE, createMetrics, type Metrics } from '@thv/telemetry/metrics'
-import { addProcessMetrics } from '@thv/telemetry/process-metrics'
+import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
 import { Command, CommanderError } from 'commander'
 import { createManager, type Manager } from './manager.ts'
 import { type Address, type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-settings.ts'
@@ -102,6 +102,7 @@ async function operate(flags: Flags, { env, lifecycle, clock, log: given }: Prog
 
   const metrics = createMetrics()
   const processMetrics = addProcessMetrics(metrics)
+  addMemoryRelease(metrics, lifecycle.signal)
   lifecycle.onShutdown('metrics', () => processMetrics[Symbol.dispose]())
   const manager = createManager({ client, settings, metrics, log, ...(clock && { clock }) })
   await serveDiagnostics(settings, { manager, metrics, lifecycle, log })

@@ -18,7 +18,7 @@ import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import type { JsonValue, SessionStore } from '@thv/store/session-store'
 import type { Logger } from '@thv/telemetry/log'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
-import { addProcessMetrics } from '@thv/telemetry/process-metrics'
+import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
 import { type BackendLocation, ENDPOINT_PATHS, localLocation, remoteLocation } from './backends/backend-location.ts'
 import { createSseBackend } from './backends/sse/sse-backend.ts'
 import { createStdioBackend } from './backends/stdio/stdio-backend.ts'
@@ -58,6 +58,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const metrics = createMetrics()
   const processMetrics = addProcessMetrics(metrics)
+  addMemoryRelease(metrics, lifecycle.signal)
   lifecycle.onShutdown('metrics', () => processMetrics[Symbol.dispose]())
 
   const opened: Runtime[] = []

@@ -26,7 +26,7 @@ async function run(lifecycle: Lifecycle): Promise<number> {
     lifecycle,
     clock: systemClock,
     terminal: process.stdout.isTTY === true,
-    parts: (context) => createParts({ ...context, entry: new URL(import.meta.url) }),
+    parts: (context) => createParts({ ...context, entry: new URL(import.meta.url), signal: lifecycle.signal }),
     onHangup(listener) {
       process.on('SIGHUP', listener)
       return () => void process.off('SIGHUP', listener)

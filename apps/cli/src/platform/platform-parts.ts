@@ -16,6 +16,7 @@ import {
   services,
 } from '@thv/kube/objects/resource-types'
 import type { KubeObject } from '@thv/kube/objects/types'
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import { KINDS } from '@thv/resources/kinds/kinds'
 import { crdOf } from '@thv/resources/schema/crd'
 import { parseAllDocuments } from 'yaml'
@@ -50,7 +51,7 @@ export async function loadPlatformParts(root = findCheckout()): Promise<Platform
     Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, await ensureBundle(entry)]] as const),
   )
   const byName: Readonly<Record<string, readonly string[]>> = Object.fromEntries(programs)
-  const programEnv = { NODE_COMPILE_CACHE: compileCache }
+  const programEnv = { ...MEMORY_SETTINGS, NODE_COMPILE_CACHE: compileCache }
   return {
     ownImages: [{ repository: IMAGE, programs: { ...byName, node: [process.execPath] }, main: 'thv-operator', env: programEnv }],
     programEnv,

@@ -7,6 +7,7 @@ import { startPlatform } from '@thv/cluster/platform/platform'
 import { peerLookupProblem } from '@thv/http/server/peer-lookup'
 import { systemClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
+import { releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
 import type { Logger } from '@thv/telemetry/log'
 import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
 import { findRunning, noteRunning, writePrivate } from '../local-platform/running-platform.ts'
@@ -21,7 +22,6 @@ import { startDetached } from './detached-platform.ts'
 import { LOG_FILE, openPlatformLog } from './platform-log.ts'
 import { examplesFolder, loadPlatformParts } from './platform-parts.ts'
 import { createProgressView } from './progress-view.ts'
-import { collectStartGarbage } from './start-garbage.ts'
 import { createStepView, type StepView } from './step-view.ts'
 import { summaryText } from './summary.ts'
 import { waitForServers } from './wait-for-servers.ts'
@@ -50,8 +50,6 @@ interface Starting {
 
 /** Packages are downloaded at the first start. */
 const READY_WITHIN_MS = 240_000
-/** Where nobody waits for the servers here, and a quiet moment may be one in which they start. */
-const QUIET_SECONDS_UNSEEN = 5
 
 /** thv up: the platform in this process, until Ctrl-C; with `--detach` in one of its own. */
 export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> {
@@ -107,6 +105,7 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
   }).catch((error: unknown) => {
     throw withAdvice(error, { folder, port: options.port })
   })
+  const stopped = new AbortController()
   let forget: (() => void) | undefined
   let registry: LocalRegistry | undefined
   try {
@@ -121,13 +120,15 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
     if (options.bare) steps.end()
     else await finishStart({ folder, options, env, since }, steps)
     flushCompileCache() // now, because a platform may be killed, and because V8 forgets code that has not run for long
-    collectStartGarbage({ quietSeconds: options.bare ? QUIET_SECONDS_UNSEEN : 1, signal: env.signal }).catch((error: unknown) =>
-      log.warn('the memory of the start was not given back', { error: errorMessage(error) }),
-    )
+    releaseMemoryWhenIdle({
+      signal: stopped.signal,
+      onError: (error) => log.warn('cannot give memory back', { error: errorMessage(error) }),
+    })
     await interruption(env)
   } catch (error) {
     if (!env.signal?.aborted) throw error // Ctrl-C while it started is an end like any other
   } finally {
+    stopped.abort()
     if (!options.bare) env.err('\nStopping …\n')
     const [{ hooks, durationMs }] = await Promise.all([platform.stop(), registry?.stop()])
     forget?.()

@@ -1,5 +1,5 @@
 import { createMetrics } from '@thv/telemetry/metrics'
-import { addProcessMetrics } from '@thv/telemetry/process-metrics'
+import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
 import { createAccess } from '../access/access.ts'
 import { addRegistryMetrics, createDiagnostics, createHealthRoutes } from '../api/health-routes.ts'
 import { createRegistryApi } from '../api/registry-api.ts'
@@ -14,19 +14,22 @@ import { VERSION } from './version.ts'
 export interface RealPartsOptions extends PartsContext {
   /** The module that both threads begin with. */
   readonly entry: URL
+  /** The end of the process. */
+  readonly signal: AbortSignal
   /** For tests: the engine in this thread. */
   readonly startEngine?: (config: RegistryConfig) => Promise<RegistryEngine>
 }
 
 /** The parts as they are outside of tests. */
 export function createParts(options: RealPartsOptions): ServeParts {
-  const { log, clock, env, entry } = options
+  const { log, clock, env, entry, signal } = options
   const metrics = createMetrics()
   let countAnswer: ReturnType<typeof addRegistryMetrics> | undefined
   return {
     async startEngine(config) {
       const engine = options.startEngine ? await options.startEngine(config) : await startEngineWorker({ config, entry, log, clock })
       addProcessMetrics(metrics)
+      addMemoryRelease(metrics, signal)
       countAnswer = addRegistryMetrics(metrics, engine)
       return engine
     },

@@ -107,7 +107,12 @@ function commandOf(env: Partial<CommandEnv>) {
     terminal: false,
     clock: systemClock,
     parts: (context) =>
-      createParts({ ...context, entry: new URL('file:///none'), startEngine: (config) => engineInMemory(config, context.log) }),
+      createParts({
+        ...context,
+        entry: new URL('file:///none'),
+        signal: AbortSignal.abort(),
+        startEngine: (config) => engineInMemory(config, context.log),
+      }),
     ...env,
   })
   return { program, printed: () => out }

@@ -1,3 +1,4 @@
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import { inheritedEnvironment, installerEnvironment } from '@thv/programs/program-environment'
 import { describe, expect, it } from 'vitest'
 import { configOf } from '../testing/runtime-fixtures.ts'
@@ -22,6 +23,11 @@ describe('the environment of a server', () => {
   it('has of ours only what a program needs to run', () => {
     expect(inheritedEnvironment(OURS)).toEqual({ PATH: '/bin', HOME: '/home/me', LC_ALL: 'C', https_proxy: 'http://proxy:1' })
     expect(installerEnvironment(OURS)).toEqual({ ...inheritedEnvironment(OURS), npm_config_registry: 'r', UV_INDEX_URL: 'i' })
+  })
+
+  it('has none of the memory settings of our own programs', () => {
+    expect(inheritedEnvironment(MEMORY_SETTINGS)).toEqual({})
+    expect(installerEnvironment(MEMORY_SETTINGS)).toEqual({})
   })
 
   it('lets secrets win over env_vars, and what the transport demands over both', () => {

@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { describe, expect, it } from 'vitest'
+import { TestClock } from './clock.ts'
+import { releaseMemoryWhenIdle } from './idle-memory.ts'
+
+const IDLE = 1
+const BUSY = 400
+
+describe('releaseMemoryWhenIdle', () => {
+  it('collects after two quiet seconds, once', async () => {
+    const { seconds, collections } = started()
+    await seconds(BUSY, IDLE, BUSY, IDLE)
+    expect(collections()).toBe(0)
+    await seconds(IDLE)
+    expect(collections()).toBe(1)
+    await seconds(...Array.from({ length: 3_600 }, () => IDLE))
+    expect(collections()).toBe(1)
+  })
+
+  it('treats the start as work', async () => {
+    const { seconds, collections } = started()
+    await seconds(IDLE, IDLE)
+    expect(collections()).toBe(1)
+  })
+
+  it('collects again after the next burst, not sooner than ten seconds after the last', async () => {
+    const { seconds, collections } = started()
+    await seconds(IDLE, IDLE, BUSY, IDLE, IDLE, IDLE)
+    expect(collections()).toBe(1)
+    await seconds(IDLE, IDLE, IDLE, IDLE, IDLE, IDLE)
+    expect(collections()).toBe(2)
+  })
+
+  it('never collects during a burst that does not end', async () => {
+    const { seconds, collections } = started()
+    await seconds(...Array.from({ length: 1_000 }, () => BUSY))
+    expect(collections()).toBe(0)
+  })
+
+  it('does not count its own collection as work', async () => {
+    const slow = { busy: 0 }
+    const { seconds, collections } = started({ onCollect: () => (slow.busy += BUSY), extra: () => slow })
+    await seconds(...Array.from({ length: 60 }, () => IDLE))
+    expect(collections()).toBe(1)
+  })
+
+  it('ignores jumps of the wall clock', async () => {
+    const { clock, seconds, collections } = started()
+    await seconds(IDLE, IDLE, BUSY)
+    clock.jump(86_400_000)
+    await seconds(IDLE, IDLE)
+    expect(collections()).toBe(1)
+    clock.jump(-2 * 86_400_000)
+    await seconds(...Array.from({ length: 10 }, () => IDLE))
+    expect(collections()).toBe(2)
+  })
+
+  it('reports a failed collection and goes on', async () => {
+    const errors: unknown[] = []
+    const { seconds } = started({
+      onCollect: () => {
+        throw new Error('no memory to look at')
+      },
+      onError: (error) => errors.push(error),
+    })
+    await seconds(IDLE, IDLE, BUSY, ...Array.from({ length: 12 }, () => IDLE))
+    expect(errors).toHaveLength(2)
+  })
+
+  it('leaves a heap over 64 MiB alone until it is smaller', async () => {
+    const heap = { bytes: 65 * 1024 * 1024 }
+    const { seconds, collections } = started({ heapUsed: () => heap.bytes })
+    await seconds(BUSY, ...Array.from({ length: 60 }, () => IDLE))
+    expect(collections()).toBe(0)
+    heap.bytes = 64 * 1024 * 1024
+    await seconds(IDLE)
+    expect(collections()).toBe(1)
+  })
+
+  it('ends with its signal', async () => {
+    const { clock, stop, seconds, collections } = started()
+    await seconds(IDLE)
+    stop()
+    expect(clock.pending).toBe(0)
+    expect(collections()).toBe(0)
+  })
+})
+
+it('shrinks the nursery of a real process and keeps no process alive', { timeout: 60_000 }, async () => {
+  // In a process of its own: here it would depend on the other tests, and they on it.
+  const program = `
+    import { getHeapSpaceStatistics } from 'node:v8'
+    import { releaseMemoryWhenIdle } from ${JSON.stringify(new URL('idle-memory.ts', import.meta.url))}
+    const nursery = () => getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space').physical_space_size
+    for (let round = 0; round < 40; round++) JSON.parse(JSON.stringify(Array.from({ length: 4_000 }, (_, index) => ({ index }))))
+    const before = nursery()
+    await new Promise((resolve) => {
+      const alive = setTimeout(resolve, 30_000)
+      const { signal } = new AbortController()
+      const onCollected = () => { clearTimeout(alive); resolve() }
+      releaseMemoryWhenIdle({ signal, busyMs: () => 0, onCollected })
+    })
+    console.log(JSON.stringify({ before, after: nursery(), isExposed: 'gc' in globalThis }))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], { timeout: 50_000 })
+  const { before, after, isExposed } = JSON.parse(stdout) as { before: number; after: number; isExposed: boolean }
+  expect(after).toBeLessThan(before / 2)
+  expect(isExposed).toBe(false)
+})
+
+interface Setting {
+  readonly onCollect?: () => void
+  readonly onError?: (error: unknown) => void
+  readonly heapUsed?: () => number
+  /** Busy time on top, taken by the next look. */
+  readonly extra?: () => { busy: number }
+}
+
+function started({ onCollect, onError, heapUsed = () => 0, extra }: Setting = {}) {
+  const clock = new TestClock()
+  const controller = new AbortController()
+  let busy = 0
+  let count = 0
+  releaseMemoryWhenIdle({
+    signal: controller.signal,
+    clock,
+    heapUsed,
+    busyMs: () => {
+      const more = extra?.()
+      const all = busy + (more?.busy ?? 0)
+      if (more !== undefined) more.busy = 0
+      busy = 0
+      return all
+    },
+    collect: async () => {
+      onCollect?.()
+      count++
+    },
+    ...(onError !== undefined && { onError }),
+  })
+  const seconds = async (...loads: number[]) => {
+    for (const load of loads) {
+      busy = load
+      await clock.advance(1_000)
+    }
+  }
+  return { clock, seconds, collections: () => count, stop: () => controller.abort() }
+}

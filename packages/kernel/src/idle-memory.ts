@@ -1,0 +1,92 @@
+import { performance } from 'node:perf_hooks'
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { type Clock, systemClock, type Timer } from './clock.ts'
+
+export interface IdleMemoryOptions {
+  readonly signal: AbortSignal
+  readonly clock?: Clock
+  /** Milliseconds in which the event loop was busy since the last call. */
+  readonly busyMs?: () => number
+  readonly collect?: () => Promise<unknown>
+  readonly heapUsed?: () => number
+  /** After each collection. */
+  readonly onCollected?: () => void
+  readonly onError?: (error: unknown) => void
+}
+
+const LOOK_MS = 1_000
+/** A second with less work than this is quiet. */
+const QUIET_MS = 50
+const QUIET_LOOKS = 2
+const PAUSE_MS = 10_000
+/** A collection takes about two milliseconds per megabyte in use: a larger heap is left to V8, which collects it in steps. */
+const LARGEST_HEAP = 64 * 1024 * 1024
+
+/**
+ * Gives memory back to the system after each burst of work, the start of the process included. V8 grows its nursery for the garbage of
+ * a burst and malloc keeps its pages; both would stay, tens of megabytes, until a collection in a quiet moment that may never come.
+ *
+ * Collects once when the event loop was nearly idle for two seconds: never during a burst, never twice without work in between, and at
+ * most once in ten seconds. A large heap is left alone. Keeps no process alive and ends with the signal.
+ */
+export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
+  const { signal, clock = systemClock, busyMs = eventLoopBusyMs(), collect = collectAll, heapUsed = usedHeap } = options
+  let hasWorked = true // the start is work
+  let quietLooks = 0
+  let isCollecting = false
+  let lastCollection = Number.NEGATIVE_INFINITY
+  let timer: Timer | undefined
+
+  const look = (): void => {
+    timer = clock.setTimer(LOOK_MS, look)
+    const isQuiet = busyMs() < QUIET_MS
+    if (isCollecting) return
+    quietLooks = isQuiet ? quietLooks + 1 : 0
+    if (!isQuiet) hasWorked = true
+    if (hasWorked && quietLooks >= QUIET_LOOKS && clock.monotonic() - lastCollection >= PAUSE_MS && heapUsed() <= LARGEST_HEAP)
+      void collectNow()
+  }
+
+  const collectNow = async (): Promise<void> => {
+    isCollecting = true
+    try {
+      await collect()
+      options.onCollected?.()
+    } catch (error) {
+      options.onError?.(error)
+    } finally {
+      busyMs() // the collection itself is no work
+      hasWorked = false
+      isCollecting = false
+      lastCollection = clock.monotonic()
+    }
+  }
+
+  if (signal.aborted) return
+  timer = clock.setTimer(LOOK_MS, look)
+  signal.addEventListener('abort', () => timer?.cancel(), { once: true })
+}
+
+function usedHeap(): number {
+  return getHeapStatistics().used_heap_size
+}
+
+function eventLoopBusyMs(): () => number {
+  let last = performance.eventLoopUtilization()
+  return () => {
+    const now = performance.eventLoopUtilization()
+    const { active } = performance.eventLoopUtilization(now, last)
+    last = now
+    return active
+  }
+}
+
+/** Node has no call for it, but V8 gives one to every context that is made while the flag is set. */
+async function collectAll(): Promise<void> {
+  setFlagsFromString('--expose-gc')
+  const gc: unknown = runInNewContext('globalThis.gc')
+  setFlagsFromString('--no-expose-gc')
+  // This flavor returns pages to the system; it runs as a task of its own.
+  if (typeof gc === 'function') await gc({ type: 'major', execution: 'async', flavor: 'last-resort' })
+}
