@@ -860,7 +860,7 @@ export const design002: readonly Requirement[] = [
     line: 183,
     kind: 'feature',
     text: 'With `audit.enabled` every proxied request leaves an audit event: who, what, outcome.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-104',

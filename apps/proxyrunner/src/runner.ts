@@ -54,9 +54,9 @@ const DRAIN_MS = 55_000
 export async function startRunner(options: RunnerOptions): Promise<RunningRunner> {
   const { config, lifecycle, env, log, clock = systemClock } = options
   const settings = runnerSettings(config, env, log)
-  const pipeline = pipelineFromRunConfig(config, { env, log })
-  lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const metrics = createMetrics()
+  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock })
+  lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)
   lifecycle.onShutdown('metrics', () => processMetrics[Symbol.dispose]())

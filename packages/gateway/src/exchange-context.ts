@@ -1,7 +1,7 @@
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendEmpty } from '@thv/http/server/respond'
-import type { RequestId } from '@thv/mcp/json-rpc'
+import type { ErrorObject, RequestId } from '@thv/mcp/json-rpc'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import {
@@ -30,6 +30,9 @@ export class ExchangeContext implements RequestContext {
   credentials: MutableHeaderMap | undefined = undefined
   outcome: Outcome = 'pending'
   rejection: Rejection | undefined = undefined
+  failure: ErrorObject | undefined = undefined
+  answer: string | undefined = undefined
+  isStream = false
 
   constructor(exchange: Exchange, route: string, backend: BackendInfo) {
     this.exchange = exchange

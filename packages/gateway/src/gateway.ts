@@ -193,6 +193,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     }
   }
 
+  /** The HTTP server has answered by itself. */
+  function observe(exchange: Exchange): void {
+    const endpoint = endpoints.get(exchange.path)
+    const context = new ExchangeContext(exchange, endpoint?.route ?? openRoute(exchange.path), backendInfo)
+    context.outcome = 'rejected'
+    finish(context, endpoint)
+  }
+
   function report(error: unknown, exchange?: Exchange): void {
     log.error('request failed', { path: exchange?.path, error: errorMessage(error) })
   }
@@ -203,6 +211,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const error = draining || why === 'draining' ? 'draining' : 'pipeline_full'
       void serve(exchange, retryLater(error, limits.retryAfterMs))
     },
+    onTurnedAway: observe,
     clock,
     onError: report,
     ...(options.httpLimits !== undefined && { limits: options.httpLimits }),

@@ -1,9 +1,11 @@
+import { systemClock } from '@thv/kernel/clock'
 import type { BuiltMiddleware } from '@thv/runconfig/middleware-table'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
+import { createMetrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
-import { pipelineFromRunConfig } from './from-run-config.ts'
+import { type MiddlewareDeps, pipelineFromRunConfig } from './from-run-config.ts'
 import { testHop } from './testing/test-context.ts'
 
 function configOf(document: object): RunConfig {
@@ -12,21 +14,25 @@ function configOf(document: object): RunConfig {
   return read.config
 }
 
+function depsOf(overrides: Partial<MiddlewareDeps> = {}): MiddlewareDeps {
+  return { env: {}, log: new CollectingLog(), metrics: createMetrics(), clock: systemClock, ...overrides }
+}
+
 describe('the middleware of a run config', () => {
   it('are none when nothing asks for any', () => {
-    const pipeline = pipelineFromRunConfig(configOf({}), { env: {}, log: new CollectingLog() })
+    const pipeline = pipelineFromRunConfig(configOf({}), depsOf())
     expect(pipeline.editsStrays).toBe(false)
   })
 
   it('take header values from secrets', () => {
     const config = configOf({ header_forward: { add_plaintext_headers: { 'X-A': '1' }, add_headers_from_secret: { 'X-B': 'KEY' } } })
     const set = {}
-    pipelineFromRunConfig(config, { env: { TOOLHIVE_SECRET_KEY: 's3cret\n' }, log: new CollectingLog() }).headers(testHop(), set)
+    pipelineFromRunConfig(config, depsOf({ env: { TOOLHIVE_SECRET_KEY: 's3cret\n' } })).headers(testHop(), set)
     expect(set).toEqual({ 'x-a': '1', 'x-b': 's3cret' })
   })
 
   it('name the field when their options cannot work', () => {
-    const make = (document: object) => () => pipelineFromRunConfig(configOf(document), { env: {}, log: new CollectingLog() })
+    const make = (document: object) => () => pipelineFromRunConfig(configOf(document), depsOf())
     const twice = { a: { name: 'z', description: 'x' }, b: { name: 'y' } }
     expect(make({ tools_override: twice })).not.toThrow()
     expect(make({ header_forward: { add_plaintext_headers: { Host: 'x' } } })).toThrow(
@@ -39,20 +45,20 @@ describe('the middleware of a run config', () => {
 
   it('cannot be made when a secret is missing', () => {
     const config = configOf({ header_forward: { add_headers_from_secret: { 'X-B': 'KEY' } } })
-    expect(() => pipelineFromRunConfig(config, { env: {}, log: new CollectingLog() })).toThrow(/TOOLHIVE_SECRET_KEY is not set/)
+    expect(() => pipelineFromRunConfig(config, depsOf())).toThrow(/TOOLHIVE_SECRET_KEY is not set/)
   })
 
   it('warn of filter entries that name no tool clients see', () => {
     const log = new CollectingLog()
-    pipelineFromRunConfig(configOf({ tools_filter: ['old'], tools_override: { old: { name: 'new' } } }), { env: {}, log })
+    pipelineFromRunConfig(configOf({ tools_filter: ['old'], tools_override: { old: { name: 'new' } } }), depsOf({ log }))
     expect(log.lines).toEqual([expect.stringMatching(/^warn tools_filter: old is the server's own name/)])
   })
 })
 
 it('a factory for every built middleware is a matter of types', () => {
   // @ts-expect-error header-forward is missing
-  const missing: Record<BuiltMiddleware, boolean> = { 'tool-filter': true }
-  // @ts-expect-error auth is not built
-  const extra: Record<BuiltMiddleware, boolean> = { 'tool-filter': true, 'header-forward': true, auth: true }
-  expect(Object.keys({ ...missing, ...extra })).toHaveLength(3)
+  const missing: Record<BuiltMiddleware, boolean> = { audit: true, 'tool-filter': true }
+  // @ts-expect-error upstreamswap is not built
+  const extra: Record<BuiltMiddleware, boolean> = { audit: true, 'tool-filter': true, 'header-forward': true, upstreamswap: true }
+  expect(Object.keys({ ...missing, ...extra })).toHaveLength(4)
 })

@@ -1,7 +1,19 @@
+import { readFileSync } from 'node:fs'
+import type { Clock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import { mountedPath } from '@thv/kernel/mounted-path'
+import { type AuditConfig, auditReader } from '@thv/runconfig/audit-config'
+import type { Findings } from '@thv/runconfig/field'
 import { BUILT_MIDDLEWARE, type BuiltMiddleware } from '@thv/runconfig/middleware-table'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
+import type { LineOutput } from '@thv/telemetry/lines/line-output'
+import { RotatingFile } from '@thv/telemetry/lines/rotating-file'
+import { standardOutput } from '@thv/telemetry/lines/standard-output'
 import type { Log } from '@thv/telemetry/log'
+import type { Metrics } from '@thv/telemetry/metrics'
+import { createAudit } from './audit/audit.ts'
+import { createAuditLog } from './audit/audit-log.ts'
 import { createHeaderForward } from './header-forward/header-forward.ts'
 import { InvalidOptions } from './pipeline/invalid-options.ts'
 import type { Middleware } from './pipeline/middleware.ts'
@@ -11,6 +23,8 @@ import { createToolFilter } from './tool-filter/tool-filter.ts'
 export interface MiddlewareDeps {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: Log
+  readonly metrics: Metrics
+  readonly clock: Clock
 }
 
 /** Undefined: the document does not ask for it. */
@@ -18,6 +32,7 @@ type Make = (config: RunConfig, deps: MiddlewareDeps) => Middleware | undefined
 
 /** One factory for every built middleware of the table; the compiler rejects a missing or an extra one. */
 const MAKERS: Record<BuiltMiddleware, Make> = {
+  audit: makeAudit,
   'tool-filter': makeToolFilter,
   'header-forward': makeHeaderForward,
 }
@@ -25,6 +40,52 @@ const MAKERS: Record<BuiltMiddleware, Make> = {
 /** The pipeline that a RunConfig asks for, in the order of the table. Throws `run_config_invalid`. */
 export function pipelineFromRunConfig(config: RunConfig, deps: MiddlewareDeps): Pipeline {
   return compilePipeline(BUILT_MIDDLEWARE.map((name) => MAKERS[name](config, deps)).filter((made) => made !== undefined))
+}
+
+function makeAudit(config: RunConfig, { log, metrics, clock }: MiddlewareDeps): Middleware | undefined {
+  const audit = auditConfigOf(config, log)
+  if (audit?.enabled !== true) return undefined
+  const component = audit.component ?? config.name
+  const output = from('audit_config.log_file', () => auditOutput(audit, clock))
+  const options = {
+    component,
+    eventTypes: audit.event_types,
+    excludeEventTypes: audit.exclude_event_types,
+    includeRequestData: audit.include_request_data,
+    includeResponseData: audit.include_response_data,
+    detectApplicationErrors: audit.detect_application_errors,
+    maxDataBytes: audit.max_data_size,
+    maxDelegationDepth: audit.max_delegation_depth,
+    trustProxyHeaders: config.trust_proxy_headers,
+    trustedProxies: config.trusted_proxies,
+  }
+  return createAudit(options, { clock, sink: createAuditLog({ output, component, backend: config.name, clock, log, metrics }) })
+}
+
+function auditConfigOf({ audit_config: config, audit_config_path: path }: RunConfig, log: Log): AuditConfig | undefined {
+  if (config !== undefined || path === undefined) return config
+  const findings: Findings = { problems: [], warnings: [] }
+  let read: AuditConfig | undefined
+  try {
+    read = auditReader.read(JSON.parse(readFileSync(mountedPath(path), 'utf8')), 'audit_config', findings)
+  } catch (error) {
+    const reason = error instanceof SyntaxError ? 'is not JSON' : `cannot be read: ${errorMessage(error)}`
+    throw runConfigError('run_config_invalid', `audit_config_path: ${path} ${reason}`)
+  }
+  const [problem] = findings.problems
+  if (problem !== undefined || read === undefined)
+    throw runConfigError('run_config_invalid', `audit_config_path: ${problem?.path} ${problem?.message}`)
+  for (const warning of findings.warnings) log.warn(`audit_config_path: ${warning.path} ${warning.message}`)
+  return read
+}
+
+function auditOutput({ log_file: path, max_file_size: maxBytes, max_files: maxFiles }: AuditConfig, clock: Clock): LineOutput {
+  if (path === undefined) return standardOutput()
+  try {
+    return new RotatingFile({ path, maxBytes, maxFiles, clock })
+  } catch (error) {
+    throw new InvalidOptions(`${path} cannot be opened: ${errorMessage(error)}`)
+  }
 }
 
 function makeToolFilter({ tools_filter: filter, tools_override: overrides }: RunConfig, { log }: MiddlewareDeps): Middleware | undefined {
@@ -43,7 +104,7 @@ function makeHeaderForward({ header_forward: forward }: RunConfig, { env, log }:
 }
 
 /** Names the field in the error. */
-function from(field: string, make: () => Middleware): Middleware {
+function from<T>(field: string, make: () => T): T {
   try {
     return make()
   } catch (error) {

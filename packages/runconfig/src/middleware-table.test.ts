@@ -18,8 +18,6 @@ describe('unsupportedFields', () => {
     ['oidc_config', { oidc_config: {} }],
     ['authz_config', { authz_config: { type: 'cedarv1' } }],
     ['authz_config_path', { authz_config_path: '/etc/toolhive/authz/authz.json' }],
-    ['audit_config', { audit_config: {} }],
-    ['audit_config_path', { audit_config_path: '/audit.json' }],
     ['token_exchange_config', { token_exchange_config: { token_url: 'https://t.example.com' } }],
     ['upstream_swap_config', { upstream_swap_config: {} }],
     ['header_injection_config', { header_injection_config: { header_name: 'X-Key', header_value_env: 'KEY' } }],
@@ -72,7 +70,7 @@ describe('unsupportedFields', () => {
     const order = ['audit', 'auth', 'tool-filter', 'authorization', 'ratelimit', 'tokenexchange', 'header-forward']
     const names: readonly string[] = MIDDLEWARE.map(({ name }) => name)
     expect(order.toSorted((a, b) => names.indexOf(a) - names.indexOf(b))).toEqual(order)
-    expect(BUILT_MIDDLEWARE).toEqual(['tool-filter', 'header-forward'])
+    expect(BUILT_MIDDLEWARE).toEqual(['audit', 'tool-filter', 'header-forward'])
   })
 
   it('becomes an error that names field and middleware', () => {

@@ -32,7 +32,7 @@ export const MIDDLEWARE = [
   { name: 'metrics', built: true, part: 'gateway', fields: [], entry: alwaysMet('usagemetrics') },
   {
     name: 'audit',
-    built: false,
+    built: true,
     part: 'pipeline',
     fields: ['audit_config', 'audit_config_path'],
     entry: sameAsFields(['audit'], { config_data: 'audit_config', config_path: 'audit_config_path' }),

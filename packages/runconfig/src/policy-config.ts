@@ -77,32 +77,6 @@ export const AUTHZ_FIELDS: FieldTable<AuthzConfig> = {
   cedar: { reader: objectOf(CEDAR_FIELDS), doc: 'For `cedarv1`.' },
 }
 
-export interface AuditConfig {
-  readonly enabled: boolean
-  readonly component?: string
-  readonly event_types: readonly string[]
-  readonly exclude_event_types: readonly string[]
-  readonly include_request_data: boolean
-  readonly include_response_data: boolean
-  readonly detect_application_errors: boolean
-  readonly max_data_size: number
-  readonly max_delegation_depth: number
-  readonly log_file?: string
-}
-
-export const AUDIT_FIELDS: FieldTable<AuditConfig> = {
-  enabled: { reader: flag, default: true, doc: 'Whether events are written.' },
-  component: { reader: text(), doc: 'Name of this component in the events.' },
-  event_types: { reader: listOf(text()), default: [], doc: 'Only these types; empty for all.' },
-  exclude_event_types: { reader: listOf(text()), default: [], doc: 'Not these types, even when listed above.' },
-  include_request_data: { reader: flag, default: false, doc: 'Whether events hold what was asked.' },
-  include_response_data: { reader: flag, default: false, doc: 'Whether events hold what was answered.' },
-  detect_application_errors: { reader: flag, default: true, doc: 'Whether errors inside an HTTP 200 are told apart.' },
-  max_data_size: { reader: integer({ min: 0 }), default: 1024, doc: 'Bytes of data per event.' },
-  max_delegation_depth: { reader: integer({ min: 0 }), default: 10, doc: 'Links of a delegation chain per event.' },
-  log_file: { reader: text(), doc: 'File to append to; standard output without it.' },
-}
-
 export interface RateLimitConfig {
   readonly shared?: RateLimitBucket
   readonly per_user?: RateLimitBucket

@@ -1,6 +1,7 @@
+import { isIP } from 'node:net'
+import { auditReader } from './audit-config.ts'
 import type { FieldTable } from './field.ts'
 import {
-  AUDIT_FIELDS,
   AUTHZ_FIELDS,
   AWS_STS_FIELDS,
   HEADER_INJECTION_FIELDS,
@@ -189,6 +190,11 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
     doc: 'Full names of the Services in front of the proxy, `NAME.NAMESPACE.svc.DOMAIN`. Where hosts are checked, these and their short forms are accepted.',
   },
   trust_proxy_headers: { reader: flag, default: false, doc: 'Whether `X-Forwarded-*` of requests is believed.' },
+  trusted_proxies: {
+    reader: listOf(text({ like: { test: isAddressRange, words: 'an IP address or a range such as 10.0.0.0/8' } })),
+    default: [],
+    doc: 'Proxies in front of this one. With `trust_proxy_headers` the client address is the last entry of `X-Forwarded-For` that is none of them.',
+  },
   endpoint_prefix: {
     reader: text({ like: { test: (value) => /^\/[^\s?#]*$/.test(value), words: 'a path that begins with /' } }),
     doc: 'What paths in SSE endpoint events begin with.',
@@ -232,7 +238,7 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   authz_config: { reader: objectOf(AUTHZ_FIELDS), doc: 'Who may do what.' },
   authz_config_path: { reader: text(), doc: 'File that holds it; `authz_config` wins.' },
   audit_config: {
-    reader: objectOf(AUDIT_FIELDS, { anySpelling: true }),
+    reader: auditReader,
     doc: 'Audit events. Keys may also be written as in `maxDataSize`.',
   },
   audit_config_path: { reader: text(), doc: 'File that holds it; `audit_config` wins.' },
@@ -268,6 +274,13 @@ function isOrigin(value: string): boolean {
 
 function isHostWithoutPort(value: string): boolean {
   return /^(\[[0-9a-f:.]+\]|\w([\w-]*\w)?(\.\w([\w-]*\w)?)*)$/i.test(value) && value.length <= 253 && URL.canParse(`http://${value}/`)
+}
+
+function isAddressRange(value: string): boolean {
+  const [address = '', bits, ...rest] = value.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
 function isVolume(value: string): boolean {

@@ -1,5 +1,5 @@
+import type { AuditConfig } from './audit-config.ts'
 import type {
-  AuditConfig,
   AuthzConfig,
   AwsStsConfig,
   HeaderInjectionConfig,
@@ -54,6 +54,7 @@ export interface RunConfig {
   readonly allowed_hosts: readonly string[]
   readonly service_hosts: readonly string[]
   readonly trust_proxy_headers: boolean
+  readonly trusted_proxies: readonly string[]
   readonly endpoint_prefix?: string
   readonly strict_protocol_validation: boolean
   readonly stateless: boolean

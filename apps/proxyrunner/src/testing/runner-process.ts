@@ -18,6 +18,13 @@ export interface RunnerProcess extends AsyncDisposable {
   readonly base: string
   readonly pid: number
   readonly log: readonly string[]
+  /** Lines of standard output. */
+  readonly output: readonly string[]
+  /** Stops reading standard output, so that its pipe fills up; and goes on. */
+  pauseOutput(): void
+  resumeOutput(): void
+  /** Asks it to stop, and resolves with its exit code. */
+  stop(): Promise<number | null>
 }
 
 /** The runner as users start it: the bundled program in a process of its own, with a run config in a file. */
@@ -32,9 +39,17 @@ export async function spawnRunner(config: Record<string, unknown>, env: Record<s
   })
   const log: string[] = []
   child.stderr.on('data', (chunk: Buffer) => log.push(chunk.toString()))
-  const url = await servedUrl(child, log)
+  const output: string[] = []
+  const url = await servedUrl(child, log, output)
   return {
-    ...{ url, base: new URL(url).origin, pid: child.pid ?? -1, log },
+    ...{ url, base: new URL(url).origin, pid: child.pid ?? -1, log, output },
+    pauseOutput: () => void child.stdout.pause(),
+    resumeOutput: () => void child.stdout.resume(),
+    async stop() {
+      child.kill('SIGTERM')
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+      return child.exitCode
+    },
     async [Symbol.asyncDispose]() {
       const limit = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)
       child.kill('SIGTERM')
@@ -58,10 +73,11 @@ export async function spawnReadyRunner(config: Record<string, unknown>): Promise
   return runner
 }
 
-async function servedUrl(child: ChildProcess, log: readonly string[]): Promise<string> {
+async function servedUrl(child: ChildProcess, log: readonly string[], output: string[]): Promise<string> {
   if (!child.stdout) throw new TypeError('the runner has no standard output')
   const served = Promise.withResolvers<string>()
   createInterface({ input: child.stdout }).on('line', (line) => {
+    output.push(line)
     const url = / is served at (\S+)$/.exec(line)?.[1]
     if (url) served.resolve(url)
   })

@@ -6,11 +6,12 @@ import { METHODS } from '@thv/mcp/methods'
 import { mintSessionId } from '@thv/mcp/session-id'
 import { NEWEST_LEGACY_VERSION } from '@thv/mcp/versions'
 import { reject } from '@thv/mcp/wire-errors'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext, RequestContext } from '@thv/middleware/pipeline/request-context'
 import type { Session, SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { unavailable } from '../response/backend-rejection.ts'
-import { outcomeOf } from '../response/outcome.ts'
+import { noteResponse } from '../response/outcome.ts'
 import { RejectedError } from '../response/rejected-error.ts'
 import { partyOf } from '../sessions/party.ts'
 import { changeSession, type HttpSession, type HttpSessionStore, newSession } from '../sessions/session-record.ts'
@@ -23,6 +24,7 @@ import { SessionRecovery } from './session-recovery.ts'
 
 export interface BackendSessionsOptions {
   readonly store: HttpSessionStore
+  readonly pipeline: Pipeline
   readonly clock: Clock
   readonly log: Log
   readonly limits: HttpBackendLimits
@@ -62,7 +64,7 @@ export class BackendSessions {
     const set = { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined }
     const question = { method: 'POST', path: backend.path(exchange), set, body: outgoing.text, timeoutMs: limits.askTimeoutMs } as const
     const answer = await backend.ask(context, { ...question, ...(outgoing.id !== undefined && { id: outgoing.id }) })
-    if (answer.response !== undefined) context.outcome = outcomeOf(answer.response.message)
+    if (answer.response !== undefined) noteResponse(context, answer.response, this.#options.pipeline)
     const backendId = headerText(answer.headers[HEADERS.sessionId])
     delete answer.headers[HEADERS.sessionId]
     const result = resultOf(answer)

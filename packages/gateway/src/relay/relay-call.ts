@@ -8,9 +8,9 @@ import { errorResponse, type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { messageFrame } from '@thv/mcp/sse-encoder'
 import { errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { MessageContext, Outcome } from '@thv/middleware/pipeline/request-context'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import { brokenAnswer, connectionLost, rejectionOf, unanswered } from '../response/backend-rejection.ts'
-import { outcomeOfBytes } from '../response/outcome.ts'
+import { noteFailure, noteResponseBytes } from '../response/outcome.ts'
 import { AnswerFrames, editedFrames } from './answer-frames.ts'
 import { CallCancellation } from './call-cancellation.ts'
 import type { WatchedCall } from './call-watch.ts'
@@ -176,10 +176,20 @@ export class RelayCall implements ResponseSink, WatchedCall {
     const { answered } = frames
     const whole = frames.push(chunk)
     if (whole === undefined) return
-    if (!answered && frames.answered && this.#options.pipeline.observesEnd) this.#context.outcome = framesOutcome(whole, this.#id)
+    if (!answered && frames.answered) this.#noteFrames(whole)
     if (frames.hasQuestion) this.idleLimitMs = Infinity // people take their time
     const isEdited = this.#edits && this.#id !== undefined
     this.#answer.write(isEdited ? editedFrames(whole, this.#id, (text) => this.#editedText(text)) : whole, this.#flow)
+  }
+
+  /** An answer that is passed on in pieces is too large to be judged. */
+  #noteFrames(frames: Buffer): void {
+    const { pipeline } = this.#options
+    if (!pipeline.observesEnd) return
+    const id = this.#id
+    const answer = id === undefined ? undefined : frameData(frames).find((text) => responseKind(text, id) === 'ours')
+    if (answer === undefined) this.#context.outcome = 'ok'
+    else noteResponseBytes(this.#context, Buffer.from(answer), pipeline)
   }
 
   #endFrames(rejection: Rejection): void {
@@ -187,6 +197,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
     // A legacy stream with event ids may be closed at any time: its client comes back for the rest (H15).
     const mayBreakOff = this.#frames?.answered || (this.#frames?.resumable && this.#context.era === 'legacy')
     if (id !== undefined && !mayBreakOff) {
+      noteFailure(this.#context, rejection)
       this.#answer.write(Buffer.from(messageFrame(serialise(errorResponse(id, errorObjectOf(rejection))))), undefined)
     }
     this.#answer.end()
@@ -204,16 +215,10 @@ export class RelayCall implements ResponseSink, WatchedCall {
       return
     }
     const kind = bytesKind(body, id)
-    if (this.#options.pipeline.observesEnd && kind === 'ours') this.#context.outcome = outcomeOfBytes(body)
+    if (kind === 'ours') noteResponseBytes(this.#context, body, this.#options.pipeline)
     if (kind === 'ours') this.#answer.whole(200, this.#headers, this.#edits ? Buffer.from(this.#editedText(body.toString('utf8'))) : body)
     else this.refusal = brokenAnswer(kind === 'foreign' ? 'the answer belongs to another call' : 'the answer is not a JSON-RPC response')
   }
-}
-
-/** An answer that is passed on in pieces is too large to be judged. */
-function framesOutcome(frames: Buffer, id: RequestId | undefined): Outcome {
-  const answer = id === undefined ? undefined : frameData(frames).find((text) => responseKind(text, id) === 'ours')
-  return answer === undefined ? 'ok' : outcomeOfBytes(Buffer.from(answer))
 }
 
 export function isEventStream(headers: MutableHeaderMap): boolean {

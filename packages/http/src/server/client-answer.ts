@@ -30,6 +30,7 @@ export class ClientAnswer {
     const pairs = pairsOf(headers)
     if (status !== 204 && status !== 304) pairs.push('content-length', String(body.byteLength))
     this.#writeHead(status, pairs)
+    this.#exchange.bytesSent += body.byteLength
     this.#exchange.response.end(body)
   }
 
@@ -48,6 +49,7 @@ export class ClientAnswer {
   /** Makes the backend wait when the client is slower. */
   write(bytes: Uint8Array, flow: ResponseFlow | undefined): void {
     this.#written = true
+    if (!this.closed) this.#exchange.bytesSent += bytes.byteLength
     if (this.closed || this.#exchange.response.write(bytes) || flow === undefined) return
     flow.pause()
     if (this.#flow !== undefined) return

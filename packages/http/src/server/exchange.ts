@@ -28,6 +28,8 @@ export class Exchange implements Cancellation {
   readonly startedAt: number
   /** The client waits for "100 Continue" before it sends the body. */
   expectsContinue = false
+  /** Bytes of the answer's body that were handed to the connection. */
+  bytesSent = 0
   #controller: AbortController | undefined
   #listeners: CancelListener[] | undefined
   #reason: unknown

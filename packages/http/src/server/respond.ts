@@ -27,6 +27,7 @@ export function sendBytes(exchange: Exchange, status: number, content: Content):
   if (exchange.closed || response.destroyed) return
   const { type, body, headers = NONE } = content
   response.writeHead(status, ['Content-Type', type, 'Content-Length', String(body.byteLength), ...headers])
+  exchange.bytesSent += body.byteLength
   response.end(body)
 }
 

@@ -19,6 +19,8 @@ export interface HttpServerOptions {
   readonly handler: (exchange: Exchange) => void | Promise<void>
   /** Answers 503 to what is not handed on. Else a plain one with Retry-After. */
   readonly busy?: (exchange: Exchange, why: BusyReason) => void
+  /** Told of a request that was answered with 400, 403 or 431 instead of being handed on. */
+  readonly onTurnedAway?: (exchange: Exchange) => void
   readonly limits?: Partial<HttpLimits>
   readonly clock?: Clock
   /** Which local users are served; the others get 403. Absent: what THV_PEER_USER says. */
@@ -199,9 +201,11 @@ class NodeHttpServer implements HttpServer {
     if (status === 403) {
       this.#forbidden++
       sendProblem(exchange, status, { text: PEER_REFUSED })
+      this.#options.onTurnedAway?.(exchange)
     } else if (status !== 503) {
       this.#malformed++
       sendProblem(exchange, status)
+      this.#options.onTurnedAway?.(exchange)
     } else if (this.#options.busy) this.#options.busy(exchange, this.draining ? 'draining' : 'pipelined')
     else sendProblem(exchange, 503, { headers: ['Retry-After', String(this.#context.limits.retryAfterSeconds)] })
   }

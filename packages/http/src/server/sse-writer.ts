@@ -137,6 +137,7 @@ export class SseWriter {
 
   #write(bytes: Uint8Array): void {
     this.#lastWriteAt = this.#clock.monotonic()
+    this.#exchange.bytesSent += bytes.byteLength
     this.#response.write(bytes)
   }
 

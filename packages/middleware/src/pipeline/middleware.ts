@@ -38,6 +38,8 @@ export interface Middleware {
   streaming?(context: RequestContext): void
   /** Once per exchange, whoever answered: after 404, 408, 413, 503 and aborted streams too. Must not throw. */
   end?(context: RequestContext): void
+  /** Responses up to this many bytes are kept in `context.answer` for `end`. Absent: none are. */
+  readonly answerBytes?: number
   /** After the last exchange. */
   close?(signal: AbortSignal): Promise<void>
 }

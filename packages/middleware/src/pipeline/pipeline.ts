@@ -25,6 +25,8 @@ export interface Pipeline {
   end(context: RequestContext): void
   /** Some middleware has an `end` step, so the outcome of a call is worth finding out. */
   readonly observesEnd: boolean
+  /** Responses up to this many bytes are kept in `context.answer`; 0: none are. */
+  readonly answerBytes: number
   close(signal: AbortSignal): Promise<void>
 
   /** The results of this method are edited. */
@@ -70,10 +72,12 @@ export function compilePipeline(middleware: readonly Middleware[]): Pipeline {
     },
     streaming(context) {
       if (context.outcome === 'pending') context.outcome = 'ok'
+      context.isStream = true
       for (const step of streaming) step(context)
     },
     end: (context) => runAll(end, context),
     observesEnd: end.length > 0,
+    answerBytes: Math.max(0, ...middleware.map((one) => one.answerBytes ?? 0)),
     async close(signal) {
       await Promise.all(middleware.map((one) => one.close?.(signal)))
     },

@@ -1,6 +1,7 @@
 import type { Identity } from '@thv/auth/incoming/authenticator'
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { Exchange } from '@thv/http/server/exchange'
+import type { ErrorObject } from '@thv/mcp/json-rpc'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
 
@@ -62,6 +63,12 @@ export interface RequestContext extends Hop {
   outcome: Outcome
   /** The rejection that the client got, if it got one from us. */
   rejection: Rejection | undefined
+  /** The JSON-RPC error of the backend's response. Known only where a middleware observes the end. */
+  failure: ErrorObject | undefined
+  /** The backend's response as text. Kept only where a middleware asks for it (`answerBytes`) and it is not larger than that. */
+  answer: string | undefined
+  /** An open-ended stream has begun. */
+  isStream: boolean
 }
 
 /** The context of a POSTed message. */

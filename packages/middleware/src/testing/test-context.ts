@@ -19,6 +19,9 @@ export function testContext(message: object | string, overrides: Partial<Message
     credentials: undefined,
     outcome: 'pending',
     rejection: undefined,
+    failure: undefined,
+    answer: undefined,
+    isStream: false,
     ...overrides,
   }
 }

@@ -20,9 +20,14 @@ export const sessionAffinity = () =>
     default: 'ClientIP',
   })
 
-export const audit = () => obj('Audit log of the calls.', { enabled: opt(bool('Whether calls are logged.', { default: false })) })
-
 export const trustProxyHeaders = () => bool('Whether X-Forwarded-* headers of clients are believed.', { default: false })
+
+export const trustedProxies = () =>
+  list(
+    'Addresses and ranges of the proxies in front. With trustProxyHeaders, the client address in audit events is the last entry of X-Forwarded-For that is none of them. Empty: the last entry.',
+    str('An IP address, or a range such as 10.0.0.0/8.', { maxLength: 64, pattern: '^[0-9a-fA-F:.]+(/[0-9]{1,3})?$' }),
+    { maxItems: 64, merge: 'set' },
+  )
 
 export const endpointPrefix = () => str('Path prefix in the endpoint URLs that SSE clients are told.', { maxLength: 1024 })
 

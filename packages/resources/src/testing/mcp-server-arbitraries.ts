@@ -39,7 +39,7 @@ export const canonicalServerSpec: fc.Arbitrary<CanonicalMCPServerSpec> = fc
     authServerRef: gen.maybe(fc.record({ kind: fc.constant('MCPExternalAuthConfig' as const), name: gen.name })),
     authzConfig: gen.maybe(gen.authzConfig),
     rateLimiting: gen.maybe(fc.record({ shared: bucket, perUser: bucket, tools: fc.array(fc.record({ name: gen.name, shared: bucket })) })),
-    audit: fc.record({ enabled: fc.boolean() }),
+    audit: gen.audit,
     telemetry: gen.telemetry,
     replicas: gen.maybe(fc.nat(5)),
     backendReplicas: gen.maybe(fc.nat(5)),
@@ -47,6 +47,7 @@ export const canonicalServerSpec: fc.Arbitrary<CanonicalMCPServerSpec> = fc
     sessionAffinity: fc.constantFrom('ClientIP' as const, 'None' as const),
     serviceType: fc.constantFrom('ClusterIP' as const, 'NodePort' as const, 'LoadBalancer' as const),
     trustProxyHeaders: fc.boolean(),
+    trustedProxies: fc.subarray(['10.0.0.0/8', '::1']),
     endpointPrefix: gen.maybe(gen.name),
     allowedHosts: gen.hosts,
   })

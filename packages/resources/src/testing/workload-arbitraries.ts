@@ -1,6 +1,7 @@
 import { jsonEqual } from '@thv/kernel/json'
 import fc from 'fast-check'
 import { compact, isRecord } from '../schema/normalize.ts'
+import { type CanonicalAuditConfig, REQUEST_EVENT_TYPES } from '../shared/audit-config.ts'
 import type { CanonicalAuthzConfig } from '../shared/authz-config.ts'
 import type { CABundleRef, CanonicalCABundleRef } from '../shared/ca-bundle-ref.ts'
 import type { CanonicalOidcConfig, OidcConfig } from '../shared/oidc-config.ts'
@@ -141,6 +142,24 @@ export const telemetry: fc.Arbitrary<CanonicalTelemetryConfig> = fc.record({
   prometheus: flag,
 })
 
+export const audit: fc.Arbitrary<CanonicalAuditConfig> = partial<CanonicalAuditConfig, Exclude<keyof CanonicalAuditConfig, 'component'>>(
+  {
+    enabled: fc.boolean(),
+    component: name,
+    eventTypes: fc.subarray([...REQUEST_EVENT_TYPES], { maxLength: 2 }),
+    excludeEventTypes: fc.subarray([...REQUEST_EVENT_TYPES], { maxLength: 2 }),
+    includeRequestData: fc.boolean(),
+    includeResponseData: fc.boolean(),
+    detectApplicationErrors: fc.boolean(),
+    maxDataSize: fc.nat(1_000_000),
+    maxDelegationDepth: fc.nat(100),
+  },
+  [
+    ...(['enabled', 'eventTypes', 'excludeEventTypes', 'includeRequestData', 'includeResponseData'] as const),
+    ...(['detectApplicationErrors', 'maxDataSize', 'maxDelegationDepth'] as const),
+  ],
+)
+
 type Redis = Extract<CanonicalSessionStorage, { provider: 'redis' }>
 export const sessionStorage: fc.Arbitrary<CanonicalSessionStorage> = fc.oneof(
   fc.constant({ provider: 'memory' as const }),
@@ -237,7 +256,16 @@ export const COMMON_DEFAULTS = {
   },
   authServerRef: { kind: 'MCPExternalAuthConfig' },
   authzConfig: { type: 'configMap', configMap: { key: 'authz.json' }, inline: { entitiesJson: '[]' } },
-  audit: { enabled: false },
+  audit: {
+    enabled: false,
+    eventTypes: [],
+    excludeEventTypes: [],
+    includeRequestData: false,
+    includeResponseData: false,
+    detectApplicationErrors: true,
+    maxDataSize: 1024,
+    maxDelegationDepth: 10,
+  },
   telemetry: {
     openTelemetry: {
       enabled: false,
@@ -254,4 +282,5 @@ export const COMMON_DEFAULTS = {
   allowedHosts: [],
   serviceType: 'ClusterIP',
   trustProxyHeaders: false,
+  trustedProxies: [],
 }

@@ -78,6 +78,7 @@ function documentOf({ metadata }: MCPRemoteProxy, spec: CanonicalMCPRemoteProxyS
     service_hosts: serviceHosts({ kind: 'MCPRemoteProxy', name, namespace, clusterDomain: settings.clusterDomain }),
     ...(spec.allowedHosts.length > 0 && { allowed_hosts: spec.allowedHosts }),
     ...(spec.trustProxyHeaders && { trust_proxy_headers: true }),
+    ...(spec.trustedProxies.length > 0 && { trusted_proxies: spec.trustedProxies }),
     ...(spec.endpointPrefix !== undefined && { endpoint_prefix: spec.endpointPrefix }),
   }
 }

@@ -233,7 +233,6 @@ describeCluster('what an MCPServer refers to', () => {
   test.each([
     ['oidc', { oidcConfig: { type: 'inline', inline: { issuer: 'https://idp.example.com', audience: 'mcp' } } }, 'oidc_config'],
     ['authz', { authzConfig: { type: 'inline', inline: { policies: [ALLOW] } } }, 'authz_config'],
-    ['audit', { audit: { enabled: true } }, 'audit_config'],
   ])('what no proxy can do yet (%s) is written down, and nothing runs', async (name, guard, field) => {
     const server = `guarded-${name}`
     await steps.create(server, { ...http, ...guard })

@@ -114,6 +114,7 @@ function documentOf(server: MCPServer, spec: CanonicalMCPServerSpec, settings: O
       owner: { api_version: `${mcpServerType.group}/${mcpServerType.version}`, kind: mcpServerType.kind, name, uid },
     }),
     ...(spec.trustProxyHeaders && { trust_proxy_headers: true }),
+    ...(spec.trustedProxies.length > 0 && { trusted_proxies: spec.trustedProxies }),
     ...(spec.endpointPrefix !== undefined && { endpoint_prefix: spec.endpointPrefix }),
     ...(spec.backendReplicas !== undefined && { scaling_config: { backend_replicas: spec.backendReplicas } }),
   }

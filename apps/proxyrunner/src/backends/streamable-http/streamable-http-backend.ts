@@ -10,7 +10,7 @@ import { passOn } from '@thv/gateway/relay/pass-on'
 import type { HeldAnswer } from '@thv/gateway/relay/relay-call'
 import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
-import { outcomeOf } from '@thv/gateway/response/outcome'
+import { noteResponse } from '@thv/gateway/response/outcome'
 import { RejectedError } from '@thv/gateway/response/rejected-error'
 import { afterMessage, type HttpSessionStore, STATEFUL_METHODS } from '@thv/gateway/sessions/session-record'
 import type { Clock } from '@thv/kernel/clock'
@@ -64,7 +64,7 @@ class StreamableHttpBackend implements Backend {
     this.#limits = limits
     this.#calls = new HttpCalls({ pipeline, clock, log, limits, onUnreachable: () => this.#monitor?.nudge() })
     this.#streams = new HttpStreams({ pipeline, clock, limits })
-    this.#sessions = new BackendSessions({ store, clock, log, limits, onRecovered })
+    this.#sessions = new BackendSessions({ store, pipeline, clock, log, limits, onRecovered })
     const abandoned = new AbandonedSessions({
       ...{ backend: () => this.#backend, log, timeoutMs: Math.min(limits.askTimeoutMs, ABANDONED_MS), signal: this.#closing.signal },
     })
@@ -180,7 +180,7 @@ class StreamableHttpBackend implements Backend {
       timeoutMs: this.#limits.askTimeoutMs,
       ...(id !== undefined && { id }),
     })
-    if (answer.response !== undefined) context.outcome = outcomeOf(answer.response.message)
+    if (answer.response !== undefined) noteResponse(context, answer.response, this.#options.pipeline)
     const isAccepted = id === undefined ? answer.status < 300 : resultOf(answer) !== undefined
     if (isAccepted) await this.#sessions.change({ id: sessionId, owner: caller.principal }, (session) => afterMessage(session, outgoing))
     delete answer.headers['mcp-session-id']

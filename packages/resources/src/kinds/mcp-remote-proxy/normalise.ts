@@ -1,4 +1,5 @@
 import { compact, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../schema/normalize.ts'
+import { type CanonicalAuditConfig, normaliseAuditConfig } from '../../shared/audit-config.ts'
 import { type CanonicalAuthzConfig, normaliseAuthzConfig } from '../../shared/authz-config.ts'
 import { type CanonicalCABundleRef, normaliseCaBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { type CanonicalHeaderForward, normaliseHeaderForward } from '../../shared/header-forward.ts'
@@ -29,13 +30,14 @@ export interface CanonicalMCPRemoteProxySpec {
   externalAuthConfigRef?: { name: string }
   authServerRef?: { kind: 'MCPExternalAuthConfig'; name: string }
   authzConfig?: CanonicalAuthzConfig
-  audit: { enabled: boolean }
+  audit: CanonicalAuditConfig
   telemetry: CanonicalTelemetryConfig
   replicas?: number
   sessionStorage?: CanonicalSessionStorage
   sessionAffinity: NonNullable<Spec['sessionAffinity']>
   serviceType: NonNullable<Spec['serviceType']>
   trustProxyHeaders: boolean
+  trustedProxies: string[]
   endpointPrefix?: string
   allowedHosts: string[]
 }
@@ -64,13 +66,14 @@ export function normaliseMcpRemoteProxy({ spec }: Pick<MCPRemoteProxy, 'spec'>):
     externalAuthConfigRef: spec.externalAuthConfigRef && { name: spec.externalAuthConfigRef.name },
     authServerRef: spec.authServerRef && { kind: 'MCPExternalAuthConfig' as const, name: spec.authServerRef.name },
     authzConfig: normaliseAuthzConfig(problems, 'spec.authzConfig', spec.authzConfig),
-    audit: { enabled: spec.audit?.enabled ?? false },
+    audit: normaliseAuditConfig(spec.audit),
     telemetry: normaliseTelemetryConfig(spec.telemetry),
     replicas: spec.replicas,
     sessionStorage: normaliseSessionStorage(problems, 'spec.sessionStorage', spec.sessionStorage),
     sessionAffinity: spec.sessionAffinity ?? 'ClientIP',
     serviceType: spec.serviceType ?? 'ClusterIP',
     trustProxyHeaders: spec.trustProxyHeaders ?? false,
+    trustedProxies: spec.trustedProxies ?? [],
     endpointPrefix: spec.endpointPrefix,
     allowedHosts: spec.allowedHosts ?? [],
   })

@@ -1,6 +1,7 @@
 import { type CelRule, sameIfBoth } from '../../schema/cel.ts'
 import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf, WORKLOAD_NAME_RULES } from '../../schema/kind-definition.ts'
 import { bool, nameOrRef, obj, oneOf, opt, str } from '../../schema/nodes.ts'
+import { auditConfig } from '../../shared/audit-config.ts'
 import { authzConfig } from '../../shared/authz-config.ts'
 import { caBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { headerForward, noAuthorizationBesideExternalAuth } from '../../shared/header-forward.ts'
@@ -42,13 +43,14 @@ const spec = obj(
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
     authzConfig: opt(authzConfig('Who may do what.')),
-    audit: opt(fields.audit()),
+    audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),
     replicas: opt(fields.replicas()),
     sessionStorage: opt(sessionStorage('Where the proxy keeps sessions.')),
     sessionAffinity: opt(fields.sessionAffinity()),
     serviceType: opt(fields.serviceType()),
     trustProxyHeaders: opt(fields.trustProxyHeaders()),
+    trustedProxies: opt(fields.trustedProxies()),
     endpointPrefix: opt(fields.endpointPrefix()),
     allowedHosts: opt(fields.allowedHosts()),
     ...fields.rejectedRefs(),

@@ -1,4 +1,5 @@
 import { compact, type Normalised, type ProblemList, problemList, readNameRef, unify } from '../../schema/normalize.ts'
+import { type CanonicalAuditConfig, normaliseAuditConfig } from '../../shared/audit-config.ts'
 import { type CanonicalAuthzConfig, normaliseAuthzConfig } from '../../shared/authz-config.ts'
 import { type CanonicalOidcConfig, normaliseOidcConfig } from '../../shared/oidc-config.ts'
 import { type CanonicalRateLimiting, normaliseRateLimiting } from '../../shared/rate-limiting.ts'
@@ -41,7 +42,7 @@ export interface CanonicalMCPServerSpec {
   authServerRef?: { kind: 'MCPExternalAuthConfig'; name: string }
   authzConfig?: CanonicalAuthzConfig
   rateLimiting?: CanonicalRateLimiting
-  audit: { enabled: boolean }
+  audit: CanonicalAuditConfig
   telemetry: CanonicalTelemetryConfig
   replicas?: number
   backendReplicas?: number
@@ -49,6 +50,7 @@ export interface CanonicalMCPServerSpec {
   sessionAffinity: NonNullable<Spec['sessionAffinity']>
   serviceType: NonNullable<Spec['serviceType']>
   trustProxyHeaders: boolean
+  trustedProxies: string[]
   endpointPrefix?: string
   allowedHosts: string[]
 }
@@ -85,7 +87,7 @@ export function normaliseMcpServer({ spec }: Pick<MCPServer, 'spec'>): Normalise
     authServerRef: spec.authServerRef && { kind: 'MCPExternalAuthConfig' as const, name: spec.authServerRef.name },
     authzConfig: normaliseAuthzConfig(problems, 'spec.authzConfig', spec.authzConfig),
     rateLimiting: normaliseRateLimiting(spec.rateLimiting),
-    audit: { enabled: spec.audit?.enabled ?? false },
+    audit: normaliseAuditConfig(spec.audit),
     telemetry: normaliseTelemetryConfig(spec.telemetry),
     replicas: spec.replicas,
     backendReplicas: spec.backendReplicas,
@@ -93,6 +95,7 @@ export function normaliseMcpServer({ spec }: Pick<MCPServer, 'spec'>): Normalise
     sessionAffinity: spec.sessionAffinity ?? 'ClientIP',
     serviceType: spec.serviceType ?? 'ClusterIP',
     trustProxyHeaders: spec.trustProxyHeaders ?? false,
+    trustedProxies: spec.trustedProxies ?? [],
     endpointPrefix: spec.endpointPrefix,
     allowedHosts: spec.allowedHosts ?? [],
   })

@@ -8,6 +8,7 @@ import {
   WORKLOAD_NAME_RULES,
 } from '../../schema/kind-definition.ts'
 import { bool, int32, list, nameOrRef, obj, oneOf, opt, port, str } from '../../schema/nodes.ts'
+import { auditConfig } from '../../shared/audit-config.ts'
 import { authzConfig } from '../../shared/authz-config.ts'
 import { oidcConfig } from '../../shared/oidc-config.ts'
 import { anyPerUser, rateLimiting } from '../../shared/rate-limiting.ts'
@@ -113,7 +114,7 @@ const spec = obj(
     authServerRef: opt(fields.authServerRef()),
     authzConfig: opt(authzConfig('Who may do what.')),
     rateLimiting: opt(rateLimiting('How many calls are let through. Several replicas need Redis as session storage.')),
-    audit: opt(fields.audit()),
+    audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),
     replicas: opt(fields.replicas()),
     backendReplicas: opt(int32('Number of MCP server pods. Without it the number is left alone.', { minimum: 0 })),
@@ -121,6 +122,7 @@ const spec = obj(
     sessionAffinity: opt(fields.sessionAffinity()),
     serviceType: opt(fields.serviceType()),
     trustProxyHeaders: opt(fields.trustProxyHeaders()),
+    trustedProxies: opt(fields.trustedProxies()),
     endpointPrefix: opt(fields.endpointPrefix()),
     allowedHosts: opt(fields.allowedHosts()),
     ...fields.rejectedRefs(),

@@ -1,5 +1,6 @@
 import type { Static } from 'typebox'
 import { bool, int32, list, map, obj, oneOf, opt, port, str, stringMap } from '../../schema/nodes.ts'
+import { REQUEST_EVENT_TYPES } from '../../shared/audit-config.ts'
 import { HEADER_VALUE_PATTERN, namesAreTokens } from '../../shared/http-header.ts'
 import { DEFAULT_SAMPLING_RATE } from '../../shared/telemetry-config.ts'
 
@@ -54,21 +55,7 @@ export const fileTelemetry = () =>
 export type FileTelemetry = Static<ReturnType<typeof fileTelemetry>>
 
 export const AUDIT_EVENT_TYPES = [
-  'mcp_initialize',
-  'mcp_tool_call',
-  'mcp_tools_list',
-  'mcp_resource_read',
-  'mcp_resources_list',
-  'mcp_prompt_get',
-  'mcp_prompts_list',
-  'mcp_notification',
-  'mcp_ping',
-  'mcp_logging',
-  'mcp_completion',
-  'mcp_roots_list_changed',
-  'mcp_request',
-  'http_request',
-  'sse_connection',
+  ...REQUEST_EVENT_TYPES,
   'workflow_started',
   'workflow_completed',
   'workflow_failed',

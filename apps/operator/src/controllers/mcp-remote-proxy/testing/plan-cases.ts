@@ -48,6 +48,7 @@ const full: Spec = {
   sessionAffinity: 'None',
   serviceType: 'NodePort',
   trustProxyHeaders: true,
+  trustedProxies: ['10.0.0.0/8'],
   endpointPrefix: '/weather',
   allowedHosts: ['weather.mcp.example.com'],
 }

@@ -51,6 +51,7 @@ const full = {
   sessionAffinity: 'None',
   serviceType: 'LoadBalancer',
   trustProxyHeaders: true,
+  trustedProxies: ['10.0.0.0/8'],
   endpointPrefix: '/tools/fetch',
   allowedHosts: ['fetch.mcp.example.com'],
 } as const satisfies Spec as unknown as Spec

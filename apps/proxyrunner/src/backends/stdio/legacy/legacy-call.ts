@@ -1,4 +1,5 @@
 import { answerText } from '@thv/gateway/response/client-response'
+import { noteFailure } from '@thv/gateway/response/outcome'
 import type { Reply } from '@thv/gateway/response/reply'
 import { metaOf, progressTokenOf } from '@thv/mcp/envelope'
 import { spliceMember } from '@thv/mcp/json-splice'
@@ -64,7 +65,9 @@ export class LegacyCall implements CallSink {
   }
 
   onFailure(rejection: Rejection): void {
-    if (this.#end()) this.#options.reply.reject(rejection, this.#options.request.id)
+    if (!this.#end()) return
+    noteFailure(this.#options.context, rejection)
+    this.#options.reply.reject(rejection, this.#options.request.id)
   }
 
   /** Only a client that gave a token gets here, and gets its own back. */

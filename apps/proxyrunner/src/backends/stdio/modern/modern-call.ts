@@ -1,4 +1,5 @@
 import { answerText } from '@thv/gateway/response/client-response'
+import { noteFailure } from '@thv/gateway/response/outcome'
 import type { HttpReply } from '@thv/gateway/response/reply'
 import { partyOf } from '@thv/gateway/sessions/party'
 import { wireErrors } from '@thv/kernel/error-registry'
@@ -70,6 +71,7 @@ export class ModernCall implements CallSink {
   }
 
   onFailure(rejection: Rejection): void {
+    noteFailure(this.#options.context, rejection)
     this.#options.reply.reject(rejection, this.#options.request.id)
     this.#done.resolve()
   }

@@ -1,0 +1,66 @@
+import type { AuditEventType } from '@thv/runconfig/audit-config'
+import type { Delegation } from './delegation.ts'
+
+export type AuditOutcome = 'success' | 'denied' | 'failure' | 'error' | 'application_error'
+
+/** One line of the audit log. `docs/reference/audit-event.schema.json` describes it for readers. */
+export interface AuditEvent {
+  readonly time: string
+  readonly level: 'AUDIT'
+  readonly msg: 'audit_event'
+  readonly audit_id: string
+  readonly type: AuditEventType | 'audit_dropped'
+  readonly logged_at: string
+  readonly outcome: AuditOutcome
+  readonly component: string
+  readonly source: AuditSource
+  readonly subjects: AuditSubjects
+  readonly delegation: Delegation | undefined
+  readonly target: AuditTarget
+  readonly metadata: { readonly extra: AuditExtra }
+  readonly data: AuditData | undefined
+}
+
+export interface AuditSource {
+  readonly type: 'network' | 'local'
+  readonly value: string
+  readonly extra: { readonly user_agent: string | undefined; readonly request_id: string | undefined } | undefined
+}
+
+export interface AuditSubjects {
+  readonly user: string
+  readonly user_id: string | undefined
+  readonly issuer: string | undefined
+  readonly client_name: string | undefined
+  readonly client_version: string | undefined
+}
+
+export interface AuditTarget {
+  readonly endpoint: string
+  readonly http_method: string
+  readonly method: string | undefined
+  /** As the client asked for it, before a tool filter renames it. */
+  readonly name: string | undefined
+  readonly type: 'tool' | 'resource' | 'prompt' | 'endpoint' | 'sse_endpoint'
+  readonly backend_name: string
+}
+
+export interface AuditExtra {
+  readonly duration_ms: number
+  readonly transport: 'sse' | 'http'
+  /** Absent when the client left before there was an answer. */
+  readonly status_code: number | undefined
+  readonly response_size_bytes: number
+  /** The code of `docs/reference/errors.md` where the proxy answered instead of the backend. */
+  readonly rejection: string | undefined
+  readonly aborted: true | undefined
+  readonly jsonrpc_error_code: number | undefined
+  readonly jsonrpc_error_message: string | undefined
+  /** Of `audit_dropped`: events that were not written. */
+  readonly dropped: number | undefined
+}
+
+export interface AuditData {
+  readonly request: unknown
+  readonly response: unknown
+}

@@ -1,0 +1,31 @@
+import { close, constants, fstatSync, openSync, write } from 'node:fs'
+import { BATCH_BYTES, type LineOutput } from './line-output.ts'
+
+const STDOUT = 1
+
+/**
+ * Standard output, without the stream of Node: that one keeps whatever a slow reader leaves, without a bound. A pipe or terminal is
+ * opened once more for writes that do not block. A blocking write to a reader that has stopped would hold a thread of the pool, and the
+ * process could not even exit.
+ */
+export function standardOutput(): LineOutput {
+  const fd = reopened() ?? STDOUT
+  return {
+    maxBatchBytes: BATCH_BYTES,
+    begin: () => undefined,
+    write: (bytes, offset, done) => write(fd, bytes, offset, bytes.length - offset, null, done),
+    reset: () => {},
+    close: () => (fd === STDOUT ? Promise.resolve() : new Promise((resolve) => close(fd, () => resolve()))),
+  }
+}
+
+/** Undefined for files, whose writes end by themselves, and for what cannot be opened again, such as a socket. */
+function reopened(): number | undefined {
+  try {
+    const stats = fstatSync(STDOUT)
+    if (!stats.isFIFO() && !stats.isCharacterDevice()) return undefined
+    return openSync(`/proc/self/fd/${STDOUT}`, constants.O_WRONLY | constants.O_NONBLOCK)
+  } catch {
+    return undefined
+  }
+}
