@@ -64,6 +64,6 @@ describe('the audit log of a runner process', () => {
 
     runner.pauseOutput()
     for (let i = 0; i < 3; i++) await client.modernCall('echo', args)
-    await runner.stop() // would wait for ever on a thread that writes to the full pipe
+    await runner.stop() // a blocking write to the full pipe would keep the process from exiting
   })
 })

@@ -268,7 +268,7 @@ describe('audit', () => {
     expect(on.lines.join('')).not.toContain(SECRET)
   })
 
-  it('leaves out types that are excluded or not listed, and calls errors successes where it is told to', async () => {
+  it('leaves out types that are excluded or not listed, and reports errors as successes without detection', async () => {
     await using gate = await start({
       ...{ eventTypes: ['mcp_tool_call', 'mcp_ping'], excludeEventTypes: ['mcp_ping'], detectApplicationErrors: false },
     })

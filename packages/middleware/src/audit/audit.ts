@@ -41,7 +41,7 @@ export interface AuditSink {
 /** Probes of the platform, not of clients. */
 const NOT_AUDITED: ReadonlySet<string> = new Set(['/health', '/ready'])
 
-/** One event per exchange, whoever answered it; for an open-ended stream when it opens. */
+/** One event per exchange, rejected ones included; for an open-ended stream when it opens. */
 export function createAudit(options: AuditOptions, { clock, sink }: AuditDeps): Middleware {
   const { eventTypes, excludeEventTypes, includeRequestData, includeResponseData, maxDataBytes } = options
   const included = eventTypes.length === 0 ? undefined : new Set(eventTypes)

@@ -1,6 +1,6 @@
 import { isObject } from '@thv/mcp/json-rpc'
 
-/** Who acts for whom (RFC 8693 §4.1), the current actor first. */
+/** Actors on behalf of the subject (RFC 8693 §4.1), the current one first. */
 export interface Delegation {
   readonly chain: readonly { readonly iss: string | undefined; readonly sub: string }[]
   readonly truncated: boolean
@@ -10,7 +10,7 @@ export interface Delegation {
   readonly malformed: boolean
 }
 
-/** Nobody delegates this far; it bounds the walk. */
+/** Bounds the walk; far more than any real chain has. */
 const MAX_WALK = 1_000
 
 /** From the claim `act`; undefined without it. */

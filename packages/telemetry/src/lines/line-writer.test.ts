@@ -181,7 +181,7 @@ describe('a rotated file', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600)
   })
 
-  it('keeps as many files as it is told, none too large, no line torn', async () => {
+  it('keeps the configured number of files, none too large, no line torn', async () => {
     const { path, writer } = fileWriter({ maxBytes: 100, maxFiles: 3 })
     for (let i = 0; i < 100; i++) {
       writer.write(`line ${String(i).padStart(4, '0')}\n`)

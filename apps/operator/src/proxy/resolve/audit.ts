@@ -1,7 +1,7 @@
 import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalAuditConfig } from '@thv/resources/shared/audit-config'
 import type { AuditConfig } from '@thv/runconfig/audit-config'
-import { contributes, nothing, type Resolved } from '../../deployment/contribution.ts'
+import { contributes, nothing, type Resolved } from '../contribution.ts'
 
 const MIB = 1024 * 1024
 
