@@ -55,7 +55,9 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const { config, lifecycle, env, log, clock = systemClock } = options
   const settings = runnerSettings(config, env, log)
   const metrics = createMetrics()
-  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock })
+  const outbound = createOutbound({ clock })
+  lifecycle.onShutdown('providers', () => outbound.close())
+  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock, outbound })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)

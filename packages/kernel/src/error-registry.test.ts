@@ -18,6 +18,7 @@ describe('error registry', () => {
       ['unsupported_protocol_version', -32022, 400, 'Unsupported protocol version'],
       ['session_required', -32000, 400, 'Session required'],
       ['session_not_found', -32001, 404, 'Session not found'],
+      ['unauthenticated', 401, 401, 'Authentication required'],
       ['forbidden_host', 4031, 403, 'Host or Origin not allowed'],
       ['method_not_allowed', 405, 405, 'HTTP method not allowed'],
       ['not_acceptable', 406, 406, 'Not acceptable'],
@@ -29,6 +30,7 @@ describe('error registry', () => {
       ['backend_unavailable', 503, 503, 'Backend unavailable'],
       ['draining', 5031, 503, 'Shutting down'],
       ['pipeline_full', 5032, 503, 'Too many requests at once on one connection'],
+      ['credentials_unavailable', 5034, 503, 'Credentials unavailable'],
       ['backend_timeout', 504, 504, 'Backend timeout'],
     ])
   })

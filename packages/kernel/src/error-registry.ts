@@ -85,6 +85,13 @@ export const wireErrors = {
   },
   // Codes of our own stand outside -32768 to -32000: the HTTP status where one error alone has it, else the status and one more digit.
   // 403 and 429 are kept free for a denied and a rate-limited call.
+  unauthenticated: {
+    jsonRpcCode: 401,
+    httpStatus: 401,
+    text: 'Authentication required',
+    meaning:
+      'The request carries no bearer token, or one that is not accepted. The WWW-Authenticate header of the answer says where to get one.',
+  },
   forbidden_host: {
     jsonRpcCode: 4031,
     httpStatus: 403,
@@ -155,6 +162,13 @@ export const wireErrors = {
     text: 'Too many requests at once on one connection',
     meaning:
       'The client sent more requests over one connection than may wait there, and this one was not carried out. Wait for answers, or use more connections.',
+  },
+  credentials_unavailable: {
+    jsonRpcCode: 5034,
+    httpStatus: 503,
+    text: 'Credentials unavailable',
+    meaning:
+      'The provider of tokens for the MCP server cannot be reached, and the request was not carried out. Retry after the time in the Retry-After header.',
   },
   backend_timeout: {
     jsonRpcCode: 504,

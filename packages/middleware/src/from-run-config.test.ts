@@ -1,3 +1,4 @@
+import { createOutbound } from '@thv/http/outbound/outbound'
 import { systemClock } from '@thv/kernel/clock'
 import type { BuiltMiddleware } from '@thv/runconfig/middleware-table'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
@@ -15,7 +16,7 @@ function configOf(document: object): RunConfig {
 }
 
 function depsOf(overrides: Partial<MiddlewareDeps> = {}): MiddlewareDeps {
-  return { env: {}, log: new CollectingLog(), metrics: createMetrics(), clock: systemClock, ...overrides }
+  return { env: {}, log: new CollectingLog(), metrics: createMetrics(), clock: systemClock, outbound: createOutbound(), ...overrides }
 }
 
 describe('the middleware of a run config', () => {

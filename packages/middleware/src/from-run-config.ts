@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { mountedPath } from '@thv/kernel/mounted-path'
@@ -14,10 +15,11 @@ import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
 import { createAudit } from './audit/audit.ts'
 import { createAuditLog } from './audit/audit-log.ts'
+import { makeHeaderInjection, makeRemoteAuth, makeTokenExchange } from './credentials/credentials-from-run-config.ts'
 import { createHeaderForward } from './header-forward/header-forward.ts'
-import { InvalidOptions } from './pipeline/invalid-options.ts'
 import type { Middleware } from './pipeline/middleware.ts'
 import { compilePipeline, type Pipeline } from './pipeline/pipeline.ts'
+import { fromField, secretVariable, secretVariableName } from './pipeline/run-config-options.ts'
 import { createToolFilter } from './tool-filter/tool-filter.ts'
 
 export interface MiddlewareDeps {
@@ -25,6 +27,8 @@ export interface MiddlewareDeps {
   readonly log: Log
   readonly metrics: Metrics
   readonly clock: Clock
+  /** For questions to identity providers. Without a policy of its own. */
+  readonly outbound: Outbound
 }
 
 /** Undefined: the document does not ask for it. */
@@ -34,6 +38,9 @@ type Make = (config: RunConfig, deps: MiddlewareDeps) => Middleware | undefined
 const MAKERS: Record<BuiltMiddleware, Make> = {
   audit: makeAudit,
   'tool-filter': makeToolFilter,
+  tokenexchange: makeTokenExchange,
+  'header-injection': makeHeaderInjection,
+  'remote-auth': makeRemoteAuth,
   'header-forward': makeHeaderForward,
 }
 
@@ -46,7 +53,7 @@ function makeAudit(config: RunConfig, { log, metrics, clock }: MiddlewareDeps): 
   const audit = auditConfigOf(config, log)
   if (audit?.enabled !== true) return undefined
   const component = audit.component ?? config.name
-  const output = from('audit_config.log_file', () => auditOutput(audit, clock))
+  const output = fromField('audit_config.log_file', () => auditOutput(audit, clock))
   const options = {
     component,
     eventTypes: audit.event_types,
@@ -91,32 +98,18 @@ function auditOutput({ log_file: path, max_file_size: maxBytes, max_files: maxFi
 function makeToolFilter({ tools_filter: filter, tools_override: overrides }: RunConfig, { log }: MiddlewareDeps): Middleware | undefined {
   if (filter.length === 0 && Object.keys(overrides).length === 0) return undefined
   const warn = (message: string) => log.warn(`tools_filter: ${message}`)
-  return from('tools_override', () => createToolFilter({ filter, overrides }, { warn }))
+  return fromField('tools_override', () => createToolFilter({ filter, overrides }, { warn }))
 }
+
+const FROM_SECRET = 'header_forward.add_headers_from_secret'
 
 function makeHeaderForward({ header_forward: forward }: RunConfig, { env, log }: MiddlewareDeps): Middleware | undefined {
   if (forward === undefined) return undefined
-  const secrets = Object.entries(forward.add_headers_from_secret).map(([name, secret]) => [name, secretOf(secret, env)] as const)
+  const secrets = Object.entries(forward.add_headers_from_secret).map(
+    ([name, secret]) => [name, secretVariable(secretVariableName(secret), FROM_SECRET, env)] as const,
+  )
   const headers = { ...forward.add_plaintext_headers, ...Object.fromEntries(secrets) }
   if (Object.keys(headers).length === 0) return undefined
   const warn = (message: string) => log.warn(`header_forward: ${message}`)
-  return from('header_forward', () => createHeaderForward({ headers }, { warn }))
-}
-
-/** Names the field in the error. */
-function from<T>(field: string, make: () => T): T {
-  try {
-    return make()
-  } catch (error) {
-    throw error instanceof InvalidOptions ? runConfigError('run_config_invalid', `${field}: ${error.message}`) : error
-  }
-}
-
-/** A missing secret is fatal: the remote server would be called without a header it needs. */
-function secretOf(secret: string, env: MiddlewareDeps['env']): string {
-  const variable = `TOOLHIVE_SECRET_${secret}`
-  const value = env[variable]
-  if (value === undefined || value === '')
-    throw runConfigError('run_config_invalid', `header_forward.add_headers_from_secret: the variable ${variable} is not set`)
-  return value.replace(/\r?\n$/, '') // Secrets made from files often end with a line break
+  return fromField('header_forward', () => createHeaderForward({ headers }, { warn }))
 }

@@ -18,15 +18,12 @@ describe('unsupportedFields', () => {
     ['oidc_config', { oidc_config: {} }],
     ['authz_config', { authz_config: { type: 'cedarv1' } }],
     ['authz_config_path', { authz_config_path: '/etc/toolhive/authz/authz.json' }],
-    ['token_exchange_config', { token_exchange_config: { token_url: 'https://t.example.com' } }],
     ['upstream_swap_config', { upstream_swap_config: {} }],
-    ['header_injection_config', { header_injection_config: { header_name: 'X-Key', header_value_env: 'KEY' } }],
     ['aws_sts_config', { ...remote, aws_sts_config: { region: 'eu-central-1' } }],
     ['embedded_auth_server_config', { embedded_auth_server_config: { enabled: false } }],
     ['rate_limit_config', { rate_limit_config: {} }],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
-    ['remote_auth_config', { ...remote, remote_auth_config: { bearer_token: 'x,target=bearer_token', use_pkce: false } }],
     ['telemetry_config.tracing_enabled', { telemetry_config: { tracingEnabled: true } }],
     ['scaling_config.session_redis', { scaling_config: { session_redis: { address: 'redis:6379' } } }],
     ['isolate_network', { isolate_network: true }],
@@ -38,7 +35,9 @@ describe('unsupportedFields', () => {
     expect(
       fieldsOf({
         ...remote,
-        remote_auth_config: { use_pkce: false, scopes: [], oauth_params: {} },
+        remote_auth_config: { bearer_token: 'x,target=bearer_token', use_pkce: false, scopes: [], oauth_params: {} },
+        token_exchange_config: { token_url: 'https://t.example.com' },
+        header_injection_config: { header_name: 'X-Key', header_value_env: 'KEY' },
         audit_config: { enabled: false },
         telemetry_config: { enablePrometheusMetricsPath: true, prometheusPort: 9100, metricsOnTransportPort: false },
         mutating_webhooks: [],
@@ -70,7 +69,7 @@ describe('unsupportedFields', () => {
     const order = ['audit', 'auth', 'tool-filter', 'authorization', 'ratelimit', 'tokenexchange', 'header-forward']
     const names: readonly string[] = MIDDLEWARE.map(({ name }) => name)
     expect(order.toSorted((a, b) => names.indexOf(a) - names.indexOf(b))).toEqual(order)
-    expect(BUILT_MIDDLEWARE).toEqual(['audit', 'tool-filter', 'header-forward'])
+    expect(BUILT_MIDDLEWARE).toEqual(['audit', 'tool-filter', 'tokenexchange', 'header-injection', 'remote-auth', 'header-forward'])
   })
 
   it('becomes an error that names field and middleware', () => {

@@ -99,7 +99,7 @@ export const MIDDLEWARE = [
   // Credentials come last: a rejected call costs the identity provider nothing.
   {
     name: 'tokenexchange',
-    built: false,
+    built: true,
     part: 'pipeline',
     fields: ['token_exchange_config'],
     entry: sameAsFields(['tokenexchange'], { token_exchange_config: 'token_exchange_config' }),
@@ -118,8 +118,8 @@ export const MIDDLEWARE = [
     fields: ['aws_sts_config'],
     entry: sameAsFields(['awssts'], { aws_sts_config: 'aws_sts_config' }),
   },
-  { name: 'header-injection', built: false, part: 'pipeline', fields: ['header_injection_config'] },
-  { name: 'remote-auth', built: false, part: 'pipeline', fields: ['remote_auth_config'] },
+  { name: 'header-injection', built: true, part: 'pipeline', fields: ['header_injection_config'] },
+  { name: 'remote-auth', built: true, part: 'pipeline', fields: ['remote_auth_config'] },
   { name: 'header-forward', built: true, part: 'pipeline', fields: ['header_forward'], entry: headerForwardMet },
   { name: 'auth-server', built: false, part: 'runner', fields: ['embedded_auth_server_config'], entry: stripAuthMet },
   { name: 'session-redis', built: false, part: 'runner', fields: ['scaling_config.session_redis'] },

@@ -207,19 +207,19 @@ export interface RemoteAuthConfig {
 }
 
 export const REMOTE_AUTH_FIELDS: FieldTable<RemoteAuthConfig> = {
-  client_id: { reader: text(), doc: 'OAuth client.' },
-  client_secret: { reader: text(), doc: 'Its secret.' },
-  client_secret_file: { reader: text(), doc: 'File that holds it.' },
+  client_id: { reader: text(), doc: 'OAuth client: the proxy gets tokens with its own credentials (RFC 6749 §4.4).' },
+  client_secret: { reader: text(), doc: 'Its secret, or `NAME,target=client_secret` for the secret of that name.' },
+  client_secret_file: { reader: text(), doc: 'File that holds it; read for every token.' },
   scopes: { reader: listOf(text()), default: [], doc: 'Scopes to ask for.' },
-  issuer: { reader: text(), doc: 'Issuer to find the endpoints of.' },
-  authorize_url: { reader: httpUrl(), doc: 'Authorization endpoint.' },
-  token_url: { reader: httpUrl(), doc: 'Token endpoint.' },
-  use_pkce: { reader: flag, default: false, doc: 'Whether PKCE is used.' },
+  issuer: { reader: text(), doc: 'Issuer whose metadata names the token endpoint.' },
+  authorize_url: { reader: httpUrl(), doc: 'Not supported: needs a browser.' },
+  token_url: { reader: httpUrl(), doc: 'Token endpoint; wins over `issuer`.' },
+  use_pkce: { reader: flag, default: false, doc: 'Not supported: needs a browser.' },
   resource: { reader: text(), doc: 'Resource indicator (RFC 8707).' },
-  oauth_params: { reader: mapOf(text({ allowEmpty: true })), default: {}, doc: 'Further parameters of the authorization request.' },
-  scope_param_name: { reader: text(), doc: 'Another name for the parameter `scope`.' },
+  oauth_params: { reader: mapOf(text({ allowEmpty: true })), default: {}, doc: 'Not supported: needs a browser.' },
+  scope_param_name: { reader: text(), doc: 'Not supported: needs a browser.' },
   bearer_token: { reader: text(), doc: 'A token, or `NAME,target=bearer_token` for the secret of that name.' },
-  bearer_token_file: { reader: text(), doc: 'File that holds a token.' },
+  bearer_token_file: { reader: text(), doc: 'File that holds a token; read again when it changes.' },
 }
 
 export interface WebhookConfig {

@@ -1,3 +1,4 @@
+import { credentialProblems } from './credential-rules.ts'
 import type { Findings } from './field.ts'
 import type { RunConfig } from './run-config.ts'
 
@@ -24,11 +25,12 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   const telemetry = config.telemetry_config
   if (telemetry?.endpoint !== undefined && !telemetry.tracing_enabled && !telemetry.metrics_enabled)
     problem('telemetry_config.endpoint', 'is of no use unless tracing_enabled or metrics_enabled is true')
+  credentialProblems(config, problem)
   checkTools(config, problem)
   checkPodPatch(config, problem)
 }
 
-const REMOTE_ONLY = ['remote_ca_bundle_path', 'remote_auth_config', 'header_forward', 'aws_sts_config'] as const
+const REMOTE_ONLY = ['remote_ca_bundle_path', 'header_forward', 'aws_sts_config'] as const
 
 type Report = (path: string, message: string) => void
 

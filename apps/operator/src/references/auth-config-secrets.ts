@@ -15,11 +15,12 @@ export interface SecretUse extends SecretRef {
 
 /** Every key of a Secret that the configuration needs. Pure. */
 export function secretUses(spec: CanonicalMCPExternalAuthConfigSpec): SecretUse[] {
-  const { tokenExchange, headerInjection, bearerToken, embeddedAuthServer, oidc } = spec
+  const { tokenExchange, headerInjection, bearerToken, clientCredentials, embeddedAuthServer, oidc } = spec
   return [
     ...use('tokenExchange.clientSecretRef', tokenExchange?.clientSecretRef),
     ...use('headerInjection.valueSecretRef', headerInjection?.valueSecretRef),
     ...use('bearerToken.tokenSecretRef', bearerToken?.tokenSecretRef),
+    ...use('clientCredentials.clientSecretRef', clientCredentials?.clientSecretRef),
     ...use('oidc.clientSecretRef', oidc?.clientSecretRef),
     ...(embeddedAuthServer ? authServerSecretUses(embeddedAuthServer) : []),
   ]

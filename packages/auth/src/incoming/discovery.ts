@@ -20,7 +20,7 @@ export async function discoverJwksUrl(provider: IncomingProvider, client: Provid
 }
 
 /** OpenID appends to the issuer's path, RFC 8414 puts its part in front of it. */
-function metadataUrls(issuer: string): string[] {
+export function metadataUrls(issuer: string): string[] {
   const base = issuer.replace(/\/$/, '')
   const url = URL.parse(base)
   if (url === null) return [`${base}/.well-known/openid-configuration`]

@@ -21,7 +21,7 @@ export const TOKEN_EXCHANGE_SECRET = 'TOOLHIVE_TOKEN_EXCHANGE_CLIENT_SECRET'
 export const HEADER_VALUE = 'TOOLHIVE_HEADER_INJECTION_VALUE'
 export const HEADER_TOKEN = 'TOOLHIVE_HEADER_INJECTION_TOKEN'
 /** Followed by the name of the Secret. */
-export const BEARER_TOKEN_PREFIX = 'TOOLHIVE_SECRET_'
+export const NAMED_SECRET_PREFIX = 'TOOLHIVE_SECRET_'
 
 const byVirtualServer: AuthEffect = { effect: 'virtualServer', note: 'the VirtualMCPServer that uses the entry does it' }
 
@@ -56,9 +56,18 @@ export const EXTERNAL_AUTH_TABLE: Readonly<Record<AuthType, Readonly<Record<Auth
     MCPRemoteProxy: {
       effect: 'runConfig',
       field: 'remote_auth_config',
-      variables: [`${BEARER_TOKEN_PREFIX}<Secret name>`],
+      variables: [`${NAMED_SECRET_PREFIX}<Secret name>`],
       note: 'the token is sent to the remote server',
     },
+    MCPServerEntry: byVirtualServer,
+  },
+  clientCredentials: {
+    ...proxies({
+      effect: 'runConfig',
+      field: 'remote_auth_config',
+      variables: [`${NAMED_SECRET_PREFIX}<Secret name>`],
+      note: 'the proxy gets a token of its own, which is sent for all callers',
+    }),
     MCPServerEntry: byVirtualServer,
   },
   awsSts: {
@@ -112,7 +121,13 @@ export const EXTERNAL_AUTH_TABLE: Readonly<Record<AuthType, Readonly<Record<Auth
 }
 
 /** Types that set a header, which a server that speaks stdio never gets. */
-export const HEADER_TYPES: ReadonlySet<AuthType> = new Set(['tokenExchange', 'headerInjection', 'bearerToken', 'upstreamInject'])
+export const HEADER_TYPES: ReadonlySet<AuthType> = new Set([
+  'tokenExchange',
+  'headerInjection',
+  'bearerToken',
+  'clientCredentials',
+  'upstreamInject',
+])
 
 function proxies(effect: AuthEffect): Record<'MCPServer' | 'MCPRemoteProxy', AuthEffect> {
   return { MCPServer: effect, MCPRemoteProxy: effect }

@@ -46,6 +46,16 @@ const SPECS: Record<AuthType, unknown> = {
   },
   headerInjection: { type: 'headerInjection', headerInjection: { headerName: 'X-Api-Key', valueSecretRef: ref('key') } },
   bearerToken: { type: 'bearerToken', bearerToken: { tokenSecretRef: ref('token') } },
+  clientCredentials: {
+    type: 'clientCredentials',
+    clientCredentials: {
+      clientId: 'toolhive',
+      clientSecretRef: ref('secret'),
+      issuer: 'https://idp.example.com',
+      scopes: ['a'],
+      resource: 'urn:x',
+    },
+  },
   awsSts: {
     type: 'awsSts',
     awsSts: {
@@ -173,6 +183,20 @@ describe('what reaches the proxy', () => {
       { name: 'TOOLHIVE_HEADER_INJECTION_TOKEN', valueFrom: { secretKeyRef: { name: 'creds', key: 'token' } } },
       { name: 'TOOLHIVE_HEADER_INJECTION_VALUE', value: 'Bearer $(TOOLHIVE_HEADER_INJECTION_TOKEN)' },
     ])
+  })
+
+  it.each(['MCPServer', 'MCPRemoteProxy'] as const)('client credentials for an %s', (kind) => {
+    const { runConfig, env } = contributionOf(resolve({ auth: SPECS.clientCredentials }, { kind }), base(kind))
+    expect(runConfig?.remote_auth_config).toEqual({
+      client_id: 'toolhive',
+      client_secret: 'creds,target=client_secret',
+      issuer: 'https://idp.example.com',
+      scopes: ['a'],
+      resource: 'urn:x',
+      use_pkce: false,
+      oauth_params: {},
+    })
+    expect(env).toEqual([{ name: 'TOOLHIVE_SECRET_creds', valueFrom: { secretKeyRef: { name: 'creds', key: 'secret' } } }])
   })
 
   it('AWS roles in snake_case', () => {
@@ -310,13 +334,16 @@ describe('what blocks', () => {
     })
   })
 
-  it.each(['tokenExchange', 'headerInjection', 'bearerToken'] as const)('a Secret or a key of %s that is missing', (type) => {
-    for (const secrets of [{}, { creds: ['other'] }]) {
-      const blocker = only(resolve({ auth: SPECS[type] }, { lookup: lookup({ auth: SPECS[type] }, secrets as Record<string, string[]>) }))
-      expect(blocker).toMatchObject({ condition: 'ExternalAuthConfigValidated', reason: 'SecretNotFound' })
-      expect(blocker?.message).toContain('Secret creds')
-    }
-  })
+  it.each(['tokenExchange', 'headerInjection', 'bearerToken', 'clientCredentials'] as const)(
+    'a Secret or a key of %s that is missing',
+    (type) => {
+      for (const secrets of [{}, { creds: ['other'] }]) {
+        const blocker = only(resolve({ auth: SPECS[type] }, { lookup: lookup({ auth: SPECS[type] }, secrets as Record<string, string[]>) }))
+        expect(blocker).toMatchObject({ condition: 'ExternalAuthConfigValidated', reason: 'SecretNotFound' })
+        expect(blocker?.message).toContain('Secret creds')
+      }
+    },
+  )
 
   it('tells of both references when both are wrong', () => {
     const blockers = blockersOf(resolve({}, { authServerRef: loginRef }))

@@ -3,7 +3,7 @@ import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-ser
 import type { OidcConfig } from '@thv/runconfig/policy-config'
 import { type EnvVar, secretVariable } from '../../deployment/contribution.ts'
 import type { Contribution } from '../contribution.ts'
-import { BEARER_TOKEN_PREFIX, HEADER_TOKEN, HEADER_TYPES, HEADER_VALUE, TOKEN_EXCHANGE_SECRET } from './external-auth-table.ts'
+import { HEADER_TOKEN, HEADER_TYPES, HEADER_VALUE, NAMED_SECRET_PREFIX, TOKEN_EXCHANGE_SECRET } from './external-auth-table.ts'
 
 /** How requests to the server are authenticated: everything but `embeddedAuthServer` and `oidc`, which are about those that come in. */
 export type OutgoingSpec = CanonicalMCPExternalAuthConfigSpec & {
@@ -52,7 +52,7 @@ function providerProblems(provider: string, { login, hasAuthServerRef }: Outgoin
 
 /** What a configuration that is valid and fits adds to the workload. Pure. */
 export function outgoingContribution(spec: OutgoingSpec, { kind }: Pick<OutgoingPlace, 'kind'>): Contribution {
-  const { tokenExchange, headerInjection, bearerToken, awsSts, upstreamInject } = spec
+  const { tokenExchange, headerInjection, bearerToken, clientCredentials, awsSts, upstreamInject } = spec
   if (tokenExchange) return tokenExchangeContribution(tokenExchange)
   if (headerInjection) {
     return {
@@ -61,6 +61,7 @@ export function outgoingContribution(spec: OutgoingSpec, { kind }: Pick<Outgoing
     }
   }
   if (bearerToken) return kind === 'MCPServer' ? injectedBearer(bearerToken) : remoteBearer(bearerToken)
+  if (clientCredentials) return clientCredentialsContribution(clientCredentials)
   if (awsSts) return awsStsContribution(awsSts)
   if (upstreamInject) {
     return { runConfig: { upstream_swap_config: { provider_name: upstreamInject.providerName, header_strategy: 'replace' } } }
@@ -112,7 +113,27 @@ function remoteBearer({ tokenSecretRef }: Member<'bearerToken'>): Contribution {
     runConfig: {
       remote_auth_config: { bearer_token: `${name},target=bearer_token`, scopes: [], use_pkce: false, oauth_params: {} },
     },
-    env: [secretVariable(`${BEARER_TOKEN_PREFIX}${name}`, tokenSecretRef)],
+    env: [secretVariable(`${NAMED_SECRET_PREFIX}${name}`, tokenSecretRef)],
+  }
+}
+
+function clientCredentialsContribution(client: Member<'clientCredentials'>): Contribution {
+  const { clientId, clientSecretRef, tokenUrl, issuer, scopes, resource } = client
+  const { name } = clientSecretRef
+  return {
+    runConfig: {
+      remote_auth_config: {
+        client_id: clientId,
+        client_secret: `${name},target=client_secret`,
+        ...(tokenUrl !== undefined && { token_url: tokenUrl }),
+        ...(issuer !== undefined && { issuer }),
+        scopes,
+        ...(resource !== undefined && { resource }),
+        use_pkce: false,
+        oauth_params: {},
+      },
+    },
+    env: [secretVariable(`${NAMED_SECRET_PREFIX}${name}`, clientSecretRef)],
   }
 }
 

@@ -2,6 +2,7 @@ import { compact, type Normalised, problemList } from '../../schema/normalize.ts
 import { type CanonicalEmbeddedAuthServer, normaliseEmbeddedAuthServer } from '../../shared/auth-server/embedded-auth-server.ts'
 import { type CanonicalInlineOidc, normaliseInlineOidc } from '../../shared/inline-oidc.ts'
 import { type CanonicalAwsSts, normaliseAwsSts } from './aws-sts.ts'
+import { type CanonicalClientCredentials, normaliseClientCredentials } from './client-credentials.ts'
 import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from './schema.ts'
 import { type CanonicalTokenExchange, normaliseTokenExchange } from './token-exchange.ts'
 
@@ -13,6 +14,7 @@ export interface CanonicalMCPExternalAuthConfigSpec {
   tokenExchange?: CanonicalTokenExchange
   headerInjection?: NonNullable<Spec['headerInjection']>
   bearerToken?: NonNullable<Spec['bearerToken']>
+  clientCredentials?: CanonicalClientCredentials
   embeddedAuthServer?: CanonicalEmbeddedAuthServer
   awsSts?: CanonicalAwsSts
   upstreamInject?: NonNullable<Spec['upstreamInject']>
@@ -34,6 +36,7 @@ export function normaliseMcpExternalAuthConfig({
       tokenExchange: spec.tokenExchange && normaliseTokenExchange(problems, 'spec.tokenExchange', spec.tokenExchange),
       headerInjection: spec.headerInjection,
       bearerToken: spec.bearerToken,
+      clientCredentials: spec.clientCredentials && normaliseClientCredentials(spec.clientCredentials),
       embeddedAuthServer: spec.embeddedAuthServer && normaliseEmbeddedAuthServer(spec.embeddedAuthServer),
       awsSts: spec.awsSts && normaliseAwsSts(spec.awsSts),
       upstreamInject: spec.upstreamInject,

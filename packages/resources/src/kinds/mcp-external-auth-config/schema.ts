@@ -8,6 +8,7 @@ import { inlineOidc } from '../../shared/inline-oidc.ts'
 import { secretKeyRef } from '../../shared/references.ts'
 import { referencingWorkloads } from '../../shared/referencing-workloads.ts'
 import { awsSts } from './aws-sts.ts'
+import { clientCredentials } from './client-credentials.ts'
 import { MCPExternalAuthConfigCondition } from './constants.ts'
 import { tokenExchange } from './token-exchange.ts'
 
@@ -18,6 +19,7 @@ export const AUTH_TYPES = [
   'tokenExchange',
   'headerInjection',
   'bearerToken',
+  'clientCredentials',
   'unauthenticated',
   'embeddedAuthServer',
   'awsSts',
@@ -46,6 +48,7 @@ const spec = obj(
       }),
     ),
     bearerToken: opt(obj('Sends a fixed bearer token.', { tokenSecretRef: secretKeyRef('The token.') })),
+    clientCredentials: opt(clientCredentials()),
     embeddedAuthServer: opt(embeddedAuthServer('Runs an authorization server in the proxy; users log in at its upstream providers.')),
     awsSts: opt(awsSts()),
     upstreamInject: opt(
@@ -62,6 +65,7 @@ const spec = obj(
       tokenExchange: 'tokenExchange',
       headerInjection: 'headerInjection',
       bearerToken: 'bearerToken',
+      clientCredentials: 'clientCredentials',
       embeddedAuthServer: 'embeddedAuthServer',
       awsSts: 'awsSts',
       upstreamInject: 'upstreamInject',

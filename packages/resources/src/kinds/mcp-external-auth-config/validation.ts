@@ -28,6 +28,7 @@ export function validateExternalAuthConfig(config: Pick<MCPExternalAuthConfig, '
       ...problems.map(({ message }) => message),
       ...strayMembers(spec),
       ...tokenExchangeProblems(spec.tokenExchange),
+      ...clientCredentialsProblems(spec.clientCredentials),
       ...headerProblems('spec.headerInjection.headerName', spec.headerInjection?.headerName),
       ...awsStsProblems(spec.awsSts),
       ...(spec.embeddedAuthServer ? authServerProblems('spec.embeddedAuthServer', spec.embeddedAuthServer) : []),
@@ -50,6 +51,17 @@ function tokenExchangeProblems(exchange: CanonicalMCPExternalAuthConfigSpec['tok
     ...urlProblems(`${at}.tokenUrl`, exchange.tokenUrl, { allowHttp: true }),
     ...(exchange.clientSecretRef && !exchange.clientId ? [`${at}.clientSecretRef has no effect without clientId: set clientId`] : []),
     ...headerProblems(`${at}.externalTokenHeaderName`, exchange.externalTokenHeaderName),
+  ]
+}
+
+function clientCredentialsProblems(client: CanonicalMCPExternalAuthConfigSpec['clientCredentials']): string[] {
+  if (!client) return []
+  const at = 'spec.clientCredentials'
+  return [
+    ...((client.tokenUrl === undefined) === (client.issuer === undefined) ? [`${at} must set exactly one of tokenUrl and issuer`] : []),
+    ...urlProblems(`${at}.tokenUrl`, client.tokenUrl, { allowHttp: true }),
+    ...urlProblems(`${at}.issuer`, client.issuer, { allowHttp: true }),
+    ...(client.issuer !== undefined && /[?#]/.test(client.issuer) ? [`${at}.issuer must have no query and no fragment`] : []),
   ]
 }
 
@@ -100,8 +112,9 @@ function oidcProblems(at: string, oidc: CanonicalInlineOidc): string[] {
   ]
 }
 
-function warningsOf({ tokenExchange, embeddedAuthServer, oidc }: CanonicalMCPExternalAuthConfigSpec): string[] {
+function warningsOf({ tokenExchange, clientCredentials, embeddedAuthServer, oidc }: CanonicalMCPExternalAuthConfigSpec): string[] {
   const isOpen = tokenExchange?.tokenUrl?.startsWith('http://') ?? false
+  const isOpenClient = [clientCredentials?.tokenUrl, clientCredentials?.issuer].some((url) => url?.startsWith('http://'))
   const server = embeddedAuthServer
   return [
     ...(oidc?.insecureAllowHTTP ? ['spec.oidc.insecureAllowHTTP lets keys be replaced on the way'] : []),
@@ -109,6 +122,7 @@ function warningsOf({ tokenExchange, embeddedAuthServer, oidc }: CanonicalMCPExt
       ? ['spec.oidc.clientSecret is readable by everyone who may read this object: put it into a Secret and set clientSecretRef']
       : []),
     ...(isOpen ? ['spec.tokenExchange.tokenUrl is plain HTTP, so tokens travel in the clear'] : []),
+    ...(isOpenClient ? ['spec.clientCredentials uses plain HTTP, so the client secret travels in the clear'] : []),
     ...(server?.insecureAllowHTTP ? ['spec.embeddedAuthServer.insecureAllowHTTP lets tokens travel in the clear'] : []),
     ...(server && server.signingKeySecretRefs.length === 0
       ? ['spec.embeddedAuthServer has no signingKeySecretRefs, so tokens die with the pod']
