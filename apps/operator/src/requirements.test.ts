@@ -170,7 +170,7 @@ it('on an MCPRemoteProxy oidcConfig is only about who comes in, externalAuthConf
   const incoming = proxy({ oidcConfig: { type: 'inline', inline: { issuer: 'https://login.example.com' } } })
   const outgoing = proxy({ externalAuthConfigRef: { name: 'weather-key' } })
   const asks = (plan: WorkloadPlan) =>
-    Object.keys(runConfigOf(plan)).filter((field) => /^(oidc|header_injection|remote_auth)_config$/.test(field))
+    Object.keys(runConfigOf(plan) ?? {}).filter((field) => /^(oidc|header_injection|remote_auth)_config$/.test(field))
   const authenticated = ({ conditions }: WorkloadPlan) => conditions.find(({ type }) => type === 'Authenticated')?.status
   expect(asks(incoming)).toEqual(['oidc_config'])
   expect(authenticated(incoming)).toBe('True')
