@@ -19,7 +19,7 @@ describe('judge', () => {
     ['packages/kube/src/client.ts', '@thv/resources', 'layers below'],
     ['packages/kube/src/client.ts', '@thv/testkit/cluster/api-server', 'only tests may'],
     ['packages/kube/src/client.ts', '../../kernel/src/clock.ts', 'outside of its package'],
-    ['apps/operator/src/main.ts', '@thv/cli', 'nobody imports an app'],
+    ['apps/operator/src/main.ts', '@thv/cli', 'apps are not imported'],
     ['packages/new/src/x.ts', '@thv/kernel/clock', 'has no layer'],
   ])('%s must not import %s', (file, specifier, why) => expect(judge(file, specifier)).toContain(why))
 })

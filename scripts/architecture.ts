@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
+import { entryPointOffences, judgeEntryPoint, type PackageEntryPoints } from './entry-points.ts'
 import { folderOffences, type SourceFile } from './folder-rules.ts'
 
 /*
- * Packages lie in layers: apps → L2 → L1 → L0, and nobody imports an app. TypeScript 7 has no compiler API, so the import lines are
- * read as text.
+ * Packages lie in layers: apps → L2 → L1 → L0. Apps are not imported, and a package is imported through its entry points. TypeScript 7
+ * has no compiler API, so the import lines are read as text.
  */
 
 const LAYER: Readonly<Record<string, number>> = {
@@ -40,8 +41,23 @@ export function checkArchitecture(root: string): ArchitectureReport {
   const files = sourceFiles(root).map(
     (file): SourceFile => ({ path: relative(root, file).split(sep).join('/'), text: readFileSync(file, 'utf8') }),
   )
-  const offences = files.flatMap(({ path, text }) => importsOf(text).flatMap((specifier) => judge(path, specifier) ?? []))
-  return { filesRead: files.length, offences: [...offences, ...folderOffences(files)] }
+  const packages = entryPoints(root, files)
+  const offences = files.flatMap(({ path, text }) =>
+    importsOf(text).flatMap((specifier) => [judge(path, specifier) ?? [], judgeEntryPoint(path, specifier, packages) ?? []].flat()),
+  )
+  const ofMaps = [...packages.values()].flatMap(entryPointOffences)
+  return { filesRead: files.length, offences: [...offences, ...ofMaps, ...folderOffences(files)] }
+}
+
+function entryPoints(root: string, files: readonly SourceFile[]): Map<string, PackageEntryPoints> {
+  return new Map(
+    readdirSync(join(root, 'packages')).map((name) => {
+      const folder = `packages/${name}/`
+      const { exports = {} } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Partial<PackageEntryPoints>
+      const own = files.filter(({ path }) => path.startsWith(folder)).map(({ path }) => `./${path.slice(folder.length)}`)
+      return [name, { name, exports, files: own }]
+    }),
+  )
 }
 
 /** Says what is wrong with one import, or nothing. */
@@ -57,7 +73,7 @@ export function judge(file: string, specifier: string): string | undefined {
   if (!to || to === from) return undefined
   if (isTest || from === TESTKIT) return undefined
   if (to === TESTKIT) return `${edge(TESTKIT)}: only tests may`
-  if (!(to in LAYER)) return `${edge(to)}: nobody imports an app, and a new package needs its layer in scripts/architecture.ts`
+  if (!(to in LAYER)) return `${edge(to)}: apps are not imported, and a new package needs its layer in scripts/architecture.ts`
   if (area === 'apps') return undefined
   const own = LAYER[from]
   const other = LAYER[to] ?? 0
