@@ -77,7 +77,7 @@ export default defineConfig({
         },
       },
       {
-        // What needs PostgreSQL, a git server, Schemathesis or another program of the system.
+        // Tests that need PostgreSQL, a git server, Schemathesis or another program of the system.
         test: {
           name: 'services',
           expect: REQUIRE_ASSERTIONS,

@@ -7,7 +7,7 @@ import { best, type Figure } from './figure.ts'
 import { REPLAY, startReplayServer } from './kube/replay-server.ts'
 import type { Report } from './kube/report.ts'
 
-/* What packages/kube costs. The usual client library was measured at 1.8 s and 88 MB for its import alone. */
+/* Costs of packages/kube. The usual client library was measured at 1.8 s and 88 MB for its import alone. */
 
 const ROUNDS = 5
 const OBJECTS = 5_000

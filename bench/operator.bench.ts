@@ -25,7 +25,7 @@ import { startMeasured } from './proxy/measured-process.ts'
 
 /*
  * One thousand MCPServers created at once: how long until all their children are applied and their first status is written, and what
- * that costs. The baseline is a bare client that sends the very same writes. The original, on such a machine: 232 s for 1,000, 24
+ * that costs. The baseline is a bare client that sends the very same writes. ToolHive (Go), on such a machine: 232 s for 1,000, 24
  * requests each and still writing, 36 s CPU, 158 MB.
  */
 
@@ -71,7 +71,7 @@ export async function run(log: Log): Promise<Figure[]> {
   const settled = await operator.usage({ gc: true })
   const perServer = (difference(before, after) - SERVERS) / SERVERS // our own creates
 
-  log('a change that concerns nobody, and a quiet while …')
+  log('a change that concerns no object, and a quiet while …')
   const quiet = await noOpWrites(client)
 
   await operator.terminate() // it would look after those too

@@ -4,7 +4,7 @@ import { measureCalls } from './proxy/measure-calls.ts'
 import { measureStart } from './proxy/measure-start.ts'
 import { leanStdioCommand, startLeanHttp } from './proxy/subjects.ts'
 
-/* What the proxy runner costs, over a pass-through that knows nothing of MCP. BENCH_QUICK=1 for a look, in under two minutes. */
+/* Costs of the proxy runner, over a pass-through that knows nothing of MCP. BENCH_QUICK=1 for a look, in under two minutes. */
 
 export async function run(log: (line: string) => void): Promise<Figure[]> {
   const isQuick = process.env['BENCH_QUICK'] === '1'

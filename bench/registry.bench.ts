@@ -6,7 +6,7 @@ import { measureSync } from './registry/measure-sync.ts'
 import { startRegistry } from './registry/registry-subject.ts'
 import { openStorages } from './registry/storages.ts'
 
-/* What the registry server costs, beside a server that answers with constant bytes. BENCH_QUICK=1 for a look. */
+/* Costs of the registry server, beside a server that answers with constant bytes. BENCH_QUICK=1 for a look. */
 
 export async function run(log: (line: string) => void): Promise<Figure[]> {
   const isQuick = process.env['BENCH_QUICK'] === '1'

@@ -76,7 +76,7 @@ export function noticesOf(bundle) {
   return `${bundle}.NOTICES.txt`
 }
 
-/** What esbuild has not escaped is in regular expressions, where this means the same. One character would double the text in memory. */
+/** Characters that esbuild has not escaped are in regular expressions, where this means the same. One character would double the text in memory. */
 function asciiOnly(program) {
   return program.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

@@ -1,4 +1,4 @@
-// What our programs need of undici. Its index would bring fetch, WebSockets, caches and mocks into every process: 390 KB of source and
+// The parts of undici that our programs need. Its index would bring fetch, WebSockets, caches and mocks into every process: 390 KB of source and
 // what they make when they are loaded. A name that is missing here fails the bundling.
 import api from 'undici/lib/api/index.js'
 import buildConnector from 'undici/lib/core/connect.js'

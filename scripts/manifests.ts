@@ -20,7 +20,7 @@ export async function operatorManifests(helm: Pick<Helm, 'template'>): Promise<s
   return HEADER + rendered.split('\n').filter(isOurs).join('\n')
 }
 
-/** What helm says about itself means nothing to somebody who does not use it. */
+/** Comments of helm mean nothing to users of plain manifests. */
 function isOurs(line: string): boolean {
   return !/^# Source: |^ *helm\.sh\/chart: |^ *app\.kubernetes\.io\/managed-by: Helm$/.test(line)
 }

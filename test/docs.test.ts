@@ -98,7 +98,7 @@ describe('docs/architecture/operator-design.md', () => {
     expect(KINDS.filter(({ kind }) => !page.includes(kind)).map(({ kind }) => kind)).toEqual([])
   })
 
-  it('says what is a field and what belongs into podTemplateSpec [002-232]', () => {
+  it('says which settings are fields and which go into podTemplateSpec [002-232]', () => {
     expect(page).toContain('**A field of the spec** is what the operator must understand.')
     expect(page).toContain('**`podTemplateSpec`** is what only Kubernetes must understand.')
   })

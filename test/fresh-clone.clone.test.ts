@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 
 /*
- * What a new user has: the files that git knows (with what is not committed yet) in a new folder, and nothing installed. The
+ * The view of a new user: the files that git knows (with what is not committed yet) in a new folder, and nothing installed. The
  * commands run on the PATH without this checkout's node_modules, so on the Node that the machine has itself.
  */
 

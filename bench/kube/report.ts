@@ -1,4 +1,4 @@
-/** What one measured process says of a piece of its work, or of its whole life until now. */
+/** Report of one measured process on a part of its work, or on its whole life so far. */
 export interface Report {
   ms: number
   cpuMs: number

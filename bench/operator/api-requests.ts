@@ -9,7 +9,7 @@ export async function requestsByVerb(client: KubeClient): Promise<Map<string, nu
     const labels = match?.[1] ?? ''
     const verb = /verb="([^"]*)"/.exec(labels)?.[1]
     const resource = /resource="([^"]*)"/.exec(labels)?.[1] ?? ''
-    // What the server and we ourselves ask for all the time.
+    // Requests that the server and we ourselves send all the time.
     if (verb === undefined || resource === '' || IDLE_RESOURCES.has(resource)) continue
     counts.set(verb, (counts.get(verb) ?? 0) + Number(match?.[2]))
   }

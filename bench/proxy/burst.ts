@@ -2,10 +2,10 @@ import type { LoadGenerator } from './load-generator.ts'
 import type { Era, LoadTarget, Tool } from './load-plan.ts'
 import type { MeasuredProcess } from './measured-process.ts'
 
-/** What is measured, and who answers. */
+/** The measured subject and its server. */
 export interface BurstPlan {
   readonly target: LoadTarget
-  /** Whose CPU is counted; absent where nobody stands between. */
+  /** The process whose CPU is counted; absent where none stands between. */
   readonly counted?: MeasuredProcess
   readonly era: Era
   readonly sessions: number

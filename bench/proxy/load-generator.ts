@@ -13,7 +13,7 @@ const ORDER_LIMIT_MS = 60_000
 export async function startLoadGenerator(): Promise<LoadGenerator> {
   const child = fork(await ensureBundle('bench/proxy/load.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const ended = once(child, 'exit').then(() => Promise.reject(new Error('the load generator ended')))
-  ended.catch(() => {}) // told to whoever gives the next order
+  ended.catch(() => {}) // reported with the next order
   return {
     async order(order) {
       const answer = once(child, 'message', { signal: AbortSignal.timeout(ORDER_LIMIT_MS) })

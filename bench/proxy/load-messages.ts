@@ -1,7 +1,7 @@
 import { LEGACY, MODERN } from './lean-answers.ts'
 import type { Era, Tool } from './load-plan.ts'
 
-/* What the load generator says, as texts: it builds them by hand so that it costs less than what it measures. */
+/* Messages of the load generator, as texts: it builds them by hand so that it costs less than the program it measures. */
 
 const CLIENT = { name: 'load', version: '1.0.0' }
 const ENVELOPE = JSON.stringify({

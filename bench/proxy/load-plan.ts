@@ -1,4 +1,4 @@
-/** What the load generator is told over IPC, and what it answers. One order at a time. */
+/** Orders to the load generator over IPC, and its answers. One order at a time. */
 
 export type Era = 'legacy' | 'modern'
 

@@ -23,7 +23,7 @@ interface StartSample {
   readonly sessionHeapKb: number
 }
 
-/** Start-up, memory when idle, memory of sessions that nobody uses. Each sample is a process of its own. */
+/** Start-up, memory when idle, memory of unused sessions. Each sample is a process of its own. */
 export async function measureStart({ backend, load, command, rounds }: StartOptions): Promise<Figure[]> {
   const subjects = {
     bare: () => startBare(backend.url),
@@ -63,7 +63,7 @@ async function sample(start: () => Promise<Subject>, load: LoadGenerator | undef
     await sleep(SETTLE_MS) // connections that are just closing
     return await process.usage({ gc: true })
   }
-  // What the first sessions cost once and for all (compiled code, connections, a grown heap) is not theirs.
+  // One-time costs of the first sessions (compiled code, connections, a grown heap) do not count.
   await open(IDLE_SESSIONS, false)
   const before = await open(IDLE_SESSIONS, false)
   const after = await open(IDLE_SESSIONS, true)

@@ -12,7 +12,7 @@ export interface MeasuredProcess extends AsyncDisposable {
   readonly pid: number
   /** The exit code or signal, once it has ended. */
   readonly ended: Promise<number | string>
-  /** The last lines of both outputs, for whoever has to say what went wrong. */
+  /** The last lines of both outputs, for error messages. */
   readonly output: readonly string[]
   usage(options?: { gc?: boolean }): Promise<Usage>
   /** The first line that matches; rejects when the process ends before. */
@@ -101,7 +101,7 @@ class Output {
       return await Promise.race([promise, died])
     } finally {
       this.#waiting.delete(look)
-      died.catch(() => {}) // nobody waits for it any more
+      died.catch(() => {}) // no caller waits for it any more
     }
   }
 }

@@ -3,7 +3,7 @@ import { callText, checkAnswer, INITIALIZE, INITIALIZED } from './load-messages.
 import type { Era, Tool } from './load-plan.ts'
 import type { LoadSession } from './load-session.ts'
 
-/** A stdio server with the load generator as its only client; the sessions share the pipe and are told apart by their ids. */
+/** A stdio server with the load generator as its only client; the sessions share the pipe and are distinguished by their ids. */
 export class StdioPipe {
   readonly #child: ChildProcess
   readonly #waiting = new Map<number, (line: string) => void>()

@@ -20,7 +20,7 @@ process.on('message', ({ usage }: UsageQuestion) => {
   const { rss, heapUsed } = process.memoryUsage()
   process.send?.({ cpuUs: user + system, rssKb: rss / 1024, heapKb: heapUsed / 1024 } satisfies Usage)
 })
-process.on('disconnect', () => process.exit()) // nobody is there any more who would end it
+process.on('disconnect', () => process.exit()) // the parent process is gone
 process.channel?.unref()
 
 function collectGarbage(): void {

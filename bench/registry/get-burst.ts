@@ -18,7 +18,7 @@ const ORDER_LIMIT_MS = 60_000
 export async function startGetLoad(): Promise<GetLoad> {
   const child = fork(await ensureBundle('bench/registry/get-load.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const ended = once(child, 'exit').then(() => Promise.reject(new Error('the load generator ended')))
-  ended.catch(() => {}) // told to whoever gives the next order
+  ended.catch(() => {}) // reported with the next order
   return {
     async burst(order, counted) {
       const before = await counted.usage()

@@ -1,6 +1,6 @@
 import type { TestRecord, VitestRecord } from '../vitest-reporter.ts'
 
-/** What one stage of `npm test` came to. Every failed item has a line in `failures`, so that the last lines of a run name it. */
+/** The result of one stage of `npm test`. Every failed item has a line in `failures`, so that the last lines of a run name it. */
 export interface StageResult {
   passed: number
   failures: string[]

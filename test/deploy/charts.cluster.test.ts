@@ -23,7 +23,7 @@ import {
 } from './charts.ts'
 import { dryRun } from './kubectl.ts'
 
-/* The charts: what they render, what they refuse, and what the API server says to it. `vitest -u` writes the goldens anew. */
+/* The charts: what they render, what they refuse, and what the API server says to it. `vitest -u` rewrites the goldens. */
 
 describeHelm('charts', () => {
   let helm: Helm

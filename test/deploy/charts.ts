@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Helm } from '@thv/testkit/helm/helm'
 import { parseAllDocuments } from 'yaml'
 
-/* What the tests of the charts share. */
+/* Shared by the tests of the charts. */
 
 const ROOT = new URL('../../', import.meta.url)
 export const path = (name: string): string => fileURLToPath(new URL(name, ROOT))

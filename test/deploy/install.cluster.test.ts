@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '@thv/testkit/test-server'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { CRD_CHART, HELM_LIMIT_MS, OPERATOR_CHART } from './charts.ts'
 
-/* The way that docs/how-to/install-the-operator.md describes, on a cluster where nobody has installed anything. */
+/* The way that docs/how-to/install-the-operator.md describes, on an empty cluster. */
 
 const NAMESPACE = ['--namespace', 'toolhive-system']
 

@@ -19,7 +19,7 @@ export function kubectl(args: readonly string[], input?: string): KubectlResult 
   return { code: status, stdout, stderr }
 }
 
-/** What the API server would say to these manifests, fields it does not know included. */
+/** The API server's answer to these manifests, with unknown fields reported. */
 export function dryRun(manifests: string): KubectlResult {
   const { stderr, ...result } = kubectl(['apply', '--dry-run=server', '--validate=strict', '-f', '-'], manifests)
   return { ...result, stderr: stderr.replaceAll(MADE_ANOTHER_WAY, '') }

@@ -9,7 +9,7 @@ import { runnerRules } from '../../apps/operator/src/proxy/rbac.ts'
 import { HELM_LIMIT_MS, OPERATOR_CHART } from './charts.ts'
 import { kubectl } from './kubectl.ts'
 
-/* What the operator's ServiceAccount may do and what it may not, as the API server sees the rules of the chart. */
+/* The rights that the operator's ServiceAccount has and has not, as the API server sees the rules of the chart. */
 
 /** How long the API server may take until it knows new rules. */
 const RULES_LIMIT_MS = 20_000
@@ -74,7 +74,7 @@ describeHelm('rights of the operator', () => {
     }
     for (const [name, set] of Object.entries(scopes)) {
       const objects = await helm.template({ name, chart: OPERATOR_CHART, namespace: home, set: [`fullnameOverride=${name}`, ...set] })
-      // Nobody is to run here, only to be asked about.
+      // Nothing runs here; only rights are checked.
       const rights = objects.split(/^---$/m).filter((text) => !/^kind: (Deployment|Service)$/m.test(text))
       expect(kubectl(['apply', '-f', '-'], rights.join('---'))).toMatchObject({ code: 0 })
     }
@@ -128,7 +128,7 @@ describeHelm('rights of the operator', () => {
     ...['create', 'patch'].map((verb) => ({ group: 'events.k8s.io', resource: 'events', verb, namespace })),
   ]
 
-  /** What it never does, so that a stolen token cannot do it either. */
+  /** Operations that it never needs, so that a stolen token cannot do them either. */
   const forbidden = (namespace: string): Question[] => [
     ...['create', 'update', 'delete'].flatMap((verb) => OWN_KINDS.map((resource) => ({ group: GROUP, resource, verb, namespace }))),
     // Entries are only judged: neither they nor proxies are changed beside their status.

@@ -48,7 +48,7 @@ describeCluster('rights of the runner', () => {
       const rules = await rulesOf(client, operator.namespace)
       return rules.some(({ resources }) => resources?.includes('statefulsets')) && rules
     })
-    // Whoever is authenticated has these, in every namespace.
+    // Every authenticated user has these, in every namespace.
     const everybodys = new Set((await rulesOf(client, other)).map(textOf))
     expect([...everybodys].filter((rule) => !/selfsubject/.test(rule))).toEqual([])
     expect(

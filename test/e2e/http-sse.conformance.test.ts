@@ -63,7 +63,7 @@ describe.each(ARRANGEMENTS)('HTTP+SSE before %s', (_behind, start) => {
     expect(await peer.json('fixture_stats')).toMatchObject({ methods: { 'tools/call': 2 } })
   })
 
-  it('a call that is under way when the runner is told to end gets its answer', async () => {
+  it('a call that is under way when the runner stops gets its answer', async () => {
     const ending = await start()
     await using peer = await connectSse(ending.url)
     const slow = await arrived(peer, () => peer.text('slow', { ms: 500 }))

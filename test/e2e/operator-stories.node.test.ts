@@ -45,7 +45,7 @@ describeNode('on a real node', () => {
       })
       await story.tell(world)
     } finally {
-      // What is left of it would only take processor time from the others.
+      // Its remaining processes would only take processor time from the others.
       await client.delete(namespaces, { name: namespace })
     }
   }

@@ -81,7 +81,7 @@ describeCluster('thv-proxyrunner run in a pod', () => {
     return { api_version: body.apiVersion, kind: body.kind, name: 'demo', uid: metadata.uid }
   }
 
-  /** What the kubelet would report of the pod that the StatefulSet has made. */
+  /** The kubelet's report on the pod of the StatefulSet. */
   async function makeReady(statefulSet: ObjectKey): Promise<void> {
     const key = { ...statefulSet, name: `${statefulSet.name}-0` }
     await expect.poll(() => admin.tryGet(pods, key), PATIENT).toBeDefined()

@@ -7,7 +7,7 @@ import { LEFT_OUT } from './suites.ts'
 
 const found = { 'a.test.ts': [{ title: 'one', need: 'rbac' }], 'b.test.ts': [] } as const
 
-test('what was left out as expected is no problem, and files that did not run are not looked at', () => {
+test('accepts expected exclusions and ignores files that did not run', () => {
   expect(judgeExclusions({ 'a.test.ts': { one: 'rbac' }, 'c.test.ts': { three: 'exec' } }, found)).toEqual([])
 })
 

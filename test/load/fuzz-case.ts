@@ -58,7 +58,7 @@ function mutate(request: FuzzRequest, random: Prng): string[] {
   return mutations.map(({ name }) => name)
 }
 
-/** What can only be done to the bytes: the limits between requests, line ends, the beginning of another protocol. */
+/** Changes of raw bytes: the limits between requests, line ends, the beginning of another protocol. */
 function inBytes(wire: Buffer, random: Prng): { bytes: Buffer; expected: number; change: string } {
   const small = wire.length < 100_000
   const roll = random.next()

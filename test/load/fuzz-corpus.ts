@@ -6,7 +6,7 @@ export interface Seed {
   readonly name: string
   /** How often, in comparison with the others. */
   readonly weight: number
-  /** What a runner that is well answers when nothing has been changed. Absent: several answers are right. */
+  /** The answer of a healthy runner to the unchanged request. Absent: several answers are right. */
   readonly status?: readonly number[]
   /** Not for a stdio server, which it would end. */
   readonly httpOnly?: true
@@ -32,7 +32,7 @@ const META = {
 type Params = Readonly<Record<string, unknown>>
 type Header = readonly [name: string, value: string]
 
-/** What `fetch` of Node adds to every request of the official SDKs. */
+/** Headers that Node's `fetch` adds to every request of the official SDKs. */
 const FETCH_HEADERS: readonly Header[] = [
   ['Accept-Language', '*'],
   ['Sec-Fetch-Mode', 'cors'],

@@ -20,7 +20,7 @@ const SEED = given('FUZZ_SEED') ?? (isCi() ? 566532 : Date.now() % 1_000_000)
 const ONLY = given('FUZZ_ONLY')
 /** Of requests, after which the memory is looked at for the first time: pools, caches and compiled code are there by then. */
 const WARM_UP_SHARE = 0.3
-/** What the allocator keeps goes up and down by tens of megabytes; the heap is the stricter measure. */
+/** Memory that the allocator keeps varies by tens of megabytes; the heap is the stricter measure. */
 const MAX_RSS_GROWTH_KB = 128 * 1024
 /** Sessions and cancelled calls of the last minute are still there. */
 const MAX_HEAP_GROWTH_KB = 32 * 1024

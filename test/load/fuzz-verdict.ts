@@ -3,10 +3,10 @@ import type { FuzzCase } from './fuzz-case.ts'
 import type { HttpAnswer } from './http-answers.ts'
 import type { Exchange } from './raw-exchange.ts'
 
-/** What of our insides no client may ever see. */
+/** Internals that no client may ever see. */
 const INSIDES = /node:internal|node_modules|\bdist\/|\/src\/|\.ts:\d|\n {4}at /
 
-/** What is wrong with the way a request was dealt with; undefined when nothing is. */
+/** The problem with the handling of a request; undefined when there is none. */
 export function verdictOf({ seed, changes, requestId, transmission }: FuzzCase, exchange: Exchange): string | undefined {
   const { outcome, answers, garbage } = exchange
   if (outcome === 'hung') return 'neither answered nor closed'

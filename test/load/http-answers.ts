@@ -10,14 +10,14 @@ export interface HttpAnswer {
 
 export interface ParsedAnswers {
   readonly answers: HttpAnswer[]
-  /** What is no HTTP answer. Undefined when all of it is. */
+  /** The bytes that are no HTTP answer. Undefined when all of them are. */
   readonly garbage: string | undefined
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n')
 
 /**
- * Reads as many answers as there are. Written for tests: it takes all bytes anew each time. `isHead`: answers to HEAD have no body;
+ * Reads as many answers as there are. Written for tests: it reads all bytes again each time. `isHead`: answers to HEAD have no body;
  * but what could not be read as a request was no HEAD either, so a body is taken where one follows.
  */
 export function parseAnswers(bytes: Buffer, isHead: boolean): ParsedAnswers {

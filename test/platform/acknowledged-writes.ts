@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isThvError } from '@thv/kernel/errors'
 import { configMaps, type KubeClient } from '@thv/kube'
 
-/** What clients may count on after their server was killed. */
+/** Guarantees for clients after their server was killed. */
 export interface AcknowledgedWrites {
   /** Writes until `signal`, as several clients at once. Resolves when all have stopped; rejects when a write is refused. */
   write(client: KubeClient, signal: AbortSignal): Promise<void>
@@ -54,7 +54,7 @@ export function acknowledgedWrites(namespace: string): AcknowledgedWrites {
   async function writer(client: KubeClient, index: number, signal: AbortSignal): Promise<void> {
     for (let step = 0; !signal.aborted; step++) {
       const name = `many-${index}-${step % NAMES_EACH}`
-      // Of some nobody knows what became of them: a busy machine may be slow to take a connection. They wait for `compare`.
+      // The fate of some is unknown: a busy machine may be slow to take a connection. They wait for `compare`.
       if (known.get(name)?.asked !== undefined) {
         await sleep(1)
         continue
@@ -73,7 +73,7 @@ export function acknowledgedWrites(namespace: string): AcknowledgedWrites {
     async compare(client) {
       const { items } = await client.listAll(configMaps, { namespace, labelSelector: 'written=by-many' })
       const there = new Map(items.map(({ metadata, data }) => [metadata.name, { uid: metadata.uid, value: data?.['value'] ?? '' }]))
-      const problems = [...there.keys()].filter((name) => !known.has(name)).map((name) => `${name} is there and nobody made it`)
+      const problems = [...there.keys()].filter((name) => !known.has(name)).map((name) => `${name} exists but was never written`)
       for (const [name, { acknowledged, asked }] of known) {
         const actual = there.get(name)
         const fits = isSame(actual, acknowledged) || (asked !== undefined && isSame(actual, asked.state))
@@ -89,7 +89,7 @@ export function acknowledgedWrites(namespace: string): AcknowledgedWrites {
   }
 }
 
-/** Whoever was not answered does not know the uid. */
+/** A client without an answer does not know the uid. */
 function isSame(actual: State | undefined, wanted: State | undefined): boolean {
   if (actual === undefined || wanted === undefined) return actual === wanted
   return actual.value === wanted.value && (wanted.uid === undefined || wanted.uid === actual.uid)

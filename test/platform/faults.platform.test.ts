@@ -15,7 +15,7 @@ import { type DataFolder, dataFolder, type PlatformProcess } from './platform-pr
 import { commandsWith } from './process-list.ts'
 import { kubectl, kubectlMissing, thv } from './thv-command.ts'
 
-/* What goes wrong around a running platform: other platforms, ports, and programs that behave badly. */
+/* Faults around a running platform: other platforms, ports, and programs that behave badly. */
 
 const NAMESPACE = 'faults'
 const INITIALIZE = {

@@ -8,7 +8,7 @@ import { clientOf, ensureNamespace, eventually } from './fixture-platform.ts'
 import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
 
 /*
- * A disk without room. Who may mount gives the data folder a small file system of its own; else the system is told to refuse the platform
+ * A disk without room. Who may mount gives the data folder a small file system of its own; else the system is set to refuse the platform
  * longer files, which is the same to it.
  */
 

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { accessTo, type PlatformAccess } from './fixture-platform.ts'
 import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
 
-/* What others may send to the API server of a running platform. */
+/* Hostile requests to the API server of a running platform. */
 
 const MAPS = '/api/v1/namespaces/default/configmaps'
 const PODS = '/api/v1/namespaces/default/pods'
@@ -49,7 +49,7 @@ async function send(path: string, { method, body, token = access.adminToken, typ
     headers: { ...(token !== '' && { authorization: `Bearer ${token}` }), 'content-type': type, 'content-length': payload.length },
   })
   call.on('timeout', () => call.destroy(new Error(`no answer within ${LIMIT_MS} ms`))).end(payload)
-  call.on('error', () => undefined) // whoever waits for the answer is told; after it, it is about the rest of the body
+  call.on('error', () => undefined) // the waiting call rejects; later errors are about the rest of the body
   const [response] = (await once(call, 'response')) as [IncomingMessage]
   const text = await readText(response)
   return { code: response.statusCode ?? 0, ...(text.startsWith('{') ? (JSON.parse(text) as Status) : {}) }

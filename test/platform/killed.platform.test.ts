@@ -94,7 +94,7 @@ describe(`kill -9 of the platform, ${ROUNDS} times`, () => {
     await eventually('each sleeper sleeps once', () => asleep().length === SLEEPERS + 2, 60_000)
   }
 
-  /** Whoever watched goes on from where it was, or is told to list again and goes on from there. */
+  /** A watcher resumes where it was, or receives 410 and lists again. */
   async function expectWatchable(revision: string, round: number): Promise<void> {
     const marker = await client.create(configMaps, { metadata: { namespace: NAMESPACE, name: `marker-${round}` } })
     const from = async (resourceVersion: string) => {

@@ -18,7 +18,7 @@ export interface PlatformProcess {
   readonly pid: number
   readonly folder: string
   readonly kubeconfigPath: string
-  /** What it has printed so far. */
+  /** Its output so far. */
   readonly output: () => string
   /** SIGKILL to the platform alone: what becomes of its pods is for the test to see. */
   kill(): Promise<void>
@@ -58,7 +58,7 @@ async function running(child: ChildProcess, folder: string): Promise<PlatformPro
     stream?.on('data', (chunk: Buffer) => {
       output += chunk.toString()
     })
-  // What it said last may come after the news of its end.
+  // Its last output may come after the event of its end.
   const closed = once(child, 'close')
   const note = join(folder, 'platform.json')
   const deadline = performance.now() + START_LIMIT_MS

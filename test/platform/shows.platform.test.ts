@@ -10,7 +10,7 @@ import type { DataFolder, PlatformProcess } from './platform-process.ts'
 import { commandsWith } from './process-list.ts'
 import { kubectl, kubectlMissing, thv } from './thv-command.ts'
 
-/* What the platform is shown to do, with kubectl where there is one, `thv`, and the official clients. */
+/* Demonstrations of the platform, with kubectl where there is one, `thv`, and the official clients. */
 
 const NAMESPACE = 'shows'
 const CHILDREN = [deployments, replicaSets, statefulSets, pods, services, configMaps, serviceAccounts, roles, roleBindings]

@@ -11,7 +11,7 @@ import { openWorld } from '../e2e/stories/world.ts'
 import { ensureNamespace } from './fixture-platform.ts'
 import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
 
-/* The stories that are told on a real node, on the platform of this machine: the same files, no cluster, no containers. */
+/* The stories that run on a real node, on the platform of this machine: the same files, no cluster, no containers. */
 
 const STORY_LIMIT_MS = 600_000
 /** Stories that are not told here, and why: see `Need`. */

@@ -8,7 +8,7 @@ const THV = fileURLToPath(new URL('../../apps/cli/bin/thv.js', import.meta.url))
 const LIMIT_MS = 60_000
 const run = promisify(execFile)
 
-/** What `thv ARGS` prints about a platform. Rejects when it fails. */
+/** Output of `thv ARGS` about a platform. Rejects when it fails. */
 export async function thv({ folder }: PlatformProcess, ...args: readonly string[]): Promise<string> {
   return (await run(process.execPath, [THV, ...args, '--data-dir', folder], { cwd: folder, timeout: LIMIT_MS })).stdout
 }
@@ -19,7 +19,7 @@ export function kubectlMissing(): string | undefined {
   return kind === 'ready' ? undefined : reason
 }
 
-/** What kubectl prints. Rejects when it fails. */
+/** Output of kubectl. Rejects when it fails. */
 export async function kubectl({ kubeconfigPath, folder }: PlatformProcess, ...args: readonly string[]): Promise<string> {
   const program = findBinaries('api-server')?.path('kubectl')
   if (program === undefined) throw new Error(`no kubectl: ${kubectlMissing()}`)

@@ -65,8 +65,8 @@ describe(`${WATCHERS} watchers`, () => {
 })
 
 describe('watchers that never read', () => {
-  test('cost no more than what is kept anyway, lose their connection, and disturb nobody', async () => {
-    // What the writes cost alone; garbage is collected when the engine likes.
+  test('cost no more than what is kept anyway, lose their connection, and disturb no other client', async () => {
+    // The cost of the writes alone; the engine decides when garbage is collected.
     const alone = await writeLarge()
     const path = `${MAPS}?watch=true&resourceVersion=${await revision()}`
     await using reader = await openWatch(path)
@@ -131,7 +131,7 @@ async function openUnread(path: string): Promise<{ isClosed: () => boolean }> {
   socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${access.adminToken}\r\n\r\n`)
   await once(socket, 'data')
   socket.pause()
-  // A broken connection shows only to whoever writes or reads.
+  // A broken connection shows only on a write or read.
   const isClosed = () => {
     if (!closed) socket.write('\r\n')
     return closed

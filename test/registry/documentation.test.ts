@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { problemLine } from '../../apps/registry/src/config/config-problem.ts'
 import { readConfig } from '../../apps/registry/src/config/read-config.ts'
 
-/* What the pages about the registry show can be used as it is shown. */
+/* Examples in the pages about the registry work as shown. */
 
 const PAGES = new URL('../../docs/how-to/', import.meta.url)
 const blocks = readdirSync(PAGES)

@@ -30,7 +30,7 @@ test('a server with the embedded store that is killed while many publish keeps a
   await server.ready()
   await checkKept(server, { acknowledged, sent })
   expect(acknowledged.size).toBeGreaterThan(40 * ROUNDS)
-  // What was lost on the way can be published now, and what was not is there already.
+  // A lost entry can be published now, and a stored one exists already.
   for (const document of [...sent.values()].slice(-PUBLISHERS)) {
     expect((await server.publish(document)).status).toBeOneOf(acknowledged.has(keyOf(document)) ? [409] : [200, 409])
   }

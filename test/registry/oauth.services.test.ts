@@ -50,7 +50,7 @@ test('tokens, roles and claims from end to end; keys rotate and the configuratio
   }
   let tokens = await takeTokens()
 
-  // What each sees, in each way of looking.
+  // The view of each caller, through each endpoint.
   const seen: Record<CallerName, string[] | number> = {
     root: ['io.example/for-b', 'io.example/shared', 'io.example/unclaimed'],
     publisher: ['io.example/shared'],

@@ -26,7 +26,7 @@ test('a client of the official API pages through everything exactly once while s
     const throughout = origin.presentSince(first)
     expect(throughout.length).toBeGreaterThan(SERVERS / 2)
     expect(throughout.filter((key) => !seen.has(key))).toEqual([])
-    // What is seen was there at some time.
+    // Every listed entry existed at some time.
     expect(keys.filter((key) => !origin.ever.has(key))).toEqual([])
   }
   expect(await server.stop()).toBe(0)

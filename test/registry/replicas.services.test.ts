@@ -15,7 +15,7 @@ describePostgres('two replicas on one PostgreSQL', () => {
     const config = world.config({
       sources: [
         ...QUICK_SOURCES.map((name) => ({ name, file: { url: `${origin.url}/${name}.json` }, syncPolicy: { interval: '1h' } })),
-        // Whoever fetches tells its name, which it finds in a file of the folder that it was started in.
+        // The fetching replica reports its name, which it reads from a file of its working folder.
         { name: 'slow', api: { endpoint: `${origin.url}/slow`, headersFile: '/proc/self/cwd/headers' }, syncPolicy: { interval: '1h' } },
         { name: 'own', managed: {} },
       ],
@@ -134,7 +134,7 @@ async function startOrigin() {
     hold: () => {
       held = true
     },
-    /** Who waits, other than the one named. */
+    /** Waiting replicas, other than the one named. */
     waiting: (other?: string) => waiting.find(({ replica }) => replica !== other)?.replica,
     release(next: typeof documentFor) {
       held = false

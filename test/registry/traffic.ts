@@ -6,7 +6,7 @@ export interface Traffic {
   readonly answered: number
   /** Resolves when so many more requests have been answered. */
   more(count: number): Promise<void>
-  /** What was not answered with 200, in words. */
+  /** Answers other than 200, in words. */
   stop(): Promise<readonly string[]>
 }
 

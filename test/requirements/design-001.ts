@@ -605,7 +605,7 @@ export const design001: readonly Requirement[] = [
     section: 'Two-component coordination',
     line: 315,
     kind: 'feature',
-    text: 'Why a resource is missing from the registry is told by a condition and an event.',
+    text: 'Why a resource is missing from the registry is reported by a condition and an event.',
     state: 'planned',
   },
   {
@@ -973,7 +973,7 @@ export const design001: readonly Requirement[] = [
     section: 'Future: Coordinated Leader Election',
     line: 422,
     kind: 'future',
-    text: 'With coordinated leader election a rolling update leaves no gap in which nobody syncs.',
+    text: 'With coordinated leader election a rolling update leaves no gap without a syncing replica.',
     state: 'planned',
   },
 ]

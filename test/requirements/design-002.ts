@@ -700,7 +700,7 @@ export const design002: readonly Requirement[] = [
     section: 'MCPToolConfig',
     line: 163,
     kind: 'feature',
-    text: '`toolsOverride` changes the name and description clients see; calls by the new name reach the original tool.',
+    text: '`toolsOverride` changes the name and description clients see; calls by the new name reach the renamed tool.',
     state: 'met',
   },
   {
@@ -1910,7 +1910,7 @@ export const design002: readonly Requirement[] = [
     section: 'CRD Attributes vs PodTemplateSpec',
     line: 386,
     kind: 'docs',
-    text: 'Docs state which settings are spec fields and which belong into `podTemplateSpec`.',
+    text: 'Docs state which settings are spec fields and which go into `podTemplateSpec`.',
     state: 'met',
   },
   {

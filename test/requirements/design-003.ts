@@ -7,7 +7,7 @@ export const design003: readonly Requirement[] = [
     section: 'Problem Statement',
     line: 11,
     kind: 'feature',
-    text: 'The set of source ConfigMaps is discovered anew from labels, as a Service finds its pods.',
+    text: 'The set of source ConfigMaps is discovered from labels each time, as a Service finds its pods.',
     state: 'planned',
   },
   {

@@ -985,7 +985,7 @@ export const design004: readonly Requirement[] = [
     section: 'Review: session recovery',
     line: 475,
     kind: 'review',
-    text: 'A 404 for a known session, as after its expiry, makes vMCP initialize anew and repeat the call.',
+    text: 'A 404 for a known session, as after its expiry, makes vMCP initialize again and repeat the call.',
     state: 'planned',
   },
   {

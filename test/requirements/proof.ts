@@ -23,7 +23,7 @@ const PROOF_OF_STAGE: Readonly<Record<string, Proof>> = {
   clone: 'process',
 }
 
-/** What a test in `file` (path below the repository) proves. */
+/** The proof that a test in `file` (path below the repository) gives. */
 export function proofOf(file: string): Proof {
   const stage = /\.(\w+)\.test\.ts$/.exec(file)?.[1] ?? ''
   return PROOF_OF_FILE[file] ?? PROOF_OF_STAGE[stage] ?? 'unit'

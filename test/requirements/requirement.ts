@@ -1,11 +1,11 @@
 /** The five design documents that the system implements. */
 export type DesignDocument = '000' | '001' | '002' | '003' | '004'
 
-/** What sort of sentence of the document the row stands for. */
+/** The sort of sentence of the document that the row stands for. */
 export type RequirementKind = 'feature' | 'edge' | 'rbac' | 'test' | 'docs' | 'future' | 'question' | 'review'
 
 /**
- * What a row asks for. `behavior`: the system does something. `shape`: a resource or a manifest has a form (fields, values, defaults, what
+ * The demand of a row. `behavior`: the system does something. `shape`: a resource or a manifest has a form (fields, values, defaults, what
  * admission rejects). `docs`: a page, a decision record or an example exists.
  */
 export type Subject = 'behavior' | 'shape' | 'docs'

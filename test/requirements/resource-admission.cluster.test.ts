@@ -5,7 +5,7 @@ import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
-/* What the design documents say about which manifests pass, asked of the real API server. */
+/* Manifests that must pass or fail by the design documents, sent to the real API server. */
 
 interface Admission {
   ids: string
@@ -14,7 +14,7 @@ interface Admission {
   accepts?: readonly object[]
   refuses?: readonly (readonly [spec: object, message: string])[]
   annotations?: Record<string, string>
-  /** What a member must be after the server filled in defaults: path → value. */
+  /** Expected members after the server filled in defaults: path → value. */
   stores?: Record<string, unknown>
 }
 

@@ -8,7 +8,7 @@ import { REJECTED } from '@thv/resources/schema/nodes'
 import { type SchemaNode, walkSchema } from '@thv/resources/schema/schema-walk'
 import { describe, expect, it } from 'vitest'
 
-/* What the design documents say about the shape of the resources. Names are spelled out again here on purpose. */
+/* The shape of the resources in the design documents. Names are spelled out again here on purpose. */
 
 function kind(name: string): KindDefinition {
   const found = KINDS.find((definition) => definition.kind === name)

@@ -43,7 +43,7 @@ async function findTool(client: McpClient, name: string, limits: Session['limits
   throw new ThvError('usage', `the server has no tool ${JSON.stringify(name)}.${suggestion(name, names)}${all}`)
 }
 
-/** What a tool says about its failure goes where errors go, except where a program reads it. */
+/** A tool's failure message goes to stderr, except where a program reads it. */
 function print(result: JsonObject, { tool, isJson, env }: { tool: string; isJson: boolean; env: ProgramEnv }): void {
   const hasFailed = result['isError'] === true
   if (isJson) env.out(`${JSON.stringify(result, null, 2)}\n`)

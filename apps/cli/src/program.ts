@@ -14,7 +14,7 @@ import { VERSION } from './text/version.ts'
 import { MAX_COLUMNS } from './text/wrapped.ts'
 import type { ToolsOptions } from './tools-command.ts'
 
-/** What a command may use of the world around it. */
+/** The parts of the outside world that a command may use. */
 export interface ProgramEnv {
   out: (text: string) => void
   /** For people: progress, questions, and what went wrong on the way. */
@@ -28,7 +28,7 @@ export interface ProgramEnv {
   readonly columns?: number | undefined
   /** The user wants it to end. */
   readonly signal?: AbortSignal | undefined
-  /** Asks the user; undefined when the input has ended. Absent where there is nobody to ask. */
+  /** Asks the user; undefined when the input has ended. Absent where there is no terminal. */
   ask?: ((question: string, signal: AbortSignal) => Promise<string | undefined>) | undefined
   /** All of the standard input. */
   readInput?: (() => Promise<string>) | undefined

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 
-/** What is wrong with a typed value, for people. */
+/** The problem of a typed value, for people. */
 export class ValueProblem extends Error {}
 
 /** The schema of one property, with local references resolved. Anything that is no schema allows everything. */

@@ -74,13 +74,13 @@ describe.each(FORMS)('with a server of %s', (_title, options, wire) => {
     expect(second.error).toMatchObject({ code: 'usage', message: expect.stringMatching(/no argument "c": it takes a, b/) })
   })
 
-  it('what the server asks is declined where there is nobody to ask', async () => {
+  it('declines questions of the server without a terminal', async () => {
     const { out, err } = await runThv(['call', fixture.url, 'test_elicitation', 'message=Who?'])
     expect(out).toBe('User response: action=decline, content={}\n')
     expect(err).toBe('The server asks: Who? Declined, as there is no terminal to ask on.\n')
   })
 
-  it('what the server asks can be answered on a terminal', async () => {
+  it('asks the questions of the server on a terminal', async () => {
     const ask = asking('', 'Ada', 'ada@example.com')
     const { out } = await runThv(['call', fixture.url, 'test_elicitation', 'message=Who?'], { ask })
     expect(out).toBe('User response: action=accept, content={"username":"Ada","email":"ada@example.com"}\n')
@@ -162,7 +162,7 @@ describe('a server in trouble', () => {
     expect((await runThv(['tools', fixture.url])).error).toMatchObject({ code, message: expect.stringMatching(message) })
   })
 
-  it('nobody there', async () => {
+  it('reports an unreachable server', async () => {
     const { error } = await runThv(['tools', 'http://127.0.0.1:1/mcp'])
     expect(error).toMatchObject({ code: 'backend_refused', message: expect.stringContaining('is the server running?') })
   })

@@ -63,7 +63,7 @@ function add(args: Record<string, unknown>, { name, isRaw, value }: Word, target
   }
 }
 
-/** What the schema says about an argument. A name that it does not know is most likely a typing error, unless it allows any. */
+/** The schema of an argument. An unknown name is most likely a typing error, unless the schema allows any. */
 function declared(name: string, { schema, tool }: Target): unknown {
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
   if (Object.hasOwn(properties, name)) return properties[name]

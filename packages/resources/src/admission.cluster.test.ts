@@ -8,7 +8,7 @@ import { API_GROUP, type KindDefinition } from './schema/kind-definition.ts'
 import { fixturesOf } from './testing/fixtures.ts'
 import { adminClient, installCrds } from './testing/install-crds.ts'
 
-/* What the real API server says to good and to bad manifests. Over HTTP: kubectl takes seconds a call. */
+/* Answers of the real API server to good and to bad manifests. Over HTTP: kubectl takes seconds a call. */
 
 describeCluster('admission', () => {
   let client: KubeClient

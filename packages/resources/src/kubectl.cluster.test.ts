@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { KINDS } from './kinds/kinds.ts'
 import { fixturesOf } from './testing/fixtures.ts'
 
-/* What people do with a new cluster: the bin `thv` piped into kubectl. On a server of its own, because nothing may be installed yet. */
+/* First steps with a new cluster: `thv` piped into kubectl. On a server of its own, because nothing may be installed yet. */
 
 const FIXTURES = new URL('../../../test/fixtures/resources/', import.meta.url)
 const THV = fileURLToPath(new URL('../../../apps/cli/bin/thv.js', import.meta.url))

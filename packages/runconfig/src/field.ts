@@ -1,4 +1,4 @@
-/** What is wrong with a document: where, and what is expected there. Neither ever holds a value of the document: it may be a secret. */
+/** A problem of a document: where, and what is expected there. Neither ever holds a value of the document: it may be a secret. */
 export interface Problem {
   /** Such as `scaling_config.session_redis.db`, `cmd_args[2]`; empty for the document itself. */
   readonly path: string
@@ -60,7 +60,7 @@ export function readFields<T>(
   for (const [key, field] of Object.entries(fields)) {
     const member = given.get(key)
     const memberPath = joinPath(path, key)
-    // Go writes null and "" for what nobody set.
+    // Go writes null and "" for unset members.
     if (member === undefined || member === null || (member === '' && !field.required)) {
       if (field.required) findings.problems.push({ path: memberPath, message: `is required: expects ${field.reader.expects}` })
       else if (field.default !== undefined) result.push([key, field.default])
@@ -72,7 +72,7 @@ export function readFields<T>(
   return findings.problems.length > problemsBefore ? undefined : (Object.fromEntries(result) as T)
 }
 
-/** Members under their canonical key. Two spellings of one key must agree; nobody could say which one is meant. */
+/** Members under their canonical key. Two spellings of one key must agree. */
 function membersBySpelling(
   fields: AnyFieldTable,
   { value, path, findings }: { value: Readonly<Record<string, unknown>>; path: string; findings: Findings },
@@ -111,7 +111,7 @@ export function isJsonObject(value: unknown): value is Readonly<Record<string, u
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What was found, without saying what it holds. */
+/** The type of the value, without its content. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'

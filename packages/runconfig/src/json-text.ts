@@ -18,7 +18,7 @@ function positionOf(text: string, offset: number): { line: number; column: numbe
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
 }
 
-/** What may come next. */
+/** The token that may come next. */
 type Expect = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end'
 
 /** Where the first token stands that cannot stand there, or where it breaks off. Only for texts that JSON.parse has refused. */

@@ -225,7 +225,7 @@ export const REMOTE_AUTH_FIELDS: FieldTable<RemoteAuthConfig> = {
 export interface WebhookConfig {
   readonly name: string
   readonly url: string
-  /** Go durations; the original also writes nanoseconds. */
+  /** Go durations; ToolHive (Go) also writes nanoseconds. */
   readonly timeout?: string | number
   readonly failure_policy: 'fail' | 'ignore'
   readonly tls_config?: Readonly<Record<string, unknown>>

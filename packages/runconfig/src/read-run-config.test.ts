@@ -43,7 +43,7 @@ describe('readRunConfig', () => {
     expect(config).not.toHaveProperty('oidc_config')
   })
 
-  it('reads the minimal document of the original, chain list included', () => {
+  it('reads the minimal document of ToolHive (Go), middleware list included', () => {
     const { config, warnings } = good({
       schema_version: 'v0.1.0',
       mcpserver_generation: 1,
@@ -71,7 +71,7 @@ describe('readRunConfig', () => {
     expect(config).not.toHaveProperty('remote_url')
   })
 
-  it('takes the spellings of the original inside oidc_config and telemetry_config, in any case', () => {
+  it('accepts the spellings of ToolHive (Go) inside oidc_config and telemetry_config, in any case', () => {
     const { config } = good({
       oidc_config: {
         Issuer: 'https://idp.example.com',

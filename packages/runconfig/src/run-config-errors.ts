@@ -11,7 +11,7 @@ const RUN_CONFIG_ERRORS = [
 
 export type RunConfigErrorCode = (typeof RUN_CONFIG_ERRORS)[number]
 
-/** What a process exits with when its run config is the reason (EX_CONFIG of sysexits): starting it again as it is cannot help. */
+/** Exit code of a process with an invalid run config (EX_CONFIG of sysexits): starting it again as it is cannot help. */
 export const RUN_CONFIG_EXIT_CODE = 78
 
 export interface RunConfigErrorOptions {

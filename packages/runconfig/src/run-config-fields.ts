@@ -141,7 +141,7 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   secrets: {
     reader: listOf(secretReference),
     default: [],
-    doc: 'Without a cluster: `NAME,target=VARIABLE` gives the server the value of `TOOLHIVE_SECRET_NAME` as VARIABLE. In a cluster secrets belong into the pod patch.',
+    doc: 'Without a cluster: `NAME,target=VARIABLE` gives the server the value of `TOOLHIVE_SECRET_NAME` as VARIABLE. In a cluster, secrets are set in the pod patch.',
   },
 
   remote_url: { reader: httpUrl(), doc: 'Address of a server that runs elsewhere. Nothing is started then.' },

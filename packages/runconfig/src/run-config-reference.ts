@@ -9,7 +9,7 @@ export function renderRunConfigReference(): string {
   for (const [name, field] of Object.entries(fields)) addSections(name, field.reader, sections)
   return `${[
     '# RunConfig',
-    '<!-- Made from apps/proxyrunner/src/run-config; `vitest run -u --project unit apps/proxyrunner/src/run-config` writes it anew. -->',
+    '<!-- Generated from packages/runconfig; `npm run generate` writes it. -->',
     INTRODUCTION,
     tableOf(fields),
     ...sections,

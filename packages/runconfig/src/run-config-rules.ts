@@ -2,7 +2,7 @@ import { credentialProblems } from './credential-rules.ts'
 import type { Findings } from './field.ts'
 import type { RunConfig } from './run-config.ts'
 
-/** What the original passes for an image that is not used. */
+/** The image that ToolHive (Go) passes when it is not used. */
 const PLACEHOLDER_IMAGE = 'placeholder-for-remote-proxy'
 
 /** Rules that join several fields. */

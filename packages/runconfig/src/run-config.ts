@@ -106,7 +106,7 @@ export type StdioIsolation = (typeof STDIO_ISOLATIONS)[number]
 
 export type Texts = Readonly<Record<string, string>>
 
-/** What the objects in the cluster belong to: with it they go when it goes. */
+/** The owner of the objects in the cluster: they are deleted with it. */
 export interface Owner {
   readonly api_version: string
   readonly kind: string

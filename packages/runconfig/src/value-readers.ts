@@ -13,7 +13,7 @@ import {
 export type JsonObject = Readonly<Record<string, unknown>>
 
 export interface TextRules {
-  /** What the text must look like, and the words for it. */
+  /** The required form of the text, and its description. */
   readonly like?: { readonly test: (text: string) => boolean; readonly words: string }
   readonly allowEmpty?: boolean
 }
@@ -38,7 +38,7 @@ export function integer(range: { min: number; max?: number }): ValueReader<numbe
 
 export function oneOf<const T extends string>(values: readonly T[], options: { anyCase?: boolean } = {}): ValueReader<T> {
   return plain(`one of ${values.join(', ')}`, (value) => {
-    // All lower or all upper, as the original does; a mixture is a mistake.
+    // All lower or all upper, as ToolHive (Go) does; a mixture is a mistake.
     const folded = options.anyCase && typeof value === 'string' && value === value.toUpperCase() ? value.toLowerCase() : value
     return values.find((known) => known === folded)
   })
@@ -107,10 +107,10 @@ export function objectOf<T>(table: FieldTable<T>, options: { anySpelling?: boole
   }
 }
 
-/** An object whose members are read by whoever uses it. */
+/** An object whose members are read by its consumer. */
 export const anyObject: ValueReader<JsonObject> = plain('an object', (value) => (isJsonObject(value) ? value : undefined))
 
-/** The original writes these as JSON inside a text; an object is the same thing and easier to write by hand. */
+/** ToolHive (Go) writes these as JSON inside a text; an object is the same thing and easier to write by hand. */
 export const objectOrJsonText: ValueReader<JsonObject> = plain('an object, or a text that holds one as JSON', (value) => {
   if (isJsonObject(value)) return value
   if (typeof value !== 'string') return undefined

@@ -34,7 +34,7 @@ export const FEATURE_SCENARIOS: readonly Scenario[] = [
       { text: '{"id":"17","data":"Data for ID: 17"}' },
     ])
   }),
-  withPeer('a change of a resource is told to who subscribed, while it is', async (peer) => {
+  withPeer('a change of a resource reaches its subscribers, until they unsubscribe', async (peer) => {
     const updates = () => peer.notified('notifications/resources/updated').map(({ uri }) => uri)
     await peer.text('touch_resource', { uri: WATCHED })
     expect(updates()).toEqual([])
@@ -63,7 +63,7 @@ export const FEATURE_SCENARIOS: readonly Scenario[] = [
     expect(await peer.client.ping()).toEqual({})
     expect(await peer.json('ask', { kind: 'ping' })).toEqual({ answers: { answer_1: {} } })
   }),
-  withPeer('a change of the lists is told, and the new list has it', async (peer) => {
+  withPeer('a change of the lists is announced, and the new list has it', async (peer) => {
     await peer.text('set_tool', { name: 'zz_new' })
     await expect.poll(() => peer.notified('notifications/tools/list_changed').length, PATIENT).toBe(1)
     expect((await peer.client.listTools()).tools.map(({ name }) => name)).toContain('zz_new')

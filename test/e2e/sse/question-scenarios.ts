@@ -2,7 +2,7 @@ import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema
 import { expect } from 'vitest'
 import { PATIENT, type Scenario, withPeer } from './scenario.ts'
 
-/** What a server asks of its client. */
+/** Requests of a server to its client. */
 export const QUESTION_SCENARIOS: readonly Scenario[] = [
   withPeer(
     'the server may ask the model of the client',

@@ -37,7 +37,7 @@ export async function failureOf(promise: Promise<unknown>): Promise<McpError> {
   throw new Error(`did not fail: ${JSON.stringify(outcome.value)}`)
 }
 
-/** Begins a tool call, and waits until it has reached the server. Nobody else may call meanwhile. */
+/** Begins a tool call, and waits until it has reached the server. No other call may run meanwhile. */
 export async function arrived<T>(peer: SsePeer, begin: () => Promise<T>): Promise<{ readonly answer: Promise<T> }> {
   // Each look is a call itself.
   const before = await callsOf(peer)

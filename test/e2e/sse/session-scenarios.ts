@@ -62,7 +62,7 @@ export const SESSION_SCENARIOS: readonly Scenario[] = [
       expect((await postRaw(endpoint, { id: 1, result: {} })).status).toBe(404)
     },
   },
-  withPeer('a wrong session is 404, none is 400, and both reach nobody', async (peer, { url }) => {
+  withPeer('a wrong session is 404, none is 400, and neither reaches the server', async (peer, { url }) => {
     const before = peer.received.length
     const call = { id: 'x', method: 'tools/call', params: { name: 'greet' } }
     const own = peer.endpoint.searchParams.get('sessionId') ?? ''

@@ -84,7 +84,7 @@ export const TOOL_SCENARIOS: readonly Scenario[] = [
       await expect.poll(async () => (await peer.json('fixture_stats'))['cancelled'], PATIENT).toContainEqual(byNotification)
       expect(await peer.text('greet', { name: 'Ada' })).toBe('Hello, Ada!')
     },
-    // In a process that others use, nobody could be sure for a minute whose logs come: the cancelled call may still be running.
+    // In a shared process it is unclear for a minute whose logs come: the cancelled call may still be running.
     OWN_PROCESS,
   ),
   withPeer('text of every kind comes back as it was', async (peer) => {

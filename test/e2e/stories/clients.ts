@@ -125,7 +125,7 @@ export async function askWithPython(
   return JSON.parse(stdout) as { tools: string[]; texts: string[] }
 }
 
-/** What the fixture says of itself. */
+/** The fixture's description of itself. */
 export async function whoAmI(client: Pick<McpClient, 'call'>): Promise<{ name: string; instance: string }> {
   return (await client.call('who_am_i')).structuredContent as { name: string; instance: string }
 }

@@ -21,7 +21,7 @@ const CHILDREN: readonly ResourceType[] = [
 ]
 
 export const deletion: Story = {
-  title: 'a deleted server takes all that belongs to it along; a config in use goes when nobody uses it any more',
+  title: 'a deleted server takes its objects along; a config in use is deleted when its last user is gone',
   proves: ['002-071', '002-201'],
   async tell(world) {
     const { fixture } = world.images

@@ -29,7 +29,7 @@ export const policySyntax: Story = {
     world.expect((await client.get(deployments, at('guarded'))).spec?.replicas).toBe(0)
     world.expect(await world.proxyPods('guarded')).toEqual([])
 
-    // An open server that is told to guard itself and cannot is stopped.
+    // An open server whose new guard cannot be resolved is stopped.
     await world.edit(SERVER, 'guarded', { authzConfig: null })
     await world.reaches(SERVER, 'guarded', 'Running')
     await world.edit(SERVER, 'guarded', withPolicy('permit(principal, action, resource);'))

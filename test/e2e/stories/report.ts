@@ -5,7 +5,7 @@ import { REMOTE, SERVER, TOOLS } from './world.ts'
 
 const LINES = 25
 
-/** What somebody would look at who has to find out why a story did not end well. */
+/** Diagnostics of a story that failed. */
 export async function report(client: KubeClient, namespace: string): Promise<string> {
   const parts: string[] = []
   for (const type of [SERVER, REMOTE, TOOLS]) {

@@ -20,7 +20,7 @@ export const scale: Story = {
       async () => (await world.client.get(SERVER, world.at('web'))).status?.readyReplicas === 3,
     )
     world.expect((await world.client.get(statefulSets, world.at('web'))).spec?.replicas).toBe(1)
-    // Nobody was restarted for it.
+    // No pod was restarted for it.
     world.expect(uids(await world.proxyPods('web'))).toContain(first)
     await world.eventually('the Service leads to all three', async () => (await readyAddresses(world)).length === 3)
 

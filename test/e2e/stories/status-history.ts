@@ -1,7 +1,7 @@
 import type { ResourceType } from '@thv/kube'
 import type { Resource, ResourceStatus, World } from './world.ts'
 
-/** All that a status has said since: what lasts only a moment is missed by whoever asks again and again. */
+/** All that a status has said since: polling would miss short-lived states. */
 export interface StatusHistory extends AsyncDisposable {
   /** Oldest first. Throws when somebody has to look after the watch. */
   readonly seen: readonly ResourceStatus[]

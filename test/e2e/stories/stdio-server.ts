@@ -25,7 +25,7 @@ export const stdioServer: Story = {
       const message = 'grüße 👩‍👩‍👧 \u00a0\u2028 "quoted" \\ \n end'
       world.expect((await client.call('echo', { message })).structuredContent).toEqual({ arguments: { message } })
     }
-    // One stdin for all of them: nobody gets what another asked for.
+    // One stdin for all of them: no client receives the answer to another's request.
     const calls = Array.from({ length: 50 }, async (_, index) => {
       const { structuredContent } = await (index % 2 === 0 ? older : newer).call('echo', { index, text: 'x'.repeat(index * 100) })
       return (structuredContent as { arguments: { index: number } }).arguments.index
@@ -44,7 +44,7 @@ export const stdioServer: Story = {
   },
 }
 
-/** One StatefulSet, written by the runner and by nobody else, behind one Deployment that the Service leads to. */
+/** One StatefulSet, written by the runner only, behind one Deployment that the Service leads to. */
 async function expectWorkload(world: World): Promise<void> {
   const { client, namespace, operator } = world
   // The operator looks at the pods; who counts them, and who leads to them, may come after it.

@@ -10,7 +10,7 @@ export interface Story {
   readonly title: string
   /** Requirements that it shows to be met. */
   readonly proves: readonly string[]
-  /** What only some clusters have; see `Need`. */
+  /** Features that only some clusters have; see `Need`. */
   readonly needs?: readonly Need[]
   /** Says so when other stories could not go on meanwhile. */
   readonly disturbsOthers?: boolean
@@ -25,7 +25,7 @@ export interface StoryContext {
   readonly expect: ExpectStatic
   /** Of somebody who may do everything. */
   readonly kubeconfigPath: string
-  /** Nobody else's; pod security `restricted` is enforced in it. */
+  /** Of this story only; pod security `restricted` is enforced in it. */
   readonly namespace: string
   readonly operator: { readonly namespace: string; readonly deployment: string }
   readonly images: {

@@ -31,7 +31,7 @@ export const toolConfig: Story = {
       })
       await world.reaches(SERVER, name, 'Running')
     }
-    // What clients see is a matter of the proxy: the server goes on.
+    // The tool filter is in the proxy: the server keeps running.
     world.expect(await uidsOfServer(world)).toEqual(uids)
   },
 }

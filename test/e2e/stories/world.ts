@@ -40,7 +40,7 @@ export const SERVER = mcpServerType as ResourceType<Resource>
 export const REMOTE = mcpRemoteProxyType as ResourceType<Resource>
 export const TOOLS = mcpToolConfigType as ResourceType<Resource>
 
-/** What stories do again and again. Closing it ends the client, not what was made. */
+/** Steps that stories share. Closing it ends the client, not what was made. */
 export interface World extends StoryContext, AsyncDisposable {
   readonly client: KubeClient
   at(name: string): { namespace: string; name: string }
@@ -50,7 +50,7 @@ export interface World extends StoryContext, AsyncDisposable {
   reaches(type: ResourceType<Resource>, name: string, phase: string): Promise<ResourceStatus>
   /** Waits until the condition has that reason. */
   hasReason(type: ResourceType<Resource>, name: string, which: { condition: string; reason: string }): Promise<Condition>
-  /** What a `status.url` must say. */
+  /** Required form of a `status.url`. */
   urlAt(service: string, port: number, rest: string): Promise<string>
   /** `status.url`, as clients outside the cluster have to write it. */
   outside(url: string | undefined): Promise<string>
@@ -63,7 +63,7 @@ export interface World extends StoryContext, AsyncDisposable {
   eventually<T>(what: string, check: () => Promise<T | undefined | false>, limitMs?: number): Promise<T>
 }
 
-/** Several stories are told at once, and each server of theirs is three processes: a small machine needs a while. */
+/** Several stories run at once, and each server of theirs is three processes: a small machine needs a while. */
 const PATIENCE_MS = 180_000
 const INTERVAL_MS = 200
 

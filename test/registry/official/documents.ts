@@ -74,7 +74,7 @@ type Path = readonly (string | number)[]
 function* placesIn(value: unknown, path: Path = []): Generator<Path> {
   if (typeof value !== 'object' || value === null) return
   for (const [name, member] of Object.entries(value)) {
-    // What publishers put into their own blocks is theirs.
+    // Publishers choose the content of their own blocks.
     if (path[0] === '_meta' && path.length > 1) continue
     const place = [...path, Array.isArray(value) ? Number(name) : name]
     yield place

@@ -11,7 +11,7 @@ const run = promisify(execFile)
 const MODULE = 'github.com/modelcontextprotocol/registry@v1.8.1'
 const DOWNLOAD_LIMIT_MS = 120_000
 
-/** What the official registry publishes about itself. Nothing of it is part of this repository. */
+/** Documents that the official registry publishes. None of them is part of this repository. */
 export interface OfficialRegistry {
   readonly openApi: OpenApiDocument
   /** The schemas of `server.json`, by their date. */
@@ -28,7 +28,7 @@ export interface Operation {
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { readonly schema: object }>> }>>
 }
 
-/** Why the documents cannot be had here; undefined when they can. In CI nothing is skipped: there the download itself fails. */
+/** Why the documents are not available here; undefined when they are. In CI nothing is skipped: there the download itself fails. */
 export function officialProblem(): string | undefined {
   return isCi(process.env) ? undefined : goProblem()
 }

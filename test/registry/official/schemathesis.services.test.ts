@@ -13,7 +13,7 @@ const run = promisify(execFile)
 const EXAMPLES = 5
 const LIMIT_MS = 600_000
 
-/** What the issue asks for, and what else can be said about every answer. */
+/** The checks that apply to every answer. */
 const CHECKS = [
   'not_a_server_error',
   'status_code_conformance',

@@ -16,7 +16,7 @@ export interface ServedResource {
 }
 
 export interface KindCatalog {
-  /** What a word means: a kind, plural, short name, `plural.group`, or a category, which is several. Throws `usage`. */
+  /** The kinds that a word names: a kind, plural, short name, `plural.group`, or a category, which is several. Throws `usage`. */
   find(word: string): readonly ServedResource[]
   /** The resource of a manifest. */
   ofManifest(apiVersion: string, kind: string): ServedResource | undefined

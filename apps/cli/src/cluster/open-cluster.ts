@@ -17,7 +17,7 @@ export interface ClusterFlags {
 
 export interface OpenCluster {
   readonly client: KubeClient
-  /** What `-n` says, else the kubeconfig, else `default`. */
+  /** The namespace of `-n`, else of the kubeconfig, else `default`. */
   readonly namespace: string
 }
 
@@ -34,7 +34,7 @@ interface Place {
 
 /**
  * Connects to the API server for the time of some work: `--kubeconfig`, else the platform whose data folder is here or above, else
- * KUBECONFIG or ~/.kube/config. A platform that does not run is an error, not a reason to look further: nobody should hit another
+ * KUBECONFIG or ~/.kube/config. A platform that does not run is an error, not a reason to look further: a command must not reach another
  * cluster because this one is down.
  */
 export async function withCluster<T>(flags: ClusterFlags, env: ProgramEnv, work: (cluster: OpenCluster) => Promise<T>): Promise<T> {
@@ -111,7 +111,7 @@ function explained(error: unknown, { place, server }: { place: Place; server: st
   return error instanceof KubeApiError ? new ThvError('kube_status', serverMessage(error), { details: { ...error.details } }) : error
 }
 
-/** What the server said, without the call that our client puts before it. */
+/** The server's message, without the call that our client puts before it. */
 export function serverMessage(error: KubeApiError): string {
   const { verb, target } = error.details
   const prefix = `${verb} ${target}: `

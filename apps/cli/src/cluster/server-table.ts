@@ -61,7 +61,7 @@ export interface TableEvent {
   readonly table: ServerTable
 }
 
-/** What changes from now on. Columns come with the first event only. Ends when the server ends it. */
+/** Rows of later changes. Columns come with the first event only. Ends when the server ends it. */
 export async function* watchTable(
   client: KubeClient,
   query: TableQuery & { readonly resourceVersion: string },

@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander'
 
-/** What a shell can complete. All three scripts are made from it. */
+/** The words that a shell can complete. All three scripts are made from it. */
 export interface CommandRow {
   readonly name: string
   readonly aliases: readonly string[]

@@ -54,7 +54,7 @@ describe('zsh', () => {
     zsh = await ensureShell('zsh')
     file = await written('zsh')
   }, 600_000)
-  /** What the script gives to zsh's own completion functions; these need a line editor, so they are replaced by ones that print. */
+  /** The words that the script passes to zsh's own completion functions; these need a line editor, so they are replaced by ones that print. */
   const given = (...words: string[]) =>
     execFileSync(
       zsh,

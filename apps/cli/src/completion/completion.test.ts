@@ -4,7 +4,7 @@ import { runThv } from '../testing/run-thv.ts'
 
 const script = async (shell: string) => (await runThv(['completion', shell])).out
 
-/** What bash offers for a line; the last word is the one under the cursor. */
+/** The words that bash offers for a line; the last word is the one under the cursor. */
 async function offered(...words: string[]): Promise<string[]> {
   const run = `${await script('bash')}
 COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _thv; printf '%s\\n' "\${COMPREPLY[@]}"`

@@ -48,7 +48,7 @@ it('does not wait for the end of a stream when the head is enough, and closes it
   await gone
 })
 
-it('rejects when nobody listens, when the signal fires, and when the answer breaks off', async () => {
+it('rejects when the port is closed, when the signal fires, and when the answer breaks off', async () => {
   const url = await serve((request, response) => {
     if (request.method === 'DELETE') response.writeHead(200).write('half', () => response.destroy())
   })

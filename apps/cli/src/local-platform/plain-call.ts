@@ -16,7 +16,7 @@ export interface PlainAnswer {
 }
 
 /**
- * One request whose answer's body nobody needs. Rejects when there is no answer, or the signal fires. Not `fetch`: that
+ * One request whose response body is not needed. Rejects when there is no answer, or the signal fires. Not `fetch`: that
  * loads a second HTTP client for good into a process which stays, for a handful of calls at its start.
  */
 export function plainCall(url: string, { method = 'GET', headers = {}, body, signal, until }: PlainCall): Promise<PlainAnswer> {

@@ -59,6 +59,6 @@ function readNote(folder: string): RunningPlatform | undefined {
     const note = JSON.parse(text) as RunningPlatform
     return Number.isSafeInteger(note.pid) && note.pid > 1 && typeof note.start === 'string' ? note : undefined
   } catch {
-    return undefined // a half-written note of another version: nobody to be found by it
+    return undefined // a half-written note of another version: it leads to no platform
   }
 }

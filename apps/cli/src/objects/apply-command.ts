@@ -70,7 +70,7 @@ export function placed(
   return { ...object, metadata: { ...object.metadata, namespace: own || namespace } }
 }
 
-/** What the server has; asked again when a kind is unknown that an applied definition may bring. */
+/** The kinds of the server; read again when a kind is unknown that an applied definition may bring. */
 export function createKinds(client: KubeClient, signal: AbortSignal | undefined) {
   let catalog: KindCatalog | undefined
   let mayGrow = false

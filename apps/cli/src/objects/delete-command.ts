@@ -44,7 +44,7 @@ export async function runDelete(words: readonly string[], options: DeleteOptions
   for (const problem of problems) failures.problem(problem)
   const total = await withCluster(options, env, async ({ client, namespace }) => {
     const deleting = { client, options, env, failures }
-    // What was applied last depends on what was applied first.
+    // In reverse: later objects depend on earlier ones.
     const doomed =
       words.length > 0
         ? await named(words, { ...deleting, namespace })

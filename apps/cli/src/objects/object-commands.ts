@@ -7,7 +7,7 @@ import type { DeleteOptions } from './delete-command.ts'
 import type { GetOptions } from './get-command.ts'
 import type { LogsOptions } from './logs/logs-command.ts'
 
-/** What a user needs without kubectl: apply, get, describe, delete, logs. */
+/** The commands that replace kubectl: apply, get, describe, delete, logs. */
 export function addObjectCommands(program: Command, env: ProgramEnv): void {
   addApply(program, env)
   addGet(program, env)

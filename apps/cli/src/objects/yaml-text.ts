@@ -2,7 +2,7 @@ import { type DocumentOptions, type ParseOptions, type SchemaOptions, stringify,
 
 /**
  * As kubectl reads YAML: version 1.1, so that `0644` is octal and `yes` is true, but times and numbers with colons stay texts.
- * What is written reads the same in both versions.
+ * The output reads the same in both versions.
  */
 export const KUBE_YAML: ParseOptions & DocumentOptions & SchemaOptions = {
   version: '1.1',

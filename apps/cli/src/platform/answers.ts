@@ -25,7 +25,7 @@ export async function answers(url: string, signal?: AbortSignal): Promise<boolea
     return status < 500
   } catch (error) {
     if (signal?.aborted) throw error
-    return false // not listening yet: whoever asks tries again
+    return false // not listening yet: the caller tries again
   }
 }
 

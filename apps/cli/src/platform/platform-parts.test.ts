@@ -28,7 +28,7 @@ describe('the operator on this platform', () => {
     })
   })
 
-  it('a kind that nobody expects there is an error, not a guess', () => {
+  it('rejects an unexpected kind', () => {
     expect(() => operatorManifests('apiVersion: v1\nkind: Surprise\nmetadata: { name: x }\n')).toThrow('Surprise is not expected there')
   })
 })

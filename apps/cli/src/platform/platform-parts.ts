@@ -21,13 +21,13 @@ import { KINDS } from '@thv/resources/kinds/kinds'
 import { crdOf } from '@thv/resources/schema/crd'
 import { parseAllDocuments } from 'yaml'
 
-/** What the platform runs and knows from its first moment. */
+/** The parts that the platform runs from its first moment. */
 export interface PlatformParts {
   readonly ownImages: readonly OwnImage[]
   readonly manifests: readonly PlatformManifest[]
   /** How `thv-registry-api` is started. */
   readonly registryProgram: readonly string[]
-  /** What programs of ours get besides: where V8 keeps their compiled code, so that only their first start compiles. */
+  /** Additional variables for our own programs: the folder of V8's compile cache, so that only their first start compiles. */
   readonly programEnv: Readonly<Record<string, string>>
 }
 
@@ -40,7 +40,7 @@ const PROGRAMS = {
   thv: 'apps/cli/src/main.ts',
 }
 const OPERATOR_FILE = 'deploy/manifests/operator.yaml'
-/** What the operator must know of this platform: Services have addresses that the host reaches, and packages run as they are. */
+/** Settings of the operator for this platform: Services have addresses that the host reaches, and packages run as they are. */
 const OPERATOR_ENV = { TOOLHIVE_SERVICE_URLS: 'address', TOOLHIVE_PACKAGE_IMAGES: 'native' }
 const OPERATOR_KINDS = [namespaces, serviceAccounts, clusterRoles, clusterRoleBindings, roles, roleBindings, services, deployments]
 

@@ -106,7 +106,7 @@ describe('the platform in the background', () => {
     expect((await thv('logs', 'thing', '--raw')).out).toContain('"Echo: hello"')
   })
 
-  it.skipIf(!canBecomeOthers)('answers to nobody else on this machine', async () => {
+  it.skipIf(!canBecomeOthers)('rejects other users of this machine', async () => {
     const { url } = await identity()
     const registry = JSON.parse(readFileSync(join(folder, 'registry.json'), 'utf8')) as { url: string }
     const { items } = JSON.parse((await thv('get', 'pods', '-o', 'json')).out) as {

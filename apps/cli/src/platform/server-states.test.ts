@@ -21,7 +21,7 @@ const ready = { url: URL, observedGeneration: 2, conditions: [{ type: 'Ready', s
 
 describe('the state of a server', () => {
   it.each([
-    ['nobody has seen it', server(), [], { state: 'waiting', detail: 'for the operator' }],
+    ['not seen by the operator yet', server(), [], { state: 'waiting', detail: 'for the operator' }],
     ['it was seen', server(starting), [], { state: 'starting', detail: '' }],
     ['its proxy starts', server(starting), [pod('toolhive-ts:1', { phase: 'Running' })], { state: 'starting', detail: 'the proxy' }],
     ['its package comes', server(starting), [pod(IMAGE, waiting('ContainerCreating'))], { state: 'pulling', detail: IMAGE }],

@@ -9,7 +9,7 @@ const summary = (folder: string, detached = true) =>
 
 const facts = { kubeconfig: '/tmp/other/kubeconfig', logFile: '/tmp/other/platform.log', cwd: '/home/me', detached: true }
 
-describe('what a start says', () => {
+describe('the summary of a start', () => {
   it('has lines that work as they stand', () => {
     const text = summary('/home/me/.thv')
     expect(text).toContain('  npx thv tools everything\n')
@@ -56,7 +56,7 @@ describe('what a start says', () => {
     expect(text.split('\n').filter((line) => line.length > 100)).toEqual([])
     const [, document = ''] = /^ {2}JSON\n([\s\S]*?)\n\n/m.exec(text) ?? []
     expect(Object.keys(JSON.parse(document).mcpServers)).toHaveLength(2)
-    // What is broken over two lines is still one command.
+    // A command that is broken over two lines is still one command.
     expect(text.replaceAll(/ \\\n */g, ' ')).toContain(`npx thv logs ${long}/${long.slice(0, 20)} -f --data-dir ${folder.slice(1)}`)
   })
 })

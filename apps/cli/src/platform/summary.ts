@@ -12,7 +12,7 @@ export interface SummaryFacts {
   readonly detached: boolean
 }
 
-/** What to do with a platform that has just started. */
+/** Next steps with a platform that has just started. */
 export function summaryText({ states, kubeconfig, logFile, cwd, detached }: SummaryFacts): string {
   const registry = states.find(({ name }) => name === REGISTRY)
   const servers = states.filter((each) => each.url !== undefined && each !== registry)

@@ -73,7 +73,7 @@ export async function runUp(options: UpOptions, env: ProgramEnv): Promise<void> 
   await runHere(starting)
 }
 
-/** Where users cannot be told apart the platform runs all the same, for all of them. */
+/** Where users cannot be distinguished, the platform runs all the same, for all of them. */
 async function warnIfOpen(env: ProgramEnv): Promise<void> {
   const problem = await peerLookupProblem()
   if (problem !== undefined) env.err(`Every user of this machine can use the servers: ${problem}.\n`)
@@ -82,7 +82,7 @@ async function warnIfOpen(env: ProgramEnv): Promise<void> {
 async function runHere({ folder, options, env, since }: Starting): Promise<void> {
   if (!options.bare) env.err(`Starting the platform in ${folder}\n`)
   const log = openLog(folder)
-  // Whoever started a bare one reads its steps from the log.
+  // The process that started a bare one reads its steps from the log.
   const steps = options.bare ? { step: (step: string) => log.info('step', { step }), end: () => {} } : createStepView(env)
   try {
     await runSteps({ folder, options, env, since }, { log, steps })
@@ -167,7 +167,7 @@ async function finishStart({ folder, options, env, since }: Starting, steps: Ste
   return states.filter(({ state }) => state !== 'ready').length
 }
 
-/** What it prints comes after the step's own line. */
+/** Its output comes after the step's own line. */
 async function applyFiles(options: ApplyOptions, { env, steps }: { env: ProgramEnv; steps: StepView }): Promise<void> {
   const said: (() => void)[] = []
   const later = (print: (text: string) => void) => (text: string) => void said.push(() => print(text))
@@ -180,7 +180,7 @@ async function applyFiles(options: ApplyOptions, { env, steps }: { env: ProgramE
   }
 }
 
-/** What of the quick start was applied to a data folder: whoever deletes an example does not get it back at the next start. */
+/** The parts of the quick start that were applied to a data folder: an example that the user deletes does not come back at the next start. */
 const EXAMPLES_FILE = 'examples.sha256'
 
 interface ExampleFile {
@@ -204,7 +204,7 @@ function hashOf(examples: readonly ExampleFile[]): string {
     .digest('hex')
 }
 
-/** What a platform in the background is told of the user's flags. */
+/** The user's flags that a platform in the background receives. */
 function bareFlags(options: UpOptions, { port, cwd }: { port: number | undefined; cwd: string }): string[] {
   return [
     ...(port === undefined ? [] : ['--port', String(port)]),

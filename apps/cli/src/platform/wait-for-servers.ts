@@ -20,11 +20,11 @@ export interface WaitOptions {
   readonly limitMs: number
   readonly clock?: Clock
   readonly signal: AbortSignal | undefined
-  /** What else must be ready, beside the servers. */
+  /** Other parts that must be ready, besides the servers. */
   readonly beside?: () => Promise<readonly ServerState[]>
 }
 
-/** What failed this long, while nothing else is under way, will not get better by waiting. */
+/** A server that has failed this long, while nothing else is under way, does not recover by waiting. */
 const GIVE_UP_MS = 15_000
 
 /**

@@ -12,7 +12,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-/** Answers on the address it is told, as a registry would; `/end` ends it. */
+/** Listens on the given address, as a registry would; `/end` ends it. */
 const PROGRAM = `
 const { createServer } = require('node:http')
 const [host, port] = process.argv[process.argv.indexOf('--address') + 1].split(':')

@@ -106,7 +106,7 @@ function commandOf({ program, folder, configFile }: LocalRegistryOptions, port: 
   return { file, args: [...args, 'serve', ...config, ...place] }
 }
 
-/** What a configuration may refer to, without what is meant for other programs of ours. */
+/** Variables that a configuration may refer to, without those of our other programs. */
 function environmentOf(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(variables).filter((pair): pair is [string, string] => pair[1] !== undefined && pair[0] !== 'NODE_OPTIONS'),

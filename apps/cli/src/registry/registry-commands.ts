@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import type { ProgramEnv } from '../program.ts'
 import type { SearchOptions } from './search-command.ts'
 
-/** What a user asks a registry. */
+/** The commands that query a registry. */
 export function addRegistryCommands(program: Command, env: ProgramEnv): void {
   const collect = (value: string, before: readonly string[]) => [...before, value]
   program

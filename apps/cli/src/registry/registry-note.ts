@@ -28,7 +28,7 @@ export function noteRegistry(folder: string, note: RegistryNote): void {
   writePrivate(join(folder, FILE), `${JSON.stringify(note, null, 2)}\n`)
 }
 
-/** Nobody shall look for one. */
+/** Removes the note, so that no command looks for the registry. */
 export function forgetRegistry(folder: string): void {
   rmSync(join(folder, FILE), { force: true })
 }

@@ -26,6 +26,6 @@ async function isServing(url: string, signal?: AbortSignal): Promise<boolean> {
     return status === 200 || status === 401
   } catch (error) {
     if (signal?.aborted) throw error
-    return false // not listening yet: whoever asks tries again
+    return false // not listening yet: the caller tries again
   }
 }

@@ -73,7 +73,7 @@ describe('thv search', () => {
     expect(asked.at(-1)?.url).toBe(`${path}?limit=10&registry_type=remote`)
   })
 
-  it('shows all that a server is had from, each once', async () => {
+  it('shows every origin of a server once', async () => {
     const server = {
       ...found[1]?.server,
       packages: [{ registryType: 'npm' }, { registryType: 'oci' }, { registryType: 'npm' }, { registry_type: 'pypi' }],
@@ -139,7 +139,7 @@ describe('thv search', () => {
     }
   })
 
-  it('says that nobody answers', async () => {
+  it('reports an unreachable registry', async () => {
     expect((await search('x', '--registry', 'http://127.0.0.1:1')).error).toMatchObject({ code: 'source_failed' })
   })
 })

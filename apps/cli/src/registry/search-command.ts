@@ -99,7 +99,7 @@ function registryUrl({ registry, dataDir }: SearchOptions, env: ProgramEnv): str
   return `${note.url}/registry`
 }
 
-/** What the registry of the platform complained about last. */
+/** The last warnings of the platform's registry. */
 function localProblem({ registry, dataDir }: SearchOptions, env: ProgramEnv): string | undefined {
   return registry === undefined ? notedRegistry(folderOf(dataDir, env))?.problem : undefined
 }

@@ -1,2 +1,2 @@
-/** Of this program, as servers and users are told. */
+/** Version of this program, as servers and users see it. */
 export const VERSION = '0.1.0'

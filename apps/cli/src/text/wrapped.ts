@@ -1,4 +1,4 @@
-/** What the program prints is never wider, unless a single word is. */
+/** Maximum width of the program's output, unless a single word is longer. */
 export const MAX_COLUMNS = 100
 
 /** Breaks a text at blanks. All lines but the first begin with the indent; the first is meant to stand after text of `first` characters. */

@@ -9,7 +9,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What finds the pods; it can never change. */}}
+{{/* Labels that select the pods; they can never change. */}}
 {{- define "toolhive-operator.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name }}

@@ -1,7 +1,7 @@
 {{/*
 The rights of the operator on what it watches, in one place. They are bound for the whole cluster or for single namespaces (rbac.yaml).
 
-Server-side apply is `patch`, and `create` when the object is new. Nobody may grant what he does not hold: what the operator gives the
+Server-side apply is `patch`, and `create` when the object is new. An account cannot grant rights that it does not hold: what the operator gives the
 runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold itself.
 */}}
 {{- define "toolhive-operator.rules" -}}

@@ -39,7 +39,7 @@ export interface Hop {
 /**
  * `rejected`: answered by the gateway or a middleware instead of the backend. `error`: the backend failed or answered with a JSON-RPC
  * error. `toolError`: a tool's result has `isError`. `aborted`: the client left before it had the whole answer. An open-ended stream
- * that has begun is `ok`, whoever ends it.
+ * that has begun is `ok`, however it ends.
  */
 export type Outcome = 'pending' | 'ok' | 'error' | 'toolError' | 'rejected' | 'aborted'
 

@@ -14,7 +14,7 @@ function listed(selection: Partial<ToolSelection>, tools: string): string {
   return pipelineOf(selection).responseText(context, `{"jsonrpc":"2.0","id":1,"result":{"tools":${tools},"nextCursor":"c"}}`)
 }
 
-/** What the backend gets for a call of this name; undefined when the call is refused. */
+/** The name that the backend receives for a call of this name; undefined when the call is rejected. */
 async function called(selection: Partial<ToolSelection>, name: unknown): Promise<string | undefined> {
   const context = testContext({ id: 7, method: 'tools/call', params: { name, arguments: { n: 1 } } })
   const refusal = await pipelineOf(selection).message(context)
@@ -36,7 +36,7 @@ describe('tools/list', () => {
     )
   })
 
-  it('keeps members that nobody knows, before and behind the list', () => {
+  it('keeps unknown members before and after the list', () => {
     const text =
       '{ "result": {"resultType":"complete","ttlMs":5,"cacheScope":"public", "tools" : [ {"name":"a"} , {"name":"b"} ] , "_meta":{"v":1e2}}, "id":"x","jsonrpc":"2.0"}'
     const context = testContext({ id: 'x', method: 'tools/list' })
@@ -110,7 +110,7 @@ describe('tools/call', () => {
     ['by its old name', { overrides: { a: { name: 'z' } } }, 'a', undefined],
     ['by its old name, which the filter names', { filter: ['a'], overrides: { a: { name: 'z' } } }, 'a', undefined],
     ['two that change places', { overrides: { a: { name: 'b' }, b: { name: 'a' } } }, 'b', 'a'],
-    ['only described anew', { overrides: { a: { description: 'x' } } }, 'a', 'a'],
+    ['with a new description only', { overrides: { a: { description: 'x' } } }, 'a', 'a'],
     ['a name that is another tool’s now', { overrides: { a: { name: 'b' } } }, 'b', 'a'],
     ['a name from the prototype', { filter: ['a'] }, 'constructor', undefined],
     ['no name', { filter: ['a'] }, undefined, undefined],

@@ -1,6 +1,6 @@
 import { type SchemaNode, walkSchema } from './schema-walk.ts'
 
-/** What the API server would refuse or a reader would miss, found without a server. Empty when all is well. */
+/** Finds schemas that the API server would reject, and missing descriptions, without a server. Empty when all is well. */
 export function lintSchema(root: SchemaNode, path: string): string[] {
   const findings: string[] = []
   for (const { node, path: at, parents, required } of walkSchema(root, path)) {

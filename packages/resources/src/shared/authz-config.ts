@@ -5,7 +5,7 @@ import { compact, type ProblemList } from '../schema/normalize.ts'
 
 export const DEFAULT_AUTHZ_CONFIG_MAP_KEY = 'authz.json'
 
-/** Who may do what, as Cedar policies. */
+/** Authorization by Cedar policies. */
 export const authzConfig = (description: string) =>
   obj(
     description,
@@ -54,7 +54,7 @@ export type CanonicalAuthzConfig = ClaimNames &
     | { type: 'inline'; inline: { policies: string[]; entitiesJson: string; primaryUpstreamProvider?: string } }
   )
 
-/** A config without the member of its type is a problem and counts as absent; whoever sees the problem must not start an open proxy. */
+/** A config without the member of its type is a problem and counts as absent; with the problem, no open proxy may be started. */
 export function normaliseAuthzConfig(
   problems: ProblemList,
   field: string,

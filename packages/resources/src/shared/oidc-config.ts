@@ -98,7 +98,7 @@ export type CanonicalKubernetesOidc = Omit<KubernetesOidc, 'audience' | 'issuer'
   Required<Pick<KubernetesOidc, 'audience' | 'issuer' | 'useClusterAuth'>>
 
 /**
- * A union whose member is missing is a problem, and so is one of an unknown type: they count as absent, and whoever sees the problem
+ * A union whose member is missing is a problem, and so is one of an unknown type: they count as absent, and a caller that sees the problem
  * must not start an open proxy.
  */
 export function normaliseOidcConfig(problems: ProblemList, field: string, value: OidcConfig | undefined): CanonicalOidcConfig | undefined {

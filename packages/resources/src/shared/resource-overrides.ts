@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import { obj, opt, stringMap } from '../schema/nodes.ts'
 import { type EnvVariable, envList, imagePullSecrets } from './workload-fields.ts'
 
-/** What users may add to the objects that the operator makes for the proxy. Keys that the operator sets itself stay as they are. */
+/** Additions of users to the objects that the operator makes for the proxy. Keys that the operator sets itself stay as they are. */
 export const resourceOverrides = () =>
   obj('Additions to the objects made for the proxy. Labels and annotations that the operator sets win.', {
     proxyDeployment: opt(

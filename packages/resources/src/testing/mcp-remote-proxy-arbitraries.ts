@@ -46,7 +46,7 @@ export const canonicalRemoteProxySpec: fc.Arbitrary<CanonicalMCPRemoteProxySpec>
   })
   .map((spec) => compact(spec))
 
-/** What a member means when it is missing. */
+/** The meaning of a missing member. */
 export const REMOTE_PROXY_DEFAULTS = {
   ...gen.COMMON_DEFAULTS,
   allowPrivateEndpoint: false,

@@ -56,7 +56,7 @@ export const canonicalServerSpec: fc.Arbitrary<CanonicalMCPServerSpec> = fc
     return compact({ ...spec, image, proxyMode, tools: spec.toolConfigRef ? [] : spec.tools })
   })
 
-/** What a member means when it is missing. */
+/** The meaning of a missing member. */
 export const SERVER_DEFAULTS = {
   ...gen.COMMON_DEFAULTS,
   transport: 'stdio',

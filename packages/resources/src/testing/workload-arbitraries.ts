@@ -228,7 +228,7 @@ export function withoutDefaults<T>(value: T, defaults: unknown, coin: Coin): T {
 
 const CA_DEFAULTS = { configMapRef: { key: 'ca.crt', optional: false } }
 
-/** What the fields that both workload kinds have mean when they are missing. */
+/** The meaning of missing fields that both workload kinds have. */
 export const COMMON_DEFAULTS = {
   proxyPort: 8080,
   resources: { limits: {}, requests: {} },

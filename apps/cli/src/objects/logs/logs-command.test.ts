@@ -7,11 +7,11 @@ import { runThv } from '../../testing/run-thv.ts'
 
 let place: Awaited<ReturnType<typeof embeddedPlace>>
 const asked: { container: string; options: PodLogOptions }[] = []
-/** What a followed container prints next. */
+/** Lines that a followed container prints next. */
 let release: (() => void) | undefined
 
 const RESULT = '{"result":{"content":[{"type":"text","text":"secret"}]},"jsonrpc":"2.0","id":3}'
-/** What containers of these names have written, with the seconds. */
+/** Lines that containers of these names have written, with the seconds. */
 const WRITTEN: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   rpc: [
     ['1.0', 'Starting'],
@@ -144,8 +144,8 @@ describe('thv logs', () => {
   })
 
   it.each([
-    [['nobody'], /no MCP server or pod "nobody" in namespace default/],
-    [['pod/nobody'], /pods "nobody" not found/],
+    [['missing'], /no MCP server or pod "missing" in namespace default/],
+    [['pod/missing'], /pods "missing" not found/],
     [['thing', '-c', 'nothing'], /pod thing-0 has no container "nothing": it has mcp, helper/],
     [['thing', '--tail', 'some'], /--tail must be a number of lines/],
   ])('%j: %s', async (args, message) => {

@@ -112,7 +112,7 @@ async function followAll(logs: Logs): Promise<void> {
         const key = `${pod.metadata.uid} ${container} ${status?.restartCount ?? 0}`
         if (seen.has(key) || (status?.state?.running === undefined && status?.state?.terminated === undefined)) continue
         seen.add(key)
-        // What ran before this command began is shown from its tail; what comes later is new as a whole.
+        // Containers that ran before this command began are shown from their tail; later ones are shown whole.
         const stream = followOne(pod, { container, logs: isFirst ? logs : { ...logs, tailLines: undefined }, printer }).finally(() =>
           open.delete(stream),
         )

@@ -11,12 +11,12 @@ export function readableLine(line: string): string {
   if (Array.isArray(value) && value.length > 0 && value.every(isRpc)) return value.map(rpcLine).join(', ')
   if (isRpc(value)) return rpcLine(value)
   if (isObject(value)) return logLine(value) ?? printable(line)
-  // A message that was cut off cannot be read, and shows what nobody wants in a terminal.
+  // A truncated message is not readable JSON and is not shown raw in a terminal.
   if (/^\s*[[{]/.test(line) && line.endsWith('…')) return `(a message of more than ${line.length >> 20} MiB)`
   return printable(line)
 }
 
-/** What loggers call the parts of a line. */
+/** Names that loggers use for the parts of a line. */
 const TIME = ['time', 'ts', 'timestamp', '@timestamp', 'asctime']
 const LEVEL = ['level', 'severity', 'lvl', 'levelname']
 const MESSAGE = ['msg', 'message', 'event']

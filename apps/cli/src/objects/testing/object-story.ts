@@ -119,7 +119,7 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
 
   it('get says what is not there', async () => {
     expect((await thv('get', 'secrets')).err).toBe(`No resources found in ${namespace} namespace.\n`)
-    expect((await thv('get', 'cm', 'nobody')).error).toMatchObject({ code: 'kube_status', message: 'configmaps "nobody" not found' })
+    expect((await thv('get', 'cm', 'missing')).error).toMatchObject({ code: 'kube_status', message: 'configmaps "missing" not found' })
     expect((await thv('get', 'mcpserverz')).error).toMatchObject({
       code: 'usage',
       message: expect.stringMatching(/^the server has no resource type "mcpserverz"\. Did you mean .*"mcpservers"/),
@@ -156,11 +156,11 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
       code: 'usage',
       message: '"short" is ambiguous: choose mcpservers.toolhive.stacklok.dev/short or mcpremoteproxies.toolhive.stacklok.dev/short',
     })
-    expect((await thv('rm', 'far', 'nobody')).error).toMatchObject({
+    expect((await thv('rm', 'far', 'missing')).error).toMatchObject({
       code: 'usage',
-      message: `no MCP server "nobody" in namespace ${namespace}; "thv ls" lists them`,
+      message: `no MCP server "missing" in namespace ${namespace}; "thv ls" lists them`,
     })
-    expect(await thv('rm', 'far', 'mcpserver/short', 'nobody', '--ignore-not-found')).toMatchObject({
+    expect(await thv('rm', 'far', 'mcpserver/short', 'missing', '--ignore-not-found')).toMatchObject({
       out: 'mcpremoteproxy.toolhive.stacklok.dev/far deleted\nmcpserver.toolhive.stacklok.dev/short deleted\n',
       error: undefined,
     })
@@ -168,9 +168,9 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
   })
 
   it('delete takes objects away, by name and by file', async () => {
-    expect(await thv('delete', 'cm', 'one', 'nobody')).toMatchObject({
+    expect(await thv('delete', 'cm', 'one', 'missing')).toMatchObject({
       out: 'configmap/one deleted\n',
-      err: 'configmap/nobody: configmaps "nobody" not found\n',
+      err: 'configmap/missing: configmaps "missing" not found\n',
       error: { code: 'command_incomplete', message: '1 of 2 objects were not deleted' },
     })
     expect((await thv('delete', '-f', 'servers', '--ignore-not-found')).out.split('\n')).toEqual([

@@ -1,13 +1,13 @@
 export interface UrlRules {
   /** Plain HTTP beyond localhost is fine. */
   readonly allowHttp?: boolean
-  /** What a user would set to allow it, for the message. */
+  /** The field that allows it, for the message. */
   readonly instead?: string
   /** No query, fragment or trailing slash: others compare the text. */
   readonly isIssuer?: boolean
 }
 
-/** What is wrong with a URL that a schema only looked at from outside. Never quotes it: it may hold a password. Pure. */
+/** The problem of a URL that the schema accepts. Never quotes it: it may hold a password. Pure. */
 export function urlProblems(
   field: string,
   url: string | undefined,

@@ -195,7 +195,7 @@ describe('validateExternalAuthConfig', () => {
     ['private keys by discovery', issuer({ allowPrivateIPs: true }), 'allowPrivateIPs needs jwksUrl'],
     ["'*' and more", issuer({ allowedDelegateClients: ['*', 'd'] }), "'*' must stand alone"],
     ["'*' with may_act", issuer({ allowedDelegateClients: ['*'], allowMayAct: true }), "'*' must not be used with allowMayAct"],
-    ['nobody who may exchange', issuer({ allowedDelegateClients: undefined }), 'must name the clients'],
+    ['no client that may exchange', issuer({ allowedDelegateClients: undefined }), 'must name the clients'],
     ['no audience', issuer({ expectedAudience: undefined }), 'expectedAudience must be set'],
     ['an age of nothing', grant({ maxAssertionAge: '0s' }), 'maxAssertionAge must be a duration above 0'],
     ['no subject', grant({ subjectBindings: [] }), 'at least one subject'],

@@ -17,7 +17,7 @@ export interface AuthConfigFindings {
 }
 
 /**
- * What the spec says by itself, without a look at the Secrets. It also repeats what admission refuses: objects may have been stored
+ * Checks the spec alone, without the Secrets. It also repeats the checks of admission: objects may have been stored
  * before its rules were there. Pure.
  */
 export function validateExternalAuthConfig(config: Pick<MCPExternalAuthConfig, 'spec'>): AuthConfigFindings {

@@ -44,13 +44,13 @@ describe('validateToolConfig', () => {
     expect(validate({ toolsOverride: { a: { name: 'b' }, b: { name: 'a' } } })).toEqual({ problems: [], warnings: [] })
   })
 
-  it('warns of a filter entry that names only the original of a tool with a new name', () => {
+  it('warns of a filter entry that names only the real name of a renamed tool', () => {
     const { problems, warnings } = validate({ toolsFilter: ['fetch', 'other'], toolsOverride: { fetch: { name: 'fetch_page' } } })
     expect(problems).toEqual([])
     expect(warnings).toEqual(['toolsFilter names fetch, which clients see as fetch_page, so it matches no tool: write fetch_page'])
   })
 
-  it('does not warn when the name is both the original of one tool and the new name of another', () => {
+  it('does not warn when the name is both the real name of one tool and the new name of another', () => {
     const swapped = { toolsFilter: ['a'], toolsOverride: { a: { name: 'b' }, c: { name: 'a' } } }
     expect(validate(swapped).warnings).toEqual([])
   })

@@ -9,7 +9,7 @@ export interface ToolConfigFindings {
 
 type Overrides = CanonicalMCPToolConfigSpec['toolsOverride']
 
-/** What no schema can say, and what objects that were stored before the schema may hold. Pure. */
+/** Checks that no schema can express, and checks of objects that were stored before the schema. Pure. */
 export function validateToolConfig({ toolsFilter, toolsOverride }: CanonicalMCPToolConfigSpec): ToolConfigFindings {
   const problems = [
     ...toolsFilter.flatMap((name) => nameProblem('toolsFilter', name)),
@@ -46,7 +46,7 @@ function sharedNames(overrides: Overrides): string[] {
     .map(([name, tools]) => `toolsOverride gives ${tools.toSorted().join(' and ')} the same name ${name}: choose different names`)
 }
 
-/** The filter goes by the names that clients see. Somebody who names the original most likely means the tool itself. */
+/** The filter uses the names that clients see. An entry with the real name most likely means the tool itself. */
 function filterWarnings(filter: readonly string[], overrides: Overrides): string[] {
   const newNames = new Set(Object.values(overrides).flatMap(({ name }) => (name === undefined ? [] : [name])))
   return filter.flatMap((entry) => {

@@ -12,7 +12,7 @@ import { optimizer } from './optimizer.ts'
 import { rejectedList } from './rejected-nodes.ts'
 import { UNSUPPORTED } from './unsupported.ts'
 
-/** What the virtual server does, in the words of its configuration file. */
+/** The behavior of the virtual server, in the words of its configuration file. */
 export const config = () =>
   obj('What the virtual server does, as in its configuration file.', {
     name: opt(str('May only repeat metadata.name.', { maxLength: 253 })),

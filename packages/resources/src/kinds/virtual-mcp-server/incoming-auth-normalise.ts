@@ -19,7 +19,7 @@ export interface NormalisedIncomingAuth {
   authServerConfig: CanonicalEmbeddedAuthServer | undefined
 }
 
-/** What guards the door: `incomingAuth` out of its two spellings, and the authorization server that must fit it. */
+/** Incoming authentication: `incomingAuth` out of its two spellings, and the authorization server that must fit it. */
 export function normaliseIncomingAuth(
   problems: ProblemList,
   spec: Pick<VirtualMCPServer['spec'], 'incomingAuth' | 'config'>,

@@ -8,7 +8,7 @@ type Spec = VirtualMCPServer['spec']
 
 const spec = (changes: Partial<Spec> = {}): Spec => ({ groupRef: { name: 'g' }, incomingAuth: { type: 'anonymous' }, ...changes })
 const problemsOf = (changes: Partial<Spec>) => normalise({ spec: spec(changes) }).problems.map(({ field, code }) => [field, code])
-/** What the server may have stored, whatever our types say. */
+/** A stored object, which may not match our types. */
 const stored = (changes: Record<string, unknown>) => normalise({ spec: { incomingAuth: { type: 'anonymous' }, ...changes } as Spec })
 
 const fileOidc = { issuer: 'https://idp.example.com', audience: 'vmcp' }
@@ -108,7 +108,7 @@ describe('incomingAuth', () => {
     ])
   })
 
-  it('is never made up: without it there is a problem and nobody to let in', () => {
+  it('has no default: without it there is a problem and no client is accepted', () => {
     const { spec: canonical, problems } = normalise({ spec: { groupRef: 'g' } })
     expect(canonical).not.toHaveProperty('incomingAuth')
     expect(problems).toEqual([expect.objectContaining({ field: 'spec.incomingAuth', code: 'missing' })])
@@ -194,7 +194,7 @@ describe('lists with two places', () => {
   })
 })
 
-describe('what is not built', () => {
+describe('unsupported fields', () => {
   it.each([
     ['telemetryConfigRef', { telemetryConfigRef: { name: 'a' } }],
     ['embeddingServerRef', { embeddingServerRef: { name: 'a' } }],

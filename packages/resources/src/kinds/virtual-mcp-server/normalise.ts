@@ -13,7 +13,7 @@ export interface CanonicalVirtualMCPServerSpec {
   /** Absent only together with a problem. */
   groupRef?: { name: string }
   config: CanonicalConfig
-  /** Absent only together with a problem: nobody may be let in then. */
+  /** Absent only together with a problem: no client may be accepted then. */
   incomingAuth?: CanonicalIncomingAuth
   outgoingAuth: CanonicalOutgoingAuth
   authServerConfig?: CanonicalEmbeddedAuthServer

@@ -70,6 +70,6 @@ const retry = () =>
         { merge: 'set', minItems: 1, maxItems: 3 },
       ),
     ),
-    // What YAML 1.1, and with it kubectl, makes of a bare `on:`.
+    // YAML 1.1, and with it kubectl, reads a bare `on:` as this.
     true: opt(rejectedList('the key on needs quotation marks in YAML, write "on": [connect]', str('Not supported.'))),
   })

@@ -24,7 +24,7 @@ export const optimizer = () =>
             namesAreTokens,
             {
               rule: "self.all(k, !(k.lowerAscii() in ['authorization', 'content-type']))",
-              message: 'Authorization and Content-Type are set by the server itself: the key belongs into the variable OPENAI_API_KEY',
+              message: 'Authorization and Content-Type are set by the server itself: set the key in the variable OPENAI_API_KEY',
             },
           ],
         }),

@@ -1,7 +1,7 @@
 import { type TSchema, Type } from 'typebox'
 import { free, rejected } from '../../schema/nodes.ts'
 
-/* `rejected()` is for objects; a value of another type would be told about its type instead of what to do. */
+/* `rejected()` is for objects; for a value of another type the message would name the type instead of the fix. */
 
 export const rejectedList = (instead: string, items: TSchema = free('Not supported.')) =>
   Type.Unsafe<unknown[]>({ ...withoutObject(instead), type: 'array', items, 'x-kubernetes-list-type': 'atomic' })

@@ -9,7 +9,7 @@ const inlineOidc = '(has(self.incomingAuth) && has(self.incomingAuth.oidcConfig)
 const inlineAuthz = '(has(self.incomingAuth) && has(self.incomingAuth.authzConfig) && has(self.incomingAuth.authzConfig.inline))'
 const primaryOfPolicies = 'self.incomingAuth.authzConfig.inline.primaryUpstreamProvider'
 
-/** What the parts of the spec demand of each other. That the spellings of the group agree is left to `normalise()`: no rule can see them. */
+/** Rules across the parts of the spec. That the spellings of the group agree is left to `normalise()`: no rule can see them. */
 export const specRules: readonly CelRule[] = [
   {
     rule: `has(self.incomingAuth) || ${inConfig('incomingAuth')}`,

@@ -1,5 +1,5 @@
 /*
- * Plain HTTP shows tokens and secrets to whoever is on the way. Loopback is the exception that RFC 8252 makes, and a flag named
+ * Plain HTTP shows tokens and secrets to the network. Loopback is the exception that RFC 8252 makes, and a flag named
  * `insecureAllowHTTP` the one that people can make.
  */
 
