@@ -5,7 +5,7 @@ import type { OperatorCaches } from './caches/operator-caches.ts'
 import type { ChildApplier } from './deployment/child-applier.ts'
 import type { OperatorSettings } from './operator-settings.ts'
 
-/** What every reconciler gets. */
+/** The dependencies of every reconciler. */
 export interface Env {
   readonly client: KubeClient
   readonly caches: OperatorCaches
@@ -26,6 +26,6 @@ export interface OperatorEvent {
   /** One word in CamelCase. */
   readonly reason: string
   readonly note: string
-  /** What the operator was doing. Default `Reconcile`. */
+  /** The operator's action. Default `Reconcile`. */
   readonly action?: string
 }

@@ -26,7 +26,7 @@ import { fixtureLookup, planFacts } from './testing/fixture-namespace.ts'
  * makes of it. Hashes of a whole spec do not count, as they change with everything.
  */
 
-/** What the operator makes of an object; `works` when nothing blocks it. */
+/** The operator's result for an object; `works` when nothing blocks it. */
 interface Outcome {
   readonly works: boolean
   readonly made: unknown
@@ -95,7 +95,7 @@ const KINDS: readonly Kind[] = [
     definition: mcpServerEntry,
     outcomes: entryOutcomes,
     inert: {
-      'spec.transport': 'for the VirtualMCPServer that calls the server; an entry itself calls nobody',
+      'spec.transport': 'for the VirtualMCPServer that calls the server; an entry itself calls no server',
       'spec.headerForward.addPlaintextHeaders.<key>': 'sent by the VirtualMCPServer that calls the server',
     },
   },

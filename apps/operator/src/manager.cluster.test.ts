@@ -84,7 +84,7 @@ describeCluster('two operators', () => {
     expect(old.log.join('')).toContain('the lease is lost')
   })
 
-  test('whoever loses the Lease to somebody else stops; nobody works until it is free', async () => {
+  test('an operator that loses the Lease stops; none works until it is free', async () => {
     const [leader] = await roles()
     const now = new Date().toISOString().replace('Z', '000Z')
     // Not tied to a version: the leader writes it all the time.
@@ -112,7 +112,7 @@ describeCluster('two operators', () => {
     await leader.network.close()
     await eventually('the other leads', async () => next.manager.isLeader)
     await workloadSteps({ admin, namespace, manager: next.manager, hasControllers: true }, 'MCPServer').quiet()
-    // What the scheduler says of a pod meanwhile may change a status; nothing may be made anew.
+    // The scheduler may change the status of a pod meanwhile; nothing may be created again.
     expect(writesOf(next).filter(({ subresource }) => subresource !== 'status')).toEqual([])
     await make('five')
   })

@@ -18,7 +18,7 @@ export function addOperatorMetrics(metrics: Metrics, { caches, controllers, isLe
   const active = metrics.gauge({ name: 'thv_operator_reconciles_active', help: 'Objects that are worked on.', labels: ['controller'] })
   const stuck = metrics.gauge({
     name: 'thv_operator_reconciles_stuck',
-    help: 'Reconciles that went on after they were told to end.',
+    help: 'Reconciles still running after they were aborted.',
     labels: ['controller'],
   })
   const seconds = metrics.histogram({

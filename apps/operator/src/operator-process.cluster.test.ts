@@ -135,7 +135,7 @@ describeCluster('thv-operator', () => {
   })
 
   itNeeds(['rbac'], 'without the rights it needs it is alive, not ready, says why, and still ends when told to', async () => {
-    const powerless = await kubeconfigOf('powerless', await server.serviceAccountToken({ namespace, name: 'nobody' }))
+    const powerless = await kubeconfigOf('powerless', await server.serviceAccountToken({ namespace, name: 'powerless' }))
     const { child, ended, said } = start('--kubeconfig', powerless, ...ADDRESSES)
     const health = await urlOf(said, 'health')
     await eventually('it says why', async () => /mcpservers.*forbidden|forbidden.*mcpservers/i.test(`${said.out}${said.err}`))
@@ -157,7 +157,7 @@ describeCluster('thv-operator', () => {
       }
     })
 
-  test('an API server that goes away in the middle of much work: all is done in the end, and an operator that starts anew writes nothing [002-010] [002-195]', async () => {
+  test('an API server that goes away in the middle of much work: all is done in the end, and an operator that starts again writes nothing [002-010] [002-195]', async () => {
     const operator = await startOperator({ cluster: server, namespace })
     try {
       operator.calls.clear()
@@ -167,7 +167,7 @@ describeCluster('thv-operator', () => {
       await server.restart()
       await Promise.all(creating)
       await eventually(
-        'all servers are told',
+        'all servers have a status',
         async () => {
           const { items } = await admin.list(mcpServerType, { namespace })
           return items.length === names.length + 1 && items.every(({ status }) => status?.phase === 'Pending')

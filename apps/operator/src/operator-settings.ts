@@ -3,7 +3,7 @@ import { ThvError } from '@thv/kernel/errors'
 import type { Platform } from '@thv/kube/objects/pod-security'
 import { POD_SECURITY_LEVELS, type PodSecurityLevel } from './deployment/template/pod-security.ts'
 
-/** What the operator's flags and variables say, checked. */
+/** The checked values of the operator's flags and variables. */
 export interface OperatorSettings {
   /** Undefined: all namespaces. */
   readonly watchNamespaces: readonly string[] | undefined
@@ -155,7 +155,7 @@ function list(text: string | undefined): string[] {
     .filter((part) => part !== '')
 }
 
-/** `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` for none, as the original's flags. */
+/** `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` for none, as the flags of ToolHive (Go). */
 function address(flag: string, text: string): Address | undefined {
   if (text === '0' || text === '') return undefined
   const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:]*)):(\d{1,5})$/.exec(text)

@@ -149,10 +149,10 @@ describe('OIDC settings in a ConfigMap', () => {
 
 describe('conditions', () => {
   const missing = {
-    groupRef: 'nobody',
-    externalAuthConfigRef: { name: 'nobody' },
-    toolConfigRef: { name: 'nobody' },
-    oidcConfig: { type: 'inline' as const, inline: { issuer: 'https://login.example.com', caBundleRef: { name: 'nobody' } } },
+    groupRef: 'missing',
+    externalAuthConfigRef: { name: 'missing' },
+    toolConfigRef: { name: 'missing' },
+    oidcConfig: { type: 'inline' as const, inline: { issuer: 'https://login.example.com', caBundleRef: { name: 'missing' } } },
   }
 
   it('MCPServer uses GroupRefValidated, ExternalAuthConfigValidated and CABundleRefValidated [004-066]', () => {

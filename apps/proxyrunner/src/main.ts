@@ -4,7 +4,7 @@ import { runMain } from '@thv/kernel/process-signals'
 import { isRunConfigError, RUN_CONFIG_EXIT_CODE } from '@thv/runconfig/run-config-errors'
 import { buildProgram } from './program.ts'
 
-/** Below the 75 s of grace that the operator gives the pod (decision 46). */
+/** Below the 75 s of grace that the operator gives the pod. */
 const DRAIN_MS = 65_000
 
 const print = (line: string) => console.error(`thv-proxyrunner: ${line}`)

@@ -99,7 +99,7 @@ describe('a run config', () => {
 })
 
 describe('a server', () => {
-  it('over stdio is run and served, and the flags of the original do no harm', async () => {
+  it('over stdio is run and served, and the flags of ToolHive (Go) do no harm', async () => {
     const { command, args } = fixtureCommand({ transport: 'stdio', era: 'legacy' })
     const document = { transport: 'stdio', image: `exec://${command}`, cmd_args: args }
     const { url, base, metricsUrl } = await serve(document, '--foreground=true', '--debug')

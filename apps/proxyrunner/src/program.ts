@@ -44,7 +44,7 @@ export function buildProgram(env: ProgramEnv): Program {
         .default('auto'),
     )
     .addOption(new Option('--k8s-pod-patch <json>', 'instead of k8s_pod_template_patch in the run config').hideHelp())
-    .addOption(new Option('--foreground [value]', 'passed by the original operator; a runner always is').hideHelp())
+    .addOption(new Option('--foreground [value]', 'passed by the operator of ToolHive (Go); ignored, a runner always is').hideHelp())
     .addOption(debugOption())
     .action((image: string | undefined, flags: RunFlags) => serve(image, { ...program.opts(), ...flags }, env))
   configure(run, env)

@@ -4,7 +4,7 @@ import { isInCluster, runnerSettings } from './runner-settings.ts'
 import { configOf } from './runtime/testing/runtime-fixtures.ts'
 
 describe('the settings of a runner', () => {
-  it('come from the run config and the variables of the original', () => {
+  it('come from the run config and the variables of ToolHive (Go)', () => {
     const env = {
       TOOLHIVE_PROXY_REQUEST_TIMEOUT: '90s',
       TOOLHIVE_HEALTH_CHECK_INTERVAL: '5s',

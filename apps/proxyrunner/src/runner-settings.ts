@@ -5,20 +5,20 @@ import type { Log } from '@thv/telemetry/log'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** As the original tells. */
+/** As ToolHive (Go) reports it. */
 export function isInCluster(env: Env): boolean {
   return env['TOOLHIVE_RUNTIME'] === 'kubernetes' || Boolean(env['KUBERNETES_SERVICE_HOST'])
 }
 
 export interface RunnerSettings {
   readonly sessionTtlMs: number
-  /** What the environment says about time; absent what it does not speak of. */
+  /** Times from the environment; absent where it has none. */
   readonly limits: Partial<HttpBackendLimits>
   /** Whether a server elsewhere is asked again and again whether it is there. */
   readonly watchesRemote: boolean
 }
 
-/** The variables of the original. One that cannot be read is warned of and has no effect. */
+/** The variables of ToolHive (Go). One that cannot be read is warned of and has no effect. */
 export function runnerSettings(config: RunConfig, env: Env, log: Log): RunnerSettings {
   const duration = (name: string): number | undefined => {
     const text = env[name]

@@ -44,7 +44,7 @@ export interface RunningRunner {
   readonly backend: Backend
 }
 
-/** What the drain of clients may take of the time that Kubernetes gives between the signal and the end (decision 46: 75 s). */
+/** Time limit for draining clients, below the 75 s that Kubernetes gives between the signal and the end. */
 const DRAIN_MS = 55_000
 
 /**
@@ -91,10 +91,10 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   return { url, metricsUrl: `${diagnostics.address.url}/metrics`, backend }
 }
 
-/** Without a cluster nobody has to notice first, and somebody sits there and waits. */
+/** Without a cluster there is no endpoint to be removed first, and a user waits. */
 const LEAVES_AT_ONCE = { limits: { lameDuckMs: 0 }, httpLimits: { drainIdleMs: 0 } }
 
-/** As the original's. */
+/** As in ToolHive (Go). */
 const DIAGNOSTICS_PORT = 9464
 
 interface BackendDeps extends RunnerOptions {
@@ -121,7 +121,7 @@ async function makeBackend(deps: BackendDeps): Promise<Backend> {
   }
   const recoveries = metrics.counter({
     name: 'toolhive_mcp_session_recoveries_total',
-    help: 'Sessions that the backend had forgotten, by whether they could be begun anew.',
+    help: 'Sessions that the backend had forgotten, by whether they could be initialized again.',
     labels: ['outcome'],
   })
   return createStreamableHttpBackend({ ...shared, store: openStore(deps), onRecovered: (outcome) => recoveries.with(outcome).inc() })

@@ -12,7 +12,7 @@ export type RuntimeChoice = (typeof RUNTIME_CHOICES)[number]
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** What --runtime means here. `auto`: TOOLHIVE_RUNTIME, else whether this is a pod. Throws `usage` for what is neither. */
+/** The runtime that --runtime selects. `auto`: TOOLHIVE_RUNTIME, else whether this is a pod. Throws `usage` for what is neither. */
 export function chooseRuntime(choice: string, env: Env): 'kubernetes' | 'local' {
   if (choice === 'kubernetes' || choice === 'local') return choice
   if (choice !== 'auto') throw new ThvError('usage', `--runtime expects one of ${RUNTIME_CHOICES.join(', ')}`)

@@ -9,7 +9,7 @@ import { runEngineWorker } from './engine/engine-worker-main.ts'
 import { buildProgram } from './program.ts'
 import { createParts } from './serve/serve-parts.ts'
 
-/** What a pod gets is mostly 30 s in all. */
+/** Pods mostly get 30 s in all. */
 const DRAIN_MS = 25_000
 
 const print = (line: string) => console.error(`thv-registry-api: ${line}`)

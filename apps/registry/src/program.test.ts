@@ -156,7 +156,7 @@ describe('migrate', () => {
     [['--num-steps', '0'], /from 1 to 1000/],
     [['-n', '1001'], /from 1 to 1000/],
     [['-n', 'all'], /from 1 to 1000/],
-    [['-n', '1'], /nobody can be asked here: give --yes/],
+    [['-n', '1'], /there is no terminal to confirm on: pass --yes/],
   ])('down %j is refused', async (args, message) => {
     const { error } = await runRegistry(['migrate', 'down', '--config', file(GOOD + DATABASE), ...args])
     expect(error?.code).toBe('usage')

@@ -77,7 +77,7 @@ function verdictOfBody(body: ParsedBody | undefined, isRetry: boolean): ProbeVer
   return code === UNSUPPORTED_VERSION ? verdictOfVersions(supportedOf(data), isRetry) : LEGACY
 }
 
-/** Some legacy servers answer the probe too while they negotiate down, so a result is no proof: the list is (trap 14). */
+/** Some legacy servers answer the probe too while they negotiate down, so a result is no proof: the list is. */
 function verdictOfResult(result: unknown): ProbeVerdict {
   const versions = isObject(result) ? stringsOf(result['supportedVersions']) : undefined
   if (versions === undefined) return LEGACY
@@ -93,7 +93,7 @@ function verdictOfVersions(versions: readonly string[] | undefined, isRetry: boo
 function againstModern({ status, body }: Observation): Contradiction | undefined {
   const response = body?.kind === 'response' ? body.message : undefined
   if (response !== undefined && !isErrorResponse(response)) {
-    // It may have been carried out: the result stands, only the era is in doubt (trap 25).
+    // It may have been carried out: the result stands, only the era is in doubt.
     const isComplete = isObject(response.result) && 'resultType' in response.result
     return isComplete ? undefined : { era: undefined, mayRetry: false }
   }

@@ -5,7 +5,7 @@ export type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
 
 export const NEWEST_LEGACY_VERSION: LegacyVersion = '2025-11-25'
 
-/** What a legacy HTTP request without version header and without session is taken for (rule H12). */
+/** What a legacy HTTP request without version header and without session is taken for. */
 export const ASSUMED_LEGACY_VERSION: LegacyVersion = '2025-03-26'
 
 /** The revision without handshake and session, where each request describes itself. */
@@ -27,7 +27,7 @@ export function isModernOrNewer(version: unknown): version is string {
 }
 
 /**
- * The version to answer an `initialize` with (rule L2): the requested one if it is legacy, else the newest legacy one. Never
+ * The version to answer an `initialize` with: the requested one if it is legacy, else the newest legacy one. Never
  * the modern one, even if asked for: that revision has no handshake.
  */
 export function negotiateVersion(requested: unknown): LegacyVersion {

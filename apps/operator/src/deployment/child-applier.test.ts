@@ -79,7 +79,7 @@ describe('createChildApplier', () => {
     expect(await applier.ensure(owner, child, signal)).toEqual({ kind: 'applied' })
   })
 
-  test('does not apply for ever what the server writes in its own way', async () => {
+  test('does not apply again what the server stores in its own form', async () => {
     const applier = createChildApplier({
       ...client,
       apply: async (_type: unknown, object: ConfigMap) => {
@@ -152,7 +152,7 @@ describe('createChildApplier', () => {
     expect(applier.latest(child, { namespace: 'team', name: 'web-runconfig' })?.data).toEqual({ a: 'old' })
   })
 
-  test('what is gone from the cache is made anew, although it was applied', async () => {
+  test('creates an object again that is gone from the cache, although it was applied', async () => {
     const applier = createChildApplier(client)
     await applier.ensure(owner, child, signal)
     expect(applier.latest(child, { namespace: 'team', name: 'web-runconfig' })).toBeUndefined()
@@ -189,7 +189,7 @@ function ownerReferences() {
   ]
 }
 
-/** What the applier writes for this child. */
+/** The object that the applier writes for this child. */
 function hashOf(): string {
   let hash = ''
   const spy = {

@@ -43,7 +43,7 @@ export interface ForeignChild {
   readonly kind: 'foreign'
   readonly name: string
   readonly childKind: string
-  /** As `Kind name`; undefined when nobody owns it. */
+  /** As `Kind name`; undefined without an owner. */
   readonly controller: string | undefined
 }
 
@@ -57,14 +57,14 @@ export interface ChildApplier {
 }
 
 /**
- * Server-side apply by force: fields that we set are ours, whoever changed them; fields that others added stay. The cache tells whether
+ * Server-side apply by force: fields that we set are ours, also when others changed them; fields that others added stay. The cache tells whether
  * there is anything to send: by a hash of what was last applied, and by whether the live object still has all of it.
  */
 export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' | 'tryGet'>): ChildApplier {
-  /** What the server made of an object whose values it writes in another way than we do; else it would be applied for ever. */
+  /** The stored form of objects that the server writes in another way than we do; without it they would be applied again and again. */
   const rewritten = new Map<string, string>()
 
-  /** What was applied last, until the cache has it: a plan made from an older state would take back what was just begun. */
+  /** The object applied last, until the cache has it: a plan made from an older state would take back what was just begun. */
   const applied = new Map<string, KubeObject>()
 
   function latest<T extends KubeObject>({ type, cache }: Pick<Child<T>, 'type' | 'cache'>, key: ObjectKey): T | undefined {
@@ -72,7 +72,7 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
     const cached = cache.get(key)
     const own = applied.get(id) as T | undefined
     if (own === undefined) return cached
-    // Not in the cache: it may have been deleted since, and then it must be made anew.
+    // Not in the cache: it may have been deleted since, and then it must be created again.
     const isBehind =
       cached !== undefined &&
       cached.metadata.uid === own.metadata.uid &&
@@ -139,7 +139,7 @@ function idOf(type: ResourceType, key: ObjectKey): string {
   return `${type.plural}/${formatKey(key)}`
 }
 
-/** Also what was ours and is nobody's since its workload was deleted without it: the hash is the sign of who made it. */
+/** Also an object of ours that lost its owner with its workload: the hash is the sign that we made it. */
 export function isOurs(live: KubeObject, owner: Owner): boolean {
   if (isControlledBy(live, owner.object)) return true
   return controllerOf(live) === undefined && live.metadata.annotations?.[APPLIED_HASH_ANNOTATION] !== undefined

@@ -29,7 +29,7 @@ export interface Blocker {
 
 export type Resolved<C extends Contribution = Contribution> =
   | { readonly ok: true; readonly contribution: C }
-  /** `conditions` are those that can be told although the workload is blocked. */
+  /** `conditions` are those that are set although the workload is blocked. */
   | { readonly ok: false; readonly blockers: readonly Blocker[]; readonly contribution?: C }
 
 export interface EnvVar {

@@ -40,11 +40,11 @@ export interface WorkloadPlan {
   readonly status: Readonly<Record<string, string>>
   /** Not empty: nothing but the guards is made or changed. */
   readonly blockers: readonly Blocker[]
-  /** What the spec asks for and no runner can do yet; not empty: the Deployment has no pods. */
+  /** Fields that no runner implements yet; not empty: the Deployment has no pods. */
   readonly unsupported: readonly UnsupportedField[]
-  /** What runs now would stand open where the spec asks for a guard, so it must stop although it cannot be replaced. */
+  /** The running version lacks a protection that the spec requires, so it must stop although it cannot be replaced. */
   readonly stopsWhatRuns: boolean
-  /** Undefined while nobody knows it. */
+  /** Undefined while it is unknown. */
   readonly url: string | undefined
 }
 

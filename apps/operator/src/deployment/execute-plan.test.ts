@@ -128,7 +128,7 @@ describe('executePlan', () => {
     expect(done).toEqual([])
   })
 
-  test('a Deployment that is gone needs no stopping; any other failure is told', async () => {
+  test('a Deployment that is gone needs no stopping; any other failure is an error', async () => {
     cached.set('deployments/x', running)
     const failure = (status: number) => new KubeApiError({ status, call: { verb: 'patch', target: 'x' }, body: undefined })
     patchError = failure(404)

@@ -32,7 +32,7 @@ export async function executePlan(plan: WorkloadPlan, owner: Owner, env: Env, si
   return { conflicts: [], aliasTaken }
 }
 
-/** Before anything is made: half a workload beside somebody else's would help nobody. */
+/** Checked before anything is made: no half workloads. */
 function knownConflicts(plan: WorkloadPlan, owner: Owner, { caches }: Env): ForeignChild[] {
   return plan.children.flatMap(({ kind, object }): ForeignChild[] => {
     const live = cachedKind(kind, caches).cache.get(keyOf(object))

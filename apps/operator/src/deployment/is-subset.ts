@@ -4,7 +4,7 @@ import { readQuantity } from '@thv/kube-schema/values/quantity'
 /**
  * Whether a live object has all that is wanted: every member of `wanted`, down to the leaves. What the server or others have added is no
  * difference. Items of a list are found by their name, path or port where they have one, and by their place otherwise; a list of plain
- * values must be equal, and so must what belongs to whoever applies it as a whole. Pure.
+ * values must be equal, and so must members that one owner applies as a whole. Pure.
  */
 export function covers(live: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) return Array.isArray(live) && coversList(live, wanted)
@@ -19,7 +19,7 @@ export function covers(live: unknown, wanted: unknown): boolean {
 }
 
 /**
- * Members that server-side apply treats as one value, so nobody can add to them: whoever did has widened what a runner may do, what a
+ * Members that server-side apply treats as one value, so others cannot add to them: an addition would widen what a runner may do, what a
  * server may reach, or where clients are led.
  */
 const ATOMIC: ReadonlySet<string> = new Set(['selector', 'podSelector', 'nodeSelector', 'rules', 'subjects', 'ingress', 'egress'])

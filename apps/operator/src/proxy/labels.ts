@@ -14,7 +14,7 @@ export function workloadLabels(kind: ProxyKind, name: string): Record<string, st
   }
 }
 
-/** What the pods of the MCP server are found by. Here `app` is the name of the server, not its kind. */
+/** Labels that select the pods of the MCP server. Here `app` is the name of the server, not its kind. */
 export function serverSelector(name: string): Record<string, string> {
   return { app: name, 'toolhive-basename': name }
 }

@@ -32,7 +32,7 @@ export function proxyNames(kind: ProxyKind, name: string): ProxyNames {
   }
 }
 
-/** What the runner of an MCPServer makes, and what belongs to the pods it makes. */
+/** Objects that the runner of an MCPServer makes, and objects of the pods it makes. */
 export function serverNames(name: string): ServerNames {
   return {
     statefulSet: name,

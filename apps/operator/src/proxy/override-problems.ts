@@ -4,7 +4,7 @@ import { isVariableName } from '../deployment/template/scalars.ts'
 import type { TemplateProblem } from '../deployment/template/template-problem.ts'
 import type { ProxySpec } from './proxy-deployment.ts'
 
-/** What the API server would refuse in the parts of the spec that go into the proxy's objects as they are. */
+/** Checks the parts of the spec that go into the proxy's objects unchanged, as the API server would. */
 export function overrideProblems({ resources, resourceOverrides }: Pick<ProxySpec, 'resources' | 'resourceOverrides'>): TemplateProblem[] {
   const problems: TemplateProblem[] = []
   const report = (path: string, message: string) => void problems.push({ path, message })

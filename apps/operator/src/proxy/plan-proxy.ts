@@ -19,7 +19,7 @@ import { workloadAccess } from './rbac.ts'
 import { joinRunConfig, lacksProtection, type RenderedRunConfig, renderRunConfig, type WantedProtections } from './run-config-document.ts'
 import { aliasService, proxyService } from './services.ts'
 
-/** What both workload kinds have in common once their blocks are resolved. */
+/** Common to both workload kinds once their blocks are resolved. */
 export interface WorkloadInput {
   readonly kind: ProxyKind
   readonly object: KubeObject
@@ -29,7 +29,7 @@ export interface WorkloadInput {
   /** Of `normalise()`: what admission could not refuse. */
   readonly problems: readonly Problem[]
   readonly resolved: readonly Resolved[]
-  /** What no resolver sets. */
+  /** Members that no resolver sets. */
   readonly document: RunConfigDocument
   readonly protections: WantedProtections
   readonly conditions: readonly ConditionUpdate[]
@@ -43,7 +43,7 @@ export interface WorkloadInput {
   readonly live: LiveFacts
 }
 
-/** What the cluster has now, as far as it matters for what it should have. */
+/** The current state of the cluster, as far as the plan depends on it. */
 export interface LiveFacts {
   /** Of the ConfigMap that we made. */
   readonly runConfig: string | undefined
@@ -178,7 +178,7 @@ function problemsAsBlockers(problems: readonly Problem[]): Blocker[] {
   }))
 }
 
-/** Whoever says that something cannot be had without saying why still means it. */
+/** A resolver may fail without naming a blocker; treat that as a generic one. */
 function blockersOf({ blockers }: Extract<Resolved, { ok: false }>): readonly Blocker[] {
   return blockers.length > 0 ? blockers : [invalid('a part of the spec cannot be used: see the other conditions')]
 }

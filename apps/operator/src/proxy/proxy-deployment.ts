@@ -187,7 +187,7 @@ const PROBES = {
 
 const SECRET_PREFIX = 'TOOLHIVE_SECRET_'
 
-/** What the operator sets, then what the user adds, then defaults for what nobody has set. */
+/** Settings of the operator, then additions of the user, then defaults for the rest. */
 function environmentOf({ kind, spec, settings, contributions }: ProxyDeploymentInput) {
   const own: EnvVar[] = [
     ...contributions.flatMap(({ env = [] }) => env),

@@ -50,7 +50,7 @@ describeCluster('the objects of a workload on the API server', () => {
     for (const [type, object] of all) {
       const first = await apply(type, object)
       const second = await apply(type, object)
-      // Controllers may have written the status in between, but nobody the spec.
+      // Controllers may have written the status in between, but not the spec.
       expect(second.metadata.generation).toBe(first.metadata.generation)
     }
   })

@@ -5,7 +5,7 @@ export interface UrlInput {
   readonly kind: ProxyKind
   readonly name: string
   readonly namespace: string
-  /** What the proxy speaks to its clients. */
+  /** The transport between the proxy and its clients. */
   readonly proxyMode: 'sse' | 'streamable-http'
   readonly proxyPort: number
   readonly clusterDomain: string
@@ -24,7 +24,7 @@ export function serviceHosts(input: Omit<UrlInput, 'proxyMode' | 'proxyPort'>): 
   return [serviceHost(input), ...alias]
 }
 
-/** `status.url`: made anew each time, so that it follows the port and the transport. */
+/** `status.url`: computed each time, so that it follows the port and the transport. */
 export function workloadUrl(input: UrlInput): string {
   const path = input.proxyMode === 'sse' ? `/sse#${encodeURIComponent(input.name)}` : '/mcp'
   return `http://${serviceHost(input)}:${input.proxyPort}${path}`

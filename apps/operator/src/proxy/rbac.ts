@@ -20,7 +20,7 @@ export interface WorkloadAccess {
   readonly roleBindings: readonly RoleBinding[]
 }
 
-/** Who the pods are and what they may do. The proxy of a remote server may do nothing, so it gets an account and no Role. */
+/** Account and rights of the pods. The proxy of a remote server may do nothing, so it gets an account and no Role. */
 export function workloadAccess(input: AccessInput): WorkloadAccess {
   const { kind, name, spec } = input
   const { runnerAccount } = proxyNames(kind, name)
@@ -46,7 +46,7 @@ export function workloadAccess(input: AccessInput): WorkloadAccess {
 const RBAC_GROUP = 'rbac.authorization.k8s.io'
 const RBAC = `${RBAC_GROUP}/v1`
 
-/** Pods say themselves whether they want the token. Without pull secrets the field is left out, so that nobody's are cleared. */
+/** Pods say themselves whether they want the token. Without pull secrets the field is left out, so that those of others are kept. */
 function account(input: AccessInput, name: string): ServiceAccount {
   const secrets = pullSecrets(input.settings.defaultImagePullSecrets, input.spec.resourceOverrides.proxyDeployment.imagePullSecrets)
   return {

@@ -43,7 +43,7 @@ import { urlAtAddress } from './proxy-url.ts'
 import { newestReport, type RunnerReport } from './runner-report.ts'
 import { aliasTaken } from './services.ts'
 
-/** What differs between the kinds that stand behind a proxy. */
+/** Differences between the kinds that stand behind a proxy. */
 export interface WorkloadKind<T extends KubeObject> {
   readonly kind: ProxyKind
   readonly type: ResourceType<T>
@@ -153,7 +153,7 @@ function urlOf(plan: WorkloadPlan, { key, kind, env }: { key: ObjectKey; kind: P
   return urlAtAddress(plan.url, env.children.latest({ type: services, cache: env.caches.of(serviceCache) }, serviceKey))
 }
 
-/** What has just been applied may not be in the cache yet. */
+/** A change that was just applied may not be in the cache yet. */
 function observe(object: KubeObject, { kind, plan, env }: { kind: ProxyKind; plan: WorkloadPlan; env: Env }): Observed {
   const key = keyOf(object)
   const { caches } = env

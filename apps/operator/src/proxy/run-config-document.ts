@@ -5,10 +5,10 @@ import type { RunConfig } from '@thv/runconfig/run-config'
 import type { Contribution, RunConfigDocument } from './contribution.ts'
 
 export interface RenderedRunConfig {
-  /** What goes into the ConfigMap, byte for byte. */
+  /** The content of the ConfigMap, byte for byte. */
   readonly text: string
   readonly generation: number
-  /** What the runner would refuse to run without; not empty: no proxy may run. */
+  /** Members that the runner would refuse to run without; not empty: no proxy may run. */
   readonly unsupported: readonly UnsupportedField[]
 }
 
@@ -60,7 +60,7 @@ function parse(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
   } catch {
-    return undefined // edited by hand; it is written anew
+    return undefined // edited by hand; it is rewritten
   }
 }
 
@@ -82,7 +82,7 @@ const PROTECTIONS: readonly (keyof RunConfig)[] = [
   'aws_sts_config',
 ]
 
-/** Which guards a spec asks for, whether or not they can be had just now. */
+/** Protections that a spec requires, whether or not they can be resolved now. */
 export type WantedProtections = Readonly<Partial<Record<keyof RunConfig, boolean>>>
 
 /** Whether a proxy that runs from the live document would stand open where the spec asks for a guard. */

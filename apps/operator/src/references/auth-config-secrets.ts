@@ -54,7 +54,7 @@ function use(field: string, ref: SecretRef | undefined): SecretUse[] {
   return ref ? [{ field, name: ref.name, key: ref.key }] : []
 }
 
-/** What is missing, in words that say what to do. A pod would wait for ever, so nothing is started. */
+/** The missing parts, and what to do. A pod would wait without end, so nothing is started. */
 export function missingSecrets(uses: readonly SecretUse[], lookup: Pick<Lookup, 'secret'>): string[] {
   return uses.flatMap((use) => missingSecretKey(lookup, use, `spec.${use.field}`) ?? [])
 }

@@ -15,8 +15,8 @@ export interface AuthConfigVerdict {
 }
 
 /**
- * Whether the configuration can be used. The controller writes it into the status; whoever uses the object asks here, so that nobody
- * waits for the status, and both always say the same. Pure.
+ * Whether the configuration can be used. The controller writes it into the status; users of the object call this, so that they never
+ * wait for the status, and both always agree. Pure.
  */
 export function judgeAuthConfig(config: Pick<MCPExternalAuthConfig, 'spec'>, lookup: Pick<Lookup, 'secret'>): AuthConfigVerdict {
   const { spec, problems, warnings } = validateExternalAuthConfig(config)

@@ -5,13 +5,13 @@ import type { MCPToolConfig } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { validateToolConfig } from '@thv/resources/kinds/mcp-tool-config/validation'
 import { configHash } from './config-hash.ts'
 
-/** What the object says of itself. Pure. */
+/** The conditions of the object itself. Pure. */
 export function judgeToolConfig(config: Pick<MCPToolConfig, 'spec'>): { configHash: string; conditions: ConditionUpdate[] } {
   const { spec } = normaliseMcpToolConfig(config)
   return { configHash: configHash(spec), conditions: [validity(config)] }
 }
 
-/** The condition Valid as the controller writes it; whoever uses the object asks here, so that nobody waits for the status. */
+/** The condition Valid as the controller writes it; users of the object call this and do not wait for the status. */
 export function validity(config: Pick<MCPToolConfig, 'spec'>): ConditionUpdate {
   const { problems, warnings } = validateToolConfig(normaliseMcpToolConfig(config).spec)
   const type = MCPToolConfigCondition.Valid

@@ -3,7 +3,7 @@ import type { MCPGroup } from '@thv/resources/kinds/mcp-group/schema'
 import type { MCPToolConfig } from '@thv/resources/kinds/mcp-tool-config/schema'
 
 /**
- * What a resolver may know of the other objects in the namespace of a workload: a snapshot, so that resolving is a pure function of it.
+ * A resolver's view of the other objects in the namespace of a workload: a snapshot, so that resolving is a pure function of it.
  * Contents of Secrets are never in it.
  */
 export interface Lookup {

@@ -23,7 +23,7 @@ export interface ManifestFile {
   readonly given: readonly Manifest[]
   /** Path of the file with the status. */
   readonly statusPath: string
-  /** What is in it. */
+  /** Its content. */
   readonly expected: string
 }
 

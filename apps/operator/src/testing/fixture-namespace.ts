@@ -42,7 +42,7 @@ const CONFIG_MAPS: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 const authConfigs = fixtureSpecs<MCPExternalAuthConfig>('mcpexternalauthconfigs')
 const toolConfigs = fixtureSpecs<MCPToolConfig>('mcptoolconfigs')
 
-/** What the fixtures of workloads call them. */
+/** Names that the fixtures of workloads use. */
 const ALIASES: Readonly<Record<string, string>> = {
   'ticket-tokens': 'both-token-exchanges',
   'ticket-tokensx': 'weather-key',

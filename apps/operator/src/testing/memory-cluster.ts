@@ -28,7 +28,7 @@ interface Written {
 export interface MemoryCluster {
   readonly env: Env
   readonly clock: TestClock
-  /** What the operator wrote, in order. */
+  /** The writes of the operator, in order. */
   readonly writes: Written[]
   readonly events: (OperatorEvent & { readonly name: string })[]
   /** Puts an object there as somebody else would, with metadata filled in; an object that was there gets a new generation. */

@@ -13,7 +13,7 @@ export function readablePlan(plan: WorkloadPlan): unknown {
   }
 }
 
-/** What people are told: everything but the objects. */
+/** The part for people: everything but the objects. */
 export function toldBy({ children: _, alias: __, ...told }: WorkloadPlan): unknown {
   return told
 }
@@ -23,7 +23,7 @@ export function runConfigOf({ children }: WorkloadPlan): Record<string, unknown>
   return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>)
 }
 
-/** What is wrong with the RunConfig of the plan, warnings included; nothing when there is none. */
+/** Problems of the plan's RunConfig, warnings included; empty without one. */
 export function runConfigProblems(plan: WorkloadPlan): unknown[] {
   const document = runConfigOf(plan)
   if (document === undefined) return []

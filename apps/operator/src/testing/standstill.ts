@@ -16,7 +16,7 @@ export interface Watched {
 
 const CALM_MS = 300
 
-/** Waits until nobody has anything to do: the controllers of the cluster are through, the operator has seen it, and has done its part. */
+/** Waits until all controllers are idle: the controllers of the cluster are through, the operator has seen it, and has done its part. */
 export async function standstill(watched: Watched): Promise<void> {
   let last = ''
   let since = performance.now()

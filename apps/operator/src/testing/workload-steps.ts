@@ -25,7 +25,7 @@ import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/s
 import { eventually, type OperatorUnderTest } from './operator-harness.ts'
 import { allSeen, standstill } from './standstill.ts'
 
-/* What tests of workloads do again and again, as an admin of the cluster would. */
+/* Steps that tests of workloads share, as an admin of the cluster would do them. */
 
 type Workload = (MCPServer | MCPRemoteProxy) & { status?: WorkloadStatus }
 
@@ -149,12 +149,12 @@ export function workloadSteps(
   const eventsOf = async (name: string): Promise<KubeEvent[]> =>
     (await admin.list(events, { namespace })).items.filter(({ regarding }) => regarding?.kind === kind && regarding.name === name)
 
-  /** Waits until nobody has anything to do, and it stays so for a while. */
+  /** Waits until all controllers are idle, and stay so for a while. */
   const quiet = async (): Promise<void> => await standstill(watched)
   /** Waits until the operator knows of what the test has made: what is made next may else be seen first. */
   const seen = async (): Promise<void> => await allSeen(watched)
 
-  /** What the file made is left to the garbage collector: addresses of Services are few. */
+  /** The garbage collector removes what the file made: addresses of Services are few. */
   const cleanUp = async () => void (await admin.deleteCollection(type, { namespace }))
 
   const golden = async (name: string): Promise<string> => goldenOf(await get(name), await owned(name))

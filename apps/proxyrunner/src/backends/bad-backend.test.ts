@@ -42,7 +42,7 @@ async function runnerFor(url: string, options: Partial<TestRunnerOptions>): Prom
   return { client: new WireClient(runner.url), runner }
 }
 
-/** A backend that writes these bytes to whoever connects. */
+/** A backend that writes these bytes to every connection. */
 async function rawBackend(bytes: string): Promise<WireClient> {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {}).once('data', () => socket.end(bytes))
@@ -91,7 +91,7 @@ describe('an answer that is no answer', () => {
     ['JSON', 200, JSON_TYPE, RESULT],
     ['an event stream', 200, SSE_TYPE, `data: ${RESULT}\n\n`],
     ['an error', 400, JSON_TYPE, '{"error":"bad"}'],
-  ])('%s that is compressed although nobody asked for it becomes 502', async (_, status, type, body) => {
+  ])('%s that is compressed without being requested becomes 502', async (_, status, type, body) => {
     const answer: Handler = (_request, response) => response.writeHead(status, { ...type, 'content-encoding': 'gzip' }).end(gzipSync(body))
     const { client } = await backend(answer)
     expect(await client.modernCall('x')).toMatchObject({ status: 502, messages: [{ id: 1, error: { code: 502 } }] })

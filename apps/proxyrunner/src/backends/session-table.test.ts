@@ -7,7 +7,7 @@ import { startTestRunner } from '../testing/test-runner.ts'
 import { fixtureServer, pipeRuntime } from './stdio/testing/pipe-runtime.ts'
 import { startStdioRunner } from './stdio/testing/stdio-runner.ts'
 
-/* What a client can do to others by opening sessions, over HTTP and over stdio. */
+/* Effects on others of a client that opens many sessions, over HTTP and over stdio. */
 
 const FLOODER = '127.0.0.2'
 const OTHER = '127.0.0.3'

@@ -144,7 +144,7 @@ describe('loadRunConfig', () => {
       await failed
     })
 
-    it('ends when it is told to', async () => {
+    it('ends when the signal aborts', async () => {
       await write(MINIMAL)
       const stop = new AbortController()
       const loading = load({ env, signal: stop.signal })

@@ -42,7 +42,7 @@ export interface LoadedRunConfig {
   readonly warnings: readonly Problem[]
 }
 
-/** Finds, reads and checks the run config, or throws what to tell the user. Whoever gets one may run it: every wish in it can be met. */
+/** Finds, reads and checks the run config, or throws an error for the user. A returned config can be run: every setting in it is supported. */
 export async function loadRunConfig(options: LoadOptions): Promise<LoadedRunConfig> {
   const { file, content } = await expectedContent(options)
   const parsed = parseJsonText(content)
@@ -100,7 +100,7 @@ async function findContent({ env, configPath, searchPaths = RUN_CONFIG_PATHS }: 
   throw runConfigError('run_config_missing', `no run config: none of ${paths.join(', ')} exists; give one with --config FILE`)
 }
 
-/** What the command line and the pod say wins over the file. */
+/** The command line and the pod win over the file. */
 function withOverrides(document: unknown, { image, podPatch, env }: LoadOptions, notes: Problem[]): unknown {
   if (!isJsonObject(document)) return document
   const overrides: Record<string, unknown> = {}

@@ -8,7 +8,7 @@ export interface StateCell {
   onChange(listener: () => void): () => void
 }
 
-/** `onError` is told what a listener throws; the others are told of the change all the same. */
+/** `onError` receives what a listener throws; the others are called all the same. */
 export function createStateCell(initial: WorkloadState, onError: (error: unknown) => void): StateCell {
   const listeners = new Set<() => void>()
   let current = initial

@@ -114,7 +114,7 @@ describe('oauth mode', () => {
     expect(server.access.stats?.cached).toBe(1)
   })
 
-  it('asks nobody on public paths, but gives no role there', async () => {
+  it('requires no token on public paths, and gives no role there', async () => {
     await using server = await serve(oauthConfig({ publicPaths: ['/custom'], authz: { roles: { manageEntries: [{ sub: 'ada' }] } } }))
     for (const path of ['/openapi.json', '/openapi.yaml', '/.well-known/x', '/custom/x']) {
       const answer = await fetch(`${server.url}${path}`)

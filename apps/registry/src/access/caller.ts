@@ -5,7 +5,7 @@ import { claimsKey, type HeldClaims, matchesRole } from './claim-gates.ts'
 
 const ALL_ROLES: ReadonlySet<Role> = new Set(roles)
 
-/** Who came in by a public path. It opens what it names for reading; it makes nobody an administrator. */
+/** The caller of a public path. It may read what the path names; it is never an administrator. */
 export const publicCaller: Caller = {
   subject: 'anonymous',
   anonymous: true,

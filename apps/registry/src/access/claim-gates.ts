@@ -8,7 +8,7 @@ export interface HeldClaims {
 
 /**
  * Differ from token to token of the same person. Gates do not know them, so that all tokens of one person see the same
- * (see `claimsKey`): what asks for one of these is seen by nobody.
+ * (see `claimsKey`): an entry that requires one of these is hidden from all.
  */
 const OF_ONE_TOKEN: ReadonlySet<string> = new Set([
   'jti',

@@ -192,7 +192,7 @@ describe('publishing', () => {
   })
 })
 
-describe('what a caller does not see', () => {
+describe('entries hidden from a caller', () => {
   const status = async (...asked: Parameters<typeof call>) => (await call(...asked)).status
   const ofB = '/registry/default/v0.1/servers/com.example%2Ffor-b'
   const claimsOf = (name: string) => `/v1/entries/server/com.example%2F${name}/claims`

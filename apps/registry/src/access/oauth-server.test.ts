@@ -71,7 +71,7 @@ describe('a registry that wants tokens', () => {
     }
   })
 
-  it('answers on public paths without one, but lets nobody write', async () => {
+  it('answers on public paths without one, and rejects writes', async () => {
     expect((await get('/openapi.json')).status).toBe(200)
     expect((await get('/registry/default/v0.1/version')).status).toBe(200)
     const publish = await fetch(`${server.url}/registry/default/v0.1/publish`, { method: 'POST', body: '{}' })

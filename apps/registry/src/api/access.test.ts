@@ -165,7 +165,7 @@ describe('administration under claims', () => {
     const source = (claims?: Claims) => ({ file: { path: '/allowed/x' }, syncPolicy: { interval: '1h' }, ...(claims && { claims }) })
     const put = (claims?: Claims) => call('team=a,role=sources', 'PUT', '/v1/sources/claimed', source(claims))
     expect((await put(team('a', 'b'))).status).toBe(403)
-    expect((await put()).status, 'nobody could see it').toBe(403)
+    expect((await put()).status, 'it would be hidden from all').toBe(403)
     expect((await put(team('a'))).status).toBe(201)
     const registry = (sources: string[], claims: Claims) =>
       call('team=a,role=registries', 'PUT', '/v1/registries/mine', { sources, claims })

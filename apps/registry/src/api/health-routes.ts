@@ -15,7 +15,7 @@ export interface HealthOptions {
   readonly version: VersionInfo
   /** Without it there is no `/metrics`. */
   readonly metrics?: Metrics
-  /** Say which sources and registries are not ready. Not where claims may hide them from whoever asks. */
+  /** Say which sources and registries are not ready. Not where claims may hide them from the caller. */
   readonly names?: boolean
 }
 
@@ -113,7 +113,7 @@ export function addRegistryMetrics(
     store.set(status.storeError === undefined ? 1 : 0)
     for (const result of ['succeeded', 'unchanged', 'failed'] as const) {
       const counter = syncs.with(result)
-      // An engine that was started anew counts from 0.
+      // A restarted engine counts from 0.
       counter.inc(Math.max(0, status.syncs[result] - counter.value))
     }
   })

@@ -30,7 +30,7 @@ describe('the same question again', () => {
     expect((await api.call('POST', target)).status).toBe(405)
   })
 
-  it('is asked anew when the registry has changed, and when it is not there any more', async () => {
+  it('is computed again when the registry has changed, and when it is gone', async () => {
     const target = `${base}/servers?search=again-and-again`
     for (const expected of [0, 1, 2]) {
       for (const round of [1, 2, 3]) expect((await api.get(target)).json.metadata.count, `round ${round}`).toBe(expected)

@@ -27,7 +27,7 @@ function send(request: ApiRequest, type: string, render: (document: object) => s
   const key = `${type} ${ofRegistry} ${api.version.version}`
   let body = rendered.get(key)
   if (body === undefined) {
-    // Registry servers of the original read another registry only if its document has this version and names the standard.
+    // Registry servers of ToolHive (Go) read another registry only if its document has this version and names the standard.
     const document = ofRegistry
       ? openApiOf(api.routes, {
           base: registryBase,

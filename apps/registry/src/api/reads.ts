@@ -76,7 +76,7 @@ function filtersOf({ tag, registry_type, transport, status, tool }: Static<typeo
 const SEARCHABLE_WITHIN_MS = 5_000
 const LOOK_AGAIN_MS = 20
 
-/** What somebody with claims sees is put together when they ask for the first time, and its index comes a moment after its lists. */
+/** A view for claims is built at the first request, and its index comes a moment after its lists. */
 async function searchableView(request: ApiRequest): Promise<ServedView> {
   const { clock } = request.api
   const deadline = clock.monotonic() + SEARCHABLE_WITHIN_MS

@@ -45,7 +45,7 @@ describe('every answer', () => {
     expect((await api.call('OPTIONS', '*')).status).toBe(204)
   })
 
-  it('a slow reader holds up nobody', async () => {
+  it('a slow reader delays no other', async () => {
     using slow = await rawClient(Number(new URL(api.url).port), { paused: true })
     slow.socket.pause()
     for (let i = 0; i < 20; i++) slow.write(`GET ${list}?limit=1000 HTTP/1.1\r\nHost: x\r\n\r\n`)
@@ -78,7 +78,7 @@ describe('CORS', () => {
     expect(headers).not.toHaveProperty('access-control-allow-credentials')
   })
 
-  it('for everybody is for reading where nobody signs in: any page could write otherwise', async () => {
+  it('for all origins is read-only without authentication: any page could write otherwise', async () => {
     const preflight = async (access: Access) => {
       await using open = await startApi({ engine, access, http: { cors: { origins: ['*'], maxAgeSeconds: 1 } } })
       return (await open.call('OPTIONS', '/v1/sources/x', { headers: { origin: 'https://any.example.com' } })).headers
@@ -150,7 +150,7 @@ describe('about the server', () => {
     expect((await inside.get('/health')).status).toBe(404)
   })
 
-  it('what the standard’s tools ask', async () => {
+  it('answers the requests of the standard’s tools', async () => {
     expect((await api.get('/registry/default/v0/health')).json).toEqual({ status: 'ok' })
     expect((await api.get('/registry/default/v0/ping')).json).toEqual({ pong: true })
     expect((await api.get('/registry/default/v0.1/version')).json).toEqual({
@@ -201,7 +201,7 @@ describe('the OpenAPI document', () => {
     expect(parse(yaml.text)).toEqual(json)
   })
 
-  it('of one registry has the standard’s paths, and what the original looks for', async () => {
+  it('of one registry has the standard’s paths, and the paths that ToolHive (Go) requests', async () => {
     const document = parse((await api.get('/registry/default/openapi.yaml')).text)
     expect(Object.keys(document.paths)).toContain('/v0.1/servers/{serverName}/versions/{version}')
     expect(document.info.version).toBe('1.0.0')

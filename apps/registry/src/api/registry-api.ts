@@ -130,7 +130,7 @@ export function createRegistryApi(options: RegistryApiOptions): RegistryApi {
   function fail(exchange: Exchange, error: unknown, common: readonly string[]): void {
     if (exchange.aborted && isThvError(error, 'aborted')) return
     const known = apiErrorOf(error)
-    // What is foreseen (no managed source, not loaded yet) is an answer like others; what came from behind it is news.
+    // Expected failures (no managed source, not loaded yet) are answers like others; failures behind them are logged.
     if (known === undefined || (known.status >= 500 && known.cause !== undefined))
       log.error('request failed', { method: exchange.method, path: exchange.path, error: errorMessage(error) })
     if (exchange.begun) {

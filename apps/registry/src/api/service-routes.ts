@@ -3,7 +3,7 @@ import { ApiError } from './http/api-error.ts'
 import type { ApiRequest } from './http/route.ts'
 import { registryOf } from './http/visible-view.ts'
 
-/* What the standard's own tools ask before they read or publish. */
+/* Requests of the standard's own tools before they read or publish. */
 
 const NO_STORE = { headers: ['Cache-Control', 'no-store'] }
 
@@ -25,7 +25,7 @@ export function registryVersion(request: ApiRequest): void {
 
 const TOKEN_SECONDS = 3_600
 
-/** Nobody checks it: where tokens count, they come from an identity provider, or from a file. */
+/** It is not checked: where tokens count, they come from an identity provider, or from a file. */
 export function anonymousToken(request: ApiRequest): void {
   registryOf(request)
   const { access, clock } = request.api

@@ -4,7 +4,7 @@ import type { Logger } from '@thv/telemetry/log'
 import type { Env } from '../config/env-values.ts'
 import type { ServeParts } from '../serve/serve.ts'
 
-/** What commands know of the world. */
+/** The outside world of commands. */
 export interface CommandEnv {
   readonly out: (text: string) => void
   readonly env: Env
@@ -16,7 +16,7 @@ export interface CommandEnv {
   readonly log?: Logger
   /** Calls back when the process is asked to read its configuration again (SIGHUP). */
   readonly onHangup?: (listener: () => void) => () => void
-  /** One line of an answer to a question; undefined when nobody can be asked. */
+  /** One line of an answer to a question; undefined without a terminal. */
   readonly ask?: (question: string) => Promise<string | undefined>
   readonly parts: (context: PartsContext) => ServeParts
 }

@@ -67,7 +67,7 @@ async function confirm(
 ): Promise<void> {
   if (yes) return
   const answer = await ask?.(`${question}\nContinue? (yes/no): `)
-  if (answer === undefined) throw new ThvError('usage', 'nobody can be asked here: give --yes')
+  if (answer === undefined) throw new ThvError('usage', 'there is no terminal to confirm on: pass --yes')
   if (words.includes(answer.trim().toLowerCase())) return
   out('nothing was done\n')
   throw new ThvError('aborted', 'not confirmed')

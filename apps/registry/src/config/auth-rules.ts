@@ -79,11 +79,11 @@ function publicPathRules(paths: unknown, context: NormaliseContext): void {
   }
 }
 
-/** Nobody fits an empty set of claims: it is a mistake, or worse, believed to fit everybody. */
+/** An empty set of claims matches no caller: it is a mistake, or worse, believed to match every caller. */
 function emptyClaims(auth: AuthFile, role: string, context: NormaliseContext): void {
   const maps: unknown = auth.authz?.roles?.[role as keyof typeof auth.authz.roles]
   if (!Array.isArray(maps)) return
   for (const [index, claims] of maps.entries())
     if (claims !== null && typeof claims === 'object' && Object.keys(claims).length === 0)
-      problemAt(context, `auth.authz.roles.${role}[${index}]`, 'has no claims, so nobody would fit')
+      problemAt(context, `auth.authz.roles.${role}[${index}]`, 'has no claims, so it would match no caller')
 }

@@ -4,7 +4,7 @@ import { didYouMean } from './nearest-key.ts'
 import { unofferedKey } from './unoffered-keys.ts'
 import type { Tree, TreeEntry, TreeList, TreeMap, TreeScalar } from './yaml-tree.ts'
 
-/** What is used of JSON Schema, and four words of our own. */
+/** The supported subset of JSON Schema, and four keywords of our own. */
 export interface Schema {
   readonly type?: string
   readonly properties?: Readonly<Record<string, Schema>>
@@ -121,7 +121,7 @@ function checkChoice(spot: Spot, options: readonly Schema[], problems: ProblemLi
   return plain(tree)
 }
 
-/** The words of the original, which people may look for. */
+/** The words of ToolHive (Go), which people may search for. */
 function invalidMode(value: string): string {
   return `invalid auth.mode: ${value.slice(0, 40)} (must be 'anonymous' or 'oauth')`
 }

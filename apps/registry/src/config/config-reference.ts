@@ -29,12 +29,12 @@ export function renderConfigReference(): string {
     '## Variables',
     VARIABLES,
     '## Keys that are refused',
-    'They are known from other releases or from the design documents. Whoever writes one is told what to do instead; nothing is ignored in silence.',
+    'They are known from other releases or from the design documents. The error for each says what to do instead; no key is silently ignored.',
     table(
       ['Key', 'State', 'Instead'],
       UNOFFERED_KEYS.map(({ path, state, advice }) => [`\`${path}\``, state === 'later' ? 'not built yet' : 'not offered', advice]),
     ),
-    "All other keys of this page are built. Of the original's commands `prime-db` is not offered: `migrate up` makes the role and its rights.",
+    'All other keys of this page are built. Of the commands of ToolHive (Go) `prime-db` is not offered: `migrate up` makes the role and its rights.',
   ].join('\n\n')}\n`
 }
 
@@ -49,7 +49,7 @@ The file is read again when it changes, also when Kubernetes swaps a mounted Con
 one without a failing request; a bad one is refused and logged with its problems, and the old one stays in force. Another store needs
 a restart, and so do addresses, which are flags.
 
-Without \`--config\` the server listens on 127.0.0.1 alone, lets everybody read and whoever has the token in \`write-token\` of the data folder
+Without \`--config\` the server listens on 127.0.0.1 alone, lets everyone read and callers with the token in \`write-token\` of the data folder
 publish, keeps its data in the data folder, and serves the bundled
 catalogue together with a managed source as registry \`default\`.`
 

@@ -74,7 +74,7 @@ const authSchema = Type.Object(
         'Further paths that need no token for reading, with everything below them; claims hide nothing there, and what needs a role needs a token all the same. `/openapi.json`, `/openapi.yaml` and `/.well-known` never need one.',
     }),
     writeTokenFile: optionalText(
-      'In mode `anonymous` only: absolute path of a file with a token. Whoever publishes or administrates must then send it as a bearer token; reading needs none. Read for every write.',
+      'In mode `anonymous` only: absolute path of a file with a token. Writes must then send it as a bearer token; reads need none. Read for every write.',
     ),
     oauth: Type.Optional(
       Type.Object(

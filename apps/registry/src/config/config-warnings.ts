@@ -1,7 +1,7 @@
 import type { AuthFile, ConfigFile } from './config-schema.ts'
 import type { RegistryConfig } from './registry-config.ts'
 
-/** What a good file says that changes nothing, or more than it seems: above all where its author may believe to protect or to show something. */
+/** Warnings about a valid file: settings without effect, or with more effect than it seems, above all where they seem to protect or to show something. */
 export function configWarnings({ auth }: ConfigFile, config: RegistryConfig): string[] {
   const { mode } = config.auth
   if (mode === 'anonymous') return [...unusedKeys(auth), ...uselessClaims(config)]
@@ -19,7 +19,7 @@ function isGiven(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== undefined
 }
 
-/** Who asks for a token there also says for which audience. */
+/** An issuer that requires a token also needs its audience. */
 const FOR_ANYBODY = ['token.actions.githubusercontent.com', 'gitlab.com', 'accounts.google.com']
 
 function openIssuers({ oauth }: AuthFile): string[] {

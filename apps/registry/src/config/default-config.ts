@@ -4,7 +4,7 @@ import { type ReadOptions, type ReadResult, readConfig } from './read-config.ts'
 import type { RegistryConfig } from './registry-config.ts'
 
 /**
- * What is served when nobody says what: well-known public servers, and a place to publish own ones. Everybody on this machine may read;
+ * Served without a configuration: well-known public servers, and a place to publish own ones. Every user of this machine may read;
  * publishing needs the token in the data folder, and never takes a name of the catalogue. All other defaults are those of a file.
  */
 export function defaultConfig(options: ReadOptions): ReadResult {

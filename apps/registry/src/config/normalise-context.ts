@@ -2,7 +2,7 @@ import type { ProblemList } from './config-problem.ts'
 import { placeAt } from './tree-place.ts'
 import type { TreeMap } from './yaml-tree.ts'
 
-/** What the rules know beside the file. */
+/** Inputs of the rules besides the file. */
 export interface NormaliseContext {
   readonly tree: TreeMap
   readonly problems: ProblemList

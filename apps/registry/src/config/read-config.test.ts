@@ -359,7 +359,7 @@ describe('variables that win over the file', () => {
     ])
   })
 
-  it('what is there and does nothing is warned of', () => {
+  it('warns about settings without effect', () => {
     const warnings = (text: string, authMode?: string) => {
       const result = read(text, {}, authMode)
       return result.ok ? result.warnings : expect.unreachable()

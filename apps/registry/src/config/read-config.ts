@@ -70,7 +70,7 @@ export function readConfig(text: string, options: ReadTextOptions): ReadResult {
   return { ok: false, problems: hidden, text }
 }
 
-/** What a later check says about the same key follows from the first. */
+/** A later problem of the same key follows from the first. */
 function firstPerPath(problems: readonly ConfigProblem[]): ConfigProblem[] {
   const first = new ProblemList()
   const seen = new Set<string>()

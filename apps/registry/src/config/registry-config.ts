@@ -4,7 +4,7 @@ import type { RegistrySpec } from '../store/registry-store.ts'
 
 /** The configuration after reading: checked, defaults filled in, both forms of the file brought to one. */
 export interface RegistryConfig {
-  /** What the server is called when it says who it is. */
+  /** The server's name in its answers. */
   readonly registryName?: string
   /** The text that was last asked with; each fetched source carries it too, so that another one makes it due. */
   readonly syncRequest?: string
@@ -43,7 +43,7 @@ export interface PostgresConfig {
 
 export interface HttpConfig {
   readonly cors?: { readonly origins: readonly string[]; readonly maxAgeSeconds: number }
-  /** Host names of requests; undefined: any, or those of this machine where nobody has to say who they are. */
+  /** Host names of requests; undefined: any, or those of this machine where authentication is disabled. */
   readonly allowedHosts?: readonly string[]
   /** Gzip for clients that take it; on unless told otherwise. */
   readonly compression: boolean

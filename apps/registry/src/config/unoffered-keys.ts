@@ -1,9 +1,9 @@
-/** Keys of other releases and of the design documents that are refused, so that nobody believes they work. */
+/** Keys of other releases and of the design documents that are rejected, so that they do not seem to work. */
 export interface UnofferedKey {
   /** With `[]` for every element of a list. */
   readonly path: string
   readonly state: 'not offered' | 'later'
-  /** What to do. */
+  /** The advice. */
   readonly advice: string
 }
 

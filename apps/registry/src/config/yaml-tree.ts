@@ -1,7 +1,7 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Range, type YAMLMap } from 'yaml'
 import { keyPath, NO_PLACE, type Place, ProblemList } from './config-problem.ts'
 
-/** What a file says, each part with its place. Aliases are resolved; nothing else is interpreted. */
+/** The content of a file, each part with its location. Aliases are resolved; nothing else is interpreted. */
 export type Tree = TreeMap | TreeList | TreeScalar
 
 export interface TreeMap {

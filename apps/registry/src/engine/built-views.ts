@@ -14,11 +14,11 @@ export interface BuiltViewsOptions {
   readonly signal: AbortSignal
 }
 
-/** The views that are there, and who has been told of them. */
+/** The existing views, and their receivers. */
 export interface BuiltViews {
   /** Those that somebody sees. */
   readonly targets: readonly ViewTarget[]
-  /** Builds what is stale or has not been told to all, and lets go of what is not laid out any more. */
+  /** Builds views that are stale or not published to all, and drops views that are no longer laid out. */
   build(layout: ReadonlyMap<string, LaidOutView>): Promise<void>
   /** Leaves the rest for the next time when there is something newer, but not every time. */
   buildSearches(newer: () => boolean): Promise<void>

@@ -144,7 +144,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   }
 }
 
-/** What has no interval is fetched once per start. An embedded store has everything due then anyway. */
+/** A source without an interval is fetched once per start. An embedded store has everything due then anyway. */
 async function requestOnce(store: RegistryStore): Promise<void> {
   for (const { config } of await store.sources())
     if (config.managed === undefined && config.intervalMs === undefined) await store.requestSync(config.name)
@@ -154,7 +154,7 @@ function filesOf(sources: readonly SourceRecord[]): ReadonlyMap<string, string> 
   return new Map(sources.flatMap(({ config }) => (config.file?.path === undefined ? [] : [[config.name, config.file.path]])))
 }
 
-/** A database that is silent costs each statement half a minute. Once that is known, callers are told at once. */
+/** A database that is silent costs each statement half a minute. Once that is known, calls fail at once. */
 function unlessLost(facts: () => ViewFacts, admin: CoreAdmin): CoreAdmin {
   const guarded = (call: (...args: never[]) => Promise<unknown>) => {
     return async (...args: never[]) => {

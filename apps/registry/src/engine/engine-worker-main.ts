@@ -13,7 +13,7 @@ import { createForwardingLogger } from './forwarding-logger.ts'
 import type { Publication } from './publication.ts'
 import { type FromWorker, sentError, type ToWorker, type WorkerStart } from './worker-messages.ts'
 
-/** What a worker's main module calls. Answers over the port until it is told to close, or its other end is gone. */
+/** Called by a worker's main module. Answers over the port until it is closed, or its other end is gone. */
 export async function runEngineWorker(): Promise<void> {
   const port = parentPort
   const start = workerData as WorkerStart

@@ -63,7 +63,7 @@ describe('the engine in a thread of its own', () => {
     const before = engine.registry('main')?.view
     const claims = await engine.registry('main')?.viewFor([])
     expect(claims?.snapshot.count).toBe(0)
-    // Under way when it dies, or answered just before; afterwards nobody waits either.
+    // Under way when it dies, or answered just before; afterwards no call waits either.
     const caught = engine.admin.sources().catch((error: unknown) => error)
     await engine.crash()
     await expect(engine.admin.sources()).rejects.toMatchObject({ code: 'store_unavailable' })

@@ -64,7 +64,7 @@ export async function startEngineWorker(options: EngineWorkerOptions): Promise<E
         await wait(backoff.next(), closing.signal)
         if (closing.signal.aborted) return
         try {
-          // What is in memory only has to be fetched again: until then the old data are better than none.
+          // Data in memory only has to be fetched again: until then the old data are better than none.
           if (config.storage.kind === 'sqlite' && config.storage.path === undefined) gate.hold()
           await start()
           break

@@ -30,11 +30,11 @@ export interface RegistryEngine extends AsyncDisposable {
 export interface ServedRegistry {
   readonly name: string
   readonly claims: Claims | undefined
-  /** Everything in it, whoever may see it. Undefined until it is built for the first time. */
+  /** Everything in it, regardless of claims. Undefined until it is built for the first time. */
   readonly view: ServedView | undefined
   /** The different claims of its entries (those of an entry, else of its source), at the index that `viewFor` takes. */
   readonly claimSets: readonly (Claims | undefined)[]
-  /** What somebody sees to whom only these claim sets are visible: hidden entries give way to those of later sources. */
+  /** The view of a caller that sees only these claim sets: hidden entries give way to those of later sources. */
   viewFor(visible: readonly number[]): Promise<ServedView>
 }
 

@@ -6,7 +6,7 @@ import { documentOf, metaOf, type Row } from '../views/catalogue-row.ts'
 import { type Group, placeOf } from '../views/version-group.ts'
 import type { EntrySummary } from './engine.ts'
 
-/** What a page ended with. */
+/** The end of a page. */
 export interface EntryPlace {
   readonly name: string
   readonly version: string

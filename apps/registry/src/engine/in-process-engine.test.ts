@@ -133,7 +133,7 @@ describe('the engine of the registry', () => {
     await eventually(rig.clock, () => rig.engine.status.storeError === undefined, 10_000)
   })
 
-  it('notices a store that has gone silent, keeps nobody waiting for it, and hears when it is back', async () => {
+  it('notices a store that has gone silent, keeps no call waiting for it, and recovers when it is back', async () => {
     const rig = await rigOf({ sources: [managed], registries: [{ name: 'main', sources: ['own'] }] })
     await rig.listed('main', [])
     const { revision } = rig.store
@@ -286,7 +286,7 @@ async function rigOf({ data = {}, ...parts }: Rig) {
         version,
         text: JSON.stringify({ name, description: 'd', version }),
       }),
-      /** What waits for views needs a clock that runs. */
+      /** Waiting for views needs a clock that runs. */
       async write<T>(work: Promise<T>): Promise<T> {
         let ended = false
         const end = () => {

@@ -4,7 +4,7 @@ import { createEngineCore, type EngineCore, type EngineCoreOptions } from './eng
 import type { Publication } from './publication.ts'
 import { createServedRegistries } from './served-registries.ts'
 
-/** The whole engine in this thread: for tests, and for whoever serves little. */
+/** The whole engine in this thread: for tests and for small servers. */
 export async function createEngine(options: Omit<EngineCoreOptions, 'publish'>): Promise<RegistryEngine> {
   let core: EngineCore | undefined
   const served = createServedRegistries({

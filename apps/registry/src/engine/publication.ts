@@ -4,7 +4,7 @@ import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import type { EngineStatus } from './engine.ts'
 
 /*
- * What the engine tells the serving side, in this order: which registries there are, what each serves, how to search it. Plain data: the
+ * Messages of the engine to the serving side, in this order: which registries there are, what each serves, how to search it. Plain data: the
  * same goes through a message port or straight into the ears of the same thread.
  */
 export type Publication = LayoutPublication | ViewPublication | SearchPublication | StatusPublication

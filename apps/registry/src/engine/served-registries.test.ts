@@ -11,7 +11,7 @@ import { createServedRegistries } from './served-registries.ts'
 
 const CLAIM_SETS = Array.from({ length: 70 }, (_, i) => [`k${i}`, { team: `t${i}` }] as const)
 
-describe('what is served', () => {
+describe('served registries', () => {
   it('keeps the search from before until the new one is built, and takes none that is too old', () => {
     const { served, show, search } = rigOf()
     show('one')
@@ -57,7 +57,7 @@ describe('what is served', () => {
     expect(served.wanted).toEqual(expect.arrayContaining(wanted))
   })
 
-  it('wants nothing more for a registry that is gone, and keeps nobody waiting for it', async () => {
+  it('wants nothing more for a registry that is gone, and keeps no call waiting for it', async () => {
     const { served, show, layout, wanted, clock } = rigOf()
     show('one')
     const registry = served.registry('main')
@@ -71,7 +71,7 @@ describe('what is served', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('lets nobody wait for ever for such a view, nor any number of readers', async () => {
+  it('limits the wait for such a view, and the number of waiting readers', async () => {
     const { served, show, clock, wanted } = rigOf()
     show('one')
     const waiting = Array.from({ length: 65 }, (_, i) => served.registry('main')?.viewFor([i]))
@@ -84,7 +84,7 @@ describe('what is served', () => {
   })
 })
 
-describe('the gate between an engine that starts anew and what is served', () => {
+describe('the gate between a restarted engine and the served views', () => {
   const statusOf = (unsynced: readonly string[]): Publication => {
     const syncs = { succeeded: 0, unchanged: 0, failed: 0 }
     return { kind: 'status', status: { loaded: true, unbuilt: [], unsynced, failed: [], revision: 1, syncs } }

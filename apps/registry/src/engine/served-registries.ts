@@ -20,13 +20,13 @@ export interface ServedRegistries {
   registry(name: string): ServedRegistry | undefined
   readonly aggregated: ServedRegistry
   readonly status: EngineStatus
-  /** The views for readers with some claims only that have been asked for: an engine that starts anew has to build them too. */
+  /** The views for readers with some claims only that have been asked for: a restarted engine has to build them too. */
   readonly wanted: readonly ViewTarget[]
 }
 
 export interface ServedOptions {
   readonly clock: Clock
-  /** Tells the engine to build such a view, and to keep it up to date, or that nobody wants it any more. */
+  /** Tells the engine to build such a view, and to keep it up to date, or that it is no longer needed. */
   readonly want: (target: ViewTarget) => void
   readonly unwant: (target: ViewTarget) => void
 }
@@ -144,7 +144,7 @@ function createServed(registry: string | undefined, claims: Claims | undefined, 
     }
     if (claimViews.size >= MAX_CLAIM_VIEWS * 4) throw new ThvError('store_unavailable', 'too many readers with different claims at once')
     const created: ClaimView = { target, first: Promise.withResolvers(), view: undefined }
-    created.first.promise.catch(() => undefined) // whoever waits hears of it
+    created.first.promise.catch(() => undefined) // the waiting calls receive it
     claimViews.set(key, created)
     for (const [oldKey, old] of claimViews) {
       if (claimViews.size <= MAX_CLAIM_VIEWS) break

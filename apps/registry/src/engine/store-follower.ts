@@ -16,7 +16,7 @@ export interface FollowerOptions {
   readonly onStructure: () => void
 }
 
-/** What is known of the store. What fails on the way is read again by the next `follow`; what was read before stays. */
+/** The known state of the store. A failed read is repeated by the next `follow`; earlier data stay. */
 export interface StoreFollower {
   readonly catalogue: Catalogue
   readonly sources: readonly SourceRecord[]
@@ -79,7 +79,7 @@ export function createStoreFollower({ store, clock, pause, signal, onStructure }
 
   /**
    * Gives the revision up to which everything has come. Rows that somebody writes while others are read may be left to the next reading;
-   * so it reads on until nobody has, lest a revision be served in part.
+   * so it reads on until there is none, to serve no revision in part.
    */
   async function readEntries(first: StoreRevision): Promise<StoreRevision> {
     let { data: after } = known

@@ -16,7 +16,7 @@ export interface LayoutInput {
   readonly wanted: readonly ViewTarget[]
 }
 
-/** What there is to serve; registries and readers that see the same share one view. */
+/** The views to serve; registries and readers that see the same share one view. */
 export function layOutViews(input: LayoutInput): Map<string, LaidOutView> {
   const layout = new Map<string, { spec: ViewSpec; targets: ViewTarget[] }>()
   const names = [...input.registries.map(({ spec }) => spec.name), undefined]

@@ -20,7 +20,7 @@ describe('the loop that builds views', () => {
     const target: ViewTarget = { registry: 'main', visible: ['x'] }
     loop.want(target)
     await eventually(clock, () => viewsOf(target).length === 1)
-    // Whoever wanted it has forgotten it meanwhile, and waits.
+    // Its reader has forgotten it meanwhile, and waits.
     loop.unwant(target)
     loop.want(target)
     await eventually(clock, () => viewsOf(target).length === 2)

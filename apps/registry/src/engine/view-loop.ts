@@ -39,7 +39,7 @@ export interface ViewFacts {
   readonly sources: readonly SourceRecord[]
 }
 
-/** For the case that nobody tells of a change: all replicas serve it within a second all the same. */
+/** Without a notification: all replicas serve a change within a second all the same. */
 const POLL_MS = 500
 const CLOSE_MS = 5_000
 
@@ -128,13 +128,13 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
         waker.wake()
         await promise
       }
-      // Whoever waits has written already: a store that is lost now does not undo that.
+      // The waiting caller has written already: a store that is lost now does not undo that.
       await endsWithin(clock, limitMs, shown()).catch((e) => log.debug('what is served may be older', { error: errorMessage(e) }))
       waiters = waiters.filter((other) => other !== waiter)
     },
     want(target) {
       wanted.set(targetKey(target), target)
-      // Whoever asks has no view, even if one that was unwanted a moment ago is still here.
+      // The caller has no view, even if an unwanted one is still here.
       views.tellAgain(target)
       changed = true
       waker.wake()

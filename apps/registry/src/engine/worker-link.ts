@@ -75,7 +75,7 @@ export function startWorker(options: LinkOptions): WorkerLink {
     for (const { reject } of pending.values()) reject(end)
     ended.resolve(why === '' ? `it ended with code ${code}` : why)
   })
-  ready.promise.catch(() => undefined) // whoever waits hears of it
+  ready.promise.catch(() => undefined) // the waiting calls receive it
 
   return {
     ready: ready.promise,

@@ -4,7 +4,7 @@ import type { RegistryConfig } from '../config/registry-config.ts'
 import type { CoreAdmin } from './engine-core.ts'
 import type { Publication, ViewTarget } from './publication.ts'
 
-/** What a worker is started with. */
+/** The start data of a worker. */
 export interface WorkerStart {
   readonly engine: true
   readonly config: RegistryConfig

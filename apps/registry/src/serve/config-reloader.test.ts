@@ -74,7 +74,7 @@ describe('startReloader', () => {
     expect(applied).toEqual(['two'])
   })
 
-  it('leaves everything as it is when the file is the same, and applies it anyway when it is told to', async () => {
+  it('leaves everything as it is when the file is the same, and applies it on request', async () => {
     writeFileSync(file, text('one'))
     const { applied, trigger } = start()
     trigger()

@@ -10,10 +10,10 @@ import { type ConfigWatch, watchConfig } from '../config/watch-config.ts'
 
 export interface ReloaderOptions {
   readonly path: string
-  /** What was read at the start. */
+  /** The configuration at the start. */
   readonly text: string
   readonly read: ReadOptions
-  /** What is in force, and how another takes its place. */
+  /** The configuration in force, and how another replaces it. */
   readonly served: { readonly config: RegistryConfig; apply(config: RegistryConfig): Promise<void> }
   readonly clock: Clock
   readonly log: Logger
@@ -39,7 +39,7 @@ export function startReloader(options: ReloaderOptions): ConfigWatch {
     text = result.text
     if (!result.ok) {
       const problems = result.problems.map((problem) => problemLine(path, problem))
-      // Other files of the folder change too, the log maybe: a file that is away is told once.
+      // Other files of the folder change too, the log maybe: a missing file is logged once.
       const isKnown = !again && jsonEqual(problems, refused)
       refused = problems
       if (isKnown) return

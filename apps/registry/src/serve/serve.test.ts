@@ -51,7 +51,7 @@ describe('serve', () => {
     expect(await statusOf(`${registry.url}/metrics`)).toBe(404)
   })
 
-  it('answers only to names of this machine where nobody has to say who they are', async () => {
+  it('answers only to names of this machine without authentication', async () => {
     writeFileSync(configFile(), registries('a'))
     await using registry = await startRegistry(['--config', configFile()])
     const path = `${registry.url}/registry/a/v0.1/servers`

@@ -47,7 +47,7 @@ export interface Served {
   apply(config: RegistryConfig): Promise<void>
 }
 
-/** As the original's, where it has them. A whole request has 10 s to come; an answer that nobody takes for 15 s is cut off. */
+/** As in ToolHive (Go), where it has them. A whole request has 10 s to come; an answer that is not read for 15 s is cut off. */
 const LIMITS: Partial<HttpLimits> = { headersTimeoutMs: 10_000, bodyTimeoutMs: 10_000, keepAliveMs: 60_000, stallMs: 15_000 }
 /** How long requests may still be in work that began before a change of the configuration. */
 const OLD_ACCESS_MS = 30_000
@@ -121,7 +121,7 @@ export async function serveRegistry(options: ServeOptions): Promise<Served> {
   }
 }
 
-/** What stands between clients and the engine: all of it changes at once. */
+/** Everything between clients and the engine: it changes as a whole. */
 interface Front {
   readonly access: RegistryAccess
   readonly api: ExchangeHandler
@@ -136,7 +136,7 @@ function strictness({ mode, authz }: AuthConfig): number {
   return mode === 'anonymous' ? 0 : authz === undefined ? 1 : 2
 }
 
-/** Whoever asks the process to stop while it is still waiting for its store does not wait too. */
+/** A stop request while the process waits for its store does not wait too. */
 async function startEngine({ config, parts, lifecycle: { signal } }: ServeOptions): Promise<RegistryEngine> {
   signal.throwIfAborted()
   const starting = parts.startEngine(config)
@@ -172,7 +172,7 @@ async function listen(
 }
 
 /**
- * A web page anywhere can make a browser ask this machine under a name of its own (DNS rebinding). Where nobody has to say who they are,
+ * A web page anywhere can make a browser ask this machine under a name of its own (DNS rebinding). Without authentication,
  * and the server is meant for this machine alone, only this machine's names are good.
  */
 function hostCheck({ http, auth }: RegistryConfig, { host }: ListenOn): HostCheck | undefined {

@@ -1,7 +1,7 @@
 import type { RegistryConfig } from '../config/registry-config.ts'
 import type { Served } from './serve.ts'
 
-/** What people who start a server by hand want to know. */
+/** Lines for people who start a server by hand. */
 export function startLines(
   { address, internalAddress, config }: Pick<Served, 'address' | 'internalAddress' | 'config'>,
   file: string | undefined,

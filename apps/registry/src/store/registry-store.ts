@@ -3,8 +3,8 @@ import type { FetchProblem, FetchState } from '@thv/catalog/sources/fetch/regist
 import type { Claims, SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 
 /**
- * What the registry keeps. Two adapters (SQLite, PostgreSQL) pass one contract suite. Every change of what is served takes a new
- * revision and stamps the rows it changed, so that whoever serves reads only what is new. Rows of entries are never removed while their
+ * The data of the registry. Two adapters (SQLite, PostgreSQL) pass one contract suite. Every change of what is served takes a new
+ * revision and stamps the rows it changed, so that the serving side reads only what is new. Rows of entries are never removed while their
  * source exists: what is gone has status `deleted`.
  * Times are RFC 3339 in UTC with milliseconds; the store's clock makes them (PostgreSQL: the database's own). One write takes one
  * revision and one time, and a later revision has a later time, also when the clock stands still or goes back: who asks for what is
@@ -29,7 +29,7 @@ export interface RegistryStore extends AsyncDisposable {
    * Makes the CONFIG objects exactly these, in one transaction: what is not among them goes, sources with their entries and out of every
    * registry. `conflict` if an API-made object has one of the names, or there would be two managed sources; `bad_request` if a registry
    * names an unknown source, or one twice. Registries may name API-made sources.
-   * A source that becomes managed, or no longer is, is made anew: its entries go. With any other change they stay until the next sync.
+   * A source that becomes managed, or no longer is, is created again: its entries go. With any other change they stay until the next sync.
    * A source of which more than the claims changed, here or by `putSource`, is due now, has neither hash nor state, and a lease on it is
    * lost.
    */
@@ -47,7 +47,7 @@ export interface RegistryStore extends AsyncDisposable {
   /**
    * Rows of all sources with a revision above `after`, in order of revision, in batches; with `after` 0 everything. What is written
    * meanwhile may come too, a row then a second time with its newer revision; it ends though writing goes on. Once it ended, everything up to the highest revision that
-   * came, and up to what `revision()` gave before, has come. A source that was deleted, or made anew (another `id`), takes its rows with
+   * came, and up to what `revision()` gave before, has come. A source that was deleted, or created again (another `id`), takes its rows with
    * it: only `structure` tells.
    */
   entriesAfter(after: number, signal: AbortSignal): AsyncIterable<readonly StoredEntry[]>
@@ -58,7 +58,7 @@ export interface RegistryStore extends AsyncDisposable {
 
   // ── writing entries of the managed source: one transaction each. `not_found`: no such source; `bad_request`: it is not managed ──
   /**
-   * `version_exists` if (name, version) is there and not deleted; a deleted one is published anew, with all times new. All versions of a
+   * `version_exists` if (name, version) is there and not deleted; a deleted one is published again, with all times new. All versions of a
    * name, deleted ones too, have the same claims: without claims it takes theirs, with others than theirs it is a `conflict`. So a name
    * stays with whom it belonged to.
    */
@@ -81,7 +81,7 @@ export interface RegistryStore extends AsyncDisposable {
    * A new source is due at once. Never waits for another process.
    */
   claimDue(claim: { owner: string; leaseMs: number; limit: number }): Promise<readonly LeasedSource[]>
-  /** False: the lease is lost, and nothing of this attempt may be written. One that is over but that nobody has taken is not lost. */
+  /** False: the lease is lost, and nothing of this attempt may be written. An expired lease that no other holder has taken is not lost. */
   renewLease(lease: Lease, leaseMs: number): Promise<boolean>
   /**
    * Writes what changed and how the attempt ended, and gives the lease back, in one transaction. Rejects with `lease_lost`. What has the
@@ -94,7 +94,7 @@ export interface RegistryStore extends AsyncDisposable {
   nextDueInMs(): Promise<number | undefined>
 }
 
-/** `structure` moves when sources, registries or claims of sources change; then views are laid out anew. */
+/** `structure` moves when sources, registries or claims of sources change; then views are laid out again. */
 export interface StoreRevision {
   readonly data: number
   readonly structure: number
@@ -178,13 +178,13 @@ export interface NewEntry {
   readonly statusMessage?: string
   readonly claims?: Claims
   /**
-   * `conflict` unless the name has just these claims of its own; null: none, or it is not there yet. Whoever decided by them whether this
-   * may be written is not overtaken by somebody who changes them.
+   * `conflict` unless the name has just these claims of its own; null: none, or it is not there yet. A decision by them whether this
+   * may be written is not overtaken by a change of them.
    */
   readonly ifClaims?: Claims | null
 }
 
-/** What must be so for a change of what is published, looked at in the transaction that changes it. */
+/** Preconditions of a change of published entries, checked in the transaction that changes them. */
 export interface ChangeConditions {
   /** As in `NewEntry`. */
   readonly ifClaims?: Claims | null

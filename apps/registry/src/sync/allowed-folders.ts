@@ -25,6 +25,6 @@ async function resolved(path: string): Promise<string | undefined> {
   try {
     return await realpath(path)
   } catch {
-    return undefined // whoever reads the file says what is wrong with it
+    return undefined // the reader of the file reports its problem
   }
 }

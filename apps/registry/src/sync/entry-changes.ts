@@ -21,7 +21,7 @@ export interface ChangesInput {
 const PER_TURN = 500
 
 /**
- * What a fetch makes different. After a full one, what did not come or does not pass the filter is gone; after a delta, what came and does
+ * The changes of a fetch. After a full one, entries that did not come or do not pass the filter are gone; after a delta, what came and does
  * not pass. Of entries with the same name and version the first counts.
  */
 export async function entryChanges({ source, fetched, fingerprints, pause }: ChangesInput): Promise<EntryChanges> {

@@ -32,7 +32,7 @@ afterEach(async () => {
 
 const changed = (count: number) => expect.poll(() => changes.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
 
-/** Watching has begun: changes before the first look are nobody's business. */
+/** Watching has begun: changes before the first look do not count. */
 async function follow(paths: Readonly<Record<string, string>>): Promise<void> {
   watcher.set(new Map(Object.entries(paths)))
   await systemClock.sleep(200)

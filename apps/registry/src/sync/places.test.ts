@@ -42,7 +42,7 @@ describe('places', () => {
     expect(places.free).toBe(1)
   })
 
-  it('do not count whoever gives up while waiting for one, or is ended', async () => {
+  it('do not count callers that give up while waiting, or are aborted', async () => {
     const { clock, places, away } = rigOf(1)
     const [one, other] = [await away(), await away()]
     const busy = places.open()

@@ -102,7 +102,7 @@ async function fetchSource(leased: LeasedSource, options: SyncOptions, signal: A
   }
 }
 
-/** What a fetch left behind is good for the same place and treatment only. */
+/** The remains of a fetch are valid for the same location and treatment only. */
 function wrapState({ config }: LeasedSource, state: FetchState): FetchState {
   return { for: stateIdentity(config), state }
 }
@@ -136,7 +136,7 @@ async function reportFailure(e: unknown, { leased, options, log }: Failure): Pro
   }
 }
 
-/** There is no result to store; whoever comes next need not wait until the lease runs out. */
+/** There is no result to store; the next replica need not wait until the lease runs out. */
 async function giveBack({ lease }: LeasedSource, { store, log }: SyncOptions): Promise<AttemptEnd> {
   try {
     await store.renewLease(lease, 1)
@@ -148,7 +148,7 @@ async function giveBack({ lease }: LeasedSource, { store, log }: SyncOptions): P
 
 const MAX_MESSAGE = 1_000
 
-/** The same failure again and again is told at the second, fourth, eighth … attempt: a source that is away must not fill the log. */
+/** A repeated failure is logged at the second, fourth, eighth … attempt: a source that is away must not fill the log. */
 function isNews({ sync, manual }: LeasedSource, message: string): boolean {
   return manual || message !== sync.message || Number.isInteger(Math.log2(sync.attemptCount + 1))
 }

@@ -159,7 +159,7 @@ describe('the sync of sources', () => {
     expect((await rig.record('a')).sync.serverCount).toBe(1)
   })
 
-  it('refuses a filter that nobody can read, and keeps what there is', async () => {
+  it('rejects an unreadable filter, and keeps the entries', async () => {
     const rig = await rigOf([fileSource('a')])
     rig.handler.data.set('a', [fetchedEntry('x/one', '1.0.0')])
     rig.start()

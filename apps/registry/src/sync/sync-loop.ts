@@ -27,7 +27,7 @@ export interface SyncLoopOptions extends Omit<SyncOptions, 'config' | 'limits' |
   readonly onEnd?: () => void
 }
 
-/** Whoever makes a source due in another process is heard at once; this is for the case that he is not. */
+/** For missed notifications: another process that makes a source due is otherwise noticed at once. */
 const MAX_WAIT_MS = 10_000
 const MIN_WAIT_MS = 10
 const CLOSE_MS = 5_000

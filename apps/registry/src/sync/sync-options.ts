@@ -6,7 +6,7 @@ import type { Logger } from '@thv/telemetry/log'
 import type { SyncConfig } from '../config/registry-config.ts'
 import type { RegistryStore } from '../store/registry-store.ts'
 
-/** Managed sources need none: nobody fetches them. */
+/** Managed sources need none: they are not fetched. */
 export type Handlers = { readonly [type in SourceType]?: RegistryHandler }
 
 export interface SyncOptions {
@@ -15,7 +15,7 @@ export interface SyncOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly config: SyncConfig
-  /** Who holds the leases: another for each process. */
+  /** The holder of the leases: another for each process. */
   readonly owner: string
   readonly limits: FetchLimits
   readonly tempDir: string

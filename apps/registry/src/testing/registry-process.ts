@@ -11,7 +11,7 @@ const BIN = fileURLToPath(new URL('../../bin/thv-registry-api.js', import.meta.u
 export interface RegistryProcess {
   readonly child: ChildProcess
   readonly ended: Promise<{ readonly code: number | null; readonly out: string; readonly err: string }>
-  /** What it has logged. */
+  /** Its log. */
   lines(): LogLine[]
 }
 

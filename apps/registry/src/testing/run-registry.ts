@@ -59,7 +59,7 @@ export interface StartedRegistry extends AsyncDisposable {
   readonly internalUrl: string | undefined
   readonly lines: readonly LogLine[]
   readonly lifecycle: Lifecycle
-  /** What was printed for people. */
+  /** The output for people. */
   printed(): string
   hangup(): void
 }

@@ -11,7 +11,7 @@ import { bytesOf, type SharedArena, type Span } from './shared-arena.ts'
 export interface Row extends PlacedEntry {
   readonly status: EntryStatus
   readonly revision: number
-  /** What is served for it, with `isLatest` as it says. */
+  /** The served document, with its `isLatest`. */
   json: Span
   isLatest: boolean
   /** Where, in `json`, the `_meta` object begins. */
@@ -53,7 +53,7 @@ export function createRow(entry: StoredEntry, { arenas, isLatest, parseInstant }
   }
 }
 
-/** What is served differs from the row's own in this. */
+/** Difference between the served document and the row's own. */
 export interface MetaChange {
   readonly isLatest: boolean
   /** RFC 3339. */

@@ -13,7 +13,7 @@ export interface NameSlot {
 }
 
 /**
- * What the store holds, in the order it is served, with the bytes that are served. It follows the store by `add`; `settle` puts it in
+ * The content of the store in serving order, with the served bytes. It follows the store by `add`; `settle` puts it in
  * order again before views are built from it.
  */
 export interface Catalogue {
@@ -152,7 +152,7 @@ export function createCatalogue(): Catalogue {
     slots = merged
   }
 
-  /** Everything anew in the order of lists: pages are one slice again, and what was released is let go with the old segments. */
+  /** Rewrites everything in the order of lists: pages are one slice again, and what was released is let go with the old segments. */
   function* moveTogether(): Steps<void> {
     arenas = newArenas()
     let bytes = 0

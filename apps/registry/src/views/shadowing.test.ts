@@ -30,7 +30,7 @@ describe('which source has a name', () => {
     fill(catalogue, [stored('a', 'x/y', { revision: 3, version: '2.0.0', status: 'deleted' })])
     const view = openView(catalogue, specOf('a', 'b'))
     expect(listed(view)).toMatchObject([{ version: '1.0.0', by: 1, isLatest: true }])
-    // Who had 2.0.0 of the first hears that it is gone and that 1.0.0 is there now, though that was written long ago.
+    // A client that had 2.0.0 of the first learns that it is gone and that 1.0.0 is there now, though that was written long ago.
     expect(listed(view, { updatedSince: since })).toMatchObject([
       { version: '1.0.0', status: 'active' },
       { version: '2.0.0', status: 'deleted' },

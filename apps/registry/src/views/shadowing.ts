@@ -19,7 +19,7 @@ export interface Shown {
  * - versions that only others have are shown as deleted;
  * - a winner behind other sources took over when the last version of those was deleted: nothing of it is older than that;
  * - a winner before other sources took over no later than its oldest living version is: what was hidden by it is no older than that.
- * Times err to the late side: something may be told once more, nothing is lost.
+ * Times err to the late side: an entry may be reported once more, none is lost.
  */
 export function shownVersions(groups: readonly Group[], order: (a: string, b: string) => number): Shown[] {
   const living = groups.findIndex((group) => group.rows.some((row) => !row.deleted))

@@ -11,7 +11,7 @@ export interface Segment {
 
 /**
  * Byte strings in shared memory, written once and never changed, so that this thread and the serving one keep the same bytes. What is
- * released stays until nobody holds its segment any more: whoever wrote it moves the rest elsewhere when too much is lost (`waste`).
+ * released stays until its segment is no longer held: the writer moves the rest elsewhere when too much is lost (`waste`).
  */
 export interface SharedArena {
   append(parts: readonly (string | Uint8Array)[]): Span

@@ -101,7 +101,7 @@ export function createViewBuilder(): ViewBuilder {
   }
 }
 
-/** The same claims give the same list, whoever came first. */
+/** The same claims give the same list, in any order. */
 function sorted(claimSets: ReadonlyMap<string, Claims | undefined>): BuiltView['claimSets'] {
   return [...claimSets].sort(([a], [b]) => (a < b ? -1 : 1))
 }

@@ -7,7 +7,7 @@ export interface EndpointConfig {
 
 /**
  * Where an HTTP+SSE client must POST to: a path, so that scheme and host stay what the client used. Before it stands what a proxy in
- * front of us has cut off: as configured, else as a trusted proxy says (S4).
+ * front of us has cut off: as configured, else as a trusted proxy says.
  */
 export function endpointOf(exchange: Exchange, sessionId: string, { endpointPrefix, trustProxyHeaders }: EndpointConfig): string {
   const forwarded = trustProxyHeaders ? exchange.headers['x-forwarded-prefix'] : undefined

@@ -84,7 +84,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
     this.#edits = received.kind === 'request' && options.pipeline.edits(received.method)
     this.startedAt = this.lastActivityAt = options.clock.monotonic()
     this.idleLimitMs = options.limits.idleMs
-    // A modern client that goes away cancels its call (M19); a legacy one does not (H6).
+    // A modern client that goes away cancels its call; a legacy one does not.
     if (context.era !== 'modern') return
     context.exchange.addEventListener('abort', this)
     if (context.exchange.aborted) this.handleEvent()
@@ -194,7 +194,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
 
   #endFrames(rejection: Rejection): void {
     const id = this.#id
-    // A legacy stream with event ids may be closed at any time: its client comes back for the rest (H15).
+    // A legacy stream with event ids may be closed at any time: its client comes back for the rest.
     const mayBreakOff = this.#frames?.answered || (this.#frames?.resumable && this.#context.era === 'legacy')
     if (id !== undefined && !mayBreakOff) {
       noteFailure(this.#context, rejection)

@@ -91,7 +91,7 @@ export class LiveSessions<S extends LiveSession> {
     return undefined
   }
 
-  /** The session of that id and principal, whose life is prolonged by this. Whose id it is otherwise is nobody's business (H11). */
+  /** The session of that id and principal, whose life is prolonged by this. Whose id it is otherwise is nobody's business. */
   async find(id: string | undefined, principal: string, exchange: Exchange): Promise<S | Rejection> {
     if (id === undefined) return sessionRequired()
     const live = this.#live.get(id)

@@ -33,7 +33,7 @@ export interface SessionStreamsOptions {
 
 /**
  * The streams of a streamable HTTP session: one per POST that needs one, and the standalone one. All of them write to one event log, so
- * that a client can come back to each (H14). Messages for a client without a stream wait in a small backlog.
+ * that a client can come back to each. Messages for a client without a stream wait in a small backlog.
  */
 export class SessionStreams implements Outlet {
   readonly #env: StreamDeps

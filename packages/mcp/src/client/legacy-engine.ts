@@ -143,7 +143,7 @@ export class LegacyEngine implements Engine {
     tell(this.context, options?.onNotification ?? this.context.onNotification, notification)
   }
 
-  /** In this era leaving is not cancelling (trap 4), so it has to be said. Nobody waits for it. */
+  /** In this era leaving is not cancelling, so it has to be said. Nobody waits for it. */
   async #cancel(requestId: RequestId, reason: unknown): Promise<void> {
     const { clock, limits, warn } = this.context
     const limit = { clock, timeoutMs: limits.farewellMs, what: 'a cancellation', signals: [this.over] }

@@ -135,7 +135,7 @@ export class ModernEngine implements Engine {
     }
   }
 
-  /** On a pipe it has to be said; over HTTP, leaving says it (trap 4). Nobody waits for it. */
+  /** On a pipe it has to be said; over HTTP, leaving says it. Nobody waits for it. */
   async cancel(requestId: RequestId, reason: unknown): Promise<void> {
     if (this.transport !== 'stdio' || this.over.aborted) return
     const { clock, limits, warn } = this.context
@@ -165,7 +165,7 @@ export class ModernEngine implements Engine {
 
   #checked(result: JsonObject, { capabilities = this.context.capabilities }: EngineRequestOptions): JsonObject {
     const { resultType } = result
-    // Absent means complete: older servers leave it out, and the call is done either way (trap 25).
+    // Absent means complete: older servers leave it out, and the call is done either way.
     const isKnown = resultType === undefined || resultType === 'complete' || resultType === 'input_required'
     if (!isKnown && !(resultType === 'task' && declaresTasks(capabilities)))
       throw protocolError(`sent a result of the unknown type ${JSON.stringify(resultType)}`)

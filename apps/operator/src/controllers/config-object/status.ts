@@ -7,7 +7,7 @@ export interface WorkloadReference {
   readonly name: string
 }
 
-/** What MCPToolConfig and MCPExternalAuthConfig have in common: somebody uses them, and they cannot go before. */
+/** Common to MCPToolConfig and MCPExternalAuthConfig: workloads use them, and they cannot be deleted before. */
 export interface ConfigObjectFacts {
   readonly configHash: string
   /** Sorted. */
@@ -66,5 +66,5 @@ const MAX_LISTED = 10
 function listed(workloads: readonly WorkloadReference[]): string {
   const names = workloads.slice(0, MAX_LISTED).map(({ kind, name }) => `${kind} ${name}`)
   if (workloads.length > MAX_LISTED) names.push(`${workloads.length - MAX_LISTED} more`)
-  return names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : (names[0] ?? 'nobody')
+  return names.length > 1 ? `${names.slice(0, -1).join(', ')} and ${names.at(-1)}` : (names[0] ?? 'no workload')
 }

@@ -103,10 +103,10 @@ describeCluster('MCPExternalAuthConfig', () => {
     await eventually('it is gone', async () => (await admin.tryGet(type, at('open'))) === undefined, 15_000)
   })
 
-  test('[002-046] an MCPServer that names none of them is told so and does not run; it comes up when the object and its Secret do', async () => {
+  test('[002-046] an MCPServer that names a missing one reports it and does not run; it starts when the object and its Secret exist', async () => {
     const spec = { image: 'example.test/server:1', transport: 'streamable-http' as const, externalAuthConfigRef: { name: 'late' } }
     await admin.create(mcpServerType, { metadata: at('waits'), spec })
-    const missing = await eventually('it is told', () => serverCondition('waits', 'ExternalAuthConfigValidated'))
+    const missing = await eventually('it reports it', () => serverCondition('waits', 'ExternalAuthConfigValidated'))
     expect(missing).toMatchObject({ status: 'False', reason: 'ExternalAuthConfigNotFound' })
     expect(await admin.tryGet(deployments, at('waits'))).toBeUndefined()
     await create('late', header('late'))
@@ -123,10 +123,10 @@ describeCluster('MCPExternalAuthConfig', () => {
     })
   })
 
-  test('[002-052] an MCPRemoteProxy that names none of them is told so and does not run', async () => {
+  test('[002-052] an MCPRemoteProxy that names a missing one reports it and does not run', async () => {
     const spec = { remoteUrl: 'https://mcp.example.com/mcp', externalAuthConfigRef: { name: 'nowhere' } }
     await admin.create(mcpRemoteProxyType, { metadata: at('remote-waits'), spec } as never)
-    const told = await eventually('it is told', async () =>
+    const told = await eventually('it reports it', async () =>
       getCondition((await admin.get(mcpRemoteProxyType, at('remote-waits'))).status?.conditions as never, 'ExternalAuthConfigValidated'),
     )
     expect(told).toMatchObject({ status: 'False', reason: 'ExternalAuthConfigNotFound' })
@@ -153,7 +153,7 @@ describeCluster('MCPExternalAuthConfig', () => {
     ] as const
     for (const [own, kind, spec] of cases) await admin.create(kind as typeof mcpServerType, { metadata: at(own), spec } as never)
     for (const [own, kind, , which] of cases) {
-      const told = await eventually(`${own} is told`, async () =>
+      const told = await eventually(`${own} reports it`, async () =>
         getCondition((await admin.get(kind as typeof mcpServerType, at(own))).status?.conditions as never, which),
       )
       expect(told).toMatchObject({ status: 'False', reason: 'MultiUpstreamNotSupported' })

@@ -129,7 +129,7 @@ describeCluster('MCPGroup', () => {
     expect(operator.calls.writes.filter(({ plural }) => plural === 'mcpgroups')).toEqual([])
   })
 
-  test('is told of members once when many come at a time [004-103]', async () => {
+  test('is reconciled once when many members come at a time [004-103]', async () => {
     await create('crowd')
     await hasMembers('crowd', {})
     operator.calls.clear()

@@ -9,7 +9,7 @@ export interface Members {
   readonly serverEntries: readonly string[]
 }
 
-/** Who belongs to the group. A group is ready as soon as that is known, even if nobody does: it never looks at its members' health. */
+/** Members of the group. A group is ready as soon as they are known, even if there are none: the health of members does not count. */
 export function groupStatus(group: MCPGroup, members: Members, now: number): NonNullable<MCPGroup['status']> {
   const { generation } = group.metadata
   const servers = members.servers.toSorted()

@@ -113,7 +113,7 @@ describeCluster('MCPRemoteProxy', () => {
   test('a header of a Secret: missed, found; a new content replaces the pods', async () => {
     const headerForward = { addHeadersFromSecret: [{ headerName: 'X-Api-Key', valueSecretRef: { name: 'late', key: 'value' } }] }
     await steps.create('headed', { remoteUrl, headerForward })
-    await eventually('it is told', async () => JSON.stringify((await steps.get('headed')).status).includes('HeaderSecretNotFound'))
+    await eventually('it reports it', async () => JSON.stringify((await steps.get('headed')).status).includes('HeaderSecretNotFound'))
     await steps.settled('headed', 'Failed')
     expect(await admin.tryGet(deployments, at('headed'))).toBeUndefined()
     await admin.create(secrets, { metadata: at('late'), data: { value: 'b25l' } })
@@ -143,7 +143,7 @@ describeCluster('MCPRemoteProxy', () => {
     ['metadata', 'http://169.254.169.254/latest', 'RemoteURLInvalid'],
     ['api', 'https://kubernetes.default.svc/api', 'RemoteURLInvalid'],
     ['loopback', 'http://127.0.0.1:8080/mcp', 'RemoteURLInvalid'],
-  ])('refuses a remote server that nobody may reach (%s)', async (name, url, reason) => {
+  ])('rejects a forbidden remote server (%s)', async (name, url, reason) => {
     await steps.create(`banned-${name}`, { remoteUrl: url })
     await steps.settled(`banned-${name}`, 'Failed')
     expect(JSON.stringify((await steps.get(`banned-${name}`)).status)).toContain(reason)

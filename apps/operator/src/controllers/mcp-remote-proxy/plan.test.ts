@@ -29,7 +29,7 @@ function plan(spec: Spec, lookup: Lookup = fixtureLookup, change: Partial<Parame
 const planOf = ({ spec, lookup, settings = {} }: RemoteProxyCase) => plan(spec, lookup, planFacts(settings))
 const FIXTURES = fixturesOf('mcpremoteproxies').map(({ manifest }) => [manifest.metadata.name, manifest.spec as Spec] as const)
 
-describe('what becomes of an MCPRemoteProxy', () => {
+describe('the plan of an MCPRemoteProxy', () => {
   it.each(Object.entries(WHOLE))('%s', async (name, spec) => {
     const whole = plan(spec)
     expect(whole.blockers).toEqual([])
@@ -138,7 +138,7 @@ describe('every plan of an MCPRemoteProxy', () => {
   })
 })
 
-it('repeats no header value and no secret in what people are told, or in the pods', () => {
+it('repeats no header value and no secret in conditions, status or pods', () => {
   const CANARY = 'c4n4ry-in-a-coal-mine'
   const inline = { issuer: 'https://login.example.com', clientId: 'c', clientSecret: CANARY }
   const headerForward = { addPlaintextHeaders: { 'X-Tenant': CANARY } }

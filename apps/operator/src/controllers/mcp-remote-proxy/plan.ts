@@ -24,7 +24,7 @@ export interface RemoteProxyPlanInput {
   readonly now: number
 }
 
-/** Everything that one MCPRemoteProxy needs, and what to tell of it. Pure. Nobody ever dials the remote server from here. */
+/** The objects and conditions of one MCPRemoteProxy. Pure. The operator never dials the remote server. */
 export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
   const { proxy, lookup, settings, live, now } = input
   const { name, namespace = '' } = proxy.metadata
@@ -90,7 +90,7 @@ function authenticated(spec: CanonicalMCPRemoteProxySpec, oidc: Resolved): Condi
     return { type, status: 'False', reason: MCPRemoteProxyReason.NoIncomingAuth, message }
   }
   if (!oidc.ok) {
-    const message = 'nobody can be authenticated as spec.oidcConfig is: see the other conditions'
+    const message = 'spec.oidcConfig is invalid, so no client can authenticate: see the other conditions'
     return { type, status: 'False', reason: MCPRemoteProxyReason.AuthInvalid, message }
   }
   return { type, status: 'True', reason: MCPRemoteProxyReason.AuthValid, message: 'clients must prove who they are' }

@@ -31,7 +31,7 @@ interface Checked {
   readonly context: EntryContext
 }
 
-/** Looks at the entry and at what it names. Never at the remote server: whoever uses the entry finds out whether it answers. Pure. */
+/** Checks the entry and what it names. Never the remote server: its clients find out whether it answers. Pure. */
 export function checkEntry(entry: Pick<MCPServerEntry, 'spec'>, context: EntryContext): EntryChecks {
   const { spec, problems } = normaliseMcpServerEntry(entry)
   const rest = new Set<Problem>(problems)

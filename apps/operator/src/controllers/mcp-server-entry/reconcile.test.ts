@@ -123,7 +123,7 @@ describe('reconcileMcpServerEntry', () => {
 
   it.each<[string, object, string, string]>([
     ['several upstream providers', login('a', 'b'), 'False', 'MultiUpstreamNotSupported'],
-    ['a server that nobody could log in to', login('a'), 'False', 'AuthConfigTypeNotSupported'],
+    ['a server without a way to log in', login('a'), 'False', 'AuthConfigTypeNotSupported'],
     ['a configuration that is not valid', { type: 'headerInjection' }, 'False', 'AuthConfigInvalid'],
     ['a type of an older schema', { type: 'obo' }, 'False', 'AuthConfigTypeNotSupported'],
     [

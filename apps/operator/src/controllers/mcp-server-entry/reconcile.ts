@@ -9,8 +9,8 @@ import { cache } from './cache.ts'
 import { entryStatus } from './status.ts'
 
 /**
- * Says whether a VirtualMCPServer can use the entry. It makes nothing, calls nobody and holds no deletion; what the entry names wakes it
- * when it comes, goes or changes.
+ * Says whether a VirtualMCPServer can use the entry. It makes no object, calls no server and holds no deletion; a change of a referenced object wakes it
+ * again.
  */
 export async function reconcileMcpServerEntry(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
   const entry = env.caches.of(cache).get(key)
@@ -25,7 +25,7 @@ export async function reconcileMcpServerEntry(key: ObjectKey, env: Env, { signal
     { type: mcpServerEntryType, key, cached: entry },
     {
       mutate(current) {
-        // What it names now was not looked up; its event is under way.
+        // References of a newer version were not looked up; its event is under way.
         if (!isSameSpec(current, entry)) return undefined
         const status = entryStatus(current, { lookup, settings: env.settings, now: env.clock.now() })
         before = toldBy(current.status)

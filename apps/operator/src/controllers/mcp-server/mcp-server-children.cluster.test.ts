@@ -129,7 +129,7 @@ describeCluster('the children of an MCPServer', () => {
     await gone(mcpServerType, 'held')
   })
 
-  test('nobody widens by hand what a runner may do, what a server may reach and where clients are led', async () => {
+  test('manual changes of Roles, NetworkPolicies and Services are reverted', async () => {
     await admin.create(configMaps, { metadata: at('narrow'), data: { p: '{"network": {"outbound": {"allow_port": [443]}}}' } })
     await steps.create('narrow', { ...http, permissionProfile: { type: 'configmap', name: 'narrow', key: 'p' } })
     await steps.settled('narrow')
@@ -160,7 +160,7 @@ describeCluster('the children of an MCPServer', () => {
     expect(operator.calls.writes).toEqual([])
   })
 
-  test('what is taken out of the spec goes from them', async () => {
+  test('fields removed from the spec are removed from them', async () => {
     const full = {
       resources: { limits: { cpu: '1', memory: '1Gi' } },
       serviceType: 'LoadBalancer',

@@ -145,7 +145,7 @@ describeCluster('MCPServer in trouble', () => {
   test('a namespace that goes takes its servers along without a storm of errors', async () => {
     for (let index = 0; index < 5; index++)
       await admin.create(mcpServerType, { metadata: { name: `s${index}`, namespace: doomed }, spec: { image } })
-    await eventually('all are told', async () =>
+    await eventually('all report it', async () =>
       (await admin.list(mcpServerType, { namespace: doomed })).items.every(({ status }) => status?.phase === 'Pending'),
     )
     await steps.quiet()
@@ -195,7 +195,7 @@ describeCluster('MCPServer in trouble', () => {
       await Promise.all(writers)
     }
     expect(writes).toBeGreaterThan(10)
-    // Nobody is woken by a status, so the message of the storm stays until something else happens.
+    // A status wakes no controller, so the message of the storm stays until something else happens.
     await steps.edit('contested', { proxyPort: 9006 })
     const { message } = await steps.settled('contested')
     expect(message).not.toContain('storm')

@@ -83,7 +83,7 @@ describeCluster('what an MCPServer refers to', () => {
     expect(await steps.runConfig('policed')).toMatchObject({ authz_config: { cedar: { policies: [ALLOW] } } })
   })
 
-  test('a Secret: missed, without the key, found; a new content replaces the pods of its users and of nobody else', async () => {
+  test('a Secret: missed, without the key, found; a new content replaces the pods of its users only', async () => {
     await steps.create('user', { ...http, secrets: [{ name: 'api', key: 'token' }] })
     const missing = await steps.hasReason('user', 'ConfigurationValid', 'SecretNotFound')
     expect(missing.message).toContain('Secret api does not exist')
@@ -259,7 +259,7 @@ describeCluster('what an MCPServer refers to', () => {
     await steps.hasReason('open', 'ConfigurationValid', 'OIDCConfigMapNotFound')
     await eventually('it is stopped', async () => (await steps.deployment('open')).spec?.replicas === 0)
     await eventually('no pod', async () => (await steps.proxyPods('open')).length === 0)
-    // Whoever scales it up meanwhile opens nothing.
+    // Scaling it up meanwhile opens nothing.
     await admin.patch(deployments, at('open'), { kind: 'merge', body: { spec: { replicas: 1 } } }, { subresource: 'scale' })
     await eventually('it is stopped again', async () => (await steps.deployment('open')).spec?.replicas === 0)
     await steps.edit('open', { oidcConfig: null })

@@ -83,7 +83,7 @@ describeCluster('the status of an MCPServer', () => {
     await steps.create('served', http)
     const server = await steps.playRunner('served')
     const proxy = await steps.onePod('served')
-    /** The scheduler, which finds no node, has its say too: whoever speaks last. */
+    /** The scheduler, which finds no node, writes conditions too: the last writer wins. */
     const becomes = async (reason: string, of: PodStatus) =>
       await eventually(`it says ${reason}`, async () => {
         await steps.sayOfPod(proxy, { phase: 'Pending', conditions: [{ type: 'PodScheduled', status: 'True' }] })

@@ -204,7 +204,7 @@ describeCluster('MCPServer', () => {
   test('replicas, group and Service type change without a new pod [002-209]', async () => {
     const pod = await running('calm', http)
     const template = await steps.template('calm')
-    await steps.edit('calm', { groupRef: { name: 'nobody' } })
+    await steps.edit('calm', { groupRef: { name: 'missing' } })
     await steps.settled('calm')
     await steps.edit('calm', { serviceType: 'NodePort' })
     await steps.settled('calm')
@@ -258,7 +258,7 @@ describeCluster('MCPServer', () => {
     await eventually('no pod', async () => (await steps.proxyPods('scaled')).length === 0)
   })
 
-  test('leaves the number of pods to whoever scales the Deployment', async () => {
+  test('leaves the number of pods to autoscalers and kubectl scale', async () => {
     await running('autoscaled', http)
     await admin.patch(deployments, at('autoscaled'), { kind: 'merge', body: { spec: { replicas: 4 } } }, { subresource: 'scale' })
     await steps.quiet()

@@ -247,7 +247,7 @@ describe('the workload that runs already', () => {
     expect(podsOf(after)).not.toEqual(podsOf(plan(before)))
   })
 
-  /** What a change of rolls pods. */
+  /** Fields whose change replaces pods. */
   function podsOf({ children }: WorkloadPlan): unknown {
     return children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.template] : []))
   }

@@ -69,7 +69,7 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
             namespace,
             transport: spec.transport,
             mcpPort: spec.mcpPort,
-            // A profile that cannot be had allows nothing until it can.
+            // A profile that cannot be resolved allows nothing until it can.
             profile: profile.profile ?? NO_PERMISSIONS,
             platform: settings.platform,
           }),

@@ -108,14 +108,14 @@ describeCluster('MCPToolConfig', () => {
     await eventually('it is gone', async () => (await admin.tryGet(type, at('wrong'))) === undefined)
   })
 
-  test('[002-048] [002-054] a workload that names none of them is told so and does not run', async () => {
+  test('[002-048] [002-054] a workload that names a missing one reports it and does not run', async () => {
     await createServer('unfiltered', 'missing')
     await admin.create(mcpRemoteProxyType, {
       metadata: at('unfiltered-remote'),
       spec: { remoteUrl: 'https://mcp.example.com/mcp', toolConfigRef: { name: 'missing' } },
     } as never)
     for (const [kind, name] of [[mcpServerType, 'unfiltered'] as const, [mcpRemoteProxyType, 'unfiltered-remote'] as const]) {
-      const told = await eventually(`${name} is told`, async () =>
+      const told = await eventually(`${name} reports it`, async () =>
         getCondition((await admin.get(kind as typeof mcpServerType, at(name))).status?.conditions as never, 'ToolConfigValidated'),
       )
       expect(told).toMatchObject({ status: 'False', reason: 'ToolConfigNotFound' })

@@ -47,7 +47,7 @@ describe('transitionEvents', () => {
     expect(transitionEvents(before, after, { warnsWhenTrue }).map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected)
   })
 
-  test('what begins as bad news is told only after it was good', () => {
+  test('a condition that starts bad is an event only after it was good', () => {
     const rules = { startsBad: new Set(['Ready']) }
     const no = [condition('Ready', 'False', 'NotReady')]
     const yes = [condition('Ready', 'True', 'Ready')]

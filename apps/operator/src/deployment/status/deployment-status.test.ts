@@ -58,7 +58,7 @@ describe('workloadStatusOf', () => {
     expect(conditionsOf(status)).toEqual({ Ready: 'True Ready', ConfigurationValid: 'True ConfigurationValid' })
   })
 
-  test('blockers of one type are told together, and say more than their resolver', () => {
+  test('joins the messages of blockers of one type, before those of their resolver', () => {
     const blockers = [
       { condition: 'ConfigurationValid', reason: 'SecretNotFound', message: 'no a' },
       { condition: 'ConfigurationValid', reason: 'InvalidSpec', message: 'no b' },
@@ -76,7 +76,7 @@ describe('workloadStatusOf', () => {
     expect(valid?.message).toBe('no a; no b')
   })
 
-  test('what cannot be applied yet is named', () => {
+  test('names the fields that cannot be applied yet', () => {
     const status = workloadStatusOf(object, { ...input, plan: { ...plan, unsupported: [{ field: 'oidc_config', middleware: 'auth' }] } })
     expect(status['phase']).toBe('Failed')
     expect(status['message']).toContain('oidc_config (auth)')

@@ -39,7 +39,7 @@ const WARNS_WHEN_TRUE: ReadonlySet<string> = new Set([
   'PermissionProfilePartial',
 ])
 
-/** What to tell people: not that a new workload is not ready yet, but that one has failed. */
+/** Events for people: not that a new workload is not ready yet, but that one has failed. */
 export function workloadEvents(before: Conditions | undefined, after: Conditions, phase: unknown): OperatorEvent[] {
   const startsBad = phase === 'Failed' ? NONE : new Set([WorkloadCondition.Ready])
   return transitionEvents(before, after, { warnsWhenTrue: WARNS_WHEN_TRUE, startsBad })
@@ -117,7 +117,7 @@ const CONFIGURATION_VALID: ConditionUpdate = {
   message: 'the spec and what it references can be used',
 }
 
-/** One condition per type; several problems of one type are told together. */
+/** One condition per type; the messages of several problems of one type are joined. */
 function blockerConditions(blockers: readonly Blocker[]): ConditionUpdate[] {
   const byType = new Map<string, ConditionUpdate>()
   for (const { condition: type, status = 'False', reason, message } of blockers) {

@@ -13,11 +13,11 @@ export interface PodProblem {
 export interface PodRole {
   /** In messages, such as `proxy`. */
   readonly name: string
-  /** What to check when the image cannot be pulled. */
+  /** Advice when the image cannot be pulled. */
   readonly imageAdvice: string
 }
 
-/** What the kubelet says that is wrong with a container, whether waiting helps, and what to look at. */
+/** Waiting reasons of the kubelet: whether waiting helps, and what to look at. */
 const WAITING: Readonly<Record<string, { readonly fatal: boolean; readonly advice: (role: PodRole) => string }>> = {
   [WorkloadReason.ImagePullBackOff]: { fatal: false, advice: imageAdvice },
   [WorkloadReason.ErrImagePull]: { fatal: false, advice: imageAdvice },
@@ -117,7 +117,7 @@ function isPackage(image: string | undefined): boolean {
   return image !== undefined && /^[a-z]+:\/\//.test(image)
 }
 
-/** A node that starts again says so of what ran on it: nobody saw it end, and it did not crash. */
+/** A node that starts again says so of what ran on it: it did not crash. */
 const NODE_ENDED = 'ContainerStatusUnknown'
 
 /** From the second crash on the answer is the same whether it is just waiting, running or ending: the status must not flicker. */

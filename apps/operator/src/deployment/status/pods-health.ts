@@ -35,7 +35,7 @@ export interface HealthWords<Phase extends string> {
 /** Health of a server that the Deployment's pods stand in front of. */
 export interface InnerHealth {
   readonly problem: PodProblem | undefined
-  /** What is still awaited. */
+  /** The part that is still awaited. */
   readonly wait: string | undefined
   readonly readyPods: number
   readonly report: { readonly reason: string; readonly message: string; readonly healsItself: boolean } | undefined

@@ -7,7 +7,7 @@ type WithStatus = KubeObject & { status?: { conditions?: readonly unknown[] | un
 
 const MESSAGE = 'It is being deleted: what its finalizers wait for is still under way.'
 
-/** Tells that a workload goes, when somebody's finalizer keeps it for a while. Without one nobody would ever read it. */
+/** Reports the deletion of a workload while a finalizer of others keeps it. */
 export async function tellTermination<T extends KubeObject>(
   object: T,
   { type, env, signal }: { type: ResourceType<T>; env: Pick<Env, 'client' | 'clock'>; signal: AbortSignal },

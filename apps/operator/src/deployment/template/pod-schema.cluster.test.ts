@@ -9,7 +9,7 @@ import { strategicMerge } from './strategic-merge.ts'
 
 type Value = Record<string, unknown>
 
-/** What the API server publishes of a field. */
+/** The published schema of a field. */
 interface Published {
   readonly type?: string
   readonly format?: string
@@ -84,7 +84,7 @@ describeCluster('the table of pod fields on the API server', () => {
     expect(seen.size).toBeGreaterThan(60)
   })
 
-  test('wrong types and unknown fields are told wherever the server tells them', async () => {
+  test('finds wrong types and unknown fields wherever the server does', async () => {
     const disagreements: string[] = []
     let tried = 0
     for (const { at, template } of wrongTemplates()) {
@@ -146,10 +146,10 @@ describeCluster('the table of pod fields on the API server', () => {
   }
 })
 
-/** They exist, but not in templates of pods that run for ever. */
+/** They exist, but not in templates of pods that never end. */
 const LEFT_OUT = new Set(['PodSpec.activeDeadlineSeconds', 'PodSpec.ephemeralContainers', 'PodSpec.containers.required'])
 
-/** What must be there for the server to look at the rest. */
+/** Required members, without which the server does not check the rest. */
 const SAMPLES: Readonly<Record<string, Value>> = { Container: { name: 'a', image: 'a' } }
 
 function wrongFor(field: FieldType): unknown {

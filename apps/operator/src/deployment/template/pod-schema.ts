@@ -1,6 +1,6 @@
 /*
- * What a PodTemplateSpec may say, as a table: one line per type, `field:Type`. `*` marks what must be set, `Type[]` a list that is
- * replaced as a whole, `Type[key,…]` a list whose items are told apart (and merged) by their keys, `Type{}` a map, `=A|B` one of these
+ * The schema of PodTemplateSpec, as a table: one line per type, `field:Type`. `*` marks what must be set, `Type[]` a list that is
+ * replaced as a whole, `Type[key,…]` a list whose items are identified (and merged) by their keys, `Type{}` a map, `=A|B` one of these
  * words. Names in lower case are scalars. A test compares the table with what the API server itself publishes.
  *
  * Sources of volumes that hardly anybody uses are `any`: the API server checks them.
@@ -118,7 +118,7 @@ export interface FieldType {
   /** A type of the table, or a scalar. */
   readonly type: string
   readonly shape: 'one' | 'list' | 'map'
-  /** What tells the items of a list apart; none for a list that is one value. */
+  /** The keys that identify the items of a list; none for a list that is one value. */
   readonly keys: readonly string[]
   readonly required: boolean
 }

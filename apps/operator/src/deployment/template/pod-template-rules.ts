@@ -27,7 +27,7 @@ export function applyRules(value: unknown, { type, at, report }: Place): void {
   }
 }
 
-/** What validation of the API server joins several fields for, as far as people run into it. */
+/** Checks of the API server across several fields, as far as people run into them. */
 const RULES: Readonly<Record<string, Rule>> = {
   TemplateMeta: (meta, at, report) => {
     checkLabels(objectAt(meta, 'labels'), `${at}.labels`, report)

@@ -15,7 +15,7 @@ export interface CheckOptions {
 export type Report = (path: string, message: string) => void
 
 /**
- * What the API server would refuse in a pod template: wrong types and unknown fields as strict decoding finds them, and, once there
+ * Finds what the API server would reject in a pod template: wrong types and unknown fields as strict decoding finds them, and, once there
  * are none, the rules that join several fields. Null counts as absent, as it does there.
  */
 export function podTemplateProblems(value: unknown, options: CheckOptions = {}): TemplateProblem[] {
@@ -121,9 +121,9 @@ function checkDirective(name: string, value: unknown, { type, at, patch, report 
   } else report(path, 'is not a directive that is known here')
 }
 
-/** Fields that exist in Kubernetes but have no place in a template of pods that run for ever. */
+/** Fields that exist in Kubernetes but are invalid in a template of pods that never end. */
 const MISPLACED: Readonly<Record<string, string>> = {
-  'PodSpec.activeDeadlineSeconds': 'cannot be set for pods that are to run for ever: leave it out',
+  'PodSpec.activeDeadlineSeconds': 'is not allowed for pods of a Deployment or StatefulSet: remove it',
   'PodSpec.ephemeralContainers': 'cannot be set in a template: use kubectl debug on a pod',
 }
 

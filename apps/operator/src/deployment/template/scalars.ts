@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { labelNameProblems, labelValueProblems, portNameProblems, qualifiedNameProblems } from '@thv/kube-schema/values/name-checks'
 import { readQuantity } from '@thv/kube-schema/values/quantity'
 
-/** What a single value must be. */
+/** The check of a single value. */
 export interface Scalar {
   readonly words: string
   readonly test: (value: unknown) => boolean

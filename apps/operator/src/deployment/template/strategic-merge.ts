@@ -46,7 +46,7 @@ function schemaOfField({ type, shape, keys }: FieldType): MergeSchema {
   }
 }
 
-/** Ports are told apart by number and protocol; other lists with two keys merge by the first, as on the server. */
+/** Ports are identified by number and protocol; other lists with two keys merge by the first, as on the server. */
 function mergeKeysOf(keys: readonly string[]): readonly string[] {
   return keys.includes('protocol') ? keys : keys.slice(0, 1)
 }

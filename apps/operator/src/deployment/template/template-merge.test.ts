@@ -142,7 +142,7 @@ describe('podTemplateSpec of an MCPRemoteProxy', () => {
     expect(deployment.spec?.template).toEqual(attempt(undefined).deployment.spec?.template)
   })
 
-  it('may not touch variables of the operator; they are told', () => {
+  it('may not touch variables of the operator; they are reported', () => {
     const env = [
       { name: 'TOOLHIVE_RUNTIME', value: 'local' },
       { name: 'THV_RUNCONFIG_CHECKSUM', $patch: 'delete' },

@@ -59,7 +59,7 @@ function withOwnVariables(merged: UnknownObject, base: PodTemplateSpec): { templ
   return { template: { ...merged, spec: { ...podSpec, containers } }, shadowed: shadowed.map(({ name }) => String(name)) }
 }
 
-/** What a user may not change, and what to use instead. */
+/** Fields that a user may not change, and what to use instead. */
 const FIXED_IN_POD: Readonly<Record<string, string>> = {
   serviceAccountName: 'use spec.serviceAccount',
   automountServiceAccountToken: 'the proxy does not speak to the Kubernetes API',

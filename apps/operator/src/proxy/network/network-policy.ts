@@ -18,7 +18,7 @@ export interface NetworkPolicyInput {
 type Rule = Readonly<Record<string, unknown>>
 
 /**
- * What a profile allows the pods of a server. Clients come through the proxy, and nobody else comes at all. The network of the cluster
+ * The NetworkPolicy of a profile for the pods of a server. Only the proxy may connect to them. The network of the cluster
  * must enforce NetworkPolicies, or this does nothing.
  */
 export function networkPolicy({

@@ -38,13 +38,13 @@ const FROM_PROXY = {
 
 /** In one word, so that the table can be read. */
 function ingressWords(ingress: readonly unknown[] | undefined): unknown {
-  if (ingress === undefined) return 'nobody'
+  if (ingress === undefined) return 'none'
   return jsonEqual(ingress, [FROM_PROXY]) ? 'its proxy on port 9000' : ingress
 }
 
 const outbound = (rules: Record<string, unknown>, more: Record<string, unknown> = {}) => ({ network: { outbound: rules }, ...more })
 
-/** What becomes of each profile stands in the golden file. */
+/** The golden file holds the result of each profile. */
 const TABLE: readonly [string, unknown, Parameters<typeof resolve>[1]?][] = [
   ['builtin none', 'none'],
   ['builtin none, stdio', 'none', { transport: 'stdio' }],
@@ -71,7 +71,7 @@ const TABLE: readonly [string, unknown, Parameters<typeof resolve>[1]?][] = [
     { read: ['/x'], network: { outbound: { allow_host: ['a.example'] }, inbound: { allow_host: ['b.example'] } } },
   ],
   ['privileged', { privileged: true }],
-  ['privileged is asked for by nobody', { privileged: false, name: 'mine' }],
+  ['privileged is not set', { privileged: false, name: 'mine' }],
   ['the network of the node', { network: { mode: 'host' } }],
   ['a mode that does not exist', { network: { mode: 'wide' } }],
   ['a misspelt restriction', { network: { outbound: { allow_hosts: ['a.example'] } } }],

@@ -8,7 +8,7 @@ import type { Contribution, Resolved } from '../contribution.ts'
 import { isAddress } from './address.ts'
 import { readProfile } from './read-profile.ts'
 
-/** What an MCP server may reach, with everything filled in. The names are those of the document. */
+/** The network access of an MCP server, with defaults filled in. The names are those of the document. */
 export interface PermissionProfile {
   readonly name: string
   readonly read: readonly string[]
@@ -25,18 +25,18 @@ export interface PermissionProfile {
 }
 
 export interface ProfileInput {
-  /** Undefined: nobody asked for one. */
+  /** Undefined: the spec has none. */
   readonly profile: CanonicalPermissionProfile | undefined
   readonly podTemplateSpec?: Record<string, unknown> | undefined
   readonly lookup: Pick<Lookup, 'configMap'>
 }
 
 export type ResolvedProfile = Resolved & {
-  /** What `networkPolicy` is to enforce; undefined when nobody asked for a profile or it could not be resolved. */
+  /** The profile that `networkPolicy` enforces; undefined when the spec has none or it could not be resolved. */
   readonly profile?: PermissionProfile
 }
 
-/** Finds, reads and checks the profile. One that cannot be had blocks the workload: it would run with more than it was meant to have. */
+/** Finds, reads and checks the profile. One that cannot be resolved blocks the workload, which would run with too many rights. */
 export function resolvePermissionProfile({ profile, podTemplateSpec, lookup }: ProfileInput): ResolvedProfile {
   if (profile === undefined) return { ok: true, contribution: { runConfig: { permission_profile: asDocument(BUILTIN.network) } } }
   const found = profile.type === 'builtin' ? builtin(profile.name) : fromConfigMap(profile, lookup)
@@ -101,7 +101,7 @@ function asDocument(profile: PermissionProfile): Readonly<Record<string, unknown
   return { ...profile }
 }
 
-/** What is asked for but cannot be said in a NetworkPolicy: one condition that names it all, with the reason of what weighs most. */
+/** Parts of the profile that a NetworkPolicy cannot express: one condition that names them all, with the most important reason. */
 function partial({ read, write, network }: PermissionProfile): ConditionUpdate[] {
   const { outbound, inbound, mode } = network
   const isOpen = outbound.insecure_allow_all && mode !== 'none'

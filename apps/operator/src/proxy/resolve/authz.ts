@@ -17,7 +17,7 @@ export interface AuthzArgs {
   readonly lookup: Pick<Lookup, 'configMap'>
 }
 
-/** Who may do what. Policies that cannot be read block: without them everybody could do everything. */
+/** Authorization. Policies that cannot be read block: without them every caller could do everything. */
 export function resolveAuthz({ authzConfig, checkPolicies, lookup }: AuthzArgs): Resolved {
   if (authzConfig === undefined) return nothing
   const source = readSource(authzConfig, lookup)

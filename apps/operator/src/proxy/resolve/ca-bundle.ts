@@ -58,7 +58,7 @@ export interface MountedFile extends Required<Pick<Contribution, 'volumes' | 'vo
   readonly id: string
 }
 
-/** A bundle that is missing or broken blocks: the proxy would not come up, or would trust nobody. Absent and optional: no file. */
+/** A bundle that is missing or broken blocks: the proxy would not come up, or would trust no server. Absent and optional: no file. */
 export function mountCaBundle({ ref, field, volumeName, folder, lookup, now }: MountCaBundleArgs): MountedCaBundle {
   const { name, key, optional } = ref.configMapRef
   const what = `key ${key} of ConfigMap ${name}`
@@ -100,7 +100,7 @@ export function mountCaBundle({ ref, field, volumeName, folder, lookup, now }: M
 const MAX_VOLUME_NAME = 63
 
 export const REMOTE_CA_FOLDER = '/etc/toolhive/remote-ca'
-/** Read by nobody: its change replaces the pods. */
+/** Read by no program: its change replaces the pods. */
 export const REMOTE_CA_VARIABLE = 'THV_REMOTE_CA_HASH'
 
 /** Of MCPRemoteProxy: whom to trust besides the authorities of the system when the remote server is called. */

@@ -10,9 +10,9 @@ export interface ClusterAuth extends Required<Pick<Contribution, 'volumes' | 'vo
 }
 
 /**
- * What a proxy needs to fetch the keys of the cluster's own tokens. It comes in a volume of its own, as not every proxy has the usual
+ * The volume with which a proxy fetches the keys of the cluster's own tokens. It comes in a volume of its own, as not every proxy has the usual
  * folder of its account: that of a remote server must not have one. The token is a credential for the API server, so it is there only
- * when nobody else is called with it.
+ * when no other server is called with it.
  */
 export function clusterAuth(settings: OidcSettings, clusterDomain = 'cluster.local'): ClusterAuth | undefined {
   if (!settings.clusterAuth) return undefined

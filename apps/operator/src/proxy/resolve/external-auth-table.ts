@@ -25,7 +25,7 @@ export const NAMED_SECRET_PREFIX = 'TOOLHIVE_SECRET_'
 
 const byVirtualServer: AuthEffect = { effect: 'virtualServer', note: 'the VirtualMCPServer that uses the entry does it' }
 
-/** What each type of MCPExternalAuthConfig does for each kind: resolvers go by it, and the reference page is made from it. */
+/** The effect of each type of MCPExternalAuthConfig on each kind: resolvers use it, and the reference page is made from it. */
 export const EXTERNAL_AUTH_TABLE: Readonly<Record<AuthType, Readonly<Record<AuthConsumer, AuthEffect>>>> = {
   unauthenticated: everywhere({ effect: 'nothing', note: 'requests carry no credentials' }),
   tokenExchange: {

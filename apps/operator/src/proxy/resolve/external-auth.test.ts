@@ -96,7 +96,7 @@ function resolve(configs: Record<string, unknown>, change: Partial<ExternalAuthA
   })
 }
 
-/** What the runner needs around it. */
+/** Members that the runner needs around it. */
 const base = (kind: 'MCPServer' | 'MCPRemoteProxy') =>
   kind === 'MCPServer' ? {} : { image: '', remote_url: 'https://remote.example.com/mcp' }
 const fields = ({ runConfig = {} }: Contribution) => Object.keys(runConfig)
@@ -135,7 +135,7 @@ describe('each type on each kind', () => {
   })
 })
 
-describe('what reaches the proxy', () => {
+describe('contributions to the proxy', () => {
   it('token exchange, with names expanded and the secret in a variable', () => {
     const { runConfig, env } = contributionOf(resolve({ auth: SPECS.tokenExchange }))
     expect(runConfig).toEqual({
@@ -220,7 +220,7 @@ describe('what reaches the proxy', () => {
   })
 })
 
-describe('what blocks', () => {
+describe('blockers', () => {
   const only = (resolved: Resolved) => {
     const [blocker, ...others] = blockersOf(resolved)
     expect(others).toEqual([])
@@ -291,13 +291,7 @@ describe('what blocks', () => {
       'InvalidConfig',
       'the issuer of spec.oidcConfig',
     ],
-    [
-      'scopes nobody knows',
-      { auth: login({ baselineClientScopes: ['openid', 'x'] }) },
-      {},
-      'InvalidConfig',
-      'baselineClientScopes holds x',
-    ],
+    ['unknown scopes', { auth: login({ baselineClientScopes: ['openid', 'x'] }) }, {}, 'InvalidConfig', 'baselineClientScopes holds x'],
   ])('%s', (_, configs, change, reason, message) => {
     expect(only(resolve(configs, change))).toMatchObject({
       condition: 'ExternalAuthConfigValidated',

@@ -16,7 +16,7 @@ export interface ExternalAuthArgs {
   readonly ref: { readonly name: string } | undefined
   readonly authServerRef: { readonly kind: string; readonly name: string } | undefined
   readonly kind: 'MCPServer' | 'MCPRemoteProxy'
-  /** What the server speaks; a server that speaks stdio gets no headers. */
+  /** The server's transport; a stdio server gets no headers. */
   readonly transport?: string | undefined
   /** `unresolved` when there is an OIDC configuration that is itself blocked. */
   readonly oidc: OidcConfig | 'unresolved' | undefined
@@ -28,7 +28,7 @@ export interface ExternalAuthArgs {
   readonly lookup: Pick<Lookup, 'externalAuthConfig' | 'secret'>
 }
 
-/** What one reference comes to. */
+/** The result of one reference. */
 interface Part {
   readonly blockers: readonly Blocker[]
   readonly contribution: Contribution
@@ -38,7 +38,7 @@ interface Part {
 
 /**
  * `externalAuthConfigRef` (how the server is called) and `authServerRef` (where clients log in). Pure. Each type does what
- * EXTERNAL_AUTH_TABLE says; what cannot be had blocks.
+ * EXTERNAL_AUTH_TABLE says; what cannot be resolved blocks.
  */
 export function resolveExternalAuth(args: ExternalAuthArgs): Resolved {
   const login = args.authServerRef && authServerPart(args, args.authServerRef)

@@ -92,7 +92,7 @@ function clientSecret(
 function documentOf({ data }: ConfigMapContent, { key, problems }: { key: string; problems: string[] }): Values {
   const text = data[key]
   if (text === undefined) {
-    // The default key may be missing, as nobody may have asked for it.
+    // The default key may be missing: the spec may not have set it.
     if (key !== DEFAULT_OIDC_CONFIG_MAP_KEY) problems.push(`has no key ${key}: add it, or remove spec.oidcConfig.configMap.key`)
     return {}
   }

@@ -7,7 +7,7 @@ import type { Lookup } from '../../references/lookup.ts'
 import { readExternalOidc } from './external-oidc.ts'
 import { readOidcConfigMap } from './oidc-config-map.ts'
 
-/** What any of the sources says, in one shape. URLs, Secrets and files are not checked yet. */
+/** The settings of any source, in one shape. URLs, Secrets and files are not checked yet. */
 export interface OidcSettings {
   /** Where a member is written, for messages. */
   readonly at: (member: string) => string

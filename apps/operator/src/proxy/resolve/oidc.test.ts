@@ -162,7 +162,7 @@ describe('resolveOidc', () => {
     })
 
     it.each([{ serviceAccount: '*' }, { serviceAccount: 'a:b' }, { namespace: 'a:*' }, { serviceAccount: 'ci', namespace: 'A' }])(
-      'lets nobody widen the subject with %j',
+      'rejects %j, which would widen the subject',
       (more) => {
         expect(blockersOf(resolve(kubernetes(more)))).toEqual([
           {
@@ -221,7 +221,7 @@ describe('resolveOidc', () => {
       ['an empty ConfigMap', {}, 'says no issuer'],
       ['what is not JSON', { 'oidc.json': '{"issuer": hunter2}' }, 'key oidc.json is not JSON (line 1, column 12)'],
       ['a list', { 'oidc.json': '[]' }, 'key oidc.json is not a JSON object'],
-      ['a member that nobody knows', { 'oidc.json': '{"issuer":"https://i.example.com","audiance":"a"}' }, '"audiance" is not a setting'],
+      ['an unknown member', { 'oidc.json': '{"issuer":"https://i.example.com","audiance":"a"}' }, '"audiance" is not a setting'],
       ['a member of another type', { 'oidc.json': '{"issuer":"https://i.example.com","audience":["hunter2"]}' }, 'audience must be a text'],
       [
         'a key in another spelling',

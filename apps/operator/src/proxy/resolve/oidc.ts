@@ -28,7 +28,7 @@ export interface OidcArgs {
 }
 
 export const OIDC_CLIENT_SECRET_VARIABLE = 'TOOLHIVE_OIDC_CLIENT_SECRET'
-/** Read by nobody: its change replaces the pods when something changed that the RunConfig only points to. */
+/** Read by no program: its change replaces the pods when something changed that the RunConfig only points to. */
 export const OIDC_CONFIG_HASH_VARIABLE = 'THV_OIDC_CONFIG_HASH'
 
 /** How clients prove who they are. Whatever is wrong blocks: a proxy with half of it would let in whom it should not. */
@@ -146,7 +146,7 @@ function urlBlockers(settings: OidcSettings, resourceUrl: string): Blocker[] {
 }
 
 function urlProblem(text: string, rules: { mayHaveQuery: boolean; mayBeHttp: boolean }): string | undefined {
-  // The URL parser drops line breaks and spaces at the ends; whoever compares texts later does not.
+  // The URL parser drops line breaks and spaces at the ends; later comparisons of the texts do not.
   if (/\s/.test(text)) return 'it contains white space'
   const verdict = vetUrl(text, undefined)
   if (!verdict.ok) return verdict.message

@@ -12,7 +12,7 @@ export type OutgoingSpec = CanonicalMCPExternalAuthConfigSpec & {
 
 export interface OutgoingPlace {
   readonly kind: 'MCPServer' | 'MCPRemoteProxy'
-  /** What the server speaks. */
+  /** The server's transport. */
   readonly transport?: string | undefined
   readonly oidc: OidcConfig | 'unresolved' | undefined
   /** The embedded server that `authServerRef` names, if it is usable. */
@@ -50,7 +50,7 @@ function providerProblems(provider: string, { login, hasAuthServerRef }: Outgoin
   return [`it names the upstream provider ${provider}, and the embedded server of spec.authServerRef has none of that name`]
 }
 
-/** What a configuration that is valid and fits adds to the workload. Pure. */
+/** The contribution of a configuration that is valid and fits. Pure. */
 export function outgoingContribution(spec: OutgoingSpec, { kind }: Pick<OutgoingPlace, 'kind'>): Contribution {
   const { tokenExchange, headerInjection, bearerToken, clientCredentials, awsSts, upstreamInject } = spec
   if (tokenExchange) return tokenExchangeContribution(tokenExchange)

@@ -9,7 +9,7 @@ import { contributes, type Resolved } from '../contribution.ts'
 export interface RateLimitArgs {
   readonly rateLimiting: CanonicalRateLimiting | undefined
   readonly namespace: string
-  /** Proxy pods that are asked for: by the spec, or where that says nothing by whoever scales the Deployment. */
+  /** Requested proxy pods: by the spec, else by the current Deployment. */
   readonly replicas: number | undefined
   /** Whether the proxy keeps its sessions in Redis, where limits are then counted too. */
   readonly hasSharedStore: boolean

@@ -63,7 +63,7 @@ describe('resolveSessionStorage', () => {
     expect(contributionOf(resolve({ defaultRedis: { address: 'r:1' } }))).toMatchObject({ env: [], secrets: [] })
   })
 
-  it('stays in memory where the password of the Redis of the operator is not there: nobody asked for it here', () => {
+  it('stays in memory without the password of the Redis of the operator, which the spec does not require', () => {
     expect(contributionOf(resolve({ defaultRedis: DEFAULT }))).toEqual({
       conditions: [
         {

@@ -12,7 +12,7 @@ export interface SessionStorageArgs {
   readonly sessionStorage: CanonicalSessionStorage | undefined
   /** Of the operator. Used when the spec says nothing; `provider: memory` is a wish like any other. */
   readonly defaultRedis: DefaultRedis | undefined
-  /** Proxy pods that are asked for: by the spec, or where that says nothing by whoever scales the Deployment. */
+  /** Requested proxy pods: by the spec, else by the current Deployment. */
   readonly replicas: number | undefined
   readonly lookup: Pick<Lookup, 'secret'>
 }
@@ -26,7 +26,7 @@ export function resolveSessionStorage(args: SessionStorageArgs): Resolved {
   if (sessionStorage !== undefined || defaultRedis === undefined) return inMemory(args)
   const { address, passwordRef } = defaultRedis
   const missing = passwordRef && missingSecretKey(lookup, passwordRef, "the operator's default Redis")
-  // Nobody asked for it here, so it is no reason to stop.
+  // The spec does not require it, so it is no reason to stop.
   if (missing === undefined) return redis({ provider: 'redis', address, db: 0, ...(passwordRef && { passwordRef }) })
   const message = `${missing} in this namespace, or set spec.sessionStorage; until then sessions stay in memory`
   return contributes({ conditions: [warning('True', WorkloadReason.DefaultRedisSecretNotFound, message)] })
@@ -64,7 +64,7 @@ function inMemory({ replicas }: SessionStorageArgs): Resolved {
     const message = 'sessions are kept in memory, which is enough for one replica'
     return contributes({ conditions: [warning('False', WorkloadReason.SessionStorageWarningNotApplicable, message)] })
   }
-  const message = `${replicas} proxy pods do not share sessions: a client that reaches another pod starts anew; set spec.sessionStorage with provider redis`
+  const message = `${replicas} proxy pods do not share sessions: a client that reaches another pod loses its session; set spec.sessionStorage with provider redis`
   return contributes({ conditions: [warning('True', WorkloadReason.SessionStorageMissingForReplicas, message)] })
 }
 

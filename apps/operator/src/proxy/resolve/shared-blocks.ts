@@ -35,7 +35,7 @@ export interface SharedBlocksInput {
     | 'audit'
     | 'groupRef'
   > & { readonly tools?: readonly string[] }
-  /** Proxy pods that are asked for: by the spec, or where that says nothing by whoever scales the Deployment. */
+  /** Requested proxy pods: by the spec, else by the current Deployment. */
   readonly replicas: number | undefined
   readonly settings: OperatorSettings
   readonly lookup: Lookup

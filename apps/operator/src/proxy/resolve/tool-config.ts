@@ -24,7 +24,7 @@ export function resolveToolConfig({ toolConfigRef, tools = [], lookup }: ToolCon
     const message = `spec.toolConfigRef names MCPToolConfig ${name}, which does not exist: create it, or remove the reference`
     return blocked({ condition, reason: WorkloadReason.ToolConfigNotFound, message })
   }
-  // Judged anew: its own status may be about an earlier version of it.
+  // Judged again: its own status may be about an earlier version of it.
   const { status, reason, message } = validity(config)
   if (status !== 'True') return blocked({ condition, reason, message: `MCPToolConfig ${name} cannot be used: ${message}` })
 

@@ -30,7 +30,7 @@ export function imageRun(image: string, { packageImages }: Settings): ImageRun {
     : { image: packageImages.uvx, command: ['uvx', id], env: [home] }
 }
 
-/** A package that cannot be told from its name alone is refused here, not by a pod that never starts. */
+/** A package that its name does not identify is rejected here, not by a pod that never starts. */
 export function packageProblems({ image }: { readonly image: string }): TemplateProblem[] {
   try {
     packageOf(image)

@@ -35,7 +35,7 @@ export interface McpPodInput {
   readonly lookup: Pick<Lookup, 'secret'>
 }
 
-/** What the runner is told of the pods of the MCP server: it lays image, transport, labels and security over it. */
+/** The pod patch of the MCP server for the runner, which lays image, transport, labels and security over it. */
 export function resolveMcpPod(input: McpPodInput): Resolved {
   const { spec, lookup } = input
   const template = withoutNulls(spec.podTemplateSpec ?? {})
@@ -127,7 +127,7 @@ function withOwn(
     if (container['name'] !== MCP_CONTAINER) return container
     const { env: _, ...rest } = container
     return {
-      // The template's own command, where it has one: whoever writes it knows how to fetch the package.
+      // The template's own command, where it has one: its author fetches the package.
       ...(command !== undefined && { command }),
       ...rest,
       ...(env.length > 0 && { env }),

@@ -12,7 +12,7 @@ export const MCP_CONTAINER = 'mcp'
 
 type Spec = Pick<CanonicalMCPServerSpec, 'image' | 'transport' | 'args' | 'volumes'>
 
-/** What is wrong with the `podTemplateSpec` of an MCPServer: what the API server would refuse, and what is not said there. */
+/** Problems of the `podTemplateSpec` of an MCPServer: fields that the API server would reject, and fields that are set elsewhere. */
 export function mcpTemplateProblems(template: UnknownObject, spec: Spec): TemplateProblem[] {
   const problems = podTemplateProblems(complete(template, spec))
   // The types must be right before anybody looks inside.
@@ -36,7 +36,7 @@ function complete(template: UnknownObject, { image, volumes }: Spec): UnknownObj
   }
 }
 
-/** Only so that their names are known: what is wrong with them is told by `volumeProblems`. */
+/** Only for their names: `volumeProblems` reports their problems. */
 function withFolders(given: unknown, volumes: Spec['volumes']): UnknownObject {
   if (volumes.length === 0 || !Array.isArray(given)) return {}
   const isGiven = (name: string) => given.some((volume) => isRecord(volume) && volume['name'] === name)

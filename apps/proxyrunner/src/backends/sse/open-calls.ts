@@ -38,7 +38,7 @@ export class OpenCalls {
     return true
   }
 
-  /** What was asked under the id; undefined when nobody asked, or asks no longer. */
+  /** The request of the id; undefined when there is none, or it is no longer open. */
   take(id: RequestId): MessageContext | undefined {
     const call = this.#calls.get(id)
     if (call === undefined) return undefined

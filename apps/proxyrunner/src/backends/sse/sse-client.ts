@@ -28,7 +28,7 @@ export interface SseClientOptions {
   readonly watch: CallWatch
   /** Of the backend's `/sse`: what its endpoint is relative to. */
   readonly backendUrl: string
-  /** What the client is told to POST to. */
+  /** The URL that the client must POST to. */
   readonly endpoint: string
   readonly idleMs: number
   readonly frameBytes: number
@@ -38,8 +38,8 @@ export interface SseClientOptions {
 const MAX_HELD = 1024 * 1024
 
 /**
- * One client of HTTP+SSE with a stream of its own to the backend, so that whatever the backend sends on it is this client's and nobody
- * else's. Every call that the backend leaves unanswered, for whatever reason, is answered with an error.
+ * One client of HTTP+SSE with a stream of its own to the backend, so that messages of the backend on it are for this client and no
+ * other. Every call that the backend leaves unanswered, for whatever reason, is answered with an error.
  */
 export class SseClient implements ResponseSink {
   readonly id: string
@@ -91,7 +91,7 @@ export class SseClient implements ResponseSink {
     this.signal.cancel(this.#options.context.exchange.reason)
   }
 
-  /** To be told of each message before it is sent: the answer may be here before the POST is. False when there are too many. */
+  /** Called with each message before it is sent: the answer may be here before the POST is. False when there are too many. */
   sending(context: MessageContext): boolean {
     const { received } = context
     if (received.kind === 'response' && this.#questions > 0) {
@@ -139,7 +139,7 @@ export class SseClient implements ResponseSink {
     if (this.#writer === undefined) this.signal.cancel(new ThvError('timeout', 'the backend named no endpoint in time'))
   }
 
-  /** The backend's stream is no more. True when the client has been told; else there is no stream yet to tell it on. */
+  /** The backend's stream is no more. True when the client received an error; else there is no stream yet to tell it on. */
   lost(rejection: Rejection): boolean {
     for (const id of this.#calls.takeAll()) this.reject(id, rejection)
     if (this.#writer !== undefined) void this.#writer.end()
@@ -180,7 +180,7 @@ export class SseClient implements ResponseSink {
     if (data !== undefined) writer.send(data === event.data ? encodeEvent(event) : encodeEvent({ ...event, data }))
   }
 
-  /** Undefined for what nobody asked, or asks no longer. */
+  /** Undefined for requests that were never sent, or are no longer open. */
   #answer(message: ParsedBody, text: string): string | undefined {
     if (message.id === undefined) return text
     const asked = this.#calls.take(message.id)

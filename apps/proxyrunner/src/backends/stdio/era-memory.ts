@@ -2,11 +2,11 @@ import type { Clock } from '@thv/kernel/clock'
 import { type Era, isLegacyVersion, LEGACY_VERSIONS, MODERN_VERSION } from '@thv/mcp/versions'
 import { type Rejection, unsupportedVersion } from '@thv/mcp/wire-errors'
 
-/** A refusal must expire: an upgraded server would otherwise never be asked again (P4). */
+/** A refusal must expire: an upgraded server would otherwise never be asked again. */
 const REFUSAL_MS = 600_000
 const JITTER = 0.2
 
-/** What the server behind this runner is known to speak: by what it said, or because the configuration pins it. */
+/** The known era of the server behind this runner: by its answers, or because the configuration pins it. */
 export class EraMemory {
   readonly #clock: Clock
   readonly #pin: Era | undefined

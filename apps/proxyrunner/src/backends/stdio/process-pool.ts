@@ -31,7 +31,7 @@ interface PooledProcess {
 }
 
 /**
- * Which process serves whom (decisions 59 and 60). Where processes can be started at will, each era has its own: a modern one for all
+ * Assigns processes to clients. Where processes can be started at will, each era has its own: a modern one for all
  * modern calls, a legacy one that is shared by the sessions that cannot be asked anything, and one for each session that can, up to a
  * limit; beyond it these share one more. Where there is a fixed number of pods, each is shared and speaks what it speaks.
  */
@@ -93,7 +93,7 @@ export class ProcessPool {
     return this.#all.map(({ modern }) => modern)
   }
 
-  /** What to list where a version is refused: what the server itself lists, as far as it is let through. */
+  /** Versions to list in a rejection: those of the server, as far as they are let through. */
   get versions(): readonly string[] | undefined {
     const greeting = this.#all.map(({ slot }) => slot.greeting).find((found) => found?.era === 'modern')
     const listed = greeting?.era === 'modern' ? greeting.result['supportedVersions'] : undefined
@@ -132,7 +132,7 @@ export class ProcessPool {
     return isolation === 'session' ? unavailable('all its processes are taken by other sessions', FULL_RETRY_MS) : this.#asking()
   }
 
-  /** For sessions that cannot be asked anything: the server is told so, and adapts. */
+  /** For sessions without client capabilities: the server receives none, and adapts. */
   #plainProcess(): PooledProcess {
     if (this.#plain === undefined && this.#overflow !== undefined && !this.#hasRoom(0)) return this.#overflow
     this.#plain ??= this.#sharedProcess('shared', {})
@@ -196,7 +196,7 @@ export class ProcessPool {
     return { slot, legacy, modern }
   }
 
-  /** What is learned about one process holds for the server. */
+  /** Facts about one process hold for the server. */
   #noted(outcome: HandshakeOutcome): HandshakeOutcome {
     if (outcome.outcome === 'greeted')
       this.eras.spoke(outcome.greeting.era, { version: versionOf(outcome.greeting), isOnly: this.#hasPods })

@@ -24,7 +24,7 @@ describe('clients of one stdio server', () => {
     const scenario = fc.record({
       /** Which sessions can be asked. */
       sessions: fc.array(fc.boolean(), { minLength: 2, maxLength: 5 }),
-      /** What each call does before its answer, and whose it is. */
+      /** The effect of each call before its answer, and its client. */
       calls: fc.array(
         fc.record({
           session: fc.nat(4),
@@ -41,7 +41,7 @@ describe('clients of one stdio server', () => {
       fc.asyncProperty(scenario, async ({ sessions, calls, isolation, order, withModern }) => {
         const runtime = pipeRuntime(chattyServer(() => order.next().value ?? 0))
         await using runner = await startStdioRunner({ runtime, config: { isolation, maxProcesses: 2 } })
-        const secretOf = (index: number) => `secret-${index}-of-nobody-else`
+        const secretOf = (index: number) => `secret-${index}-of-one-client`
         const clients: LegacyClient[] = []
         for (const canBeAsked of sessions) {
           clients.push(await openLegacy(runner.url, { capabilities: canBeAsked ? { sampling: {} } : {} }))
@@ -73,7 +73,7 @@ describe('clients of one stdio server', () => {
             expect(text).not.toContain('secret-of-the-modern')
           }
         })
-        // Who did not cancel has an answer, and it is its own.
+        // A client that did not cancel has an answer, and it is its own.
         calls.forEach(({ session, cancels }, at) => {
           const index = session % clients.length
           const answers = (heard[index] ?? [])

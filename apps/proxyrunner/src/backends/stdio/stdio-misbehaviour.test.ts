@@ -80,7 +80,7 @@ describe('a real process that misbehaves', () => {
     expect(runner.logged.filter((line) => line.includes('no message'))).toHaveLength(1)
   })
 
-  it('answers under ids of nobody', async () => {
+  it('answers under unknown ids', async () => {
     const wrong =
       program(`for (const other of [1, 'x', null, id + '0', id.replace(/.$/, '0')]) out({ jsonrpc: '2.0', id: other, result: { wrong: true } })
       out({ jsonrpc: '2.0', id, result: { right: true } })`)
@@ -114,7 +114,7 @@ describe('a real process that misbehaves', () => {
     expect(await stream.next()).toMatchObject({ method: 'notifications/tools/list_changed' })
   })
 
-  it('does not read its input: others are told, and calls are not lost once it does', async () => {
+  it('does not read its input: others get an error, and calls are not lost once it does', async () => {
     const deaf = program(
       `if (params.pause) { process.stdin.pause(); setTimeout(() => process.stdin.resume(), 300) } out({ jsonrpc: '2.0', id, result: {} })`,
     )
@@ -141,7 +141,7 @@ describe('a server that says more than a client can take', () => {
     expect(runner.dropped('progress', 'slow_client')).toBe(0)
   })
 
-  it('drops progress for a client that does not read, never its answer, and holds up nobody else', async () => {
+  it('drops progress for a client that does not read, never its answer, and delays no other client', async () => {
     const runtime = pipeRuntime(fixtureServer({ era: 'legacy' }))
     await using runner = await startStdioRunner({ runtime, config: { sharedHoldMs: 5 } })
     const [stuck, other] = [await openLegacy(runner.url), await openLegacy(runner.url)]

@@ -168,13 +168,13 @@ describe('subscriptions/listen on a stdio server', () => {
     const stream = await modern(runner.url, 'subscriptions/listen', ALL)
     expect(await stream.next()).toMatchObject({ jsonrpc: '2.0' })
     stream.abort()
-    await eventually('nobody listens', () => runner.backend.status.inFlight === 0)
+    await eventually('no client listens', () => runner.backend.status.inFlight === 0)
     await eventually('the server knows', async () => {
       return jsonOf(await (await modern(runner.url, 'tools/call', { name: 'fixture_stats' })).next())['listens'] === 0
     })
   })
 
-  it('gets a final result when the runner drains, and others are told to come back', async () => {
+  it('gets a final result when the runner drains, and others receive Retry-After', async () => {
     await using runner = await start()
     const stream = await modern(runner.url, 'subscriptions/listen', ALL, { id: 'l' })
     await stream.next()
@@ -209,7 +209,7 @@ describe('subscriptions/listen on a stdio server', () => {
     stream.abort()
   })
 
-  it('passes nothing on before the acknowledgement, and nothing with a tag of nobody', async () => {
+  it('passes nothing on before the acknowledgement, and nothing with an unknown tag', async () => {
     const server = modernServer(({ id, method }, write) => {
       if (method !== 'subscriptions/listen') return
       const tag = (value: unknown) => ({ _meta: { [SUBSCRIPTION]: value } })

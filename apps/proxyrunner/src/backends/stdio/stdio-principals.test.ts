@@ -54,7 +54,7 @@ describe('a session belongs to the caller who opened it', () => {
   })
 })
 
-describe('what a shared server says after it has answered a call', () => {
+describe('messages of a shared server after the answer to a call', () => {
   /** Answers `first` at once and keeps `second` open; what it says in between names no call, but was caused by the first one. */
   async function startLate() {
     const open: unknown[] = []

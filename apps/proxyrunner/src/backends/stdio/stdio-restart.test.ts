@@ -34,7 +34,7 @@ describe('a server process that ends', () => {
     expect(runtime.started).toHaveLength(2)
   })
 
-  it('is followed by one that is told all that the sessions had set up', async () => {
+  it('is followed by one that receives all settings of the sessions', async () => {
     const runtime = pipeRuntime(FIXTURE)
     await using runner = await startStdioRunner({ runtime, config: SOON })
     const capabilities = { elicitation: {}, roots: {} }
@@ -138,7 +138,7 @@ describe('a server process that ends', () => {
     expect(runner.backend.status).toMatchObject({ ready: true, sessions: 1 })
   })
 
-  it('a handshake that is never answered does not hold up clients for ever', async () => {
+  it('limits how long an unanswered handshake delays clients', async () => {
     await using runner = await startStdioRunner({ runtime: pipeRuntime(() => {}), config: { startTimeoutMs: 100, ...SOON } })
     expect((await post(runner.url, INITIALIZE)).status).toBe(503)
   })

@@ -47,7 +47,7 @@ describe('which process serves which session', () => {
     }
   })
 
-  it('never shares with isolation session: who finds no place is told to come back', async () => {
+  it('never shares with isolation session: a client without a free process receives Retry-After', async () => {
     await using runner = await startStdioRunner({ runtime: pipeRuntime(FIXTURE), config: { maxProcesses: 2, isolation: 'session' } })
     const [first] = [await openLegacy(runner.url), await openLegacy(runner.url)]
     await expect(openLegacy(runner.url)).rejects.toThrow(/503.*"code":503/)
@@ -120,7 +120,7 @@ describe('a question of the server', () => {
     expect(runner.dropped('request', 'unattributed')).toBe(1)
   })
 
-  it('is refused when two sessions are at work, and nobody hears of it', async () => {
+  it('is rejected when two sessions are at work, and reaches no client', async () => {
     await using runner = await startStdioRunner({ runtime: pipeRuntime(FIXTURE), config: { isolation: 'shared' } })
     const [asked, other] = [await openLegacy(runner.url, { capabilities: ASKING }), await openLegacy(runner.url, { capabilities: ASKING })]
     const hanging = other.request('tools/call', { name: 'hang' }, { id: 'h' })
@@ -176,7 +176,7 @@ describe('a question of the server', () => {
     expect(answers).toEqual([{ jsonrpc: '2.0', id: 1, result: { roots: [] } }])
   })
 
-  it('has progress reported by its client, and by nobody else', async () => {
+  it('has progress reported by its client only', async () => {
     const seen: unknown[] = []
     const server = scriptedServer(({ method, params }, write) => {
       if (method === 'tools/call') {
@@ -195,8 +195,8 @@ describe('a question of the server', () => {
   })
 })
 
-describe('what a shared process says to nobody in particular', () => {
-  it('reaches the only session at work, else nobody, and is counted', async () => {
+describe('messages of a shared process without a receiver', () => {
+  it('reach the only session at work, else none, and are counted', async () => {
     await using runner = await startStdioRunner({ runtime: pipeRuntime(FIXTURE) })
     const [a, b] = [await openLegacy(runner.url), await openLegacy(runner.url)]
     const streams = [await a.stream(), await b.stream()]
@@ -235,7 +235,7 @@ describe('what a shared process says to nobody in particular', () => {
     expect(streams[2]?.messages).toEqual([])
     await a.call('resources/unsubscribe', { uri: 'u' })
     await b.end()
-    await eventually('the server was told', () => told.length === 3)
+    await eventually('the server was notified', () => told.length === 3)
     expect(told).toEqual(['resources/subscribe u', 'resources/subscribe no', 'resources/unsubscribe u'])
   })
 
@@ -260,7 +260,7 @@ describe('what a shared process says to nobody in particular', () => {
       expect(await client.call('logging/setLevel', { level }, { id: level })).toEqual({ jsonrpc: '2.0', id: level, result: {} })
     }
     await b.end()
-    await eventually('it was told', () => levels.length === 3)
+    await eventually('it was notified', () => levels.length === 3)
     expect(levels).toEqual(['warning', 'debug', 'info'])
   })
 })

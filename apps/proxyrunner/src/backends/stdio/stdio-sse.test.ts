@@ -75,7 +75,7 @@ describe('HTTP+SSE in front of a stdio server', () => {
     expect(await client.post({ id: 1, method: 'ping' })).toBe(404)
   })
 
-  it('refuses what has no session, or one of nobody, and what comes before the handshake', async () => {
+  it('rejects messages without a session, with an unknown one, and before the handshake', async () => {
     await using runner = await startStdioRunner({ runtime: pipeRuntime(FIXTURE) })
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
     expect((await post(`${runner.base}/messages`, ping)).status).toBe(400)

@@ -9,7 +9,7 @@ function after(...messages: object[]): HttpSession {
   return messages.reduce<HttpSession>((session, message) => afterMessage(session, testContext(message).received), FRESH)
 }
 
-describe('what a session becomes', () => {
+describe('the stored record of a session', () => {
   it('by the messages that the backend took', () => {
     const session = after(
       { method: 'notifications/initialized' },

@@ -26,7 +26,7 @@ async function setup(options: Parameters<typeof startFixture>[0] = {}, runnerOpt
   return { fixture, runner, client: new WireClient(runner.url) }
 }
 
-/** What the tool `report_request` saw. */
+/** The request as the tool `report_request` saw it. */
 function reported({ messages }: { messages: { result?: { content: { text: string }[] } }[] }) {
   return JSON.parse(messages.at(-1)?.result?.content[0]?.text ?? '{}')
 }
@@ -133,7 +133,7 @@ describe('legacy sessions', () => {
 })
 
 describe.each([404, 400] as const)('a session that the backend forgot and answers with %i', (unknownSessionStatus) => {
-  it('is begun anew with everything that was set, once for all who wait', async () => {
+  it('is initialized again with all its settings, once for all waiting calls', async () => {
     const { client, fixture } = await setup({ unknownSessionStatus })
     await client.initialize({ sampling: {} })
     await client.request('logging/setLevel', { level: 'debug' })
@@ -161,7 +161,7 @@ describe.each([404, 400] as const)('a session that the backend forgot and answer
     expect(again.filter(({ method }) => method === 'tools/call')).toHaveLength(12)
   })
 
-  it('is begun anew for its stream too', async () => {
+  it('is initialized again for its stream too', async () => {
     const { client, fixture } = await setup({ unknownSessionStatus })
     await client.initialize()
     fixture.admin.forgetSessions()
@@ -239,7 +239,7 @@ describe('a call that the backend does not finish', () => {
     else expect(era).toBe('legacy') // the client comes back for the rest
   })
 
-  it('is given up after silence, and the backend is told', async () => {
+  it('ends after silence, and the backend receives DELETE', async () => {
     const clock = new TestClock()
     const { client, fixture } = await setup({}, { clock, limits: { idleMs: 300 } })
     await client.initialize()
@@ -322,7 +322,7 @@ describe('answers', () => {
   })
 })
 
-describe('what the backend gets to see', () => {
+describe('requests as the backend receives them', () => {
   it('is neither Host nor Origin, and none of the client’s claims about the way', async () => {
     const { client, fixture } = await setup()
     const claims = { origin: 'http://localhost:1', 'x-forwarded-for': '6.6.6.6', forwarded: 'for=6.6.6.6', 'x-real-ip': '6.6.6.6' }

@@ -42,7 +42,7 @@ export function createStreamableHttpBackend(options: StreamableHttpBackendOption
   return new StreamableHttpBackend(options)
 }
 
-/** Nobody waits for it. */
+/** No caller waits for it. */
 const ABANDONED_MS = 10_000
 
 class StreamableHttpBackend implements Backend {
@@ -124,7 +124,7 @@ class StreamableHttpBackend implements Backend {
     let isFirst = true
     using _ = this.#sessions.keepAlive(ref)
     const held = await this.#sessions.use({ backend, context, ref }, (backendId) => {
-      // A session that was begun anew has no events of before.
+      // A session that was initialized again has no earlier events.
       const from = isFirst ? lastEventId : undefined
       isFirst = false
       return this.#streams.get(backend, context, { sessionId, backendId, lastEventId: from })

@@ -11,10 +11,10 @@ export interface AttachHistoryOptions {
 }
 
 /**
- * What is known of the processes in the pods beyond their status.
+ * Facts about the processes in the pods beyond their status.
  *
  * Found: it ran when this runner first saw any pod, so another runner may have spoken to it. Many servers take one handshake for life, and no
- * runner can tell what was said before; if such a process is given up again and again, a new one is the only way out (decisions 46, 59).
+ * runner can tell what was said before; if such a process is given up again and again, a new one is the only way out.
  * A process that has started under our eyes and is given up is just broken, and starting it again would not help.
  *
  * In doubt: its stream was ended in order, so it is most likely over, and what attaches now may already be the next process under the
@@ -46,7 +46,7 @@ export class AttachHistory {
     return Math.max(0, (this.#doubtUntil.get(instanceOf(pod)) ?? 0) - this.#options.clock.monotonic())
   }
 
-  /** Whoever used the process does not want it. Returns whether it should be replaced; true at most once. */
+  /** The user of the process gives it up. Returns whether it should be replaced; true at most once. */
   gaveUp(instance: string): boolean {
     const count = (this.#giveUps.get(instance) ?? 0) + 1
     this.#giveUps.set(instance, count)

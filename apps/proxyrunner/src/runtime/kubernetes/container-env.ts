@@ -6,7 +6,7 @@ export interface EnvVar {
 }
 
 export interface EnvSources {
-  /** What the transport demands: a server that listened elsewhere would not be found. */
+  /** Required by the transport: a server that listened elsewhere would not be found. */
   readonly forced: Readonly<Record<string, string>>
   /** `env_vars`. */
   readonly vars: Readonly<Record<string, string>>

@@ -67,7 +67,7 @@ export function desiredObjects(config: RunConfig, { namespace, platform = 'kuber
   return { statefulSet, services: ports.length === 0 ? [headless] : [headless, service(names.service, clusterService(config, ports))] }
 }
 
-/** What the proxy forwards to. Legacy sessions live in one pod, so a client stays on its pod. */
+/** The Service that the proxy forwards to. Legacy sessions live in one pod, so a client stays on its pod. */
 function clusterService(config: RunConfig, ports: readonly number[]): NonNullable<Service['spec']> {
   const nodePorts = new Map(published(config).flatMap(({ host, container }) => (isNodePort(host) ? [[container, host]] : [])))
   return {
@@ -96,7 +96,7 @@ function published({ publish }: RunConfig): { host: number; container: number }[
 
 const isNodePort = (port: number) => port >= 30_000 && port <= 32_767
 
-/** What selectors look at wins over what the document says. */
+/** Selector labels win over the document. */
 function workloadLabels(config: RunConfig, { selector }: WorkloadNames): Record<string, string> {
   return {
     'toolhive-name': config.name,

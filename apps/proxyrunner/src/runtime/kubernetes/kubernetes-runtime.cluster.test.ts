@@ -133,7 +133,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
   })
 
   describe('repairs', () => {
-    test('what others change, and leaves what they add [002-219]', async () => {
+    test('reverts changes of others and keeps their additions [002-219]', async () => {
       await fresh('repair')
       const { handle } = await start(HTTP)
       await handle()
@@ -183,7 +183,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
       expect(counts.applies).toBe(settled)
     })
 
-    test('what others delete [002-219]', async () => {
+    test('creates again what others delete [002-219]', async () => {
       await fresh('recreate')
       const { handle } = await start(HTTP)
       await handle()
@@ -253,7 +253,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
       await eventually('once it is gone ours comes', async () => imageOf(await set()) === 'ours:1')
     })
 
-    /** What somebody makes by hand, with labels and ports of their own. */
+    /** An object made by hand, with labels and ports of its own. */
     const byHand = (name: string) => ({ metadata: { namespace, name, labels: { app: 'theirs' } } })
     const theirSet = (): StatefulSet => ({
       ...byHand('demo'),
@@ -320,7 +320,7 @@ describeCluster('the Kubernetes runtime on the API server, with the rights of a 
       expect((await get(services, 'mcp-demo'))?.metadata.ownerReferences).toHaveLength(1)
     })
 
-    test('a StatefulSet whose selector or Service name cannot be changed is made anew', async () => {
+    test('a StatefulSet whose selector or Service name cannot be changed is created again', async () => {
       await fresh('replace')
       const { statefulSet } = desiredObjects(configOf(HTTP), { namespace })
       const spec = { ...statefulSet.spec, serviceName: 'demo', selector: { matchLabels: { app: 'demo' } } }

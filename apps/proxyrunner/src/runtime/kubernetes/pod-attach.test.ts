@@ -78,7 +78,7 @@ describe('createPodAttach', () => {
     await expect(createPodAttach(silent.connection()).attach(target, AbortSignal.abort(new Error('no')))).rejects.toThrow('no')
   })
 
-  it('slows a server down whose output nobody takes, and a writer whose input nobody takes', async () => {
+  it('applies backpressure to a server whose output is not read, and to a writer whose input is not read', async () => {
     await using server = await startPodServer()
     const connection = await createPodAttach(server.connection()).attach(target, never)
     const [session] = server.sessions

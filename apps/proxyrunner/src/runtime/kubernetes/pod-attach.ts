@@ -49,7 +49,7 @@ function stdinOf(stream: PodStream): Writable {
     write: (chunk: Uint8Array, _encoding, callback) => {
       stream.write(chunk).then(() => callback(), callback)
     },
-    // What was written in one turn goes out together.
+    // Writes of one turn go out together.
     writev: (chunks, callback) => {
       const parts = chunks.map(({ chunk }: { chunk: Uint8Array }) => chunk)
       stream.write(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)).then(() => callback(), callback)

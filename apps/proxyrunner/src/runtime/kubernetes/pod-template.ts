@@ -9,7 +9,7 @@ import { type EnvVar, mergeEnv } from './container-env.ts'
 export const MCP_CONTAINER = 'mcp'
 export const GENERATION_ANNOTATION = 'toolhive.stacklok.dev/mcpserver-generation'
 
-/** Many servers wait for the end of their input and know no signals; nobody can end it for them, so they would take all the time there is. */
+/** Many servers wait for the end of their input and know no signals; their input cannot be ended from outside, so they would use the whole grace period. */
 const STDIO_GRACE_SECONDS = 10
 
 export interface PodTemplateOptions {

@@ -19,7 +19,7 @@ describe('rolloutOf', () => {
 
   it.each<[string, StatefulSet | undefined, string]>([
     ['nothing is there', undefined, 'does not exist yet'],
-    ['nobody has looked at it', set(undefined), 'has not been taken up yet'],
+    ['not observed yet', set(undefined), 'has not been taken up yet'],
     ['an earlier change is reported', set({ ...all, observedGeneration: 1 }), 'has not been taken up yet'],
     ['the cache shows what was before our apply', set({ ...all, observedGeneration: 1 }, { generation: 1 }), 'has not been taken up yet'],
     ['a pod is of an earlier change', set({ ...all, updatedReplicas: 0 }), '1 of 1 pods ready, 0 up to date'],

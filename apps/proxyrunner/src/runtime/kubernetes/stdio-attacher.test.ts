@@ -115,7 +115,7 @@ describe('createStdioAttacher', () => {
     expect(await connection.ended).toEqual({ message: 'pod demo-0 is gone' })
   })
 
-  it('waits longer each time a connection ends soon, and starts anew after one that lasted', async () => {
+  it('waits longer each time a connection ends soon, and resets the delay after one that lasted', async () => {
     cluster.set(readyPod('demo-0'))
     const attach = attacher()
     const endSoon = async () => {

@@ -32,7 +32,7 @@ export interface StdioAttacher {
 }
 
 /**
- * One connection per pod: two readers of one stdout would both get everything. When a pod is replaced its connection ends, and whoever
+ * One connection per pod: two readers of one stdout would both get everything. When a pod is replaced its connection ends, and the caller that
  * opens the next one gets the new pod, after a delay that grows when connections keep ending soon.
  */
 export function createStdioAttacher(options: StdioAttacherOptions): StdioAttacher {

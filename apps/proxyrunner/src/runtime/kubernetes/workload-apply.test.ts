@@ -9,7 +9,7 @@ const OWNER = { api_version: 'v1', kind: 'MCPServer', name: 'demo', uid: 'u1' }
 const guard = (text: string | undefined) =>
   text === undefined ? {} : { annotations: { 'toolhive.stacklok.dev/mcpserver-generation': text } }
 const withGeneration = (text: string | undefined): StatefulSet => ({ metadata: { name: 'demo', ...guard(text) } })
-/** As the original has it. */
+/** As ToolHive (Go) makes it. */
 const inTemplate = (text: string | undefined): StatefulSet => ({
   metadata: { name: 'demo' },
   spec: { template: { metadata: guard(text) } },
@@ -73,7 +73,7 @@ describe('refuseForeign', () => {
 
 describe('needsReplacement', () => {
   const { statefulSet } = desiredObjects(configOf({}), { namespace: 'n' })
-  it('is so for what nobody can change, such as a StatefulSet of the original', () => {
+  it('is so for immutable fields, such as a StatefulSet of ToolHive (Go)', () => {
     expect(needsReplacement(statefulSet, statefulSet)).toBe(false)
     expect(needsReplacement({ ...statefulSet, spec: { ...statefulSet.spec, serviceName: 'demo' } }, statefulSet)).toBe(true)
     expect(

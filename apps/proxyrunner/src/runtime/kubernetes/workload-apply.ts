@@ -44,7 +44,7 @@ export function refuseForeign(live: KubeObject, { type, config }: { type: Resour
   throw runtimeError('workload_foreign', message, { details: { kind: type.kind, name } })
 }
 
-/** What the API server does not let anybody change: such a StatefulSet must be made anew. */
+/** Immutable fields: such a StatefulSet must be created again. */
 export function needsReplacement(live: StatefulSet, desired: StatefulSet): boolean {
   return (
     live.spec?.serviceName !== desired.spec?.serviceName ||
@@ -59,14 +59,14 @@ export interface Applier {
    * no live one was given: it may not be ours.
    */
   ensure<T extends KubeObject>(type: ResourceType<T>, desired: T, live: T | undefined): Promise<void>
-  /** What the last apply of this object left, if there was one. */
+  /** The result of the last apply of this object, if there was one. */
   lastOf<T extends KubeObject>(type: ResourceType<T>, name: string): T | undefined
   forget(type: ResourceType, name: string): void
   readonly applies: number
 }
 
 /**
- * Server-side apply by force: fields that we set are ours, whoever changed them; fields that others added (the annotation of `kubectl
+ * Server-side apply by force: fields that we set are ours, also when others changed them; fields that others added (the annotation of `kubectl
  * rollout restart`, replicas by an autoscaler) stay. An apply that changes nothing makes no event, so this cannot go in circles.
  */
 export function createApplier(client: Pick<KubeClient, 'apply'>, signal: AbortSignal): Applier {

@@ -137,7 +137,7 @@ export function keepWorkload(options: WorkloadKeeperOptions, signal: AbortSignal
   const liveService = ({ metadata: { name } }: Service) =>
     (name === names.headlessService ? headless : cluster).store.get({ namespace, name })
 
-  /** Before anything is changed: half a workload beside an object of somebody else helps nobody. */
+  /** Checked before anything is changed: no half workloads beside objects of others. */
   function refuseAllForeign(live: StatefulSet | undefined): void {
     if (live !== undefined) refuseForeign(live, { type: statefulSets, config })
     for (const service of desired.services.map(liveService))

@@ -12,7 +12,7 @@ function transportVariables({ transport }: RunConfig, port: number | undefined):
   return { MCP_TRANSPORT: transport, MCP_PORT: String(port), FASTMCP_PORT: String(port), MCP_HOST: '127.0.0.1' }
 }
 
-/** `NAME,target=VARIABLE`: the value comes from our own environment, as with the original's environment provider. */
+/** `NAME,target=VARIABLE`: the value comes from our own environment, as with the environment provider of ToolHive (Go). */
 function secretVariables({ secrets }: RunConfig, env: Env): Record<string, string> {
   return Object.fromEntries(
     secrets.map((reference) => {

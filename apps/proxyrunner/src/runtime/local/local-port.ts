@@ -2,10 +2,10 @@ import { connect, createServer } from 'node:net'
 import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 
-/** Where local servers listen. Never all addresses of the machine: they would be open to whoever can reach it. */
+/** Where local servers listen. Never all addresses of the machine: they would be open to the network. */
 export const LOOPBACK = '127.0.0.1'
 
-/** Somebody else may take the port before it is used; whoever uses it must bear that. */
+/** Somebody else may take the port before it is used; the caller must handle that. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()

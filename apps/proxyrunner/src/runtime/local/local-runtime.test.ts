@@ -66,7 +66,7 @@ describe('createLocalRuntime', () => {
     await (await runtime.openStdio(never)).close() // at once: the one that is ending does not count
   })
 
-  it('ends a process that nobody waits for any more', async () => {
+  it('ends a process whose caller has gone', async () => {
     const runtime = runtimeOf({ cmd_args: ['-e', ECHO] })
     await expect(runtime.openStdio(AbortSignal.abort(new Error('too late')))).rejects.toThrow('too late')
     await eventually('it is gone', () => pids().length === 1 && !isAlive(pids()[0] ?? 0))
@@ -151,7 +151,7 @@ fs.writeFileSync('node_modules/server/cli.js', 'console.log(process.argv.slice(2
     await expect(runtime.openStdio(never)).rejects.toThrow('TOOLHIVE_SECRET_token')
   })
 
-  it('keeps packages where it is told to, or in the cache of the user', () => {
+  it('keeps packages in the configured folder, or in the cache of the user', () => {
     expect(defaultDataDir({ THV_DATA_DIR: '/d' })).toBe('/d')
     expect(defaultDataDir({ XDG_CACHE_HOME: '/c', HOME: '/h' })).toBe('/c/thv')
     expect(defaultDataDir({ HOME: '/h' })).toBe('/h/.cache/thv')

@@ -50,7 +50,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): Runtime {
   })
   /** All that run. */
   const children = new Set<Child>()
-  /** Those whose place another one may take: they were told to end and take their time. */
+  /** Processes that are ending slowly: another one may take their place. */
   const leaving = new Set<Child>()
   const running: Promise<void>[] = []
   let starting = 0
@@ -84,7 +84,7 @@ export function createLocalRuntime(options: LocalRuntimeOptions): Runtime {
       // An install goes on and helps the next caller; a process that comes too late is of no use.
       child.then(
         (late) => void late.stop(),
-        () => {}, // the caller was told, or has gone
+        () => {}, // the caller received the error, or has gone
       )
       throw error
     }
@@ -142,7 +142,7 @@ function connectionTo(child: Child, leaving: Set<Child>): StdioConnection {
   }
 }
 
-/** What a process on this machine cannot have, and what it silently would not have. */
+/** Settings that a process on this machine cannot have, and settings without effect. */
 function checkSuitable(config: RunConfig, log: ProgramLog): void {
   for (const field of ['volumes', 'publish'] as const) {
     if (config[field].length > 0) {

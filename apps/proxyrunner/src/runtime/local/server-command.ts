@@ -9,7 +9,7 @@ import { runtimeError } from '../runtime-errors.ts'
 
 /** How the server is started, found out when it is first needed. */
 export interface ServerCommand {
-  /** What can be known at once is checked: throws `program_missing` or `process_start_failed`. */
+  /** Checks early what can be checked: throws `program_missing` or `process_start_failed`. */
   check(): Promise<void>
   /** Installs what is missing. May take minutes; concurrent callers share the work. */
   resolve(): Promise<Command>

@@ -11,7 +11,7 @@ import { isListening, LOOPBACK, waitForListener } from './local-port.ts'
 export interface SupervisedServerOptions {
   readonly name: string
   readonly port: number
-  /** Installs and starts; called anew for each start. */
+  /** Installs and starts; called for each start. */
   readonly start: () => Promise<Child>
   readonly log: ProgramLog
   readonly clock: Clock
@@ -50,7 +50,7 @@ export function superviseServer(options: SupervisedServerOptions, signal: AbortS
   }
 
   async function runOnce(): Promise<{ message: string; readyMs: number }> {
-    // What already listens there is not ours, and must not be taken for the server.
+    // A program that already listens there is not ours, and must not be taken for the server.
     if (await isListening(port)) return { message: `port ${port} is in use by another process`, readyMs: 0 }
     state.set({ ready: false, message: `${name} is being started` })
     const child = await options.start()

@@ -12,7 +12,7 @@ import {
 import { type ClusterAccess, sharedCluster } from '@thv/testkit/cluster/test-cluster'
 import { eventually } from './runtime-fixtures.ts'
 
-/** What the operator gives the runner of server X, and nothing else. */
+/** The rights that the operator gives the runner of server X, and nothing else. */
 export function runnerRules(name: string): PolicyRule[] {
   const verbs = ['get', 'list', 'watch', 'patch', 'delete']
   return [

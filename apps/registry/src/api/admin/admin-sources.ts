@@ -29,7 +29,7 @@ export async function putSource(request: ApiRequest): Promise<void> {
   const check = checkSourceConfig({ name, ...(value as object) }, { path: '', fromApi: true, allowedFolders: request.api.allowedFolders })
   if (!check.ok) throw badBody(check.problems)
   const existing = (await admin.sources()).find(({ config }) => config.name === name)
-  // Who cannot see it is told nothing about it, and cannot replace it either.
+  // A caller that cannot see it learns nothing about it, and cannot replace it either.
   if (existing !== undefined && !sees(request, existing)) throw new ApiError(403, 'forbidden: insufficient claims for source')
   if (existing !== undefined) mustBeOurs(existing)
   mustSet(request, check.source.claims)

@@ -2,9 +2,9 @@ import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Role } from '../../access/auth-config.ts'
 
-/** Who asks, and what that opens. Built once per token; requests of the same caller may share one. */
+/** The caller and its rights. Built once per token; requests of the same caller may share one. */
 export interface Caller {
-  /** `anonymous` where nobody has to say who they are. */
+  /** `anonymous` where authentication is disabled. */
   readonly subject: string
   readonly anonymous: boolean
   readonly roles: ReadonlySet<Role>
@@ -17,9 +17,9 @@ export interface Caller {
   readonly key: string
 }
 
-/** What the API asks about callers. The gates are pure: they look at the caller and at the claims, and never wait. */
+/** Questions of the API about callers. The gates are pure: they look at the caller and at the claims, and never wait. */
 export interface Access {
-  /** The mode is anonymous: `GET /v0/auth/none` hands out tokens that mean nothing, and `/v1/me` knows nobody. */
+  /** The mode is anonymous: `GET /v0/auth/none` hands out tokens that mean nothing, and `/v1/me` has no subject. */
   readonly anonymous: boolean
   /** In anonymous mode: reading is open to all, writing asks for the token of `auth.writeTokenFile`. */
   readonly writesNeedToken: boolean

@@ -6,7 +6,7 @@ import type { PageAnswers } from '../pages/page-answers.ts'
 import type { Access } from './access-port.ts'
 import type { Route } from './route.ts'
 
-/** What handlers share. */
+/** Shared by all handlers. */
 export interface ApiContext {
   readonly engine: RegistryEngine
   readonly access: Access

@@ -31,7 +31,7 @@ export interface ApiErrorOptions {
   readonly cause?: unknown
 }
 
-/** What a client is told instead of what it asked for. The message is for clients: no secrets, no names of what they may not see. */
+/** An error answer. The message is for clients: no secrets, no names of what they may not see. */
 export class ApiError extends ThvError {
   readonly status: ErrorStatus
   readonly options: ApiErrorOptions
@@ -60,7 +60,7 @@ export function sendApiError(exchange: Exchange, status: ErrorStatus, answer: { 
 
 const RETRY_AFTER_SECONDS = 1
 
-/** What went wrong as an answer. Undefined: nothing that a client did or that will pass; 500. */
+/** An error as an answer. Undefined: neither a mistake of the client nor temporary; 500. */
 export function apiErrorOf(error: unknown): ApiError | undefined {
   if (error instanceof ApiError) return error
   if (error instanceof RequestError) return new ApiError(REQUEST_STATUS[error.code] ?? 400, error.message)
@@ -79,7 +79,7 @@ export function apiErrorOf(error: unknown): ApiError | undefined {
       return new ApiError(409, message, { code: 'version_exists' })
     case 'store_unavailable':
     case 'timeout':
-      // What the store says may name hosts and files: that is for the log.
+      // Messages of the store may name hosts and files: they go to the log only.
       return unavailable('the database does not answer', error)
     default:
       return undefined
@@ -96,7 +96,7 @@ export function unavailable(message: string, cause?: unknown): ApiError {
   return new ApiError(503, message, { headers: ['Retry-After', String(RETRY_AFTER_SECONDS)], ...(cause !== undefined && { cause }) })
 }
 
-/** What a store refuses with this code, in the API's own words: stores word it differently. */
+/** Rejections of a store with this code, in the API's own words: stores word them differently. */
 export function reworded<T>(call: Promise<T>, code: keyof typeof REWORDED, message: string): Promise<T> {
   return call.catch((error: unknown) => {
     throw isThvError(error, code)

@@ -15,7 +15,7 @@ export function createCors(config: HttpConfig['cors'], { anonymous }: { readonly
   const { origins, maxAgeSeconds } = config
   const any = origins.includes('*')
   const allowed = (origin: string | undefined) => (any ? '*' : origin !== undefined && origins.includes(origin) ? origin : undefined)
-  // Where nobody signs in, a page anywhere could write through the browser of whoever looks at it. Writes need JSON.
+  // Without authentication, any web page could write through the browser of its reader. Writes need JSON.
   const readOnly = any && anonymous
   const vary = any ? NONE : ['Vary', 'Origin']
 

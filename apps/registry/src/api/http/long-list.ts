@@ -28,6 +28,6 @@ async function drained(response: ApiRequest['exchange']['response'], signal: Abo
   try {
     await once(response, 'drain', { signal })
   } catch (error) {
-    if (!signal.aborted) throw error // the client is gone: there is nobody to write to
+    if (!signal.aborted) throw error // the client is gone
   }
 }

@@ -25,7 +25,7 @@ export async function theManagedSource({ api }: ApiRequest): Promise<SourceRecor
 
 /**
  * Whether the caller may write what is published under a name: its own claims count, also those of deleted versions, else those of its
- * source. What is given back goes with the write, so that nobody changes them in between.
+ * source. The result goes with the write, so that they cannot change in between.
  */
 export async function mustSetName(request: ApiRequest, source: SourceRecord, name: string): Promise<Pick<NewEntry, 'ifClaims'>> {
   const [entry] = await request.api.engine.admin.versionsOf(source.config.name, name)

@@ -86,7 +86,7 @@ const PATH_PARAMETERS: Readonly<Record<string, { description: string; schema: ob
 
 function pathParameters(path: string): object[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
-    // What is published goes by the names of servers, what is configured by its own.
+    // Published servers go by their own names, configured ones by theirs.
     const of = path.startsWith('/v1/entries/') && name === 'name' ? 'serverName' : name
     return { name, in: 'path', required: true, ...PATH_PARAMETERS[of] }
   })

@@ -16,7 +16,7 @@ export function readPathParameters({ node, values }: Match): Readonly<PathParame
   return params
 }
 
-/** What most are: nothing to decode, nothing to refuse. */
+/** The common case: nothing to decode, nothing to reject. */
 const PLAIN = /^[\w.-]+$/
 
 function decodeParameter(raw: string, name: string): string {

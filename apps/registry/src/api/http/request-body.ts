@@ -90,7 +90,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** What readers would take differently is not taken at all. */
+/** Text that readers could interpret differently is rejected. */
 function refuseRepeated(bytes: Buffer): void {
   let name: string | undefined
   try {

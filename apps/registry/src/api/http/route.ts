@@ -67,6 +67,6 @@ export interface ApiRequest<Query = unknown> {
   readonly caller: Caller
   readonly params: Readonly<PathParameters>
   readonly query: Query
-  /** What every answer to this request carries, where it has not been set on the response. */
+  /** Headers of every answer to this request, unless the response sets them. */
   readonly headers: readonly string[]
 }

@@ -5,7 +5,7 @@ import { claimsSchema, sourceSpecSchema } from '@thv/catalog/sources/fetch/sourc
 import Type, { type TSchema } from 'typebox'
 import { statusCodes } from './api-error.ts'
 
-/* What the API takes and gives. Named ones become components of the OpenAPI document; `ref` names them. */
+/* Requests and answers of the API. Named ones become components of the OpenAPI document; `ref` names them. */
 
 const closed = { additionalProperties: false }
 const time = (description: string) => Type.String({ format: 'date-time', description })

@@ -17,7 +17,7 @@ export function registryOf({ api, caller, params }: ApiRequest): ServedRegistry 
   return registry
 }
 
-/** What the caller sees of it. At once, unless claims hide something and nobody has asked for the same before. */
+/** The caller's view. Immediate, unless claims hide something and the same view was never requested before. */
 export function viewOf(request: ApiRequest): ServedView | Promise<ServedView> {
   const registry = registryOf(request)
   const { view } = registry

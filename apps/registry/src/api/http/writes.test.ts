@@ -28,7 +28,7 @@ describe('publish', () => {
     expect(older.json._meta[OFFICIAL].isLatest).toBe(false)
   })
 
-  it('409 for a version that is there; a deleted one can be published anew', async () => {
+  it('409 for a version that is there; a deleted one can be published again', async () => {
     await publish(document('com.example/twice'))
     expect(await publish(document('com.example/twice'))).toMatchObject({ status: 409, json: { code: 'version_exists' } })
     await api.call('DELETE', at('com.example/twice', '1.0.0'))
@@ -87,7 +87,7 @@ describe('changing what is published', () => {
     expect((await api.call('PUT', at('com.example/edit', 'latest'), { body: edited })).status).toBe(400)
   })
 
-  it('what came from elsewhere cannot be changed, which is said', async () => {
+  it('rejects changes of entries from other sources and says so', async () => {
     const answer = await api.call('DELETE', at('io.github.example/weather', '1.10.0'))
     expect(answer).toMatchObject({ status: 404, json: { error: expect.stringContaining('published here') } })
   })
@@ -102,12 +102,12 @@ describe('changing what is published', () => {
     expect((await api.call('DELETE', at('com.example/delete', '1.0.0'))).status).toBe(404)
   })
 
-  it('what comes from another source cannot be written', async () => {
+  it('rejects names of another source', async () => {
     expect((await api.call('DELETE', at('io.github.example/weather', '1.9.0'))).status).toBe(404)
     expect((await api.get(at('io.github.example/weather', '1.9.0'))).status).toBe(200)
   })
 
-  it('lets one of many who want the same change make it: the others are told that there is nothing to change', async () => {
+  it('accepts one of many equal changes: the others receive that there is nothing to change', async () => {
     await publish(document('com.example/many'))
     const path = at('com.example/many', '1.0.0')
     const statuses = async (call: () => Promise<{ status: number }>) => {
@@ -163,7 +163,7 @@ it('503 when the database is gone, without telling where it was; reads go on', a
   expect((await server.get(`${base}/servers`)).status).toBe(200)
 })
 
-/** Nobody goes on before so many have seen what is there. */
+/** A barrier: continues when this many have read. */
 function allLookFirst(count: number): void {
   const { versionsOf } = engine.admin
   const all = Promise.withResolvers<void>()

@@ -11,7 +11,7 @@ export function matchesTag(condition: string | string[], tag: string): boolean {
 const accepted = new Map<string, boolean>()
 const MAX_REMEMBERED = 64
 
-/** RFC 9110 §12.5.3. Clients send one of a few texts for ever, so the answers are remembered. */
+/** RFC 9110 §12.5.3. Clients repeat one of a few texts, so the answers are remembered. */
 export function acceptsGzip(header: string | string[] | undefined): boolean {
   if (header === undefined) return false
   const text = typeof header === 'string' ? header : header.join(',')

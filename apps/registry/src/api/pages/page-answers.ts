@@ -12,10 +12,10 @@ export interface PageAnswers {
   page(request: ApiRequest, view: ServedView, page: Page): void | Promise<void>
   /** As `page`; the same question about the same view is worked out once. */
   list(request: ApiRequest, view: ServedView, list: () => Page): void | Promise<void>
-  /** What a search has found: it also depends on the index, which may be of an older view. */
+  /** The result of a search: it also depends on the index, which may be of an older view. */
   found(request: ApiRequest, view: ServedView, page: Page): void | Promise<void>
   entry(request: ApiRequest, view: ServedView, entry: Uint8Array): void | Promise<void>
-  /** What a request for this path and query was answered with, if that was asked of this view not long ago. */
+  /** The answer to a request for this path and query, if this view was asked for it not long ago. */
   known(view: ServedView, target: string): KnownAnswer | undefined
   /** The same answer to another client: conditions and encodings are its own. `headers` as those of an ApiRequest. */
   again(exchange: Exchange, answer: KnownAnswer, headers: readonly string[]): void | Promise<void>
@@ -48,7 +48,7 @@ export function createPageAnswers(http: HttpConfig, options: { readonly shared: 
   const freshness = http.cacheSeconds > 0 ? `max-age=${http.cacheSeconds}` : 'no-cache'
   const vary = [
     'Accept-Encoding',
-    // Whoever has signed in as somebody else must not find in a browser's cache what that one saw.
+    // A caller that signs in as another user must not find the former user's answers in a browser's cache.
     ...(options.shared ? [] : ['Authorization']),
     // With fixed origins the answer to a page of another origin differs.
     ...(http.cors === undefined || http.cors.origins.includes('*') ? [] : ['Origin']),

@@ -25,7 +25,7 @@ describe('recent answers', () => {
     }
   })
 
-  it('forgets what nobody asked for, and never holds more than two generations', () => {
+  it('forgets unused answers, and never holds more than two generations', () => {
     const answers = createRecentAnswers<number>(10)
     offerTwice(answers, 'forgotten', 1)
     for (let i = 0; i < 100; i++) {

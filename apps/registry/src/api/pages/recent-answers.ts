@@ -1,7 +1,7 @@
-/** What was asked for more than once of late, at little cost. What has not been asked for during a whole generation is forgotten with it. */
+/** Answers that were requested more than once lately, at little cost. An answer that is unused during a whole generation is forgotten with it. */
 export interface RecentAnswers<T> {
   get(question: string): T | undefined
-  /** Kept when the same question is offered for the second time: whoever goes through everything once need not be remembered. */
+  /** Kept when the same question is offered for the second time: a client that reads everything once is not remembered. */
   offer(question: string, answer: T): void
   /** At most twice the size of a generation. */
   readonly size: number

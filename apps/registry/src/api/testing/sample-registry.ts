@@ -17,7 +17,7 @@ export const sampleRegistries: readonly RegistrySpec[] = [
   { name: 'readonly', sources: ['catalogue', 'mirror'] },
 ]
 
-/** Members out of order, numbers that doubles cannot hold, icons, variables, members nobody knows: all of it has to come back. */
+/** Members out of order, numbers that doubles cannot hold, icons, variables, unknown members: all of it has to come back. */
 export const losslessText =
   '{"zebra":{"9":1,"10":2,"1":3},"name":"io.github.example/weather","version":"1.10.0","description":"Weather data — °C",' +
   '"exact":12345678901234567890.10,"icons":[{"src":"https://example.com/i.png","sizes":["48x48"]}],' +

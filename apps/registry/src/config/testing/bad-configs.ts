@@ -414,9 +414,9 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
     '5:19 auth.authz.roles.manageSource: is not known; did you mean "manageSources"?',
   ],
   [
-    'a role for nobody',
+    'a role without claims',
     `${PARTS}auth:\n  mode: anonymous\n  authz:\n    roles:\n      superAdmin:\n        - {}\n`,
-    '8:11 auth.authz.roles.superAdmin[0]: has no claims, so nobody would fit',
+    '8:11 auth.authz.roles.superAdmin[0]: has no claims, so it would match no caller',
   ],
   [
     'a role with a claim that is a number',

@@ -37,7 +37,7 @@ export type FakeData = readonly FetchedEntry[] | ((context: FetchContext) => Pro
 
 /** A handler whose answers the test gives. */
 export interface FakeHandler extends RegistryHandler {
-  /** What the source has; a function may fail, wait or give something else. */
+  /** The content of the source; a function may fail, wait or return something else. */
   readonly data: Map<string, FakeData>
   readonly calls: { readonly source: string; readonly state: FetchContext['state'] }[]
   /** At this moment, and at most. */

@@ -24,7 +24,7 @@ export interface ListenerOptions {
 const PROOF_MS = 20_000
 const PROOF_LIMIT_MS = 5000
 
-/** One connection that does nothing but listen. Whoever listens is told after each connect too, since something may have been missed. */
+/** One connection that does nothing but listen. Listeners are called after each connect too, since a change may have been missed. */
 export function listenForChanges({ connection, clock, log }: ListenerOptions): ChangeListener {
   const stop = new AbortController()
   const listeners = new Set<() => void>()

@@ -136,7 +136,7 @@ describePostgres('connections', () => {
     expect(Buffer.concat(received).length).toBe(8) // the question, and nothing else
   })
 
-  test('a wrong password, and none, are told without showing one', async () => {
+  test('reports a wrong and a missing password without showing one', async () => {
     for (const password of ['wrong-one', undefined]) {
       vi.stubEnv('PGPASSFILE', join(folder, 'none'))
       vi.stubEnv('PGPASSWORD', database.password)
@@ -156,7 +156,7 @@ describePostgres('connections', () => {
     expect(await connect({}, {})).toBe('plain')
   })
 
-  test('nobody listens, no such name, no such database', async () => {
+  test('closed port, unknown host, unknown database', async () => {
     expect(await outcome(connect({ port: 1 }))).toBe('store_unavailable')
     expect(await outcome(connect({ host: 'nowhere.invalid' }))).toBe('store_unavailable')
     expect(await outcome(connect({ database: 'none' }))).toBe('store_unavailable')
@@ -171,7 +171,7 @@ describePostgres('connections', () => {
     await opened.close()
   })
 
-  test('a database with a stricter isolation by default makes nobody fail who only waits', async () => {
+  test('a database with a stricter isolation by default fails no transaction that only waits', async () => {
     const strict = await testPostgres().createDatabase()
     const opened = await openDatabase(configOf(strict), { clock: systemClock, log: quiet })
     await opened.query(`ALTER DATABASE ${strict.database} SET default_transaction_isolation = 'serializable'`)

@@ -47,9 +47,9 @@ export async function openDatabase(config: PostgresConfig, context: DatabaseCont
     idleTimeoutMillis: IDLE_MS,
     maxLifetimeSeconds: Math.ceil(config.connMaxLifetimeMs / 1000),
   })
-  // A connection that breaks while nobody waits for it has been thrown away already; without a listener it would end the process.
+  // An idle connection that breaks has been removed already; without a listener it would end the process.
   pool.on('error', (error) => log.debug('an idle connection to PostgreSQL ended', { error: storeMessage(error) }))
-  pool.on('connect', (client) => client.on('error', () => {})) // whoever runs a statement on it is told
+  pool.on('connect', (client) => client.on('error', () => {})) // the running statement rejects
 
   const withClient = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {
     const client = await plan.connect(({ ssl }) => {
@@ -64,7 +64,7 @@ export async function openDatabase(config: PostgresConfig, context: DatabaseCont
       return result
     } catch (error) {
       const reason = error instanceof Rolled ? error.cause : error
-      // What the work itself throws has been rolled back in good order.
+      // Errors of the work itself have been rolled back in good order.
       broken = !keepsConnection(reason) && !(error instanceof Rolled && (isThvError(reason) || isBug(reason)))
       throw reason
     } finally {

@@ -16,7 +16,7 @@ const PAGE_WRITES = 1000
 export function entryReads({ query }: Database): EntryReads {
   async function* entriesAfter(after: number, signal: AbortSignal): AsyncGenerator<readonly StoredEntry[]> {
     signal.throwIfAborted()
-    // What is newer is left to the next reading: otherwise a busy writer could keep this one from ever ending.
+    // Newer rows are left to the next reading: otherwise a busy writer could keep this one from ever ending.
     const { data: until } = await readRevision(query)
     for (let from = after; ; ) {
       const writes = await query<WriteRow>(WRITES, [from, until, PAGE_WRITES, PAGE_ROWS])

@@ -90,7 +90,7 @@ describePostgres('faults of PostgreSQL', () => {
       const cut =
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
       await vi.waitFor(async () => {
-        told = 0 // it may be told before we know that the connection was cut
+        told = 0 // the notification may come before we know that the connection was cut
         expect(await database.sql(cut)).toBe('2')
       }, LIMIT)
       await vi.waitFor(() => expect(told).toBeGreaterThan(0), LIMIT)
@@ -163,7 +163,7 @@ describePostgres('faults of PostgreSQL', () => {
     expect(await store.finishSync(held, changed(upserts))).toEqual({ revision: 2, serverCount: 100 })
   })
 
-  test('a sync that takes long keeps nobody from publishing, and is newer than what was published meanwhile', async () => {
+  test('a long sync delays no publication, and is newer than entries published meanwhile', async () => {
     await using world = await openWorld()
     const { database, store } = world
     await using reader = await world.open()

@@ -9,7 +9,7 @@ import { claimsText, type EntryRow, plainText, storedEntry } from './rows.ts'
 
 export type ManagedCalls = Pick<RegistryStore, 'publish' | 'replaceDocument' | 'setStatus' | 'claimsOf' | 'setClaims'>
 
-/** One transaction each, under the lock of the revision: what is read here nobody else changes before it is written. */
+/** One transaction each, under the lock of the revision: rows that are read here cannot change before they are written. */
 export function managedCalls(database: Database): ManagedCalls {
   const change = <T>(key: { source: string; name: string }, work: (session: Session) => Promise<T>): Promise<T> =>
     database.transaction(async (sql) => {

@@ -122,7 +122,7 @@ describePostgres('migrations', () => {
     await open({ migrate: false })
   })
 
-  test('wait for a lock, but not for ever', async () => {
+  test('wait for a lock, up to a limit', async () => {
     await up()
     const never = broken({ up: 'SELECT pg_sleep(30)' })
     const slow = up({ migrations: never }).catch((error: unknown) => error)
@@ -144,7 +144,7 @@ describePostgres('migrations', () => {
     const config = configOf({ ...database, ...app }, { migrationUser: database.user, migrationPassword: database.password })
     await database.sql(`DO $$ BEGIN CREATE ROLE ${SERVER_ROLE}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
     await expect(openPostgresStore(configOf({ ...database, ...app }), { log: quiet })).rejects.toMatchObject({ code: 'store_unavailable' })
-    // Whoever may not grant the role says so, and the store says what is missing.
+    // A user without the right to grant the role gets an error, and the store names the missing right.
     await expect(openPostgresStore(config, { log: quiet })).rejects.toMatchObject({
       message: expect.stringContaining(`member of ${SERVER_ROLE}`),
     })

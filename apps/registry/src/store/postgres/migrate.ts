@@ -39,7 +39,7 @@ export interface Migrated {
 const STEP_LIMIT_MS = 600_000
 const LOCK_LIMIT_MS = 120_000
 const CLOSE_LIMIT_MS = 3000
-/** Of PostgreSQL's advisory locks, which are per database. Any number that nobody else takes. */
+/** Of PostgreSQL's advisory locks, which are per database. Any unused number. */
 const LOCK_KEY = 7_468_762_210
 
 /** Applies what is pending, as the migration user. Any number of processes may do it at once: one does it, the others find it done. */
@@ -207,7 +207,7 @@ async function withClient<T>(
 
 async function connected(options: ClientConfig): Promise<Client> {
   const client = new Client(options)
-  client.on('error', () => {}) // whoever runs a statement is told
+  client.on('error', () => {}) // the running statement rejects
   try {
     await client.connect()
     return client

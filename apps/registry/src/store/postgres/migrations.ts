@@ -85,7 +85,7 @@ const tables: Migration = {
 
 /*
  * Entries no longer have the revision and time of their last write but that write, which gets both when it ends: who writes 100,000
- * entries needs to keep nobody else from taking a revision meanwhile. A time of an entry that is NULL is the one of its last write.
+ * entries keeps no other writer from taking a revision meanwhile. A time of an entry that is NULL is the one of its last write.
  */
 const stamps: Migration = {
   version: 2,

@@ -94,7 +94,7 @@ describe('password files', () => {
     },
   )
 
-  test('what is no file is ignored with a warning', async () => {
+  test('ignores a folder with a warning', async () => {
     mkdirSync(join(home, '.pgpass'))
     expect(await lookup()).toBeUndefined()
     expect(warnings).toHaveLength(1)

@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** Whose password is looked for. */
+/** The connection whose password is looked up. */
 export interface PgpassQuery {
   readonly host: string
   readonly port: number

@@ -14,9 +14,9 @@ export interface Stamp {
 }
 
 /**
- * All who take a revision do it one after the other: what comes first is committed first, so nobody sees a revision before the ones
- * below it. Whoever has it keeps all others waiting: what takes long is done before. Of a source, only what nobody changes who has this
- * lock may be locked before: that it is there (`FOR KEY SHARE`), or its end.
+ * All who take a revision do it one after the other: what comes first is committed first, so no reader sees a revision before the ones
+ * below it. Its holder keeps all others waiting: slow work is done before. Of a source, only rows that no holder of this
+ * lock changes may be locked before: that it is there (`FOR KEY SHARE`), or its end.
  */
 export async function lockRevision(sql: Sql): Promise<Stamp> {
   await sql('SELECT FROM revision FOR UPDATE')
@@ -52,7 +52,7 @@ export async function takeWrite(sql: Sql, stamp: Stamp): Promise<Write> {
   return { write: row.write, revision }
 }
 
-/** Before the lock: nobody sees anything of it until `endWrite`, and the commit. */
+/** Before the lock: invisible to others until `endWrite`, and the commit. */
 export async function beginWrite(sql: Sql): Promise<number> {
   const [row] = await sql<{ write: number }>('INSERT INTO stamp DEFAULT VALUES RETURNING write')
   if (!row) throw new Error('no stamp was made')
@@ -68,7 +68,7 @@ export async function endWrite(sql: Sql, write: number, stamp: Stamp): Promise<v
 
 const SWEEP_EVERY = 1000
 
-/** Entries leave a write for a newer one and never come back: when all have, nobody asks for its stamp any more. */
+/** Entries leave a write for a newer one and never come back: when all have, its stamp is no longer needed. */
 async function sweepStamps(sql: Sql, revision: number): Promise<void> {
   if (revision % SWEEP_EVERY !== 0) return
   await sql('DELETE FROM stamp WHERE revision < $1 AND NOT EXISTS (SELECT FROM entry WHERE entry.write = stamp.write)', [revision])

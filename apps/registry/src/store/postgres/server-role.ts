@@ -12,7 +12,7 @@ const RIGHTS = 'SELECT, INSERT, UPDATE, DELETE'
  */
 export async function ensureServerRole(client: Client, user: string, log: Logger): Promise<void> {
   const { rows } = await client.query<{ same: boolean }>('SELECT current_user = $1 AS same', [user])
-  // Who owns the tables needs no role; it is for those who come later.
+  // The owner of the tables needs no role; it is for other users.
   const tell = rows[0]?.same ? log.debug.bind(log) : log.warn.bind(log)
   const attempt = async (what: string, statement: string) => {
     try {

@@ -15,7 +15,7 @@ export async function insertSource(sql: Sql, row: { source: SourceConfig; creati
   )
 }
 
-/** False: it is as it was. With more than other claims it is due, forgets what it fetched last, and nobody's lease holds any more. */
+/** False: it is as it was. With more than other claims it is due, forgets what it fetched last, and no lease holds any more. */
 export async function updateSource(sql: Sql, row: { old: SourceRecord; source: SourceConfig; stamp: Stamp }): Promise<boolean> {
   const { old, source, stamp } = row
   if (jsonEqual(old.config, source)) return false

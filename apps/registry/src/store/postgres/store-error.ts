@@ -22,7 +22,7 @@ export function isBug(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError || error instanceof ReferenceError
 }
 
-/** What PostgreSQL or the way to it says, as an error of ours. */
+/** An error of PostgreSQL or of the connection, as an error of ours. */
 export function storeError(error: unknown): ThvError {
   if (isThvError(error)) return error
   const cause = { cause: error }

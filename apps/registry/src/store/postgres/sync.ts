@@ -41,12 +41,12 @@ export function syncCalls(database: Database): SyncCalls {
 
 /** The clock of the database has gone back since: what it said then, about when it is due too, means nothing. */
 const ATTEMPT_TO_COME = `due_at IS NOT NULL AND last_attempt > ${timeText("(clock_timestamp() + interval '1 minute')")}`
-/** Nobody takes one for more than an hour. Who still works has renewed it by the new time. */
+/** A lease lasts at most an hour. A working holder has renewed it by the new time. */
 const LEASE_TOO_LONG = "lease_until > clock_timestamp() + interval '2 hours'"
 
 async function claimDue(database: Database, claim: { owner: string; leaseMs: number; limit: number }): Promise<readonly LeasedSource[]> {
   if (claim.limit <= 0) return []
-  // What somebody else is just claiming is skipped, so two never get the same and none waits.
+  // Sources that another replica is just claiming are skipped, so two never get the same and none waits.
   const rows = await database.query<ClaimedRow>(
     `WITH due AS (
        SELECT ${SOURCE_COLUMNS}, manual, due_at FROM source
@@ -75,7 +75,7 @@ async function claimDue(database: Database, claim: { owner: string; leaseMs: num
 type ClaimedRow = SourceRow & { readonly manual: boolean; readonly due: number; readonly token: string }
 
 /**
- * Entries first, which may take long and keeps nobody waiting: only who has the lease writes those of the source. Whether it still has it
+ * Entries first, which may take long and delays no other: only the holder of the lease writes those of the source. Whether it still has it
  * is known at the end, when all others wait: then everything is committed, or nothing.
  */
 async function finishSync(sql: Sql, lease: Lease, outcome: SyncOutcome): Promise<SyncWritten> {
@@ -113,7 +113,7 @@ async function countServers(sql: Sql, sourceId: number): Promise<number> {
   return row?.count ?? 0
 }
 
-/** What was asked for while this attempt was under way stays due. */
+/** A request that came while this attempt was under way stays due. */
 const GIVE_BACK = `lease_owner = NULL, lease_token = NULL, lease_until = NULL,
   due_at = CASE WHEN manual THEN due_at ELSE clock_timestamp() + ${milliseconds('$2')} END`
 const SUCCESS = `phase = 'complete', attempt_count = 0, last_success = ${NOW_TEXT}`

@@ -62,7 +62,7 @@ export function deleteRegistry(draft: Draft, name: string): void {
   draft.takeStructure()
 }
 
-/** Whether a sync has to begin anew: more than the claims are different. */
+/** Whether a sync has to begin again: more than the claims are different. */
 export function fetchesOther(old: SourceConfig, config: SourceConfig): boolean {
   return !jsonEqual({ ...old, claims: undefined }, { ...config, claims: undefined })
 }

@@ -18,7 +18,7 @@ export interface DatabaseOptions {
 const MEMORY = ':memory:'
 const LOCK_WAIT_MS = 2_000
 const LOCK_RETRY_MS = 50
-/** What is left of the log after a large write; it would stay at its largest otherwise. */
+/** Size that the log keeps after a large write; it would stay at its largest otherwise. */
 const LOG_BYTES = 32 * 1024 * 1024
 const CACHE_KIB = 16 * 1024
 

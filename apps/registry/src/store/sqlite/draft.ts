@@ -25,7 +25,7 @@ export interface Counters {
   lastId: number
 }
 
-/** What one write sees and changes. `sources` and `registries` take the place of the old ones when it is committed. */
+/** The state that one write sees and changes. `sources` and `registries` take the place of the old ones when it is committed. */
 export class Draft {
   readonly sources: Map<string, SourceRow>
   readonly registries: Map<string, RegistryRow>

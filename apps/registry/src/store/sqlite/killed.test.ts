@@ -35,7 +35,7 @@ describe('a process that is killed while it writes a sync', () => {
       const rows = await rowsAfter(store)
       const { sync } = await sourceOf(store, 'a')
       last = Number(sync.hash)
-      // The last write may have been done and not been told any more.
+      // The last write may have been done and not been reported.
       expect(last - told).toBeOneOf([0, 1])
       expect(rows.length).toBe(ROWS)
       expect(new Set(rows.map((row) => JSON.parse(row.text).round))).toEqual(new Set([last]))

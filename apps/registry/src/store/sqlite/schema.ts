@@ -6,7 +6,7 @@ const APPLICATION_ID = 0x54_68_76_52
 
 /**
  * Step n leads from schema n to schema n + 1. Steps are never changed once they are released: files of every release exist.
- * Texts of documents are in a table of their own, so that whoever compares or counts does not read them.
+ * Texts of documents are in a table of their own, so that comparing and counting do not read them.
  */
 const STEPS: readonly string[] = [
   `
@@ -81,7 +81,7 @@ export function checkSchema(database: DatabaseSync, path: string): number {
   return version
 }
 
-/** One transaction for all steps: whoever is killed meanwhile finds the old schema. */
+/** One transaction for all steps: a killed process leaves the old schema. */
 export function migrate(database: DatabaseSync, from: number): void {
   if (from === SCHEMA_VERSION) return
   database.exec('BEGIN IMMEDIATE')

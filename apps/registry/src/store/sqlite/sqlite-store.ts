@@ -31,7 +31,7 @@ import { afterAttempt, leaseLost, writeChanged } from './sync-writing.ts'
 
 /**
  * The embedded store: one file that only this process uses, or memory. SQLite works synchronously: a large write takes the thread for as
- * long as it lasts, so this belongs into a worker.
+ * long as it lasts, so this belongs in a worker.
  */
 export async function openSqliteStore(options: DatabaseOptions): Promise<RegistryStore> {
   const database = await openDatabase(options)

@@ -16,7 +16,7 @@ interface Turn {
 }
 
 /**
- * Whose turn it is to sync. In memory alone, since nobody else uses the file: all sources are due after a start, and jumps of the wall
+ * The order of syncs. In memory alone, since no other process uses the file: all sources are due after a start, and jumps of the wall
  * clock do not matter.
  */
 export class SyncBoard {
@@ -27,7 +27,7 @@ export class SyncBoard {
     this.#clock = clock
   }
 
-  /** After every change of what is configured. A source that is to be fetched in another way is due, whoever syncs it. */
+  /** After every change of the configuration. A source that is to be fetched in another way is due, whichever replica syncs it. */
   update(sources: ReadonlyMap<string, SourceRow>): void {
     for (const name of this.#turns.keys()) if (!sources.has(name)) this.#turns.delete(name)
     for (const [name, row] of sources) {
@@ -66,7 +66,7 @@ export class SyncBoard {
     return true
   }
 
-  /** What was asked for meanwhile is due at once. */
+  /** A request that came meanwhile is due at once. */
   finish(lease: Lease, nextInMs: number): void {
     const turn = this.#turns.get(lease.source)
     if (turn?.lease?.token !== lease.token) return

@@ -3,7 +3,7 @@ import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import type { ErrorCode } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json'
 
-/** What one step of a random history does. `own` is the managed source, all others are synced. */
+/** One step of a random history. `own` is the managed source, all others are synced. */
 export type Step =
   | { readonly op: 'publish'; readonly source: string; readonly row: ModelInput }
   | { readonly op: 'replace'; readonly source: string; readonly row: ModelInput }

@@ -42,7 +42,7 @@ export function openView(catalogue: Catalogue, spec: ViewSpec, builder = createV
   return openSnapshot(runAtOnce(builder.build(catalogue, spec)).snapshot, compareVersions)
 }
 
-/** What one source serves, built the plain way. */
+/** The view of one source, built the plain way. */
 export function plainSnapshot(entries: readonly StoredEntry[]): Snapshot {
   const data: SnapshotData = buildSnapshot(
     entries.map((entry) => ({ ...entry, document: JSON.parse(entry.text) })),

@@ -108,9 +108,9 @@ export const BLOCKED: Readonly<Record<string, RemoteProxyCase>> = {
   'OIDC settings that cannot be used': { spec: { remoteUrl, oidcConfig: inline({ issuer: 'http://login.example.com' }) } },
 }
 
-/** One for each thing that is told although nothing blocks. */
+/** One for each condition that is set although nothing blocks. */
 export const NOTABLE: Readonly<Record<string, RemoteProxyCase>> = {
-  'nobody has to say who they are': { spec: { remoteUrl } },
+  'no authentication': { spec: { remoteUrl } },
   'clients have to say who they are': { spec: { remoteUrl, oidcConfig: inline({}) } },
   'a private address': { spec: { remoteUrl: 'http://10.0.0.7/mcp' } },
   'a private address that is meant': { spec: { remoteUrl: 'http://10.0.0.7/mcp', allowPrivateEndpoint: true }, settings: strict },

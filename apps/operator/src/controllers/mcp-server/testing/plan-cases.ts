@@ -56,7 +56,7 @@ const full = {
   allowedHosts: ['fetch.mcp.example.com'],
 } as const satisfies Spec as unknown as Spec
 
-/** What is validated, resolved and written down, and what no runner of this version does: no pod may run. */
+/** Fields that are validated, resolved and written, and that no runner of this version implements: no pod may run. */
 const guarded: Spec = {
   image,
   transport: 'streamable-http',
@@ -178,7 +178,7 @@ const profile = (network: object, rest: object = {}): ServerCase => ({
   lookup: config('profile', { p: JSON.stringify({ ...rest, network }) }),
 })
 
-/** One for each thing that is told although nothing blocks. */
+/** One for each condition that is set although nothing blocks. */
 export const NOTABLE: Readonly<Record<string, ServerCase>> = {
   'nothing to tell': { spec: { image } },
   'a group that is missing': { spec: { image, groupRef: 'g' }, lookup: nothing },

@@ -14,7 +14,7 @@ export interface SnapshotObjects {
   readonly groups?: Readonly<Record<string, Pick<MCPGroup, 'status'>>>
 }
 
-/** What a resolver sees of the namespace. */
+/** A resolver's view of the namespace. */
 export function snapshot({ configMaps = {}, secrets = {}, toolConfigs = {}, groups = {} }: SnapshotObjects = {}): Lookup {
   const own = <T>(objects: Readonly<Record<string, T>>, name: string) => (Object.hasOwn(objects, name) ? objects[name] : undefined)
   const version = { uid: 'uid-1', resourceVersion: '7' }
@@ -46,7 +46,7 @@ export function contributionOf(resolved: Resolved, base: RunConfigDocument = {})
   return resolved.contribution
 }
 
-/** What the runner makes of it, without any warning. */
+/** The runner's reading of it, without any warning. */
 export function runnerReads({ runConfig = {} }: Contribution, base: RunConfigDocument = {}): RunConfig {
   const parts = { ...base, ...runConfig }
   const image = parts.remote_url === undefined ? { image: 'example/server:1' } : {}

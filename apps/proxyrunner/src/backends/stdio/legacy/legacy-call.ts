@@ -14,7 +14,7 @@ import type { LegacySession } from './legacy-session.ts'
 
 export interface LegacyCallOptions {
   readonly context: MessageContext
-  /** What goes to the server. */
+  /** The message for the server. */
   readonly request: ParsedRequest
   readonly session: LegacySession
   readonly reply: Reply
@@ -24,7 +24,7 @@ export interface LegacyCallOptions {
   onDone(): void
 }
 
-/** A call of a legacy session on its way. That the client hangs up does not end it (H6); what comes then can be fetched again. */
+/** A call of a legacy session on its way. That the client hangs up does not end it; what comes then can be fetched again. */
 export class LegacyCall implements CallSink {
   readonly #options: LegacyCallOptions
   readonly #token: string | number | undefined
@@ -86,7 +86,7 @@ export class LegacyCall implements CallSink {
     return this.#options.session.isBeingAsked
   }
 
-  /** The client has cancelled it, or its session is over. The server is told; nobody gets an answer (F9). */
+  /** The client has cancelled it, or its session is over. The server is notified; no client gets an answer. */
   abandon(reason: string): void {
     if (!this.#end()) return
     if (this.#link !== undefined && this.#call !== undefined) this.#link.cancel(this.#call, reason)

@@ -57,7 +57,7 @@ export class LegacyEndpoint {
     sendEmpty(exchange, 202)
   }
 
-  /** The newest stream wins: a client that comes again has lost the one before, whether it knows or not (H4). */
+  /** The newest stream wins: a client that comes again has lost the one before, whether it knows or not. */
   async openStream(context: SessionContext): Promise<void> {
     const { exchange, sessionId, caller, lastEventId } = context
     const session = await this.sessions.find(sessionId, caller.principal, exchange)
@@ -75,7 +75,7 @@ export class LegacyEndpoint {
     else sendRejection(exchange, problem)
   }
 
-  /** Ends what could stay open for ever; answers that are on their way are not touched. */
+  /** Ends streams that could stay open without end; answers that are on their way are not touched. */
   endStandalone(): void {
     for (const session of this.sessions.all()) streamsOf(session).endStandalone()
   }

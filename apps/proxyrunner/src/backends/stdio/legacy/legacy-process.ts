@@ -50,12 +50,12 @@ export class LegacyProcess implements SlotListener {
     this.settings.joined(session, uris, this.slot.link)
   }
 
-  /** A process of its own ends with its session and need not be told. */
+  /** A process of its own ends with its session and needs no notification. */
   leave(session: LegacySession): void {
     if (this.sessions.delete(session)) this.settings.left(session, this.#own === undefined ? this.slot.link : undefined)
   }
 
-  /** A new process knows nothing of what the old one was told. */
+  /** A new process knows none of the settings of the old one. */
   async prepare(link: ProcessLink, greeting: Greeting): Promise<void> {
     if (greeting.era !== 'legacy') return
     if (this.#own === undefined || this.#own.isInitialized) link.send(INITIALIZED)
@@ -173,7 +173,7 @@ export class LegacyProcess implements SlotListener {
   }
 }
 
-/** Room for one more: of what nobody ever came back to, the oldest goes. */
+/** Room for one more: the oldest abandoned one goes. */
 function bounded<K, V>(map: Map<K, V>): Map<K, V> {
   for (const oldest of map.keys()) {
     if (map.size < MAX_REMEMBERED) break

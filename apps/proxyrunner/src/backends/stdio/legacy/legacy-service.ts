@@ -24,7 +24,7 @@ export interface LegacyServiceOptions {
   readonly deps: StdioDeps
   readonly pool: ProcessPool
   readonly pipeline: Pipeline
-  /** What a session has set up has changed. */
+  /** The settings of a session have changed. */
   onChange(session: LegacySession): void
 }
 
@@ -110,7 +110,7 @@ export class LegacyService {
         if (!session.progressed(notification)) this.#options.deps.metrics.dropped('progress', 'foreign_id')
         return
       case NOTIFICATIONS.rootsListChanged:
-        // A shared process would ask for roots that nobody can be named to give.
+        // A shared process would ask for roots without a session that could answer.
         if (isOwn) link?.send(text)
         return
       default:
@@ -169,7 +169,7 @@ export class LegacyService {
   }
 }
 
-/** The client's version, unless the server is older or the client's is unknown (L2). */
+/** The client's version, unless the server is older or the client's is unknown. */
 export function agreedVersion(requested: unknown, server: string): string {
   return isLegacyVersion(requested) && requested <= server ? requested : server
 }
@@ -183,7 +183,7 @@ function sharedResponse({ response, capabilities }: Extract<Greeting, { era: 'le
   return { ...response, text: 'tasks' in capabilities ? spliceMember(text, ['result', 'capabilities', 'tasks'], undefined) : text }
 }
 
-/** A server that speaks another era is told apart from one that does not like this client's `initialize`, whose error the client gets. */
+/** A server that speaks another era is distinguished from one that rejects this client's `initialize`, whose error the client gets. */
 function refusedOpen({ rejection, refused }: ProcessUnavailable, id: RequestId, refusal: () => Rejection): Opened | Rejection {
   if (refused === undefined) return rejection
   if (isEraRefusal(refused) || refused.response === undefined) return refusal()

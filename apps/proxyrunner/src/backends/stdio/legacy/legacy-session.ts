@@ -16,7 +16,7 @@ import type { LegacyProcess } from './legacy-process.ts'
 export interface SessionOptions {
   readonly id: string
   readonly principal: string
-  /** Who is behind it: see `partyOf`. */
+  /** The party behind it: see `partyOf`. */
   readonly party: string
   /** The client's `initialize` as it came: its own process is greeted with it, again after every restart. */
   readonly initialize: ParsedRequest
@@ -36,7 +36,7 @@ interface Question {
   readonly timer: Timer
 }
 
-/** What one client of the handshake era has set up, waits for and is waited for. It outlives the process behind it. */
+/** The settings and open requests, in both directions, of one client of the handshake era. It outlives the process behind it. */
 export class LegacySession {
   readonly id: string
   readonly principal: string
@@ -98,7 +98,7 @@ export class LegacySession {
     return true
   }
 
-  /** The client's answer goes to the process that asked. False if nobody did: it is ignored, whatever it says. */
+  /** The client's answer goes to the process that asked. False if none did: the answer is ignored. */
   answered(response: ParsedResponse): boolean {
     const question = response.id === undefined ? undefined : this.#take(response.id)
     if (question === undefined) return false

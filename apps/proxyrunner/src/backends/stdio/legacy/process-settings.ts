@@ -9,12 +9,12 @@ import type { ProcessLink } from '../process/process-connection.ts'
 import { requestOf } from '../process/request.ts'
 import type { LegacySession } from './legacy-session.ts'
 
-/** What a process said to something asked on behalf of a session; `answer` if it was no plain consent. */
+/** A process's answer to a request on behalf of a session; `answer` if it was no plain consent. */
 export type Consent = Accepted | { readonly accepted: false; readonly answer: ParsedResponse | Rejection }
 
 /**
- * What the sessions of one process have set up there. The process believes that it has a single client, so it is told what suits all of
- * them: every URI that one has subscribed to, and the most verbose log level. A process that follows another is told all of it again.
+ * The settings of all sessions of one process. The process has a single client, the runner, so it receives what suits all of
+ * them: every URI that one has subscribed to, and the most verbose log level. A process that follows another receives all of it again.
  */
 export class ProcessSettings {
   readonly #sessions: ReadonlySet<LegacySession>
@@ -29,7 +29,7 @@ export class ProcessSettings {
     this.#limits = { idleMs: timeoutMs }
   }
 
-  /** What the process was told last. */
+  /** The settings that the process received last. */
   get level(): LogLevel | undefined {
     return this.#level
   }
@@ -64,7 +64,7 @@ export class ProcessSettings {
     return turn
   }
 
-  /** A session has come that another runner knew with these. A process that is not up will be told when it is. */
+  /** A session has come that another runner knew with these. A process that is not up receives them when it is. */
   joined(session: LegacySession, uris: readonly string[], link: ProcessLink | undefined): void {
     this.#retell(METHODS.resourcesSubscribe, this.#subscriptions.restore(session, uris), link)
   }

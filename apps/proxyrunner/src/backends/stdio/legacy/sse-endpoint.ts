@@ -29,7 +29,7 @@ export interface SseClientsOptions {
   readonly pipeline: Pipeline
 }
 
-/** One `GET /sse` that is open. Its session begins with `initialize` and ends with the stream (S3). */
+/** One `GET /sse` that is open. Its session begins with `initialize` and ends with the stream. */
 interface SseClient {
   readonly id: string
   readonly principal: string
@@ -41,7 +41,7 @@ interface SseClient {
 
 /**
  * HTTP+SSE, the form of 2024-11-05: whatever a client is to get comes over its one stream. Every client has its own stream, session and
- * ids, so nobody sees what is meant for another (the original sent everything to everybody), and nothing is kept for who is not there.
+ * ids, so no client sees messages of another (ToolHive (Go) sends everything to all), and nothing is kept for absent clients.
  */
 export class SseClients implements SseEndpoint {
   readonly #options: SseClientsOptions

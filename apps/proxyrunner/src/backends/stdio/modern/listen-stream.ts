@@ -23,7 +23,7 @@ export interface ListenOptions {
 
 /**
  * One `subscriptions/listen` of a client, with one of its own at the server: the server filters, and the id under which it tags its
- * notifications tells whose they are. Towards the client they carry the client's id, in its JSON type (M29).
+ * notifications tells whose they are. Towards the client they carry the client's id, in its JSON type.
  */
 export class ListenStream implements CallSink {
   readonly #options: ListenOptions
@@ -63,7 +63,7 @@ export class ListenStream implements CallSink {
     return this.#options.reply.event(tagged, isCoalescible(method) ? { key: method } : {})
   }
 
-  /** The server ends it, or does not serve it at all; then the client is told that nothing is to be expected, and can stay (M28). */
+  /** The server ends it, or does not serve it at all; then the client learns that nothing will come, and can stay. */
   onResponse(response: ParsedResponse): void {
     const { reply } = this.#options
     const error = isErrorResponse(response.message) ? response.message.error : undefined
@@ -89,7 +89,7 @@ export class ListenStream implements CallSink {
     return this.#isAcknowledged
   }
 
-  /** This process is about to stop: a result says that the stream was ended on purpose (decision 63). */
+  /** This process is about to stop: a result says that the stream was ended on purpose. */
   drain(): void {
     if (this.#isOver) return
     const result = { resultType: 'complete', _meta: { [META.subscriptionId]: this.#id } }

@@ -16,7 +16,7 @@ import type { StdioConfig } from '../process/stdio-config.ts'
 
 export interface ModernCallOptions {
   readonly context: MessageContext
-  /** What goes to the server. */
+  /** The message for the server. */
   readonly request: ParsedRequest
   readonly reply: HttpReply
   readonly pipeline: Pipeline
@@ -25,7 +25,7 @@ export interface ModernCallOptions {
   edit?(text: string): string
 }
 
-/** One modern request on its way. It needs nothing but itself; that the client hangs up cancels it (M19). */
+/** One modern request on its way. It needs nothing but itself; that the client hangs up cancels it. */
 export class ModernCall implements CallSink {
   readonly #options: ModernCallOptions
   readonly party: string
@@ -39,7 +39,7 @@ export class ModernCall implements CallSink {
     this.#token = progressTokenOf(metaOf(options.request.message))
   }
 
-  /** Resolves when it is answered, or nobody wants the answer any more. */
+  /** Resolves when it is answered or cancelled. */
   run(link: ProcessLink): Promise<void> {
     const { request, config, context } = this.#options
     const { signal } = context.exchange
@@ -108,7 +108,7 @@ export class ModernCall implements CallSink {
   }
 }
 
-/** Errors that the standard gives an HTTP status of its own, where it is still free to choose (M12). All others are answers: 200. */
+/** Errors that the standard gives an HTTP status of its own, where it is still free to choose. All others are answers: 200. */
 export function statusOf({ message }: ParsedResponse): number {
   if (!isErrorResponse(message)) return 200
   const { code } = message.error

@@ -38,7 +38,7 @@ export class ModernEndpoint {
 
   async post(context: MessageContext): Promise<void> {
     const { received, outgoing, exchange } = context
-    // On HTTP a modern client cancels by hanging up, and there is no other notification it could send (M16).
+    // On HTTP a modern client cancels by hanging up, and there is no other notification it could send.
     if (received.kind !== 'request' || outgoing.kind !== 'request') return sendEmpty(exchange, 202)
     if (REMOVED_IN_MODERN.has(received.method)) return sendRejection(exchange, reject('method_not_found'), received.id)
     const process = await this.#ready()

@@ -48,7 +48,7 @@ export class ModernProcess implements SlotListener {
     for (const stream of [...this.#listens]) stream.drain()
   }
 
-  /** A modern server asks in its results; a request is a fault of its own (M1). */
+  /** A modern server asks in its results; a request is a fault of its own. */
   onRequest(slot: ProcessSlot, { id }: ParsedRequest): void {
     this.#deps.metrics.dropped('request', 'unattributed')
     slot.current?.send(serialise(errorResponse(id, errorObjectOf(reject('method_not_found')))))
@@ -62,7 +62,7 @@ export class ModernProcess implements SlotListener {
     else if (method !== NOTIFICATIONS.cancelled) this.#published(slot, notification)
   }
 
-  /** Whose subscription it belongs to is told by the id that the runner gave it. */
+  /** Its subscription is found by the id that the runner gave it. */
   #published(slot: ProcessSlot, notification: ParsedNotification): void {
     const subscription = metaOf(notification.message)?.[META.subscriptionId]
     const sink = typeof subscription === 'string' ? slot.current?.sinkOf(subscription) : undefined

@@ -11,7 +11,7 @@ import type { StdioConfig } from '../process/stdio-config.ts'
 
 /**
  * Which arguments of which tool must be repeated in `Mcp-Param-*` headers. A stdio server never sees a header, so the runner checks them
- * in its stead (step 12 of the modern ladder), by the server's own list of tools. The list is read again when it may be out of date
+ * in its stead, by the server's own list of tools. The list is read again when it may be out of date
  * before anybody is refused because of it.
  */
 export class ToolAnnotations {
@@ -27,7 +27,7 @@ export class ToolAnnotations {
     this.#clock = clock
   }
 
-  /** What is wrong with the headers of a `tools/call`; a promise only if the list has to be read first. */
+  /** The problem with the headers of a `tools/call`; a promise only if the list has to be read first. */
   check(link: ProcessLink, params: JsonObject | undefined, headers: HeaderBag): Rejection | undefined | Promise<Rejection | undefined> {
     const name = params?.['name']
     if (typeof name !== 'string') return undefined

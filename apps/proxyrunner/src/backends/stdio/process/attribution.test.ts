@@ -11,7 +11,7 @@ describe('ownerOf', () => {
   it.each([
     ['its own process, idle', { own: a, owners: new Map(), answered: undefined }, a],
     ['its own process, whatever is said about others', { own: a, owners: new Map([[b, 1]]), answered: undefined }, a],
-    ['shared, nobody at work', { own: undefined, owners: new Map(), answered: undefined }, undefined],
+    ['shared, no session at work', { own: undefined, owners: new Map(), answered: undefined }, undefined],
     ['shared, one at work', { own: undefined, owners: new Map([[a, 3]]), answered: undefined }, a],
     ['shared, one at work, another answered just now', { own: undefined, owners: new Map([[a, 3]]), answered: others('b') }, undefined],
     ['shared, one at work, its own call answered just now', { own: undefined, owners: new Map([[a, 3]]), answered: others('a') }, a],
@@ -66,7 +66,7 @@ describe('attributeRequest', () => {
     })
   })
 
-  it('leaves it to the client of an own process what it was told it may ask', () => {
+  it('does not check requests of a process with one client', () => {
     expect(attributeRequest({ own: mute, owners: new Map(), answered: undefined }, 'vendor/question', {})).toEqual({ to: mute })
   })
 

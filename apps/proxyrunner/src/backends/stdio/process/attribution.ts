@@ -27,8 +27,8 @@ export function ownerOf<S extends { readonly party: string }>({ own, owners, ans
 export type Attribution<S> = { readonly to: S } | { readonly refusedBecause: 'unattributed' | 'capability' }
 
 /**
- * To whom a request of the server goes, or why it is refused. A session's own process was told that client's capabilities and is held
- * to them by the client itself; a shared one was told all that can be relayed, so the owner's own are checked here.
+ * The receiver of a request of the server, or why it is rejected. A session's own process received that client's capabilities and is held
+ * to them by the client itself; a shared one received all that can be relayed, so the owner's own are checked here.
  */
 export function attributeRequest<S extends { readonly party: string; readonly clientCapabilities: JsonObject }>(
   claims: Claims<S>,
@@ -55,7 +55,7 @@ export function declares(capabilities: JsonObject, method: string, params: JsonO
   }
 }
 
-/** An empty declaration means forms only, as does a request without a mode (L4, F3). */
+/** An empty declaration means forms only, as does a request without a mode. */
 function declaresMode(elicitation: unknown, mode: unknown): boolean {
   if (!isObject(elicitation)) return false
   if (mode === 'url') return isObject(elicitation['url'])
@@ -67,5 +67,5 @@ export function wantsOwnProcess(capabilities: JsonObject): boolean {
   return ['sampling', 'elicitation', 'roots'].some((name) => isObject(capabilities[name]))
 }
 
-/** What a shared process is told that its client can do: all that the runner can relay, to be checked request by request. */
+/** Client capabilities that a shared process receives: all that the runner can relay, checked request by request. */
 export const RELAYABLE_CAPABILITIES: JsonObject = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} }

@@ -11,7 +11,7 @@ import type { ProcessLink } from './process-connection.ts'
 import { requestOf } from './request.ts'
 import type { StdioConfig } from './stdio-config.ts'
 
-/** What a process said when it was greeted. From then on it speaks that era for life. */
+/** A process's answer to the handshake. From then on it speaks that era for life. */
 export type Greeting =
   | {
       readonly era: 'legacy'
@@ -63,7 +63,7 @@ export async function greetModern(link: ProcessLink, env: GreeterEnv): Promise<H
   return { outcome: 'refused', era: 'modern', response: undefined }
 }
 
-/** For the one process there can be: the handshake first, as a probe before it would spoil a legacy server (decision 59). */
+/** For the one process there can be: the handshake first, as a probe before it would spoil a legacy server. */
 async function greetEither(link: ProcessLink, initialize: string, env: GreeterEnv): Promise<HandshakeOutcome> {
   const legacy = await greetLegacy(link, initialize, env)
   if (legacy.outcome !== 'refused' || link.ended) return legacy
@@ -129,7 +129,7 @@ async function probe(link: ProcessLink, { config, clock }: GreeterEnv): Promise<
   return outcome
 }
 
-/** The wait counts from the first sign of life; a process that gives none may still be starting, up to a limit (P6). */
+/** The wait counts from the first sign of life; a process that gives none may still be starting, up to a limit. */
 function watchSilence(link: ProcessLink, { config, clock }: GreeterEnv, onSilence: () => void): { cancel(): void } {
   const startedAt = clock.monotonic()
   const check = () => {

@@ -1,7 +1,7 @@
 import type { ParsedNotification, ParsedResponse } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
 
-/** Who waits for a call. Exactly one of `onResponse` and `onFailure` is called, once, unless the call is abandoned first. */
+/** The waiting side of a call. Exactly one of `onResponse` and `onFailure` is called, once, unless the call is abandoned first. */
 export interface CallSink {
   /** Its id is still the one on the wire. */
   onResponse(response: ParsedResponse): void
@@ -17,7 +17,7 @@ export interface CallSink {
 export interface CallOptions {
   /** For attribution: the session, or undefined for calls of the runner itself. */
   readonly owner?: object
-  /** Who is behind the owner: once the call is answered, it still counts against others for some time. Absent: it does not. */
+  /** The party behind the owner: once the call is answered, it still counts against others for some time. Absent: it does not. */
   readonly party?: string | undefined
   /** Undefined: never, as for a subscription. */
   readonly idleMs?: number | undefined
@@ -31,7 +31,7 @@ export interface InFlightCall extends CallOptions {
   readonly startedAt: number
   activeAt: number
   isSlow: boolean
-  /** Set once nobody waits any more. The entry stays, because the server may still be at work for its owner. */
+  /** Set once no client waits. The entry stays, because the server may still be at work for its owner. */
   ghostUntil: number | undefined
   /** Resolves when the line is in the pipe. */
   written: Promise<void>

@@ -15,7 +15,7 @@ export class NoiseLog {
     this.#clock = clock
   }
 
-  /** What may be part of a message is not shown: it could be anybody's data. */
+  /** Parts of messages are not shown: they could be any client's data. */
   add({ reason, preview }: Noise): void {
     const now = this.#clock.monotonic()
     if (now - this.#lastAt < NOISE_LOG_MS) {

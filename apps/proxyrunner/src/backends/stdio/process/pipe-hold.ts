@@ -9,7 +9,7 @@ export class PipeHold {
   readonly #signal: AbortSignal
   readonly #held = new Set<Taker>()
 
-  /** `signal`: the process has ended, and nobody need be waited for any more. */
+  /** `signal`: the process has ended, and no client need be waited for. */
   constructor(stdout: Readable, clock: Clock, signal: AbortSignal) {
     this.#stdout = stdout
     this.#clock = clock
@@ -37,7 +37,7 @@ export class PipeHold {
     const done = () => {
       timer.cancel()
       taker.isSlow = false
-      // Who keeps everybody waiting again and again gets less and less of it.
+      // A client that keeps others waiting repeatedly gets less and less of it.
       const heldMs = this.#clock.monotonic() - startedAt
       if (heldMs > SHORT_MS) taker.holdableAt = this.#clock.monotonic() + REST_FACTOR * heldMs
       this.#release(taker)

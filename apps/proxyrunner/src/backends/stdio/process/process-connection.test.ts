@@ -105,7 +105,7 @@ describe('ProcessLink', () => {
     expect(lines[0]).toBe(CALL.replace('"id":1', `"id":"${first?.id}"`))
   })
 
-  it('answers whoever waits for that id, in whatever order', async () => {
+  it('routes answers by id, in any order', async () => {
     const { link, sent, write, clock } = setup()
     const sinks = [sink(), sink(), sink()]
     for (const waiter of sinks) link.call(outgoing, waiter)
@@ -119,7 +119,7 @@ describe('ProcessLink', () => {
     expect(link.inFlight).toBe(0)
   })
 
-  it('ignores and counts answers that nobody waits for', async () => {
+  it('ignores and counts answers without a waiting call', async () => {
     const { link, sent, write, dropped, clock } = setup()
     const waiter = sink()
     link.call(outgoing, waiter)
@@ -272,7 +272,7 @@ describe('ProcessLink', () => {
     expect([waiter.responses.length, waiter.failures.length]).toEqual([1, 0])
   })
 
-  it('waits for a client that has much to take, but not for ever', async () => {
+  it('waits for a client with much to receive, up to a limit', async () => {
     const { link, stdout, clock, notifications, write } = setup()
     const client = Promise.withResolvers<void>()
     const taker = { pending: 100, isSlow: false, holdableAt: 0, ready: () => client.promise }

@@ -19,9 +19,9 @@ import { RecentParties } from './recent-parties.ts'
 import type { StdioConfig } from './stdio-config.ts'
 import type { StdioMetrics } from './stdio-metrics.ts'
 
-/** What the process says of its own accord. */
+/** Messages that the process sends of its own accord. */
 export interface LinkListener {
-  /** Whoever takes it must see to it that it is answered. Pings do not come here: the link answers them. */
+  /** The receiver must see to it that it is answered. Pings do not come here: the link answers them. */
   onRequest(request: ParsedRequest): void
   /** All but the progress of calls. */
   onNotification(notification: ParsedNotification): void
@@ -47,7 +47,7 @@ export interface OutgoingCall {
 /**
  * One server process: framing, correlation, limits. Ids and progress tokens on this pipe are the link's own, made of a random prefix
  * and a number, so that no answer can reach anybody but the one who waits for it, and an answer meant for an earlier runner on the
- * same pod reaches nobody (decision 46). What the client sent is changed in its id and token only.
+ * same pod reaches no client. The client's messages change in their id and token only.
  */
 export class ProcessLink {
   readonly #options: LinkOptions
@@ -107,7 +107,7 @@ export class ProcessLink {
     return this.#hasSpoken
   }
 
-  /** Who waits for the call of that id on the wire, unless it was given up. */
+  /** The waiting side of the call with that id on the wire, unless it was given up. */
   sinkOf(wireId: string): CallSink | undefined {
     const call = this.#inFlight.get(wireId)
     return call?.ghostUntil === undefined ? call?.sink : undefined
@@ -141,7 +141,7 @@ export class ProcessLink {
   }
 
   /**
-   * Nobody waits any more. The server is told, under the id that it knows; a late answer is dropped. For some time the call still counts
+   * The call has no waiting client. The server is notified, under the id that it knows; a late answer is dropped. For some time the call still counts
    * for attribution: the server may go on with it and say something on its behalf.
    */
   cancel(call: InFlightCall, reason: string, ghostMs: number = this.#options.config.ghostMs): void {
@@ -191,7 +191,7 @@ export class ProcessLink {
     if (!this.#ended) this.#framer.push(chunk)
   }
 
-  /** A process without output can answer nobody, whatever else it does. Most often it is about to tell its exit code. */
+  /** A process without output cannot answer. Most often it is about to exit. */
   #outputEnded(): void {
     this.#outputOver = true
     if (this.#ended) return
@@ -203,7 +203,7 @@ export class ProcessLink {
     })
   }
 
-  /** What it wrote before its end may still be on the way, or wait for a client that takes its time. */
+  /** Its last output may still be on the way, or wait for a slow client. */
   #processEnded(end: StdioEnd): void {
     this.#end = end
     if (this.#outputOver) this.#finish(end)

@@ -4,7 +4,7 @@ import type { ProcessLink } from './process-connection.ts'
 
 export type RejectedError = Extract<HandshakeOutcome, { outcome: 'refused' }>
 
-/** Why there is no process to be had now. `refused` if there was one, and it does not speak the era. */
+/** Why no process is available now. `refused` if there was one, and it does not speak the era. */
 export interface ProcessUnavailable {
   readonly rejection: Rejection
   readonly refused?: RejectedError

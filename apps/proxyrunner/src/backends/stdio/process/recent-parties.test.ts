@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { RecentParties } from './recent-parties.ts'
 
 describe('RecentParties', () => {
-  it('knows nobody at first', () => {
+  it('knows no party at first', () => {
     expect(new RecentParties().hasOther('a', 0)).toBe(false)
   })
 

@@ -1,9 +1,9 @@
-/** What RunConfig says about a stdio backend, with every limit of the bridge. Times are milliseconds. */
+/** Settings of a stdio backend from RunConfig, with every limit of the bridge. Times are milliseconds. */
 export interface StdioConfig {
   /** For logs and for the name under which a shared process knows its client. */
   readonly name: string
   readonly version: string
-  /** `auto`: what the server turns out to speak (decision 59). */
+  /** `auto`: what the server turns out to speak. */
   readonly era: 'auto' | 'legacy' | 'modern'
   readonly isolation: 'auto' | 'session' | 'shared'
   /** Processes that belong to one session each; the shared ones and the modern one come on top. */
@@ -19,7 +19,7 @@ export interface StdioConfig {
   readonly askTimeoutMs: number
   /** Until a process has been started and has answered the handshake. */
   readonly startTimeoutMs: number
-  /** How long a modern probe waits once the process has written anything; before that it waits for `startTimeoutMs`, at most 30 s (P6). */
+  /** How long a modern probe waits once the process has written anything; before that it waits for `startTimeoutMs`, at most 30 s. */
   readonly probeTimeoutMs: number
   /** A cancelled call still counts for attribution this long: the server may not have noticed yet. */
   readonly ghostMs: number
@@ -34,7 +34,7 @@ export interface StdioConfig {
   readonly backoff: { readonly baseMs: number; readonly maxMs: number }
   /** A process that lived this long was no crash: the next one may start at once. */
   readonly stableMs: number
-  /** A request waits for a delayed start up to this long; beyond it is told when to come back. */
+  /** A request waits for a delayed start up to this long; beyond it the client receives Retry-After. */
   readonly maxStartDelayMs: number
   /** How long the pipe may stand still for a client that has much to take: of a process that it shares, and of one of its own. */
   readonly sharedHoldMs: number
@@ -42,7 +42,7 @@ export interface StdioConfig {
   /** Events that a session keeps for clients that come back. */
   readonly replayEvents: number
   readonly replayBytes: number
-  /** What HTTP+SSE clients must put before `/messages`. */
+  /** The prefix that HTTP+SSE clients must put before `/messages`. */
   readonly endpointPrefix: string
   readonly trustProxyHeaders: boolean
 }

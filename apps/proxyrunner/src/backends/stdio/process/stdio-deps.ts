@@ -4,7 +4,7 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StdioConfig } from './stdio-config.ts'
 import type { StdioMetrics } from './stdio-metrics.ts'
 
-/** What everything in this folder shares. */
+/** Shared by everything in this folder. */
 export interface StdioDeps {
   readonly runtime: Runtime
   readonly config: StdioConfig

@@ -4,9 +4,9 @@ import type { Counter, Metrics } from '@thv/telemetry/metrics'
 export type DropReason =
   /** A response, progress or answer under an id that this process did not give out: of an earlier runner, or made up. */
   | 'foreign_id'
-  /** One that it did give out, but nobody waits any more. */
+  /** One that it did give out, but no client waits for it. */
   | 'late'
-  /** Nobody can be named with certainty whom it is for. */
+  /** The receiver cannot be determined with certainty. */
   | 'unattributed'
   /** Less severe than the client wants to hear. */
   | 'level'
@@ -19,7 +19,7 @@ export type DropReason =
 
 export type DropSubject = 'response' | 'request' | 'notification' | 'progress' | 'log' | 'line'
 
-/** What the bridge counts. */
+/** Counters of the bridge. */
 export interface StdioMetrics {
   dropped(what: DropSubject, reason: DropReason): void
   processStarted(): void
@@ -36,7 +36,7 @@ export interface StdioGauges {
 export function createStdioMetrics(registry: Metrics, gauges: () => StdioGauges): StdioMetrics {
   const drops = registry.counter({
     name: 'toolhive_stdio_dropped_total',
-    help: 'What a stdio server or its client sent and nobody got, by kind and reason.',
+    help: 'Messages of stdio servers or their clients that were dropped, by kind and reason.',
     labels: ['what', 'reason'],
   })
   const up = registry.gauge({ name: 'toolhive_stdio_processes', help: 'Processes of the stdio server that are up.' }).with()

@@ -2,7 +2,7 @@ import { decodeSse, type SseEvent } from '@thv/mcp/sse-decoder'
 
 export type Wire = Record<string, unknown> & { readonly id?: string | number; readonly method?: string }
 
-/** What came back for one request, readable while it still comes. */
+/** The response to one request, readable while it still comes. */
 export interface Incoming {
   readonly status: number
   readonly headers: Headers

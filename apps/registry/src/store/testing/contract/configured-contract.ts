@@ -17,7 +17,7 @@ import {
 import type { OpenStore } from './store-contract.ts'
 
 export function describeConfigured(use: OpenStore): void {
-  describe('what is configured', () => {
+  describe('the configuration', () => {
     it('begins with nothing', async () => {
       const { store } = await use()
       expect(await contents(store)).toEqual({ revision: { data: 0, structure: 0 }, sources: [], registries: [], rows: [] })
@@ -176,7 +176,7 @@ export function describeConfigured(use: OpenStore): void {
       await refused(store, 'bad_request', () => store.putRegistry({ name: 'r', sources: ['x'] }))
     })
 
-    it('calls back after changes, until it is told not to', async () => {
+    it('calls back after changes, until it is stopped', async () => {
       const { store } = await use()
       let calls = 0
       const stop = store.onChange(() => calls++)

@@ -93,7 +93,7 @@ export function describeLeases(use: OpenStore): void {
       expect((await sourceOf(store, 'a')).sync.phase).toBe('syncing')
     })
 
-    it('that are over but that nobody took are still good', async () => {
+    it('that have expired but were not taken are still good', async () => {
       const { store } = await use()
       await store.putSource(file('a'))
       const [held] = await store.claimDue({ owner: 'one', leaseMs: 20, limit: 1 })

@@ -54,7 +54,7 @@ export function describeManaged(use: OpenStore): void {
       expect((await rowsAfter(store)).length).toBe(3)
     })
 
-    it('publishes a deleted version anew', async () => {
+    it('publishes a deleted version again', async () => {
       const store = await open()
       const first = await store.publish(fresh('io.x/a', '1', { claims: { org: 'a' } }))
       const dead = await only(store.setStatus({ source: 'own', name: 'io.x/a', version: '1', status: 'deleted', statusMessage: 'oops' }))

@@ -36,7 +36,7 @@ export function describeModel(use: OpenStore): void {
 
 const SETUP: readonly Step[] = [MANAGED, 's', 't'].map((source) => ({ op: 'put', source }))
 
-/** What the serving half does: it reads only what is new, and drops what went with its source. */
+/** The serving half: it reads only what is new, and drops what went with its source. */
 class Follower {
   readonly #store: RegistryStore
   readonly #rows = new Map<string, StoredEntry>()

@@ -20,13 +20,13 @@ export interface OpenedStore {
 /** A store without anything in it, whenever it is called. */
 export type OpenStore = () => Promise<OpenedStore>
 
-/** What `open` gives beside the store, so that nothing has to be skipped. */
+/** Additional results of `open`, so that nothing has to be skipped. */
 export interface StoreTraits {
   readonly reopens?: boolean
   readonly shared?: boolean
 }
 
-/** What every adapter has to keep of what registry-store.ts promises. */
+/** The contract of registry-store.ts, for every adapter. */
 export function describeStoreContract(name: string, open: OpenStore, traits: StoreTraits = {}): void {
   describe(`${name} store`, () => {
     const opened: OpenedStore[] = []
