@@ -1,38 +1,19 @@
 import { CLIENT, startTokenServer } from '@thv/auth/outgoing/testing/token-server'
-import { WireClient } from '@thv/gateway/testing/wire-client'
+import type { WireClient } from '@thv/gateway/testing/wire-client'
 import { type Backend, startBackend } from '@thv/http/testing/backend'
-import { createLifecycle } from '@thv/kernel/lifecycle'
-import { readRunConfig } from '@thv/runconfig/read-run-config'
-import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { afterEach, describe, expect, it } from 'vitest'
-import { startRunner } from './runner.ts'
+import { runDocument } from './testing/run-document.ts'
 
 const open: AsyncDisposable[] = []
 afterEach(async () => {
   for (const one of open.splice(0).toReversed()) await one[Symbol.asyncDispose]()
 })
 
-/** A whole runner from its document, in front of a remote server. */
 async function run(remote: string, document: object, env: Record<string, string> = {}) {
-  const read = readRunConfig({
-    name: 'demo',
-    transport: 'streamable-http',
-    remote_url: remote,
-    remote_policy: { allow_loopback: true },
-    host: '127.0.0.1',
-    telemetry_config: {},
-    ...document,
-  })
-  if (!read.ok) throw new TypeError(JSON.stringify(read.problems))
-  const lifecycle = createLifecycle()
-  const log = new CollectingLog()
-  const runtime = () => Promise.reject(new Error('nothing to run'))
-  const { telemetry_config: telemetry } = read.config
-  const config = { ...read.config, port: 0, ...(telemetry !== undefined && { telemetry_config: { ...telemetry, prometheus_port: 0 } }) }
-  const { url } = await startRunner({ config, runtime, lifecycle, env, log: log as never })
-  open.push({ [Symbol.asyncDispose]: async () => void (await lifecycle.shutdown()) })
-  return { client: new WireClient(url), log }
+  const running = await runDocument(remote, document, env)
+  open.push(running)
+  return running
 }
 
 /** The headers that the fixture saw in a call. */

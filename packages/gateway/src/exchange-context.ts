@@ -11,6 +11,7 @@ import {
   type Era,
   type MessageContext,
   type Outcome,
+  type RateLimitOutcome,
   type RequestContext,
   type SessionContext,
 } from '@thv/middleware/pipeline/request-context'
@@ -28,6 +29,7 @@ export class ExchangeContext implements RequestContext {
   sessionId: string | undefined = undefined
   lastEventId: string | undefined = undefined
   credentials: MutableHeaderMap | undefined = undefined
+  rateLimit: RateLimitOutcome | undefined = undefined
   outcome: Outcome = 'pending'
   rejection: Rejection | undefined = undefined
   failure: ErrorObject | undefined = undefined

@@ -24,6 +24,7 @@ describe('error registry', () => {
       ['not_acceptable', 406, 406, 'Not acceptable'],
       ['body_too_large', 413, 413, 'Body too large'],
       ['unsupported_media_type', 415, 415, 'Unsupported media type'],
+      ['rate_limited', 429, 429, 'Rate limit exceeded'],
       ['backend_protocol_error', 502, 502, 'Backend protocol error'],
       ['backend_connection_lost', 5021, 502, 'Connection to the backend lost'],
       ['credentials_refused', 5022, 502, 'Credentials refused'],

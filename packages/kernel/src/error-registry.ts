@@ -123,6 +123,13 @@ export const wireErrors = {
     text: 'Unsupported media type',
     meaning: 'The body is not declared as application/json in UTF-8, or is compressed. Send it so.',
   },
+  rate_limited: {
+    jsonRpcCode: 429,
+    httpStatus: 429,
+    text: 'Rate limit exceeded',
+    meaning:
+      'The server, the user or the tool has reached its limit, and the request was not carried out. Retry after the time in the Retry-After header.',
+  },
   backend_protocol_error: {
     jsonRpcCode: 502,
     httpStatus: 502,

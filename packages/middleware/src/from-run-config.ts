@@ -21,6 +21,7 @@ import { InvalidOptions } from './pipeline/invalid-options.ts'
 import type { Middleware } from './pipeline/middleware.ts'
 import { compilePipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { fromField, secretVariable, secretVariableName } from './pipeline/run-config-options.ts'
+import { makeRateLimit } from './rate-limit/rate-limit-from-run-config.ts'
 import { createToolFilter } from './tool-filter/tool-filter.ts'
 
 export interface MiddlewareDeps {
@@ -39,6 +40,7 @@ type Make = (config: RunConfig, deps: MiddlewareDeps) => Middleware | undefined
 const MAKERS: Record<BuiltMiddleware, Make> = {
   audit: makeAudit,
   'tool-filter': makeToolFilter,
+  ratelimit: makeRateLimit,
   tokenexchange: makeTokenExchange,
   'header-injection': makeHeaderInjection,
   'remote-auth': makeRemoteAuth,

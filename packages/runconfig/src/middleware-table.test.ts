@@ -21,7 +21,6 @@ describe('unsupportedFields', () => {
     ['upstream_swap_config', { upstream_swap_config: {} }],
     ['aws_sts_config', { ...remote, aws_sts_config: { region: 'eu-central-1' } }],
     ['embedded_auth_server_config', { embedded_auth_server_config: { enabled: false } }],
-    ['rate_limit_config', { rate_limit_config: {} }],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['telemetry_config.tracing_enabled', { telemetry_config: { tracingEnabled: true } }],
@@ -36,6 +35,7 @@ describe('unsupportedFields', () => {
       fieldsOf({
         ...remote,
         remote_auth_config: { bearer_token: 'x,target=bearer_token', use_pkce: false, scopes: [], oauth_params: {} },
+        rate_limit_config: { shared: { maxTokens: 1, refillPeriod: '1m' } },
         token_exchange_config: { token_url: 'https://t.example.com' },
         header_injection_config: { header_name: 'X-Key', header_value_env: 'KEY' },
         audit_config: { enabled: false },
@@ -69,7 +69,15 @@ describe('unsupportedFields', () => {
     const order = ['audit', 'auth', 'tool-filter', 'authorization', 'ratelimit', 'tokenexchange', 'header-forward']
     const names: readonly string[] = MIDDLEWARE.map(({ name }) => name)
     expect(order.toSorted((a, b) => names.indexOf(a) - names.indexOf(b))).toEqual(order)
-    expect(BUILT_MIDDLEWARE).toEqual(['audit', 'tool-filter', 'tokenexchange', 'header-injection', 'remote-auth', 'header-forward'])
+    expect(BUILT_MIDDLEWARE).toEqual([
+      'audit',
+      'tool-filter',
+      'ratelimit',
+      'tokenexchange',
+      'header-injection',
+      'remote-auth',
+      'header-forward',
+    ])
   })
 
   it('becomes an error that names field and middleware', () => {

@@ -91,7 +91,7 @@ export const MIDDLEWARE = [
   // After authorization: a call that is not allowed takes nothing from anyone's limit.
   {
     name: 'ratelimit',
-    built: false,
+    built: true,
     part: 'pipeline',
     fields: ['rate_limit_config'],
     entry: sameAsFields(['ratelimit'], { config: 'rate_limit_config', namespace: 'rate_limit_namespace' }),

@@ -81,7 +81,21 @@ export interface RateLimitConfig {
   readonly shared?: RateLimitBucket
   readonly per_user?: RateLimitBucket
   readonly tools: readonly ToolRateLimit[]
+  readonly methods: readonly MeteredMethod[]
 }
+
+/** Methods that limits can meter besides `tools/call`. */
+export const METERED_METHODS = [
+  'tools/list',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'completion/complete',
+] as const
+export type MeteredMethod = (typeof METERED_METHODS)[number]
 
 export interface RateLimitBucket {
   readonly max_tokens: number
@@ -101,7 +115,7 @@ const BUCKET_FIELDS: FieldTable<RateLimitBucket> = {
 const bucket = objectOf(BUCKET_FIELDS, { anySpelling: true })
 
 const TOOL_RATE_LIMIT_FIELDS: FieldTable<ToolRateLimit> = {
-  name: { reader: text(), required: true, doc: 'Name of the tool.' },
+  name: { reader: text(), required: true, doc: 'Name of the tool, as clients see it or as the server has it.' },
   shared: { reader: bucket, doc: 'For all callers together.' },
   per_user: { reader: bucket, doc: 'For each caller.' },
 }
@@ -110,6 +124,11 @@ export const RATE_LIMIT_FIELDS: FieldTable<RateLimitConfig> = {
   shared: { reader: bucket, doc: 'For all callers together.' },
   per_user: { reader: bucket, doc: 'For each caller.' },
   tools: { reader: listOf(objectOf(TOOL_RATE_LIMIT_FIELDS, { anySpelling: true })), default: [], doc: 'Limits of single tools.' },
+  methods: {
+    reader: listOf(oneOf(METERED_METHODS)),
+    default: [],
+    doc: 'Methods that the limits of server and user meter besides `tools/call`.',
+  },
 }
 
 export interface TokenExchangeConfig {

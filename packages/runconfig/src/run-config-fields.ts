@@ -248,7 +248,7 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   },
   rate_limit_config: {
     reader: objectOf(RATE_LIMIT_FIELDS, { anySpelling: true }),
-    doc: 'Limits of tool calls. Keys may also be written as in `maxTokens`.',
+    doc: 'Limits of calls. Keys may also be written as in `maxTokens`.',
   },
   rate_limit_namespace: { reader: text(), doc: 'What keeps limits of servers of the same name apart.' },
   token_exchange_config: { reader: objectOf(TOKEN_EXCHANGE_FIELDS), doc: 'Exchanges the token of the caller for one of the server.' },

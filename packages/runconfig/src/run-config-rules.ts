@@ -1,5 +1,6 @@
 import { credentialProblems } from './credential-rules.ts'
 import type { Findings } from './field.ts'
+import { rateLimitProblems } from './rate-limit-rules.ts'
 import type { RunConfig } from './run-config.ts'
 
 /** The image that ToolHive (Go) passes when it is not used. */
@@ -26,6 +27,7 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   if (telemetry?.endpoint !== undefined && !telemetry.tracing_enabled && !telemetry.metrics_enabled)
     problem('telemetry_config.endpoint', 'is of no use unless tracing_enabled or metrics_enabled is true')
   credentialProblems(config, problem)
+  rateLimitProblems(config, problem)
   checkTools(config, problem)
   checkPodPatch(config, problem)
 }

@@ -17,6 +17,8 @@ export interface AuditEvent {
   readonly subjects: AuditSubjects
   readonly delegation: Delegation | undefined
   readonly target: AuditTarget
+  /** Of requests that limits apply to. */
+  readonly rate_limit?: { readonly decision: 'allow' | 'deny'; readonly limit: string | undefined } | undefined
   readonly metadata: { readonly extra: AuditExtra }
   readonly data: AuditData | undefined
 }

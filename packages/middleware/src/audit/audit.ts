@@ -134,10 +134,15 @@ function createDescriber(options: AuditOptions, clock: Clock) {
       subjects: subjectsOf(context),
       delegation: delegationOf(context.caller.identity?.claims, options.maxDelegationDepth),
       target: targetOf(context),
+      rate_limit: rateLimitOf(context),
       metadata: { extra: extraOf(context) },
       data,
     }
   }
+}
+
+function rateLimitOf({ rateLimit }: RequestContext): AuditEvent['rate_limit'] {
+  return rateLimit && { decision: rateLimit.reached === undefined ? 'allow' : 'deny', limit: rateLimit.reached }
 }
 
 /** By status first, as the client saw it; then by what an answer with a good status says. */

@@ -43,6 +43,12 @@ export interface Hop {
  */
 export type Outcome = 'pending' | 'ok' | 'error' | 'toolError' | 'rejected' | 'aborted'
 
+/** The outcome of limits for a request, for audit. */
+export interface RateLimitOutcome {
+  /** The limit that rejected the request; undefined when it passed. */
+  readonly reached: 'server' | 'user' | 'tool' | 'user-tool' | undefined
+}
+
 /**
  * One exchange on its way through the gateway. The gateway makes it before any check, so that `end` sees every exchange. All members
  * exist from the start: a middleware that leaves something for another one gets a typed member here.
@@ -60,6 +66,8 @@ export interface RequestContext extends Hop {
   /** The legacy session that the client named, in its header or (HTTP+SSE) in the query. Always undefined on modern requests. */
   readonly sessionId: string | undefined
   readonly lastEventId: string | undefined
+  /** Set for every request that limits apply to. */
+  rateLimit: RateLimitOutcome | undefined
   outcome: Outcome
   /** The rejection that the client got, if it got one from us. */
   rejection: Rejection | undefined

@@ -1,6 +1,17 @@
 import type { Static } from 'typebox'
-import { DURATION_PATTERN, int32, list, obj, opt, str } from '../schema/nodes.ts'
+import { DURATION_PATTERN, int32, list, obj, oneOf, opt, str } from '../schema/nodes.ts'
 import { compact } from '../schema/normalize.ts'
+
+const METERED_METHODS = [
+  'tools/list',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'resources/subscribe',
+  'completion/complete',
+] as const
 
 /** How many calls are let through. A call must pass the limits of the server and those of its tool. */
 export const rateLimiting = (description: string) =>
@@ -28,12 +39,22 @@ export const rateLimiting = (description: string) =>
           { merge: ['name'], maxItems: 256 },
         ),
       ),
+      methods: opt(
+        list('Methods that the limits of server and user meter besides tools/call.', oneOf('Name of a method.', METERED_METHODS), {
+          merge: 'set',
+          maxItems: METERED_METHODS.length,
+        }),
+      ),
     },
     {
       rules: [
         {
           rule: 'has(self.shared) || has(self.perUser) || (has(self.tools) && size(self.tools) > 0)',
           message: 'rateLimiting must set at least one of shared, perUser and tools',
+        },
+        {
+          rule: '!has(self.methods) || size(self.methods) == 0 || has(self.shared) || has(self.perUser)',
+          message: 'methods needs shared or perUser: limits of tools meter tools/call alone',
         },
       ],
     },
@@ -59,8 +80,9 @@ export interface CanonicalRateLimiting {
   shared?: RateLimitBucket
   perUser?: RateLimitBucket
   tools: NonNullable<RateLimiting['tools']>
+  methods: NonNullable<RateLimiting['methods']>
 }
 
 export function normaliseRateLimiting(value: RateLimiting | undefined): CanonicalRateLimiting | undefined {
-  return value && compact({ shared: value.shared, perUser: value.perUser, tools: value.tools ?? [] })
+  return value && compact({ shared: value.shared, perUser: value.perUser, tools: value.tools ?? [], methods: value.methods ?? [] })
 }

@@ -38,7 +38,14 @@ export const canonicalServerSpec: fc.Arbitrary<CanonicalMCPServerSpec> = fc
     externalAuthConfigRef: gen.maybe(fc.record({ name: gen.name })),
     authServerRef: gen.maybe(fc.record({ kind: fc.constant('MCPExternalAuthConfig' as const), name: gen.name })),
     authzConfig: gen.maybe(gen.authzConfig),
-    rateLimiting: gen.maybe(fc.record({ shared: bucket, perUser: bucket, tools: fc.array(fc.record({ name: gen.name, shared: bucket })) })),
+    rateLimiting: gen.maybe(
+      fc.record({
+        shared: bucket,
+        perUser: bucket,
+        tools: fc.array(fc.record({ name: gen.name, shared: bucket })),
+        methods: fc.subarray(['tools/list', 'prompts/get'] as const),
+      }),
+    ),
     audit: gen.audit,
     telemetry: gen.telemetry,
     replicas: gen.maybe(fc.nat(5)),
@@ -68,7 +75,7 @@ export const SERVER_DEFAULTS = {
   volumes: [],
   tools: [],
   permissionProfile: { type: 'builtin' },
-  rateLimiting: { tools: [] },
+  rateLimiting: { tools: [], methods: [] },
 }
 
 /** Writes a canonical spec with randomly chosen accepted spellings. */

@@ -11,6 +11,7 @@ import { type LiveFacts, planWorkload } from '../../proxy/plan-proxy.ts'
 import { serviceHosts, workloadUrl } from '../../proxy/proxy-url.ts'
 import { resolveRemoteCaBundle } from '../../proxy/resolve/ca-bundle.ts'
 import { resolveHeaderForward } from '../../proxy/resolve/header-forward.ts'
+import { resolveRateLimit } from '../../proxy/resolve/rate-limit.ts'
 import { resolveRemoteUrl } from '../../proxy/resolve/remote-url.ts'
 import { resolveSharedBlocks } from '../../proxy/resolve/shared-blocks.ts'
 import type { Lookup } from '../../references/lookup.ts'
@@ -36,6 +37,17 @@ export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
     resolveRemoteCaBundle({ caBundleRef: spec.caBundleRef, lookup, now }),
     resolveHeaderForward({ headerForward: spec.headerForward, name, lookup }),
     ...shared.resolved,
+    ...(spec.rateLimiting === undefined
+      ? []
+      : [
+          resolveRateLimit({
+            rateLimiting: spec.rateLimiting,
+            namespace,
+            replicas: spec.replicas ?? scale,
+            hasSharedStore: shared.hasSharedStore,
+            isAuthenticated: spec.oidcConfig !== undefined || spec.authServerRef !== undefined,
+          }),
+        ]),
   ]
   return planWorkload({
     kind: 'MCPRemoteProxy',
@@ -44,7 +56,7 @@ export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
     problems,
     resolved,
     document: documentOf(proxy, spec, settings),
-    protections: shared.protections,
+    protections: { ...shared.protections, rate_limit_config: spec.rateLimiting !== undefined },
     conditions: [authenticated(spec, shared.oidc)],
     networkPolicy: undefined,
     unwanted: spec.serviceAccount === undefined ? [] : [{ kind: 'ServiceAccount', name: proxyNames('MCPRemoteProxy', name).runnerAccount }],

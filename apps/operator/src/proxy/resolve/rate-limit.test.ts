@@ -2,9 +2,23 @@ import { describe, expect, it } from 'vitest'
 import { type RateLimitArgs, resolveRateLimit } from './rate-limit.ts'
 import { blockersOf, contributionOf } from './testing/snapshot.ts'
 
+const oidc_config = {
+  issuer: 'https://idp.example.com',
+  allow_private_ip: false,
+  jwks_allow_private_ip: false,
+  insecure_allow_http: false,
+  scopes: [],
+}
 const bucket = (maxTokens: number, refillPeriod = '1m') => ({ maxTokens, refillPeriod })
-const resolve = (rateLimiting: RateLimitArgs['rateLimiting'], more: Partial<RateLimitArgs> = {}) =>
-  resolveRateLimit({ rateLimiting, namespace: 'team', replicas: 1, hasSharedStore: false, isAuthenticated: true, ...more })
+const resolve = (limits: Partial<RateLimitArgs['rateLimiting']>, more: Partial<RateLimitArgs> = {}) =>
+  resolveRateLimit({
+    rateLimiting: limits && { tools: [], methods: [], ...limits },
+    namespace: 'team',
+    replicas: 1,
+    hasSharedStore: false,
+    isAuthenticated: true,
+    ...more,
+  })
 
 describe('resolveRateLimit', () => {
   it('says that nothing is asked for', () => {
@@ -21,8 +35,9 @@ describe('resolveRateLimit', () => {
         { name: 't', shared: bucket(1, '1h') },
         { name: 'u', perUser: bucket(2) },
       ],
+      methods: ['tools/list' as const],
     }
-    const { runConfig, conditions } = contributionOf(resolve(limits, { hasSharedStore: true, replicas: 3 }))
+    const { runConfig, conditions } = contributionOf(resolve(limits, { hasSharedStore: true, replicas: 3 }), { oidc_config })
     expect(runConfig).toEqual({
       rate_limit_config: {
         shared: { max_tokens: 100, refill_period: '1m' },
@@ -31,6 +46,7 @@ describe('resolveRateLimit', () => {
           { name: 't', shared: { max_tokens: 1, refill_period: '1h' } },
           { name: 'u', per_user: { max_tokens: 2, refill_period: '1m' } },
         ],
+        methods: ['tools/list'],
       },
       rate_limit_namespace: 'team',
     })

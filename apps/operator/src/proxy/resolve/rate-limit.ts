@@ -73,11 +73,12 @@ function bucketsOf({ shared, perUser, tools }: CanonicalRateLimiting): NamedBuck
   ])
 }
 
-function runnerConfig({ shared, perUser, tools }: CanonicalRateLimiting): RateLimitConfig {
+function runnerConfig({ shared, perUser, tools, methods }: CanonicalRateLimiting): RateLimitConfig {
   return compact({
     shared: runnerBucket(shared),
     per_user: runnerBucket(perUser),
     tools: tools.map((tool) => compact({ name: tool.name, shared: runnerBucket(tool.shared), per_user: runnerBucket(tool.perUser) })),
+    methods,
   })
 }
 

@@ -6,6 +6,8 @@ export const MCPRemoteProxyCondition = {
   ...WorkloadCondition,
   /** False: clients need not say who they are, or their authentication is misconfigured. */
   Authenticated: 'Authenticated',
+  /** Whether the limits can be kept; absent without limits. */
+  RateLimitConfigValid: 'RateLimitConfigValid',
 } as const
 
 export const MCPRemoteProxyReason = {
@@ -17,4 +19,7 @@ export const MCPRemoteProxyReason = {
   NoIncomingAuth: 'NoIncomingAuth',
   RemoteURLInvalid: 'RemoteURLInvalid',
   HeaderSecretNotFound: 'HeaderSecretNotFound',
+  RateLimitConfigValid: 'RateLimitConfigValid',
+  PerUserRequiresAuth: 'PerUserRequiresAuth',
+  SharedStoreRequired: 'SharedStoreRequired',
 } as const

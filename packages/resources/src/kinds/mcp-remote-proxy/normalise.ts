@@ -4,6 +4,7 @@ import { type CanonicalAuthzConfig, normaliseAuthzConfig } from '../../shared/au
 import { type CanonicalCABundleRef, normaliseCaBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { type CanonicalHeaderForward, normaliseHeaderForward } from '../../shared/header-forward.ts'
 import { type CanonicalOidcConfig, normaliseOidcConfig } from '../../shared/oidc-config.ts'
+import { type CanonicalRateLimiting, normaliseRateLimiting } from '../../shared/rate-limiting.ts'
 import { type CanonicalResourceOverrides, normaliseResourceOverrides } from '../../shared/resource-overrides.ts'
 import { type CanonicalSessionStorage, normaliseSessionStorage } from '../../shared/session-storage.ts'
 import { type CanonicalTelemetryConfig, normaliseTelemetryConfig } from '../../shared/telemetry-config.ts'
@@ -30,6 +31,7 @@ export interface CanonicalMCPRemoteProxySpec {
   externalAuthConfigRef?: { name: string }
   authServerRef?: { kind: 'MCPExternalAuthConfig'; name: string }
   authzConfig?: CanonicalAuthzConfig
+  rateLimiting?: CanonicalRateLimiting
   audit: CanonicalAuditConfig
   telemetry: CanonicalTelemetryConfig
   replicas?: number
@@ -66,6 +68,7 @@ export function normaliseMcpRemoteProxy({ spec }: Pick<MCPRemoteProxy, 'spec'>):
     externalAuthConfigRef: spec.externalAuthConfigRef && { name: spec.externalAuthConfigRef.name },
     authServerRef: spec.authServerRef && { kind: 'MCPExternalAuthConfig' as const, name: spec.authServerRef.name },
     authzConfig: normaliseAuthzConfig(problems, 'spec.authzConfig', spec.authzConfig),
+    rateLimiting: normaliseRateLimiting(spec.rateLimiting),
     audit: normaliseAuditConfig(spec.audit),
     telemetry: normaliseTelemetryConfig(spec.telemetry),
     replicas: spec.replicas,

@@ -6,6 +6,7 @@ import { authzConfig } from '../../shared/authz-config.ts'
 import { caBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { headerForward, noAuthorizationBesideExternalAuth } from '../../shared/header-forward.ts'
 import { oidcConfig } from '../../shared/oidc-config.ts'
+import { anyPerUser, rateLimiting } from '../../shared/rate-limiting.ts'
 import { resourceOverrides } from '../../shared/resource-overrides.ts'
 import { sessionStorage } from '../../shared/session-storage.ts'
 import { telemetryConfig } from '../../shared/telemetry-config.ts'
@@ -20,6 +21,11 @@ const rules: readonly CelRule[] = [
   sameIfBoth('remoteUrl', 'remoteURL'),
   sameIfBoth('proxyPort', 'port'),
   noAuthorizationBesideExternalAuth,
+  {
+    rule: `!has(self.rateLimiting) || !${anyPerUser('self.rateLimiting')} || has(self.oidcConfig) || has(self.authServerRef)`,
+    message: 'limits per user need to know the user: set oidcConfig or authServerRef',
+    fieldPath: '.rateLimiting',
+  },
 ]
 
 const spec = obj(
@@ -43,6 +49,7 @@ const spec = obj(
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
     authzConfig: opt(authzConfig('Who may do what.')),
+    rateLimiting: opt(rateLimiting('How many calls are let through. Several replicas need Redis as session storage.')),
     audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),
     replicas: opt(fields.replicas()),
