@@ -5,7 +5,7 @@ import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workloa
 import { RUN_CONFIG_KEY, runConfigChecksum } from '@thv/runconfig/run-config-mount'
 import type { Blocker } from '../deployment/contribution.ts'
 import { type PlannedChild, STOPPED_ANNOTATION, type WorkloadPlan } from '../deployment/deployment-plan.ts'
-import { secretsHash } from '../deployment/template/annotations.ts'
+import { secretsHash, WorkloadAnnotation } from '../deployment/template/annotations.ts'
 import { shadowedCondition } from '../deployment/template/container-variables.ts'
 import { problemBlockers } from '../deployment/template/template-problem.ts'
 import type { OperatorSettings } from '../operator-settings.ts'
@@ -70,7 +70,7 @@ export function planWorkload(input: WorkloadInput): WorkloadPlan {
   const blockedPlan = (all: readonly Blocker[]): WorkloadPlan => ({
     ...base,
     blockers: all,
-    stopsWhatRuns: live.deployment !== undefined && lacksProtection(live.runConfig, input.protections),
+    stopsWhatRuns: live.deployment !== undefined && lacksProtection(runningConfig(live), input.protections),
   })
   if (blockers.length > 0) return blockedPlan(blockers)
 
@@ -155,14 +155,24 @@ function deploymentOf(input: WorkloadInput, contributions: readonly Contribution
  * A change that closes a door must not leave the old pods open until the new ones are ready, which may be never. Once begun, that way is
  * kept to until the rollout is over.
  */
-function mustNotOverlap({ live: { deployment, runConfig }, protections }: WorkloadInput): boolean {
+function mustNotOverlap({ live, protections }: WorkloadInput): boolean {
+  const { deployment } = live
   if (deployment === undefined) return false
-  if (lacksProtection(runConfig, protections)) return true
+  if (lacksProtection(runningConfig(live), protections)) return true
   const { metadata, spec, status } = deployment
   const isRecreating = (spec?.['strategy'] as { type?: string } | undefined)?.type === 'Recreate'
   const wanted = spec?.replicas ?? 1
   const isOver = status?.observedGeneration === metadata.generation && status?.updatedReplicas === wanted && status.replicas === wanted
   return isRecreating && !isOver
+}
+
+/**
+ * The RunConfig that the Deployment's pods run with. Undefined when the ConfigMap holds another one: an operator that ended between its
+ * two writes leaves a closing RunConfig beside pods that are still open.
+ */
+function runningConfig({ deployment, runConfig }: LiveFacts): string | undefined {
+  const checksum = deployment?.spec?.template?.metadata?.annotations?.[WorkloadAnnotation.runConfigChecksum]
+  return runConfig !== undefined && runConfigChecksum(runConfig) === checksum ? runConfig : undefined
 }
 
 function place({ kind, object }: WorkloadInput) {

@@ -39,6 +39,8 @@ export interface Call {
   readonly subresource?: string
 }
 
+type BeforeCall = (call: Call, sent: unknown) => void
+
 export interface HarnessOptions {
   readonly namespace?: string
   readonly cluster?: ClusterAccess
@@ -46,6 +48,8 @@ export interface HarnessOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly openshift?: boolean
   readonly settings?: Partial<OperatorSettings>
+  /** Runs before each call of the operator, with what it sends; the call fails with what it throws. */
+  readonly beforeCall?: BeforeCall
 }
 
 const FLAGS: OperatorFlags = {
@@ -76,7 +80,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
   const log = createLogger({ level: 'debug', format: 'json', write: (line) => lines.push(line) })
   const reconciled: string[] = []
   const onReconcile: ManagerOptions['onReconcile'] = (controller, { key }) => reconciled.push(`${controller} ${key.name}`)
-  const manager = createManager({ client: counting(own, calls), settings, metrics: createMetrics(), log, onReconcile })
+  const manager = createManager({ client: counting(own, calls, options.beforeCall), settings, metrics: createMetrics(), log, onReconcile })
   const lifecycle: Lifecycle = createLifecycle()
   const running = manager.run(lifecycle)
   running.catch((error: unknown) => lines.push(`the operator failed: ${String(error)}\n`))
@@ -131,7 +135,7 @@ function callLog(calls: Call[]): CallLog {
   }
 }
 
-function counting(client: KubeClient, calls: Call[]): KubeClient {
+function counting(client: KubeClient, calls: Call[], beforeCall: BeforeCall = () => {}): KubeClient {
   return new Proxy(client, {
     get(target, property: keyof KubeClient) {
       const value = target[property] as (...args: unknown[]) => unknown
@@ -140,7 +144,9 @@ function counting(client: KubeClient, calls: Call[]): KubeClient {
         const [type, second] = args as [{ plural: string }, { name?: string; metadata?: { name: string } }]
         const { subresource } = (args.at(-1) ?? {}) as { subresource?: string }
         const name = second?.name ?? second?.metadata?.name ?? ''
-        calls.push({ verb: property, plural: type.plural, name, ...(subresource !== undefined && { subresource }) })
+        const call: Call = { verb: property, plural: type.plural, name, ...(subresource !== undefined && { subresource }) }
+        calls.push(call)
+        beforeCall(call, second)
         return value.apply(target, args)
       }
     },

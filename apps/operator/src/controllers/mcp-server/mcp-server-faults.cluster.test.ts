@@ -1,5 +1,6 @@
 import {
   configMaps,
+  type Deployment,
   deployments,
   isInvalid,
   type KubeClient,
@@ -221,6 +222,42 @@ describeCluster('MCPServer in trouble', () => {
     await steps.edit('annexed', { proxyPort: 9100 })
     await steps.settled('annexed')
     expect(await steps.condition('annexed', 'example.com/Approved')).toMatchObject({ reason: 'Approved' })
+  })
+
+  test('an operator that ends between a closing RunConfig and its Deployment still rolls without overlap', async () => {
+    const own = await testNamespace('halfway')
+    let isDying = false
+    const dying = await startOperator({
+      namespace: own,
+      beforeCall({ plural, verb }) {
+        if (isDying && plural === 'deployments' && verb !== 'get') throw new Error('killed')
+      },
+    })
+    const before = workloadSteps(dying, 'MCPServer')
+    const strategy = async (of: WorkloadSteps) => ((await of.deployment('halfway')).spec?.['strategy'] as { type?: string }).type
+    await before.create('halfway', http)
+    await before.settled('halfway', 'Pending')
+    expect(await strategy(before)).toBe('RollingUpdate')
+    isDying = true
+    await before.edit('halfway', { tools: ['echo'] })
+    await eventually('the RunConfig is closed', async () => JSON.stringify(await before.runConfig('halfway')).includes('tools_filter'))
+    expect(await strategy(before)).toBe('RollingUpdate')
+    await dying.stop()
+    const applied: unknown[] = []
+    const next = await startOperator({
+      namespace: own,
+      beforeCall({ plural, verb }, sent) {
+        if (plural === 'deployments' && verb === 'apply') applied.push((sent as Deployment).spec?.['strategy'])
+      },
+    })
+    const after = workloadSteps(next, 'MCPServer')
+    try {
+      await eventually('the Deployment is applied', async () => applied.length > 0)
+      expect(applied[0]).toEqual({ type: 'Recreate' })
+    } finally {
+      await after.cleanUp()
+      await next.stop()
+    }
   })
 
   test('of an MCPServer and an MCPRemoteProxy with one name the first has it; the second comes up when the first goes', async () => {

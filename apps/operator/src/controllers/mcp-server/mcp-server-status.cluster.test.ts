@@ -145,6 +145,9 @@ describeCluster('the status of an MCPServer', () => {
     await eventually('the good news', async () => (await reasons()).includes('Normal Ready'))
   })
 
+  // Of this object only: others of this file go on living. `over-quota` above is written twice some time after its quota is gone, once for
+  // each thing that happens to it: the ReplicaSet controller, which waits ever longer between its tries, makes the pod, and the scheduler
+  // finds no node for it.
   test('writes its status once for one change [002-247]', async () => {
     await steps.create('frugal', { ...http, toolConfigRef: { name: 'absent' } })
     await steps.settled('frugal', 'Failed')
@@ -153,6 +156,6 @@ describeCluster('the status of an MCPServer', () => {
     await steps.edit('frugal', { proxyPort: 9001 })
     await steps.settled('frugal', 'Failed')
     await steps.quiet()
-    expect(operator.calls.writes).toEqual([{ verb: 'patch', plural: 'mcpservers', name: 'frugal', subresource: 'status' }])
+    expect(operator.calls.writes.filter(({ name }) => name === 'frugal')).toEqual([{ verb: 'patch', plural: 'mcpservers', name: 'frugal', subresource: 'status' }])
   })
 })

@@ -7,6 +7,7 @@ import { MCPToolConfigReason } from '@thv/resources/kinds/mcp-tool-config/consta
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { canonicalServerSpec, respelledServer } from '@thv/resources/testing/mcp-server-arbitraries'
 import { coins } from '@thv/resources/testing/workload-arbitraries'
+import { runConfigChecksum } from '@thv/runconfig/run-config-mount'
 import { RunnerReason } from '@thv/runconfig/runner-events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -204,14 +205,34 @@ describe('a secret that stands in clear', () => {
 })
 
 describe('the workload that runs already', () => {
-  const deployment = { metadata: { name: 'demo' }, spec: { replicas: 1 } } as Deployment
-  const live = (spec: Spec) => ({ runConfig: JSON.stringify(runConfigOf(plan(spec))), deployment })
-  const open: Spec = { image: 'i' }
+  const textOf = (spec: Spec) => JSON.stringify(runConfigOf(plan(spec)))
+  const deploymentOf = (runConfig: string) => {
+    const annotations = { 'toolhive.stacklok.dev/runconfig-checksum': runConfigChecksum(runConfig) }
+    return { metadata: { name: 'demo' }, spec: { replicas: 1, template: { metadata: { annotations } } } } as unknown as Deployment
+  }
+  const live = (spec: Spec) => ({ runConfig: textOf(spec), deployment: deploymentOf(textOf(spec)) })
+  const open: Spec = { image: 'i', transport: 'streamable-http' }
+  const closed: Spec = { image: 'i', transport: 'streamable-http', tools: ['echo'] }
   const guarded: Spec = { image: 'i', oidcConfig: { type: 'configMap', configMap: { name: 'company-oidc' } } }
 
   it('stops when it runs without a guard that the spec requires and that cannot be resolved', () => {
     expect(plan(guarded, snapshot(), { live: live(open) })).toMatchObject({ stopsWhatRuns: true, blockers: [{}] })
     expect(plan(guarded, snapshot()).stopsWhatRuns).toBe(false)
+  })
+
+  it('stops when an operator ended after it had written the RunConfig with the guard, and the guard cannot be resolved any more', () => {
+    const halfway = { ...live(guarded), deployment: deploymentOf(textOf(open)) }
+    expect(plan(guarded, snapshot(), { live: halfway })).toMatchObject({ stopsWhatRuns: true, blockers: [{}] })
+  })
+
+  it.each([
+    ['that closes a door rolls without overlap', open, open, 'Recreate'],
+    ['that closed a door and was only half made rolls without overlap', closed, open, 'Recreate'],
+    ['that was made before closes nothing', closed, closed, 'RollingUpdate'],
+  ])('a change %s', (_, written, running, type) => {
+    const state = { runConfig: textOf(written), deployment: deploymentOf(textOf(running)) }
+    const change = { ...closed, env: [{ name: 'A', value: 'b' }] }
+    expect(strategyOf(plan(change, fixtureLookup, { live: state }))).toMatchObject({ type })
   })
 
   it('stays when it has the guard already', () => {
@@ -246,6 +267,10 @@ describe('the workload that runs already', () => {
     const after = plan({ ...before, ...change }, fixtureLookup, { live: live(before) })
     expect(podsOf(after)).not.toEqual(podsOf(plan(before)))
   })
+
+  function strategyOf({ children }: WorkloadPlan): unknown {
+    return children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.['strategy']] : []))[0]
+  }
 
   /** Fields whose change replaces pods. */
   function podsOf({ children }: WorkloadPlan): unknown {
