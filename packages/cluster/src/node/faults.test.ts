@@ -73,6 +73,19 @@ describe('faults', () => {
     await fixture.until('open', (it) => isReady(it) && it.status?.containerStatuses?.[0]?.restartCount === 1)
   })
 
+  it('says where a container listens that does not listen on a port it declares', async () => {
+    fixture.network.ports = [8017]
+    const spec = (port: number) => ({ containers: [{ name: 'main', image: 'sh', args: [FOREVER], ports: [{ containerPort: port }] }] })
+    await fixture.create('wrong', spec(8000))
+    await fixture.create('right', spec(8017))
+    const found = ({ status }: Pod) => status?.conditions?.find(({ type }) => type === 'toolhive.stacklok.dev/ListeningPorts')
+    const wrong = await fixture.until('wrong', (pod) => found(pod)?.status === 'True')
+    expect(found(wrong)).toMatchObject({ message: 'The processes listen on 8017, not on a declared port.' })
+    expect(found(await fixture.until('right', isReady))).toBeUndefined()
+    fixture.network.ports = [8000, 8017]
+    await fixture.until('wrong', (pod) => found(pod)?.status === 'False')
+  })
+
   it('runs 50 pods at once', async () => {
     const names = Array.from({ length: 50 }, (_, index) => `many-${index}`)
     await Promise.all(names.map((name) => fixture.create(name, script('sh', FOREVER))))

@@ -1,10 +1,10 @@
 import type { BackendProblem } from '@thv/gateway/backend'
 import { TestClock } from '@thv/kernel/clock'
 import type { KubeClient, KubeEvent, Pod } from '@thv/kube'
+import { LISTENING_PORTS_CONDITION } from '@thv/kube/objects/listening-ports'
 import { describe, expect, it } from 'vitest'
 import { configOf, memoryLog } from '../testing/runtime-fixtures.ts'
 import { createOwnerEvents } from './owner-events.ts'
-import { LISTENING_CONDITION } from './pod-choice.ts'
 
 const OWNER = { api_version: 'toolhive.stacklok.dev/v1beta1', kind: 'MCPServer', name: 'demo', uid: 'u1' }
 const CLOSED: BackendProblem = { reason: 'BackendPortClosed', message: 'Nothing listens on port 9000 of the MCP server.' }
@@ -46,7 +46,7 @@ describe('events on the owner', () => {
   it('name the port that the server really listens on, where the node tells', async () => {
     const pod = (message: string): Pod => ({
       metadata: { name: 'demo-0' },
-      status: { conditions: [{ type: LISTENING_CONDITION, status: 'True', message }] },
+      status: { conditions: [{ type: LISTENING_PORTS_CONDITION, status: 'True', message }] },
     })
     const one = setUp({}, [pod('8080')])
     one.events.report(CLOSED)
@@ -55,6 +55,19 @@ describe('events on the owner', () => {
     await Promise.all([one.clock.advance(0), more.clock.advance(0)])
     expect(one.created[0]?.note).toContain('It listens on port 8080: set spec.mcpPort to 8080.')
     expect(more.created[0]?.note).toContain('It listens on ports 8080, 9100')
+  })
+
+  it('name that port as soon as it is known, though the cause was reported a moment before', async () => {
+    const status: NonNullable<Pod['status']> = {}
+    const { events, clock, created } = setUp({}, [{ metadata: { name: 'demo-0' }, status }])
+    events.report(CLOSED)
+    await clock.advance(2_000)
+    status.conditions = [{ type: LISTENING_PORTS_CONDITION, status: 'True', message: 'The processes listen on 8017.' }]
+    for (let second = 0; second < 50; second++) {
+      events.report(CLOSED)
+      await clock.advance(1_000)
+    }
+    expect(created.map(({ note }) => /port 8017/.test(note ?? ''))).toEqual([false, true])
   })
 
   it('are sent once for one cause, at most once a minute for each reason, and taken back when the server answers', async () => {

@@ -29,7 +29,10 @@ const MIN_INTERVAL_MS = 60_000
 /** While nothing changes: Events expire, one hour after the last write by default. */
 const REPEAT_MS = 600_000
 
-/** Events on the MCPServer: each reason at most once a minute, and again after ten minutes while it lasts. */
+/**
+ * Events on the MCPServer: each reason at most once a minute, and again after ten minutes while it lasts. Where the server really listens
+ * is known a little later than that it does not listen where it should: the note with the ports does not wait for the minute.
+ */
 export function createOwnerEvents(options: OwnerEventsOptions): OwnerEvents {
   const { config, namespace, instance, client, clock, log } = options
   const recorder = createEventRecorder({
@@ -44,21 +47,23 @@ export function createOwnerEvents(options: OwnerEventsOptions): OwnerEvents {
   const sentAt = new Map<string, number>()
   let last: { readonly reason: string; readonly note: string } | undefined
 
-  function send(type: 'Normal' | 'Warning', reason: string, note: string): void {
+  function send(type: 'Normal' | 'Warning', reason: string, note: string, key = reason): void {
     if (owner === undefined) return
-    const before = sentAt.get(reason)
+    const before = sentAt.get(key)
     const age = before === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() - before
     const isSame = last?.reason === reason && last.note === note
     if (age < (isSame ? REPEAT_MS : MIN_INTERVAL_MS)) return
-    sentAt.set(reason, clock.monotonic())
+    sentAt.set(key, clock.monotonic())
     last = { reason, note }
     recorder.record(owner.type, owner.object, { type, reason, note, action: 'Serve' })
   }
 
   return {
     report(problem) {
-      if (problem !== undefined) send('Warning', problem.reason, noteOf(problem, config, options.pods()))
-      else if (last !== undefined && last.reason !== BACKEND_RECOVERED)
+      if (problem !== undefined) {
+        const ports = listeningPorts(options.pods()).filter((port) => port !== config.target_port)
+        send('Warning', problem.reason, noteOf(problem, ports), ports.length > 0 ? `${problem.reason} with ports` : problem.reason)
+      } else if (last !== undefined && last.reason !== BACKEND_RECOVERED)
         send('Normal', BACKEND_RECOVERED, 'What kept the MCP server from working is over.')
     },
     flush: (signal) => recorder.flush(signal),
@@ -66,9 +71,8 @@ export function createOwnerEvents(options: OwnerEventsOptions): OwnerEvents {
 }
 
 /** The problem, and the field of the MCPServer to look at. */
-function noteOf({ reason, message }: BackendProblem, { target_port: port }: RunConfig, pods: readonly Pod[]): string {
+function noteOf({ reason, message }: BackendProblem, listens: readonly number[]): string {
   if (reason === 'BackendPortClosed') {
-    const listens = listeningPorts(pods).filter((each) => each !== port)
     if (listens.length === 1) return `${message} It listens on port ${listens[0]}: set spec.mcpPort to ${listens[0]}.`
     if (listens.length > 1) return `${message} It listens on ports ${listens.join(', ')}: set spec.mcpPort to the one that serves MCP.`
     return `${message} Set spec.mcpPort to the port that it listens on; if it speaks MCP over standard input, set spec.transport to stdio.`

@@ -1,4 +1,5 @@
 import type { Pod } from '@thv/kube'
+import { LISTENING_PORTS_CONDITION } from '@thv/kube/objects/listening-ports'
 import { MCP_CONTAINER } from './pod-template.ts'
 
 /** The pod to attach to: ready, not taken, and the newest of those, since it stays the longest. */
@@ -57,12 +58,11 @@ export function serverEnd(pods: readonly Pod[], now: number): { readonly exitCod
   return undefined
 }
 
-/** Set by the embedded node: the ports that the processes of the pod listen on. */
-export const LISTENING_CONDITION = 'toolhive.stacklok.dev/ListeningPorts'
-
 /** Ports that the server listens on, where the node tells. */
 export function listeningPorts(pods: readonly Pod[]): number[] {
-  const texts = pods.flatMap(({ status }) => status?.conditions?.filter(({ type }) => type === LISTENING_CONDITION) ?? [])
+  const texts = pods.flatMap(
+    ({ status }) => status?.conditions?.filter(({ type, status }) => type === LISTENING_PORTS_CONDITION && status === 'True') ?? [],
+  )
   return [...new Set(texts.flatMap(({ message = '' }) => message.match(/\d+/g)?.map(Number) ?? []))].sort((a, b) => a - b)
 }
 

@@ -4,7 +4,7 @@ import { installBindGuard } from './bind-guard.ts'
 import type { ClaimedNetwork } from './claim-network.ts'
 import { parseIpv4Range } from './ipv4-range.ts'
 import { createPodAddresses } from './pod-addresses.ts'
-import { unsafeBinds } from './unsafe-binds.ts'
+import { listeningPorts, unsafeBinds } from './unsafe-binds.ts'
 
 /** Where a pod's processes live on this machine. */
 export interface PodPlace {
@@ -28,6 +28,8 @@ export interface PodNetwork {
    * Empty where the system does not tell (no /proc and no lsof).
    */
   unsafeBinds(groupId: number, address: string): Promise<readonly string[]>
+  /** Ports that the same processes listen on. */
+  listeningPorts(groupId: number, address: string): Promise<readonly number[]>
 }
 
 export interface AddPodOptions {
@@ -62,5 +64,6 @@ export async function createPodNetwork(options: PodNetworkOptions): Promise<PodN
     },
     removePod: (uid) => addresses.release(uid),
     unsafeBinds: (groupId, address) => unsafeBinds(groupId, claimed.mode === 'single' ? undefined : address),
+    listeningPorts: (groupId, address) => listeningPorts(groupId, claimed.mode === 'single' ? undefined : address),
   }
 }

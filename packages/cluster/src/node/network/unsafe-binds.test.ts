@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { parseProcNetTcp } from './listening-sockets.ts'
 import { startChild } from './testing/child.ts'
-import { unsafeBinds, unsafeBindsByLsof } from './unsafe-binds.ts'
+import { listeningPorts, unsafeBinds, unsafeBindsByLsof } from './unsafe-binds.ts'
 
 const cleanups: (() => unknown)[] = []
 
@@ -46,6 +46,7 @@ describe.skipIf(process.platform !== 'linux')('unsafeBinds', () => {
     expect(await unsafeBinds(child.pid, POD)).toEqual(['0.0.0.0:7401', '[::]:7402'])
     expect(await unsafeBinds(child.pid, undefined)).toEqual(['0.0.0.0:7401', '[::]:7402'])
     expect(await unsafeBinds(2 ** 22 + 7, POD)).toEqual([])
+    expect(await listeningPorts(child.pid, POD)).toEqual([7_401, 7_402, 7_403, 7_404, 7_405, 7_406])
   })
 
   it('finds a descendant that has left the group', async () => {

@@ -9,11 +9,22 @@ import { type ListeningSocket, parseProcNetTcp } from './listening-sockets.ts'
  * ps and lsof elsewhere; empty where neither tells.
  */
 export async function unsafeBinds(groupId: number, podAddress: string | undefined): Promise<readonly string[]> {
-  return existsSync('/proc/self/net/tcp') ? await byProc(groupId, podAddress) : await unsafeBindsByLsof(groupId)
+  if (!existsSync('/proc/self/net/tcp')) return await unsafeBindsByLsof(groupId)
+  return await byProc(groupId, podAddress, ({ loopback }) => !loopback)
 }
 
-async function byProc(groupId: number, podAddress: string | undefined): Promise<readonly string[]> {
-  const open = (await listeningSockets()).filter((socket) => !socket.loopback)
+/** Ports that the same processes listen on, on any address, in ascending order. */
+export async function listeningPorts(groupId: number, podAddress: string | undefined): Promise<readonly number[]> {
+  const places = existsSync('/proc/self/net/tcp') ? await byProc(groupId, podAddress, () => true) : await placesByLsof(groupId)
+  return [...new Set(places.map((place) => Number(place.slice(place.lastIndexOf(':') + 1))))].toSorted((a, b) => a - b)
+}
+
+async function byProc(
+  groupId: number,
+  podAddress: string | undefined,
+  counts: (socket: ListeningSocket) => boolean,
+): Promise<readonly string[]> {
+  const open = (await listeningSockets()).filter(counts)
   if (open.length === 0) return []
   const byInode = new Map(open.map((socket) => [socket.inode, socket]))
   const found = new Set<string>()
@@ -101,6 +112,10 @@ const COMMAND_LIMIT_MS = 5_000
 
 /** For systems without /proc. */
 export async function unsafeBindsByLsof(groupId: number): Promise<readonly string[]> {
+  return (await placesByLsof(groupId)).filter((place) => !/^(127\.|\[::1\]|\[::ffff:127\.)/i.test(place))
+}
+
+async function placesByLsof(groupId: number): Promise<readonly string[]> {
   const table = await output('ps', ['-axo', 'pid=,ppid=,pgid='])
   const entries = table.split('\n').flatMap((line) => {
     const [pid, parent, group] = line.trim().split(/\s+/).map(Number)
@@ -110,7 +125,7 @@ export async function unsafeBindsByLsof(groupId: number): Promise<readonly strin
   if (pids.length === 0) return []
   const listing = await output('lsof', ['-nP', '-a', '-p', pids.join(','), '-iTCP', '-sTCP:LISTEN', '-Fn'])
   const places = listing.split('\n').flatMap((line) => (line.startsWith('n') ? [line.slice(1)] : []))
-  return [...new Set(places.filter((place) => !/^(127\.|\[::1\]|\[::ffff:127\.)/i.test(place)))].toSorted()
+  return [...new Set(places)].toSorted()
 }
 
 /** Nothing when the program is missing or finds nothing, which lsof reports as a failure. */

@@ -153,6 +153,7 @@ export class ContainerLife {
         number: this.record.restartCount,
         onStarted: () => this.#noteStarted(),
         onReady: (ready) => this.#noteReady(ready),
+        onOtherPorts: (ports) => this.#noteOtherPorts(ports),
       })
     } catch (error) {
       return this.#startError(error)
@@ -188,9 +189,15 @@ export class ContainerLife {
     this.#context.changed()
   }
 
+  #noteOtherPorts(ports: readonly number[]): void {
+    this.record.otherPorts = ports
+    this.#context.changed()
+  }
+
   #set(state: ContainerRecord['state']): void {
     this.record.state = state
     if (!('running' in state)) {
+      if (this.record.otherPorts !== undefined) this.record.otherPorts = []
       this.record.ready = this.role === 'init' && terminatedOf(state)?.exitCode === 0
       this.record.started = false
     }

@@ -7,6 +7,8 @@ export interface ContainerRecord {
   restartCount: number
   imageId: string
   containerId: string
+  /** What it listens on instead of the ports that its spec declares; undefined when that was never so. */
+  otherPorts?: readonly number[]
 }
 
 export type RecordState = { waiting: Waiting } | { running: { startedAt: string } } | { terminated: Terminated }

@@ -13,6 +13,7 @@ import type { ContainerSurroundings } from './container-command.ts'
 import { execIn } from './exec-in.ts'
 import type { PodContext } from './pod-context.ts'
 import { type ContainerSpec, DEFAULT_GRACE_SECONDS, type HandlerSpec, type ProbeSpec } from './pod-spec.ts'
+import { watchPorts } from './port-watch.ts'
 
 export interface ContainerRunInput {
   readonly spec: ContainerSpec
@@ -26,6 +27,8 @@ export interface ContainerRunInput {
   /** The startup probe has succeeded, or there is none. */
   readonly onStarted: () => void
   readonly onReady: (ready: boolean) => void
+  /** Ports that it listens on instead of the declared ones. */
+  readonly onOtherPorts: (ports: readonly number[]) => void
 }
 
 export interface RunEnd {
@@ -122,24 +125,24 @@ export class ContainerRun {
 
   /** Hooks, probes and the look at its sockets, until the signal aborts. */
   async #watch(signal: AbortSignal): Promise<void> {
-    const { spec, context, onStarted, onReady } = this.#input
+    const { spec, context, onStarted, onReady, onOtherPorts } = this.#input
     const { clock, network, timings } = context.env
     const { postStart } = spec.lifecycle ?? {}
     if (postStart && !(await this.#hook('PostStart', postStart, signal)).ok) {
       if (!signal.aborted) await this.end(this.#grace(), `Container ${spec.name} failed its PostStart hook`)
       return
     }
-    const binds = watchBinds({
+    const looking = {
       network,
-      pod: context.pod,
       groupId: this.process.pid,
       address: context.place.address,
       clock,
       intervalMs: timings.bindCheck,
       signal,
       onError: this.#report,
-      onUnsafe: (bind) => this.#fail(bind),
-    })
+    }
+    const binds = watchBinds({ ...looking, pod: context.pod, onUnsafe: (bind) => this.#fail(bind) })
+    const ports = watchPorts({ ...looking, spec, onOtherPorts })
     const becomeReady = async (ready: boolean) => {
       if ((!ready || (await binds.check())) && !signal.aborted) onReady(ready)
     }
@@ -150,7 +153,7 @@ export class ContainerRun {
       onDead: (kind: string, probe: ProbeSpec) =>
         void this.end(this.#grace(probe), `Container ${spec.name} failed ${kind.toLowerCase()} probe, will be restarted`),
     }
-    await Promise.all([binds.done, runProbes({ container: spec, handler: this.#handler, clock, signal, hooks })])
+    await Promise.all([binds.done, ports, runProbes({ container: spec, handler: this.#handler, clock, signal, hooks })])
   }
 
   #fail(bind: Bind): void {

@@ -1,4 +1,5 @@
 import type { StatusCondition } from '@thv/kube/objects/builtin-kinds'
+import { LISTENING_PORTS_CONDITION } from '@thv/kube/objects/listening-ports'
 import type { PodPlace } from '../network/pod-network.ts'
 import type { ContainerRole } from './container-life.ts'
 import { type ContainerRecord, secondTime, type Terminated, terminatedOf } from './container-record.ts'
@@ -131,8 +132,18 @@ function podConditions({ pod, containers, isPrepared, now }: StatusInput, phase:
     condition('Ready', notReady === undefined && gatesProblem(pod) === undefined, notReady ?? gatesProblem(pod)),
     condition('ContainersReady', notReady === undefined, notReady),
     condition('PodScheduled', true),
+    ...otherPorts(containers),
   ]
   return conditions.map((one) => dated(one, pod.status?.conditions, now))
+}
+
+/** Only on pods that have once listened elsewhere than they declare. A condition cannot be taken back, so it becomes False. */
+function otherPorts(containers: readonly ContainerView[]): StatusCondition[] {
+  const known = containers.flatMap(({ record }) => (record.otherPorts === undefined ? [] : [record.otherPorts]))
+  if (known.length === 0) return []
+  const ports = known.flat()
+  const why = { reason: 'OtherPorts', message: `The processes listen on ${ports.join(', ')}, not on a declared port.` }
+  return [condition(LISTENING_PORTS_CONDITION, ports.length > 0, ports.length > 0 ? why : { reason: 'DeclaredPorts' })]
 }
 
 interface Reason {

@@ -5,6 +5,8 @@ export interface FakeNetwork extends PodNetwork {
   readonly pods: ReadonlySet<string>
   /** What is said to be unsafe from now on. */
   unsafe: string[]
+  /** What every process is said to listen on from now on. */
+  ports: number[]
 }
 
 /** Addresses without a claim: pods of a test that listen take port 0 or differ by address. */
@@ -12,6 +14,7 @@ export function fakeNetwork(): FakeNetwork {
   const pods = new Map<string, string>()
   const network: FakeNetwork = {
     unsafe: [],
+    ports: [],
     get pods() {
       return new Set(pods.keys())
     },
@@ -22,6 +25,7 @@ export function fakeNetwork(): FakeNetwork {
     },
     removePod: (uid) => void pods.delete(uid),
     unsafeBinds: async () => network.unsafe,
+    listeningPorts: async () => network.ports,
   }
   return network
 }
