@@ -144,6 +144,22 @@ describe('a server', () => {
     await client.delete(pods, at('open'), { gracePeriodSeconds: 0 })
   })
 
+  test('that listens on another port than its mcpPort is told so, with the port, and then serves though it takes loopback names only', async () => {
+    await using world = await worldOf(platform, NAMESPACE)
+    const args = ['--host', '127.0.0.1', '--port', '18017']
+    await world.create(SERVER, 'elsewhere', { image: world.images.fixture, transport: 'streamable-http', mcpPort: 18000, args })
+    const explained = /Nothing listens on port 18000 .*set spec\.mcpPort to 18017\./
+    const told = (what: string, ask: () => Promise<string>) =>
+      eventually(`${what} names the port`, async () => explained.test(await ask()), 60_000)
+    await told('thv describe', () => thv(platform, 'describe', 'mcpserver', 'elsewhere', '-n', NAMESPACE))
+    expect(await thv(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(/^elsewhere .*BackendPortClosed/m)
+    await told('thv status', () => thv(platform, 'status'))
+    await world.edit(SERVER, 'elsewhere', { mcpPort: 18017 })
+    const { url } = await world.reaches(SERVER, 'elsewhere', 'Running')
+    expect((await ask(url ?? '', 'echo', { message: 'hello' })).structuredContent).toEqual({ arguments: { message: 'hello' } })
+    await client.delete(SERVER, at('elsewhere'))
+  })
+
   test('finds and leaves nothing outside of its own folder, wherever its paths lead', async () => {
     const outside = await mkdtemp(join(tmpdir(), 'thv-outside-'))
     const up = '../'.repeat(20)

@@ -136,7 +136,9 @@ async function makeLocation(deps: BackendDeps, outbound: Outbound): Promise<Back
   const closing = new AbortController()
   const runtime = await openRuntime(deps)
   deps.lifecycle.onShutdown('server', () => closing.abort(new ThvError('aborted', 'the runner is stopping')))
-  return localLocation({ runtime, outbound, path, clock, log, signal: closing.signal })
+  // On the local platform servers run on loopback, and many then reject every Host that is not a loopback name (DNS rebinding).
+  const asLocalhost = Boolean(env['THV_RESOLVER'])
+  return localLocation({ runtime, outbound, path, asLocalhost, clock, log, signal: closing.signal })
 }
 
 async function openRuntime({ runtime, lifecycle }: BackendDeps): Promise<Runtime> {

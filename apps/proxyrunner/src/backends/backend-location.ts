@@ -52,6 +52,8 @@ export interface LocalLocationOptions {
   readonly runtime: Runtime
   readonly outbound: Outbound
   readonly path: string
+  /** Call the server `localhost`, not by the name of its Service. */
+  readonly asLocalhost?: boolean
   readonly clock: Clock
   readonly log: Log
   /** Ends the server too. */
@@ -59,7 +61,7 @@ export interface LocalLocationOptions {
 }
 
 /** Has the runtime start the server, as often as it takes. */
-export function localLocation({ runtime, outbound, path, clock, log, signal }: LocalLocationOptions): BackendLocation {
+export function localLocation({ runtime, outbound, path, asLocalhost = false, clock, log, signal }: LocalLocationOptions): BackendLocation {
   const listeners: (() => void)[] = []
   const changed = () => {
     for (const listener of listeners) listener()
@@ -72,7 +74,8 @@ export function localLocation({ runtime, outbound, path, clock, log, signal }: L
     while (!signal.aborted) {
       try {
         const handle = await runtime.startServer(signal)
-        current = { address: localAddress(handle.url, path), target: outbound.target({ url: handle.url.origin }) }
+        const hostHeader = asLocalhost ? `localhost:${handle.url.port || 80}` : undefined
+        current = { address: localAddress(handle.url, path), target: outbound.target({ url: handle.url.origin, hostHeader }) }
         state = () => handle.state
         handle.onChange(changed)
         changed()

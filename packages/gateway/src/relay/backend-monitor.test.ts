@@ -13,6 +13,7 @@ function watching(answers: () => boolean) {
   const stop = new AbortController()
   const target: Target = {
     origin: 'http://server:3001',
+    seenOrigin: 'http://server:3001',
     async send(_request, sink) {
       looks.push(clock.monotonic())
       if (!answers()) throw new Error('refused')

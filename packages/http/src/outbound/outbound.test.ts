@@ -40,6 +40,15 @@ describe('send', () => {
     ])
   })
 
+  it('sends another Host where one is given, and then the backend sees another origin', async () => {
+    await using backend = await startBackend((_request, response) => void response.end())
+    await using outbound = createOutbound()
+    const [plain, other] = [outbound.target({ url: backend.url }), outbound.target({ url: backend.url, hostHeader: 'localhost:8017' })]
+    for (const target of [plain, other]) await ask(target, { headers: ['x-a', '1'] })
+    expect(backend.requests.map(({ headers }) => headers['host'])).toEqual([`127.0.0.1:${backend.port}`, 'localhost:8017'])
+    expect([plain.seenOrigin, other.seenOrigin]).toEqual([backend.url, 'http://localhost:8017'])
+  })
+
   it('takes views and texts for a body', async () => {
     await using backend = await startBackend((_request, response) => void response.end())
     await using outbound = createOutbound()

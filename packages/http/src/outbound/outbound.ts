@@ -35,11 +35,15 @@ export interface TargetOptions {
   readonly ca?: CaBundle | undefined
   readonly serverName?: string | undefined
   readonly policy?: AddressPolicy | undefined
+  /** Instead of the host and port of the URL. */
+  readonly hostHeader?: string | undefined
 }
 
 /** One backend. Cheap to keep: its connections come with use and go without. */
 export interface Target {
   readonly origin: string
+  /** The origin as the backend sees it, by its Host header. */
+  readonly seenOrigin: string
   /**
    * Sends one request and gives the answer to the sink. Resolves when the answer is complete; rejects with an OutboundError, with
    * `aborted`, with the reason of the signal when it is a coded error, or with what the sink threw. Never retries.
@@ -95,7 +99,7 @@ export function createOutbound(options: OutboundOptions = {}): Outbound {
     target(given) {
       const policy = given.policy ?? options.policy
       const origin = vettedOrigin(given.url, policy)
-      const key = JSON.stringify([origin, given.ca?.id, given.serverName, policy])
+      const key = JSON.stringify([origin, given.ca?.id, given.serverName, policy, given.hostHeader])
       let target = targets.get(key)
       if (target === undefined) {
         target = new PooledTarget(shared, { ...given, url: origin, policy })

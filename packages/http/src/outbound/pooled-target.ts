@@ -22,12 +22,14 @@ export interface SharedByTargets {
 /** A backend with its pools: one for requests, one for streams, each opened when it is first needed. */
 export class PooledTarget implements Target {
   readonly origin: string
+  readonly seenOrigin: string
   readonly pools = new Map<Purpose, OpenPool>()
   readonly #shared: SharedByTargets
   readonly #options: TargetOptions
 
   constructor(shared: SharedByTargets, options: TargetOptions) {
     this.origin = options.url
+    this.seenOrigin = options.hostHeader === undefined ? options.url : `${new URL(options.url).protocol}//${options.hostHeader}`
     this.#shared = shared
     this.#options = options
   }
@@ -42,7 +44,9 @@ export class PooledTarget implements Target {
       return Promise.reject(new OutboundError('backend_busy', `${this.origin} has ${open.inFlight} requests in work`, NOTHING))
     open.inFlight++
     const call = new OutboundCall(open, request, sink)
-    const { method, path, headers, body = null, headersTimeoutMs: headersTimeout = null, bodyTimeoutMs: bodyTimeout = null } = request
+    const { hostHeader } = this.#options
+    const { method, path, body = null, headersTimeoutMs: headersTimeout = null, bodyTimeoutMs: bodyTimeout = null } = request
+    const headers = hostHeader === undefined ? request.headers : ['host', hostHeader, ...request.headers]
     open.pool.dispatch({ method, path, headers, body: asBuffer(body), headersTimeout, bodyTimeout }, call)
     return call.done
   }

@@ -112,7 +112,7 @@ class SseBackend implements Backend {
     const { idleMs, frameBytes } = this.#limits
     const open = async (path: string) => {
       const id = mintSessionId()
-      const backendUrl = backend.target.origin + path
+      const backendUrl = backend.target.seenOrigin + path
       const shared = { id, context, pipeline, clock, watch: this.#watch, idleMs, frameBytes }
       const client = new SseClient({ ...shared, backendUrl, endpoint: endpointOf(exchange, id, endpoint) })
       await this.#stream(backend, client, { context, path })
