@@ -144,7 +144,7 @@ describe('a server', () => {
     await client.delete(pods, at('open'), { gracePeriodSeconds: 0 })
   })
 
-  test('that listens on another port than its mcpPort is told so, with the port, and then serves though it takes loopback names only', async () => {
+  test('that listens on another port than its mcpPort reports the right port, and then serves though it accepts only loopback names', async () => {
     await using world = await worldOf(platform, NAMESPACE)
     const args = ['--host', '127.0.0.1', '--port', '18017']
     await world.create(SERVER, 'elsewhere', { image: world.images.fixture, transport: 'streamable-http', mcpPort: 18000, args })
