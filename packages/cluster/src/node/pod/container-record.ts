@@ -7,7 +7,7 @@ export interface ContainerRecord {
   restartCount: number
   imageId: string
   containerId: string
-  /** What it listens on instead of the ports that its spec declares; undefined when that was never so. */
+  /** Ports that it listens on instead of those that its spec declares; undefined when that was never so. */
   otherPorts?: readonly number[]
 }
 

@@ -5,7 +5,7 @@ export interface FakeNetwork extends PodNetwork {
   readonly pods: ReadonlySet<string>
   /** What is said to be unsafe from now on. */
   unsafe: string[]
-  /** What every process is said to listen on from now on. */
+  /** Ports that every process seems to listen on from now on. */
   ports: number[]
 }
 
