@@ -1,4 +1,5 @@
 import type { EntityJson, PolicyJson } from '@cedar-policy/cedar-wasm/nodejs'
+import { soakRounds } from '@thv/testkit/run/run-environment'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cedarEngine } from '../cedar-engine.ts'
@@ -46,7 +47,7 @@ const env = (context = valueOfJson(CONTEXT) as CedarRecord) => ({
 })
 
 /** Sets of policies; more than 10,000 policies in CI. */
-const RUNS = 900 * Math.max(1, Number(process.env['SOAK'] ?? 1))
+const RUNS = 900 * soakRounds()
 
 describe('the evaluator decides as the Cedar engine', () => {
   it('for generated policies: the same permits and forbids apply, and the same policies fail', () => {

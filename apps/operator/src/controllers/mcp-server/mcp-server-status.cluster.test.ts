@@ -156,6 +156,8 @@ describeCluster('the status of an MCPServer', () => {
     await steps.edit('frugal', { proxyPort: 9001 })
     await steps.settled('frugal', 'Failed')
     await steps.quiet()
-    expect(operator.calls.writes.filter(({ name }) => name === 'frugal')).toEqual([{ verb: 'patch', plural: 'mcpservers', name: 'frugal', subresource: 'status' }])
+    expect(operator.calls.writes.filter(({ name }) => name === 'frugal')).toEqual([
+      { verb: 'patch', plural: 'mcpservers', name: 'frugal', subresource: 'status' },
+    ])
   })
 })
