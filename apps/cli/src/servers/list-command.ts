@@ -11,8 +11,14 @@ export interface ListOptions extends ClusterFlags {
   readonly headers: boolean
 }
 
+interface ServerCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason?: string
+}
+
 interface Server extends KubeObject {
-  readonly status?: { readonly phase?: string; readonly url?: string }
+  readonly status?: { readonly phase?: string; readonly url?: string; readonly conditions?: readonly ServerCondition[] }
 }
 
 /** thv ls: the MCP servers of all kinds in one table. */
@@ -30,12 +36,19 @@ export async function runList(options: ListOptions, env: ProgramEnv): Promise<vo
   })
 }
 
-const HEADER = ['NAMESPACE', 'NAME', 'KIND', 'STATUS', 'URL', 'AGE']
+const HEADER = ['NAMESPACE', 'NAME', 'KIND', 'STATUS', 'REASON', 'URL', 'AGE']
 
 function rowOf({ metadata, status }: Server, kind: string): string[] {
   const age = ageText(Date.now() - Date.parse(metadata.creationTimestamp ?? ''))
   const url = plainText(status?.url).replace(/#.*$/, '')
-  return [metadata.namespace ?? '', metadata.name, kind, plainText(status?.phase) || '<none>', url || '<none>', age]
+  const phase = plainText(status?.phase) || '<none>'
+  return [metadata.namespace ?? '', metadata.name, kind, phase, reasonOf(status?.conditions), url || '<none>', age]
+}
+
+/** Why it is not ready; nothing for a server that is. */
+function reasonOf(conditions: readonly ServerCondition[] = []): string {
+  const ready = conditions.find(({ type }) => type === 'Ready')
+  return ready === undefined || ready.status === 'True' ? '' : plainText(ready.reason)
 }
 
 /** Of equal names the kinds keep their order. */

@@ -142,7 +142,7 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
     place.write('short.yaml', `${SERVER('short')}---\n${REMOTE('far')}---\n${REMOTE('short')}`)
     await thv('apply', '-f', 'short.yaml')
     const rows = (await thv('ls')).out.trimEnd().split('\n')
-    expect(rows[0]).toMatch(/^NAME +KIND +STATUS +URL +AGE$/)
+    expect(rows[0]).toMatch(/^NAME +KIND +STATUS +REASON +URL +AGE$/)
     expect(rows.slice(1).map((row) => row.split(/ +/).slice(0, 2).join(' '))).toEqual([
       'alpha MCPServer',
       'beta MCPServer',
