@@ -4,27 +4,37 @@ import { fileURLToPath } from 'node:url'
 import { manifestsIn } from '@thv/resources/testing/fixtures'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { describeCluster, ensureNamespace, sharedCluster } from '@thv/testkit/cluster/test-cluster'
+import { gatewayApiProblem, installGatewayApi } from '@thv/testkit/gateway-api/gateway-api'
 import { beforeAll, expect, it } from 'vitest'
 import { SEED_MANIFEST_REQUIREMENTS } from './fixtures/seeds/requirements.ts'
 
 /* Every manifest that the design documents print applies as it is printed; parts are completed, each addition marked. */
 
 const FOLDER = new URL('./fixtures/seeds/', import.meta.url)
-const FILES = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'))
+const yamlIn = (folder: string) =>
+  readdirSync(new URL(folder, FOLDER))
+    .filter((name) => name.endsWith('.yaml'))
+    .map((name) => `${folder}${name}`)
+/** Those of the last folder need the Gateway API. */
+const FILES = [...yamlIn('./'), ...(gatewayApiProblem() === undefined ? yamlIn('./gateway/') : [])]
 
 describeCluster('manifests of the design documents', () => {
   beforeAll(async () => {
     const client = adminClient(sharedCluster())
     await installCrds(client)
+    if (gatewayApiProblem() === undefined) await installGatewayApi(client)
     const namespaces = new Set(
       FILES.flatMap((file) => manifestsIn(readFileSync(new URL(file, FOLDER), 'utf8')).map((each) => each.metadata.namespace)),
     )
     for (const namespace of namespaces) if (namespace) await ensureNamespace(namespace)
     await client.close()
-  })
+  }, 180_000)
 
   it.each(
-    FILES.map((file) => [`${file} ${(SEED_MANIFEST_REQUIREMENTS[file] ?? []).map((id) => `[${id}]`).join(' ')}`.trim(), file] as const),
+    FILES.map(
+      (file) =>
+        [`${file.slice(2)} ${(SEED_MANIFEST_REQUIREMENTS[file.slice(2)] ?? []).map((id) => `[${id}]`).join(' ')}`.trim(), file] as const,
+    ),
   )('%s', (_title, file) => {
     const access = sharedCluster()
     const path = fileURLToPath(new URL(file, FOLDER))

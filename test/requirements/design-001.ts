@@ -25,7 +25,7 @@ export const design001: readonly Requirement[] = [
     line: 12,
     kind: 'feature',
     text: 'The registry server offers a native source type `kubernetes` that reads MCP resources directly.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-004',
@@ -33,7 +33,7 @@ export const design001: readonly Requirement[] = [
     line: 12,
     kind: 'feature',
     text: 'Discovered servers reach the registry without an intermediate ConfigMap being written.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-005',
@@ -57,7 +57,7 @@ export const design001: readonly Requirement[] = [
     line: 14,
     kind: 'feature',
     text: 'A `kubernetes` source may stand beside git, api and file sources in one configuration.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-008',
@@ -65,7 +65,7 @@ export const design001: readonly Requirement[] = [
     line: 60,
     kind: 'feature',
     text: 'The results of both methods merge into one upstream registry document.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-009',
@@ -73,7 +73,7 @@ export const design001: readonly Requirement[] = [
     line: 65,
     kind: 'feature',
     text: 'Results pass through the sync and storage managers that all sources share.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-010',
@@ -81,7 +81,7 @@ export const design001: readonly Requirement[] = [
     line: 73,
     kind: 'feature',
     text: 'The printed configuration file loads and validates unchanged, with the auth block completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-011',
@@ -97,16 +97,16 @@ export const design001: readonly Requirement[] = [
     line: 77,
     kind: 'feature',
     text: '`format` may be left out for a kubernetes source.',
-    state: 'planned',
+    state: 'met',
   },
-  { id: '001-013', section: 'Configuration', line: 80, kind: 'feature', text: '`namespaces: []` means all namespaces.', state: 'planned' },
+  { id: '001-013', section: 'Configuration', line: 80, kind: 'feature', text: '`namespaces: []` means all namespaces.', state: 'met' },
   {
     id: '001-014',
     section: 'Configuration',
     line: 80,
     kind: 'feature',
     text: 'A list of namespaces limits discovery to exactly these.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-015',
@@ -114,7 +114,7 @@ export const design001: readonly Requirement[] = [
     line: 82,
     kind: 'feature',
     text: '`labelSelector` takes standard selector syntax, both equality and set-based, and limits the resources.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-016',
@@ -122,7 +122,7 @@ export const design001: readonly Requirement[] = [
     line: 83,
     kind: 'feature',
     text: 'An empty `labelSelector` selects every resource.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-017',
@@ -138,7 +138,7 @@ export const design001: readonly Requirement[] = [
     line: 89,
     kind: 'feature',
     text: '`auth.mode: oauth` stands beside a kubernetes source.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-019',
@@ -146,7 +146,7 @@ export const design001: readonly Requirement[] = [
     line: 93,
     kind: 'feature',
     text: 'A kubernetes source always produces upstream format, whatever `format` says.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-020',
@@ -154,7 +154,7 @@ export const design001: readonly Requirement[] = [
     line: 101,
     kind: 'feature',
     text: 'A directly annotated MCPServer is exported.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-021',
@@ -162,7 +162,7 @@ export const design001: readonly Requirement[] = [
     line: 101,
     kind: 'feature',
     text: 'A directly annotated MCPRemoteProxy is exported.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-022',
@@ -170,7 +170,7 @@ export const design001: readonly Requirement[] = [
     line: 101,
     kind: 'feature',
     text: 'A directly annotated VirtualMCPServer is exported.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-023',
@@ -178,7 +178,7 @@ export const design001: readonly Requirement[] = [
     line: 105,
     kind: 'feature',
     text: 'A direct export requires `registry-export` to be exactly `"true"`; other values exclude the resource.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-024',
@@ -186,7 +186,7 @@ export const design001: readonly Requirement[] = [
     line: 105,
     kind: 'edge',
     text: '`registry-url` without `registry-export` exports nothing in server mode.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-025',
@@ -194,7 +194,7 @@ export const design001: readonly Requirement[] = [
     line: 106,
     kind: 'feature',
     text: 'A direct export requires `registry-url`; without it the annotation alone gives no entry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-026',
@@ -202,7 +202,7 @@ export const design001: readonly Requirement[] = [
     line: 106,
     kind: 'feature',
     text: 'The URL of the annotation is listed unaltered as endpoint of the server.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-027',
@@ -210,7 +210,7 @@ export const design001: readonly Requirement[] = [
     line: 107,
     kind: 'feature',
     text: '`registry-description` overrides the description in the registry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-028',
@@ -218,7 +218,7 @@ export const design001: readonly Requirement[] = [
     line: 107,
     kind: 'edge',
     text: 'Without `registry-description` the server is still listed, with a generated or source description.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-029',
@@ -226,7 +226,7 @@ export const design001: readonly Requirement[] = [
     line: 108,
     kind: 'feature',
     text: '`registry-tier` optionally sets the tier of the entry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-030',
@@ -259,7 +259,7 @@ export const design001: readonly Requirement[] = [
     line: 126,
     kind: 'feature',
     text: 'Method 1 works on a cluster without the Gateway API.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-034',
@@ -267,7 +267,7 @@ export const design001: readonly Requirement[] = [
     line: 137,
     kind: 'feature',
     text: 'A route export requires `registry-export` to be exactly `"true"` on the HTTPRoute.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-035',
@@ -275,7 +275,7 @@ export const design001: readonly Requirement[] = [
     line: 144,
     kind: 'feature',
     text: 'Traversal finds the MCP resource as owner of the Service named in `backendRefs`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-036',
@@ -283,7 +283,7 @@ export const design001: readonly Requirement[] = [
     line: 145,
     kind: 'feature',
     text: 'Name and description of a route-exported entry come from the MCP resource, not from the route.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-037',
@@ -291,7 +291,7 @@ export const design001: readonly Requirement[] = [
     line: 147,
     kind: 'feature',
     text: 'Traversal finds the Gateway through `parentRefs`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-038',
@@ -299,7 +299,7 @@ export const design001: readonly Requirement[] = [
     line: 148,
     kind: 'feature',
     text: 'The URL combines the listener address of the Gateway with hostname and path of the HTTPRoute.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-039',
@@ -307,7 +307,7 @@ export const design001: readonly Requirement[] = [
     line: 155,
     kind: 'feature',
     text: 'An MCPServer without any annotation is exported when an annotated route leads to it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-040',
@@ -332,7 +332,7 @@ export const design001: readonly Requirement[] = [
     line: 165,
     kind: 'feature',
     text: 'On the HTTPRoute `registry-export` is the only annotation needed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-043',
@@ -341,7 +341,7 @@ export const design001: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The example HTTPRoute `my-mcp-server-route` applies unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-044',
@@ -349,7 +349,7 @@ export const design001: readonly Requirement[] = [
     line: 176,
     kind: 'edge',
     text: 'In server mode an accepted route to a Gateway in another namespace needs no ReferenceGrant.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-045',
@@ -357,7 +357,7 @@ export const design001: readonly Requirement[] = [
     line: 186,
     kind: 'feature',
     text: 'A `URLRewrite` filter never changes the advertised URL.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-046',
@@ -373,7 +373,7 @@ export const design001: readonly Requirement[] = [
     line: 192,
     kind: 'feature',
     text: 'A backendRef to the Service named like the MCPServer resolves to that MCPServer.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-048',
@@ -382,7 +382,7 @@ export const design001: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The example Gateway `main-gateway` applies once completed with a spec and an HTTPS 443 listener.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-049',
@@ -390,7 +390,7 @@ export const design001: readonly Requirement[] = [
     line: 204,
     kind: 'feature',
     text: 'A Gateway address of type `Hostname` serves as external address.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-050',
@@ -398,7 +398,7 @@ export const design001: readonly Requirement[] = [
     line: 208,
     kind: 'feature',
     text: 'The route example yields the endpoint `https://mcp.example.com/servers/my-mcp-server`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-051',
@@ -406,7 +406,7 @@ export const design001: readonly Requirement[] = [
     line: 217,
     kind: 'feature',
     text: 'The kubernetes source implements the same handler interface as the other sources: fetch, validate, current hash.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-052',
@@ -422,7 +422,7 @@ export const design001: readonly Requirement[] = [
     line: 231,
     kind: 'feature',
     text: 'Fetch lists the annotated HTTPRoutes of all namespaces in scope and traverses each.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-054',
@@ -430,7 +430,7 @@ export const design001: readonly Requirement[] = [
     line: 232,
     kind: 'feature',
     text: 'A resource found by both methods appears once, with its direct URL.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-055',
@@ -438,7 +438,7 @@ export const design001: readonly Requirement[] = [
     line: 232,
     kind: 'edge',
     text: 'A resource reached by several routes gives one entry, not one per route.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-056',
@@ -446,7 +446,7 @@ export const design001: readonly Requirement[] = [
     line: 233,
     kind: 'feature',
     text: 'Fetch returns all discovered servers as one upstream registry; none at all is legal.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-057',
@@ -454,7 +454,7 @@ export const design001: readonly Requirement[] = [
     line: 234,
     kind: 'feature',
     text: 'The hash changes whenever a discovered entry is added, changed or removed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-058',
@@ -462,7 +462,7 @@ export const design001: readonly Requirement[] = [
     line: 234,
     kind: 'feature',
     text: 'The hash stays equal while the discovered entries are equal, whatever the list order.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-059',
@@ -470,7 +470,7 @@ export const design001: readonly Requirement[] = [
     line: 235,
     kind: 'feature',
     text: 'Validation rejects a malformed `labelSelector` and names the field.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-060',
@@ -478,7 +478,7 @@ export const design001: readonly Requirement[] = [
     line: 235,
     kind: 'feature',
     text: 'Validation rejects namespace names that Kubernetes would not accept.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-061',
@@ -510,7 +510,7 @@ export const design001: readonly Requirement[] = [
     line: 245,
     kind: 'feature',
     text: 'A failed kubernetes sync keeps the previous entries and reports the error, as other sources do.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-065',
@@ -534,7 +534,7 @@ export const design001: readonly Requirement[] = [
     line: 262,
     kind: 'edge',
     text: 'A route to a headless Service exports nothing; only the proxy Service leads to its MCP resource.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-068',
@@ -590,7 +590,7 @@ export const design001: readonly Requirement[] = [
     line: 303,
     kind: 'feature',
     text: 'With the operator stopped, annotated resources still enter the registry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-075',
@@ -622,7 +622,7 @@ export const design001: readonly Requirement[] = [
     line: 324,
     kind: 'feature',
     text: 'A changed resource is visible after one sync interval at most.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-079',
@@ -878,7 +878,7 @@ export const design001: readonly Requirement[] = [
     line: 427,
     kind: 'feature',
     text: 'The configuration type has a `kubernetes` block whose `namespaces` and `labelSelector` are both optional.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-111',
@@ -886,7 +886,7 @@ export const design001: readonly Requirement[] = [
     line: 430,
     kind: 'feature',
     text: 'The source factory resolves type `kubernetes` to its handler.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-112',
@@ -894,7 +894,7 @@ export const design001: readonly Requirement[] = [
     line: 431,
     kind: 'test',
     text: 'Unit tests run tables over the pure discovery function (for the mock client).',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-113',
@@ -902,7 +902,7 @@ export const design001: readonly Requirement[] = [
     line: 432,
     kind: 'test',
     text: 'An integration test runs the source against a real API server (for envtest).',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-114',
@@ -926,7 +926,7 @@ export const design001: readonly Requirement[] = [
     line: 438,
     kind: 'question',
     text: 'No feature flag: the presence of the `kubernetes` block is the opt-in.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-117',
@@ -934,7 +934,7 @@ export const design001: readonly Requirement[] = [
     line: 439,
     kind: 'question',
     text: 'Settles whether missing ToolHive CRDs count as empty lists with one warning.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-118',
@@ -942,7 +942,7 @@ export const design001: readonly Requirement[] = [
     line: 440,
     kind: 'question',
     text: 'A remote cluster is read through `kubernetes.kubeconfig` with `path` and `context`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-119',

@@ -52,7 +52,7 @@ describe('/v1/sources', () => {
     ['unknown', { ...file, intervall: '1s' }, 400, /is not known here/],
     ['named', { name: 'other', ...file }, 400, /stands in the path/],
     ['short', { ...file, syncPolicy: { interval: '1ms' } }, 400, /at least 1s/],
-    ['kube', { kubernetes: {} }, 400, /not built yet/],
+    ['kube', { kubernetes: {} }, 400, /cannot be given through the admin API/],
     ['list', [], 400, /must be an object/],
     ['catalogue', file, 403, /config-created|configuration/],
     ['another', { managed: {} }, 409, /managed/],

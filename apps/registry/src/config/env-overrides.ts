@@ -12,8 +12,8 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = { [`${PREFIX}COMPRE
 /** Variables that stand for no key. */
 const PROCESS_VARIABLES = ['ADDRESS', 'INTERNAL_ADDRESS', 'DATA_DIR', 'LOG_LEVEL', 'INSECURE_URL'].map((name) => PREFIX + name)
 
-/** Set by charts for sources that are not built yet. */
-const LATER = ['WATCH_NAMESPACE', 'LEADER_ELECTION_ID'].map((name) => PREFIX + name)
+/** Set by charts of other releases, with the key to use instead. */
+const INSTEAD: Readonly<Record<string, string>> = { [`${PREFIX}WATCH_NAMESPACE`]: 'set namespaces of the kubernetes source' }
 
 export interface Overrides {
   readonly tree: TreeMap
@@ -31,7 +31,7 @@ export function applyOverrides(tree: TreeMap, schema: Schema, env: Env): Overrid
     const path = known.get(variable)
     if (isServiceLink(variable, value)) continue
     if (path) result = withScalar(result, path, { variable, value })
-    else if (LATER.includes(variable)) warnings.push(`${variable} has no effect: kubernetes sources are not built yet`)
+    else if (INSTEAD[variable]) warnings.push(`${variable} has no effect: ${INSTEAD[variable]}`)
     else {
       const nearest = nearestKey(bare(variable), [...known.keys(), ...PROCESS_VARIABLES].map(bare))
       warnings.push(`${variable} has no effect: no key has this name${nearest ? `; did you mean ${PREFIX}${nearest}?` : ''}`)

@@ -20,6 +20,7 @@ export function normaliseConfig(file: ConfigFile, context: NormaliseContext): Re
   const auth = normaliseAuth(file.auth, context)
   const storage = storageOf(file, context)
   httpRules(file, context)
+  clusterRules(sources, registries, context)
   if (context.problems.list.length > 0 || !auth || !storage) return undefined
   const { http, sync } = file
   return {
@@ -128,7 +129,7 @@ function longRegistry(registry: RegistryFile, { path, names, context }: LongRegi
 }
 
 function typeKeyOf(registry: RegistryFile | undefined): string | undefined {
-  return [...sourceTypes, 'kubernetes'].find((type) => registry !== null && typeof registry === 'object' && Object.hasOwn(registry, type))
+  return sourceTypes.find((type) => registry !== null && typeof registry === 'object' && Object.hasOwn(registry, type))
 }
 
 function registryName(registry: RegistryFile | undefined, path: string, context: NormaliseContext): void {
@@ -146,10 +147,13 @@ function checkedSource(value: unknown, path: string, context: NormaliseContext):
 
 /** In a file, relative paths begin at the folder of the file. */
 function withAbsolutePath(value: unknown, folder: string): unknown {
-  const path = (value as SourceFile | undefined)?.file?.path
-  if (typeof path !== 'string' || path === '') return value
-  const source = value as SourceFile
-  return { ...source, file: { ...source.file, path: resolve(folder, path) } }
+  const source = value as SourceFile | undefined
+  const path = source?.file?.path
+  if (typeof path === 'string' && path !== '') return { ...source, file: { ...source?.file, path: resolve(folder, path) } }
+  const kubernetes = source?.kubernetes
+  const kubeconfig = kubernetes?.kubeconfig
+  if (typeof kubeconfig?.path !== 'string' || kubeconfig.path === '') return value
+  return { ...source, kubernetes: { ...kubernetes, kubeconfig: { ...kubeconfig, path: resolve(folder, kubeconfig.path) } } }
 }
 
 function uniqueNames(items: readonly ({ name?: unknown } | undefined)[], list: string, context: NormaliseContext): void {
@@ -167,6 +171,19 @@ function managedOnce(items: readonly (Partial<SourceFile> | undefined)[], list: 
   const managed = [...items.entries()].filter(([, item]) => item?.managed !== undefined)
   const second = managed[1]
   if (second) problemAt(context, `${list}[${second[0]}].managed`, `at most one managed source is allowed, found ${managed.length}`)
+}
+
+/** Generated names hold namespace and name only, which two clusters may share. */
+function clusterRules(sources: readonly SourceConfig[], registries: readonly RegistrySpec[], context: NormaliseContext): void {
+  for (const [index, { sources: names }] of registries.entries()) {
+    const blocks = names.flatMap((name) => sources.find((source) => source.name === name)?.kubernetes ?? [])
+    const clusters = new Map(
+      blocks.map((block) => [JSON.stringify([block.kubeconfig?.path, block.kubeconfig?.context]), block.clusterName]),
+    )
+    const distinct = new Set(clusters.values())
+    if (clusters.size > 1 && (distinct.size < clusters.size || distinct.has(undefined)))
+      problemAt(context, `registries[${index}]`, 'lists kubernetes sources of several clusters: give each a clusterName of its own')
+  }
 }
 
 function httpRules({ http }: ConfigFile, context: NormaliseContext): void {

@@ -226,6 +226,41 @@ sync: {parallel: 8, leaseDuration: 1m, retryInterval: 500ms, jitter: 0, allowPri
     expect(config.sync).toMatchObject({ parallel: 8, leaseMs: 60_000, retryMs: 500, jitter: 0, allowPrivateAddresses: true })
   })
 
+  it('takes the kubernetes source as it is printed, beside oauth, without a format or a flag [001-010] [001-012] [001-018] [001-110] [001-116]', () => {
+    // Design document 001, line 73; the auth block is completed.
+    const printed = `registryName: "toolhive-cluster"
+
+registries:
+  - name: "cluster-mcp-servers"
+    # format is optional for kubernetes source - always produces upstream format
+    kubernetes:
+      # Namespace filtering (empty = all namespaces)
+      namespaces: []
+
+      # Optional label selector (standard k8s selector syntax)
+      labelSelector: ""
+
+    syncPolicy:
+      interval: "30s"
+
+auth:
+  mode: oauth
+  oauth: {resourceUrl: 'https://registry.example.com', providers: [{name: a, issuerUrl: 'https://a.example.com', audience: x}]}
+`
+    const { sources, registries, auth } = good(printed)
+    expect(sources).toEqual([{ name: 'cluster-mcp-servers', kubernetes: { namespaces: [], labelSelector: '' }, intervalMs: 30_000 }])
+    expect(registries).toEqual([{ name: 'cluster-mcp-servers', sources: ['cluster-mcp-servers'] }])
+    expect(auth.mode).toBe('oauth')
+    expect(
+      good(printed.replace(/namespaces: \[\]|labelSelector: ""/g, '').replace('kubernetes:', 'kubernetes: {}')).sources[0]?.kubernetes,
+    ).toEqual({})
+  })
+
+  it('takes a kubeconfig relative to its file', () => {
+    const text = `registries: [{name: a, kubernetes: {kubeconfig: {path: kube.yaml}}}]\nauth: {mode: anonymous}\n`
+    expect(good(text).sources[0]?.kubernetes).toEqual({ kubeconfig: { path: '/etc/registry/kube.yaml' } })
+  })
+
   it('[001-011] [001-017] takes the short form of the design documents, and means the same', () => {
     const short = good(`
 registryName: toolhive-cluster
@@ -355,7 +390,7 @@ describe('variables that win over the file', () => {
     expect(result.ok && result.warnings).toEqual([
       'THV_REGISTRY_HTTP_COMPRESION has no effect: no key has this name; did you mean THV_REGISTRY_HTTP_COMPRESSION?',
       'THV_REGISTRY_SOURCES has no effect: no key has this name',
-      'THV_REGISTRY_WATCH_NAMESPACE has no effect: kubernetes sources are not built yet',
+      'THV_REGISTRY_WATCH_NAMESPACE has no effect: set namespaces of the kubernetes source',
     ])
   })
 

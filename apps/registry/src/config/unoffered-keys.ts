@@ -10,8 +10,6 @@ export interface UnofferedKey {
 export const UNOFFERED_KEYS: readonly UnofferedKey[] = [
   { path: 'telemetry', state: 'later', advice: 'metrics are at /metrics of the internal address; remove it' },
   { path: 'audit', state: 'later', advice: 'remove it' },
-  { path: 'sources[].kubernetes', state: 'later', advice: 'use a file, git or api source' },
-  { path: 'registries[].kubernetes', state: 'later', advice: 'use a file, git or api source' },
   { path: 'fileStorage', state: 'not offered', advice: 'use storage.path' },
   { path: 'database.dynamicAuth', state: 'not offered', advice: 'use database.password or a pgpass file' },
   { path: 'database.maxMetaSize', state: 'not offered', advice: 'use sync.maxFileBytes and http.maxBodyBytes' },

@@ -4,10 +4,12 @@ import { setImmediate } from 'node:timers/promises'
 import { DEFAULT_FETCH_LIMITS, type FetchLimits } from '@thv/catalog/sources/fetch/registry-handler'
 import { apiServerAddresses } from '@thv/http/outbound/api-server-addresses'
 import type { Clock } from '@thv/kernel/clock'
-import { ThvError } from '@thv/kernel/errors'
+import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json'
 import type { Logger } from '@thv/telemetry/log'
 import type { RegistryConfig } from '../config/registry-config.ts'
+import { createKnownEntries } from '../kubernetes/known-entries.ts'
+import { createKubernetesHandler } from '../kubernetes/kubernetes-handler.ts'
 import type { RegistryStore, SourceRecord } from '../store/registry-store.ts'
 import { createFileWatcher } from '../sync/file-watcher.ts'
 import { startSyncLoop } from '../sync/sync-loop.ts'
@@ -53,9 +55,16 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   await requestOnce(store)
   const pause = async () => void (await setImmediate())
   const views = startViewLoop({ store, clock, log, publish, pause, onStatus: () => publishStatus() })
+  const known = createKnownEntries({ store, catalogue: views.catalogue, pause })
+  const kubernetes = createKubernetesHandler({
+    async known(source) {
+      await views.caughtUp(SERVED_WITHIN_MS)
+      return await known(source)
+    },
+  })
   const sync = startSyncLoop({
     store,
-    handlers,
+    handlers: { kubernetes, ...handlers },
     clock,
     log,
     config: () => config.sync,
@@ -65,8 +74,24 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     blockedAddresses: apiServerAddresses({ env: process.env }),
     random,
     pause,
-    onEnd: () => publishStatus(),
+    onEnd(source, end) {
+      publishStatus()
+      if (end === 'succeeded' && source.kubernetes === undefined) void wakeReaders(source.name)
+    },
   })
+
+  /** Kubernetes sources look for images in the other sources of their registries. */
+  async function wakeReaders(changed: string): Promise<void> {
+    try {
+      const readers = new Set((await store.sources()).flatMap(({ config: one }) => (one.kubernetes === undefined ? [] : [one.name])))
+      if (readers.size === 0) return
+      const beside = (await store.registries()).filter(({ spec }) => spec.sources.includes(changed)).flatMap(({ spec }) => spec.sources)
+      for (const source of new Set(beside)) if (readers.has(source)) await store.requestSync(source)
+      sync.poke()
+    } catch (error) {
+      log.debug('kubernetes sources see the change at their next sync', { error: errorMessage(error) })
+    }
+  }
 
   const files = createFileWatcher({
     clock,
@@ -95,8 +120,9 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   }
 
   /** Writes, and waits until it shows. */
-  async function served<T>(write: Promise<T>): Promise<T> {
+  async function served<T>(write: Promise<T>, source?: string): Promise<T> {
     const result = await write
+    if (source !== undefined) void wakeReaders(source)
     sync.poke()
     await views.caughtUp(SERVED_WITHIN_MS)
     return result
@@ -114,12 +140,12 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       sync.poke()
     },
     entryPage: async (source, after) => entryPage(views.catalogue, source, after),
-    publish: (entry) => served(store.publish(entry)),
-    replaceDocument: (entry) => served(store.replaceDocument(entry)),
-    setStatus: (change) => served(store.setStatus(change)),
+    publish: (entry) => served(store.publish(entry), entry.source),
+    replaceDocument: (entry) => served(store.replaceDocument(entry), entry.source),
+    setStatus: (change) => served(store.setStatus(change), change.source),
     versionsOf: (source, name) => store.versionsOf(source, name),
     claimsOf: (source, name) => store.claimsOf(source, name),
-    setClaims: (change) => served(store.setClaims(change)),
+    setClaims: (change) => served(store.setClaims(change), change.source),
   })
 
   return {

@@ -229,7 +229,14 @@ export interface LeasedSource {
 
 /** `nextInMs`: when it is due again. */
 export type SyncOutcome =
-  | { readonly kind: 'unchanged'; readonly nextInMs: number; readonly state: FetchState }
+  | {
+      readonly kind: 'unchanged'
+      readonly nextInMs: number
+      readonly state: FetchState
+      /** Others than at the last success, though the entries are the same. */
+      readonly problems?: readonly FetchProblem[]
+      readonly problemCount?: number
+    }
   | { readonly kind: 'failed'; readonly nextInMs: number; readonly message: string }
   | {
       readonly kind: 'changed'
@@ -255,6 +262,8 @@ export interface SyncedEntry {
   readonly statusMessage?: string
   /** As the origin has it, kept as it is written; else the time of the first write. */
   readonly publishedAt?: string
+  /** Of the entry itself; null: none. Left out: those that are stored stay. */
+  readonly claims?: Claims | null
 }
 
 /** The message of a source after an `unchanged` attempt. */

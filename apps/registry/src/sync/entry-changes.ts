@@ -89,8 +89,8 @@ function createVersionCount() {
 }
 
 function syncedOf(entry: FetchedEntry): SyncedEntry {
-  const { name, version, text, status = 'active', statusMessage, publishedAt } = entry
-  const parts = JSON.stringify([status, statusMessage ?? '', publishedAt ?? ''])
+  const { name, version, text, status = 'active', statusMessage, publishedAt, claims } = entry
+  const parts = JSON.stringify([status, statusMessage ?? '', publishedAt ?? '', ...(claims === undefined ? [] : [claims])])
   return {
     name,
     version,
@@ -99,6 +99,7 @@ function syncedOf(entry: FetchedEntry): SyncedEntry {
     hash: hash('sha256', `${parts}\n${text}`, 'base64url').slice(0, HASH_LENGTH),
     ...(statusMessage !== undefined && { statusMessage }),
     ...(publishedAt !== undefined && { publishedAt }),
+    ...(claims !== undefined && { claims }),
   }
 }
 

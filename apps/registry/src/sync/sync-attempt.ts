@@ -1,9 +1,10 @@
-import type { FetchContext, FetchResult, FetchState } from '@thv/catalog/sources/fetch/registry-handler'
+import type { FetchContext, FetchProblem, FetchResult, FetchState } from '@thv/catalog/sources/fetch/registry-handler'
 import { sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
 import { stateIdentity } from '@thv/catalog/sources/fetch/source-hash'
 import { abortable } from '@thv/kernel/deadline'
 import { formatDuration } from '@thv/kernel/duration'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
+import { jsonEqual } from '@thv/kernel/json'
 import { linkSignals } from '@thv/kernel/lifecycle'
 import { scrub } from '@thv/telemetry/redact'
 import type { LeasedSource, SyncOutcome } from '../store/registry-store.ts'
@@ -54,18 +55,26 @@ async function outcomeOf(leased: LeasedSource, options: SyncOptions, signal: Abo
   // The hash is that of the last success: whatever was tried since, the store has the data it stands for.
   const same = sync.hash === fetched.hash
   if (fetched.kind === 'unchanged' || (same && (fetched.kind === 'full' || fetched.entries.length === 0))) {
-    return { end: 'unchanged', outcome: { kind: 'unchanged', nextInMs, state } }
+    const problems = fetched.kind === 'full' ? shownProblems(fetched.problems) : undefined
+    const others = problems !== undefined && !jsonEqual(problems.shown, sync.problems)
+    const news = others ? { problems: problems.shown, problemCount: problems.count } : {}
+    return { end: 'unchanged', outcome: { kind: 'unchanged', nextInMs, state, ...news } }
   }
   const fingerprints = store.fingerprints(config.name, signal)
   const { upserts, gone, problems } = await inStage('Filtering failed', () =>
     entryChanges({ source: config, fetched, fingerprints, pause: () => turn(pause, signal) }),
   )
-  const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => ({ ...problem, message: scrub(problem.message) }))
+  const { shown } = shownProblems(problems)
   const facts = { nextInMs, state, hash: fetched.hash, message: 'Sync completed successfully' }
   return { end: 'succeeded', outcome: { kind: 'changed', ...facts, problems: shown, problemCount: problems.length, upserts, gone } }
 }
 
 const MAX_PROBLEMS = 100
+
+function shownProblems(problems: readonly FetchProblem[]): { shown: readonly FetchProblem[]; count: number } {
+  const shown = problems.slice(0, MAX_PROBLEMS).map((problem) => ({ ...problem, message: scrub(problem.message) }))
+  return { shown, count: problems.length }
+}
 
 async function fetchSource(leased: LeasedSource, options: SyncOptions, signal: AbortSignal): Promise<FetchResult> {
   const { config } = leased

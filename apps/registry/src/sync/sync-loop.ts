@@ -1,9 +1,10 @@
 import type { FetchLimits } from '@thv/catalog/sources/fetch/registry-handler'
+import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { createBackoff } from '@thv/kernel/backoff'
 import { errorMessage } from '@thv/kernel/errors'
 import type { LeasedSource } from '../store/registry-store.ts'
 import { createPlaces } from './places.ts'
-import { syncSource } from './sync-attempt.ts'
+import { type AttemptEnd, syncSource } from './sync-attempt.ts'
 import type { SyncOptions } from './sync-options.ts'
 import { createWaker, endsWithin } from './waker.ts'
 
@@ -23,8 +24,8 @@ export interface SyncLoopOptions extends Omit<SyncOptions, 'config' | 'limits' |
   /** Asked for before each attempt. */
   readonly config: () => SyncOptions['config']
   readonly limits: () => FetchLimits
-  /** An attempt has ended and is counted. */
-  readonly onEnd?: () => void
+  /** An attempt has ended and is counted. `broken`: by a fault of the program. */
+  readonly onEnd?: (source: SourceConfig, end: AttemptEnd | 'broken') => void
 }
 
 /** For missed notifications: another process that makes a source due is otherwise noticed at once. */
@@ -70,15 +71,17 @@ export function startSyncLoop(options: SyncLoopOptions): SyncLoop {
 
   function start(leased: LeasedSource): void {
     const place = places.open()
+    let ended: AttemptEnd | 'broken' = 'broken'
     const attempt = syncSource(leased, { ...options, config: options.config(), limits: options.limits(), place }, stopped.signal)
       .then((end) => {
+        ended = end
         if (end === 'succeeded' || end === 'unchanged' || end === 'failed') counts[end]++
       })
       .catch((e) => log.error('a sync broke down', { source: leased.config.name, error: e }))
       .finally(() => {
         running.delete(attempt)
         place.end()
-        options.onEnd?.()
+        options.onEnd?.(leased.config, ended)
       })
     running.add(attempt)
   }

@@ -84,8 +84,12 @@ export function metaOf(row: Row): { readonly [officialKey]?: JsonObject; readonl
 }
 
 export function documentOf(row: Row): JsonObject {
-  const served = bytesOf(row.json)
-  return parse(served.toString('utf8', DOCUMENT_AT, row.metaAt - META_KEY.length))
+  return parse(documentText(row))
+}
+
+/** The document as the store has it. */
+export function documentText(row: Row): string {
+  return bytesOf(row.json).toString('utf8', DOCUMENT_AT, row.metaAt - META_KEY.length)
 }
 
 const DOCUMENT_AT = '{"server":'.length

@@ -5,7 +5,7 @@ import type { StoredEntry } from '../store/registry-store.ts'
 import { type Arenas, createRow, type Row } from './catalogue-row.ts'
 import { claimsKey } from './claim-key.ts'
 import { bytesOf, createSharedArena, type Segment } from './shared-arena.ts'
-import { createGroup, type Group, putRow, rowOf, rowsOfGroup, seemsLatest, settleGroup } from './version-group.ts'
+import { createGroup, type Group, hasLiving, putRow, rowOf, rowsOfGroup, seemsLatest, settleGroup } from './version-group.ts'
 
 export interface NameSlot {
   readonly name: string
@@ -84,7 +84,7 @@ export function createCatalogue(): Catalogue {
     putRow(group, row)
     if (old) releaseRow(old)
     if (group.rows.length > 1 || group.late) unsettled.add(group)
-    if (entry.revision >= group.claimsRevision) {
+    if (entry.revision >= group.claimsRevision && (entry.status !== 'deleted' || !hasLiving(group))) {
       group.claims = entry.claims
       group.claimsKey = entry.claims && claimsKey(entry.claims)
       group.claimsRevision = entry.revision

@@ -11,7 +11,7 @@ export interface Group {
   rows: Row[]
   /** New ones that belong between those: each put into its place at once, 50,000 versions took a minute. `settleGroup` does it. */
   late: Map<string, Row> | undefined
-  /** Of the entry itself (of its newest row); undefined: those of its source count. */
+  /** Of the entry itself: of its newest row that is not deleted, or else of the newest; undefined: those of its source count. */
   claims: Claims | undefined
   claimsKey: string | undefined
   claimsRevision: number
@@ -47,6 +47,13 @@ export function seemsLatest(group: Group, version: string): boolean {
     if (row?.deleted === false) return order(row.version, version) <= 0
   }
   return true
+}
+
+/** A tombstone may keep claims from before those of the versions that are served. */
+export function hasLiving(group: Group): boolean {
+  for (let i = group.rows.length - 1; i >= 0; i--) if (group.rows[i]?.deleted === false) return true
+  for (const row of group.late?.values() ?? []) if (!row.deleted) return true
+  return false
 }
 
 export function* rowsOfGroup(group: Group): Generator<Row> {

@@ -5,14 +5,14 @@ import { grant, httpRoute, mcp, proxyService, rewriteTo } from './testing/export
 const PATHS: readonly Row[] = [
   ['no matches', (w) => void delete ruleOf(w).matches, at('https://mcp.company.com/'), []],
   [
-    'PathPrefix /',
+    'PathPrefix / [000-017]',
     (w) => {
       ruleOf(w).matches[0].path.value = '/'
     },
     at('https://mcp.company.com/'),
     [],
   ],
-  ['a path without type is a prefix', (w) => void delete ruleOf(w).matches[0].path.type, USUAL, []],
+  ['a path without type is a prefix [000-029]', (w) => void delete ruleOf(w).matches[0].path.type, USUAL, []],
   [
     'Exact /mcp',
     (w) => {
@@ -158,7 +158,7 @@ const BACKENDS: readonly Row[] = [
     ['NoMCPBackend'],
   ],
   ['a Service that may not be read', (w) => w.unreadable.push('Service/mcp-servers/mcp-github-mcp-proxy'), [], ['NoMCPBackend']],
-  ['a Service without owner', (w) => void delete serviceOf(w).metadata.ownerReferences, [], ['NoMCPBackend']],
+  ['a Service without owner [000-130]', (w) => void delete serviceOf(w).metadata.ownerReferences, [], ['NoMCPBackend']],
   [
     'a Service that a Deployment owns',
     (w) => Object.assign(serviceOf(w).metadata.ownerReferences[0], { apiVersion: 'apps/v1', kind: 'Deployment' }),
@@ -172,7 +172,7 @@ const BACKENDS: readonly Row[] = [
     ['NoMCPBackend'],
   ],
   [
-    'any name of the Service',
+    'any name of the Service [000-033]',
     (w) => {
       serviceOf(w).metadata.name = 'github-mcp'
       ruleOf(w).backendRefs[0].name = 'github-mcp'
@@ -206,7 +206,7 @@ const BACKENDS: readonly Row[] = [
     ['NoMCPBackend'],
   ],
   [
-    'a headless Service of the proxy',
+    'a headless Service of the proxy [001-067]',
     (w) => {
       serviceOf(w).spec.clusterIP = 'None'
     },
@@ -214,7 +214,7 @@ const BACKENDS: readonly Row[] = [
     ['NoMCPBackend'],
   ],
   [
-    'a headless Service of the server',
+    'a headless Service of the server [001-067]',
     (w) => Object.assign(serviceOf(w).spec, { clusterIP: 'None', selector: { app: 'github-mcp', 'toolhive-basename': 'github-mcp' } }),
     [],
     ['BypassesProxy'],
@@ -274,7 +274,7 @@ const BACKENDS: readonly Row[] = [
     ['NoMCPBackend'],
   ],
   [
-    'weighted backends: the heaviest',
+    'weighted backends: the heaviest [000-079]',
     (w) => {
       w.servers.push(mcp('MCPServer', 'github-mcp-v2', { image: 'y', transport: 'sse' }))
       w.services.push(proxyService('MCPServer', 'github-mcp-v2'))
@@ -288,7 +288,7 @@ const BACKENDS: readonly Row[] = [
   ],
   ['a backend that is no MCP resource beside one that is', (w) => ruleOf(w).backendRefs.unshift({ name: 'web', weight: 99 }), USUAL, []],
   [
-    'two rules with two backends',
+    'two rules with two backends [000-080]',
     (w) => {
       const other = mcp('MCPServer', 'slack', { image: 'y', transport: 'streamable-http' })
       annotate(other, { 'registry-description': 'Slack' })
@@ -314,13 +314,13 @@ const BACKENDS: readonly Row[] = [
     [],
   ],
   [
-    'a resource by two routes',
+    'a resource by two routes [001-055]',
     (w) => w.routes.push(httpRoute('r0', 'mcp-github-mcp-proxy', '/first')),
     at('https://mcp.company.com/first', 'https://mcp.company.com/github'),
     [],
   ],
   [
-    'a Service of another namespace without grant',
+    'a Service of another namespace without grant [000-109]',
     (w) => {
       const other = mcp('MCPServer', 'github-mcp', { image: 'x', transport: 'sse' }, 'tools')
       w.servers = [other]
@@ -331,7 +331,7 @@ const BACKENDS: readonly Row[] = [
     ['ReferenceNotPermitted'],
   ],
   [
-    'a Service of another namespace with a grant',
+    'a Service of another namespace with a grant [000-109]',
     (w) => {
       const other = mcp('MCPServer', 'github-mcp', { image: 'x', transport: 'sse' }, 'tools')
       annotate(other, { 'registry-description': 'x' })

@@ -213,7 +213,7 @@ describe('discovery', () => {
     )
   })
 
-  it('makes legal names, valid documents and remotes that a client can use', () => {
+  it('makes legal names, valid documents and remotes that a client can use [000-057]', () => {
     fc.assert(
       fc.property(fc.uniqueArray(object, { selector: keyOf, maxLength: 30 }), options, (objects, given) => {
         const { entries } = discover(read(objects), given, known)

@@ -18,7 +18,7 @@ import { gateway, httpRoute, mcp, proxyService } from './testing/export-world.ts
 
 const DIRECT: readonly Row[] = [
   [
-    'direct URL beside a route',
+    'direct URL beside a route [000-088] [001-054]',
     (w) => annotate(serverOf(w), { 'registry-url': 'https://direct.co/x' }),
     at('https://direct.co/x'),
     ['ConflictingConfiguration'],
@@ -32,7 +32,7 @@ const DIRECT: readonly Row[] = [
     at('https://direct.co/x'),
     [],
   ],
-  ['server mode: URL without export', direct({ 'registry-url': 'https://direct.co/x' }), [], []],
+  ['server mode: URL without export [001-024]', direct({ 'registry-url': 'https://direct.co/x' }), [], []],
   [
     'server mode: URL without export, with a route',
     (w) => {
@@ -42,14 +42,14 @@ const DIRECT: readonly Row[] = [
     USUAL,
     [],
   ],
-  ['server mode: export without URL', direct({ 'registry-export': 'true' }), [], ['MissingRegistryURL']],
+  ['server mode: export without URL [001-025]', direct({ 'registry-export': 'true' }), [], ['MissingRegistryURL']],
   [
-    'server mode: export and URL',
+    'server mode: export and URL [000-021] [000-053] [000-054] [001-020]',
     direct({ 'registry-export': 'true', 'registry-url': 'https://direct.co/x' }),
     at('https://direct.co/x'),
     [],
   ],
-  ['server mode: export "TRUE"', direct({ 'registry-export': 'TRUE', 'registry-url': 'https://direct.co/x' }), [], []],
+  ['server mode: export "TRUE" [001-023]', direct({ 'registry-export': 'TRUE', 'registry-url': 'https://direct.co/x' }), [], []],
   [
     'no description, unknown image',
     (w) => {
@@ -62,7 +62,7 @@ const DIRECT: readonly Row[] = [
   ],
   ['blank description', (w) => annotate(serverOf(w), { 'registry-description': ' \n' }), [], ['MissingDescription']],
   [
-    'server mode: no description',
+    'server mode: no description [001-028]',
     (w) => {
       w.options = SERVER_MODE
       serverOf(w).metadata.annotations = {}
@@ -70,7 +70,12 @@ const DIRECT: readonly Row[] = [
     USUAL,
     [],
   ],
-  ['URL that is none, with a route', (w) => annotate(serverOf(w), { 'registry-url': 'not a url' }), USUAL, ['InvalidRegistryURL']],
+  [
+    'URL that is none, with a route [000-135]',
+    (w) => annotate(serverOf(w), { 'registry-url': 'not a url' }),
+    USUAL,
+    ['InvalidRegistryURL'],
+  ],
   ...(
     [
       ['empty', ''],
@@ -86,15 +91,22 @@ const DIRECT: readonly Row[] = [
       ['not ASCII', 'https://x.co/ü'],
       ['200 KB', `https://x.co/${'a'.repeat(200_000)}`],
     ] as const
-  ).map(([title, url]): Row => [`URL ${title}`, direct({ 'registry-export': 'true', 'registry-url': url }), [], ['InvalidRegistryURL']]),
+  ).map(
+    ([title, url]): Row => [
+      `URL ${title} [000-110] [000-135]`,
+      direct({ 'registry-export': 'true', 'registry-url': url }),
+      [],
+      ['InvalidRegistryURL'],
+    ],
+  ),
   [
-    'URL of a metadata address is listed',
+    'URL of a metadata address is listed [000-129]',
     direct({ 'registry-export': 'true', 'registry-url': 'http://169.254.169.254/x' }),
     at('http://169.254.169.254/x'),
     ['InsecureURL'],
   ],
   [
-    'transport stdio',
+    'transport stdio [000-061]',
     (w) => {
       serverOf(w).spec = { image: 'x', transport: 'stdio' }
     },
@@ -102,7 +114,7 @@ const DIRECT: readonly Row[] = [
     [],
   ],
   [
-    'transport stdio, proxyMode sse',
+    'transport stdio, proxyMode sse [000-061]',
     (w) => {
       serverOf(w).spec = { image: 'x', transport: 'stdio', proxyMode: 'sse' }
     },
@@ -118,7 +130,7 @@ const DIRECT: readonly Row[] = [
     [],
   ],
   [
-    'transport streamable-http',
+    'transport streamable-http [000-060]',
     (w) => {
       serverOf(w).spec.transport = 'streamable-http'
     },
@@ -126,7 +138,7 @@ const DIRECT: readonly Row[] = [
     [],
   ],
   [
-    'an MCPRemoteProxy, sse',
+    'an MCPRemoteProxy, sse [000-064] [000-105]',
     (w) => {
       w.proxies = [mcp('MCPRemoteProxy', 'p', { remoteUrl: 'https://far.co', transport: 'sse' })]
       annotate(first(w.proxies), { 'registry-url': 'https://direct.co/p', 'registry-description': 'P' })
@@ -137,7 +149,7 @@ const DIRECT: readonly Row[] = [
     [],
   ],
   [
-    'an MCPRemoteProxy by a route',
+    'an MCPRemoteProxy by a route [000-006]',
     (w) => {
       w.proxies = [mcp('MCPRemoteProxy', 'p', { remoteUrl: 'https://far.co' })]
       annotate(first(w.proxies), { 'registry-description': 'P' })
@@ -162,7 +174,7 @@ const DIRECT: readonly Row[] = [
 
 const ENTRIES: readonly Row[] = [
   [
-    'a known image',
+    'a known image [000-050]',
     (w) => {
       w.known = knownServers([[source('io.github.stacklok/github', '1.2.0')]])
     },
@@ -308,7 +320,7 @@ const ENTRIES: readonly Row[] = [
     [],
   ],
   [
-    'two kinds of one name by two Gateways',
+    'two kinds of one name by two Gateways [000-092]',
     (w) => {
       w.proxies = [mcp('MCPRemoteProxy', 'github-mcp', { transport: 'sse' })]
       annotate(first(w.proxies), { 'registry-description': 'P' })
@@ -367,7 +379,7 @@ const ENTRIES: readonly Row[] = [
     [],
   ],
   [
-    'one name in two namespaces',
+    'one name in two namespaces [000-070] [000-091]',
     (w) => {
       const other = mcp('MCPServer', 'github-mcp', { image: 'y', transport: 'sse' }, 'another')
       annotate(other, { 'registry-description': 'O', 'registry-url': 'https://o.co/' })
@@ -387,7 +399,7 @@ const ENTRIES: readonly Row[] = [
     ['InvalidServerName'],
   ],
   [
-    'a conflict leaves the others alone',
+    'a conflict leaves the others alone [000-124]',
     (w) => {
       const other = mcp('MCPServer', 'other', { image: 'y', transport: 'sse' })
       annotate(other, { 'registry-url': 'https://o.co/' })

@@ -5,8 +5,9 @@ import { annotation, discoverWorld, exportWorld, mcp } from './testing/export-wo
 
 const documentsOf = (world: ReturnType<typeof exportWorld>) => discoverWorld(world).entries.map(({ text }) => JSON.parse(text))
 
-it('names kind, namespace and name of the resource and the origin of each remote', () => {
+it('takes name and description from the resource, and names it and the origin of each remote [000-052] [000-093] [001-036]', () => {
   const [document] = documentsOf(exportWorld())
+  expect(document).toMatchObject({ name: 'dev.stacklok.toolhive/mcp-servers.github-mcp', description: 'GitHub MCP' })
   expect(document._meta['dev.stacklok.toolhive/export']).toEqual({
     resources: [{ kind: 'MCPServer', namespace: 'mcp-servers', name: 'github-mcp' }],
     remotes: [
@@ -19,7 +20,7 @@ it('names kind, namespace and name of the resource and the origin of each remote
   })
 })
 
-it('leaves every member of a known entry as it was and appends the remote', () => {
+it('leaves every member of a known entry as it was and appends the remote [000-014] [000-020] [000-037] [000-112] [000-127]', () => {
   const world = exportWorld()
   const more = { remotes: [{ type: 'sse', url: 'https://inside.co/' }], _meta: { 'x.co/y': { z: 1 } }, title: 'T', unknown: [1] }
   const origin = source('io.github.stacklok/github', '1.2.0', more)
@@ -46,7 +47,7 @@ it('keeps the claims of a known entry in every version of its copy', () => {
 
 it.each([
   ['operator mode keeps the description of the source', 'operator', 'GitHub from the source'],
-  ['server mode takes that of the annotation', 'server', 'GitHub MCP'],
+  ['server mode takes that of the annotation [001-027]', 'server', 'GitHub MCP'],
 ] as const)('%s', (_, mode, description) => {
   const world = exportWorld()
   world.known = knownServers([[source('a.co/x', '1.0.0')]])
@@ -54,7 +55,7 @@ it.each([
   expect(documentsOf(world)[0].description).toBe(description)
 })
 
-it('carries tier, title, icon, tag and tools of annotations in server mode only', () => {
+it('carries tier, title, icon, tag and tools of annotations in server mode only [000-126] [001-029]', () => {
   const world = exportWorld()
   annotate(serverOf(world), {
     'registry-tier': 'Official',

@@ -17,22 +17,22 @@ import {
 import { accepted, gateway, listener } from './testing/export-world.ts'
 
 const ROUTES: readonly Row[] = [
-  ['an accepted route with a grant', () => {}, USUAL, []],
+  ['an accepted route with a grant [000-019] [000-029] [000-030] [000-036] [000-051] [000-062] [001-112]', () => {}, USUAL, []],
   [
-    'annotation missing',
+    'annotation missing [000-007] [000-031] [000-113]',
     (w) => {
       routeOf(w).metadata.annotations = {}
     },
     [],
     [],
   ],
-  ['annotation "false"', (w) => annotate(routeOf(w), { 'registry-export': 'false' }), [], []],
-  ['annotation "True"', (w) => annotate(routeOf(w), { 'registry-export': 'True' }), [], []],
-  ['annotation "1"', (w) => annotate(routeOf(w), { 'registry-export': '1' }), [], []],
-  ['annotation with a space', (w) => annotate(routeOf(w), { 'registry-export': ' true' }), [], []],
+  ['annotation "false" [000-027]', (w) => annotate(routeOf(w), { 'registry-export': 'false' }), [], []],
+  ['annotation "True" [000-027] [001-034]', (w) => annotate(routeOf(w), { 'registry-export': 'True' }), [], []],
+  ['annotation "1" [000-027]', (w) => annotate(routeOf(w), { 'registry-export': '1' }), [], []],
+  ['annotation with a space [000-027]', (w) => annotate(routeOf(w), { 'registry-export': ' true' }), [], []],
   ['annotation empty', (w) => annotate(routeOf(w), { 'registry-export': '' }), [], []],
   [
-    'annotation of another prefix',
+    'annotation of another prefix [000-042]',
     (w) => {
       routeOf(w).metadata.annotations = { 'other.example/registry-export': 'true', 'registry-export': 'true' }
     },
@@ -48,14 +48,14 @@ const ROUTES: readonly Row[] = [
     [],
   ],
   [
-    'no status',
+    'no status [000-032]',
     (w) => {
       routeOf(w).status = undefined
     },
     [],
     ['RouteNotAccepted'],
   ],
-  ['Accepted=False', (w) => conditions(w, { Accepted: 'False' }), [], ['RouteNotAccepted']],
+  ['Accepted=False [000-082]', (w) => conditions(w, { Accepted: 'False' }), [], ['RouteNotAccepted']],
   ['Accepted=Unknown', (w) => conditions(w, { Accepted: 'Unknown' }), [], ['RouteNotAccepted']],
   ['ResolvedRefs=False', (w) => conditions(w, { Accepted: 'True', ResolvedRefs: 'False' }), [], ['BackendRefsNotResolved']],
   ['no ResolvedRefs', (w) => conditions(w, { Accepted: 'True' }), USUAL, []],
@@ -75,7 +75,7 @@ const ROUTES: readonly Row[] = [
     [],
   ],
   [
-    'accepted for another section only',
+    'accepted for another section only [000-016]',
     (w) => {
       routeOf(w).status.parents = [accepted({ ...routeOf(w).spec.parentRefs[0] })]
       section(w, { sectionName: 'https' })
@@ -84,7 +84,7 @@ const ROUTES: readonly Row[] = [
     ['RouteNotAccepted'],
   ],
   [
-    'two parents, only the second accepted',
+    'two parents, only the second accepted [000-081]',
     (w) => {
       w.gateways.push(gateway('internal-gateway'))
       second(w, 'internal-gateway')
@@ -94,7 +94,7 @@ const ROUTES: readonly Row[] = [
     [],
   ],
   [
-    'two accepted parents give two remotes',
+    'two accepted parents give two remotes [000-018]',
     (w) => {
       const other = gateway('internal-gateway')
       other.spec.listeners = [listener('https', 8443)]
@@ -124,7 +124,7 @@ const ROUTES: readonly Row[] = [
   ],
   ['a ListenerSet parent only', (w) => section(w, { kind: 'ListenerSet' }), [], ['RouteNotAccepted']],
   [
-    'parentRef without namespace means that of the route',
+    'parentRef without namespace means that of the route [000-028]',
     (w) => {
       w.gateways = [gateway('external-gateway', 'mcp-servers')]
       w.grants = []
@@ -151,7 +151,7 @@ const ROUTES: readonly Row[] = [
     [],
     ['WaitingForGatewayAddress'],
   ],
-  ['no status of the Gateway', (w) => void delete gatewayOf(w).status, [], ['WaitingForGatewayAddress']],
+  ['no status of the Gateway [000-034]', (w) => void delete gatewayOf(w).status, [], ['WaitingForGatewayAddress']],
   [
     'addresses of an unknown type only',
     (w) => {
@@ -165,7 +165,7 @@ const ROUTES: readonly Row[] = [
     ['UnsupportedGatewayAddress'],
   ],
   [
-    'no hostnames',
+    'no hostnames [000-065]',
     (w) => {
       routeOf(w).spec.hostnames = []
     },
@@ -173,7 +173,7 @@ const ROUTES: readonly Row[] = [
     [],
   ],
   [
-    'no hostnames, listener with one',
+    'no hostnames, listener with one [000-065]',
     (w) => {
       routeOf(w).spec.hostnames = undefined
       listeners(w, listener('https', 443, { hostname: 'mcp.company.com' }))
@@ -182,7 +182,7 @@ const ROUTES: readonly Row[] = [
     [],
   ],
   [
-    'wildcard that the address matches',
+    'wildcard that the address matches [000-066]',
     (w) => {
       routeOf(w).spec.hostnames = ['*.company.com']
     },
@@ -248,7 +248,7 @@ const ROUTES: readonly Row[] = [
     ['NoMatchingListener'],
   ],
   [
-    'an IPv6 address',
+    'an IPv6 address [000-067]',
     (w) => {
       routeOf(w).spec.hostnames = []
       gatewayOf(w).status.addresses = [{ type: 'IPAddress', value: '2001:db8::1' }]
@@ -257,7 +257,7 @@ const ROUTES: readonly Row[] = [
     [],
   ],
   [
-    'an address without type is an IP address',
+    'an address without type is an IP address [000-067]',
     (w) => {
       routeOf(w).spec.hostnames = []
       gatewayOf(w).status.addresses = [{ value: '192.0.2.7' }]
@@ -266,7 +266,7 @@ const ROUTES: readonly Row[] = [
     [],
   ],
   [
-    'a host name before an IP address',
+    'a host name before an IP address [001-049]',
     (w) => {
       routeOf(w).spec.hostnames = []
       gatewayOf(w).status.addresses.unshift({ type: 'IPAddress', value: '192.0.2.7' })
@@ -284,12 +284,12 @@ const ROUTES: readonly Row[] = [
     ['UnsupportedGatewayAddress'],
   ],
   [
-    'an HTTP listener on another port',
+    'an HTTP listener on another port [000-035]',
     (w) => listeners(w, listener('http', 8080)),
     at('http://mcp.company.com:8080/github'),
     ['InsecureURL'],
   ],
-  ['an HTTP listener on 80', (w) => listeners(w, listener('http', 80)), at('http://mcp.company.com/github'), ['InsecureURL']],
+  ['an HTTP listener on 80 [000-035]', (w) => listeners(w, listener('http', 80)), at('http://mcp.company.com/github'), ['InsecureURL']],
   ['an HTTPS listener on 80', (w) => listeners(w, listener('https', 80)), at('https://mcp.company.com:80/github'), []],
   ['HTTPS before HTTP', (w) => listeners(w, listener('http', 80), listener('https', 443)), USUAL, []],
   [
@@ -340,7 +340,7 @@ const ROUTES: readonly Row[] = [
     ['InsecureURL'],
   ],
   [
-    'two hostnames give two remotes in their order',
+    'two hostnames give two remotes in their order [000-059]',
     (w) => {
       routeOf(w).spec.hostnames = ['b.co', 'a.co']
     },
@@ -348,7 +348,7 @@ const ROUTES: readonly Row[] = [
     [],
   ],
   [
-    'listeners are chosen for each hostname',
+    'listeners are chosen for each hostname [000-111]',
     (w) => {
       routeOf(w).spec.hostnames = ['a.co', 'b.co']
       listeners(w, listener('https', 443, { hostname: 'a.co' }), listener('http', 80, { hostname: 'b.co' }))
@@ -391,7 +391,7 @@ const GRANTS: readonly Row[] = [
     ['ReferenceNotPermitted'],
   ],
   [
-    'no grant, mode accepted',
+    'no grant, mode accepted [001-044]',
     (w) => {
       w.grants = []
       w.options = SERVER_MODE

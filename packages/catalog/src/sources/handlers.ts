@@ -13,7 +13,8 @@ export interface HandlerDeps {
   readonly backoff?: BackoffOptions
 }
 
-export function createHandlers(deps: HandlerDeps): Readonly<Record<SourceType, RegistryHandler>> {
+/** That of kubernetes sources belongs to the registry server: it looks into the other sources. */
+export function createHandlers(deps: HandlerDeps): Readonly<Record<Exclude<SourceType, 'kubernetes'>, RegistryHandler>> {
   return {
     git: createGitHandler(deps.outbound),
     api: createApiHandler(deps),

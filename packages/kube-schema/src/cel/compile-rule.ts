@@ -3,6 +3,7 @@ import type { ValidationRule } from '../schema-node.ts'
 import { GoRegexpError, goRegexp } from '../values/go-regexp.ts'
 import { celEnvironment } from './cel-environment.ts'
 import type { CelType, FieldsOf } from './cel-types.ts'
+import { withNamedElements } from './has-of-element.ts'
 import { celEqual } from './library/cel-equality.ts'
 import { libraryName } from './library/define.ts'
 import { nodesOf, type TreeNode } from './syntax-tree.ts'
@@ -89,7 +90,7 @@ type Expression = { run(variables: RuleVariables): unknown; usesOldSelf: boolean
 
 function compileExpression(text: string, { environment, fieldsOf, type }: Expected): Expression {
   try {
-    const run = environment.parse(text.trim())
+    const run = environment.parse(withNamedElements(text.trim(), environment))
     const nodes = nodesOf(run.ast)
     const badPattern = nodes.map(literalPatternProblem).find((problem) => problem !== undefined)
     if (badPattern) return { problem: `compilation failed: ERROR: <input>:1:1: ${badPattern}` }

@@ -34,6 +34,8 @@ describe('CEL library of Kubernetes', () => {
     "cidr('10.1.2.3/8').masked().ip() == ip('10.0.0.0') && cidr('fd00::/8').prefixLength() == 8",
     "duration('1h') > duration('59m') && duration('1m') == duration('60s') && timestamp('2026-01-01T00:00:00Z') < timestamp('2026-01-02T00:00:00Z')",
     "self.?text.orValue('y') == 'x' && optional.of(1).hasValue()",
+    '[self].exists(s, has(s.text)) && has([self][0].text) && has([[self]][0][0].text)',
+    "'AbC'.matches('^a(?i)bc$') == false && 'abC'.matches('^a(?i)bc$') && 'x.B'.matches('^(x(?i).b|y)$') && 'Y'.matches('^(x(?i)b|y)$')",
     'type(1) == int && dyn(1) == dyn(1.0) && dyn(1) != dyn("1") && 1 < 1.5',
   ])('%s', (rule) => expect(verdict(rule)).toBeUndefined())
 

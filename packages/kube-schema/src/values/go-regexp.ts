@@ -46,15 +46,29 @@ interface Cursor {
   readonly text: string
   at: number
   dotAll: boolean
+  /** Of the groups that are open, the outermost first. */
+  readonly levels: Level[]
+}
+
+/** `(?i)` holds to the end of its group, across alternatives; JavaScript has only `(?i:…)`, which is opened anew in each. */
+interface Level {
+  readonly opened: string[]
+  readonly dotAll: boolean
 }
 
 function translate(pattern: string): { source: string; flags: string } {
   const lead = /^\(\?([imsU]+)\)/.exec(pattern)
   const letters = lead?.[1] ?? ''
   if (letters.includes('U')) throw new GoRegexpError('invalid or unsupported Perl syntax', lead?.[0] ?? '')
-  const cursor: Cursor = { text: pattern, at: lead?.[0].length ?? 0, dotAll: letters.includes('s') }
+  const cursor: Cursor = {
+    text: pattern,
+    at: lead?.[0].length ?? 0,
+    dotAll: letters.includes('s'),
+    levels: [{ opened: [], dotAll: false }],
+  }
   let source = ''
   while (cursor.at < pattern.length) source += token(cursor)
+  source += closed(cursor)
   return { source, flags: [...'im'].filter((letter) => letters.includes(letter)).join('') }
 }
 
@@ -65,6 +79,8 @@ function token(cursor: Cursor): string {
   if (char === '[') return charClass(cursor)
   if (char === '(') return group(cursor)
   if (char === '{') return repeat(cursor)
+  if (char === ')') return endOfGroup(cursor)
+  if (char === '|') return take(cursor, 1, `${closed(cursor)}|${openedHere(cursor).join('')}`)
   cursor.at += char.length
   if (char === '.') return cursor.dotAll ? '[^]' : '[^\\n]'
   if (char === ']' || char === '}') return `\\${char}`
@@ -77,12 +93,43 @@ function token(cursor: Cursor): string {
 function group(cursor: Cursor): string {
   const rest = cursor.text.slice(cursor.at)
   const named = /^\(\?P?<([A-Za-z_]\w*)>/.exec(rest)
-  if (named) return take(cursor, named[0].length, `(?<${named[1]}>`)
-  if (rest.startsWith('(?:')) return take(cursor, 3, '(?:')
-  const flagged = /^\(\?([ims]*)(?:-([ims]+))?:/.exec(rest)
-  if (flagged && !/s/.test(flagged[0])) return take(cursor, flagged[0].length, flagged[0])
+  if (named) return openGroup(cursor, named[0].length, `(?<${named[1]}>`)
+  if (rest.startsWith('(?:')) return openGroup(cursor, 3, '(?:')
+  const flagged = /^\(\?([ims]*)(?:-([ims]+))?([:)])/.exec(rest)
+  if (flagged && flagged[0] !== '(?)' && flagged[0] !== '(?:') return flagGroup(cursor, flagged)
   if (rest.startsWith('(?')) throw new GoRegexpError('invalid or unsupported Perl syntax', /^\(\?(?:<[=!]?|.)?/.exec(rest)?.[0] ?? '(?')
-  return take(cursor, 1, '(')
+  return openGroup(cursor, 1, '(')
+}
+
+function openGroup(cursor: Cursor, length: number, source: string): string {
+  cursor.levels.push({ opened: [], dotAll: cursor.dotAll })
+  return take(cursor, length, source)
+}
+
+/** `(?i-s:` opens a group, `(?i-s)` changes the one that it stands in. */
+function flagGroup(cursor: Cursor, [all, on = '', off = '', end]: readonly string[]): string {
+  const group = `(?${on.replaceAll('s', '')}${off.replaceAll('s', '') === '' ? '' : `-${off.replaceAll('s', '')}`}:`
+  const dotAll = on.includes('s') || (cursor.dotAll && !off.includes('s'))
+  if (end === ':') openGroup(cursor, 0, '')
+  else if (group !== '(?:') openedHere(cursor).push(group)
+  cursor.dotAll = dotAll
+  return take(cursor, all?.length ?? 0, end === ':' || group !== '(?:' ? group : '')
+}
+
+function endOfGroup(cursor: Cursor): string {
+  const ends = closed(cursor)
+  // One too many is left to the compiler of JavaScript, which refuses it.
+  const level = cursor.levels.length > 1 ? cursor.levels.pop() : undefined
+  if (level) cursor.dotAll = level.dotAll
+  return take(cursor, 1, `${ends})`)
+}
+
+function openedHere({ levels }: Cursor): string[] {
+  return levels.at(-1)?.opened ?? []
+}
+
+function closed(cursor: Cursor): string {
+  return ')'.repeat(openedHere(cursor).length)
 }
 
 /** A brace that is no repeat is a plain character in RE2. */

@@ -233,6 +233,10 @@ const RegistryInfo = Type.Object({
   updatedAt: time('When it was last changed.'),
 })
 
+/** A cluster is read with the rights of the server, so only its file names one. */
+const { kubernetes: _, ...requestable } = sourceSpecSchema.properties
+const sourceRequest = Type.Object(requestable, { additionalProperties: false })
+
 export const components: Readonly<Record<ComponentName, TSchema>> = {
   Error: ErrorBody,
   ServerDetail,
@@ -242,7 +246,7 @@ export const components: Readonly<Record<ComponentName, TSchema>> = {
   AllVersionsStatusResponse,
   SourceInfo,
   SourceList: Type.Object({ sources: Type.Array(ref('SourceInfo')) }),
-  SourceCreateRequest: sourceSpecSchema,
+  SourceCreateRequest: sourceRequest,
   SourceEntries: Type.Object({
     entries: Type.Array(
       Type.Object({

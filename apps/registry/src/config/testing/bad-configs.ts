@@ -108,14 +108,19 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
   ],
   ['audit', `${BASE}audit: {enabled: true}\n`, '4:1 audit: is not built yet: remove it'],
   [
-    'a kubernetes source',
-    `sources:\n  - name: a\n    kubernetes: {}\n${REST}`,
-    '3:5 sources[0].kubernetes: is not built yet: use a file, git or api source',
+    'a namespace of a kubernetes source',
+    `sources:\n  - name: a\n    kubernetes: {namespaces: [A_B]}\n${REST}`,
+    '3:31 sources[0].kubernetes.namespaces[0]: must be the name of a namespace: at most 63 lower-case letters, digits and hyphens',
   ],
   [
-    'a kubernetes registry',
-    `registries:\n  - name: a\n    kubernetes: {namespaces: [x]}\n    syncPolicy: {interval: 30s}\n${ANONYMOUS}`,
-    '3:5 registries[0].kubernetes: is not built yet: use a file, git or api source',
+    'two clusters in one registry without names',
+    `sources:\n  - {name: a, kubernetes: {}}\n  - {name: b, kubernetes: {clusterName: x, kubeconfig: {path: /k}}}\nregistries: [{name: r, sources: [a, b]}]\n${ANONYMOUS}`,
+    '4:14 registries[0]: lists kubernetes sources of several clusters: give each a clusterName of its own',
+  ],
+  [
+    'a selector of a kubernetes source',
+    `sources:\n  - name: a\n    kubernetes: {labelSelector: 'a in ('}\n${REST}`,
+    '3:33 sources[0].kubernetes.labelSelector: label selector "a in (": found "", expected a value',
   ],
   ['the storage of old releases', `${BASE}fileStorage: {baseDir: ./data}\n`, '4:1 fileStorage: is not offered: use storage.path'],
   [
@@ -147,12 +152,12 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
   [
     'a source without a type',
     `sources:\n  - name: a\n${HOURLY}${REST}`,
-    '2:5 sources[0]: must have exactly one of git, api, file and managed',
+    '2:5 sources[0]: must have exactly one of git, api, file, kubernetes and managed',
   ],
   [
     'a source with two types',
     `sources:\n  - name: a\n${GIT}    managed: {}\n${HOURLY}${REST}`,
-    '2:5 sources[0]: must have exactly one of git, api, file and managed, not git and managed',
+    '2:5 sources[0]: must have exactly one of git, api, file, kubernetes and managed, not git and managed',
   ],
   [
     'a managed source that is empty',
@@ -335,7 +340,7 @@ export const BAD_CONFIGS: readonly (readonly [title: string, yaml: string, ...pr
   [
     'the short form without a type in one',
     `registries:\n  - name: r\n    managed: {}\n  - name: s\n${ANONYMOUS}`,
-    '4:5 registries[1]: must have exactly one of git, api, file and managed',
+    '4:5 registries[1]: must have exactly one of git, api, file, kubernetes and managed',
   ],
   ['a mode that is none', `${PARTS}auth:\n  mode: basic\n`, "4:9 auth.mode: invalid auth.mode: basic (must be 'anonymous' or 'oauth')"],
   [

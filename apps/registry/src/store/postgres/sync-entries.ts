@@ -27,7 +27,7 @@ export async function writeSynced(sql: Sql, sourceId: number, outcome: Changed):
 
 /** As one JSON text: Node makes it several times faster than an array for PostgreSQL, with its own escapes. */
 async function upsert(sql: Sql, fixed: readonly unknown[], chunk: readonly SyncedEntry[]): Promise<number> {
-  const rows = chunk.map(({ name, version, text, hash, status, statusMessage, publishedAt }) => ({
+  const rows = chunk.map(({ name, version, text, hash, status, statusMessage, publishedAt, claims }) => ({
     name,
     version,
     document: text.toWellFormed(),
@@ -35,23 +35,27 @@ async function upsert(sql: Sql, fixed: readonly unknown[], chunk: readonly Synce
     status,
     status_message: statusMessage === undefined ? null : plainText(statusMessage),
     published_at: publishedAt ?? null,
+    claims: claims ? JSON.stringify(claims) : null,
+    keep_claims: claims === undefined,
   }))
   return (await sql(UPSERT, [...fixed, JSON.stringify(rows)])).length
 }
 
 /** The time of publication is the origin's, else that of the row that is there, else that of this write: hence the join. */
 const UPSERT = `
-  INSERT INTO entry AS e (source_id, name, version, document, hash, status, status_message, published_at, status_changed_at, write)
+  INSERT INTO entry AS e (source_id, name, version, document, hash, status, status_message, published_at, status_changed_at, claims, write)
   SELECT $1, u.name, u.version, u.document, u.hash, u.status, u.status_message, coalesce(u.published_at, old.published_at, w.at),
-    CASE WHEN old.status = u.status THEN coalesce(old.status_changed_at, w.at) END, $2
+    CASE WHEN old.status = u.status THEN coalesce(old.status_changed_at, w.at) END,
+    CASE WHEN u.keep_claims THEN old.claims ELSE u.claims END, $2
   FROM json_to_recordset($3)
-    AS u (name text, version text, document text, hash text, status text, status_message text, published_at text)
+    AS u (name text, version text, document text, hash text, status text, status_message text, published_at text, claims text,
+      keep_claims boolean)
   LEFT JOIN entry old ON old.source_id = $1 AND old.name = u.name AND old.version = u.version
   LEFT JOIN stamp w ON w.write = old.write
   WHERE old.source_id IS NULL OR old.hash <> u.hash OR old.status <> u.status
   ON CONFLICT (source_id, name, version) DO UPDATE SET document = excluded.document, hash = excluded.hash, status = excluded.status,
     status_message = excluded.status_message, published_at = excluded.published_at, status_changed_at = excluded.status_changed_at,
-    write = excluded.write
+    claims = excluded.claims, write = excluded.write
   RETURNING 1`
 
 const BURY = `

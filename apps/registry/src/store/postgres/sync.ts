@@ -129,7 +129,14 @@ function writeOutcome(sql: Sql, id: number, outcome: SyncOutcome, serverCount = 
     case 'failed':
       return update("phase = 'failed', attempt_count = attempt_count + 1, message = $3", [plainText(outcome.message)])
     case 'unchanged':
-      return update(`${SUCCESS}, message = $3, state = $4`, [UNCHANGED_MESSAGE, JSON.stringify(outcome.state)])
+      if (outcome.problems === undefined)
+        return update(`${SUCCESS}, message = $3, state = $4`, [UNCHANGED_MESSAGE, JSON.stringify(outcome.state)])
+      return update(`${SUCCESS}, message = $3, state = $4, problems = $5, problem_count = $6`, [
+        UNCHANGED_MESSAGE,
+        JSON.stringify(outcome.state),
+        JSON.stringify(outcome.problems.slice(0, MAX_PROBLEMS)),
+        outcome.problemCount ?? 0,
+      ])
     case 'changed':
       return update(`${SUCCESS}, message = $3, state = $4, hash = $5, problems = $6, problem_count = $7, server_count = $8`, [
         plainText(outcome.message),

@@ -44,12 +44,25 @@ export function afterAttempt(source: SourceRow, outcome: Exclude<SyncOutcome, Ch
   return {
     ...source,
     state: outcome.state,
-    sync: { ...sync, phase: 'complete', attemptCount: 0, lastAttempt: at, lastSuccess: at, message: UNCHANGED_MESSAGE },
+    sync: {
+      ...sync,
+      phase: 'complete',
+      attemptCount: 0,
+      lastAttempt: at,
+      lastSuccess: at,
+      message: UNCHANGED_MESSAGE,
+      ...(outcome.problems && { problems: outcome.problems.slice(0, MAX_PROBLEMS), problemCount: outcome.problemCount ?? 0 }),
+    },
   }
 }
 
 export function leaseLost({ source }: Lease): ThvError {
   return new ThvError('lease_lost', `the lease on source ${source} was lost; nothing of this sync was written`)
+}
+
+function claimsOf({ claims }: SyncedEntry, stored: string | null): string | null {
+  if (claims === undefined) return stored
+  return claims === null ? null : JSON.stringify(claims)
 }
 
 /** Gives by how many the entries that are served have become more. */
@@ -68,7 +81,7 @@ function upsert(draft: Draft, table: EntryTable, sourceId: number, entry: Synced
     published_at: entry.publishedAt ?? old?.published_at ?? time,
     updated_at: time,
     status_changed_at: old?.status === status ? old.status_changed_at : time,
-    claims: old?.claims ?? null,
+    claims: claimsOf(entry, old?.claims ?? null),
     revision: draft.revision,
   }
   if (old) table.update({ ...written, id: old.id }, text)

@@ -20,6 +20,8 @@ describe('a source as it is configured', () => {
     ['api', { api: { endpoint: 'https://registry.example.com/', timeout: '30s' } }],
     ['one of our own', { api: { endpoint: 'http://host:8080/registry/default', headersFile: '/secrets/headers' } }],
     ['a file', { file: { path: '/data/registry.json' }, format: 'toolhive', strict: true }],
+    ['a cluster', { kubernetes: { namespaces: ['a'], labelSelector: 'team=x,tier in (a,b),!old', clusterName: 'east' } }],
+    ['another cluster', { kubernetes: { kubeconfig: { path: '/etc/kube', context: 'east' }, crossNamespaceGateway: 'referenceGrant' } }],
     ['an address', { file: { url: 'https://example.com/registry.json?ref=main', timeout: '1m' } }],
   ])('takes %s', (_name, block) => {
     const claims = { team: 'platform', role: ['a', 'b'] }
@@ -59,15 +61,27 @@ describe('a source as it is configured', () => {
   const git = { repository: 'https://example.com/x' }
   const api = { endpoint: 'https://example.com' }
   const file = { path: '/x.json' }
+  const kubernetes = (block: object) => ({ file: undefined, kubernetes: block })
   it.each<[string, Record<string, unknown>, string]>([
     ['no name', { name: undefined }, '/name: is required'],
     ['capitals in the name', { name: 'Main' }, '/name: must be a DNS label: at most 63 lower-case'],
     ['too long a name', { name: 'a'.repeat(64) }, '/name: must be a DNS label'],
     ['a hyphen at the end', { name: 'a-' }, '/name: must be a DNS label'],
-    ['no type', { file: undefined }, ': must have exactly one of git, api, file and managed'],
-    ['two types', { git }, ': must have exactly one of git, api, file and managed, not git and file'],
+    ['no type', { file: undefined }, ': must have exactly one of git, api, file, kubernetes and managed'],
+    ['two types', { git }, ': must have exactly one of git, api, file, kubernetes and managed, not git and file'],
     ['an empty block of YAML', { file: null }, '/file: must be an object'],
-    ['kubernetes', { file: undefined, kubernetes: {} }, '/kubernetes: this type of source is not built yet'],
+    [
+      'a namespace that cannot exist [001-060]',
+      kubernetes({ namespaces: ['Team_A'] }),
+      '/kubernetes/namespaces/0: must be the name of a namespace',
+    ],
+    ['half a selector [001-059]', kubernetes({ labelSelector: 'a in (b' }), '/kubernetes/labelSelector: label selector'],
+    ['a mode that does not exist', kubernetes({ crossNamespaceGateway: 'any' }), '/kubernetes/crossNamespaceGateway: must be one of'],
+    ['dots in a cluster name', kubernetes({ clusterName: 'a.b' }), '/kubernetes/clusterName: must be a DNS label'],
+    ['a relative kubeconfig', kubernetes({ kubeconfig: { path: 'x' } }), '/kubernetes/kubeconfig/path: must be an absolute path'],
+    ['an unknown key of kubernetes', kubernetes({ namespace: 'x' }), '/kubernetes/namespace: is not known here; known are namespaces,'],
+    ['strict for kubernetes', { ...kubernetes({}), strict: true }, '/strict: has no meaning for a kubernetes source'],
+    ['the format of kubernetes [001-019]', { ...kubernetes({}), format: 'toolhive' }, '/format: of a kubernetes source is always upstream'],
     ['an unknown key', { intervall: '1m' }, '/intervall: is not known here; known are name, git,'],
     ['an unknown key in a block', { file: { ...file, patth: 'x' } }, '/file/patth: is not known here; known are path, url, data, timeout'],
     ['something in managed', { file: undefined, syncPolicy: undefined, managed: { a: 1 } }, '/managed/a: takes no members'],
@@ -117,6 +131,16 @@ describe('a source as it is configured', () => {
     expect(problems).toHaveLength(1)
     expect(problems[0]).toContain(`/sources/2${expected}`)
     expect(problems[0]).not.toContain('hunter2')
+  })
+
+  it('reads a cluster every 30 seconds where no interval is given', () => {
+    expect(check({ name: 'x', kubernetes: {} })).toEqual({ ok: true, source: { name: 'x', kubernetes: {}, intervalMs: 30_000 } })
+  })
+
+  it('takes no cluster from the admin API', () => {
+    expect(problemsOf({ name: 'x', kubernetes: {} }, true)).toEqual([
+      '/sources/2/kubernetes: cannot be given through the admin API: configure this source in the file',
+    ])
   })
 
   it('needs no interval', () => {

@@ -5,6 +5,7 @@ import { guardJson, isJsonObject, member } from '../../json-guard.ts'
 import { compileGlob } from '../../name-glob.ts'
 import { type ObjectReader, readObject } from '../../object-reader.ts'
 import { createProblems, type Problems } from '../../problems.ts'
+import { checkKubernetesSource, KUBERNETES_INTERVAL_MS } from './kubernetes-source.ts'
 import { addressProblem, commitProblem, outsideProblem, pathInTreeProblem, refNameProblem, serverPathProblem } from './location-rules.ts'
 import type { Claims, SourceConfig, SourceFormat } from './source-config.ts'
 
@@ -42,15 +43,15 @@ export function checkSourceConfig(value: unknown, options: SourceCheckOptions): 
 /** Inline documents are part of it; what they hold is bounded when they are read. */
 const SOURCE_LIMITS = { maxSize: 16_777_216, maxDepth: 16, maxValues: 50_000, maxString: 8_388_608, maxName: 1_024 }
 
-type Type = 'git' | 'api' | 'file' | 'managed'
-const TYPES: readonly Type[] = ['git', 'api', 'file', 'managed']
+type Type = 'git' | 'api' | 'file' | 'kubernetes' | 'managed'
+const TYPES: readonly Type[] = ['git', 'api', 'file', 'kubernetes', 'managed']
 const TOP = ['name', ...TYPES, 'format', 'strict', 'syncPolicy', 'filter', 'claims']
 
 function typeOf(reader: ObjectReader): Type | undefined {
   const present = TYPES.filter((type) => member(reader.object, type) !== undefined)
-  if (present.length > 1) reader.problem('', `must have exactly one of git, api, file and managed, not ${present.join(' and ')}`)
-  if (present.length === 0 && member(reader.object, 'kubernetes') === undefined)
-    reader.problem('', 'must have exactly one of git, api, file and managed')
+  if (present.length > 1)
+    reader.problem('', `must have exactly one of git, api, file, kubernetes and managed, not ${present.join(' and ')}`)
+  if (present.length === 0) reader.problem('', 'must have exactly one of git, api, file, kubernetes and managed')
   return present[0]
 }
 
@@ -93,6 +94,12 @@ const BLOCKS: Readonly<Record<Type, (reader: ObjectReader, options: SourceCheckO
       duration(file, 'timeout', { max: '10m' })
       if (member(file.object, 'timeout') !== undefined && !given.includes('url')) file.problem('timeout', 'goes with url only')
     }),
+  kubernetes: (reader, { fromApi }) =>
+    reader.child('kubernetes', {}, (kubernetes) => {
+      // It reads with the rights of the server's own account.
+      if (fromApi) kubernetes.problem('', 'cannot be given through the admin API: configure this source in the file')
+      else checkKubernetesSource(kubernetes, known)
+    }),
   managed: (reader) => reader.child('managed', {}, (managed) => known(managed, [])),
 }
 
@@ -104,9 +111,11 @@ function fetching(reader: ObjectReader, type: Type | undefined): Partial<SourceC
     return {}
   }
   const format = reader.text('format', { oneOf: ['auto', 'toolhive', 'upstream'] }) as SourceFormat | undefined
-  if (type === 'api' && format === 'toolhive') reader.problem('format', 'of an api source is always upstream')
+  if ((type === 'api' || type === 'kubernetes') && format === 'toolhive')
+    reader.problem('format', `of ${AN[type]} source is always upstream`)
   const strict = reader.flag('strict')
-  let interval: number | undefined
+  if (type === 'kubernetes' && strict !== undefined) reader.problem('strict', 'has no meaning for a kubernetes source')
+  let interval = type === 'kubernetes' ? KUBERNETES_INTERVAL_MS : undefined
   const policy = reader.child('syncPolicy', {}, (syncPolicy) => {
     known(syncPolicy, ['interval'])
     interval = duration(syncPolicy, 'interval', { required: true, min: '1s', max: '8760h' })
@@ -115,10 +124,12 @@ function fetching(reader: ObjectReader, type: Type | undefined): Partial<SourceC
   return {
     ...(format === undefined ? {} : { format }),
     ...(strict === undefined ? {} : { strict }),
-    ...(policy === undefined || interval === undefined ? {} : { intervalMs: interval }),
+    ...(interval === undefined || (policy === undefined && type !== 'kubernetes') ? {} : { intervalMs: interval }),
     ...(filter === undefined ? {} : { filter: filter as FilterConfig }),
   }
 }
+
+const AN = { api: 'an api', kubernetes: 'a kubernetes' } as const
 
 function checkFilter(filter: ObjectReader): void {
   known(filter, ['names', 'tags'])
@@ -194,8 +205,7 @@ function tagProblem(tag: string): string | undefined {
 function known(reader: ObjectReader, names: readonly string[]): void {
   for (const name of Object.keys(reader.object)) {
     if (names.includes(name)) continue
-    if (reader.pointer === '' && name === 'kubernetes') reader.problem(name, 'this type of source is not built yet')
-    else reader.problem(name, names.length === 0 ? 'takes no members' : `is not known here; known are ${names.join(', ')}`)
+    reader.problem(name, names.length === 0 ? 'takes no members' : `is not known here; known are ${names.join(', ')}`)
   }
 }
 

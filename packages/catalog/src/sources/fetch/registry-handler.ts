@@ -1,7 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import type { EntryStatus, Json } from '../../catalog-entry.ts'
 import type { FetchPlace } from './fetch-address.ts'
-import type { SourceConfig } from './source-config.ts'
+import type { Claims, SourceConfig } from './source-config.ts'
 
 /** One way to get a registry's data. A handler keeps nothing between calls: what it wants to remember is its `state`. */
 export interface RegistryHandler {
@@ -87,6 +87,8 @@ export interface FetchedEntry {
   readonly statusMessage?: string
   readonly publishedAt?: string
   readonly updatedAt?: string
+  /** Who sees it; null: as its source says. Left out: as it is stored. */
+  readonly claims?: Claims | null
 }
 
 /** An entry, or a file of a folder, that was dropped or repaired; the others are not touched by it. */

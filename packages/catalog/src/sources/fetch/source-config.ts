@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox'
+import { type KubernetesSource, kubernetesSourceSchema } from './kubernetes-source.ts'
 
 export { checkSourceConfig, type SourceCheck, type SourceCheckOptions } from './check-source-config.ts'
 
@@ -79,6 +80,10 @@ export const sourceSpecSchema = Type.Object(
     git: Type.Optional({ ...gitSourceSchema, description: 'A git repository.' }),
     api: Type.Optional({ ...apiSourceSchema, description: 'Another MCP registry.' }),
     file: Type.Optional({ ...fileSourceSchema, description: 'A file, a folder of files, or an address of a file.' }),
+    kubernetes: Type.Optional({
+      ...kubernetesSourceSchema,
+      description: 'MCP resources of a live cluster, by annotations on them or on HTTPRoutes. In the file only.',
+    }),
     managed: Type.Optional({ ...managedSourceSchema, description: 'Nothing is fetched: entries are published here.' }),
     format: Type.Optional(
       Type.Union([Type.Literal('auto'), Type.Literal('toolhive'), Type.Literal('upstream')], {
@@ -109,7 +114,7 @@ export const sourceSpecSchema = Type.Object(
   closed,
 )
 
-export const sourceTypes = ['git', 'api', 'file', 'managed'] as const
+export const sourceTypes = ['git', 'api', 'file', 'kubernetes', 'managed'] as const
 export type SourceType = (typeof sourceTypes)[number]
 
 export type GitSource = Static<typeof gitSourceSchema>
@@ -122,12 +127,13 @@ export type SourceFormat = 'auto' | 'toolhive' | 'upstream'
 /** Claims of a source, registry or entry: a name and one value, or any of several. */
 export type Claims = { readonly [name: string]: string | readonly string[] }
 
-/** One source, checked: exactly one of the four blocks is there. */
+/** One source, checked: exactly one of the five blocks is there. */
 export interface SourceConfig {
   readonly name: string
   readonly git?: GitSource
   readonly api?: ApiSource
   readonly file?: FileSource
+  readonly kubernetes?: KubernetesSource
   readonly managed?: Record<string, never>
   readonly format?: SourceFormat
   /** Ask for the full schema instead of repairing what can be repaired. */

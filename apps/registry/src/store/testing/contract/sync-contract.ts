@@ -162,6 +162,26 @@ export function describeSync(use: OpenStore): void {
       expect((await lease(store, 'a')).state).toEqual({ etag: '"2"' })
     })
 
+    it('of an unchanged source takes other problems where it has some', async () => {
+      const store = await open()
+      await sync(store, 'a', changed([entry('io.x/a')]))
+      const problems = [{ entry: 'x', pointer: '', message: 'bad', severity: 'warning' as const }]
+      await sync(store, 'a', { kind: 'unchanged', nextInMs: 60_000, state: {}, problems, problemCount: 7 })
+      expect((await sourceOf(store, 'a')).sync).toMatchObject({ problems, problemCount: 7, serverCount: 1, hash: 'hash' })
+    })
+
+    it('writes the claims of entries that have some, and leaves those of others as they are', async () => {
+      const store = await open()
+      const claims = { team: ['a', 'b'] }
+      const claimsNow = async () => (await only(store.versionsOf('a', 'io.x/a'))).claims
+      await sync(store, 'a', changed([entry('io.x/a', '1.0.0', { hash: '1', claims })]))
+      expect(await claimsNow()).toEqual(claims)
+      await sync(store, 'a', changed([entry('io.x/a', '1.0.0', { hash: '2' })]))
+      expect(await claimsNow()).toEqual(claims)
+      await sync(store, 'a', changed([entry('io.x/a', '1.0.0', { hash: '3', claims: null })]))
+      expect(await claimsNow()).toBeUndefined()
+    })
+
     it('of a failed attempt keeps everything of the last success, and counts', async () => {
       const store = await open()
       await sync(store, 'a', { kind: 'failed', nextInMs: 60_000, message: 'no network' })
