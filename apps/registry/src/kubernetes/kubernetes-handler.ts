@@ -26,7 +26,7 @@ export interface KubernetesHandlerDeps {
 
 const MAX_LOGGED = 20
 
-/** Entries of a live cluster, read anew at every attempt. A cluster without any is legal. */
+/** Entries of a live cluster, read at every attempt. A cluster without any is legal. */
 export function createKubernetesHandler({ known, connect = connectCluster }: KubernetesHandlerDeps): RegistryHandler {
   async function fetchRegistry(source: SourceConfig, context: FetchContext): Promise<FetchResult> {
     const block = blockOf(source)

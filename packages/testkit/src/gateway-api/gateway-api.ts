@@ -18,7 +18,7 @@ const READY_WITHIN_MS = 60_000
 export const gatewayApiReleases = ['v1.4.1', 'v1.6.3'] as const
 export type GatewayApiRelease = (typeof gatewayApiReleases)[number]
 
-/** Why the definitions cannot be had here; undefined when they can. In CI nothing is skipped: there the download itself fails. */
+/** Why the definitions cannot be downloaded here; undefined when they can. In CI nothing is skipped: there the download itself fails. */
 export function gatewayApiProblem(): string | undefined {
   return isCi(process.env) ? undefined : goProblem()
 }
