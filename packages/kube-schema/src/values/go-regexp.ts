@@ -50,7 +50,7 @@ interface Cursor {
   readonly levels: Level[]
 }
 
-/** `(?i)` holds to the end of its group, across alternatives; JavaScript has only `(?i:…)`, which is opened anew in each. */
+/** `(?i)` holds to the end of its group, across alternatives; JavaScript has only `(?i:…)`, which each alternative opens again. */
 interface Level {
   readonly opened: string[]
   readonly dotAll: boolean

@@ -87,7 +87,7 @@ export interface FetchedEntry {
   readonly statusMessage?: string
   readonly publishedAt?: string
   readonly updatedAt?: string
-  /** Who sees it; null: as its source says. Left out: as it is stored. */
+  /** Claims of callers who see it; null: those of its source. Left out: as it is stored. */
   readonly claims?: Claims | null
 }
 
