@@ -176,7 +176,7 @@ export const design000: readonly Requirement[] = [
     line: 59,
     kind: 'feature',
     text: 'Creating an MCPServer that carries `registry-url` adds its remote through the watch, with no further step.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-023',
@@ -192,7 +192,7 @@ export const design000: readonly Requirement[] = [
     line: 75,
     kind: 'feature',
     text: 'When the Gateway address changes, the remote gets the new URL.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-025',
@@ -200,7 +200,7 @@ export const design000: readonly Requirement[] = [
     line: 77,
     kind: 'feature',
     text: 'Removing `registry-export` from an HTTPRoute removes its remote from the entry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-026',
@@ -305,7 +305,7 @@ export const design000: readonly Requirement[] = [
     line: 124,
     kind: 'feature',
     text: 'A route created without annotation, then annotated, is exported from that moment on.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-039',
@@ -605,7 +605,7 @@ export const design000: readonly Requirement[] = [
     line: 319,
     kind: 'feature',
     text: 'A Gateway status event alone, without any route event, triggers detection of a changed URL.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-076',
@@ -613,7 +613,7 @@ export const design000: readonly Requirement[] = [
     line: 320,
     kind: 'feature',
     text: 'A changed path or hostname of an HTTPRoute changes the exported URL.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-077',
@@ -629,7 +629,7 @@ export const design000: readonly Requirement[] = [
     line: 322,
     kind: 'feature',
     text: 'A changed URL replaces the old remote instead of standing beside it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-079',

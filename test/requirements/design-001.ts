@@ -630,7 +630,7 @@ export const design001: readonly Requirement[] = [
     line: 334,
     kind: 'future',
     text: 'In watch mode shared informers watch the MCP resources.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-080',
@@ -646,7 +646,7 @@ export const design001: readonly Requirement[] = [
     line: 335,
     kind: 'future',
     text: 'Added, updated and deleted resources each trigger a rebuild without waiting for the interval.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-082',
@@ -654,7 +654,7 @@ export const design001: readonly Requirement[] = [
     line: 336,
     kind: 'future',
     text: 'Rapid changes within the debounce window lead to a single rebuild.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-083',
@@ -670,7 +670,7 @@ export const design001: readonly Requirement[] = [
     line: 342,
     kind: 'future',
     text: 'The printed configuration with `watch` loads and validates unchanged.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-085',
@@ -678,7 +678,7 @@ export const design001: readonly Requirement[] = [
     line: 348,
     kind: 'future',
     text: '`watch.enabled` turns watch mode on.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-086',
@@ -686,7 +686,7 @@ export const design001: readonly Requirement[] = [
     line: 349,
     kind: 'future',
     text: '`watch.debounceInterval: "1s"` sets the length of the debounce window.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-087',
@@ -694,7 +694,7 @@ export const design001: readonly Requirement[] = [
     line: 354,
     kind: 'future',
     text: 'In watch mode a change is visible within seconds, however long the interval.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-088',
@@ -726,7 +726,7 @@ export const design001: readonly Requirement[] = [
     line: 362,
     kind: 'future',
     text: 'In watch mode the server is not ready before the first cache sync.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-092',
@@ -734,7 +734,7 @@ export const design001: readonly Requirement[] = [
     line: 364,
     kind: 'future',
     text: 'Watch mode is opt-in; configurations without `watch` poll as before.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-093',
@@ -742,7 +742,7 @@ export const design001: readonly Requirement[] = [
     line: 368,
     kind: 'future',
     text: 'Of several replicas only the leader lists or watches MCP resources.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-094',
@@ -758,7 +758,7 @@ export const design001: readonly Requirement[] = [
     line: 376,
     kind: 'future',
     text: 'Leadership is held through a Kubernetes Lease.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-096',
@@ -766,7 +766,7 @@ export const design001: readonly Requirement[] = [
     line: 389,
     kind: 'future',
     text: 'The election id defaults to `toolhive-registry-kubernetes-source`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-097',
@@ -822,7 +822,7 @@ export const design001: readonly Requirement[] = [
     line: 411,
     kind: 'future',
     text: 'Health endpoints show the state of the leader election.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-104',
@@ -838,7 +838,7 @@ export const design001: readonly Requirement[] = [
     line: 413,
     kind: 'future',
     text: 'Leadership transitions are counted in a metric.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-106',
@@ -854,7 +854,7 @@ export const design001: readonly Requirement[] = [
     line: 418,
     kind: 'future',
     text: 'Leader election works on clusters where Coordinated Leader Election is off.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-108',
@@ -966,7 +966,7 @@ export const design001: readonly Requirement[] = [
     line: 336,
     kind: 'future',
     text: 'The debounce window of watch mode can be set between 500ms and 2s.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-122',

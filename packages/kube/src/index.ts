@@ -35,7 +35,7 @@ export {
 } from './client/kube-api-error.ts'
 export { apiVersionOf, resourceName } from './client/paths.ts'
 export { type DefaultConnectionOptions, defaultConnection } from './config/default-connection.ts'
-export { type InClusterOptions, inClusterConnection } from './config/in-cluster.ts'
+export { type InClusterOptions, inClusterConnection, isInCluster } from './config/in-cluster.ts'
 export { type KubeconfigOptions, loadKubeconfig } from './config/kubeconfig.ts'
 export type {
   ClusterRole,

@@ -1,7 +1,7 @@
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendBytes, sendJson } from '@thv/http/server/respond'
 import { CONTENT_TYPE, type Counter, type Metrics } from '@thv/telemetry/metrics'
-import type { EngineStatus, RegistryEngine } from '../engine/engine.ts'
+import type { EngineStatus, LeaderStatus, RegistryEngine } from '../engine/engine.ts'
 import type { VersionInfo } from './http/api-context.ts'
 import { sendApiError } from './http/api-error.ts'
 import type { StatusRoutes } from './status-routes.ts'
@@ -33,7 +33,7 @@ export function createHealthRoutes(engine: Pick<RegistryEngine, 'status'>, optio
   }
 
   const answers: Readonly<Record<string, (exchange: Exchange) => void>> = {
-    '/health': (exchange) => sendJson(exchange, { status: 'healthy' }, { headers: NO_STORE }),
+    '/health': (exchange) => sendJson(exchange, { status: 'healthy', ...leaderOf(engine.status) }, { headers: NO_STORE }),
     '/readiness': (exchange) => sendReadiness(exchange, engine.status, notReadyReasons(engine.status, { names })),
     '/version': (exchange) => sendJson(exchange, about, { headers: NO_STORE }),
     ...(metrics && {
@@ -70,20 +70,34 @@ export function createDiagnostics(health: HealthRoutes, status: StatusRoutes): {
  * Why reads should go elsewhere; empty: they need not. A source that failed does not count: its last data are served, or others' are.
  * Nor does a store that is lost once it has been read: what is in memory is served, and no other replica can do more.
  */
-export function notReadyReasons({ storeError, loaded, unbuilt, unsynced }: EngineStatus, { names }: { names: boolean }): string[] {
+export function notReadyReasons({ storeError, loaded, unbuilt, unsynced, leader }: EngineStatus, { names }: { names: boolean }): string[] {
   const some = (what: string, which: readonly string[]) => (names ? `${what} ${listed(which)}` : `${which.length} ${what}`)
   return [
     ...(storeError === undefined || loaded ? [] : ['store: the database does not answer']),
     ...(unbuilt.length === 0 ? [] : [`unbuilt: ${some('registries', unbuilt)}`]),
     ...(unsynced.length === 0 ? [] : [`unsynced: ${some('sources', unsynced)}`]),
+    ...leaderReasons(leader, names),
   ]
 }
 
+/** Another replica's result is seen in a shared store only. */
+function leaderReasons(leader: LeaderStatus | undefined, names: boolean): string[] {
+  if (leader === undefined || leader.leading) return []
+  if (leader.problem !== undefined) return [names ? `leader: ${leader.problem}` : 'leader: the Lease cannot be taken']
+  return leader.ownStore ? ['leader: another replica leads, and this one has a store of its own'] : []
+}
+
+function leaderOf({ leader }: EngineStatus): { leader?: boolean } {
+  return leader === undefined ? {} : { leader: leader.leading }
+}
+
 /** The status is about reads; `store` tells whether writes, and news of other replicas, can be expected too. */
-function sendReadiness(exchange: Exchange, { storeError }: EngineStatus, reasons: readonly string[]): void {
-  const store = storeError === undefined ? 'available' : 'unavailable'
-  if (reasons.length === 0) sendJson(exchange, { status: 'ready', store }, { headers: NO_STORE })
-  else sendJson(exchange, { error: 'service not ready', code: 'unavailable', store, reasons }, { status: 503, headers: NO_STORE })
+function sendReadiness(exchange: Exchange, status: EngineStatus, reasons: readonly string[]): void {
+  const store = status.storeError === undefined ? 'available' : 'unavailable'
+  const leader = leaderOf(status)
+  if (reasons.length === 0) sendJson(exchange, { status: 'ready', store, ...leader }, { headers: NO_STORE })
+  else
+    sendJson(exchange, { error: 'service not ready', code: 'unavailable', store, ...leader, reasons }, { status: 503, headers: NO_STORE })
 }
 
 const MAX_LISTED = 5
@@ -105,8 +119,14 @@ export function addRegistryMetrics(
   const unbuilt = gauge('thv_registry_unbuilt_registries', 'Registries that are not loaded yet.')
   const failed = gauge('thv_registry_failed_sources', 'Sources whose last sync failed.')
   const store = gauge('thv_registry_store_up', '1 if the store answers.')
+  const leading = gauge('thv_registry_leader', '1 while this replica reads the cluster of the kubernetes sources.')
+  const transitions = metrics
+    .counter({ name: 'thv_registry_leader_transitions_total', help: 'Times that leadership of this replica came or went.' })
+    .with()
   metrics.onCollect(() => {
     const { status } = engine
+    leading.set(status.leader === undefined || status.leader.leading ? 1 : 0)
+    transitions.inc(Math.max(0, (status.leader?.transitions ?? 0) - transitions.value))
     revision.set(status.revision)
     unbuilt.set(status.unbuilt.length)
     failed.set(status.failed.length)

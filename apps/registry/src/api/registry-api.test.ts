@@ -94,6 +94,28 @@ describe('CORS', () => {
 })
 
 describe('about the server', () => {
+  it('health and readiness say whether this replica leads', async () => {
+    await using other = await createSampleEngine()
+    await using server = await startApi({ engine: other })
+    const led = { leading: true, transitions: 1, ownStore: true }
+    other.pretend({ leader: led })
+    expect((await server.get('/health')).json).toEqual({ status: 'healthy', leader: true })
+    expect((await server.get('/readiness')).json).toEqual({ status: 'ready', store: 'available', leader: true })
+    other.pretend({ leader: { ...led, leading: false, ownStore: false } })
+    expect((await server.get('/readiness')).json, 'it reads from the shared store').toEqual({
+      status: 'ready',
+      store: 'available',
+      leader: false,
+    })
+    other.pretend({ leader: { ...led, leading: false } })
+    expect(await server.get('/readiness')).toMatchObject({
+      status: 503,
+      json: { leader: false, reasons: ['leader: another replica leads, and this one has a store of its own'] },
+    })
+    other.pretend({ leader: { ...led, leading: false, problem: 'create leases: forbidden' } })
+    expect((await server.get('/readiness')).json.reasons).toEqual(['leader: create leases: forbidden'])
+  })
+
   it('health, readiness, version', async () => {
     expect((await api.get('/health')).json).toEqual({ status: 'healthy' })
     expect((await api.get('/readiness')).json).toEqual({ status: 'ready', store: 'available' })

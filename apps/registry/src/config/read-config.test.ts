@@ -256,6 +256,24 @@ auth:
     ).toEqual({})
   })
 
+  it('takes watch as it is printed; without it the cluster is polled [001-084] [001-092]', () => {
+    // Design document 001, line 342.
+    const printed = `registries:
+  - name: a
+    kubernetes:
+      namespaces: []
+      labelSelector: ""
+
+      # Future: watch-based sync
+      watch:
+        enabled: true
+        debounceInterval: "1s"  # batch changes within this window
+auth: {mode: anonymous}
+`
+    expect(good(printed).sources[0]?.kubernetes?.watch).toEqual({ enabled: true, debounceInterval: '1s' })
+    expect(good(printed.replace(/ *watch:[\s\S]*window\n/, '')).sources[0]?.kubernetes).toEqual({ namespaces: [], labelSelector: '' })
+  })
+
   it('takes a kubeconfig relative to its file', () => {
     const text = `registries: [{name: a, kubernetes: {kubeconfig: {path: kube.yaml}}}]\nauth: {mode: anonymous}\n`
     expect(good(text).sources[0]?.kubernetes).toEqual({ kubeconfig: { path: '/etc/registry/kube.yaml' } })

@@ -8,8 +8,11 @@ import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json'
 import type { Logger } from '@thv/telemetry/log'
 import type { RegistryConfig } from '../config/registry-config.ts'
+import { type ConnectCluster, connectCluster } from '../kubernetes/cluster-connection.ts'
+import { createClusterWatches } from '../kubernetes/cluster-watches.ts'
 import { createKnownEntries } from '../kubernetes/known-entries.ts'
 import { createKubernetesHandler } from '../kubernetes/kubernetes-handler.ts'
+import { createLeadership } from '../kubernetes/leadership.ts'
 import type { RegistryStore, SourceRecord } from '../store/registry-store.ts'
 import { createFileWatcher } from '../sync/file-watcher.ts'
 import { startSyncLoop } from '../sync/sync-loop.ts'
@@ -29,12 +32,16 @@ export interface EngineCoreOptions {
   readonly publish: (publication: Publication) => void
   /** In [0, 1). */
   readonly random?: () => number
+  /** For tests: clusters, and the environment that says whether this is a pod. */
+  readonly connectCluster?: ConnectCluster
+  readonly env?: Readonly<Record<string, string | undefined>>
 }
 
 /** The working half, wherever it runs: what it finds out goes to `publish`. */
 export interface EngineCore extends AsyncDisposable {
   readonly admin: CoreAdmin
   reload(config: RegistryConfig): Promise<void>
+  resign(): Promise<void>
   want(target: ViewTarget): void
   unwant(target: ViewTarget): void
 }
@@ -56,7 +63,19 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   const pause = async () => void (await setImmediate())
   const views = startViewLoop({ store, clock, log, publish, pause, onStatus: () => publishStatus() })
   const known = createKnownEntries({ store, catalogue: views.catalogue, pause })
+  const connect = options.connectCluster ?? connectCluster
+  const leadership = createLeadership({ clock, log, random, env: options.env ?? process.env, connect, onChange: () => leadershipChanged() })
+  leadership.set(config.sources)
+  const watches = createClusterWatches({
+    clock,
+    random,
+    connect: async (source) => (await connect(source)).client,
+    onChange: (source) => void requestSync(source),
+  })
   const kubernetes = createKubernetesHandler({
+    connect: async (source) => (await connect(source)).client,
+    mayRead: (source) => leadership.mayTake(source),
+    watchOf: (source) => watches.of(source),
     async known(source) {
       await views.caughtUp(SERVED_WITHIN_MS)
       return await known(source)
@@ -74,11 +93,30 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     blockedAddresses: apiServerAddresses({ env: process.env }),
     random,
     pause,
+    withheld: () => leadership.withheld,
     onEnd(source, end) {
       publishStatus()
       if (end === 'succeeded' && source.kubernetes === undefined) void wakeReaders(source.name)
     },
   })
+
+  const followClusters = () => watches.set(config.sources.filter(({ name }) => leadership.mayTake(name)))
+  followClusters()
+
+  function leadershipChanged(): void {
+    followClusters()
+    sync.poke()
+    publishStatus()
+  }
+
+  async function requestSync(source: string): Promise<void> {
+    try {
+      await store.requestSync(source)
+      sync.poke()
+    } catch (error) {
+      log.debug('a change of the cluster is synced at the next interval', { source, error: errorMessage(error) })
+    }
+  }
 
   /** Kubernetes sources look for images in the other sources of their registries. */
   async function wakeReaders(changed: string): Promise<void> {
@@ -105,6 +143,8 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   function publishStatus(): void {
     const { storeError, unbuilt, revision, sources } = views.facts
     files.set(filesOf(sources))
+    followClusters()
+    const leader = leadership.status
     const named = (which: (sync: (typeof sources)[number]['sync']) => boolean) =>
       sources.filter((source) => which(source.sync)).map((source) => source.config.name)
     const status: EngineStatus = {
@@ -114,6 +154,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       unsynced: named(({ phase, attemptCount, lastSuccess }) => phase !== 'complete' && attemptCount === 0 && lastSuccess === undefined),
       failed: named(({ phase, attemptCount }) => phase === 'failed' || (phase === 'syncing' && attemptCount > 0)),
       revision,
+      ...(leader && { leader: { ...leader, ownStore: store.kind === 'sqlite' } }),
       syncs: { ...sync.counts },
     }
     publish({ kind: 'status', status })
@@ -156,13 +197,18 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       }
       await store.reconcileConfig(next)
       config = next
+      leadership.set(config.sources)
+      followClusters()
       sync.poke()
       await views.caughtUp(SERVED_WITHIN_MS)
     },
+    resign: () => leadership.resign(),
     want: views.want,
     unwant: views.unwant,
     async [Symbol.asyncDispose]() {
+      await leadership[Symbol.asyncDispose]()
       await files[Symbol.asyncDispose]()
+      await watches[Symbol.asyncDispose]()
       await sync[Symbol.asyncDispose]()
       await views[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()

@@ -68,7 +68,9 @@ function answer(port: MessagePort, core: EngineCore, post: (message: FromWorker)
   async function call({ id, method, args }: Extract<ToWorker, { kind: 'call' }>): Promise<void> {
     try {
       // The other side calls by the same interface.
-      const target = (method === 'reload' ? core.reload : core.admin[method]) as (...args: readonly unknown[]) => Promise<unknown>
+      const target = (method === 'reload' || method === 'resign' ? core[method] : core.admin[method]) as (
+        ...args: readonly unknown[]
+      ) => Promise<unknown>
       post({ kind: 'result', id, value: await target(...args) })
     } catch (e) {
       post({ kind: 'failure', id, error: sentError(e) })

@@ -93,6 +93,9 @@ export async function startEngineWorker(options: EngineWorkerOptions): Promise<E
       await call('reload', next)
       config = next
     },
+    async resign() {
+      await call('resign')
+    },
     crash: () => link.terminate(),
     async [Symbol.asyncDispose]() {
       closing.abort()

@@ -25,6 +25,8 @@ export interface RegistryEngine extends AsyncDisposable {
   readonly admin: EngineAdmin
   /** Another configuration takes the place of the old one. Rejects, and keeps the old one, if it cannot be used. */
   reload(config: import('../config/registry-config.ts').RegistryConfig): Promise<void>
+  /** Gives leadership back, so that another replica reads the cluster before this one ends. Reads go on. */
+  resign(): Promise<void>
 }
 
 export interface ServedRegistry {
@@ -65,8 +67,21 @@ export interface EngineStatus {
   /** Sources whose last attempt failed. */
   readonly failed: readonly string[]
   readonly revision: number
+  /** Whether this replica reads the cluster of the kubernetes sources. Undefined: there is no election. */
+  readonly leader?: LeaderStatus
   /** Counts since the start, for metrics. */
   readonly syncs: { readonly succeeded: number; readonly unchanged: number; readonly failed: number }
+}
+
+export interface LeaderStatus {
+  /** Of all kubernetes sources with an election. */
+  readonly leading: boolean
+  /** Times that leadership came or went. */
+  readonly transitions: number
+  /** Why the Lease cannot be taken. */
+  readonly problem?: string
+  /** Other replicas do not see what the leader writes. */
+  readonly ownStore?: boolean
 }
 
 export interface EngineAdmin {

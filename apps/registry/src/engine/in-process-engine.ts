@@ -24,6 +24,7 @@ export async function createEngine(options: Omit<EngineCoreOptions, 'publish'>):
     },
     admin: { ...calls, entriesOf: (source) => allEntries((after) => entryPage(source, after)) },
     reload,
+    resign: core.resign,
     [Symbol.asyncDispose]: dispose,
   }
 }

@@ -11,7 +11,7 @@ export interface WorkerStart {
   readonly logLevel: LogLevel
 }
 
-export type CallMethod = keyof CoreAdmin | 'reload'
+export type CallMethod = keyof CoreAdmin | 'reload' | 'resign'
 
 export type ToWorker =
   | { readonly kind: 'call'; readonly id: number; readonly method: CallMethod; readonly args: readonly unknown[] }

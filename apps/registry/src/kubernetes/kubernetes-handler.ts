@@ -13,35 +13,59 @@ import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { sourceHash } from '@thv/catalog/sources/fetch/source-hash'
 import { validateSource } from '@thv/catalog/sources/fetch/validate-source'
 import { ThvError } from '@thv/kernel/errors'
-import { createKubeClient, type KubeClient } from '@thv/kube/client/client'
-import { defaultConnection } from '@thv/kube/config/default-connection'
+import type { KubeClient } from '@thv/kube/client/client'
 import { readCluster } from './cluster-reader.ts'
+import type { ClusterWatch } from './cluster-watch.ts'
+import { exportOptionsOf } from './export-options.ts'
 
 export interface KubernetesHandlerDeps {
   /** Servers of the other sources of the registries that list this one. */
   readonly known: (source: string) => Promise<KnownServers>
-  /** For tests; else by the source's kubeconfig or as the pod that this is. */
-  readonly connect?: (source: KubernetesSource) => Promise<KubeClient>
+  readonly connect: (source: KubernetesSource) => Promise<KubeClient>
+  /** Whether this replica leads. */
+  readonly mayRead?: (source: string) => boolean
+  /** The watches of a source that has some. */
+  readonly watchOf?: (source: string) => ClusterWatch | undefined
 }
 
 const MAX_LOGGED = 20
 
+interface Reading {
+  readonly result: DiscoveryResult
+  readonly routesReadable: boolean
+  readonly notes: readonly string[]
+}
+
 /** Entries of a live cluster, read at every attempt. A cluster without any is legal. */
-export function createKubernetesHandler({ known, connect = connectCluster }: KubernetesHandlerDeps): RegistryHandler {
-  async function fetchRegistry(source: SourceConfig, context: FetchContext): Promise<FetchResult> {
+export function createKubernetesHandler({ known, connect, mayRead = () => true, watchOf }: KubernetesHandlerDeps): RegistryHandler {
+  /** The export now: of the watches where there are some, else read from the cluster. */
+  async function read(source: SourceConfig, context: FetchContext): Promise<Reading> {
     const block = blockOf(source)
     const routesWereReadable = context.state?.['routes'] === true
+    const servers = await known(source.name)
+    const watch = watchOf?.(source.name)
+    if (watch !== undefined) {
+      const reading = await awayFromPlace(context, () => watch.read(servers, context.signal))
+      if (!reading.routesReadable && routesWereReadable)
+        throw new ThvError('source_failed', 'HTTPRoutes could be listed before and may not be now')
+      return reading
+    }
     const client = await connect(block)
-    const reading = await awayFromPlace(context, async () => {
+    const { objects, routesReadable, notes } = await awayFromPlace(context, async () => {
       try {
         return await readCluster({ client, clock: context.clock, signal: context.signal, source: block, routesWereReadable })
       } finally {
         await client.close()
       }
     })
-    const { crossNamespaceGateway = 'accepted', clusterName } = block
-    const options = { mode: 'server', crossNamespaceGateway, ...(clusterName === undefined ? {} : { clusterName }) } as const
-    const result = discover(reading.objects, options, await known(source.name))
+    return { result: discover(objects, exportOptionsOf(block), servers), routesReadable, notes }
+  }
+
+  async function fetchRegistry(source: SourceConfig, context: FetchContext): Promise<FetchResult> {
+    refuseFollower(source.name)
+    const reading = await read(source, context)
+    refuseFollower(source.name)
+    const { result } = reading
     if (result.entries.length > context.limits.maxEntries)
       throw new ThvError('source_limit', `the cluster exports more than ${context.limits.maxEntries} entries`)
     const told = logWarnings(result, reading.notes, context)
@@ -54,16 +78,16 @@ export function createKubernetesHandler({ known, connect = connectCluster }: Kub
     }
   }
 
+  function refuseFollower(source: string): void {
+    if (!mayRead(source)) throw new ThvError('lease_lost', `another replica reads the cluster of source ${source}`)
+  }
+
   const once = (source: SourceConfig, context: FetchContext) => oncePerAttempt(context, 'kubernetes', () => fetchRegistry(source, context))
   return {
     validate: validateSource,
     currentHash: async (source, context) => (await once(source, context)).hash,
     fetchRegistry: once,
   }
-}
-
-async function connectCluster({ kubeconfig }: KubernetesSource): Promise<KubeClient> {
-  return createKubeClient(await defaultConnection({ kubeconfig: kubeconfig?.path, context: kubeconfig?.context }))
 }
 
 function blockOf({ name, kubernetes }: SourceConfig): KubernetesSource {

@@ -82,6 +82,11 @@ export async function serveRegistry(options: ServeOptions): Promise<Served> {
     },
   )
 
+  // The first thing at a stop: another replica leads before this one ends.
+  lifecycle.onShutdown('leadership', async () => {
+    await engine.resign().catch((error: unknown) => log.debug('leadership could not be given back', { error: errorMessage(error) }))
+  })
+
   async function apply(next: RegistryConfig): Promise<void> {
     const before = front
     const after = frontOf(next, jsonEqual(next.auth, config.auth) ? front.access : parts.createAccess(next))

@@ -78,9 +78,9 @@ export interface RegistryStore extends AsyncDisposable {
   // ── sync ──
   /**
    * Leases what is due, oldest first, then by name; a source whose lease is held by somebody else is not due, and a managed one never.
-   * A new source is due at once. Never waits for another process.
+   * A new source is due at once. Never waits for another process. `except`: sources that this process may not sync.
    */
-  claimDue(claim: { owner: string; leaseMs: number; limit: number }): Promise<readonly LeasedSource[]>
+  claimDue(claim: { owner: string; leaseMs: number; limit: number; except?: readonly string[] }): Promise<readonly LeasedSource[]>
   /** False: the lease is lost, and nothing of this attempt may be written. An expired lease that no other holder has taken is not lost. */
   renewLease(lease: Lease, leaseMs: number): Promise<boolean>
   /**
@@ -91,7 +91,7 @@ export interface RegistryStore extends AsyncDisposable {
   /** Makes the source due now, or again when the attempt that is under way has ended. `not_found`, `bad_request` (managed). */
   requestSync(source: string): Promise<void>
   /** How long until something is due, or the lease on it is over; undefined if nothing ever is. */
-  nextDueInMs(): Promise<number | undefined>
+  nextDueInMs(except?: readonly string[]): Promise<number | undefined>
 }
 
 /** `structure` moves when sources, registries or claims of sources change; then views are laid out again. */

@@ -24,6 +24,8 @@ export interface SyncLoopOptions extends Omit<SyncOptions, 'config' | 'limits' |
   /** Asked for before each attempt. */
   readonly config: () => SyncOptions['config']
   readonly limits: () => FetchLimits
+  /** Sources that another replica may sync. */
+  readonly withheld?: () => readonly string[]
   /** An attempt has ended and is counted. `broken`: by a fault of the program. */
   readonly onEnd?: (source: SourceConfig, end: AttemptEnd | 'broken') => void
 }
@@ -64,9 +66,10 @@ export function startSyncLoop(options: SyncLoopOptions): SyncLoop {
     const { free } = places
     // A place that becomes free wakes the loop.
     if (free === 0) return MAX_WAIT_MS
-    const claimed = await store.claimDue({ owner, leaseMs: options.config().leaseMs, limit: free })
+    const except = options.withheld?.() ?? []
+    const claimed = await store.claimDue({ owner, leaseMs: options.config().leaseMs, limit: free, except })
     for (const leased of claimed) start(leased)
-    return claimed.length === free ? MIN_WAIT_MS : Math.min((await store.nextDueInMs()) ?? MAX_WAIT_MS, MAX_WAIT_MS)
+    return claimed.length === free ? MIN_WAIT_MS : Math.min((await store.nextDueInMs(except)) ?? MAX_WAIT_MS, MAX_WAIT_MS)
   }
 
   function start(leased: LeasedSource): void {

@@ -90,6 +90,7 @@ function withLevers(engine: RegistryEngine): SampleEngine {
     },
     admin,
     reload: (config) => engine.reload(config),
+    resign: () => engine.resign(),
     pretend: (other) => {
       status = other
     },

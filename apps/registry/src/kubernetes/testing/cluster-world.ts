@@ -130,6 +130,7 @@ export async function startClusterRegistry(config: string): Promise<ClusterRegis
   const folder = mkdtempSync(join(tmpdir(), 'registry-cluster-'))
   writeFileSync(join(folder, 'config.yaml'), config)
   const registry = await startRegistry(['--config', join(folder, 'config.yaml'), '--data-dir', folder])
+  let closed = false
   async function servers(): Promise<Record<string, ServedDocument>> {
     const answer = await fetch(`${registry.url}/registry/cluster/v0.1/servers?limit=100&version=latest`)
     const { servers: list = [] } = (await answer.json()) as { servers?: { server: ServedDocument }[] }
@@ -144,6 +145,8 @@ export async function startClusterRegistry(config: string): Promise<ClusterRegis
         return wanted(found) ? found : undefined
       }),
     async [Symbol.asyncDispose]() {
+      if (closed) return
+      closed = true
       await registry[Symbol.asyncDispose]()
       rmSync(folder, { recursive: true, force: true })
     },

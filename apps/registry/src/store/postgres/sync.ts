@@ -30,9 +30,10 @@ export function syncCalls(database: Database): SyncCalls {
     },
     finishSync: (lease, outcome) => database.transaction((sql) => finishSync(sql, lease, outcome)),
     requestSync: (source) => database.transaction((sql) => requestSync(sql, source)),
-    nextDueInMs: async () => {
+    nextDueInMs: async (except = []) => {
       const [row] = await database.query<{ wait: number | null }>(
-        `SELECT extract(epoch FROM min(greatest(due_at, lease_until)) - clock_timestamp())::float8 * 1000 AS wait FROM source WHERE due_at IS NOT NULL`,
+        `SELECT extract(epoch FROM min(greatest(due_at, lease_until)) - clock_timestamp())::float8 * 1000 AS wait FROM source WHERE due_at IS NOT NULL AND name <> ALL ($1)`,
+        [except],
       )
       return row?.wait === null || row === undefined ? undefined : Math.max(0, row.wait)
     },
@@ -44,13 +45,14 @@ const ATTEMPT_TO_COME = `due_at IS NOT NULL AND last_attempt > ${timeText("(cloc
 /** A lease lasts at most an hour. A working holder has renewed it by the new time. */
 const LEASE_TOO_LONG = "lease_until > clock_timestamp() + interval '2 hours'"
 
-async function claimDue(database: Database, claim: { owner: string; leaseMs: number; limit: number }): Promise<readonly LeasedSource[]> {
+async function claimDue(database: Database, claim: Parameters<RegistryStore['claimDue']>[0]): Promise<readonly LeasedSource[]> {
   if (claim.limit <= 0) return []
   // Sources that another replica is just claiming are skipped, so two never get the same and none waits.
   const rows = await database.query<ClaimedRow>(
     `WITH due AS (
        SELECT ${SOURCE_COLUMNS}, manual, due_at FROM source
        WHERE (due_at <= clock_timestamp() OR ${ATTEMPT_TO_COME}) AND (lease_until IS NULL OR lease_until <= clock_timestamp() OR ${LEASE_TOO_LONG})
+         AND name <> ALL ($4)
        ORDER BY due_at, name LIMIT $3 FOR UPDATE SKIP LOCKED
      ), told AS (
        SELECT pg_notify('${CHANNEL}', '') WHERE EXISTS (SELECT FROM due)
@@ -59,7 +61,7 @@ async function claimDue(database: Database, claim: { owner: string; leaseMs: num
        manual = false, last_attempt = ${NOW_TEXT}, due_at = least(source.due_at, clock_timestamp())
      FROM due, told WHERE source.id = due.id
      RETURNING due.*, extract(epoch FROM due.due_at)::float8 AS due, source.lease_token AS token`,
-    [claim.owner, claim.leaseMs, claim.limit],
+    [claim.owner, claim.leaseMs, claim.limit, claim.except ?? []],
   )
   return rows
     .toSorted((a, b) => a.due - b.due || (a.name < b.name ? -1 : 1))

@@ -164,7 +164,7 @@ class SqliteStore implements RegistryStore {
     this.#write((draft) => publishing.setClaims(draft, this.#table, change))
   }
 
-  async claimDue(claim: { owner: string; leaseMs: number; limit: number }): Promise<readonly LeasedSource[]> {
+  async claimDue(claim: { owner: string; leaseMs: number; limit: number; except?: readonly string[] }): Promise<readonly LeasedSource[]> {
     const claimed = this.#board.claim(claim).map(({ row, lease, manual }) => {
       const { config, sync, state } = this.#ledger.sources.get(row.config.name) ?? row
       return { lease, config, sync, state, manual }
@@ -195,8 +195,8 @@ class SqliteStore implements RegistryStore {
     this.#announce()
   }
 
-  async nextDueInMs(): Promise<number | undefined> {
-    return this.#board.nextInMs()
+  async nextDueInMs(except: readonly string[] = []): Promise<number | undefined> {
+    return this.#board.nextInMs(except)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

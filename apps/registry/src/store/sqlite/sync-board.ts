@@ -15,6 +15,13 @@ interface Turn {
   lease: { readonly token: string; until: number } | undefined
 }
 
+interface Claim {
+  readonly owner: string
+  readonly leaseMs: number
+  readonly limit: number
+  readonly except?: readonly string[]
+}
+
 /**
  * The order of syncs. In memory alone, since no other process uses the file: all sources are due after a start, and jumps of the wall
  * clock do not matter.
@@ -42,9 +49,9 @@ export class SyncBoard {
     }
   }
 
-  claim({ owner, leaseMs, limit }: { owner: string; leaseMs: number; limit: number }): { row: SourceRow; lease: Lease; manual: boolean }[] {
+  claim({ owner, leaseMs, limit, except = [] }: Claim): { row: SourceRow; lease: Lease; manual: boolean }[] {
     const now = this.#clock.monotonic()
-    const due = [...this.#turns.values()].filter((turn) => dueTime(turn) <= now)
+    const due = [...this.#turns.values()].filter((turn) => dueTime(turn) <= now && !except.includes(turn.row.config.name))
     due.sort((a, b) => a.dueAt - b.dueAt || (a.row.config.name < b.row.config.name ? -1 : 1))
     return due.slice(0, Math.max(0, limit)).map((turn) => {
       const { row, manual } = turn
@@ -85,9 +92,10 @@ export class SyncBoard {
     return (this.#turns.get(name)?.lease?.until ?? -Infinity) > this.#clock.monotonic()
   }
 
-  nextInMs(): number | undefined {
-    if (this.#turns.size === 0) return undefined
-    const first = Math.min(...[...this.#turns.values()].map(dueTime))
+  nextInMs(except: readonly string[] = []): number | undefined {
+    const turns = [...this.#turns.values()].filter(({ row }) => !except.includes(row.config.name))
+    if (turns.length === 0) return undefined
+    const first = Math.min(...turns.map(dueTime))
     return Math.max(0, first - this.#clock.monotonic())
   }
 }

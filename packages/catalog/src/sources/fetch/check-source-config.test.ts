@@ -80,6 +80,22 @@ describe('a source as it is configured', () => {
     ['dots in a cluster name', kubernetes({ clusterName: 'a.b' }), '/kubernetes/clusterName: must be a DNS label'],
     ['a relative kubeconfig', kubernetes({ kubeconfig: { path: 'x' } }), '/kubernetes/kubeconfig/path: must be an absolute path'],
     ['an unknown key of kubernetes', kubernetes({ namespace: 'x' }), '/kubernetes/namespace: is not known here; known are namespaces,'],
+    [
+      'a debounce that is too short',
+      kubernetes({ watch: { debounceInterval: '50ms' } }),
+      '/kubernetes/watch/debounceInterval: must be between',
+    ],
+    [
+      'a debounce that is none',
+      kubernetes({ watch: { debounceInterval: 'soon' } }),
+      '/kubernetes/watch/debounceInterval: must be a duration',
+    ],
+    ['a Lease with capitals', kubernetes({ leaderElection: { id: 'A' } }), '/kubernetes/leaderElection/id: must be the name of a Lease'],
+    [
+      'a Lease shorter than its renewal',
+      kubernetes({ leaderElection: { leaseDuration: '5s' } }),
+      '/kubernetes/leaderElection: leaseDuration must',
+    ],
     ['strict for kubernetes', { ...kubernetes({}), strict: true }, '/strict: has no meaning for a kubernetes source'],
     ['the format of kubernetes [001-019]', { ...kubernetes({}), format: 'toolhive' }, '/format: of a kubernetes source is always upstream'],
     ['an unknown key', { intervall: '1m' }, '/intervall: is not known here; known are name, git,'],

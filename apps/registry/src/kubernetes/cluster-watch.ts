@@ -1,0 +1,232 @@
+import { createHash } from 'node:crypto'
+import { Discovery, type DiscoveryResult } from '@thv/catalog/discover/discovery'
+import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
+import type { ExportOptions } from '@thv/catalog/discover/objects/export-options'
+import { gatewayOf } from '@thv/catalog/discover/objects/gateway'
+import { type HttpRoute, httpRouteOf } from '@thv/catalog/discover/objects/http-route'
+import { mcpResourceOf, type ResourceKind, resourceKinds } from '@thv/catalog/discover/objects/mcp-resource'
+import { referenceGrantOf } from '@thv/catalog/discover/objects/reference-grant'
+import { backendServiceOf } from '@thv/catalog/discover/objects/service'
+import type { KubernetesSource } from '@thv/catalog/sources/fetch/kubernetes-source'
+import { createBackoff } from '@thv/kernel/backoff'
+import type { Clock } from '@thv/kernel/clock'
+import { abortable } from '@thv/kernel/deadline'
+import { errorMessage, ThvError } from '@thv/kernel/errors'
+import type { KubeClient, KubeObject, ObjectEvent } from '@thv/kube'
+import { services } from '@thv/kube'
+import { gateways, httpRoutes, type KindVersions, mcpKinds, referenceGrants } from './cluster-kinds.ts'
+import { Debounce } from './debounce.ts'
+import { keptGateway, keptGrant, keptResource, keptRoute, keptService } from './kept-objects.ts'
+import { KindWatch } from './kind-watch.ts'
+
+export interface ClusterWatchOptions {
+  readonly source: KubernetesSource
+  readonly exportOptions: ExportOptions
+  readonly intervalMs: number
+  readonly debounceMs: number
+  /** From one look for an absent kind to the next. Default 30 s. */
+  readonly probeMs?: number
+  readonly clock: Clock
+  readonly random: () => number
+  readonly connect: () => Promise<KubeClient>
+  /** The export differs from what `read` gave last. */
+  readonly onChange: () => void
+}
+
+export interface WatchReading {
+  readonly result: DiscoveryResult
+  readonly routesReadable: boolean
+  readonly notes: readonly string[]
+}
+
+interface Watched {
+  readonly kind: string
+  readonly watch: KindWatch
+}
+
+const PROBE_MS = 30_000
+
+/** The export of a cluster, followed by watches. `read` asks the cluster nothing. */
+export class ClusterWatch {
+  readonly #options: ClusterWatchOptions
+  readonly #discovery: Discovery
+  readonly #watches = new Map<string, Watched>()
+  readonly #routes = new Map<string, HttpRoute>()
+  readonly #debounce: Debounce
+  readonly #stopped = new AbortController()
+  readonly #running: Promise<void>
+  readonly #ends: Promise<void>[] = []
+  #client: KubeClient | undefined
+  #problem = 'the cluster has not been reached yet'
+  #ready = Promise.withResolvers<void>()
+  #isReady = false
+  #known: KnownServers | undefined
+  #readIdentity = ''
+
+  constructor(options: ClusterWatchOptions) {
+    this.#options = options
+    this.#discovery = new Discovery(options.exportOptions)
+    const { clock, debounceMs: windowMs } = options
+    this.#debounce = new Debounce({ clock, windowMs, fire: () => this.#compare() })
+    this.#ready.promise.catch(() => {}) // who waits sees it
+    this.#running = this.#run()
+  }
+
+  /** Open watches and lists so far, for metrics. */
+  get missed(): number {
+    return [...this.#watches.values()].reduce((sum, { watch }) => sum + watch.missed, 0)
+  }
+
+  /** Waits for the first lists of all kinds. Rejects where MCP resources may not be read. */
+  async read(known: KnownServers, signal: AbortSignal): Promise<WatchReading> {
+    await abortable(this.#ready.promise, signal).catch((error: unknown) => {
+      throw signal.aborted && this.#client === undefined ? new ThvError('source_failed', this.#problem) : error
+    })
+    const notes: string[] = []
+    for (const { kind, watch } of this.#watches.values()) {
+      const isOurs = resourceKinds.some((own) => own === kind)
+      if (watch.state === 'absent' && (isOurs || kind === 'HTTPRoute')) notes.push(`the cluster has no kind ${kind}`)
+      if (watch.state !== 'forbidden') continue
+      const needed = isOurs || (kind === 'Service' && this.#routes.size > 0)
+      if (needed) throw new ThvError('source_failed', watch.problem)
+      if (kind === 'HTTPRoute') notes.push(`${watch.problem}; routes are not exported`)
+    }
+    if (this.#known !== known) this.#discovery.setKnownServers(known)
+    this.#known = known
+    const result = this.#discovery.result()
+    this.#readIdentity = identityOf(result)
+    const routesReadable = ![...this.#watches.values()].some(({ kind, watch }) => kind === 'HTTPRoute' && watch.state === 'forbidden')
+    return { result, routesReadable, notes }
+  }
+
+  async close(): Promise<void> {
+    this.#stopped.abort(new ThvError('aborted', 'the watch of the cluster was closed'))
+    this.#debounce.close()
+    this.#ready.reject(this.#stopped.signal.reason)
+    await this.#running
+    await Promise.all(this.#ends)
+    await this.#client?.close()
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random, connect, source } = this.#options
+    const { signal } = this.#stopped
+    const backoff = createBackoff({ baseMs: 500, maxMs: 30_000, random })
+    while (!signal.aborted && this.#client === undefined) {
+      try {
+        this.#client = await connect()
+      } catch (error) {
+        this.#problem = errorMessage(error)
+        await clock.sleep(backoff.next(), signal).catch(() => {}) // the loop sees the abort
+      }
+    }
+    if (signal.aborted || this.#client === undefined) return
+    const scopes = source.namespaces?.length ? source.namespaces : [undefined]
+    for (const namespace of scopes) {
+      for (const kind of resourceKinds) this.#follow(kind, mcpKinds[kind], namespace)
+      this.#follow('HTTPRoute', httpRoutes, namespace)
+      this.#follow('Service', [services], namespace)
+      this.#follow('ReferenceGrant', referenceGrants, namespace)
+      if (namespace === undefined) this.#follow('Gateway', gateways, namespace)
+    }
+    this.#stateChanged()
+  }
+
+  #follow(kind: string, versions: KindVersions, namespace: string | undefined): void {
+    const key = `${kind}/${namespace ?? ''}`
+    if (this.#client === undefined || this.#watches.has(key) || this.#stopped.signal.aborted) return
+    const { clock, random, source, intervalMs, probeMs = PROBE_MS } = this.#options
+    const isOurs = resourceKinds.some((own) => own === kind)
+    const watch = new KindWatch({
+      client: this.#client,
+      clock,
+      random,
+      kind: versions,
+      namespace,
+      labelSelector: isOurs ? source.labelSelector || undefined : undefined,
+      keep: KEEP[kind] ?? keptResource,
+      checkMs: intervalMs,
+      probeMs,
+      onEvent: (event) => this.#take(kind, event),
+      onState: () => this.#stateChanged(),
+    })
+    this.#watches.set(key, { kind, watch })
+    this.#ends.push(watch.run(this.#stopped.signal))
+  }
+
+  #take(kind: string, event: ObjectEvent): void {
+    const gone = event.type === 'DELETED'
+    const { object } = event
+    const { namespace = '', name } = object.metadata
+    const discovery = this.#discovery
+    if (kind === 'HTTPRoute') this.#takeRoute(object, gone)
+    else if (kind === 'Gateway') gone ? discovery.deleteGateway(namespace, name) : discovery.setGateway(gatewayOf(object))
+    else if (kind === 'Service') gone ? discovery.deleteService(namespace, name) : discovery.setService(backendServiceOf(object))
+    else if (kind === 'ReferenceGrant') gone ? discovery.deleteGrant(namespace, name) : discovery.setGrant(referenceGrantOf(object))
+    else {
+      const resource = gone ? undefined : mcpResourceOf(kind as ResourceKind, object)
+      if (resource === undefined) discovery.deleteResource({ kind: kind as ResourceKind, namespace, name })
+      else discovery.setResource(resource)
+    }
+    this.#debounce.change()
+  }
+
+  #takeRoute(object: KubeObject, gone: boolean): void {
+    const { namespace = '', name } = object.metadata
+    const route = gone ? undefined : httpRouteOf(object)
+    const key = `${namespace}/${name}`
+    if (route === undefined) {
+      this.#routes.delete(key)
+      this.#discovery.deleteRoute(namespace, name)
+      return
+    }
+    this.#routes.set(key, route)
+    this.#discovery.setRoute(route)
+    // A source of some namespaces follows Gateways where its routes name them.
+    if (!this.#watches.has('Gateway/')) {
+      for (const parent of route.parents) {
+        if (parent.kind !== 'Gateway') continue
+        this.#follow('Gateway', gateways, parent.namespace)
+        if (this.#options.exportOptions.crossNamespaceGateway === 'referenceGrant')
+          this.#follow('ReferenceGrant', referenceGrants, parent.namespace)
+      }
+    }
+    this.#markUnreadable()
+  }
+
+  /** Gateways of namespaces that may not be read. */
+  #markUnreadable(): void {
+    for (const route of this.#routes.values())
+      for (const { kind, namespace, name } of route.parents) {
+        const watched = this.#watches.get(`Gateway/${namespace}`) ?? this.#watches.get('Gateway/')
+        if (kind === 'Gateway' && watched?.watch.state === 'forbidden') this.#discovery.setUnreadable(`Gateway/${namespace}/${name}`)
+      }
+  }
+
+  #stateChanged(): void {
+    this.#markUnreadable()
+    if (!this.#isReady && [...this.#watches.values()].every(({ watch }) => watch.state !== 'starting')) {
+      this.#isReady = true
+      this.#ready.resolve()
+    }
+    this.#debounce.change()
+  }
+
+  #compare(): void {
+    if (this.#isReady && identityOf(this.#discovery.result()) !== this.#readIdentity) this.#options.onChange()
+  }
+}
+
+const KEEP: Readonly<Record<string, (object: KubeObject) => KubeObject>> = {
+  HTTPRoute: keptRoute,
+  Gateway: keptGateway,
+  Service: keptService,
+  ReferenceGrant: keptGrant,
+}
+
+function identityOf({ entries, warnings }: DiscoveryResult): string {
+  const hash = createHash('sha256')
+  for (const { text, claims } of entries) hash.update(text).update(JSON.stringify(claims ?? null))
+  for (const { reason, object, message } of warnings) hash.update(`${reason} ${object.kind} ${object.namespace} ${object.name} ${message}`)
+  return hash.digest('base64url')
+}

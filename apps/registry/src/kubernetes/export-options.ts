@@ -1,0 +1,6 @@
+import type { ExportOptions } from '@thv/catalog/discover/objects/export-options'
+import type { KubernetesSource } from '@thv/catalog/sources/fetch/kubernetes-source'
+
+export function exportOptionsOf({ crossNamespaceGateway = 'accepted', clusterName }: KubernetesSource): ExportOptions {
+  return { mode: 'server', crossNamespaceGateway, ...(clusterName === undefined ? {} : { clusterName }) }
+}

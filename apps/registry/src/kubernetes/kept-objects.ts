@@ -1,0 +1,44 @@
+import { optsIn } from '@thv/catalog/discover/objects/annotations'
+import type { KubeObject } from '@thv/kube'
+
+/* The part of each object that a watch keeps in memory: what the export reads, and no more. */
+
+type Parts = KubeObject & { readonly spec?: Readonly<Record<string, unknown>>; readonly status?: Readonly<Record<string, unknown>> }
+
+function identity({ metadata }: KubeObject): KubeObject['metadata'] {
+  const { name, namespace, uid, resourceVersion } = metadata
+  return { name, ...(namespace && { namespace }), ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) }
+}
+
+export function keptResource(object: KubeObject): KubeObject {
+  const { annotations, deletionTimestamp } = object.metadata
+  const { image, transport, proxyMode } = (object as Parts).spec ?? {}
+  return {
+    metadata: { ...identity(object), ...(annotations && { annotations }), ...(deletionTimestamp && { deletionTimestamp }) },
+    spec: { image, transport, proxyMode },
+  } as KubeObject
+}
+
+/** Of a route that does not opt in only its key. */
+export function keptRoute(object: KubeObject): KubeObject {
+  const { annotations = {}, deletionTimestamp } = object.metadata
+  if (!optsIn(annotations) || deletionTimestamp !== undefined) return { metadata: identity(object) }
+  const { spec, status } = object as Parts
+  return { metadata: { ...identity(object), annotations }, spec, status } as KubeObject
+}
+
+export function keptGateway(object: KubeObject): KubeObject {
+  const { spec, status } = object as Parts
+  return { metadata: identity(object), spec: { listeners: spec?.['listeners'] }, status } as KubeObject
+}
+
+export function keptService(object: KubeObject): KubeObject {
+  const { ownerReferences } = object.metadata
+  const { selector, clusterIP } = (object as Parts).spec ?? {}
+  const headless = clusterIP === 'None' ? { clusterIP } : {}
+  return { metadata: { ...identity(object), ...(ownerReferences && { ownerReferences }) }, spec: { selector, ...headless } } as KubeObject
+}
+
+export function keptGrant(object: KubeObject): KubeObject {
+  return { metadata: identity(object), spec: (object as Parts).spec } as KubeObject
+}

@@ -1,0 +1,84 @@
+import { systemClock } from '@thv/kernel/clock'
+import type { KubeClient, KubeObject, ResourceType } from '@thv/kube'
+import { KubeApiError } from '@thv/kube'
+import { FakeApi, things } from '@thv/kube/testing/fake-api'
+import { expect, it } from 'vitest'
+import { until } from '../testing/until.ts'
+import { KindWatch } from './kind-watch.ts'
+
+const failure = (status: number) => new KubeApiError({ status, call: { verb: 'list', target: 'things' }, body: { message: 'no' } })
+
+/** A kind that can be absent or forbidden for every call. */
+class FickleApi extends FakeApi {
+  status = 200
+  override async list<T extends KubeObject>(...args: Parameters<FakeApi['list']>) {
+    if (this.status !== 200) throw failure(this.status)
+    return await super.list<T>(...(args as [ResourceType<T>]))
+  }
+  override async *listPages<T extends KubeObject>(...args: Parameters<FakeApi['listPages']>) {
+    if (this.status !== 200) throw failure(this.status)
+    yield* super.listPages<T>(...(args as [ResourceType<T>]))
+  }
+  override async *watch<T extends KubeObject>(...args: Parameters<FakeApi['watch']>) {
+    if (this.status !== 200) throw failure(this.status)
+    yield* super.watch<T>(...(args as unknown as Parameters<typeof FakeApi.prototype.watch<T>>))
+  }
+}
+
+function follow(api: FickleApi, signal: AbortSignal) {
+  const names = new Set<string>()
+  const watch = new KindWatch({
+    client: api as unknown as KubeClient,
+    clock: systemClock,
+    random: Math.random,
+    kind: [things],
+    keep: (object) => object,
+    checkMs: 3_600_000,
+    probeMs: 20,
+    onEvent: ({ type, object }) => void (type === 'DELETED' ? names.delete(object.metadata.name) : names.add(object.metadata.name)),
+    onState: () => {},
+  })
+  return { watch, names, ended: watch.run(signal) }
+}
+
+it('finds a kind that is installed later, forgets its objects when it goes, and finds it again', async () => {
+  const api = new FickleApi()
+  const over = new AbortController()
+  api.status = 404
+  const { watch, names, ended } = follow(api, over.signal)
+  await until(() => watch.state === 'absent')
+  api.put('a', 1)
+  api.status = 200
+  await until(() => watch.state === 'synced' && names.has('a'))
+  api.status = 404
+  api.endWatches()
+  await until(() => watch.state === 'absent')
+  expect([...names]).toEqual([])
+  api.drop('a')
+  api.put('b', 1)
+  api.status = 200
+  await until(() => watch.state === 'synced')
+  expect([...names]).toEqual(['b'])
+  over.abort()
+  await ended
+}, 60_000)
+
+it('keeps what it knows while the kind may not be read, and drops what went meanwhile', async () => {
+  const api = new FickleApi()
+  const over = new AbortController()
+  api.put('a', 1)
+  api.put('b', 1)
+  const { watch, names, ended } = follow(api, over.signal)
+  await until(() => watch.state === 'synced')
+  api.status = 403
+  api.endWatches()
+  await until(() => watch.state === 'forbidden')
+  expect([...names].sort()).toEqual(['a', 'b'])
+  expect(watch.problem).toContain('list things: no (403')
+  api.drop('a')
+  api.status = 200
+  await until(() => watch.state === 'synced' && !names.has('a'))
+  expect([...names]).toEqual(['b'])
+  over.abort()
+  await ended
+}, 60_000)

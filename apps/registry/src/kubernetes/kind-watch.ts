@@ -1,0 +1,161 @@
+import { createBackoff } from '@thv/kernel/backoff'
+import type { Clock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import { linkSignals } from '@thv/kernel/lifecycle'
+import type { KubeClient, KubeObject, ObjectEvent, ResourceType } from '@thv/kube'
+import { formatKey, isForbidden, isNotFound, keyOf, Reflector } from '@thv/kube'
+import type { KindVersions } from './cluster-kinds.ts'
+
+export interface KindWatchOptions {
+  readonly client: KubeClient
+  readonly clock: Clock
+  readonly random: () => number
+  readonly kind: KindVersions
+  /** Undefined: all. */
+  readonly namespace?: string | undefined
+  readonly labelSelector?: string | undefined
+  /** Cuts an object down to the part that is kept. */
+  readonly keep: (object: KubeObject) => KubeObject
+  /** From one comparison with a fresh list to the next. */
+  readonly checkMs: number
+  /** From one look for an absent or forbidden kind to the next, with jitter. */
+  readonly probeMs: number
+  readonly onEvent: (event: ObjectEvent) => void
+  readonly onState: () => void
+}
+
+/** `forbidden`: what was known stays until the right is there again. */
+export type KindState = 'starting' | 'synced' | 'absent' | 'forbidden'
+
+const MISSES = 2
+const AGAIN_MS = 500
+
+/**
+ * Follows one kind that the cluster may not have, or may lose. Only a 404 counts as absent, seen twice; then everything known is
+ * gone, and the kind is looked for now and then.
+ */
+export class KindWatch {
+  readonly #options: KindWatchOptions
+  readonly #known = new Map<string, KubeObject>()
+  #state: KindState = 'starting'
+  #problem = ''
+  #missed = 0
+
+  constructor(options: KindWatchOptions) {
+    this.#options = options
+  }
+
+  get state(): KindState {
+    return this.#state
+  }
+
+  /** Why it may not be read. */
+  get problem(): string {
+    return this.#problem
+  }
+
+  /** Changes that the watch did not bring and a comparison with a fresh list found. */
+  get missed(): number {
+    return this.#missed
+  }
+
+  /** Until the signal aborts; never rejects. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, random, probeMs } = this.#options
+    const backoff = createBackoff({ baseMs: Math.min(200, probeMs), maxMs: probeMs, random })
+    let misses = 0
+    while (!signal.aborted) {
+      let waitMs: number
+      try {
+        const served = await this.#probe(signal)
+        backoff.reset()
+        misses = served === 'absent' ? misses + 1 : 0
+        if (served === 'forbidden') this.#enter('forbidden')
+        else if (served !== 'absent') await this.#follow(served, signal)
+        else if (misses >= MISSES) this.#clear()
+        waitMs = misses === 1 || (served !== 'absent' && served !== 'forbidden') ? AGAIN_MS : probeMs * (0.8 + 0.4 * random())
+      } catch (error) {
+        this.#problem = errorMessage(error)
+        waitMs = backoff.next()
+      }
+      await clock.sleep(waitMs, signal).catch(() => {}) // the loop sees the abort
+    }
+  }
+
+  async #probe(signal: AbortSignal): Promise<ResourceType | 'absent' | 'forbidden'> {
+    const { client, kind, namespace } = this.#options
+    for (const version of kind) {
+      try {
+        await client.list(version, { limit: 1, signal, ...(namespace !== undefined && { namespace }) })
+        return version
+      } catch (error) {
+        if (isNotFound(error)) continue
+        if (!isForbidden(error)) throw error
+        this.#problem = errorMessage(error)
+        return 'forbidden'
+      }
+    }
+    return 'absent'
+  }
+
+  /** Until the kind is not there any more, or may not be read. */
+  async #follow(type: ResourceType, signal: AbortSignal): Promise<void> {
+    const { client, clock, random, namespace, labelSelector, keep, checkMs } = this.#options
+    const over = new AbortController()
+    let notFound = 0
+    const reflector = new Reflector({
+      client,
+      type,
+      namespace,
+      labelSelector,
+      transform: keep,
+      clock,
+      random,
+      safetyRelistMs: checkMs,
+      onError: (error) => {
+        notFound = isNotFound(error) ? notFound + 1 : 0
+        if (isForbidden(error)) {
+          this.#problem = errorMessage(error)
+          this.#enter('forbidden')
+        }
+        if (isForbidden(error) || notFound >= MISSES) over.abort()
+      },
+    })
+    reflector.addHandler((event) => this.#take(event))
+    const stop = linkSignals(signal, over.signal)
+    const running = reflector.run(stop)
+    try {
+      await reflector.waitForSync(stop)
+      for (const [key, object] of this.#known) if (reflector.store.get(keyOf(object)) === undefined) this.#forget(key, object)
+      this.#enter('synced')
+    } catch {
+      // Stopped before its first list: the loop looks again.
+    }
+    await running
+    this.#missed += reflector.stats.missed
+  }
+
+  #take(event: ObjectEvent): void {
+    const key = formatKey(keyOf(event.object))
+    if (event.type === 'DELETED') this.#known.delete(key)
+    else this.#known.set(key, event.object)
+    this.#options.onEvent(event)
+  }
+
+  #forget(key: string, object: KubeObject): void {
+    this.#known.delete(key)
+    this.#options.onEvent({ type: 'DELETED', object })
+  }
+
+  #clear(): void {
+    for (const [key, object] of this.#known) this.#forget(key, object)
+    this.#enter('absent')
+  }
+
+  #enter(state: KindState): void {
+    if (state === 'synced' || state === 'absent') this.#problem = ''
+    if (this.#state === state) return
+    this.#state = state
+    this.#options.onState()
+  }
+}
