@@ -59,7 +59,7 @@ export async function ensureBundle(entry, onBuild) {
       .map((path) => resolve(root, path)),
   ]
   mkdirSync(dirname(outFile), { recursive: true })
-  replaceFile(noticesOf(outFile), noticesText(packageFolders(inputs), { root }))
+  replaceFile(noticesOf(outFile), noticesText(packageFolders(inputs), { root, isShipped: entry.startsWith('apps/') }))
   for (const file of result.outputFiles) replaceFile(file.path, file.path === outFile ? asciiOnly(file.text) : file.contents)
   const stamps = inputs.map(stampOf)
   // A source that was saved meanwhile may not be in the bundle as it is now: then the next start bundles again.

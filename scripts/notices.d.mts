@@ -5,5 +5,5 @@ export interface Notice {
   readonly text: string
 }
 export function packageFolders(paths: readonly string[]): string[]
-export function noticesText(folders: readonly string[], place: { root: string }): string
+export function noticesText(folders: readonly string[], options: { root: string; isShipped?: boolean }): string
 export function noticeOf(folder: string, root: string): Notice

@@ -20,7 +20,7 @@ type Config = Record<string, unknown>
 
 const ARRANGEMENTS: readonly [string, (config?: Config) => Promise<RunnerProcess>][] = [
   [
-    'an HTTP+SSE server [002-059]',
+    'an HTTP+SSE server',
     async (config) => {
       const port = await freePort()
       const { command, args } = fixtureCommand({ transport: 'sse', port })
@@ -48,7 +48,7 @@ describe.each(ARRANGEMENTS)('HTTP+SSE before %s', (_behind, start) => {
     await run(runner)
   })
 
-  it('only the tools of the filter are there, under the names and with the words of the override [002-082] [002-083] [002-084]', async () => {
+  it('only the tools of the filter are there, under the names and with the words of the override [002-059] [002-082] [002-083] [002-084]', async () => {
     const tools_override = { echo: { name: 'say', description: 'Says it.' } }
     await using filtered = await start({ tools_filter: ['say', 'fixture_stats'], tools_override })
     await using peer = await connectSse(filtered.url)
