@@ -12,6 +12,7 @@ import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
+import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { isRemote, type RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
@@ -81,7 +82,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const metricsHere = telemetry?.enable_prometheus_metrics_path === true && telemetry.metrics_on_transport_port
   const { allowed_origins: allowedOrigins, allowed_hosts: allowedHosts, service_hosts: serviceHosts } = config
   const hosts = { host, port, allowedOrigins, allowedHosts, serviceHosts, podName: isInCluster(env) ? env['HOSTNAME'] : undefined }
-  const server = { name, transport, ...hosts, mode, era, stateless, strictVersions, metricsHere }
+  const server = { name, transport, ...hosts, mode, era, stateless, strictVersions, metricsHere, resource: protectedResourceOf(config) }
   const gateway = createGateway({ backend, pipeline, log, metrics, clock, server, ...(isInCluster(env) ? {} : LEAVES_AT_ONCE) })
   addGatewayGauges(metrics, { backend, gateway, server: name, transport })
   const address = await gateway.listen()

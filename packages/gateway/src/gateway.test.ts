@@ -74,7 +74,7 @@ describe('routes', () => {
   })
 
   it('describes the protected resource, for pages from anywhere', async () => {
-    const resource = { resource: 'https://mcp.example.com', authorizationServers: ['https://idp.example.com'], scopes: [] }
+    const resource = { url: 'https://mcp.example.com', authorizationServers: ['https://idp.example.com'], scopes: [] }
     const { base } = await start({ server: { resource } })
     for (const path of ['', '/mcp']) {
       const response = await fetch(`${base}/.well-known/oauth-protected-resource${path}`, { headers: { origin: 'https://evil.example' } })

@@ -11,6 +11,7 @@ import { createHttpServer, type ListenAddress, type ServerStats } from '@thv/htt
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { type Rejection, reject, retryLater } from '@thv/mcp/wire-errors'
+import type { ProtectedResource } from '@thv/middleware/authenticate/protected-resource'
 import type { Awaitable } from '@thv/middleware/pipeline/middleware'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
@@ -20,7 +21,7 @@ import type { Backend } from './backend.ts'
 import { sendBrowserPage, wantsBrowserPage } from './endpoints/browser-page.ts'
 import { createMcpEndpoint } from './endpoints/mcp-endpoint.ts'
 import { createSseRoutes } from './endpoints/sse-endpoint.ts'
-import { createWellKnown, type ResourceMetadata } from './endpoints/well-known.ts'
+import { createWellKnown } from './endpoints/well-known.ts'
 import { ExchangeContext } from './exchange-context.ts'
 import { createRequestMetrics } from './metrics/request-metrics.ts'
 import { ownHosts } from './own-hosts.ts'
@@ -64,7 +65,8 @@ export interface GatewayServer {
   readonly stateless?: boolean
   /** Reject unknown values of `MCP-Protocol-Version` on everything but `initialize`. */
   readonly strictVersions?: boolean
-  readonly resource?: ResourceMetadata | undefined
+  /** Its metadata is served below `/.well-known/`. Absent: clients need no token. */
+  readonly resource?: ProtectedResource | undefined
   /** Serve `/metrics` on this port too, guarded like the MCP endpoints. */
   readonly metricsHere?: boolean
 }

@@ -20,6 +20,7 @@ describe('error registry', () => {
       ['session_not_found', -32001, 404, 'Session not found'],
       ['unauthenticated', 401, 401, 'Authentication required'],
       ['forbidden_host', 4031, 403, 'Host or Origin not allowed'],
+      ['insufficient_scope', 4032, 403, 'Insufficient scope'],
       ['method_not_allowed', 405, 405, 'HTTP method not allowed'],
       ['not_acceptable', 406, 406, 'Not acceptable'],
       ['body_too_large', 413, 413, 'Body too large'],
@@ -32,6 +33,7 @@ describe('error registry', () => {
       ['draining', 5031, 503, 'Shutting down'],
       ['pipeline_full', 5032, 503, 'Too many requests at once on one connection'],
       ['credentials_unavailable', 5034, 503, 'Credentials unavailable'],
+      ['identity_provider_unavailable', 5033, 503, 'Identity provider unavailable'],
       ['backend_timeout', 504, 504, 'Backend timeout'],
     ])
   })

@@ -99,6 +99,13 @@ export const wireErrors = {
     meaning:
       'The server does not accept this Host or Origin header: it may be a DNS rebinding attack. Use a name that it accepts, or add the Host to spec.allowedHosts (RunConfig allowed_hosts), the Origin to allowed_origins.',
   },
+  insufficient_scope: {
+    jsonRpcCode: 4032,
+    httpStatus: 403,
+    text: 'Insufficient scope',
+    meaning:
+      'The token is accepted, but the call needs scopes that it does not have. The WWW-Authenticate header of the answer names them; get a token with all of them.',
+  },
   method_not_allowed: {
     jsonRpcCode: 405,
     httpStatus: 405,
@@ -176,6 +183,12 @@ export const wireErrors = {
     text: 'Credentials unavailable',
     meaning:
       'The provider of tokens for the MCP server cannot be reached, and the request was not carried out. Retry after the time in the Retry-After header.',
+  },
+  identity_provider_unavailable: {
+    jsonRpcCode: 5033,
+    httpStatus: 503,
+    text: 'Identity provider unavailable',
+    meaning: 'The token cannot be checked, because no identity provider can be asked. Retry after the time in the Retry-After header.',
   },
   backend_timeout: {
     jsonRpcCode: 504,

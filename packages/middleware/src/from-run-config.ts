@@ -22,6 +22,7 @@ import type { Middleware } from './pipeline/middleware.ts'
 import { compilePipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { fromField, secretVariable, secretVariableName } from './pipeline/run-config-options.ts'
 import { makeRateLimit } from './rate-limit/rate-limit-from-run-config.ts'
+import { makeAuthenticate } from './run-config/make-authenticate.ts'
 import { createToolFilter } from './tool-filter/tool-filter.ts'
 
 export interface MiddlewareDeps {
@@ -39,6 +40,7 @@ type Make = (config: RunConfig, deps: MiddlewareDeps) => Middleware | undefined
 /** One factory for every built middleware of the table; the compiler rejects a missing or an extra one. */
 const MAKERS: Record<BuiltMiddleware, Make> = {
   audit: makeAudit,
+  auth: (config, deps) => fromField('oidc_config', () => makeAuthenticate(config, deps)),
   'tool-filter': makeToolFilter,
   ratelimit: makeRateLimit,
   tokenexchange: makeTokenExchange,

@@ -14,8 +14,6 @@ const remote = { remote_url: 'https://mcp.example.com/mcp' }
 
 describe('unsupportedFields', () => {
   it.each<[string, Record<string, unknown>]>([
-    ['oidc_config', { oidc_config: { Issuer: 'https://idp.example.com' } }],
-    ['oidc_config', { oidc_config: {} }],
     ['authz_config', { authz_config: { type: 'cedarv1' } }],
     ['authz_config_path', { authz_config_path: '/etc/toolhive/authz/authz.json' }],
     ['upstream_swap_config', { upstream_swap_config: {} }],
@@ -50,9 +48,10 @@ describe('unsupportedFields', () => {
   })
 
   it('asks the table: middleware that is built is no longer named', () => {
-    const built = MIDDLEWARE.map((row) => (row.name === 'auth' ? { ...row, built: true } : row))
-    const result = readRunConfig({ name: 'demo', image: 'x:1', transport: 'sse', oidc_config: {} })
+    const result = readRunConfig({ name: 'demo', image: 'x:1', transport: 'sse', upstream_swap_config: {} })
     if (!result.ok) throw new Error('unreadable')
+    const built = MIDDLEWARE.map((row) => (row.name === 'upstreamswap' ? { ...row, built: true } : row))
+    expect(unsupportedFields(result.config).map(({ middleware }) => middleware)).toEqual(['upstreamswap'])
     expect(unsupportedFields(result.config, built)).toEqual([])
   })
 
@@ -71,6 +70,7 @@ describe('unsupportedFields', () => {
     expect(order.toSorted((a, b) => names.indexOf(a) - names.indexOf(b))).toEqual(order)
     expect(BUILT_MIDDLEWARE).toEqual([
       'audit',
+      'auth',
       'tool-filter',
       'ratelimit',
       'tokenexchange',

@@ -47,7 +47,7 @@ export const MIDDLEWARE = [
   { name: 'bodylimit', built: true, part: 'gateway', fields: [], entry: bodyLimitMet },
   {
     name: 'auth',
-    built: false,
+    built: true,
     part: 'pipeline',
     fields: ['oidc_config', 'thv_ca_bundle', 'jwks_auth_token_file'],
     entry: optionalField('auth', 'oidc_config'),

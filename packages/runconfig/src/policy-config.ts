@@ -4,6 +4,7 @@ import { anyObject, durationText, flag, httpUrl, integer, listOf, mapOf, objectO
 /** The parts of a RunConfig that ask for identity and policy. Secrets may stand in some of them: never log one of these objects. */
 export interface OidcConfig {
   readonly issuer?: string
+  readonly this_cluster: boolean
   readonly audience?: string
   readonly required_subject?: string
   readonly jwks_url?: string
@@ -17,11 +18,20 @@ export interface OidcConfig {
   readonly insecure_allow_http: boolean
   readonly resource_url?: string
   readonly scopes: readonly string[]
+  readonly forward_token: boolean
 }
 
 export const OIDC_FIELDS: FieldTable<OidcConfig> = {
   issuer: { reader: text(), doc: 'Issuer that tokens must name, and where its metadata is found.' },
-  audience: { reader: text(), doc: 'Audience that tokens must carry.' },
+  this_cluster: {
+    reader: flag,
+    default: false,
+    doc: 'Instead of `issuer`: issuer and keys are those of the API server of the cluster that the proxy runs in.',
+  },
+  audience: {
+    reader: text(),
+    doc: 'Audience that tokens must carry. Without it `resource_url`, and without both any audience is accepted.',
+  },
   required_subject: {
     reader: text({
       like: { test: (value) => /^[^*]+\*?$/.test(value), words: 'a subject, or the beginning of subjects and `*`' },
@@ -41,8 +51,16 @@ export const OIDC_FIELDS: FieldTable<OidcConfig> = {
     doc: 'Whether the keys may be at a private address, whatever holds for the rest.',
   },
   insecure_allow_http: { reader: flag, default: false, doc: 'Whether the issuer may be called without TLS.' },
-  resource_url: { reader: httpUrl(), doc: 'Our own address, as the protected resource metadata tells it.' },
-  scopes: { reader: listOf(text()), default: [], doc: 'Scopes that the metadata lists.' },
+  resource_url: {
+    reader: httpUrl(),
+    doc: 'Our own address in the protected resource metadata. Without it, the address that each request came to.',
+  },
+  scopes: { reader: listOf(text()), default: [], doc: 'Scopes that the metadata and the challenges list.' },
+  forward_token: {
+    reader: flag,
+    default: false,
+    doc: 'Whether the server behind the proxy gets the `Authorization` header of the client, which it does not otherwise.',
+  },
 }
 
 export interface AuthzConfig {

@@ -71,6 +71,23 @@ describe('readRunConfig', () => {
     expect(config).not.toHaveProperty('remote_url')
   })
 
+  it('wants an issuer or this cluster, and copies that agree', () => {
+    const issuer = 'https://idp.example.com'
+    expect(bad({ oidc_config: {} })).toEqual(['oidc_config.issuer is required unless this_cluster is true'])
+    expect(bad({ oidc_config: { issuer, this_cluster: true } })).toEqual([
+      'oidc_config.this_cluster takes the place of issuer: leave one of them out',
+    ])
+    expect(bad({ oidc_config: { this_cluster: true } })).toEqual([])
+    expect(bad({ thv_ca_bundle: '/ca', jwks_auth_token_file: '/t' })).toEqual([
+      'thv_ca_bundle needs oidc_config: it is about calls to the issuer',
+      'jwks_auth_token_file needs oidc_config: it is about calls to the issuer',
+    ])
+    expect(bad({ thv_ca_bundle: '/a', oidc_config: { issuer, ca_cert_path: '/b' } })).toEqual([
+      'thv_ca_bundle differs from oidc_config.ca_cert_path',
+    ])
+    expect(bad({ thv_ca_bundle: '/a', oidc_config: { issuer, ca_cert_path: '/a' } })).toEqual([])
+  })
+
   it('accepts the spellings of ToolHive (Go) inside oidc_config and telemetry_config, in any case', () => {
     const { config } = good({
       oidc_config: {

@@ -28,6 +28,7 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
     problem('telemetry_config.endpoint', 'is of no use unless tracing_enabled or metrics_enabled is true')
   credentialProblems(config, problem)
   rateLimitProblems(config, problem)
+  checkOidc(config, problem)
   checkTools(config, problem)
   checkPodPatch(config, problem)
 }
@@ -35,6 +36,23 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
 const REMOTE_ONLY = ['remote_ca_bundle_path', 'header_forward', 'aws_sts_config'] as const
 
 type Report = (path: string, message: string) => void
+
+/** Copies of members of `oidc_config` must say the same, and say nothing without it. */
+const OIDC_COPIES = { thv_ca_bundle: 'ca_cert_path', jwks_auth_token_file: 'auth_token_file' } as const
+
+function checkOidc(config: RunConfig, problem: Report): void {
+  const { oidc_config: oidc } = config
+  for (const copy of ['thv_ca_bundle', 'jwks_auth_token_file'] as const) {
+    if (config[copy] === undefined) continue
+    const original = oidc?.[OIDC_COPIES[copy]]
+    if (oidc === undefined) problem(copy, 'needs oidc_config: it is about calls to the issuer')
+    else if (original !== undefined && original !== config[copy]) problem(copy, `differs from oidc_config.${OIDC_COPIES[copy]}`)
+  }
+  if (oidc === undefined) return
+  if (oidc.issuer === undefined && !oidc.this_cluster) problem('oidc_config.issuer', 'is required unless this_cluster is true')
+  if (oidc.issuer !== undefined && oidc.this_cluster)
+    problem('oidc_config.this_cluster', 'takes the place of issuer: leave one of them out')
+}
 
 function checkTools({ tools_override: overrides }: RunConfig, problem: Report): void {
   const taken = new Map<string, string>()

@@ -64,11 +64,12 @@ describe('loadRunConfig', () => {
     expect(error.details.problems).toHaveLength(2)
   })
 
-  it('refuses a document that asks for a link that is not built', async () => {
-    await write({ ...MINIMAL, oidc_config: { Issuer: 'https://idp.example.com', ClientSecret: 'hunter2' } })
+  it('rejects a document that asks for middleware that is not built', async () => {
+    const oidc = { Issuer: 'https://idp.example.com', ClientSecret: 'hunter2' }
+    await write({ ...MINIMAL, oidc_config: oidc, upstream_swap_config: { provider_name: 'x' } })
     const error = await load().catch((e) => e)
     expect(isRunConfigError(error, 'middleware_unsupported')).toBe(true)
-    expect(error.message).toContain('oidc_config')
+    expect(error.message).toContain('upstream_swap_config')
     expect(JSON.stringify([error.message, error.details])).not.toContain('hunter2')
   })
 

@@ -8,7 +8,7 @@ import { createOutbound, type OutboundOptions } from '@thv/http/outbound/outboun
 import type { HttpLimits } from '@thv/http/server/http-limits'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import type { Middleware } from '@thv/middleware/pipeline/middleware'
-import { compilePipeline } from '@thv/middleware/pipeline/pipeline'
+import { compilePipeline, type Pipeline } from '@thv/middleware/pipeline/pipeline'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
@@ -34,6 +34,8 @@ export interface TestRunnerOptions {
   /** Streamable HTTP unless told otherwise. */
   readonly transport?: 'streamable-http' | 'sse'
   readonly middleware?: readonly Middleware[]
+  /** Instead of `middleware`. The caller closes it. */
+  readonly pipeline?: Pipeline
   readonly limits?: Partial<HttpBackendLimits>
   readonly gateway?: Partial<GatewayLimits>
   readonly server?: Partial<GatewayServer>
@@ -61,7 +63,7 @@ export async function startTestRunner(options: TestRunnerOptions): Promise<TestR
   } = options
   const log = new CollectingLog()
   const outbound = createOutbound(options.outbound)
-  const pipeline = compilePipeline(middleware)
+  const pipeline = options.pipeline ?? compilePipeline(middleware)
   const metrics = createMetrics()
   const store = createMemorySessionStore<HttpSession>({ clock, maxSessions: options.sessions ?? 1_000 })
   const location = locationOf(backend, outbound)

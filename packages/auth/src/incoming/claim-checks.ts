@@ -30,6 +30,20 @@ export function claimProblem(
   return undefined
 }
 
+/** Longer subjects are of no provider that we know, and would be kept for every session. */
+const MAX_SUBJECT_CHARS = 1_024
+
+/** The first problem of a subject, or undefined. For logs only. */
+export function subjectProblem(subject: unknown, { requiredSubject }: IncomingProvider): string | undefined {
+  if (typeof subject !== 'string' || subject === '') return 'without a subject'
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to be rejected
+  if (subject.length > MAX_SUBJECT_CHARS || /[\x00-\x1f\x7f]/.test(subject))
+    return 'with a subject that is too long or has control characters'
+  if (requiredSubject === undefined) return undefined
+  const fits = requiredSubject.endsWith('*') ? subject.startsWith(requiredSubject.slice(0, -1)) : subject === requiredSubject
+  return fits ? undefined : 'of another subject'
+}
+
 function includes(aud: unknown, audience: string): boolean {
   return Array.isArray(aud) ? aud.includes(audience) : aud === audience
 }

@@ -3,15 +3,28 @@ import type { ProviderClient } from './provider-client.ts'
 
 const MAX_DOCUMENT_BYTES = 256 << 10
 
+/** A provider as its discovery document describes it. */
+export interface DiscoveredProvider {
+  readonly issuer: string
+  readonly jwksUrl: string
+}
+
 /** Where the provider's keys are: OpenID discovery first, then RFC 8414. A document of another issuer counts for nothing. */
-export async function discoverJwksUrl(provider: IncomingProvider, client: ProviderClient, authorization?: string): Promise<string> {
+export async function discoverProvider(
+  provider: IncomingProvider,
+  client: ProviderClient,
+  authorization?: string,
+): Promise<DiscoveredProvider> {
   const failures: unknown[] = []
   for (const url of metadataUrls(provider.issuer)) {
     try {
       const { json } = await client.json({ url, maxBytes: MAX_DOCUMENT_BYTES, authorization })
-      if (json['issuer'] !== provider.issuer) throw unusable(provider, `${url} is the document of another issuer`)
-      if (typeof json['jwks_uri'] !== 'string') throw unusable(provider, `${url} names no jwks_uri`)
-      return json['jwks_uri']
+      const { issuer, jwks_uri: jwksUrl } = json
+      if (typeof issuer !== 'string' || issuer === '') throw unusable(provider, `${url} names no issuer`)
+      if (issuer !== provider.issuer && provider.discoversIssuer !== true)
+        throw unusable(provider, `${url} is the document of another issuer`)
+      if (typeof jwksUrl !== 'string') throw unusable(provider, `${url} names no jwks_uri`)
+      return { issuer, jwksUrl }
     } catch (error) {
       failures.push(error)
     }

@@ -2,9 +2,8 @@ import type { Identity } from './authenticator.ts'
 import type { TokenClaims } from './claim-checks.ts'
 import type { IncomingProvider } from './incoming-provider.ts'
 
-/** Undefined: the claims do not say who it is. */
-export function identityOf(claims: TokenClaims, provider: IncomingProvider, subject: unknown = claims['sub']): Identity | undefined {
-  if (typeof subject !== 'string' || subject === '') return undefined
+/** The subject has been checked (`subjectProblem`). */
+export function identityOf(claims: TokenClaims, provider: IncomingProvider, subject: string): Identity {
   const displayName = ['name', 'preferred_username', 'email'].map((name) => claims[name]).find(isText)
   const { exp } = claims
   return {

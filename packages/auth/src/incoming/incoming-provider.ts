@@ -9,6 +9,10 @@ export interface IncomingProvider {
   readonly issuer: string
   /** One of `aud` must be this. Undefined takes tokens that were made for anybody. */
   readonly audience?: string | undefined
+  /** The issuer is the one that the discovery document at `issuer` names, whatever that is called: for the API server of a cluster. */
+  readonly discoversIssuer?: boolean | undefined
+  /** `sub` must be this. With `*` at its end: what it must begin with. */
+  readonly requiredSubject?: string | undefined
   /** Instead of discovery. */
   readonly jwksUrl?: string | undefined
   /** For tokens that are no JWT; without it they are rejected. */
@@ -19,6 +23,8 @@ export interface IncomingProvider {
   readonly authTokenFile?: string | undefined
   /** Private and loopback addresses may be called. Metadata services and link-local ones never are. */
   readonly allowPrivateIP?: boolean | undefined
+  /** The keys may be at a private or loopback address, whatever holds for the rest. */
+  readonly jwksAllowPrivateIP?: boolean | undefined
   /** Plain http also to hosts that are not loopback. */
   readonly allowHttp?: boolean | undefined
 }
@@ -53,9 +59,11 @@ export function isThisMachine(url: URL): boolean {
  * Undefined: everything may be called. Only so can the API server of the own cluster be a provider, whose name the policy forbids
  * to all others; it takes `allowPrivateIP`, and the name must stand in the configuration, not just in a provider's document.
  */
-export function addressPolicyFor(url: URL, provider: IncomingProvider): AddressPolicy | undefined {
-  if (provider.allowPrivateIP !== true) return { denyPrivate: true }
-  if (API_SERVER_HOST.test(url.hostname) && configuredHosts(provider).includes(url.hostname)) return undefined
+export function addressPolicyFor(url: URL, provider: IncomingProvider, purpose?: 'keys'): AddressPolicy | undefined {
+  const allowsPrivate = provider.allowPrivateIP === true || (purpose === 'keys' && provider.jwksAllowPrivateIP === true)
+  if (!allowsPrivate) return { denyPrivate: true }
+  const isApiServer = provider.discoversIssuer === true || API_SERVER_HOST.test(url.hostname)
+  if (isApiServer && configuredHosts(provider).includes(url.hostname)) return undefined
   return { denyPrivate: true, allowPrivate: true, allowLoopback: true }
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
-import { claimProblem } from './claim-checks.ts'
+import { claimProblem, subjectProblem } from './claim-checks.ts'
 import { identityOf } from './identity.ts'
 import type { IncomingProvider, IntrospectionEndpoint } from './incoming-provider.ts'
 import type { JsonAnswer, ProviderClient } from './provider-client.ts'
@@ -38,10 +38,10 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
     const answer = await introspect(token)
     if (typeof answer === 'number') return { kind: 'rejected', reason: `the provider answered ${answer}` }
     if (answer['active'] !== true) return { kind: 'rejected', reason: 'not active' }
-    const problem = claimProblem(answer, provider, { nowMs: clock.now(), demand: 'if-present' })
+    const subject = answer['sub'] ?? answer['client_id'] ?? answer['username']
+    const problem = claimProblem(answer, provider, { nowMs: clock.now(), demand: 'if-present' }) ?? subjectProblem(subject, provider)
     if (problem !== undefined) return { kind: 'rejected', reason: problem }
-    const identity = identityOf(answer, provider, answer['sub'] ?? answer['client_id'] ?? answer['username'])
-    return identity ? { kind: 'accepted', identity } : { kind: 'rejected', reason: 'without a subject' }
+    return { kind: 'accepted', identity: identityOf(answer, provider, String(subject)) }
   }
 
   /** A number: the status with which the provider refused to look at the token. */

@@ -1,7 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { jwtVerify } from 'jose'
-import { claimProblem, LEEWAY_SECONDS, type TokenClaims } from './claim-checks.ts'
+import { claimProblem, LEEWAY_SECONDS, subjectProblem, type TokenClaims } from './claim-checks.ts'
 import { identityOf } from './identity.ts'
 import type { IncomingProvider } from './incoming-provider.ts'
 import { SIGNATURE_ALGORITHMS } from './jwks.ts'
@@ -38,10 +38,10 @@ export async function verifyJwt(jwt: UnverifiedJwt, { provider, keys, clock }: J
   const { header, claims, token } = jwt
   if (!SIGNATURE_ALGORITHMS.includes(header.alg)) return rejected('signed with an algorithm that is not accepted')
   if (!isAccessTokenType(header.typ)) return rejected('of another type')
-  const problem = claimProblem(claims, provider, { nowMs: clock.now(), demand: 'all' })
+  const subject = claims['sub']
+  const problem = claimProblem(claims, provider, { nowMs: clock.now(), demand: 'all' }) ?? subjectProblem(subject, provider)
   if (problem !== undefined) return rejected(problem)
-  const identity = identityOf(claims, provider)
-  if (identity === undefined) return rejected('without a subject')
+  const identity = identityOf(claims, provider, String(subject))
 
   let reason = 'signed with an unknown key'
   for (const { key } of await keys.find(header)) {

@@ -1,6 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
 import { createSingleFlight } from '@thv/kernel/single-flight'
-import { discoverJwksUrl } from './discovery.ts'
+import { type DiscoveredProvider, discoverProvider } from './discovery.ts'
 import { type IncomingProvider, unusable } from './incoming-provider.ts'
 import { matchingKeys, parseJwks, type VerificationKey } from './jwks.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -10,6 +10,8 @@ import type { RetryGate } from './retry-gate.ts'
 export interface KeySet {
   /** Candidates for a token. Rejects with `auth_provider_unavailable` when only the provider could tell and does not answer. */
   find(header: { alg: string; kid?: string | undefined }): Promise<readonly VerificationKey[]>
+  /** The issuer that signs with these keys: as configured, or as the discovery document says (`discoversIssuer`). Rejects as `find` does. */
+  issuer(): Promise<string>
   /** Fetches without being asked, so that the first caller does not wait. `onProblem` reports failures. */
   warm(): Promise<void>
   readonly fetches: number
@@ -34,6 +36,7 @@ const UNKNOWN_KEY_BURST = 3
 const UNKNOWN_KEY_PAUSE_MS = 10_000
 
 interface Held {
+  readonly issuer: string
   readonly keys: readonly VerificationKey[]
   readonly fetchedAt: number
   readonly freshMs: number
@@ -44,7 +47,7 @@ export function createKeySet(options: KeySetOptions): KeySet {
   const flight = createSingleFlight<'keys', Held>()
   const budget = createBudget(clock)
   let held: Held | undefined
-  let place: { url: string; foundAt: number } | undefined
+  let place: (DiscoveredProvider & { readonly foundAt: number }) | undefined
   let fetches = 0
 
   async function current(): Promise<Held> {
@@ -89,19 +92,20 @@ export function createKeySet(options: KeySetOptions): KeySet {
     fetches++
     const { authTokenFile } = provider
     const authorization = authTokenFile === undefined ? undefined : `Bearer ${await client.secretFile(authTokenFile)}`
-    const url = await jwksUrl(authorization)
-    const { json, cacheControl } = await client.json({ url, maxBytes: MAX_JWKS_BYTES, authorization })
+    const { issuer, jwksUrl: url } = await locate(authorization)
+    const { json, cacheControl } = await client.json({ url, maxBytes: MAX_JWKS_BYTES, authorization, purpose: 'keys' })
     const keys = parseJwks(json)
     if (keys === undefined) throw unusable(provider, 'its key document is no JWK Set')
     if (keys.length === 0) throw unusable(provider, 'its key document holds no usable key')
-    return { keys, fetchedAt: clock.monotonic(), freshMs: freshFor(cacheControl) }
+    return { issuer, keys, fetchedAt: clock.monotonic(), freshMs: freshFor(cacheControl) }
   }
 
-  async function jwksUrl(authorization: string | undefined): Promise<string> {
-    if (provider.jwksUrl !== undefined) return provider.jwksUrl
+  async function locate(authorization: string | undefined): Promise<DiscoveredProvider> {
+    const { issuer, jwksUrl, discoversIssuer } = provider
+    if (jwksUrl !== undefined && discoversIssuer !== true) return { issuer, jwksUrl }
     if (place === undefined || clock.monotonic() - place.foundAt > REDISCOVER_MS)
-      place = { url: await discoverJwksUrl(provider, client, authorization), foundAt: clock.monotonic() }
-    return place.url
+      place = { ...(await discoverProvider(provider, client, authorization)), foundAt: clock.monotonic() }
+    return { issuer: place.issuer, jwksUrl: jwksUrl ?? place.jwksUrl }
   }
 
   return {
@@ -112,6 +116,9 @@ export function createKeySet(options: KeySetOptions): KeySet {
       if (found.length > 0 || keys !== had) return found // fetched just now: asking again tells nothing new
       if (flight.size === 0 && gate.waitMs === 0 && !budget.take()) return []
       return matchingKeys((await refresh()).keys, header)
+    },
+    async issuer() {
+      return provider.discoversIssuer === true ? (await current()).issuer : provider.issuer
     },
     async warm() {
       await current().catch(() => {}) // told by refresh itself

@@ -13,6 +13,7 @@ export interface ProviderRequest {
   /** A POST with a form; otherwise a GET. */
   readonly form?: URLSearchParams
   readonly authorization?: string | undefined
+  readonly purpose?: 'keys'
 }
 
 export interface JsonAnswer {
@@ -52,7 +53,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
   async function exchange(request: ProviderRequest, limit: AbortSignal): Promise<CollectedResponse> {
     const url = vetProviderUrl(request.url, provider)
     const bundle = provider.caCertPath === undefined ? undefined : await caBundle(provider.caCertPath)
-    const target = outbound.target({ url: url.href, ca: bundle, policy: addressPolicyFor(url, provider) })
+    const target = outbound.target({ url: url.href, ca: bundle, policy: addressPolicyFor(url, provider, request.purpose) })
     const headers = ['Accept', 'application/json', 'Accept-Encoding', 'identity']
     if (request.authorization !== undefined) headers.push('Authorization', request.authorization)
     if (request.form) headers.push('Content-Type', 'application/x-www-form-urlencoded')

@@ -43,7 +43,8 @@ export function createProviderVerifier(options: ProviderVerifierOptions): Provid
     provider,
     async jwt(jwt) {
       try {
-        return await verifyJwt(jwt, { provider, keys, clock })
+        const issuer = await keys.issuer()
+        return await verifyJwt(jwt, { provider: issuer === provider.issuer ? provider : { ...provider, issuer }, keys, clock })
       } catch (error) {
         if (!isThvError(error, 'auth_provider_unavailable')) throw error
         return { kind: 'unavailable', waitMs: keyGate.waitMs }

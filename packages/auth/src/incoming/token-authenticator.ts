@@ -87,7 +87,7 @@ export function createAuthenticator(options: TokenAuthenticatorOptions): TokenAu
   async function verify(token: string, digest: string): Promise<AuthenticationResult> {
     const jwt = readJwt(token)
     const asked = jwt
-      ? verifiers.filter(({ provider }) => provider.issuer === jwt.claims['iss'])
+      ? verifiers.filter(({ provider }) => provider.discoversIssuer === true || provider.issuer === jwt.claims['iss'])
       : verifiers.filter(({ provider }) => provider.introspection !== undefined)
     let waitMs: number | undefined
     for (const verifier of asked) {

@@ -21,10 +21,13 @@ export interface PostOptions {
 export class WireClient {
   readonly url: string
   sessionId: string | undefined
+  /** Sent with every request, such as `authorization`. */
+  headers: Readonly<Record<string, string>>
   #id = 0
 
-  constructor(url: string) {
+  constructor(url: string, headers: Readonly<Record<string, string>> = {}) {
     this.url = url
+    this.headers = headers
   }
 
   async post(body: object | string, { headers = {}, signal }: PostOptions = {}): Promise<WireAnswer> {
@@ -91,7 +94,9 @@ export class WireClient {
   }
 
   #session(): Record<string, string | undefined> {
-    return this.sessionId === undefined ? {} : { 'mcp-session-id': this.sessionId, 'mcp-protocol-version': '2025-11-25' }
+    return this.sessionId === undefined
+      ? this.headers
+      : { ...this.headers, 'mcp-session-id': this.sessionId, 'mcp-protocol-version': '2025-11-25' }
   }
 }
 

@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { CancelListener, Cancellation } from '../cancellation.ts'
-import type { HeaderMap } from '../header-map.ts'
+import { countHeader, type HeaderMap } from '../header-map.ts'
 import type { HttpLimits } from './http-limits.ts'
 import type { SlowBodies } from './slow-bodies.ts'
 
@@ -51,6 +51,11 @@ export class Exchange implements Cancellation {
 
   get headers(): HeaderMap {
     return this.request.headers
+  }
+
+  /** How often a header came; `headers` has only the first where there must be one. `name` in lower case. */
+  headerCount(name: string): number {
+    return countHeader(this.request.rawHeaders, name)
   }
 
   get path(): string {

@@ -11,22 +11,34 @@ export const DEFAULT_KUBERNETES_AUDIENCE = 'toolhive'
 export const DEFAULT_OIDC_CONFIG_MAP_KEY = 'oidc.json'
 
 /** How clients authenticate to a workload. `external` shares the settings of one MCPExternalAuthConfig among workloads. */
-export const oidcConfig = (description: string) =>
+export const oidcConfig = (description: string) => obj(description, workloadMembers(), { rules: workloadRules })
+
+/** The same for an MCPServer, which may trust its own server with the tokens of its clients. */
+export const serverOidcConfig = (description: string) =>
   obj(
     description,
     {
-      type: opt(
-        oneOf('Where the settings come from; configmap is the same as configMap.', [...INCOMING_TYPES, 'external'], {
-          default: 'kubernetes',
+      ...workloadMembers(),
+      forwardToken: opt(
+        bool('Pass the Authorization header of clients on to the server. Otherwise the server never sees their tokens.', {
+          default: false,
         }),
       ),
-      ...members(),
-      external: opt(
-        nameRef('MCPExternalAuthConfig of type oidc or embeddedAuthServer that says how clients authenticate. Other types are refused.'),
-      ),
     },
-    { rules: [...memberRules, ...unionRules('type', { external: 'external' })] },
+    { rules: workloadRules },
   )
+
+const workloadMembers = () => ({
+  type: opt(
+    oneOf('Where the settings come from; configmap is the same as configMap.', [...INCOMING_TYPES, 'external'], {
+      default: 'kubernetes',
+    }),
+  ),
+  ...members(),
+  external: opt(
+    nameRef('MCPExternalAuthConfig of type oidc or embeddedAuthServer that says how clients authenticate. Other types are refused.'),
+  ),
+})
 
 /** The same union without `external`, for a VirtualMCPServer. */
 export const incomingOidcConfig = (description: string) =>
@@ -42,7 +54,12 @@ export const incomingOidcConfig = (description: string) =>
 const INCOMING_TYPES = ['kubernetes', 'configMap', 'configmap', 'inline'] as const
 
 const members = () => ({
-  resourceUrl: opt(str('URL under which clients reach this server; goes into the protected resource metadata.', URL_LIMITS)),
+  resourceUrl: opt(
+    str(
+      'URL under which clients reach this server, for the protected resource metadata; by default the address that each request came to. Without an audience, tokens must be made for this URL.',
+      URL_LIMITS,
+    ),
+  ),
   kubernetes: opt(kubernetesOidc()),
   configMap: opt(configMapOidc()),
   inline: opt(inlineOidc('The settings themselves.')),
@@ -53,6 +70,8 @@ const memberRules: readonly CelRule[] = [
   ...unionRules('type', { configMap: 'configMap', configmap: 'configMap', inline: 'inline' }),
 ]
 
+const workloadRules: readonly CelRule[] = [...memberRules, ...unionRules('type', { external: 'external' })]
+
 const kubernetesOidc = () =>
   obj('Accepts tokens of Kubernetes service accounts.', {
     serviceAccount: opt(str('Accept only this account. Without it, every account with the right audience.', { maxLength: 253 })),
@@ -60,7 +79,12 @@ const kubernetesOidc = () =>
       str('Namespace of the account, by default that of this object. Alone: any account of the namespace.', { maxLength: 63 }),
     ),
     audience: opt(str('Audience that the token must name.', { minLength: 1, maxLength: 1024, default: DEFAULT_KUBERNETES_AUDIENCE })),
-    issuer: opt(str('Issuer of the tokens.', { ...URL_LIMITS, default: DEFAULT_KUBERNETES_ISSUER })),
+    issuer: opt(
+      str('Issuer of the tokens. The default stands for this cluster, whatever the issuer of its tokens is called.', {
+        ...URL_LIMITS,
+        default: DEFAULT_KUBERNETES_ISSUER,
+      }),
+    ),
     jwksUrl: opt(str('Where the signing keys are; by default found through the issuer.', URL_LIMITS)),
     introspectionUrl: opt(str('Where opaque tokens are checked.', URL_LIMITS)),
     useClusterAuth: opt(bool("Use the pod's own CA and token to fetch the keys; allows private addresses.", { default: true })),
@@ -79,14 +103,16 @@ const configMapOidc = () =>
     caBundleRef: opt(caBundleRef()),
   })
 
-export type OidcConfig = Static<ReturnType<typeof oidcConfig>>
+export type OidcConfig = Static<ReturnType<typeof serverOidcConfig>>
 type KubernetesOidc = NonNullable<OidcConfig['kubernetes']>
 
-interface WithResourceUrl {
+/** Members that belong to one workload, whatever the source of its settings. */
+interface WorkloadMembers {
   resourceUrl?: string
+  forwardToken?: true
 }
 
-export type CanonicalOidcConfig = WithResourceUrl &
+export type CanonicalOidcConfig = WorkloadMembers &
   (
     | { type: 'kubernetes'; kubernetes: CanonicalKubernetesOidc }
     | { type: 'configMap'; configMap: { name: string; key: string; caBundleRef?: CanonicalCABundleRef } }
@@ -110,7 +136,10 @@ export function normaliseOidcConfig(problems: ProblemList, field: string, value:
 
 function memberOf(problems: ProblemList, field: string, value: OidcConfig): CanonicalOidcConfig | undefined {
   const { type = 'kubernetes', configMap, inline, external } = value
-  const common: WithResourceUrl = compact({ resourceUrl: value.resourceUrl })
+  const common: WorkloadMembers = compact({
+    resourceUrl: value.resourceUrl,
+    forwardToken: value.forwardToken === true ? (true as const) : undefined,
+  })
   if (type === 'kubernetes') return { ...common, type, kubernetes: canonicalKubernetes(value.kubernetes ?? {}) }
   if ((type === 'configMap' || type === 'configmap') && configMap) {
     const caBundle = normaliseCaBundleRef(problems, `${field}.configMap.caBundleRef`, configMap.caBundleRef)

@@ -23,6 +23,8 @@ export const WorkloadCondition = {
   EnvironmentShadowed: 'EnvironmentShadowed',
   /** False: what the pods ask for exceeds the level `baseline` of the Pod Security Standards. Absent otherwise. */
   PodSecurity: 'PodSecurity',
+  /** False: clients need not say who they are, or their authentication is misconfigured. An MCPServer without oidcConfig has none. */
+  Authenticated: 'Authenticated',
   /** True: a secret stands in clear where a Secret could be named. */
   PlaintextSecret: 'PlaintextSecret',
 } as const
@@ -46,6 +48,11 @@ export const WorkloadReason = {
   SecretNotFound: 'SecretNotFound',
   /** `oidcConfig.external` names an MCPExternalAuthConfig that says nothing about clients. */
   NotIncomingAuth: 'NotIncomingAuth',
+
+  AuthValid: 'AuthValid',
+  AuthInvalid: 'AuthInvalid',
+  /** Clients authenticate, but tokens that were made for other servers are accepted, too. */
+  AudienceNotChecked: 'AudienceNotChecked',
 
   GroupRefIsValid: 'GroupRefIsValid',
   GroupRefNotFound: 'GroupRefNotFound',

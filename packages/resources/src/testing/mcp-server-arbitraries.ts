@@ -34,7 +34,7 @@ export const canonicalServerSpec: fc.Arbitrary<CanonicalMCPServerSpec> = fc
     groupRef: gen.maybe(fc.record({ name: gen.name })),
     tools: toolNames,
     toolConfigRef: gen.maybe(fc.record({ name: gen.name })),
-    oidcConfig: gen.maybe(gen.oidcConfig),
+    oidcConfig: gen.maybe(gen.serverOidcConfig),
     externalAuthConfigRef: gen.maybe(fc.record({ name: gen.name })),
     authServerRef: gen.maybe(fc.record({ kind: fc.constant('MCPExternalAuthConfig' as const), name: gen.name })),
     authzConfig: gen.maybe(gen.authzConfig),

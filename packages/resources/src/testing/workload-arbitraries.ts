@@ -77,24 +77,28 @@ const inline = partial<Inline, 'issuer' | 'jwksAllowPrivateIP' | 'protectedResou
   ['issuer', 'jwksAllowPrivateIP', 'protectedResourceAllowPrivateIP', 'insecureAllowHTTP', 'scopes'],
 )
 
+type OidcOf<T extends string> = Omit<Extract<CanonicalOidcConfig, { type: T }>, 'forwardToken'>
+
 export const oidcConfig: fc.Arbitrary<CanonicalOidcConfig> = fc.oneof(
-  partial<Extract<CanonicalOidcConfig, { type: 'kubernetes' }>, 'type' | 'kubernetes'>(
-    { type: fc.constant('kubernetes'), resourceUrl: url, kubernetes },
-    ['type', 'kubernetes'],
-  ),
-  partial<Extract<CanonicalOidcConfig, { type: 'configMap' }>, 'type' | 'configMap'>(
-    { type: fc.constant('configMap'), resourceUrl: url, configMap },
-    ['type', 'configMap'],
-  ),
-  partial<Extract<CanonicalOidcConfig, { type: 'inline' }>, 'type' | 'inline'>({ type: fc.constant('inline'), resourceUrl: url, inline }, [
+  partial<OidcOf<'kubernetes'>, 'type' | 'kubernetes'>({ type: fc.constant('kubernetes'), resourceUrl: url, kubernetes }, [
     'type',
-    'inline',
+    'kubernetes',
   ]),
-  partial<Extract<CanonicalOidcConfig, { type: 'external' }>, 'type' | 'external'>(
-    { type: fc.constant('external'), resourceUrl: url, external: fc.record({ name }) },
-    ['type', 'external'],
-  ),
+  partial<OidcOf<'configMap'>, 'type' | 'configMap'>({ type: fc.constant('configMap'), resourceUrl: url, configMap }, [
+    'type',
+    'configMap',
+  ]),
+  partial<OidcOf<'inline'>, 'type' | 'inline'>({ type: fc.constant('inline'), resourceUrl: url, inline }, ['type', 'inline']),
+  partial<OidcOf<'external'>, 'type' | 'external'>({ type: fc.constant('external'), resourceUrl: url, external: fc.record({ name }) }, [
+    'type',
+    'external',
+  ]),
 )
+
+/** As an MCPServer has it. */
+export const serverOidcConfig: fc.Arbitrary<CanonicalOidcConfig> = fc
+  .tuple(oidcConfig, fc.boolean())
+  .map(([config, forwards]) => (forwards ? { ...config, forwardToken: true } : config))
 
 type AuthzConfigMap = Extract<CanonicalAuthzConfig, { type: 'configMap' }>
 type AuthzInline = Extract<CanonicalAuthzConfig, { type: 'inline' }>

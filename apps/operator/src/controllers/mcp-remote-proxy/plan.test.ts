@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { MCPExternalAuthConfigReason } from '@thv/resources/kinds/mcp-external-auth-config/constants'
 import { MCPRemoteProxyCondition, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import type { MCPRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
+import { MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
 import { MCPToolConfigReason } from '@thv/resources/kinds/mcp-tool-config/constants'
-import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { canonicalRemoteProxySpec, respelledRemoteProxy } from '@thv/resources/testing/mcp-remote-proxy-arbitraries'
 import { coins } from '@thv/resources/testing/workload-arbitraries'
@@ -59,7 +59,8 @@ describe('the plan of an MCPRemoteProxy', () => {
   it('has a case for every reason that MCPServers do not have', () => {
     const all = [...Object.values(WHOLE).map((spec) => plan(spec)), ...Object.values({ ...BLOCKED, ...NOTABLE }).map(planOf)]
     const seen = new Set(all.flatMap((each) => conditionWords(each).reasons))
-    const own = Object.values(MCPRemoteProxyReason).filter((reason) => !Object.values<string>(WorkloadReason).includes(reason))
+    const shared: readonly string[] = Object.values(MCPServerReason)
+    const own = Object.values(MCPRemoteProxyReason).filter((reason) => !shared.includes(reason))
     expect(own.filter((reason) => !seen.has(reason))).toEqual([
       // Found out when pods are looked at.
       MCPRemoteProxyReason.DeploymentReady,

@@ -1,5 +1,4 @@
 import type { PolicyChecker } from '@thv/authz/policy-syntax'
-import type { ConditionUpdate } from '@thv/kube'
 import { MCPRemoteProxyCondition, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import { type CanonicalMCPRemoteProxySpec, normaliseMcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/normalise'
 import type { MCPRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
@@ -9,6 +8,7 @@ import type { Resolved, RunConfigDocument } from '../../proxy/contribution.ts'
 import { proxyNames } from '../../proxy/names.ts'
 import { type LiveFacts, planWorkload } from '../../proxy/plan-proxy.ts'
 import { serviceHosts, workloadUrl } from '../../proxy/proxy-url.ts'
+import { authenticatedBy } from '../../proxy/resolve/authenticated.ts'
 import { resolveRemoteCaBundle } from '../../proxy/resolve/ca-bundle.ts'
 import { resolveHeaderForward } from '../../proxy/resolve/header-forward.ts'
 import { resolveRateLimit } from '../../proxy/resolve/rate-limit.ts'
@@ -32,6 +32,7 @@ export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
   const { spec, problems } = normaliseMcpRemoteProxy(proxy)
   const scale = live.deployment?.spec?.replicas
   const shared = resolveSharedBlocks({ ...input, kind: 'MCPRemoteProxy', name, namespace, spec, replicas: spec.replicas ?? scale })
+  const isOpen = spec.oidcConfig === undefined && spec.authServerRef === undefined
   const resolved: Resolved[] = [
     resolveRemoteUrl({ ...spec, ...settings }),
     resolveRemoteCaBundle({ caBundleRef: spec.caBundleRef, lookup, now }),
@@ -57,7 +58,7 @@ export function planMcpRemoteProxy(input: RemoteProxyPlanInput): WorkloadPlan {
     resolved,
     document: documentOf(proxy, spec, settings),
     protections: { ...shared.protections, rate_limit_config: spec.rateLimiting !== undefined },
-    conditions: [authenticated(spec, shared.oidc)],
+    conditions: [isOpen ? NO_INCOMING_AUTH : authenticatedBy(shared.oidc)],
     networkPolicy: undefined,
     unwanted: spec.serviceAccount === undefined ? [] : [{ kind: 'ServiceAccount', name: proxyNames('MCPRemoteProxy', name).runnerAccount }],
     replicas: spec.replicas,
@@ -95,15 +96,9 @@ function documentOf({ metadata }: MCPRemoteProxy, spec: CanonicalMCPRemoteProxyS
   }
 }
 
-function authenticated(spec: CanonicalMCPRemoteProxySpec, oidc: Resolved): ConditionUpdate {
-  const type = MCPRemoteProxyCondition.Authenticated
-  if (spec.oidcConfig === undefined && spec.authServerRef === undefined) {
-    const message = 'the proxy lets everybody in who can reach it: set spec.oidcConfig'
-    return { type, status: 'False', reason: MCPRemoteProxyReason.NoIncomingAuth, message }
-  }
-  if (!oidc.ok) {
-    const message = 'spec.oidcConfig is invalid, so no client can authenticate: see the other conditions'
-    return { type, status: 'False', reason: MCPRemoteProxyReason.AuthInvalid, message }
-  }
-  return { type, status: 'True', reason: MCPRemoteProxyReason.AuthValid, message: 'clients must prove who they are' }
-}
+const NO_INCOMING_AUTH = {
+  type: MCPRemoteProxyCondition.Authenticated,
+  status: 'False',
+  reason: MCPRemoteProxyReason.NoIncomingAuth,
+  message: 'Anyone who can reach the proxy can use it. Set spec.oidcConfig to require authentication.',
+} as const

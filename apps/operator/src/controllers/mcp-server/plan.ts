@@ -12,6 +12,7 @@ import { networkPolicy } from '../../proxy/network/network-policy.ts'
 import { NO_PERMISSIONS, resolvePermissionProfile } from '../../proxy/network/permission-profile.ts'
 import { type LiveFacts, planWorkload } from '../../proxy/plan-proxy.ts'
 import { serviceHosts, workloadUrl } from '../../proxy/proxy-url.ts'
+import { authenticatedBy } from '../../proxy/resolve/authenticated.ts'
 import { resolveRateLimit } from '../../proxy/resolve/rate-limit.ts'
 import { resolveSharedBlocks } from '../../proxy/resolve/shared-blocks.ts'
 import { resolveMcpPod } from '../../proxy/server-pod/server-pod-patch.ts'
@@ -60,7 +61,7 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
     resolved,
     document: documentOf(server, spec, settings),
     protections: { ...shared.protections, rate_limit_config: spec.rateLimiting !== undefined },
-    conditions: [replicas.condition],
+    conditions: [replicas.condition, ...(spec.oidcConfig === undefined ? [] : [authenticatedBy(shared.oidc)])],
     networkPolicy:
       spec.permissionProfile === undefined
         ? undefined

@@ -20,6 +20,8 @@ const OIDC: OidcConfig = {
   allow_private_ip: false,
   jwks_allow_private_ip: false,
   insecure_allow_http: false,
+  this_cluster: false,
+  forward_token: false,
   scopes: ['openid', 'mcp:tools'],
 }
 

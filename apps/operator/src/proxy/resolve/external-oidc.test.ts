@@ -99,8 +99,10 @@ describe('oidcConfig.type: external', () => {
         insecure_allow_http: false,
         resource_url: RESOURCE,
         scopes: ['openid', 'tickets'],
+        this_cluster: false,
+        forward_token: false,
       })
-      expect(plan.unsupported).not.toEqual([]) // no proxy runs while tokens cannot be checked
+      expect(plan.unsupported).toEqual([])
       expect(JSON.stringify(plan.children)).toContain('"secretKeyRef":{"name":"idp","key":"secret"}')
       expect(plan.conditions).toContainEqual(expect.objectContaining({ type: 'CABundleRefValidated', status: 'True' }))
     }
@@ -155,7 +157,6 @@ describe('oidcConfig.type: external', () => {
     const [server] = plansOf(external, { login: embedded })
     expect(server && runConfigOf(server[1])['oidc_config']).toMatchObject({
       audience: 'http://mcp-x-proxy.team.svc.cluster.local:8080',
-      resource_url: 'http://mcp-x-proxy.team.svc.cluster.local:8080',
     })
   })
 

@@ -62,6 +62,7 @@ export function readOidcConfigMap(
         return Object.hasOwn(keys, member) ? `key ${member} of ConfigMap ${name}` : `${member} at key ${key} of ConfigMap ${name}`
       },
       issuer,
+      isThisCluster: false,
       audience: values.audience,
       jwksUrl: values.jwksUrl,
       introspectionUrl: values.introspectionUrl,

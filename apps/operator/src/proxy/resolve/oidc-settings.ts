@@ -1,6 +1,6 @@
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
 import { type CanonicalInlineOidc, DEFAULT_OIDC_SCOPES } from '@thv/resources/shared/inline-oidc'
-import type { CanonicalKubernetesOidc, CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
+import { type CanonicalKubernetesOidc, type CanonicalOidcConfig, DEFAULT_KUBERNETES_ISSUER } from '@thv/resources/shared/oidc-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { Blocker } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'
@@ -12,6 +12,8 @@ export interface OidcSettings {
   /** Where a member is written, for messages. */
   readonly at: (member: string) => string
   readonly issuer: string
+  /** The issuer is whatever the API server of the cluster says. */
+  readonly isThisCluster: boolean
   readonly audience?: string | undefined
   /** The subject itself, or its beginning and `*`. */
   readonly requiredSubject?: string | undefined
@@ -85,6 +87,7 @@ function fromKubernetes(kubernetes: CanonicalKubernetesOidc, ownNamespace: strin
     settings: {
       at,
       issuer,
+      isThisCluster: issuer === DEFAULT_KUBERNETES_ISSUER && !jwksUrl,
       audience,
       requiredSubject,
       jwksUrl,
@@ -104,6 +107,7 @@ function inlineSettings(inline: CanonicalInlineOidc, at: OidcSettings['at']): Oi
   return {
     at,
     issuer,
+    isThisCluster: false,
     audience,
     jwksUrl,
     introspectionUrl,

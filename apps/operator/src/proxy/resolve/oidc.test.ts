@@ -51,7 +51,7 @@ describe('resolveOidc', () => {
     expect(contributionOf(resolve(undefined))).toEqual({})
   })
 
-  it('resolves inline settings; the address that metadata tells is that of the Service that exists', () => {
+  it('resolves inline settings; without a resource URL the runner goes by the address that requests come to', () => {
     const { runConfig, env, secrets, volumes, conditions, status } = contributionOf(
       resolve(
         inline({
@@ -80,8 +80,9 @@ describe('resolveOidc', () => {
         allow_private_ip: false,
         jwks_allow_private_ip: true,
         insecure_allow_http: false,
-        resource_url: 'http://mcp-x-proxy.team.svc.cluster.local:8081',
         scopes: ['openid', 'mcp'],
+        this_cluster: false,
+        forward_token: false,
       },
       thv_ca_bundle: '/etc/ca.pem',
       jwks_auth_token_file: '/var/token',
@@ -93,23 +94,38 @@ describe('resolveOidc', () => {
     expect(status?.['oidcConfigHash']).toMatch(/^[0-9a-f]{16}$/)
   })
 
+  it('lets the server have the tokens of clients only where the spec says so', () => {
+    const forwards = (config: CanonicalOidcConfig) => contributionOf(resolve(config)).runConfig?.oidc_config?.forward_token
+    expect([forwards(inline()), forwards({ ...inline(), forwardToken: true })]).toEqual([false, true])
+  })
+
   it('tells the address that the spec gives', () => {
     const { runConfig } = contributionOf(resolve({ ...inline(), resourceUrl: 'https://mcp.example.com/x' }))
     expect(runConfig?.oidc_config?.resource_url).toBe('https://mcp.example.com/x')
   })
 
   describe('of type kubernetes', () => {
+    it('means this cluster with the default issuer, and compares any other one', () => {
+      const oidcOf = (settings: Parameters<typeof kubernetes>[0]) => contributionOf(resolve(kubernetes(settings))).runConfig?.oidc_config
+      expect(oidcOf({})).toMatchObject({ this_cluster: true })
+      expect(oidcOf({})).not.toHaveProperty('issuer')
+      const issuer = 'https://oidc.eks.example.com/id/1'
+      expect(oidcOf({ issuer })).toMatchObject({ this_cluster: false, issuer })
+      const jwksUrl = 'https://kubernetes.default.svc/openid/v1/jwks'
+      expect(oidcOf({ jwksUrl })).toMatchObject({ this_cluster: false, issuer: 'https://kubernetes.default.svc', jwks_url: jwksUrl })
+    })
+
     it('brings the CA of the cluster and a token in a volume of its own: not every proxy has that of its account', () => {
       const { runConfig, volumes, volumeMounts } = contributionOf(resolve(kubernetes()))
       expect(runConfig?.oidc_config).toEqual({
-        issuer: 'https://kubernetes.default.svc',
+        this_cluster: true,
+        forward_token: false,
         audience: 'toolhive',
         ca_cert_path: '/var/run/secrets/toolhive.stacklok.dev/oidc/ca.crt',
         auth_token_file: '/var/run/secrets/toolhive.stacklok.dev/oidc/token',
         allow_private_ip: true,
         jwks_allow_private_ip: true,
         insecure_allow_http: false,
-        resource_url: 'http://mcp-x-proxy.team.svc.cluster.local:8081',
         scopes: ['openid'],
       })
       expect(volumes).toEqual([
@@ -203,8 +219,9 @@ describe('resolveOidc', () => {
         allow_private_ip: false,
         jwks_allow_private_ip: true,
         insecure_allow_http: false,
-        resource_url: 'http://mcp-x-proxy.team.svc.cluster.local:8081',
         scopes: ['openid', 'mcp'],
+        this_cluster: false,
+        forward_token: false,
       })
     })
 
@@ -425,7 +442,7 @@ describe('resolveOidc', () => {
           return
         }
         const { oidc_config: oidc } = runnerReads(resolved.contribution)
-        expect(oidc?.issuer).toBeDefined()
+        expect(oidc?.this_cluster || oidc?.issuer !== undefined).toBe(true)
         if (config.type === 'kubernetes' && config.kubernetes.serviceAccount) expect(oidc?.required_subject).toBeDefined()
       }),
     )

@@ -49,7 +49,8 @@ export function resolveOidc(args: OidcArgs): Resolved {
   const file = bundle?.ok ? bundle.file : undefined
   const cluster = clusterAuth(settings, args.clusterDomain)
   const oidc: OidcConfig = compact({
-    issuer: settings.issuer,
+    issuer: settings.isThisCluster ? undefined : settings.issuer,
+    this_cluster: settings.isThisCluster,
     audience: settings.audience || undefined,
     required_subject: settings.requiredSubject,
     jwks_url: settings.jwksUrl || undefined,
@@ -61,8 +62,9 @@ export function resolveOidc(args: OidcArgs): Resolved {
     allow_private_ip: settings.allowPrivateIp,
     jwks_allow_private_ip: settings.jwksAllowPrivateIp,
     insecure_allow_http: settings.insecureAllowHttp,
-    resource_url: resourceUrl,
+    resource_url: oidcConfig.resourceUrl,
     scopes: settings.scopes,
+    forward_token: oidcConfig.forwardToken === true,
   })
   const secret = clientSecretPart(settings)
   const pointedTo = compact({ ca: file?.id, secret: secret.version })

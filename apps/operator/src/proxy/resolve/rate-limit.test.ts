@@ -7,6 +7,8 @@ const oidc_config = {
   allow_private_ip: false,
   jwks_allow_private_ip: false,
   insecure_allow_http: false,
+  this_cluster: false,
+  forward_token: false,
   scopes: [],
 }
 const bucket = (maxTokens: number, refillPeriod = '1m') => ({ maxTokens, refillPeriod })

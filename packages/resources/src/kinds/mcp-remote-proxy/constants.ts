@@ -4,8 +4,6 @@ export const MCPRemoteProxyPhase = { Pending: 'Pending', Ready: 'Ready', Failed:
 
 export const MCPRemoteProxyCondition = {
   ...WorkloadCondition,
-  /** False: clients need not say who they are, or their authentication is misconfigured. */
-  Authenticated: 'Authenticated',
   /** Whether the limits can be kept; absent without limits. */
   RateLimitConfigValid: 'RateLimitConfigValid',
 } as const
@@ -14,8 +12,6 @@ export const MCPRemoteProxyReason = {
   ...WorkloadReason,
   DeploymentReady: 'DeploymentReady',
   DeploymentNotReady: 'DeploymentNotReady',
-  AuthValid: 'AuthValid',
-  AuthInvalid: 'AuthInvalid',
   NoIncomingAuth: 'NoIncomingAuth',
   RemoteURLInvalid: 'RemoteURLInvalid',
   HeaderSecretNotFound: 'HeaderSecretNotFound',

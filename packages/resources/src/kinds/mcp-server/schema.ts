@@ -10,7 +10,7 @@ import {
 import { bool, int32, list, nameOrRef, obj, oneOf, opt, port, str } from '../../schema/nodes.ts'
 import { auditConfig } from '../../shared/audit-config.ts'
 import { authzConfig } from '../../shared/authz-config.ts'
-import { oidcConfig } from '../../shared/oidc-config.ts'
+import { serverOidcConfig } from '../../shared/oidc-config.ts'
 import { anyPerUser, rateLimiting } from '../../shared/rate-limiting.ts'
 import { resourceOverrides } from '../../shared/resource-overrides.ts'
 import { sessionStorage } from '../../shared/session-storage.ts'
@@ -75,6 +75,11 @@ const rules: readonly CelRule[] = [
     message: 'limits per user need to know the user: set oidcConfig, externalAuthConfigRef or authServerRef',
     fieldPath: '.rateLimiting',
   },
+  {
+    rule: '!has(self.oidcConfig) || !has(self.oidcConfig.forwardToken) || !self.oidcConfig.forwardToken || !has(self.externalAuthConfigRef)',
+    message: 'oidcConfig.forwardToken must not be true beside externalAuthConfigRef, which sets the credentials for the server',
+    fieldPath: '.oidcConfig',
+  },
 ]
 
 const spec = obj(
@@ -109,7 +114,7 @@ const spec = obj(
       ),
     ),
     toolConfigRef: opt(fields.toolConfigRef()),
-    oidcConfig: opt(oidcConfig('How clients prove who they are. Without it the proxy lets everybody in.')),
+    oidcConfig: opt(serverOidcConfig('How clients prove who they are. Without it the proxy lets everybody in.')),
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
     authzConfig: opt(authzConfig('Who may do what.')),

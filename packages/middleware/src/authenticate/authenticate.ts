@@ -1,0 +1,62 @@
+import type { AuthenticationResult, Authenticator, Identity } from '@thv/auth/incoming/authenticator'
+import { readBearer } from '@thv/auth/incoming/bearer'
+import { headerText } from '@thv/http/header-map'
+import type { Rejection } from '@thv/mcp/wire-errors'
+import type { Middleware } from '../pipeline/middleware.ts'
+import type { Caller, RequestContext } from '../pipeline/request-context.ts'
+import type { Challenges } from './challenges.ts'
+import { principalOf } from './principal.ts'
+
+export interface AuthenticateOptions {
+  /** The backend gets the client's `Authorization`, too. MCP forbids that unless the token was made for the backend. */
+  readonly forwardToken: boolean
+}
+
+export interface AuthenticateDeps {
+  readonly authenticator: Pick<Authenticator, 'authenticate'>
+  readonly challenges: Challenges
+}
+
+/**
+ * Requires a bearer token of every request to a guarded route, whatever its method, before the body is read, and settles the caller. A
+ * token that is known takes no promise.
+ */
+export function createAuthenticate({ forwardToken }: AuthenticateOptions, { authenticator, challenges }: AuthenticateDeps): Middleware {
+  /** Each verified token has an identity object of its own, which lives as long as the cache keeps the token. */
+  const callers = new WeakMap<Identity, Caller>()
+
+  function settle(context: RequestContext, result: AuthenticationResult): Rejection | undefined {
+    if (!result.ok) return challenges.unauthenticated(context, result.problem)
+    const { identity } = result
+    let caller = callers.get(identity)
+    if (caller === undefined) {
+      caller = { principal: principalOf(identity), identity, token: tokenOf(context) }
+      callers.set(identity, caller)
+    }
+    context.caller = caller
+    return undefined
+  }
+
+  return {
+    name: 'authenticate',
+    open(context) {
+      const result = authenticator.authenticate(authorizationOf(context))
+      return result instanceof Promise ? result.then((late) => settle(context, late)) : settle(context, result)
+    },
+    withholds: forwardToken ? ['cookie', 'proxy-authorization'] : ['authorization', 'cookie', 'proxy-authorization'],
+  }
+}
+
+/** Several are no credentials at all: somebody on the way may have looked at another one. */
+function authorizationOf({ exchange }: RequestContext): string | undefined {
+  const value = exchange.headers['authorization']
+  return typeof value === 'string' && exchange.headerCount('authorization') > 1 ? AMBIGUOUS : headerText(value)
+}
+
+/** No scheme of any kind, so that it is malformed. */
+const AMBIGUOUS = ','
+
+function tokenOf(context: RequestContext): string | undefined {
+  const reading = readBearer(authorizationOf(context))
+  return typeof reading === 'object' ? reading.token : undefined
+}

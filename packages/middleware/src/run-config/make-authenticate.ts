@@ -1,0 +1,46 @@
+import { createAuthenticator } from '@thv/auth/incoming/token-authenticator'
+import type { Outbound } from '@thv/http/outbound/outbound'
+import type { Clock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import type { RunConfig } from '@thv/runconfig/run-config'
+import type { Log } from '@thv/telemetry/log'
+import { createAuthenticate } from '../authenticate/authenticate.ts'
+import { type Challenges, createChallenges } from '../authenticate/challenges.ts'
+import type { Middleware } from '../pipeline/middleware.ts'
+import { incomingProviderOf } from './incoming-provider-of.ts'
+import { protectedResourceOf } from './protected-resource-of.ts'
+
+export interface AuthenticateMakerDeps {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Log
+  readonly clock: Clock
+  /** Without a policy: the provider brings its own. */
+  readonly outbound: Outbound
+}
+
+/** Undefined: the document asks for no authentication. Starts to fetch the keys and does not wait for them. */
+export function makeAuthenticate(config: RunConfig, { env, log, clock, outbound }: AuthenticateMakerDeps): Middleware | undefined {
+  const { oidc_config: oidc } = config
+  const challenges = challengesOf(config)
+  if (oidc === undefined || challenges === undefined) return undefined
+  const provider = incomingProviderOf(config, oidc, env)
+  if (provider.audience === undefined) log.warn('oidc_config: tokens for any audience are accepted; set audience')
+  if (oidc.client_id !== undefined && oidc.introspection_url === undefined)
+    log.warn('oidc_config: client_id has no effect without introspection_url')
+  const authenticator = createAuthenticator({
+    providers: [provider],
+    outbound,
+    clock,
+    onProblem: (_name, error) => log.warn('identity provider cannot be asked', { problem: errorMessage(error) }),
+    onRejected: (_name, reason) => log.debug('token rejected', { reason }),
+  })
+  void authenticator.warm()
+  const middleware = createAuthenticate({ forwardToken: oidc.forward_token }, { authenticator, challenges })
+  return { ...middleware, close: async () => await authenticator[Symbol.asyncDispose]() }
+}
+
+/** The challenges of a runner, for every middleware that rejects a token. Undefined: it does not authenticate clients. */
+export function challengesOf(config: RunConfig): Challenges | undefined {
+  const resource = protectedResourceOf(config)
+  return resource && createChallenges({ realm: config.oidc_config?.issuer ?? 'kubernetes', resource })
+}
