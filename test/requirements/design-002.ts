@@ -551,7 +551,7 @@ export const design002: readonly Requirement[] = [
     line: 136,
     kind: 'feature',
     text: 'Cedar policies decide each request; what none permits is refused with 403.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-067',

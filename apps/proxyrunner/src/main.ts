@@ -1,5 +1,7 @@
+import { isMainThread } from 'node:worker_threads'
+import { runPolicyWorker } from '@thv/authz/load/policy-worker'
 import { errorMessage } from '@thv/kernel/errors'
-import { createLifecycle } from '@thv/kernel/lifecycle'
+import { createLifecycle, type Lifecycle } from '@thv/kernel/lifecycle'
 import { runMain } from '@thv/kernel/process-signals'
 import { isRunConfigError, RUN_CONFIG_EXIT_CODE } from '@thv/runconfig/run-config-errors'
 import { buildProgram } from './program.ts'
@@ -9,16 +11,20 @@ const DRAIN_MS = 65_000
 
 const print = (line: string) => console.error(`thv-proxyrunner: ${line}`)
 
-await runMain(
-  async (lifecycle) => {
-    try {
-      await buildProgram({ out: (text) => void process.stdout.write(text), env: process.env, lifecycle }).parseAsync(process.argv)
-      return 0
-    } catch (error) {
-      if (!isRunConfigError(error)) throw error
-      print(errorMessage(error))
-      return RUN_CONFIG_EXIT_CODE
-    }
-  },
-  { lifecycle: createLifecycle({ drainMs: DRAIN_MS }), printError: print },
-)
+/** The bundle is one file, so it is the entry of both threads. */
+if (isMainThread) await runMain(run, { lifecycle: createLifecycle({ drainMs: DRAIN_MS }), printError: print })
+else runPolicyWorker()
+
+async function run(lifecycle: Lifecycle): Promise<number> {
+  const workerEntry = new URL(import.meta.url)
+  try {
+    await buildProgram({ out: (text) => void process.stdout.write(text), env: process.env, lifecycle, workerEntry }).parseAsync(
+      process.argv,
+    )
+    return 0
+  } catch (error) {
+    if (!isRunConfigError(error)) throw error
+    print(errorMessage(error))
+    return RUN_CONFIG_EXIT_CODE
+  }
+}

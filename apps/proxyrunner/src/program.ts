@@ -15,6 +15,8 @@ export interface ProgramEnv {
   readonly clock?: Clock
   /** For tests; else standard error. */
   readonly log?: Logger
+  /** Main module of worker threads. A bundle names itself, because it has no other file. */
+  readonly workerEntry?: URL
 }
 
 export interface Program {
@@ -70,7 +72,7 @@ async function serve(image: string | undefined, flags: RunFlags, program: Progra
   })
   for (const { path, message } of warnings) log.warn(`run config: ${path} ${message}`, { file })
   const runtime = () => createRuntime({ runtime: flags.runtime, config, env, log, clock })
-  const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock })
+  const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock, workerEntry: program.workerEntry })
   out(`${config.name} is served at ${url}\n`)
   await ended(lifecycle.signal)
 }

@@ -12,6 +12,7 @@ import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
+import { openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { isRemote, type RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
@@ -36,6 +37,8 @@ export interface RunnerOptions {
   readonly env: Env
   readonly log: Logger
   readonly clock?: Clock
+  /** Main module of the worker that reads policies. */
+  readonly workerEntry?: URL | undefined
 }
 
 export interface RunningRunner {
@@ -58,7 +61,8 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const metrics = createMetrics()
   const outbound = createOutbound({ clock })
   lifecycle.onShutdown('providers', () => outbound.close())
-  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock, outbound })
+  const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry })
+  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock, outbound, policies })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)

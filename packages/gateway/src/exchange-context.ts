@@ -6,6 +6,7 @@ import type { ParsedMessage } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import {
   ANONYMOUS,
+  type AuthzOutcome,
   type BackendInfo,
   type Caller,
   type Era,
@@ -29,6 +30,7 @@ export class ExchangeContext implements RequestContext {
   sessionId: string | undefined = undefined
   lastEventId: string | undefined = undefined
   credentials: MutableHeaderMap | undefined = undefined
+  authz: AuthzOutcome | undefined = undefined
   rateLimit: RateLimitOutcome | undefined = undefined
   outcome: Outcome = 'pending'
   rejection: Rejection | undefined = undefined

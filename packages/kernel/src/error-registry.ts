@@ -84,7 +84,14 @@ export const wireErrors = {
     meaning: 'The session has ended, has expired, or is not of this caller. The client must initialize a new one, without the old header.',
   },
   // Codes of our own stand outside -32768 to -32000: the HTTP status where one error alone has it, else the status and one more digit.
-  // 403 and 429 are kept free for a denied and a rate-limited call.
+  // 429 is kept free for a rate-limited call.
+  access_denied: {
+    jsonRpcCode: 403,
+    httpStatus: 403,
+    text: 'Unauthorized',
+    meaning:
+      'The policies of the server do not permit this to the caller. The answer is the same for something that does not exist; the audit log names the policies.',
+  },
   unauthenticated: {
     jsonRpcCode: 401,
     httpStatus: 401,
@@ -371,6 +378,9 @@ export const internalErrors = {
   },
   platform_stopped: {
     meaning: 'No platform runs on the data folder. Start it with "thv up", or name another folder with --data-dir.',
+  },
+  policy_engine_failed: {
+    meaning: 'The thread that reads policies ended or took too long. The policies before stay in force; make the document smaller.',
   },
   process_start_failed: {
     meaning: 'The system could not start the program of the MCP server. Check that it is there, executable, and made for this machine.',

@@ -15,6 +15,7 @@ import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
 import { createAudit } from './audit/audit.ts'
 import { createAuditLog } from './audit/audit-log.ts'
+import type { LivePolicies } from './authorize/live-policies.ts'
 import { makeHeaderInjection, makeRemoteAuth, makeTokenExchange } from './credentials/credentials-from-run-config.ts'
 import { createHeaderForward } from './header-forward/header-forward.ts'
 import { InvalidOptions } from './pipeline/invalid-options.ts'
@@ -23,6 +24,7 @@ import { compilePipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { fromField, secretVariable, secretVariableName } from './pipeline/run-config-options.ts'
 import { makeRateLimit } from './rate-limit/rate-limit-from-run-config.ts'
 import { makeAuthenticate } from './run-config/make-authenticate.ts'
+import { makeAuthorize } from './run-config/make-authorize.ts'
 import { createToolFilter } from './tool-filter/tool-filter.ts'
 
 export interface MiddlewareDeps {
@@ -32,6 +34,8 @@ export interface MiddlewareDeps {
   readonly clock: Clock
   /** For questions to identity providers. Without a policy of its own. */
   readonly outbound: Outbound
+  /** The policies that the document asks for, from `openPolicies`. The middleware closes them. */
+  readonly policies?: LivePolicies | undefined
 }
 
 /** Undefined: the document does not ask for it. */
@@ -42,6 +46,7 @@ const MAKERS: Record<BuiltMiddleware, Make> = {
   audit: makeAudit,
   auth: (config, deps) => fromField('oidc_config', () => makeAuthenticate(config, deps)),
   'tool-filter': makeToolFilter,
+  authorization: makeAuthorize,
   ratelimit: makeRateLimit,
   tokenexchange: makeTokenExchange,
   'header-injection': makeHeaderInjection,

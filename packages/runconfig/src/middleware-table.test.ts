@@ -14,8 +14,7 @@ const remote = { remote_url: 'https://mcp.example.com/mcp' }
 
 describe('unsupportedFields', () => {
   it.each<[string, Record<string, unknown>]>([
-    ['authz_config', { authz_config: { type: 'cedarv1' } }],
-    ['authz_config_path', { authz_config_path: '/etc/toolhive/authz/authz.json' }],
+    ['authz_config.type', { authz_config: { type: 'httpv1' } }],
     ['upstream_swap_config', { upstream_swap_config: {} }],
     ['aws_sts_config', { ...remote, aws_sts_config: { region: 'eu-central-1' } }],
     ['embedded_auth_server_config', { embedded_auth_server_config: { enabled: false } }],
@@ -72,6 +71,7 @@ describe('unsupportedFields', () => {
       'audit',
       'auth',
       'tool-filter',
+      'authorization',
       'ratelimit',
       'tokenexchange',
       'header-injection',

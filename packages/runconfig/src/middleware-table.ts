@@ -83,11 +83,13 @@ export const MIDDLEWARE = [
   },
   {
     name: 'authorization',
-    built: false,
+    built: true,
     part: 'pipeline',
     fields: ['authz_config', 'authz_config_path'],
     entry: sameAsFields(['authorization'], { config_data: 'authz_config', config_path: 'authz_config_path' }),
   },
+  // Policies that an HTTP service decides.
+  { name: 'authorization-httpv1', built: false, part: 'pipeline', fields: ['authz_config.type'] },
   // After authorization: a call that is not allowed takes nothing from anyone's limit.
   {
     name: 'ratelimit',
@@ -149,6 +151,7 @@ export function unsupportedFields(config: RunConfig, table: readonly MiddlewareR
 function asksFor(config: RunConfig, path: string): boolean {
   const value = path.split('.').reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), config)
   if (path === 'audit_config' && isObject(value)) return value['enabled'] !== false
+  if (path === 'authz_config.type') return value === 'httpv1'
   // ToolHive (Go) writes this part even when nothing in it is set.
   return path === 'remote_auth_config' ? hasAnyValue(value) : isPresent(value)
 }

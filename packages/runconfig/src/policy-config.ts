@@ -67,6 +67,7 @@ export interface AuthzConfig {
   readonly version: string
   readonly type: string
   readonly cedar?: CedarConfig
+  readonly candidate?: CedarConfig
 }
 
 export interface CedarConfig {
@@ -93,6 +94,10 @@ export const AUTHZ_FIELDS: FieldTable<AuthzConfig> = {
   version: { reader: text(), default: '1.0', doc: 'Version of this part.' },
   type: { reader: text(), required: true, doc: 'Kind of policy engine, such as `cedarv1`.' },
   cedar: { reader: objectOf(CEDAR_FIELDS), doc: 'For `cedarv1`.' },
+  candidate: {
+    reader: objectOf(CEDAR_FIELDS),
+    doc: 'Policies that are evaluated beside those of `cedar` and never enforced. Audit events and a metric tell where they decide otherwise.',
+  },
 }
 
 export interface RateLimitConfig {

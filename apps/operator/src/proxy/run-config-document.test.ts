@@ -41,9 +41,9 @@ describe('renderRunConfig', () => {
   })
 
   test('names what cannot be applied', () => {
-    const authz = { version: '1.0', type: 'cedarv1', cedar: { policies: ['permit(principal, action, resource);'], entities_json: '[]' } }
+    const authz = { version: '1.0', type: 'httpv1' }
     expect(render({ ...document, authz_config: authz }, undefined, 1).unsupported).toEqual([
-      { field: 'authz_config', middleware: 'authorization' },
+      { field: 'authz_config.type', middleware: 'authorization-httpv1' },
     ])
   })
 })

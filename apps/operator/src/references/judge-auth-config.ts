@@ -1,10 +1,10 @@
+import { configHash } from '@thv/kernel/config-hash'
 import type { ConditionUpdate } from '@thv/kube'
 import { MCPExternalAuthConfigCondition, MCPExternalAuthConfigReason } from '@thv/resources/kinds/mcp-external-auth-config/constants'
 import type { CanonicalMCPExternalAuthConfigSpec } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { validateExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/validation'
 import { missingSecrets, secretUses } from './auth-config-secrets.ts'
-import { configHash } from './config-hash.ts'
 import type { Lookup } from './lookup.ts'
 
 export interface AuthConfigVerdict {

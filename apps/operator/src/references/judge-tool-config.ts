@@ -1,9 +1,9 @@
+import { configHash } from '@thv/kernel/config-hash'
 import type { ConditionUpdate } from '@thv/kube'
 import { MCPToolConfigCondition, MCPToolConfigReason } from '@thv/resources/kinds/mcp-tool-config/constants'
 import { normaliseMcpToolConfig } from '@thv/resources/kinds/mcp-tool-config/normalise'
 import type { MCPToolConfig } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { validateToolConfig } from '@thv/resources/kinds/mcp-tool-config/validation'
-import { configHash } from './config-hash.ts'
 
 /** The conditions of the object itself. Pure. */
 export function judgeToolConfig(config: Pick<MCPToolConfig, 'spec'>): { configHash: string; conditions: ConditionUpdate[] } {

@@ -2,17 +2,17 @@ import { mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TestClock } from '@thv/kernel/clock'
+import type { FileWatch } from '@thv/kernel/watch-file'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../config/read-config.ts'
 import type { RegistryConfig } from '../config/registry-config.ts'
-import type { ConfigWatch } from '../config/watch-config.ts'
 import { type LogLine, recordingLog } from '../testing/run-registry.ts'
 import { until } from '../testing/until.ts'
 import { startReloader } from './config-reloader.ts'
 
 let folder: string
 let file: string
-let reloader: ConfigWatch | undefined
+let reloader: FileWatch | undefined
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'registry-reload-'))

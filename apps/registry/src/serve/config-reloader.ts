@@ -2,11 +2,11 @@ import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { jsonEqual } from '@thv/kernel/json'
+import { type FileWatch, watchFile } from '@thv/kernel/watch-file'
 import type { Logger } from '@thv/telemetry/log'
 import { problemLine } from '../config/config-problem.ts'
 import { type ReadOptions, readConfigFile } from '../config/read-config.ts'
 import type { RegistryConfig } from '../config/registry-config.ts'
-import { type ConfigWatch, watchConfig } from '../config/watch-config.ts'
 
 export interface ReloaderOptions {
   readonly path: string
@@ -22,7 +22,7 @@ export interface ReloaderOptions {
 }
 
 /** Takes over the file whenever it changes. One that cannot be used is refused with its problems, and the old configuration stays. */
-export function startReloader(options: ReloaderOptions): ConfigWatch {
+export function startReloader(options: ReloaderOptions): FileWatch {
   const { path, served, clock, log, debounceMs, pollMs } = options
   let text: string | undefined = options.text
   let forced = false
@@ -66,7 +66,7 @@ export function startReloader(options: ReloaderOptions): ConfigWatch {
     }
   }
 
-  const watch = watchConfig({
+  const watch = watchFile({
     path,
     clock,
     onChange: reload,

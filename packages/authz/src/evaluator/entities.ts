@@ -1,10 +1,11 @@
+import type { Steps } from '@thv/kernel/steps'
 import { UnsupportedPolicy, uidOfJson, valueOfJson } from './json-value.ts'
-import type { EntityUid, Value } from './value.ts'
+import type { EntityUid, Members, Value } from './value.ts'
 
 export interface Entity {
   readonly uid: EntityUid
-  readonly attributes: ReadonlyMap<string, Value>
-  readonly tags: ReadonlyMap<string, Value>
+  readonly attributes: Members
+  readonly tags: Members
   /** Keys of all ancestors, not only of the parents. */
   readonly ancestors: ReadonlySet<string>
   /** Attributes of this prefix are not known. */
@@ -19,32 +20,24 @@ const NONE: ReadonlyMap<string, Value> = new Map()
 
 /** Entities that the administrator wrote down, with their ancestors. */
 export class EntityStore implements Entities {
-  readonly #entities = new Map<string, Entity>()
+  readonly #entities: ReadonlyMap<string, Entity>
+  readonly #actionsBelow = new Map<string, string[]>()
 
-  /** `entities`: in Cedar's JSON form. Throws UnsupportedPolicy where the form is wrong. */
-  constructor(entities: readonly unknown[] = []) {
-    const parents = new Map<string, readonly string[]>()
-    const parsed = entities.map((json) => {
-      const { uid, attrs = {}, tags = {}, parents: of = [] } = json as Record<string, unknown>
-      const id = uidOfJson(uid)
-      if (parents.has(id.key)) throw new UnsupportedPolicy(`the entity ${id} is there twice`)
-      parents.set(
-        id.key,
-        (of as unknown[]).map((parent) => uidOfJson(parent).key),
-      )
-      return { uid: id, attributes: membersOf(attrs), tags: membersOf(tags) }
-    })
-    for (const entity of parsed)
-      this.#entities.set(entity.uid.key, { ...entity, ancestors: ancestorsOf(parents.get(entity.uid.key) ?? [], parents) })
+  constructor(entities: ReadonlyMap<string, Entity> = new Map()) {
+    this.#entities = entities
+    for (const { uid, ancestors } of this.#entities.values()) {
+      if (!isActionType(uid.type)) continue
+      for (const above of ancestors) this.#actionsBelow.set(above, [...(this.#actionsBelow.get(above) ?? []), uid.key])
+    }
   }
 
   get(key: string): Entity | undefined {
     return this.#entities.get(key)
   }
 
-  /** Keys of the entities that have this ancestor. */
-  descendantsOf(key: string): string[] {
-    return [...this.#entities.values()].filter(({ ancestors }) => ancestors.has(key)).map(({ uid }) => uid.key)
+  /** Keys of the actions that have this ancestor. */
+  actionsBelow(key: string): readonly string[] {
+    return this.#actionsBelow.get(key) ?? []
   }
 
   /** The ancestors of an entity that is known by its parents only. */
@@ -56,6 +49,35 @@ export class EntityStore implements Entities {
     }
     return ancestors
   }
+}
+
+/** Reads entities in Cedar's JSON form, and yields now and then: many of them take a while. Throws UnsupportedPolicy where the form is wrong. */
+export function* readEntities(lists: Iterable<readonly unknown[]>): Steps<EntityStore> {
+  const parents = new Map<string, readonly string[]>()
+  const parsed: Omit<Entity, 'ancestors'>[] = []
+  for (const list of lists) {
+    for (const json of list) {
+      const { uid, attrs = {}, tags = {}, parents: of = [] } = json as Record<string, unknown>
+      const id = uidOfJson(uid)
+      if (parents.has(id.key)) throw new UnsupportedPolicy(`the entity ${id} is there twice`)
+      parents.set(
+        id.key,
+        (of as unknown[]).map((parent) => uidOfJson(parent).key),
+      )
+      parsed.push({ uid: id, attributes: membersOf(attrs), tags: membersOf(tags) })
+    }
+    yield
+  }
+  const entities = new Map<string, Entity>()
+  for (const entity of parsed) {
+    entities.set(entity.uid.key, { ...entity, ancestors: ancestorsOf(parents.get(entity.uid.key) ?? [], parents) })
+    if (entities.size % 100 === 0) yield
+  }
+  return new EntityStore(entities)
+}
+
+function isActionType(type: string): boolean {
+  return type === 'Action' || type.endsWith('::Action')
 }
 
 function membersOf(json: unknown): ReadonlyMap<string, Value> {

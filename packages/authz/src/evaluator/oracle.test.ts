@@ -1,14 +1,15 @@
 import type { EntityJson, PolicyJson } from '@cedar-policy/cedar-wasm/nodejs'
+import { runAtOnce } from '@thv/kernel/steps'
 import { soakRounds } from '@thv/testkit/run/run-environment'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { cedarEngine } from '../cedar-engine.ts'
 import { compilePolicy, type PolicyJson as Policy } from './compile-policy.ts'
-import { EntityStore } from './entities.ts'
+import { readEntities } from './entities.ts'
 import { valueOfJson } from './json-value.ts'
 import { PolicySet } from './policy-set.ts'
 import { expression, policyArbitrary } from './testing/policy-arbitrary.ts'
-import { CedarRecord, EntityUid, Failure, type Value } from './value.ts'
+import { CedarRecord, EntityUid, Failure, type Members, type Value } from './value.ts'
 
 const ENTITIES: EntityJson[] = [
   {
@@ -36,7 +37,7 @@ const CONTEXT = {
 const principal = { type: 'User', id: 'a' }
 const action = { type: 'Action', id: 'call' }
 const resource = { type: 'Tool', id: 't' }
-const store = new EntityStore(ENTITIES)
+const store = runAtOnce(readEntities([ENTITIES]))
 const uid = ({ type, id }: { type: string; id: string }) => new EntityUid(type, id)
 const env = (context = valueOfJson(CONTEXT) as CedarRecord) => ({
   principal: uid(principal),
@@ -125,7 +126,7 @@ function compiled(policy: PolicyJson, at: number) {
 }
 
 /** The context with some values that the unknown argument may turn out to have, and without it. */
-function settled(members: ReadonlyMap<string, Value>): CedarRecord[] {
+function settled(members: Members): CedarRecord[] {
   const values: Value[] = [true, false, 1n, 'hello', new EntityUid('User', 'a')]
   return [new CedarRecord(members), ...values.map((value) => new CedarRecord(new Map([...members, ['arg_x', value]])))]
 }

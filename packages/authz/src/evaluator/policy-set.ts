@@ -16,6 +16,8 @@ export interface Decision {
   readonly failures: readonly PolicyFailure[]
 }
 
+const UNKNOWN_ARGUMENTS = 'depends on arguments that are not known'
+
 interface Bucket {
   /** By the key of the resource that the scope names. */
   readonly byResource: Map<string, CompiledPolicy[]>
@@ -53,7 +55,7 @@ export class PolicySet {
         if (outcome === false) continue
         if (outcome instanceof Failure) failures.push({ policy, message: outcome.message })
         // An unknown here is a mistake of the caller: it must never open anything.
-        else if (outcome === UNKNOWN) failures.push({ policy, message: 'depends on arguments that are not known' })
+        else if (outcome === UNKNOWN) failures.push({ policy, message: UNKNOWN_ARGUMENTS })
         else if (policy.effect === 'permit') permits.push(policy)
         else forbids.push(policy)
       }
@@ -78,12 +80,21 @@ export class PolicySet {
     return permitted
   }
 
-  /** Whether a forbid applies, for actions that need no permit. A policy that fails counts as one. */
-  forbids(env: Env): readonly CompiledPolicy[] {
-    const found: CompiledPolicy[] = []
-    for (const policies of this.#candidates(env))
-      for (const policy of policies ?? []) if (policy.effect === 'forbid' && policy.evaluate(env) !== false) found.push(policy)
-    return found
+  /** Allowed unless a forbid applies or fails, for actions that need no permit. */
+  decideForbids(env: Env): Decision {
+    const policies: CompiledPolicy[] = []
+    const failures: PolicyFailure[] = []
+    for (const candidates of this.#candidates(env)) {
+      if (candidates === undefined) continue
+      for (const policy of candidates) {
+        if (policy.effect !== 'forbid') continue
+        const outcome = policy.evaluate(env)
+        if (outcome === false) continue
+        if (outcome === true) policies.push(policy)
+        else failures.push({ policy, message: outcome instanceof Failure ? outcome.message : UNKNOWN_ARGUMENTS })
+      }
+    }
+    return { allowed: policies.length === 0 && failures.length === 0, policies, failures }
   }
 
   #candidates({ action, resource }: Env): readonly (readonly CompiledPolicy[] | undefined)[] {
@@ -92,7 +103,7 @@ export class PolicySet {
   }
 
   #withDescendants(keys: readonly string[]): ReadonlySet<string> {
-    return new Set(keys.flatMap((key) => [key, ...this.entities.descendantsOf(key)]))
+    return new Set(keys.flatMap((key) => [key, ...this.entities.actionsBelow(key)]))
   }
 
   #bucketOf(key: string): Bucket {
@@ -108,5 +119,9 @@ function emptyBucket(): Bucket {
 
 function add({ byResource, general }: Bucket, policy: CompiledPolicy): void {
   if (policy.resource === undefined) general.push(policy)
-  else byResource.set(policy.resource, [...(byResource.get(policy.resource) ?? []), policy])
+  else {
+    const known = byResource.get(policy.resource)
+    if (known === undefined) byResource.set(policy.resource, [policy])
+    else known.push(policy)
+  }
 }

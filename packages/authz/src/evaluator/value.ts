@@ -61,13 +61,43 @@ export class CedarSet {
   }
 }
 
+/** Members of a record or attributes of an entity. A map is one; so is a `LayeredMembers`. */
+export interface Members extends Iterable<readonly [string, Value]> {
+  get(name: string): Value | undefined
+  has(name: string): boolean
+}
+
+/** One set of members over another one: saves a copy of both for every question. */
+export class LayeredMembers implements Members {
+  readonly #upper: Members
+  readonly #lower: Members
+
+  constructor(upper: Members, lower: Members) {
+    this.#upper = upper
+    this.#lower = lower
+  }
+
+  get(name: string): Value | undefined {
+    return this.#upper.get(name) ?? this.#lower.get(name)
+  }
+
+  has(name: string): boolean {
+    return this.#upper.has(name) || this.#lower.has(name)
+  }
+
+  *[Symbol.iterator](): Iterator<readonly [string, Value]> {
+    yield* this.#upper
+    for (const entry of this.#lower) if (!this.#upper.has(entry[0])) yield entry
+  }
+}
+
 export class CedarRecord {
-  readonly members: ReadonlyMap<string, Value>
+  readonly members: Members
   /** Members of this prefix are not known: they may be there or not, with any value. */
   readonly unknownPrefix: string | undefined
   #key: string | undefined
 
-  constructor(members: ReadonlyMap<string, Value>, unknownPrefix?: string) {
+  constructor(members: Members, unknownPrefix?: string) {
     this.members = members
     this.unknownPrefix = unknownPrefix
   }

@@ -21,8 +21,8 @@ export interface Middleware {
   message?(context: MessageContext): Awaitable<Rejection | undefined>
   /** List methods whose items `item` edits. Lists are edited in one pass for all middleware; other results pass untouched. */
   readonly edits?: readonly string[]
-  /** Returns the same object to keep the item, another one to replace it, undefined to hide it. */
-  item?(context: RequestContext, item: JsonObject): JsonObject | undefined
+  /** Returns the same object to keep the item, another one to replace it, undefined to hide it. `method` is the one of the list. */
+  item?(context: RequestContext, item: JsonObject, method: string): JsonObject | undefined
   /** Before each hop, after all `message` steps. Sets `hop.credentials` or replaces `hop.outgoing`. */
   prepare?(hop: Hop): Awaitable<Rejection | undefined>
   /**

@@ -134,10 +134,15 @@ function runAll(all: readonly ((context: RequestContext) => void)[], context: Re
 function editorsOf(middleware: readonly Middleware[]): ReadonlyMap<string, ListEditor> {
   const editors = new Map<string, ListEditor>()
   for (const [method, member] of LIST_MEMBERS) {
-    const edits = steps(middleware, (one) => (one.edits?.includes(method) ? one.item?.bind(one) : undefined)).toReversed()
+    const edits = steps(middleware, (one) => (one.edits?.includes(method) ? itemStep(one, method) : undefined)).toReversed()
     if (edits.length > 0) editors.set(method, { member, edit: (context, item) => throughAll(edits, context, item) })
   }
   return editors
+}
+
+function itemStep(one: Middleware, method: string): ItemStep | undefined {
+  const item = one.item?.bind(one)
+  return item && ((context, edited) => item(context, edited, method))
 }
 
 function throughAll(edits: readonly ItemStep[], context: RequestContext, item: JsonObject): JsonObject | undefined {

@@ -49,6 +49,25 @@ export interface RateLimitOutcome {
   readonly reached: 'server' | 'user' | 'tool' | 'user-tool' | undefined
 }
 
+/** The decision of policies about a request, for audit. */
+export interface PolicyOutcome {
+  readonly decision: 'allow' | 'deny'
+  /** Ids of the policies that decided: permits when allowed, forbids when one applied, none when nothing permitted. */
+  readonly policies: readonly string[]
+  /** Policies that could not be evaluated. One is enough to deny. */
+  readonly errors: readonly PolicyError[]
+}
+
+export interface PolicyError {
+  readonly policy: string
+  readonly message: string
+}
+
+export interface AuthzOutcome extends PolicyOutcome {
+  /** The outcome of candidate policies where they decide otherwise. */
+  readonly candidate: PolicyOutcome | undefined
+}
+
 /**
  * One exchange on its way through the gateway. The gateway makes it before any check, so that `end` sees every exchange. All members
  * exist from the start: a middleware that leaves something for another one gets a typed member here.
@@ -66,6 +85,8 @@ export interface RequestContext extends Hop {
   /** The legacy session that the client named, in its header or (HTTP+SSE) in the query. Always undefined on modern requests. */
   readonly sessionId: string | undefined
   readonly lastEventId: string | undefined
+  /** Set for every message that policies judge. */
+  authz: AuthzOutcome | undefined
   /** Set for every request that limits apply to. */
   rateLimit: RateLimitOutcome | undefined
   outcome: Outcome

@@ -17,6 +17,7 @@ export function testContext(message: object | string, overrides: Partial<Message
     sessionId: undefined,
     lastEventId: undefined,
     credentials: undefined,
+    authz: undefined,
     rateLimit: undefined,
     outcome: 'pending',
     rejection: undefined,

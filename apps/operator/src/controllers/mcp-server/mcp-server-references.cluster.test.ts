@@ -230,27 +230,35 @@ describeCluster('what an MCPServer refers to', () => {
 
   const reconciles = () => operator.manager.controllers.find(({ name }) => name === 'mcpserver')?.stats.reconciles ?? 0
 
-  test.each([['authz', { authzConfig: { type: 'inline', inline: { policies: [ALLOW] } } }, 'authz_config']])(
-    'what no proxy can do yet (%s) is written down, and nothing runs',
-    async (name, guard, field) => {
-      const server = `guarded-${name}`
-      await steps.create(server, { ...http, ...guard })
-      await steps.settled(server, 'Failed')
-      const told = await steps.hasReason(server, 'MiddlewareUnsupported', 'MiddlewareUnsupported')
-      expect(told).toMatchObject({ status: 'True', message: expect.stringContaining(field) })
-      expect(await steps.runConfig(server)).toHaveProperty(field)
-      expect((await steps.deployment(server)).spec?.replicas).toBe(0)
-      expect((await steps.owned(server)).map(({ kind }) => kind)).toEqual(expect.arrayContaining(['Service', 'Role', 'RoleBinding']))
-      expect(await steps.condition(server, 'Ready')).toMatchObject({ status: 'False' })
-      // Scaled up by hand it stands still.
-      await admin.patch(deployments, at(server), { kind: 'merge', body: { spec: { replicas: 2 } } }, { subresource: 'scale' })
-      await eventually('it is put back', async () => (await steps.deployment(server)).spec?.replicas === 0)
-      await steps.edit(server, Object.fromEntries(Object.keys(guard).map((key) => [key, null])))
-      await steps.settled(server, 'Pending')
-      expect((await steps.deployment(server)).spec?.replicas).toBe(1)
-      expect(await steps.condition(server, 'MiddlewareUnsupported')).toBeUndefined()
-    },
-  )
+  test('a guard that no proxy can apply yet is written down, and nothing runs', async () => {
+    const upstream = {
+      name: 'corporate',
+      type: 'oidc',
+      oidcConfig: { issuerUrl: 'https://idp.example.com', clientId: 'toolhive' },
+    } as const
+    const embeddedAuthServer = { issuer: 'https://mcp.example.com', upstreamProviders: [upstream] }
+    await admin.create(mcpExternalAuthConfigType, { metadata: at('login'), spec: { type: 'embeddedAuthServer', embeddedAuthServer } })
+    const resourceUrl = 'https://mcp.example.com/mcp'
+    const oidcConfig = { type: 'inline', resourceUrl, inline: { issuer: 'https://mcp.example.com', audience: resourceUrl } }
+    const guard = { oidcConfig, authServerRef: { kind: 'MCPExternalAuthConfig', name: 'login' } }
+    const field = 'embedded_auth_server_config'
+    const server = 'guarded-login'
+    await steps.create(server, { ...http, ...guard })
+    await steps.settled(server, 'Failed')
+    const told = await steps.hasReason(server, 'MiddlewareUnsupported', 'MiddlewareUnsupported')
+    expect(told).toMatchObject({ status: 'True', message: expect.stringContaining(field) })
+    expect(await steps.runConfig(server)).toHaveProperty(field)
+    expect((await steps.deployment(server)).spec?.replicas).toBe(0)
+    expect((await steps.owned(server)).map(({ kind }) => kind)).toEqual(expect.arrayContaining(['Service', 'Role', 'RoleBinding']))
+    expect(await steps.condition(server, 'Ready')).toMatchObject({ status: 'False' })
+    // Scaled up by hand it stands still.
+    await admin.patch(deployments, at(server), { kind: 'merge', body: { spec: { replicas: 2 } } }, { subresource: 'scale' })
+    await eventually('it is put back', async () => (await steps.deployment(server)).spec?.replicas === 0)
+    await steps.edit(server, { oidcConfig: null, authServerRef: null })
+    await steps.settled(server, 'Pending')
+    expect((await steps.deployment(server)).spec?.replicas).toBe(1)
+    expect(await steps.condition(server, 'MiddlewareUnsupported')).toBeUndefined()
+  })
 
   test('an open server that is to be closed stops although its settings are missing, and comes back when they are mended', async () => {
     await steps.create('open', { ...http, replicas: 2 })

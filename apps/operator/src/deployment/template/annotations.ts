@@ -1,4 +1,4 @@
-import { configHash } from '../../references/config-hash.ts'
+import { configHash } from '@thv/kernel/config-hash'
 import type { Lookup } from '../../references/lookup.ts'
 
 /* Annotations that the operator puts on pod templates and Deployments. */

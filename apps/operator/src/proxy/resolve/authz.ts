@@ -1,14 +1,14 @@
+import { AUTHZ_TYPE, AUTHZ_VERSION, readAuthzDocument } from '@thv/authz/load/authz-document'
 import type { PolicyChecker } from '@thv/authz/policy-syntax'
+import { configHash } from '@thv/kernel/config-hash'
 import type { ConditionUpdate } from '@thv/kube'
 import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalAuthzConfig } from '@thv/resources/shared/authz-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { AuthzConfig, CedarConfig } from '@thv/runconfig/policy-config'
 import type { Blocker } from '../../deployment/contribution.ts'
-import { configHash } from '../../references/config-hash.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { contributes, nothing, type Resolved } from '../contribution.ts'
-import { AUTHZ_TYPE, AUTHZ_VERSION, readAuthzDocument } from './authz-document.ts'
 
 export interface AuthzArgs {
   readonly authzConfig: CanonicalAuthzConfig | undefined
@@ -63,7 +63,7 @@ function readSource(config: CanonicalAuthzConfig, lookup: AuthzArgs['lookup']): 
   }
   const where = (path: string) => `key ${key} of ConfigMap ${name}, ${path}`
   const read = readAuthzDocument(text)
-  if (read.ok) return { ok: true, cedar: read.cedar, where: (path) => where(`cedar.${path}`) }
+  if (read.ok) return { ok: true, cedar: read.config.cedar, where: (path) => where(`cedar.${path}`) }
   const message = read.problems.map((problem) => where(problem)).join('; ')
   return { ok: false, blocker: invalid(WorkloadReason.AuthzConfigMapInvalid, message) }
 }

@@ -1,7 +1,7 @@
+import { configHash } from '@thv/kernel/config-hash'
 import { normaliseMcpToolConfig } from '@thv/resources/kinds/mcp-tool-config/normalise'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { blocked } from '../../deployment/contribution.ts'
-import { configHash } from '../../references/config-hash.ts'
 import { validity } from '../../references/judge-tool-config.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { contributes, nothing, type Resolved, type RunConfigDocument } from '../contribution.ts'

@@ -1,7 +1,7 @@
-import { jsonEqual } from '@thv/kernel/json'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { canonicalJson, configHash } from './config-hash.ts'
+import { jsonEqual } from './json.ts'
 
 const shuffled = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(shuffled)

@@ -6,10 +6,15 @@ import { parseDocument } from 'yaml'
 export const AUTHZ_VERSION = '1.0'
 export const AUTHZ_TYPE = 'cedarv1'
 
-export type AuthzDocument = { ok: true; cedar: CedarConfig } | { ok: false; problems: string[] }
+/** An `authz_config` that has policies. */
+export interface CedarAuthzConfig extends AuthzConfig {
+  readonly cedar: CedarConfig
+}
+
+export type AuthzDocument = { ok: true; config: CedarAuthzConfig } | { ok: false; problems: string[] }
 
 /**
- * Reads `{version, type, cedar}` in JSON or YAML. Unknown members are refused: a misspelt `entities_json` would leave out groups that a
+ * Reads `{version, type, cedar, candidate}` in JSON or YAML. Unknown members are refused: a misspelt `entities_json` would leave out groups that a
  * policy forbids something to. Problems say where, and never quote the text.
  */
 export function readAuthzDocument(text: string): AuthzDocument {
@@ -23,14 +28,27 @@ export function readAuthzDocument(text: string): AuthzDocument {
     ...findings.warnings.map(({ path }) => `${path} is not a known field: correct or remove it`),
   ]
   if (config === undefined || problems.length > 0) return { ok: false, problems }
+  return checkAuthzConfig(config)
+}
+
+/** The rules beyond types and names. */
+export function checkAuthzConfig(config: AuthzConfig): AuthzDocument {
+  const problems: string[] = []
   if (config.version !== AUTHZ_VERSION) problems.push(`version must be "${AUTHZ_VERSION}"`)
   if (config.type !== AUTHZ_TYPE) problems.push(`type must be ${AUTHZ_TYPE}: no other policy engine is built in`)
   else if (config.cedar === undefined) problems.push('cedar is missing: put the policies there')
-  else if (config.cedar.policies.length === 0) problems.push('cedar.policies is empty: without a policy every call is denied')
-  const groupType = config.cedar?.group_entity_type
+  if (config.cedar !== undefined) problems.push(...cedarProblems(config.cedar, 'cedar'))
+  if (config.candidate !== undefined) problems.push(...cedarProblems(config.candidate, 'candidate'))
+  if (config.cedar === undefined || problems.length > 0) return { ok: false, problems }
+  return { ok: true, config: { ...config, cedar: config.cedar } }
+}
+
+function cedarProblems({ policies, group_entity_type: groupType }: CedarConfig, path: string): string[] {
+  const problems: string[] = []
+  if (policies.length === 0) problems.push(`${path}.policies is empty: without a policy every call is denied`)
   if (groupType !== undefined && !/^[A-Za-z_][A-Za-z0-9_]*$/.test(groupType))
-    problems.push('cedar.group_entity_type must be a Cedar type without a namespace, such as THVGroup')
-  return config.cedar !== undefined && problems.length === 0 ? { ok: true, cedar: config.cedar } : { ok: false, problems }
+    problems.push(`${path}.group_entity_type must be a Cedar type without a namespace, such as THVGroup`)
+  return problems
 }
 
 function parse(text: string): { ok: true; value: unknown } | { ok: false; problem: string } {

@@ -1,8 +1,8 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { Clock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
+import type { Clock } from './clock.ts'
+import { errorMessage } from './errors.ts'
 
 export interface WatchOptions {
   readonly path: string
@@ -15,7 +15,7 @@ export interface WatchOptions {
   readonly pollMs?: number
 }
 
-export interface ConfigWatch extends AsyncDisposable {
+export interface FileWatch extends AsyncDisposable {
   /** As if the file had changed. */
   trigger(): void
 }
@@ -24,7 +24,7 @@ export interface ConfigWatch extends AsyncDisposable {
  * Watches the folder, not the file: editors and Kubernetes put another file (or link) in its place. A file that comes and goes is
  * the same to it as one that changes.
  */
-export function watchConfig(options: WatchOptions): ConfigWatch {
+export function watchFile(options: WatchOptions): FileWatch {
   const { clock, onChange, onError, debounceMs = 200, pollMs = 5_000 } = options
   const path = resolve(options.path)
   const closed = new AbortController()
@@ -73,7 +73,7 @@ export function watchConfig(options: WatchOptions): ConfigWatch {
 
 function watchFolder(folder: string, onEvent: () => void, onError: (message: string) => void): FSWatcher | undefined {
   const failed = (error: unknown) =>
-    onError(`the folder of the configuration cannot be watched, so it is looked at every few seconds: ${errorMessage(error)}`)
+    onError(`the folder of the file cannot be watched, so the file is looked at every few seconds: ${errorMessage(error)}`)
   try {
     return watch(folder, { persistent: false }, onEvent).on('error', failed)
   } catch (error) {

@@ -1,13 +1,12 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Clock, systemClock } from '@thv/kernel/clock'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { until } from '../testing/until.ts'
-import { type ConfigWatch, watchConfig } from './watch-config.ts'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type Clock, systemClock } from './clock.ts'
+import { type FileWatch, watchFile } from './watch-file.ts'
 
 let folder: string
-let watch: ConfigWatch | undefined
+let watch: FileWatch | undefined
 let calls: number
 /** Times that it has looked at the file. */
 let looks: number
@@ -21,7 +20,7 @@ const clock: Clock = {
 }
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'registry-watch-'))
+  folder = mkdtempSync(join(tmpdir(), 'watch-file-'))
   calls = 0
   looks = 0
 })
@@ -39,23 +38,23 @@ function start(path: string, options: { pollMs?: number; onChange?: () => Promis
     (async () => {
       calls++
     })
-  watch = watchConfig({ path, clock, onChange, onError: () => {}, debounceMs: 20, pollMs: options.pollMs ?? 60_000 })
+  watch = watchFile({ path, clock, onChange, onError: () => {}, debounceMs: 20, pollMs: options.pollMs ?? 60_000 })
 }
 
-describe('watchConfig', () => {
+describe('watchFile', () => {
   it('notices a file that is rewritten, replaced by a rename, removed and restored', async () => {
     writeFileSync(at('config.yaml'), 'a')
     start(at('config.yaml'))
     writeFileSync(at('config.yaml'), 'b')
-    await until(() => calls === 1)
+    await vi.waitUntil(() => calls === 1, { timeout: 30_000, interval: 5 })
     writeFileSync(at('next'), 'c')
-    await until(() => calls === 2) // something has changed in the folder: the reader sees that it is not the file
+    await vi.waitUntil(() => calls === 2, { timeout: 30_000, interval: 5 }) // something has changed in the folder: the reader sees that it is not the file
     renameSync(at('next'), at('config.yaml'))
-    await until(() => calls === 3)
+    await vi.waitUntil(() => calls === 3, { timeout: 30_000, interval: 5 })
     unlinkSync(at('config.yaml'))
-    await until(() => calls === 4)
+    await vi.waitUntil(() => calls === 4, { timeout: 30_000, interval: 5 })
     writeFileSync(at('config.yaml'), 'd')
-    await until(() => calls === 5)
+    await vi.waitUntil(() => calls === 5, { timeout: 30_000, interval: 5 })
     expect(looks).toBeGreaterThan(0)
   })
 
@@ -69,7 +68,7 @@ describe('watchConfig', () => {
     writeFileSync(at('..2026_2', 'config.yaml'), 'b')
     symlinkSync('..2026_2', at('..data_tmp'))
     renameSync(at('..data_tmp'), at('..data'))
-    await until(() => calls >= 1)
+    await vi.waitUntil(() => calls >= 1, { timeout: 30_000, interval: 5 })
     expect(readFileSync(at('config.yaml'), 'utf8')).toBe('b')
   })
 
@@ -79,11 +78,11 @@ describe('watchConfig', () => {
     mkdirSync(at('here'))
     symlinkSync(at('elsewhere', 'config.yaml'), at('here', 'config.yaml'))
     start(at('here', 'config.yaml'), { pollMs: 20 })
-    await until(() => looks > 1)
+    await vi.waitUntil(() => looks > 1, { timeout: 30_000, interval: 5 })
     expect(calls).toBe(0)
     writeFileSync(at('next'), 'longer')
     renameSync(at('next'), at('elsewhere', 'config.yaml')) // in one step: the look that goes on meanwhile must not see half of it
-    await until(() => calls === 1)
+    await vi.waitUntil(() => calls === 1, { timeout: 30_000, interval: 5 })
   })
 
   it('calls once at a time, and once more for what happened meanwhile', async () => {
@@ -102,15 +101,15 @@ describe('watchConfig', () => {
     watch?.trigger()
     watch?.trigger()
     watch?.trigger()
-    await until(() => calls === 1)
+    await vi.waitUntil(() => calls === 1, { timeout: 30_000, interval: 5 })
     gate.resolve()
-    await until(() => calls === 2 && running === 0)
+    await vi.waitUntil(() => calls === 2 && running === 0, { timeout: 30_000, interval: 5 })
     expect(most).toBe(1)
   })
 
   it('goes on after a failure, and without a folder to watch', async () => {
     const errors: string[] = []
-    watch = watchConfig({
+    watch = watchFile({
       path: at('none', 'config.yaml'),
       clock,
       onChange: async () => {
@@ -121,15 +120,15 @@ describe('watchConfig', () => {
       debounceMs: 5,
       pollMs: 20,
     })
-    await until(() => looks > 0)
+    await vi.waitUntil(() => looks > 0, { timeout: 30_000, interval: 5 })
     // In one step each, too.
     mkdirSync(at('next'))
     writeFileSync(at('next', 'config.yaml'), 'a')
     renameSync(at('next'), at('none'))
-    await until(() => calls === 1)
+    await vi.waitUntil(() => calls === 1, { timeout: 30_000, interval: 5 })
     writeFileSync(at('config.yaml'), 'longer')
     renameSync(at('config.yaml'), at('none', 'config.yaml'))
-    await until(() => calls === 2)
+    await vi.waitUntil(() => calls === 2, { timeout: 30_000, interval: 5 })
     expect(errors[0]).toContain('cannot be watched')
     expect(errors.slice(1)).toEqual(['boom', 'boom'])
   })

@@ -1,0 +1,161 @@
+import type { Entities, Entity } from '../evaluator/entities.ts'
+import type { Env } from '../evaluator/environment.ts'
+import type { Decision, PolicySet } from '../evaluator/policy-set.ts'
+import { CedarRecord, EntityUid, LayeredMembers, type Value } from '../evaluator/value.ts'
+import { ARGUMENT_PREFIX, argumentFacts } from './arguments.ts'
+import { ACTIONS, type Action, HINTS, type Operation } from './operation.ts'
+import { ANONYMOUS_SUBJECT, type ClaimMapping, mergedEntity, type Principal, principalOf, type Subject } from './principal.ts'
+
+export interface AccessOptions extends ClaimMapping {
+  /** Name of the MCP server: the parent of everything that it offers. */
+  readonly server: string
+}
+
+/**
+ * A set of policies that knows MCP: which entities a caller and an operation are, and their attributes. Immutable, as the set is. Facts
+ * about a caller are kept as long as its `Subject` object lives, so a known token costs nothing.
+ */
+export class AccessPolicies {
+  readonly set: PolicySet
+  readonly #options: AccessOptions
+  readonly #actions: Readonly<Record<Action, Entity>>
+  readonly #ofServer: ReadonlySet<string>
+  readonly #principals = new WeakMap<Subject, Principal>()
+
+  constructor(set: PolicySet, options: AccessOptions) {
+    this.set = set
+    this.#options = options
+    this.#ofServer = set.entities.ancestorsOf([new EntityUid('MCP', options.server)])
+    const actions = Object.keys(ACTIONS).map((action) => [action, this.#actionEntity(action)] as const)
+    this.#actions = Object.fromEntries(actions) as Record<Action, Entity>
+  }
+
+  /** Denied unless permitted. */
+  decide(subject: Subject | undefined, operation: Operation): Decision {
+    return this.set.decide(this.#question(subject, operation))
+  }
+
+  /** Whether some arguments could be permitted, for an operation whose arguments are unknown. */
+  mayAllow(subject: Subject | undefined, operation: Operation): boolean {
+    return this.set.mayAllow(this.#question(subject, operation))
+  }
+
+  /** Allowed unless forbidden, for operations that need no permit. */
+  decideForbids(subject: Subject | undefined, operation: Operation): Decision {
+    return this.set.decideForbids(this.#question(subject, operation))
+  }
+
+  principal(subject: Subject = ANONYMOUS_SUBJECT): Principal {
+    const known = this.#principals.get(subject)
+    if (known !== undefined) return known
+    const made = principalOf(subject, this.#options, this.set.entities)
+    this.#principals.set(subject, made)
+    return made
+  }
+
+  #question(subject: Subject | undefined, operation: Operation): Question {
+    const { entities } = this.set
+    const { entity: principal, claims } = this.principal(subject)
+    const given = 'args' in operation ? operation.args : undefined
+    const args = argumentFacts(given === 'unknown' ? undefined : given)
+    const unknownPrefix = given === 'unknown' ? ARGUMENT_PREFIX : undefined
+    const uid = new EntityUid(ACTIONS[operation.action].type, idOf(operation))
+    const attributes = new LayeredMembers(resourceFacts(operation), args)
+    const resource = mergedEntity(uid, { attributes, ancestors: this.#ofServer, unknownPrefix }, entities)
+    const context = new CedarRecord(args.size === 0 ? claims : new LayeredMembers(args, claims), unknownPrefix)
+    return new Question({ principal, action: this.#actions[operation.action], resource, context, entities })
+  }
+
+  #actionEntity(name: string): Entity {
+    const uid = new EntityUid('Action', name)
+    const attributes = new Map<string, Value>([['operation', name]])
+    return mergedEntity(uid, { attributes, ancestors: new Set() }, this.set.entities)
+  }
+}
+
+interface QuestionParts {
+  readonly principal: Entity
+  readonly action: Entity
+  readonly resource: Entity
+  readonly context: CedarRecord
+  readonly entities: Entities
+}
+
+/** Its own entities come before those that the administrator wrote down, and hold these. */
+class Question implements Env, Entities {
+  readonly #parts: QuestionParts
+
+  constructor(parts: QuestionParts) {
+    this.#parts = parts
+  }
+
+  get principal(): EntityUid {
+    return this.#parts.principal.uid
+  }
+
+  get action(): EntityUid {
+    return this.#parts.action.uid
+  }
+
+  get resource(): EntityUid {
+    return this.#parts.resource.uid
+  }
+
+  get context(): CedarRecord {
+    return this.#parts.context
+  }
+
+  get entities(): Entities {
+    return this
+  }
+
+  get(key: string): Entity | undefined {
+    const { principal, action, resource, entities } = this.#parts
+    if (key === resource.uid.key) return resource
+    if (key === principal.uid.key) return principal
+    return key === action.uid.key ? action : entities.get(key)
+  }
+}
+
+function idOf(operation: Operation): string {
+  switch (operation.action) {
+    case 'call_tool':
+    case 'get_prompt':
+      return operation.name
+    case 'read_resource':
+      return operation.uri
+    case 'request':
+      return operation.method
+    default:
+      return ACTIONS[operation.action].feature
+  }
+}
+
+function resourceFacts(operation: Operation): ReadonlyMap<string, Value> {
+  const { operation: kind, feature } = ACTIONS[operation.action]
+  const facts = new Map<string, Value>([
+    ['operation', kind],
+    ['feature', feature],
+  ])
+  switch (operation.action) {
+    case 'call_tool':
+      facts.set('name', operation.name).set('visible_name', operation.visibleName)
+      for (const hint of HINTS) {
+        const value = operation.hints?.[hint]
+        if (value !== undefined) facts.set(hint, value)
+      }
+      break
+    case 'get_prompt':
+      facts.set('name', operation.name)
+      break
+    case 'read_resource':
+      facts.set('name', operation.uri).set('uri', operation.uri)
+      break
+    case 'request':
+      facts.set('name', operation.method)
+      break
+    default:
+      facts.set('type', feature)
+  }
+  return facts
+}

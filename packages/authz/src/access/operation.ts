@@ -1,0 +1,43 @@
+/** Attributes of a tool that the server claims and a policy may rely on. */
+export const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
+export type Hints = { readonly [H in (typeof HINTS)[number]]?: boolean }
+
+export type Feature = 'tool' | 'prompt' | 'resource'
+
+/** One thing that a caller wants to do. `args` undefined: without arguments. */
+export type Operation =
+  | {
+      readonly action: 'call_tool'
+      /** The name at the server, whatever clients see. */
+      readonly name: string
+      readonly visibleName: string
+      readonly args: Arguments
+      readonly hints: Hints | undefined
+    }
+  | { readonly action: 'get_prompt'; readonly name: string; readonly args: Arguments }
+  /** A resource, or a template of resources. */
+  | { readonly action: 'read_resource'; readonly uri: string }
+  | { readonly action: 'list_tools' | 'list_prompts' | 'list_resources' }
+  /** Any other method. */
+  | { readonly action: 'request'; readonly method: string }
+
+export type Arguments = { readonly [name: string]: unknown } | 'unknown' | undefined
+
+export type Action = Operation['action']
+
+interface ActionFacts {
+  /** Type of the resource. */
+  readonly type: 'Tool' | 'Prompt' | 'Resource' | 'FeatureType' | 'Method'
+  readonly operation: 'call' | 'get' | 'read' | 'list' | 'request'
+  readonly feature: Feature | 'method'
+}
+
+export const ACTIONS: Readonly<Record<Action, ActionFacts>> = {
+  call_tool: { type: 'Tool', operation: 'call', feature: 'tool' },
+  get_prompt: { type: 'Prompt', operation: 'get', feature: 'prompt' },
+  read_resource: { type: 'Resource', operation: 'read', feature: 'resource' },
+  list_tools: { type: 'FeatureType', operation: 'list', feature: 'tool' },
+  list_prompts: { type: 'FeatureType', operation: 'list', feature: 'prompt' },
+  list_resources: { type: 'FeatureType', operation: 'list', feature: 'resource' },
+  request: { type: 'Method', operation: 'request', feature: 'method' },
+}

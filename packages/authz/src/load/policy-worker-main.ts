@@ -1,0 +1,3 @@
+import { runPolicyWorker } from './policy-worker.ts'
+
+runPolicyWorker()

@@ -1,0 +1,76 @@
+import type { Hints } from '@thv/authz/access/operation'
+import type { PolicyBundle } from '@thv/authz/load/load-policies'
+import type { JsonObject } from '@thv/mcp/json-rpc'
+import { LIST_MEMBERS } from '@thv/mcp/methods'
+import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { Middleware } from '../pipeline/middleware.ts'
+import type { MessageContext, RequestContext } from '../pipeline/request-context.ts'
+import { type Judged, judgedBy, LISTS } from './judged-message.ts'
+import { listedOperation } from './listed-item.ts'
+import { outcomeOf } from './policy-outcome.ts'
+
+/** The policies in force. A reload replaces the whole bundle. */
+export interface PolicyHolder {
+  readonly current: PolicyBundle
+}
+
+export interface AuthorizeDeps {
+  readonly policies: PolicyHolder
+  /** The name that clients see of a tool, where it differs from the one at the server. */
+  readonly visibleName: (name: string) => string
+  /** Hints that the configuration sets for a tool: they win over those of the server. */
+  readonly hintOverrides: (name: string) => Hints | undefined
+  /** Called for every decision. */
+  readonly onDecision?: ((decision: 'allow' | 'deny') => void) | undefined
+  /** Called where the candidate policies decide otherwise than those in force. */
+  readonly onDifference?: ((candidate: 'allow' | 'deny') => void) | undefined
+}
+
+/**
+ * Judges every POSTed message by policies, and shows in lists only what some call could be permitted. A denied call is answered with one
+ * text, whatever the reason and whether or not the thing exists.
+ */
+export function createAuthorize(deps: AuthorizeDeps): Middleware {
+  return {
+    name: 'authorization',
+    message: (context) => judgeMessage(context, deps),
+    edits: [...LIST_MEMBERS.keys()],
+    item: (context, item, method) => (isShown(context, deps, { item, method }) ? item : undefined),
+  }
+}
+
+const DENIED: Rejection = reject('access_denied')
+
+function judgeMessage(context: MessageContext, deps: AuthorizeDeps): Rejection | undefined {
+  const judged = judgedBy(context, deps.hintOverrides)
+  if (judged === undefined || isRejection(judged)) return judged
+  const { decision } = recordOutcome(context, judged, deps)
+  return decision === 'deny' && judged.by !== 'forbid' ? DENIED : undefined
+}
+
+function recordOutcome(context: MessageContext, judged: Judged, { policies, onDecision, onDifference }: AuthorizeDeps) {
+  const { enforced, candidate } = policies.current
+  const { identity } = context.caller
+  const outcome = outcomeOf(enforced, identity, judged)
+  const other = candidate && outcomeOf(candidate, identity, judged)
+  const differs = other !== undefined && other.decision !== outcome.decision
+  onDecision?.(outcome.decision)
+  if (differs) onDifference?.(other.decision)
+  context.authz = { ...outcome, candidate: differs ? other : undefined }
+  return outcome
+}
+
+function isShown(context: RequestContext, deps: AuthorizeDeps, { item, method }: { item: JsonObject; method: string }): boolean {
+  const { enforced } = deps.policies.current
+  const { identity } = context.caller
+  if (isForbiddenList(context, deps, method)) return false
+  const operation = listedOperation(item, method, deps)
+  return operation !== undefined && enforced.mayAllow(identity, operation)
+}
+
+/** Judged with the request, except on a resumed stream: there the request is unknown. */
+function isForbiddenList({ authz, received, caller }: RequestContext, { policies }: AuthorizeDeps, method: string): boolean {
+  if (authz !== undefined && received?.method === method) return authz.decision === 'deny'
+  const list = LISTS.get(method)
+  return list === undefined || !policies.current.enforced.decideForbids(caller.identity, list).allowed
+}
