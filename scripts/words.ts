@@ -27,7 +27,8 @@ const PHRASES: readonly Phrase[] = [
   { pattern: /\b(?:is|are|was|were|be|been|gets?) told\b/, instead: 'say who receives what: "receives", "is notified", "reports"' },
   { pattern: /\bthe original(?:'s)?\b/i, instead: 'write "ToolHive (Go)"' },
   { pattern: /\bwhoever\b/i, instead: 'name the subject: the caller, the client, the user' },
-  { pattern: /\bnobody\b/i, instead: 'name the subject, with a plain negation' },
+  // Quoted by itself it is a name in data.
+  { pattern: /(?<!['"])\bnobody\b|\bnobody\b(?!['"])/i, instead: 'name the subject, with a plain negation' },
   { pattern: /(?:\/\*\*?|\/\/|^ ?\*) (?:What|Who|Whose)\b/, instead: 'begin the comment with its noun' },
   { pattern: /\b(?:it|test|describe)(?:\.\w+)*\(\s*['`](?:what|who|whose)\b/i, instead: 'a test title states a fact about its subject' },
 ]

@@ -1,4 +1,4 @@
-import { goldenQueries } from '@thv/catalog/bundled/golden-queries'
+import { goldenQueries } from '@thv/catalog/bundled/testing/golden-queries'
 import { type Figure, median, renderColumns } from '../figure.ts'
 import type { BareSubject } from './bare-subject.ts'
 import type { GetLoad, GetSample } from './get-burst.ts'

@@ -208,7 +208,7 @@ describe('end', () => {
 })
 
 describe('streaming', () => {
-  it('is told of a modern subscription', async () => {
+  it('runs for a modern subscription', async () => {
     const { client, streaming, url } = await start()
     const leave = new AbortController()
     const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }

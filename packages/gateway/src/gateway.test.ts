@@ -64,13 +64,13 @@ describe('routes', () => {
   it('serves metrics on this port only when told to', async () => {
     const { base, client } = await start({ server: { metricsHere: true } })
     await client.modernCall('echo')
-    await client.modern('nobody/knows-this')
+    await client.modern('unknown/method')
     const text = await (await fetch(`${base}/metrics`)).text()
     expect(text).toContain(
       'toolhive_mcp_requests_total{method="POST",status_code="200",status="success",mcp_method="tools/call",server="test"',
     )
     expect(text).toContain('mcp_method="other"')
-    expect(text).not.toContain('nobody/knows-this')
+    expect(text).not.toContain('unknown/method')
   })
 
   it('describes the protected resource, for pages from anywhere', async () => {
@@ -191,13 +191,13 @@ describe('bodies', () => {
     expect(fixture.stats.count('notifications/x')).toBe(0)
   })
 
-  it('over the limit are told so as JSON-RPC', async () => {
+  it('over the limit are rejected as JSON-RPC', async () => {
     const { client } = await start({ gateway: { maxBodyBytes: 100 } })
     expect(await client.post('x'.repeat(200))).toMatchObject({ status: 413, messages: [{ error: { code: 413 } }] })
   })
 })
 
-describe('the modern ladder', () => {
+describe('checks of modern requests', () => {
   const META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} }
 
   it.each([
@@ -268,7 +268,7 @@ describe('the modern ladder', () => {
 })
 
 describe('a client that sends more over one connection than may wait there', () => {
-  it('is told so, by a code of its own', async () => {
+  it('is rejected with a code of its own', async () => {
     const { url } = await start()
     const { hostname, port, pathname } = new URL(url)
     const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'slow', arguments: { ms: 200 } } })

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 export type IpBytes = readonly number[]
 
 /**
- * What an address is to someone who must not be led astray by it:
+ * Classes of addresses, for code that must not be led astray by one:
  * - `unspecified` 0.0.0.0/8 and ::, which many systems take for "this machine"
  * - `link-local`, where clouds keep their metadata services
  * - `metadata`, those at other addresses

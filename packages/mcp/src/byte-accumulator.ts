@@ -21,7 +21,7 @@ export class ByteAccumulator {
     this.#length = needed
   }
 
-  /** Everything so far and `rest` behind it; then begins anew. Without anything so far it is `rest` itself, not a copy. */
+  /** Everything so far and `rest` behind it; then it is empty. Without anything so far it is `rest` itself, not a copy. */
   take(rest: Uint8Array): Buffer {
     if (this.#bytes === undefined) return asBuffer(rest)
     this.append(rest)

@@ -42,7 +42,7 @@ export function isLogLevel(level: unknown): level is LogLevel {
   return (LOG_LEVELS as readonly unknown[]).includes(level)
 }
 
-/** What a modern request says about itself. */
+/** Facts that a modern request states about itself. */
 export interface Envelope {
   readonly protocolVersion: string
   readonly clientCapabilities: JsonObject
@@ -99,7 +99,7 @@ export function stripHopKeys(meta: JsonObject): JsonObject {
   return rest ?? meta
 }
 
-/** What this process says about itself on the hop to a backend, by reserved key; a progress token given here replaces the client's. */
+/** Facts that this process states about itself on the hop to a backend, by reserved key; a progress token given here replaces the client's. */
 export interface RequestStamp {
   readonly [META.protocolVersion]: string
   readonly [META.clientCapabilities]: JsonObject

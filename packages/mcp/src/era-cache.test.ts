@@ -85,7 +85,7 @@ describe('EraCache', () => {
     expect(flights).toHaveLength(3)
   })
 
-  it('gives an error of the probe to all who wait, and asks anew next time', async () => {
+  it('gives an error of the probe to all waiting callers, and probes again next time', async () => {
     const { cache, flights } = setUp()
     const answers = Promise.allSettled([cache.get('a', never), cache.get('a', never)])
     flights[0]?.reject(new Error('bug'))
@@ -119,7 +119,7 @@ describe('EraCache', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('asks anew after forget, and does not believe the answer that was on its way', async () => {
+  it('probes again after forget, and does not believe the answer that was on its way', async () => {
     const { cache, flights } = setUp()
     const before = cache.get('a', never)
     cache.forget('a')

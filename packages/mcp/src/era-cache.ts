@@ -3,7 +3,7 @@ import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
 import { type Contradiction, contradictionOf, type Observation, type ProbeVerdict } from './probe.ts'
 
-/** What a finished probe, with its retry if one was due, can come to. */
+/** The possible results of a finished probe, with its retry if one was due. */
 export type FinalVerdict = Exclude<ProbeVerdict, { readonly verdict: 'retry' }>
 
 export interface EraCacheOptions {
@@ -61,7 +61,7 @@ export class EraCache {
     return entry.verdict
   }
 
-  /** After a restart, a recovery or a change of configuration. Whoever waits already gets the old answer, whoever comes now a new one. */
+  /** After a restart, a recovery or a change of configuration. Waiting callers get the old answer, later ones a new one. */
   forget(key: string): void {
     const entry = this.#entries.get(key)
     if (entry) entry.expiresAt = Number.NEGATIVE_INFINITY
@@ -69,7 +69,7 @@ export class EraCache {
   }
 
   /**
-   * To be told what a backend answered to ordinary requests. If that contradicts the era it is known for, the verdict is corrected or
+   * Receives the answers of a backend to ordinary requests. If that contradicts the era it is known for, the verdict is corrected or
    * dropped, and the caller learns whether it may send the request again. Cheap when all is well.
    */
   observe(key: string, observation: Observation): Contradiction | undefined {

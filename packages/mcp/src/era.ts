@@ -40,7 +40,7 @@ export function classify(request: Classifiable): Classification {
   if (httpMethod !== 'POST') return sessionOperation(httpMethod, versionHeader)
   if (body === undefined) return none('C2', reject('parse_error', { detail: 'there is no body' }))
   switch (body.kind) {
-    case 'invalid': // a batch, or nothing that could be told an era
+    case 'invalid': // a batch, or nothing with an era
       return none('C2', reject(body.error, { detail: body.detail }))
     case 'response':
       return response(request)

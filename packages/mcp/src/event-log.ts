@@ -3,7 +3,7 @@ import type { SseEvent } from './sse-decoder.ts'
 import { isLegacyVersion, type LegacyVersion } from './versions.ts'
 
 export interface EventLogOptions {
-  /** What the session negotiated: older clients choke on an event with empty data. */
+  /** The negotiated version: older clients choke on an event with empty data. */
   readonly version: LegacyVersion
   /** Events kept over all streams of the session; 1,000 unless given. */
   readonly maxEvents?: number
@@ -53,7 +53,7 @@ export class EventLog {
     return this.#bytes
   }
 
-  /** Begins a stream: one per POST that is answered by events, and the standalone one. Whoever opens it must end it. */
+  /** Begins a stream: one per POST that is answered by events, and the standalone one. Its opener must end it. */
   open(): StreamId {
     const stream = `${this.#mark}.${(++this.#streamCount).toString(36)}`
     this.#streams.set(stream, { hasEnded: false, held: 0, lostUpTo: 0 })

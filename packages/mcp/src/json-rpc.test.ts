@@ -18,7 +18,7 @@ describe('responses', () => {
     expect(serialise(errorResponse('', { code: 1, message: '' }))).toContain('"id":""')
   })
 
-  it('are told apart', () => {
+  it('are distinguished', () => {
     expect(isErrorResponse(resultResponse(1, {}))).toBe(false)
     expect(isErrorResponse(errorResponse(1, { code: 1, message: '' }))).toBe(true)
   })

@@ -72,7 +72,7 @@ export function spliceId(text: string, id: RequestId): string {
   return spliceMember(text, ['id'], JSON.stringify(id))
 }
 
-/** Another id for a parsed message; the members are shared with the original, which stays as it is. */
+/** Another id for a parsed message; the members are shared with the given one, which stays as it is. */
 export function withId<M extends JsonRpcRequest | JsonRpcResponse>(message: M, id: RequestId): M {
   return { ...message, id }
 }

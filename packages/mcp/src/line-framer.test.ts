@@ -63,7 +63,7 @@ describe('LineFramer', () => {
     expect(frame([`{"a":${'['.repeat(200)}\n`], { maxDepth: 4 })).toEqual([expect.stringMatching(/^too_deep:/)])
   })
 
-  it('tells which answer is spoilt, so that nobody waits for it', () => {
+  it('names a malformed answer, so that no call waits for it', () => {
     const ids: unknown[] = []
     const framer = new LineFramer({ onMessage: () => {}, onNoise: ({ id }) => ids.push(id) })
     framer.push(Buffer.from('{"jsonrpc":"2.0","id":7,"error":"text"}\nlog\n'))

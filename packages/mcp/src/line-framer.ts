@@ -5,7 +5,7 @@ import { DEFAULT_PARSE_LIMITS, type InvalidReason, type ParsedMessage, type Pars
 /** A line that is no message. Servers print all sorts of things to standard output: it is never a reason to give up the pipe. */
 export interface Noise {
   readonly reason: InvalidReason
-  /** Of a message that is malformed elsewhere, so that whoever waits for it need not wait in vain. */
+  /** Of a message that is malformed elsewhere, so that its call does not wait in vain. */
   readonly id: RequestId | undefined
   /** The first bytes of the line, for a log that may hold what the server prints. */
   readonly preview: string

@@ -44,7 +44,7 @@ export function expectedHeaders(message: JsonRpcRequest): Record<string, string>
   return headers
 }
 
-/** What `Mcp-Name` must say; undefined where the method has no name or the params lack it. */
+/** The required `Mcp-Name`; undefined where the method has no name or the params lack it. */
 export function nameOf(message: JsonRpcRequest): string | undefined {
   const source = NAME_SOURCES.get(message.method)
   const name = source === undefined ? undefined : message.params?.[source]

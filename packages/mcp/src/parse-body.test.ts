@@ -133,7 +133,7 @@ describe('parseBody refuses', () => {
     expect(body.id).toBeUndefined()
   })
 
-  it('what is not strict UTF-8, and is not confused by it afterwards', () => {
+  it('rejects invalid UTF-8, and is not confused by it afterwards', () => {
     const good = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"é"}')
     for (const bad of [[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]]) {
       const body = parseBody(Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":1,"method":"'), Buffer.from(bad), Buffer.from('"}')]))

@@ -54,7 +54,7 @@ export type ParsedBody = ParsedMessage | InvalidBody
 
 export interface ParseLimits {
   readonly maxBytes: number
-  /** Levels of nesting. Whoever walks or serialises the message later may recurse. */
+  /** Levels of nesting. Code that walks or serializes the message later may recurse. */
   readonly maxDepth: number
 }
 
@@ -149,7 +149,7 @@ function hasRepeatedNames(root: JsonObject, scan: JsonScan): boolean {
   let firsts = 0
   let seconds = 0
   let thirds = 0
-  // What JSON.parse makes inherits no enumerable names, and this way nothing is allocated.
+  // Results of JSON.parse inherit no enumerable names, and this way nothing is allocated.
   for (const name in root) {
     firsts++
     const first = root[name]

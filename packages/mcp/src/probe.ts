@@ -4,7 +4,7 @@ import { METHODS } from './methods.ts'
 import type { ParsedBody } from './parse-body.ts'
 import { type Era, isLegacyVersion, MODERN_VERSION } from './versions.ts'
 
-/** What came of a `server/discover` with a full modern envelope. */
+/** The result of a `server/discover` with a full modern envelope. */
 export type ProbeOutcome =
   /** `body` is the JSON-RPC message of the answer, out of JSON or of an event stream; undefined if there is none. */
   | { readonly kind: 'http'; readonly status: number; readonly body: ParsedBody | undefined }
@@ -49,7 +49,7 @@ export interface Observation {
   readonly body: ParsedBody | undefined
 }
 
-/** What an ordinary answer says against the era that its backend was taken for. */
+/** Evidence of an ordinary answer against the assumed era of its backend. */
 export interface Contradiction {
   /** The new era if the answer itself proves it; else probe again. */
   readonly era: Era | undefined

@@ -13,7 +13,7 @@ export interface SseEvent {
 
 export interface SseLimits {
   readonly maxLineBytes?: number
-  /** What one event may keep: the bytes of all its data lines, its name and its id. */
+  /** Limit of one event: the bytes of all its data lines, its name and its id. */
   readonly maxEventBytes?: number
 }
 
@@ -45,7 +45,7 @@ export class SseDecoder {
     this.#maxEventBytes = limits.maxEventBytes ?? DEFAULT_MAX_BYTES
   }
 
-  /** What to send as `Last-Event-ID` when the stream breaks now; also set by blocks that hold nothing but an id. */
+  /** The `Last-Event-ID` to send when the stream breaks now; also set by blocks that hold nothing but an id. */
   get lastEventId(): string {
     return this.#lastEventId
   }

@@ -5,13 +5,13 @@ export type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
 
 export const NEWEST_LEGACY_VERSION: LegacyVersion = '2025-11-25'
 
-/** What a legacy HTTP request without version header and without session is taken for. */
+/** The assumed version of a legacy HTTP request without version header and without session. */
 export const ASSUMED_LEGACY_VERSION: LegacyVersion = '2025-03-26'
 
 /** The revision without handshake and session, where each request describes itself. */
 export const MODERN_VERSION = '2026-07-28'
 
-/** What `server/discover` and error -32022 list, unless an endpoint serves less. */
+/** The versions in `server/discover` and error -32022, unless an endpoint serves less. */
 export const SERVED_VERSIONS: readonly string[] = [...LEGACY_VERSIONS, MODERN_VERSION]
 
 /** Type of `era` wherever one is decided. */

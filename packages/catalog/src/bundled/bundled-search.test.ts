@@ -6,7 +6,7 @@ import { indexDocuments } from '../search/testing/index-documents.ts'
 import { shortName } from '../server-name.ts'
 import { readUpstreamRegistry } from '../upstream-registry.ts'
 import { bundledCatalogue } from './bundled-catalogue.ts'
-import { type GoldenQuery, goldenQueries } from './golden-queries.ts'
+import { type GoldenQuery, goldenQueries } from './testing/golden-queries.ts'
 
 const documents = readUpstreamRegistry(bundledCatalogue).documents.map((document) =>
   searchDocumentOf({ name: String(document['name']), document, status: 'active' }),

@@ -9,7 +9,7 @@ export interface GatewayGaugesOptions {
   readonly transport: string
 }
 
-/** What is read when the page is rendered. */
+/** Values that are read when the page is rendered. */
 export function addGatewayGauges(metrics: Metrics, { backend, gateway, server, transport }: GatewayGaugesOptions): void {
   const labels = ['server', 'transport']
   const gauge = (name: string, help: string) => metrics.gauge({ name, help, labels }).with(server, transport)

@@ -10,12 +10,12 @@ export interface RequestMetricsOptions {
 export interface Finished {
   readonly httpMethod: string
   readonly status: number
-  /** As sent by the client; what nobody knows is counted together. */
+  /** As sent by the client; unknown methods are counted together. */
   readonly mcpMethod: string | undefined
   readonly durationMs: number
 }
 
-/** Counts requests under names that the original's dashboards know. Ids, cursors and URIs of clients do not become labels. */
+/** Counts requests under the names of ToolHive (Go), for its dashboards. Ids, cursors and URIs of clients do not become labels. */
 export interface RequestMetrics {
   finished(request: Finished): void
 }

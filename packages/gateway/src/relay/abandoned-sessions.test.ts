@@ -7,7 +7,7 @@ import { newSession } from '../sessions/session-record.ts'
 import { AbandonedSessions } from './abandoned-sessions.ts'
 import type { BackendClient, BackendQuestion } from './backend-client.ts'
 
-/** A backend that answers a DELETE when it is told to. */
+/** A backend that answers a DELETE on command. */
 function slowBackend() {
   const asked: { readonly id: string | undefined; readonly answer: (error?: Error) => void }[] = []
   const backend = {

@@ -21,8 +21,8 @@ const MAX_AT_ONCE = 4
 const MAX_WAITING = 1_000
 
 /**
- * Ends sessions at the backend that nobody uses any more: their client has gone without a word, and a backend without a limit of its own
- * would keep them for ever. Best effort, a few at a time: what does not work is not tried again. Without the client there are no
+ * Ends unused sessions at the backend: their client has gone without a word, and a backend without a limit of its own
+ * would keep them. Best effort, a few at a time: what does not work is not tried again. Without the client there are no
  * credentials of it either, so a backend that wants them refuses.
  */
 export class AbandonedSessions {

@@ -29,7 +29,7 @@ export class AnswerFrames {
     return this.#splitter.atBoundary
   }
 
-  /** What can be passed on now; undefined if nothing can. */
+  /** The frames that can be passed on now; undefined if none can. */
   push(chunk: Buffer): Buffer | undefined {
     const frames = this.#splitter.push(chunk)
     if (frames !== undefined && this.#id !== undefined && !this.answered) this.#look(frames, this.#id)
@@ -49,7 +49,7 @@ export class AnswerFrames {
   }
 }
 
-/** Whole frames with the responses in them edited. One under another id is too: nobody reads it, but nobody could read it unedited either. */
+/** Whole frames with the responses in them edited. One under another id is edited too, so that no unedited response gets out. */
 export function editedFrames(frames: Buffer, id: RequestId, edit: (text: string) => string): Buffer {
   if (!mayHoldResponse(frames)) return frames
   return editFrames(frames, (data) => (responseKind(data, id) === 'other' ? data : edit(data)))

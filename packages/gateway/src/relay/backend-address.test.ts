@@ -10,7 +10,7 @@ describe('a server of ours', () => {
     expect(address.target({ query: 'a=1&b=%2C,' })).toBe('/mcp?a=1&b=%2C,')
   })
 
-  it('is told who asked, whatever the client claims', () => {
+  it('receives the real client address, whatever the client claims', () => {
     const set: MutableHeaderMap = {}
     const headers = { host: 'proxy:8080', 'x-forwarded-for': '6.6.6.6' }
     localAddress(new URL('http://x'), '/mcp').forwarded({ remoteAddress: '10.0.0.7', headers }, set)

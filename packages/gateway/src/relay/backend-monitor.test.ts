@@ -66,7 +66,7 @@ describe('a backend that has not answered yet', () => {
     await stop()
   })
 
-  it('is told about once, with the address', async () => {
+  it('is logged once, with the address', async () => {
     const { clock, warnings, stop } = watching(() => false)
     for (let second = 0; second < 60; second++) await clock.advance(1_000)
     expect(warnings).toEqual([[expect.stringContaining('is this the port that the server listens on?'), { address: 'http://server:3001' }]])

@@ -19,7 +19,7 @@ export interface MonitorOptions {
   readonly threshold: number
   /** False: the backend is asked once what it speaks, and counts as alive whatever it says. */
   readonly watches: boolean
-  /** What the backend is known to speak, whatever it would say: then it is not asked. */
+  /** The configured era of the backend: then it is not probed. */
   readonly era?: 'legacy' | undefined
 }
 

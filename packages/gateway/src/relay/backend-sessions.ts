@@ -86,7 +86,7 @@ export class BackendSessions {
   }
 
   /**
-   * Does `attempt` with the backend's id of the session. When the backend turns out to have forgotten it, the session is begun anew and
+   * Does `attempt` with the backend's id of the session. When the backend turns out to have forgotten it, the session is initialized again and
    * the attempt repeated, once: what was refused for want of a session was not carried out. RejectedError (404) when there is no session.
    */
   async use(use: Use, attempt: (backendId: string) => Promise<HeldAnswer | undefined>): Promise<HeldAnswer | undefined> {

@@ -1,6 +1,6 @@
 import type { CancelListener, Cancellation } from '@thv/http/cancellation'
 
-/** What ends a call early, for one listener: an AbortController for each call would cost more than the call. */
+/** Cancellation of a call, for one listener: an AbortController for each call would cost more than the call. */
 export class CallCancellation implements Cancellation {
   #listener: CancelListener | undefined
   #aborted = false

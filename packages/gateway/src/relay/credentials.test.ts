@@ -38,7 +38,7 @@ const identify: Middleware = {
   name: 'identify',
   withholds: ['authorization'],
   open(context) {
-    context.caller = { principal: String(context.exchange.headers['x-user'] ?? 'nobody') }
+    context.caller = { principal: String(context.exchange.headers['x-user'] ?? 'anonymous') }
     return undefined
   },
 }
@@ -67,14 +67,14 @@ const calls = ({ requests }: Backend) => requests.filter(({ headers }) => header
 
 describe('credentials of ours that the backend refuses', () => {
   it.each([false, true])('are replaced once, and the call is repeated (asynchronous: %s)', async (waits) => {
-    const backend = await picky('Bearer nobody-1')
+    const backend = await picky('Bearer anonymous-1')
     const { middleware, rejected } = tokens({ waits })
     const { client } = await start(backend.url, [identify, middleware])
     const answer = await client.modernCall('x', {}, { headers: { authorization: 'Bearer of-the-client' } })
     expect(answer).toMatchObject({ status: 200, messages: [{ result: { content: [] } }] })
     expect(answer.headers.get('www-authenticate')).toBeNull()
-    expect(rejected).toEqual(['Bearer nobody-0'])
-    expect(calls(backend).map(({ headers }) => headers.authorization)).toEqual(['Bearer nobody-0', 'Bearer nobody-1'])
+    expect(rejected).toEqual(['Bearer anonymous-0'])
+    expect(calls(backend).map(({ headers }) => headers.authorization)).toEqual(['Bearer anonymous-0', 'Bearer anonymous-1'])
   })
 
   it.each([
@@ -166,7 +166,7 @@ describe('requests on behalf of a client', () => {
     expect(hops).toEqual(['ada undefined'])
   })
 
-  it('are told apart from those of the proxy itself', async () => {
+  it('are distinguished from those of the proxy itself', async () => {
     const { fixture, hops, recording } = await startRecording()
     const { runner } = await start(fixture.url, [recording])
     await runner.probed()

@@ -15,7 +15,7 @@ export interface Discovery {
   /** Undefined: the backend did not answer at all. */
   readonly status: number | undefined
   readonly verdict: FinalVerdict
-  /** What the backend says it serves, if it says so. */
+  /** The versions that the backend lists, if it does. */
   readonly versions: readonly string[] | undefined
   /** It answered, and nothing in the answer is MCP. Some legacy servers do so too: see `speaksLegacy`. */
   readonly isSuspect: boolean

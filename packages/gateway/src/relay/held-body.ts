@@ -23,7 +23,7 @@ export class HeldBody {
     this.#all.append(chunk)
   }
 
-  /** What there is; to be asked for once. */
+  /** The bytes so far; to be called once. */
   take(): Buffer {
     return this.#only ?? this.#all?.take(NOTHING) ?? NOTHING
   }

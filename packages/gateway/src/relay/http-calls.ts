@@ -50,7 +50,7 @@ export class HttpCalls {
   /**
    * Sends the request and passes the answer on. What comes back instead has not been passed on: a failure, a redirect to somewhere
    * else, or (`backendId` given) a status that may mean that the backend has forgotten the session. Rejects when there is no answer
-   * and the client has not been told.
+   * and the client has no answer yet.
    */
   relay(backend: BackendClient, context: MessageContext, backendId?: string): Promise<HeldAnswer | undefined> {
     return this.#relay(backend, { context, path: backend.path(context.exchange), backendId, isRepeated: false }, 0)
@@ -102,7 +102,7 @@ export class HttpCalls {
     return { method: 'POST', path, headers, body: outgoing.text, signal, maxResponseBytes, headersTimeoutMs: 0, bodyTimeoutMs: 0 }
   }
 
-  /** A legacy backend that is given up has to be told; the end of the connection says nothing to it. */
+  /** A legacy backend needs a cancellation notice; the end of the connection says nothing to it. */
   #cancel(backend: BackendClient, { context, path, backendId }: Sending): void {
     const { received, era } = context
     if (era !== 'legacy' || received.kind !== 'request') return

@@ -26,7 +26,7 @@ export interface StreamRequest {
   readonly lastEventId?: string | undefined
 }
 
-/** What a backend needs to notice that the old stream is gone. */
+/** The signal that lets a backend notice that the old stream is gone. */
 const CONFLICT_WAITS_MS = [50, 150, 400, 900]
 
 /** Streams that stay open: of GET, and of modern listens. They have connections of their own and no limit of time. */
@@ -42,7 +42,7 @@ export class HttpStreams {
     return this.#open.size
   }
 
-  /** What comes back has not been passed on, as with `HttpCalls.relay`. */
+  /** The returned response has not been passed on, as with `HttpCalls.relay`. */
   async get(backend: BackendClient, context: RequestContext, request: StreamRequest = {}): Promise<HeldAnswer | undefined> {
     const send = () => this.#get(backend, context, request)
     let held = await send()

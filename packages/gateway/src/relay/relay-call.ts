@@ -142,7 +142,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
     }
   }
 
-  /** The call failed. True when that could be told to the client here; else it is the caller's to answer. */
+  /** The call failed. True when the client received an error here; else the caller answers. */
   failed(error: unknown): boolean {
     if (!this.#answer.begun) return this.#answer.closed
     if (this.#frames?.atBoundary) this.#endFrames(rejectionOf(error) ?? connectionLost())
@@ -207,7 +207,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
     return this.#options.pipeline.responseText(this.#context, text)
   }
 
-  /** What belongs to another call, or is no response at all, does not get out under this one. */
+  /** A message of another call, or one that is no response, does not get out under this one. */
   #endWhole(body: Buffer): void {
     const id = this.#id
     if (id === undefined || this.#status !== 200) {

@@ -6,7 +6,7 @@ export type ResponseKind = 'ours' | 'foreign' | 'other'
 
 /**
  * Whether a message of the backend answers the request with this id. The two orders in which nearly all servers write their members
- * are told by the ends of the text; all others cost a parse.
+ * are recognized by the ends of the text; all others cost a parse.
  */
 export function responseKind(text: string, id: RequestId): ResponseKind {
   const idText = JSON.stringify(id)

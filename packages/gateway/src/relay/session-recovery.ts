@@ -33,7 +33,7 @@ export interface LostSession {
 }
 
 /**
- * Begins a client's session anew at a backend that has forgotten it, after a restart say, so that the client need not know: the
+ * Initializes a client's session again at a backend that has forgotten it, after a restart say, without notice to the client: the
  * client's own initialize, then everything it had set. One at a time per session: all calls that found it lost wait for the same one.
  */
 export class SessionRecovery {
@@ -44,7 +44,7 @@ export class SessionRecovery {
     this.#options = options
   }
 
-  /** The session with a new id at the backend; undefined when there is none, and the client has to begin anew itself. Rejects when the backend is not there. */
+  /** The session with a new id at the backend; undefined when there is none, and the client has to initialize again itself. Rejects when the backend is not there. */
   recover(lost: LostSession): Promise<HttpSession | undefined> {
     return this.#flights.run(lost.ref.id, async () => {
       const { ref, session } = lost
@@ -83,12 +83,12 @@ export class SessionRecovery {
     if (answer.status === 401 && context.credentials !== undefined) throw new RejectedError(reject('credentials_refused'))
     const backendId = headerText(answer.headers[HEADERS.sessionId])
     if (backendId !== undefined && resultOf(answer)?.['protocolVersion'] === version) return backendId
-    log.warn('a lost session could not be begun anew', { status: answer.status, hasSession: backendId !== undefined })
+    log.warn('could not recover a lost session', { status: answer.status, hasSession: backendId !== undefined })
     if (backendId !== undefined) await this.#end({ backend, ref, context, session }, backendId)
     return undefined
   }
 
-  /** What the backend does not take this time is missing afterwards; the session is worth more than that. */
+  /** A setting that the backend rejects this time is missing afterwards; the session is worth more than that. */
   async #replay(lost: LostSession, set: HeaderMap, message: { id?: string; method: string; params?: JsonObject }): Promise<void> {
     const { log, timeoutMs } = this.#options
     const { backend, context } = lost

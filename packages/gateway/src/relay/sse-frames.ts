@@ -10,15 +10,15 @@ const COLON = 0x3a
 const DATA = Buffer.from('data')
 const NOTHING = Buffer.alloc(0)
 
-/** What a splitter does with a frame that grows over its limit: hands its pieces on as they come, or gives up. */
+/** Handling of a frame that grows over its limit: its pieces are passed on as they come, or the splitter gives up. */
 export interface SplitterOptions {
   readonly maxHeldBytes: number
   readonly onLarge: 'pass' | 'fail'
 }
 
 /**
- * Cuts an event stream between its frames without decoding it, so that whoever passes it on can always stop at the end of one.
- * What is given out is whole frames, one or many; only a frame over the limit comes in pieces (`onLarge: 'pass'`).
+ * Cuts an event stream between its frames without decoding it, so that the relay can always stop at the end of one.
+ * It returns whole frames, one or many; only a frame over the limit comes in pieces (`onLarge: 'pass'`).
  */
 export class FrameSplitter {
   readonly #options: SplitterOptions
@@ -37,7 +37,7 @@ export class FrameSplitter {
     return !this.#open
   }
 
-  /** What can be passed on now; undefined if nothing can. Throws `message_too_large`. */
+  /** The frames that can be passed on now; undefined if none can. Throws `message_too_large`. */
   push(chunk: Buffer): Buffer | undefined {
     // Mostly an event and nothing else.
     if (this.#tail.length === 0 && !this.#open && this.#held.length === 0 && endsWithBlankLine(chunk)) return chunk

@@ -28,7 +28,7 @@ const NOTHING = Buffer.alloc(0)
 
 /**
  * A stream that stays open: of a GET, or of a modern `subscriptions/listen`. Frames are passed on whole and with back-pressure, and a
- * comment now and then keeps the connection alive. Ends at a frame boundary, whoever ends it.
+ * comment now and then keeps the connection alive. Always ends at a frame boundary.
  */
 export class StreamRelay implements ResponseSink {
   /** Set when the backend's answer is no stream. */
@@ -52,7 +52,7 @@ export class StreamRelay implements ResponseSink {
     if (exchange.aborted) this.handleEvent()
   }
 
-  /** The client went away: nobody reads this stream any more, and it is opened again by whoever wants it. */
+  /** The client went away: the stream has no reader, and the next client opens it again. */
   handleEvent(): void {
     this.signal.cancel(this.#exchange.reason)
   }
@@ -93,7 +93,7 @@ export class StreamRelay implements ResponseSink {
     await ended
   }
 
-  /** True when the client has been told as far as it can be: its stream has ended. */
+  /** True when the client's stream has ended. */
   failed(): boolean {
     if (this.#writer !== undefined) void this.#writer.end()
     return this.#writer !== undefined || this.#exchange.closed

@@ -5,7 +5,7 @@ import { rejectionOf } from './backend-rejection.ts'
 
 const SECRET = 'http://10.1.2.3:8080/mcp?key=hush'
 
-describe('what a client is told of a failed call', () => {
+describe('the rejection of a failed call', () => {
   it.each([
     ['backend_refused', false, 503, false],
     ['backend_dns', false, 503, false],

@@ -2,11 +2,11 @@ import { OutboundError } from '@thv/http/outbound/outbound-error'
 import { isThvError } from '@thv/kernel/errors'
 import { type Rejection, reject, retryLater } from '@thv/mcp/wire-errors'
 
-/** What a client is told to wait before it asks again for a backend that was not there. */
+/** `Retry-After` of a request to a backend that was not reachable. */
 const RETRY_AFTER_MS = 2_000
 
 /**
- * What the client of a failed call is told. `data.mayHaveRun` is what it needs to know before it asks again: false only when the
+ * The rejection of a failed call. `data.mayHaveRun` tells the client whether it may repeat the call: false only when the
  * backend provably never saw the request. No address and no text of the system gets out. Undefined: not a failure of the backend.
  */
 export function rejectionOf(error: unknown): Rejection | undefined {

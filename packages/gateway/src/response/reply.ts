@@ -16,7 +16,7 @@ export interface Reply {
   readonly stream: ClientStream | undefined
   /** Makes it a stream if it can be one; also to keep the connection of a long call open. */
   openStream(): ClientStream | undefined
-  /** A message ahead of the answer; false if the client cannot be told. */
+  /** A message ahead of the answer; false if it cannot be sent. */
   event(text: string, options?: SendOptions): boolean
   finish(text: string): void
   reject(rejection: Rejection, id: RequestId): void

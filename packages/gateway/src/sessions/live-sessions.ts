@@ -9,7 +9,7 @@ import { unavailable } from '../response/backend-rejection.ts'
 import { partyOf } from './party.ts'
 import { UNCONFIRMED_MS } from './unconfirmed.ts'
 
-/** What another runner needs to go on with a session: its process is greeted, and told everything, again. */
+/** The state with which another runner continues a session: its process gets the handshake and all settings again. */
 export type StdioSessionRecord = {
   readonly version: string
   /** The client's `initialize`, as it came. */
@@ -51,12 +51,12 @@ export interface SessionKey {
   readonly party: string
 }
 
-/** The sessions in use here. The store says whether a session exists; what is kept here can always be made anew from it. */
+/** The sessions in use here. The store says whether a session exists; this table can always be rebuilt from it. */
 export class LiveSessions<S extends LiveSession> {
   readonly #options: LiveSessionsOptions<S>
   readonly #live = new Map<string, S>()
   readonly #saving = new Map<S, Promise<void>>()
-  /** Whose clients have sent nothing since their `initialize`. */
+  /** Sessions without a message since their `initialize`. */
   readonly #unconfirmed = new Set<S>()
   #sweeper: Timer | undefined
 
@@ -91,7 +91,7 @@ export class LiveSessions<S extends LiveSession> {
     return undefined
   }
 
-  /** The session of that id and principal, whose life is prolonged by this. Whose id it is otherwise is nobody's business. */
+  /** The session of that id and principal, whose life is prolonged by this. An id of another principal is unknown here. */
   async find(id: string | undefined, principal: string, exchange: Exchange): Promise<S | Rejection> {
     if (id === undefined) return sessionRequired()
     const live = this.#live.get(id)

@@ -2,7 +2,7 @@ import type { Exchange } from '@thv/http/server/exchange'
 import { ANONYMOUS } from '@thv/middleware/pipeline/request-context'
 
 /**
- * Who is behind a request, as far as that can be told: the principal, or the client's address where nobody is authenticated. Clients
+ * The party behind a request: the principal, or the client's address without authentication. Clients
  * behind one gateway are then one party.
  */
 export function partyOf(principal: string, { remoteAddress }: Exchange): string {

@@ -3,7 +3,7 @@ import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
 import type { SessionRef, SessionStore } from '@thv/store/session-store'
 
-/** What it takes to carry on a client's session with a backend that has forgotten its own. JSON, so that replicas can share it. */
+/** The stored state with which a client's session continues at a backend that has forgotten its own. JSON, so that replicas can share it. */
 export type HttpSession = {
   /** The id of the backend's session; the client has one of ours. */
   readonly backendId: string
@@ -55,7 +55,7 @@ export function afterMessage(session: HttpSession, { message, method }: ParsedMe
   }
 }
 
-/** Changes a stored session, whoever else does at the same time. Undefined when it is gone. */
+/** Changes a stored session, also under concurrent changes. Undefined when it is gone. */
 export async function changeSession(
   store: HttpSessionStore,
   ref: SessionRef,

@@ -27,7 +27,7 @@ export interface Taker {
   holdableAt: number
 }
 
-/** `stored`: nobody is connected, but who comes back will get it. */
+/** `stored`: the client is not connected, but receives it when it comes back. */
 export type Delivery = 'sent' | 'stored' | 'lost'
 
 /**

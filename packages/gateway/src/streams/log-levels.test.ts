@@ -16,7 +16,7 @@ describe('wantsLevel', () => {
     ['info', 'info', 'debug', true],
     ['error', 'warning', 'debug', true],
     ['notice', 'warning', 'debug', false],
-    // Never set: all that the server sends, as long as nobody has asked it for more.
+    // Never set: all that the server sends, as long as no session has asked for more.
     ['debug', undefined, undefined, true],
     ['debug', undefined, 'debug', false],
     ['info', undefined, 'debug', true],

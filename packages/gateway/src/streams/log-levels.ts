@@ -1,6 +1,6 @@
 import { isLogLevel, LOG_LEVELS, type LogLevel } from '@thv/mcp/envelope'
 
-/** The level that satisfies everybody; undefined if nobody asked for one. */
+/** The level that satisfies all sessions; undefined if none asked for one. */
 export function mostVerbose(levels: Iterable<LogLevel | undefined>): LogLevel | undefined {
   let lowest: number = LOG_LEVELS.length
   for (const level of levels) if (level !== undefined) lowest = Math.min(lowest, LOG_LEVELS.indexOf(level))

@@ -25,7 +25,7 @@ interface Waiting {
 }
 
 export interface SessionStreamsOptions {
-  /** What the session negotiated. Asked when the first stream is opened. */
+  /** The negotiated version. Asked when the first stream is opened. */
   version(): string
   readonly replayEvents: number
   readonly replayBytes: number

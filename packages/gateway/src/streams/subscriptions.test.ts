@@ -41,7 +41,7 @@ describe('Subscriptions', () => {
     expect(await table.subscribe('a', 'u', async () => YES)).toBe(YES)
   })
 
-  it('names what nobody is left for when a session ends', async () => {
+  it('names the URIs without subscribers when a session ends', async () => {
     const table = new Subscriptions<string>()
     for (const [who, uri] of [
       ['a', 'u'],
@@ -64,7 +64,7 @@ describe('Subscriptions', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 20 }), fc.scheduler(), async (steps, scheduler) => {
         const table = new Subscriptions<string>()
-        /** What a server that knows a single client believes. */
+        /** The view of a server that knows a single client. */
         const server = new Set<string>()
         const answer = (uri: string, subscribes: boolean, accepts: boolean) => async () => {
           await scheduler.schedule(Promise.resolve())

@@ -1,5 +1,5 @@
 /**
- * Which sessions of one process have subscribed to what. The process knows one client only, so it is told of the first subscriber and
+ * The subscriptions of the sessions of one process. The process knows one client only, so it is notified of the first subscriber and
  * of the leaving of the last. A subscription counts once the process has accepted it. Changes of one URI are made one after another,
  * or a subscribe could overtake the unsubscribe before it.
  */
@@ -7,7 +7,7 @@ export class Subscriptions<S> {
   readonly #byUri = new Map<string, Set<S>>()
   readonly #queues = new Map<string, Promise<unknown>>()
 
-  /** `forward` asks the process, and is called only if nobody has subscribed yet; what it gives back is given back. */
+  /** `forward` asks the process, and is called only for the first subscriber; its result is returned. */
   subscribe<R extends Forwarded>(session: S, uri: string, forward: () => Promise<R>): Promise<R | Accepted> {
     return this.#inTurn(uri, async () => {
       const subscribers = this.#byUri.get(uri)
@@ -31,7 +31,7 @@ export class Subscriptions<S> {
     })
   }
 
-  /** The session is over. Gives the URIs that nobody is left for, of which the process should be told. */
+  /** The session is over. Returns the URIs without subscribers, of which the process should be notified. */
   leave(session: S): string[] {
     const abandoned: string[] = []
     for (const [uri, subscribers] of this.#byUri) {
@@ -42,7 +42,7 @@ export class Subscriptions<S> {
     return abandoned
   }
 
-  /** A session that comes with subscriptions of earlier. Gives the URIs that are new here, of which the process should be told. */
+  /** A session that comes with subscriptions of earlier. Gives the URIs that are new here, of which the process should be notified. */
   restore(session: S, uris: Iterable<string>): string[] {
     const added: string[] = []
     for (const uri of uris) {

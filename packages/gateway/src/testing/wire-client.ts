@@ -17,7 +17,7 @@ export interface PostOptions {
   readonly signal?: AbortSignal
 }
 
-/** An MCP client that sends exactly what it is told to, and shows exactly what came back. */
+/** An MCP client that sends exactly the given bytes, and shows exactly the answer. */
 export class WireClient {
   readonly url: string
   sessionId: string | undefined

@@ -29,7 +29,7 @@ export type Verdict = { readonly ok: true } | { readonly ok: false; readonly pro
 
 const OK: Verdict = { ok: true }
 
-/** Names that answer with credentials to whoever asks. Each also stands for the names below it. */
+/** Names that answer every request with credentials. Each also stands for the names below it. */
 const METADATA_HOSTS = [
   'metadata.google.internal',
   'metadata.goog',
@@ -90,7 +90,7 @@ export function vetAddress(address: string, policy: AddressPolicy, port?: number
 
 /**
  * An address of a cluster name, from the platform itself. Where pods live on loopback, their addresses are what private ones are in a
- * cluster; anything else is vetted as ever, since whoever may write Services chooses it.
+ * cluster; anything else is vetted as ever, since any author of a Service chooses it.
  */
 export function vetVouchedAddress(address: string, policy: AddressPolicy, port?: number): Verdict {
   if (classifyIp(address) !== 'loopback') return vetAddress(address, policy, port)

@@ -29,8 +29,7 @@ export function parseCaBundle(pem: string, { name, now = Date.now() }: CaBundleO
   for (const { label, line, text } of pemBlocks(pem)) {
     const place = `entry ${found.length + 1} (line ${line})`
     if (text === undefined) throw fail(`${place} has no matching END line`)
-    if (label.endsWith('PRIVATE KEY'))
-      throw fail(`${place} is a private key, which does not belong into a CA bundle: remove and replace it`)
+    if (label.endsWith('PRIVATE KEY')) throw fail(`${place} is a private key, which does not belong in a CA bundle: remove and replace it`)
     if (label !== 'CERTIFICATE') throw fail(`${place} is not a certificate but ${JSON.stringify(label.slice(0, 40))}`)
     if (found.length >= MAX_CERTIFICATES) throw fail(`more than ${MAX_CERTIFICATES} certificates`)
     found.push(parseCertificate(text, (problem) => fail(`${place} cannot be parsed: ${problem}`)))

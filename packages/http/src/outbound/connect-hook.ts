@@ -4,7 +4,7 @@ import { errorMessage } from '@thv/kernel/errors'
 import { httpError } from '../http-errors.ts'
 import type { ResolvedAddress } from './guarded-connector.ts'
 
-/** What a name means on the platform. */
+/** The meaning of a name on the platform. */
 export type HookAnswer =
   /** Ready pods behind the name, in the order to try. The platform vouches for them: on loopback they count as private addresses. */
   | { readonly kind: 'addresses'; readonly addresses: readonly ResolvedAddress[] }
@@ -19,7 +19,7 @@ export interface ConnectHook {
   mayKnow(host: string): boolean
   /** Rejects with `backend_refused` when nothing is ready behind a name, with `backend_dns` when it or the platform's resolver is not there. */
   resolve(host: string, port: number): Promise<HookAnswer>
-  /** What it said did not answer: the next `resolve` asks anew. */
+  /** Its answer was unreachable: the next `resolve` asks again. */
   forget(host: string, port: number): void
 }
 
@@ -58,7 +58,7 @@ export function connectHookFromEnv(env: Env = process.env, options: ConnectHookO
     cache.set(key, entry)
     const oldest = cache.keys().next().value
     if (cache.size > MAX_CACHED && oldest !== undefined) cache.delete(oldest)
-    // Whoever waits sees the failure; the next one asks again.
+    // The waiting callers see the failure; the next one asks again.
     answer.catch(() => cache.get(key) === entry && cache.delete(key))
     return entry
   }
@@ -133,7 +133,7 @@ function askResolver(
     }
     const timer = clock.setTimer(timeoutMs, () => fail(`did not answer within ${timeoutMs} ms`))
     socket.on('error', (error) => fail(`cannot be reached: ${errorMessage(error)}`, error))
-    socket.on('close', () => fail('closed the connection without an answer')) // after an answer nobody listens
+    socket.on('close', () => fail('closed the connection without an answer')) // after an answer there is no listener
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk)
       size += chunk.length

@@ -41,7 +41,7 @@ export async function forward(exchange: Exchange, options: ForwardOptions): Prom
   }
 }
 
-/** What is never passed on: hop-by-hop headers, what the client's side of the connection is about, and who may claim what. */
+/** Headers that are never passed on: hop-by-hop headers, headers of the client's connection, and headers with claims about the client. */
 const NOT_FORWARDED: ReadonlySet<string> = new Set([
   ...HOP_BY_HOP,
   'content-length', // set by the client for the body it sends

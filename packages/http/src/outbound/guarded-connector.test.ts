@@ -126,7 +126,7 @@ describe('guardedConnector', () => {
     expect(isHttpError(error, 'backend_dns')).toBe(true)
   })
 
-  it('does not wait for ever for a resolver', async () => {
+  it('limits the wait for a resolver', async () => {
     const clock = new TestClock()
     const pending = dial('slow.example', { policy: {}, clock, resolve: () => new Promise(() => {}) }).catch((e: unknown) => e)
     await clock.advance(2_000)

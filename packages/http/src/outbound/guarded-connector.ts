@@ -13,7 +13,7 @@ export interface ResolvedAddress {
   readonly port?: number
 }
 
-/** What a host name stands for, in the order to try. A platform without DNS of its own puts its service addresses here. */
+/** The addresses of a host name, in the order to try. A platform without DNS of its own puts its service addresses here. */
 export type Resolve = (host: string, port: number) => Promise<readonly ResolvedAddress[]>
 
 export interface ConnectorOptions {

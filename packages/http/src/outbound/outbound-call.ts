@@ -35,7 +35,7 @@ export interface ResponseFlow {
   resume(): void
 }
 
-/** Whoever counts the calls to one backend. */
+/** Counts the calls to one backend. */
 export interface CallCounter {
   readonly origin: string
   /** Called once, whatever the outcome. */
@@ -77,7 +77,7 @@ export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
     this.#controller?.resume()
   }
 
-  /** The signal aborted. The caller is told at once: undici would wait until the request has a connection. */
+  /** The signal aborted. The call rejects at once: undici would wait until the request has a connection. */
   handleEvent(): void {
     this.#fail(abortReason(this.#request.signal, { sent: this.#sent, answered: this.#answered }))
   }
@@ -146,7 +146,7 @@ export class OutboundCall implements Dispatcher.DispatchHandler, ResponseFlow {
   }
 }
 
-/** Always `aborted` for whoever reads codes, with the reason as cause; a coded reason (a time limit) is passed on as it is. */
+/** Always code `aborted`, with the reason as cause; a coded reason (a time limit) is passed on as it is. */
 export function abortReason(signal: Cancellation | undefined, state: { sent: boolean; answered: boolean }): ThvError {
   const reason: unknown = signal?.reason
   if (isThvError(reason)) return reason

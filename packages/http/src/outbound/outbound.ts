@@ -78,7 +78,7 @@ export function createOutbound(options: OutboundOptions = {}): Outbound {
   const targets = new Map<string, PooledTarget>()
   let sweep: Timer | undefined
 
-  /** One timer, and only while there are pools. A target without pools is forgotten; whoever still holds it may use it again. */
+  /** One timer, and only while there are pools. A target without pools is forgotten; a caller that still holds it may use it again. */
   function armSweep(): void {
     sweep ??= clock.setTimer(poolIdleMs, () => {
       sweep = undefined

@@ -10,7 +10,7 @@ import { OutboundError } from './outbound-error.ts'
 export type OutboundSettings = Required<Omit<OutboundOptions, Optional>> & Pick<OutboundOptions, Optional>
 type Optional = 'policy' | 'resolve' | 'connectHook'
 
-/** What the targets of one outbound have in common. */
+/** Common to the targets of one outbound. */
 export interface SharedByTargets {
   readonly settings: OutboundSettings
   /** Targets that have pools. */

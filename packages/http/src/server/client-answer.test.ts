@@ -107,7 +107,7 @@ describe('an answer from a backend', () => {
     await eventually(() => flow.resumed > 0)
     expect(exchange?.closed).toBe(true)
     const late = new ClientAnswer(exchange as Exchange)
-    late.write(Buffer.from('nobody'), flow)
+    late.write(Buffer.from('unread'), flow)
     late.end()
     expect(loopback.errors).toEqual([])
   })

@@ -114,7 +114,7 @@ function onResponseClose(this: KnownResponse): void {
   if (exchange) ownerOf(exchange)?.end(exchange, this.writableFinished)
 }
 
-/** Writing to a connection that is just closing is nobody's fault; without a listener it would end the process. */
+/** Writing to a connection that is just closing is no fault; without a listener it would end the process. */
 function onResponseError(this: KnownResponse, error: Error): void {
   const exchange = this[kExchange]
   if (exchange) ownerOf(exchange)?.failed(error, exchange)

@@ -7,7 +7,7 @@ import { countHeader, type HeaderMap } from '../header-map.ts'
 import type { HttpLimits } from './http-limits.ts'
 import type { SlowBodies } from './slow-bodies.ts'
 
-/** What all exchanges of one server share. */
+/** Shared by all exchanges of one server. */
 export interface ServerContext {
   readonly clock: Clock
   readonly limits: HttpLimits
@@ -98,7 +98,7 @@ export class Exchange implements Cancellation {
     return this.#reason
   }
 
-  /** For calls that end with the client; see Cancellation. Whoever needs a real signal takes `signal`. */
+  /** For calls that end with the client; see Cancellation. Use `signal` where a real AbortSignal is needed. */
   addEventListener(_type: 'abort', listener: CancelListener): void {
     this.#listeners ??= []
     this.#listeners.push(listener)
@@ -123,7 +123,7 @@ export class Exchange implements Cancellation {
     return this.response.writableEnded || this.closed
   }
 
-  /** Resolves when the exchange is over, whoever ended it. For one waiter. */
+  /** Resolves when the exchange is over. For one waiter. */
   over(): Promise<void> {
     if (this.#closed) return Promise.resolve()
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -5,7 +5,7 @@ import { sendJson, sendMethodNotAllowed } from './respond.ts'
 
 export interface CheckResult {
   readonly ok: boolean
-  /** Seen by whoever can reach the port: no names of backends, no versions, no secrets. */
+  /** Visible to every client of the port: no names of backends, no versions, no secrets. */
   readonly message?: string
 }
 

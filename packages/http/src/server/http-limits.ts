@@ -1,4 +1,4 @@
-/** What a server takes from a client, in size and in time. */
+/** Limits of what a server accepts from a client, in size and in time. */
 export interface HttpLimits {
   /** All headers of a request together; over it 431. */
   readonly maxHeaderBytes: number
@@ -18,7 +18,7 @@ export interface HttpLimits {
   readonly maxConnections: number
   /** Requests of one connection that are in work at a time. Clients do not pipeline; attackers do. */
   readonly maxPipelined: number
-  /** What a drain answers to a new request in `Retry-After`. */
+  /** `Retry-After` of new requests during a drain. */
   readonly retryAfterSeconds: number
   /** How long a drain still answers 503 on connections that are idle, before it closes them. */
   readonly drainIdleMs: number

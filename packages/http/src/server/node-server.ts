@@ -6,7 +6,7 @@ export function createNodeServer(limits: HttpLimits): Server {
   const server = createServer({
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
-    // A backstop for bodies that nobody reads; those that are read are watched by SlowBodies.
+    // A backstop for unread bodies; those that are read are watched by SlowBodies.
     requestTimeout: limits.headersTimeoutMs + 2 * limits.bodyTimeoutMs,
     connectionsCheckingInterval: Math.max(100, Math.min(5_000, limits.headersTimeoutMs / 2)),
     keepAliveTimeout: limits.keepAliveMs,

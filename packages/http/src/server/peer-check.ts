@@ -4,7 +4,7 @@ import { type SocketEnds, type SocketTable, systemSocketTable } from './socket-t
 
 /** Decides which local users may connect. */
 export interface PeerCheck {
-  /** Called once per connection. `true` at once where nothing has to be looked up. Never rejects: who cannot be told is refused. */
+  /** Called once per connection. `true` at once where nothing has to be looked up. Never rejects: an unknown peer is refused. */
   admits(socket: Socket): true | Promise<boolean>
 }
 

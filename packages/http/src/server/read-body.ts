@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.ts'
 import type { WatchedBody } from './slow-bodies.ts'
 
 const EMPTY = Buffer.alloc(0)
-/** What is read and thrown away after a refusal, so that the client gets to see the answer instead of a reset connection. */
+/** Bytes that are read and dropped after a rejection, so that the client sees the answer instead of a reset connection. */
 const MAX_DISCARDED = 1 << 20
 const kReader = Symbol('body reader')
 
@@ -14,7 +14,7 @@ type WithReader = IncomingMessage & { [kReader]?: BodyReader }
 
 /**
  * Reads the whole body into one Buffer, once per exchange. Rejects with a RequestError (413, 415, 408), or with `aborted` when the
- * client went away, and then there is nobody to answer. A body that came in one piece is not copied.
+ * client went away, and then there is no client to answer. A body that came in one piece is not copied.
  */
 export function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
   const request: WithReader = exchange.request

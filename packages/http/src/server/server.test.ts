@@ -67,7 +67,7 @@ describe('requests', () => {
     expect(await client.untilClosed()).toMatch(/hello \/1[\s\S]*hello \/2[\s\S]*503 Service Unavailable[\s\S]*Connection: close/)
   })
 
-  it('does not ask for a body that nobody reads', async () => {
+  it('does not ask for an unread body', async () => {
     await using loopback = await startServer(async (exchange) => hello(exchange))
     const answer = await rawExchange(
       loopback.port,
@@ -259,7 +259,7 @@ describe('clients that go away', () => {
     expect(loopback.server.stats.inFlight).toBe(0)
   })
 
-  it('gives an aborted signal to whoever asks late', async () => {
+  it('gives an aborted signal to late callers', async () => {
     const seen: Exchange[] = []
     await using loopback = await startServer((exchange) => void seen.push(exchange))
     using client = await rawClient(loopback.port)
@@ -361,7 +361,7 @@ describe('idle and stalled connections', () => {
 })
 
 describe('listen', () => {
-  it('says which address cannot be had', async () => {
+  it('names an address that is not available', async () => {
     await using loopback = await startServer(hello)
     const second = createHttpServer({ handler: hello, onError: () => {} })
     const error = await second.listen({ host: '127.0.0.1', port: loopback.port }).catch((e: unknown) => e)

@@ -222,7 +222,7 @@ class NodeHttpServer implements HttpServer {
     answerHandlerFailure(exchange, error, this.#options.onError)
   }
 
-  /** What the parser does not understand, and requests whose headers or bodies did not come in time. */
+  /** Requests that the parser does not understand, and requests whose headers or bodies did not come in time. */
   #refused(error: Error, socket: Socket): void {
     this.#malformed++
     const begun = this.#connections.exchangesOn(socket).some(({ response }) => response.headersSent)

@@ -1,5 +1,5 @@
 /**
- * What may become of a frame when the client is slower than its source: progress is dropped first, then logs; a message (a response,
+ * The fate of a frame when the client is slower than its source: progress is dropped first, then logs; a message (a response,
  * a request, any other notification) never.
  */
 export type FrameKind = 'message' | 'log' | 'progress'

@@ -9,9 +9,9 @@ export type { FrameKind } from './sse-queue.ts'
 
 export interface SseWriterOptions {
   readonly clock?: Clock
-  /** A comment is sent after this much silence, so that nobody on the way takes the connection for dead. */
+  /** A comment is sent after this much silence, so that no intermediary takes the connection for dead. */
   readonly keepAliveMs?: number
-  /** What may wait for a slow client. */
+  /** Limit of the bytes that wait for a slow client. */
   readonly maxFrames?: number
   readonly maxBytes?: number
   readonly headers?: HeaderPairs

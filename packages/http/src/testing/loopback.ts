@@ -23,7 +23,7 @@ export async function startServer(
   return { server, port, url, errors, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
 
-/** A client that says exactly what it is told, and keeps what it hears. */
+/** A client that sends exactly the given bytes, and keeps the answer. */
 export interface RawClient extends Disposable {
   readonly socket: Socket
   /** All bytes so far, as Latin-1. */

@@ -41,7 +41,7 @@ export interface HttpFacts {
 }
 
 /**
- * What a client stood on is gone: a session, or an era that the server does not speak any more. `mayRetry` says that the request was
+ * The base of a client's call is gone: a session, or an era that the server does not speak any more. `mayRetry` says that the request was
  * provably not carried out, so that it may be sent again on a new footing.
  */
 export class FootingLost extends ThvError {

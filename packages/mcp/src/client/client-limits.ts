@@ -6,7 +6,7 @@ export interface ClientLimits {
   readonly connectTimeoutMs: number
   /** One `server/discover` to find out the era. */
   readonly probeTimeoutMs: number
-  /** Saying good-bye, or that a request is cancelled: nobody waits for it gladly. */
+  /** Time limit of the last messages: ending a session, or cancelling a request. */
   readonly farewellMs: number
   readonly maxMessageBytes: number
   /** `input_required` answers to one request. */

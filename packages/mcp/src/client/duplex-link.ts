@@ -40,7 +40,7 @@ export class DuplexLink implements LegacyLink {
     else this.receive(message)
   }
 
-  /** For the channel: something that is no message. Whoever waits for it need not wait any longer. */
+  /** For the channel: bytes that are no message. The call that waits for them need not wait any longer. */
   takeInvalid({ id, detail }: Pick<InvalidBody, 'id' | 'detail'>): void {
     const waiting = id === undefined ? undefined : this.#waiting.get(id)
     if (waiting) waiting.reject(protocolError(`sent an answer that is no message: ${detail}`))
@@ -90,10 +90,10 @@ export class DuplexLink implements LegacyLink {
     await this.channel?.write(json, signal)
   }
 
-  /** One that nobody waits for came too late: its request was given up. */
+  /** An answer without a waiting call came too late: its request was given up. */
   #answered(body: ParsedResponse): void {
     const waiting = body.id === undefined ? undefined : this.#waiting.get(body.id)
     if (waiting) waiting.resolve({ status: 200, headers: {}, body })
-    else this.#context.warn('ignored an answer that nobody waits for')
+    else this.#context.warn('ignored an answer without a waiting request')
   }
 }

@@ -126,7 +126,7 @@ export class EngineClient implements McpClient {
     const limit = { clock, timeoutMs: limits.connectTimeoutMs, what: 'connecting', signals: [this.#closing.signal] }
     const engine = await withTimeLimit(limit, async (signal) => {
       const opened = await this.#opener.open(signal)
-      if (signal.aborted) await opened.close() // too late: nobody waits for it any more
+      if (signal.aborted) await opened.close() // too late: the caller has gone
       return opened
     })
     const old = this.#engine

@@ -34,7 +34,7 @@ export interface EngineListenOptions {
 
 export interface EngineListening {
   readonly honoured: ListenFilter
-  /** Resolves when the stream has ended, whoever ended it; rejects when the server answered with an error. */
+  /** Resolves when the stream has ended; rejects when the server answered with an error. */
   readonly ended: Promise<void>
   close(): Promise<void>
 }

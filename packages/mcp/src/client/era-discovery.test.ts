@@ -112,7 +112,7 @@ describe('the way down to HTTP+SSE', () => {
     expect(await client.list('prompts/list')).not.toEqual([])
   })
 
-  it('is not taken for what is no MCP server at all: the first refusal is told', async () => {
+  it('reports the first rejection of a server that does not speak MCP', async () => {
     await using backend = await startBackend((_request, response) => void response.writeHead(404).end())
     await using client = clientOf(backend.url)
     await expect(client.connect()).rejects.toMatchObject({ code: 'mcp_http_status', status: 404 })
@@ -120,7 +120,7 @@ describe('the way down to HTTP+SSE', () => {
   })
 })
 
-describe('what a process knows about the eras of its servers', () => {
+describe('the era cache of a process', () => {
   it('is shared: one probe for many clients, and the discovery is still done by each', async () => {
     await using fixture = await startFixture({ era: 'legacy' })
     const eras = new BackendEras()

@@ -2,7 +2,7 @@ import { headerText } from '@thv/http/header-map'
 import { McpHttpError } from './client-errors.ts'
 import type { LinkAnswer } from './link.ts'
 
-/** What an HTTP status says where no MCP message says more; undefined for success. */
+/** The error for an HTTP status without an MCP message; undefined for success. */
 export function httpError({ status, headers, body }: Pick<LinkAnswer, 'status' | 'headers' | 'body'>): McpHttpError | undefined {
   if (status >= 200 && status < 300) return undefined
   const challenge = headerText(headers['www-authenticate'])

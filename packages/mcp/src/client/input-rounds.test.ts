@@ -34,7 +34,7 @@ describe('sendWithInput', () => {
     expect(sent).toHaveLength(6)
   })
 
-  it('does not go round for ever', async () => {
+  it('limits the number of rounds', async () => {
     const { result, sent } = run(Array.from({ length: 20 }, () => ask({ one: ASK }, 's')))
     await expect(result).rejects.toMatchObject({ code: 'mcp_limit' })
     expect(sent).toHaveLength(11)
@@ -44,7 +44,7 @@ describe('sendWithInput', () => {
     ['neither question nor state', { resultType: 'input_required' }],
     ['a state that is no text', ask({}, 7)],
     ['questions that are no object', { resultType: 'input_required', inputRequests: [] }],
-    ['a question of which nobody knows', ask({ one: { method: 'tools/list' } })],
+    ['an unknown question', ask({ one: { method: 'tools/list' } })],
     ['a question that was not offered', ask({ one: { method: 'sampling/createMessage' } })],
     ['a question that is none', ask({ one: 'Who?' })],
   ])('refuses %s', async (_title, first) => {

@@ -52,7 +52,7 @@ export function keepListening({ first, reopen, onGap, context, closing }: KeepLi
   }
 
   const done = run()
-  done.catch(() => {}) // for whoever looks; a listener that does not care is no fault
+  done.catch(() => {}) // handled by its listener, if it has one
   const close = async () => {
     own.abort()
     await current.close()

@@ -43,7 +43,7 @@ export class LegacyEngine implements Engine {
   readonly identity: ServerIdentity
   readonly context: ClientContext
   readonly link: LegacyLink
-  /** Who wants to hear of changes, beside the client itself, and the resources subscribed for it. */
+  /** Receivers of changes, besides the client itself, and the resources subscribed for them. */
   readonly listeners = new Map<(notification: JsonRpcNotification) => void, readonly string[]>()
   readonly memory: LegacyMemory
   readonly #over = new AbortController()
@@ -143,7 +143,7 @@ export class LegacyEngine implements Engine {
     tell(this.context, options?.onNotification ?? this.context.onNotification, notification)
   }
 
-  /** In this era leaving is not cancelling, so it has to be said. Nobody waits for it. */
+  /** In this era closing the stream does not cancel, so a notification is sent, without waiting for it. */
   async #cancel(requestId: RequestId, reason: unknown): Promise<void> {
     const { clock, limits, warn } = this.context
     const limit = { clock, timeoutMs: limits.farewellMs, what: 'a cancellation', signals: [this.over] }
@@ -167,7 +167,7 @@ export class LegacyEngine implements Engine {
     given.abort()
   }
 
-  /** What the last session knew: log level and subscriptions. */
+  /** State of the last session: log level and subscriptions. */
   async #restore(signal: AbortSignal): Promise<void> {
     for (const [method, params] of this.memory.entries()) {
       try {

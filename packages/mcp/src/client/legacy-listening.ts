@@ -69,7 +69,7 @@ function isWanted({ method, params }: JsonRpcNotification, filter: ListenFilter)
   if (method === NOTIFICATIONS.toolsListChanged) return filter.toolsListChanged === true
   if (method === NOTIFICATIONS.promptsListChanged) return filter.promptsListChanged === true
   if (method === NOTIFICATIONS.resourcesListChanged) return filter.resourcesListChanged === true
-  // What is told about may lie below what was subscribed to.
+  // The changed resource may lie below the subscribed one.
   const uri = String(params?.['uri'])
   return method === NOTIFICATIONS.resourcesUpdated && (filter.resourceSubscriptions ?? []).some((subscribed) => uri.startsWith(subscribed))
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../json-rpc.ts'
 import { METHODS } from '../methods.ts'
 
-/** What a client told its legacy session and must tell the next one too, should the server forget the first. */
+/** Settings of a legacy session that the next one needs too, should the server forget the first. */
 export interface LegacyMemory {
   /** After a request that succeeded. */
   note(method: string, params: JsonObject): void

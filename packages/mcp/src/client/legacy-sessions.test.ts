@@ -45,7 +45,7 @@ describe('a legacy session over HTTP', () => {
     },
   )
 
-  it('hears on its standalone stream again after it was replaced, and is told of the gap', async () => {
+  it('hears on its standalone stream again after it was replaced, and learns of the gap', async () => {
     await using peers = await connectPeers({ era: 'legacy' })
     const heard = vi.fn()
     const onGap = vi.fn()
@@ -151,7 +151,7 @@ describe('a legacy HTTP server of its own kind', () => {
     await expect(backend).rejects.toMatchObject({ code: 'backend_protocol_error' })
   })
 
-  it('is asked once, and once more, for a session: not for ever', async () => {
+  it('is asked for a session at most twice', async () => {
     await using peers = await scripted((_request, response) => void response.writeHead(404).end())
     await expect(peers.client.request('tools/call', { name: 'x' })).rejects.toMatchObject({
       code: 'mcp_session_lost',
@@ -189,7 +189,7 @@ describe('a legacy HTTP server of its own kind', () => {
   })
 })
 
-/** A server that does the handshake well, and everything after it as it is told. */
+/** A server that does the handshake well, and everything after it as configured. */
 async function scripted(handler: BackendHandler, options: Partial<Parameters<typeof createStreamableHttpClient>[0]> = {}, session = 'S1') {
   const outbound = createOutbound()
   const backend = await startBackend((request, response) => {

@@ -81,7 +81,7 @@ export interface ListenOptions extends CallOptions {
 }
 
 export interface Listening extends AsyncDisposable {
-  /** What the server agreed to tell, at first. */
+  /** The notifications that the server agreed to send, at first. */
   readonly honoured: ListenFilter
   /** Resolves when closed; rejects when the server refuses to be listened to any longer. */
   readonly done: Promise<void>
@@ -108,15 +108,15 @@ export interface ClientInfo extends JsonObject {
 export interface ClientOptions {
   readonly clientInfo: ClientInfo
   readonly handlers?: ClientHandlers | undefined
-  /** What is declared to the server; unless given, what there are handlers for. */
+  /** Capabilities declared to the server; unless given, those with handlers. */
   readonly capabilities?: JsonObject | undefined
   /** `auto` finds it out. */
   readonly era?: 'auto' | Era | undefined
   /** To ask for in the handshake; the newest unless given. */
   readonly legacyVersion?: LegacyVersion | undefined
-  /** What belongs to no request of this client. */
+  /** Messages that belong to no request of this client. */
   readonly onNotification?: ((notification: JsonRpcNotification) => void) | undefined
-  /** What went wrong without anybody waiting for it. One line, without secrets of ours; it may quote the server. */
+  /** Errors without a waiting call. One line, without secrets of ours; it may quote the server. */
   readonly onWarning?: ((text: string) => void) | undefined
   readonly clock?: Clock | undefined
   readonly limits?: Partial<ClientLimits> | undefined

@@ -135,7 +135,7 @@ export class ModernEngine implements Engine {
     }
   }
 
-  /** On a pipe it has to be said; over HTTP, leaving says it. Nobody waits for it. */
+  /** On a pipe a notification cancels; over HTTP, closing the stream does. It is not awaited. */
   async cancel(requestId: RequestId, reason: unknown): Promise<void> {
     if (this.transport !== 'stdio' || this.over.aborted) return
     const { clock, limits, warn } = this.context

@@ -7,7 +7,7 @@ import { ANSWERS, CLIENT_INFO, connectPeers } from './testing/fixture-client.ts'
 
 const CAPABILITIES = { tools: {} }
 
-describe('what a modern server sees of a request', () => {
+describe('a request as a modern server receives it', () => {
   it('is a complete envelope, its headers derived from the body, and no session', async () => {
     await using peers = await connectPeers({ client: { headers: { 'X-Trace': 'abc', 'Mcp-Method': 'forged', 'Mcp-Session-Id': 'S' } } })
     const params = {
@@ -29,7 +29,7 @@ describe('what a modern server sees of a request', () => {
     })
   })
 
-  it('asks its headers anew for each request, where they are a function', async () => {
+  it('calls its headers for each request, where they are a function', async () => {
     let count = 0
     await using peers = await connectPeers({ client: { headers: async () => ({ authorization: `Bearer ${++count}` }) } })
     expect(await peers.text('report_request')).toContain('"authorization":"Bearer 2"')
@@ -107,7 +107,7 @@ describe('faults of a modern server', () => {
     ['absent means complete', { content: [] }, undefined],
     ['complete', { resultType: 'complete' }, undefined],
     ['unknown is an error', { resultType: 'sideways' }, 'backend_protocol_error'],
-    ['a task that nobody asked for', { resultType: 'task', taskId: 't' }, 'backend_protocol_error'],
+    ['an unrequested task', { resultType: 'task', taskId: 't' }, 'backend_protocol_error'],
   ])('resultType: %s', async (_title, result, code) => {
     await using peers = await scripted((message, response) => json(response, { id: message['id'], result }))
     const outcome = peers.client.request('tools/call', { name: 'x' })
@@ -224,7 +224,7 @@ describe('listening to a modern server', () => {
 
 type ModernHandler = (message: JsonObject, response: Parameters<BackendHandler>[1]) => void
 
-/** A server that answers `server/discover` well, and everything else as it is told. */
+/** A server that answers `server/discover` well, and everything else as configured. */
 async function scripted(handler: ModernHandler, options: Partial<StreamableHttpOptions> = {}) {
   const outbound = createOutbound()
   const warnings: string[] = []

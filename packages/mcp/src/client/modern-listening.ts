@@ -54,7 +54,7 @@ export async function openModernListening(
   engine.listenings.set(request.id, notified)
   const running = run()
   const endedEarly = running.then(() => Promise.reject(streamBroken(METHODS.listen)))
-  endedEarly.catch(() => {}) // seen by whoever waits for the acknowledgement, if anybody still does
+  endedEarly.catch(() => {}) // handled by the caller that waits for the acknowledgement, if there is one
   try {
     const honoured = await abortable(Promise.race([acknowledged.promise, endedEarly]), options.signal)
     return { honoured, ended: running, close }

@@ -1,16 +1,16 @@
 import { int64, list, obj, oneOf, opt, str } from './nodes.ts'
 
 /** The standard condition list, keyed by type. */
-export const conditions = (description = 'What the controllers found, one entry per aspect.') =>
+export const conditions = (description = 'Conditions of the object, one per type.') =>
   list(
     description,
-    obj('One observation about the object.', {
-      type: str('Which aspect the condition is about.', {
+    obj('One condition.', {
+      type: str('Type of the condition.', {
         maxLength: 316,
         pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$',
       }),
-      status: oneOf('Whether the condition holds.', ['True', 'False', 'Unknown']),
-      reason: str('Machine-readable cause of the last change.', {
+      status: oneOf('Status of the condition.', ['True', 'False', 'Unknown']),
+      reason: str('Machine-readable reason of the last transition.', {
         minLength: 1,
         maxLength: 1024,
         pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',

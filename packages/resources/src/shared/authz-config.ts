@@ -10,12 +10,12 @@ export const authzConfig = (description: string) =>
   obj(
     description,
     {
-      type: opt(oneOf('Where the policies come from.', ['configMap', 'inline'], { default: 'configMap' })),
+      type: opt(oneOf('Source of the policies.', ['configMap', 'inline'], { default: 'configMap' })),
       configMap: opt(
         obj('Reads the policies from a ConfigMap.', {
           name: str('Name of the ConfigMap.', { minLength: 1, maxLength: 253 }),
           key: opt(
-            str('Key of the authorisation document, in JSON or YAML.', {
+            str('Key of the authorization document, in JSON or YAML.', {
               minLength: 1,
               maxLength: 253,
               default: DEFAULT_AUTHZ_CONFIG_MAP_KEY,
@@ -24,7 +24,7 @@ export const authzConfig = (description: string) =>
         }),
       ),
       inline: opt(
-        obj('The policies themselves.', {
+        obj('Inline policies.', {
           policies: list('Cedar policies.', str('One Cedar policy.', { minLength: 1, maxLength: 65536 }), { minItems: 1, maxItems: 1000 }),
           entitiesJson: opt(str('Cedar entities as a JSON array.', { default: '[]' })),
           primaryUpstreamProvider: opt(

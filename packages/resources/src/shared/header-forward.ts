@@ -12,7 +12,7 @@ const headersFromSecret = (description: string) =>
     description,
     obj('A header whose value is in a Secret.', {
       headerName: headerName('Name of the header.'),
-      valueSecretRef: secretKeyRef('Where the value is.'),
+      valueSecretRef: secretKeyRef('Secret key with the value.'),
     }),
     {
       merge: ['headerName'],
@@ -29,7 +29,7 @@ const headersFromSecret = (description: string) =>
 /** Headers that a proxy adds to every request to a remote server. For anything but authentication. */
 export const headerForward = () =>
   obj(
-    'Headers to add to every request to the remote server; what authentication sets is never overwritten.',
+    'Headers to add to every request to the remote server. Headers that authentication sets are never overwritten.',
     {
       addPlaintextHeaders: opt(plainHeaders('Headers with values that are no secret, by name.', MAX_HEADERS)),
       addHeadersFromSecret: opt(headersFromSecret('Headers with values from Secrets.')),

@@ -15,8 +15,8 @@ export const inlineOidc = (description: string) =>
     {
       issuer: str('Issuer of the tokens.', URL_LIMITS),
       audience: opt(str('Audience that the token must name.', { maxLength: 1024 })),
-      jwksUrl: opt(str('Where the signing keys are; by default found through the issuer.', URL_LIMITS)),
-      introspectionUrl: opt(str('Where opaque tokens are checked.', URL_LIMITS)),
+      jwksUrl: opt(str('URL of the signing keys (JWKS). Discovered from the issuer by default.', URL_LIMITS)),
+      introspectionUrl: opt(str('URL of the token introspection endpoint, for opaque tokens.', URL_LIMITS)),
       clientId: opt(str('Client id for introspection.', { maxLength: 1024 })),
       clientSecret: opt(str('Client secret in plain text. Prefer clientSecretRef.', { maxLength: 4096 })),
       clientSecretRef: opt(secretKeyRef('Secret that holds the client secret for introspection.')),

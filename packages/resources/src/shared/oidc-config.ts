@@ -45,7 +45,7 @@ export const incomingOidcConfig = (description: string) =>
   obj(
     description,
     {
-      type: opt(oneOf('Where the settings come from; configmap is the same as configMap.', INCOMING_TYPES, { default: 'kubernetes' })),
+      type: opt(oneOf('Source of the settings; configmap is the same as configMap.', INCOMING_TYPES, { default: 'kubernetes' })),
       ...members(),
     },
     { rules: memberRules },
@@ -62,7 +62,7 @@ const members = () => ({
   ),
   kubernetes: opt(kubernetesOidc()),
   configMap: opt(configMapOidc()),
-  inline: opt(inlineOidc('The settings themselves.')),
+  inline: opt(inlineOidc('Inline settings.')),
 })
 
 const memberRules: readonly CelRule[] = [

@@ -62,8 +62,8 @@ export const rateLimiting = (description: string) =>
 
 const bucket = (description: string) =>
   obj(description, {
-    maxTokens: int32('Calls in one go; also what a full refill adds.', { minimum: 1 }),
-    refillPeriod: str('Time to refill from empty, such as 1m.', {
+    maxTokens: int32('Capacity of the token bucket: calls that may be made at once.', { minimum: 1 }),
+    refillPeriod: str('Time in which an empty bucket refills, such as 1m.', {
       pattern: DURATION_PATTERN,
       maxLength: 64,
       rules: [{ rule: "self.matches('[1-9]')", message: 'refillPeriod must be longer than zero' }],

@@ -11,7 +11,7 @@ export const sessionStorage = (description: string) =>
       provider: oneOf('Kind of storage. More than one replica needs redis.', ['memory', 'redis']),
       address: opt(str('Host and port of Redis.', { minLength: 1, maxLength: 2048 })),
       db: opt(int32('Number of the Redis database.', { minimum: 0, default: 0 })),
-      keyPrefix: opt(str('Put before every key.', { maxLength: 253 })),
+      keyPrefix: opt(str('Prefix of every key.', { maxLength: 253 })),
       passwordRef: opt(secretKeyRef('Secret that holds the Redis password.')),
     },
     {

@@ -8,8 +8,8 @@ export const DEFAULT_SAMPLING_RATE = '0.05'
 export const telemetryConfig = (description: string) =>
   obj(description, {
     openTelemetry: opt(
-      obj('Sends to an OpenTelemetry collector over OTLP/HTTP.', {
-        enabled: opt(bool('Whether anything below takes effect.', { default: false })),
+      obj('Export to an OpenTelemetry collector over OTLP/HTTP.', {
+        enabled: opt(bool('Enables this block.', { default: false })),
         endpoint: opt(str('Host and port of the collector; a scheme is ignored.', { minLength: 1, maxLength: 2048 })),
         serviceName: opt(str('The service.name; by default the name of this object.', { minLength: 1, maxLength: 253 })),
         headers: opt(
@@ -33,7 +33,7 @@ export const telemetryConfig = (description: string) =>
       }),
     ),
     prometheus: opt(
-      obj('Metrics for Prometheus to fetch.', { enabled: opt(bool('Whether the proxy port serves /metrics.', { default: false })) }),
+      obj('Metrics endpoint for Prometheus.', { enabled: opt(bool('Whether the proxy port serves /metrics.', { default: false })) }),
     ),
   })
 

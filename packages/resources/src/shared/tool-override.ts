@@ -13,7 +13,7 @@ export const toolAnnotations = (description: string) =>
 /** How clients see a tool instead of what the server says. */
 export const toolOverride = () =>
   obj(
-    'How clients see this tool.',
+    'Presentation of this tool to clients.',
     {
       name: opt(str('New name of the tool.', { minLength: 1, maxLength: 256 })),
       description: opt(str('New description of the tool.', { minLength: 1, maxLength: 16384 })),

@@ -10,8 +10,7 @@ export const DEFAULT_PORT = 8080
 export const proxyPort = () => port('Port of the proxy and of its Service; 8080 by default.')
 export const deprecatedPort = () => port('Older name of proxyPort.')
 
-export const replicas = () =>
-  int32('Number of proxy pods. Without it the number is left alone, for an autoscaler or kubectl scale.', { minimum: 0 })
+export const replicas = () => int32('Number of proxy pods. If unset, an autoscaler or kubectl scale decides.', { minimum: 0 })
 
 export const serviceType = () => oneOf('How the Service is exposed.', ['ClusterIP', 'NodePort', 'LoadBalancer'], { default: 'ClusterIP' })
 
@@ -20,7 +19,7 @@ export const sessionAffinity = () =>
     default: 'ClientIP',
   })
 
-export const trustProxyHeaders = () => bool('Whether X-Forwarded-* headers of clients are believed.', { default: false })
+export const trustProxyHeaders = () => bool('Whether to trust X-Forwarded-* headers.', { default: false })
 
 export const trustedProxies = () =>
   list(
@@ -29,14 +28,14 @@ export const trustedProxies = () =>
     { maxItems: 64, merge: 'set' },
   )
 
-export const endpointPrefix = () => str('Path prefix in the endpoint URLs that SSE clients are told.', { maxLength: 1024 })
+export const endpointPrefix = () => str('Path prefix in the endpoint URLs that SSE clients receive.', { maxLength: 1024 })
 
 /** A label of a DNS name, with the underscore that some names have. */
 const HOST_LABEL = '[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?'
 
 export const allowedHosts = () =>
   list(
-    'Host names that clients may address the proxy by, besides loopback names, its own address and its cluster names: the public name when a gateway in front passes it on. Requests with another Host header are rejected. Empty: any host, except on a loopback address.',
+    'Host names by which clients may address the proxy, besides loopback names, its own address and its cluster names: the public name when a gateway in front passes it on. Requests with another Host header are rejected. Empty: any host, except on a loopback address.',
     str('A host name or address without a port; an IPv6 address in brackets.', {
       maxLength: 253,
       pattern: `^(\\[[0-9a-fA-F:.]+\\]|${HOST_LABEL}(\\.${HOST_LABEL})*)$`,
@@ -49,9 +48,9 @@ export const serviceAccount = (description: string) => str(description, { minLen
 export const podTemplateSpec = (container: string) =>
   free(`Additions to the pod template, as in a Deployment; the container is called ${container}. Checked by the operator.`)
 
-export const toolConfigRef = () => nameRef('MCPToolConfig that says which tools clients see.')
+export const toolConfigRef = () => nameRef('MCPToolConfig with the tools that clients see.')
 
-export const externalAuthConfigRef = () => nameRef('MCPExternalAuthConfig that says how to authenticate to the server.')
+export const externalAuthConfigRef = () => nameRef('MCPExternalAuthConfig for the authentication to the MCP server.')
 
 export const authServerRef = () =>
   obj('Object with the embedded authorization server that clients log in to.', {
@@ -74,8 +73,8 @@ export const imagePullSecrets = (description: string) =>
 
 export const resources = (container: string) =>
   obj(`Compute resources of the ${container} container.`, {
-    limits: opt(amounts('At most this much.')),
-    requests: opt(amounts('At least this much.')),
+    limits: opt(amounts('Upper limits.')),
+    requests: opt(amounts('Guaranteed minimum.')),
   })
 
 const amounts = (description: string) =>

@@ -3,8 +3,8 @@ import { conditions, observedGeneration } from '../schema/status-nodes.ts'
 
 /** Status fields of a workload that runs behind a proxy. The hashes are those of the objects that the workload was last built from. */
 export const workloadStatus = () => ({
-  message: opt(str('The phase in words, with what to do next.')),
-  url: opt(str('Where clients in the cluster reach the workload.')),
+  message: opt(str('Explanation of the phase, with what to do next.')),
+  url: opt(str('URL of the workload inside the cluster.')),
   group: opt(str('Name of the MCPGroup that it belongs to.')),
   replicas: opt(int32('Number of proxy pods.')),
   selector: opt(str('Label selector of the proxy pods, for autoscalers.')),

@@ -38,7 +38,7 @@ export function startApiServer(options: ApiServerOptions = {}): Promise<ApiServe
   return startForm(plainForm, options)
 }
 
-/** What the bigger forms of the harness add to an API server. */
+/** Additions of the bigger forms of the harness to an API server. */
 export interface ClusterForm {
   readonly programs: ProgramSet
   /** Where the API server listens. */
@@ -67,7 +67,7 @@ const plainForm: ClusterForm = {
   programs: 'api-server',
   address: '127.0.0.1',
   services: loopbackServices,
-  // Nobody runs behind the `kubernetes` Service, and nobody creates the `default` accounts that the plugin waits for.
+  // No program runs behind the `kubernetes` Service, and none creates the `default` accounts that the plugin waits for.
   flags: async () => ['--endpoint-reconciler-type=none', '--disable-admission-plugins=ServiceAccount'],
   startCompanions: async () => [],
 }

@@ -1,12 +1,12 @@
 import type { ProgramSet } from './programs/programs.ts'
 
-/** Whose API server and controllers these are: those of Kubernetes, or our own (packages/cluster). */
+/** The origin of API server and controllers: Kubernetes, or our own (packages/cluster). */
 export type Plane = 'kubernetes' | 'embedded'
 
-/** What a test needs to reach an API server. Plain data: it crosses from vitest's main process to its workers. */
+/** Access of a test to an API server. Plain data: it crosses from vitest's main process to its workers. */
 export interface ClusterAccess {
   readonly plane: Plane
-  /** What runs: the API server alone, with controllers and scheduler, or with a node too. */
+  /** The running parts: the API server alone, with controllers and scheduler, or with a node too. */
   readonly form: ProgramSet
   /** https://127.0.0.1:PORT, of a node another address of this machine. */
   readonly url: string

@@ -24,7 +24,7 @@ describeCluster('control plane', () => {
     await vi.waitFor(async () => expect((await get(`/api/v1/namespaces/${namespace}/pods/db-0`)).status).toBe(200), patience)
   })
 
-  test('what has an owner goes with it', async () => {
+  test('an owned object is deleted with its owner', async () => {
     const namespace = await testNamespace()
     const maps = `/api/v1/namespaces/${namespace}/configmaps`
     const owner = await create(maps, { metadata: { name: 'owner' } })
@@ -47,8 +47,8 @@ describeCluster('control plane', () => {
     const namespace = await testNamespace()
     const pods = `/api/v1/namespaces/${namespace}/pods`
     const pod = (serviceAccountName: string) => ({ metadata: { name: 'x' }, spec: { serviceAccountName, containers } })
-    const refused = await apiRequest(sharedCluster(), pods, { method: 'POST', body: pod('nobody') })
-    expect(refused.json()).toMatchObject({ code: 403, message: expect.stringContaining('serviceaccount "nobody" not found') })
+    const refused = await apiRequest(sharedCluster(), pods, { method: 'POST', body: pod('missing') })
+    expect(refused.json()).toMatchObject({ code: 403, message: expect.stringContaining('serviceaccount "missing" not found') })
     const made = (await create(pods, pod('default'))) as unknown as Pod
     expect(made.spec.volumes).toEqual([expect.objectContaining({ projected: expect.anything() })])
   })

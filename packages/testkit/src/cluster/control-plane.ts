@@ -45,7 +45,7 @@ export async function startControllers(parts: CompanionParts, managerFlags: read
   return daemons
 }
 
-/** As the user of that name, whose rights the API server knows, and without ports: nobody here asks for their health. */
+/** As the user of that name, whose rights the API server knows, and without ports: their health is not checked here. */
 async function startWithKubeconfig(
   parts: CompanionParts,
   name: 'kube-controller-manager' | 'kube-scheduler',

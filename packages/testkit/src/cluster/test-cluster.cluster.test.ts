@@ -5,7 +5,7 @@ import { apiRequest } from './http-request.ts'
 import { describeCluster, ensureNamespace, sharedCluster, testNamespace } from './test-cluster.ts'
 
 describeCluster('shared cluster', () => {
-  test('serves the administrator, and nobody without a token', async () => {
+  test('serves the administrator, and rejects requests without a token', async () => {
     const cluster = sharedCluster()
     expect((await apiRequest(cluster, '/api/v1/secrets')).status).toBe(200)
     expect((await apiRequest(cluster, '/api/v1/secrets', { token: 'wrong' })).status).toBe(401)

@@ -22,7 +22,7 @@ export function describeCluster(name: string, fn: () => void, { needs = [] }: { 
   else describe.skip(name, fn)
 }
 
-/** Creates a namespace nobody else has; with controllers it is ready for pods, so its `default` account is there. It is left behind. */
+/** Creates a unique namespace; with controllers it is ready for pods, so its `default` account is there. It is left behind. */
 export async function testNamespace(prefix = 'test', cluster: ClusterAccess = sharedCluster()): Promise<string> {
   const name = `${prefix}-${randomBytes(5).toString('hex')}`
   if ((await createNamespace(name, cluster)) === 409) throw new Error(`namespace ${name} exists already`)

@@ -25,7 +25,7 @@ export interface EmbeddedServerOptions {
 }
 
 interface Place {
-  /** What the harness keeps; the server's own data are below it. */
+  /** The folder of the harness; the server's own data are below it. */
   readonly folder: string
   readonly data: string
   readonly readyFile: string

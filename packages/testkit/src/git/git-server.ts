@@ -11,7 +11,7 @@ import { createGitRepository, type GitRepository } from './git-repository.ts'
 export interface GitServer extends AsyncDisposable {
   readonly url: string
   readonly requests: readonly SeenGitRequest[]
-  /** What the next requests meet. */
+  /** The behavior towards the next requests. */
   readonly behaviour: GitServerBehaviour
   repository(name: string, initArgs?: readonly string[]): Promise<GitRepository>
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { ensureHelm } from './helm-binary.ts'
 
-/** What helm said; a wrong exit code is a result like any other, because tests ask for it. */
+/** Output of helm; a wrong exit code is a result like any other, because tests ask for it. */
 export interface HelmResult {
   readonly code: number
   readonly stdout: string

@@ -50,14 +50,14 @@ describe('writeImageArchive', () => {
     expect(readdirSync(root)).toEqual(['x.tar'])
   })
 
-  test('what fails leaves nothing behind', async () => {
+  test('a failure leaves no file behind', async () => {
     const files = [{ path: 'x', content: { kind: 'file', source: join(root, 'absent') } } as const]
     await expect(writeImageArchive(join(root, 'x.tar'), { ...image, files })).rejects.toThrow('ENOENT')
     expect(readdirSync(root)).toEqual([])
   })
 })
 
-describe('what is in an image of ours', () => {
+describe('the content of an image', () => {
   test('the libraries that ldd names, the loader too; a missing one is an error', () => {
     const printed = `\tlinux-vdso.so.1 (0x00007fe)
 \tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007fecd5a40000)

@@ -22,7 +22,7 @@ export interface ImageConfig {
 }
 
 export interface WrittenImage {
-  /** What an engine calls the image id. */
+  /** The image id, in the terms of container engines. */
   readonly id: string
   readonly size: number
 }

@@ -9,7 +9,7 @@ export const imageNode = '/usr/local/bin/node'
 /** The user of the images. */
 export const imageUser = '1000:1000'
 
-/** What Node needs to run in an otherwise empty image: its libraries, authorities, a user, a folder for temporary files. */
+/** Files that Node needs in an otherwise empty image: its libraries, authorities, a user, a folder for temporary files. */
 export function nodeRuntimeFiles(nodeBinary: string): TarEntry[] {
   return [
     file(imageNode.slice(1), realpathSync(nodeBinary), 0o755),

@@ -28,7 +28,7 @@ const blockSize = 512
 const chunkSize = 1 << 20
 const typeFlags = { folder: '5', link: '2', bytes: '0', file: '0' } as const
 
-/** Sorted by path, each folder before what is in it; folders that nobody named are added. POSIX ustar, read by everything. */
+/** Sorted by path, each folder before what is in it; missing parent folders are added. POSIX ustar, read by everything. */
 export async function writeTar(output: string, entries: readonly TarEntry[]): Promise<WrittenTar> {
   const file = await open(output, 'w')
   const sink: Sink = { file, hash: createHash('sha256'), size: 0 }

@@ -27,7 +27,7 @@ export interface ConformanceReport {
   readonly warnings: readonly string[]
   readonly scenarios: readonly ScenarioOutcome[]
   readonly exitCode: number
-  /** What the suite printed, for a failing test to show. */
+  /** The output of the suite, for a failing test to show. */
   readonly output: string
 }
 

@@ -35,7 +35,7 @@ describe('fault switches of the HTTP fixture', () => {
 
   it('answers under a wrong id, in both eras', async () => {
     await using fixture = await startFixture()
-    for (const answer of await both(fixture, 'wrong_id')) expect(answer.messages.at(-1)).toMatchObject({ id: 'nobody-used-this-id' })
+    for (const answer of await both(fixture, 'wrong_id')) expect(answer.messages.at(-1)).toMatchObject({ id: 'unused-id' })
   })
 
   it('writes an event that is no JSON before its answer, in both eras', async () => {
@@ -100,7 +100,7 @@ describe('fault switches of the HTTP fixture', () => {
     expect(fixture.stats.cancelled).toMatchObject([{ method: 'tools/call', by: 'notification' }])
   })
 
-  it('asks on the standalone stream, where nobody may be listening', async () => {
+  it('asks on the standalone stream, where a client may not be listening', async () => {
     await using fixture = await startFixture({ askTimeoutMs: 50 })
     const send = await openLegacy(fixture.url, { roots: {} })
     const { messages } = await send('tools/call', { name: 'ask', arguments: { kind: 'roots', via: 'standalone' } })

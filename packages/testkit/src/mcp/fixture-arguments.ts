@@ -48,7 +48,7 @@ export function parseFixtureArguments(argv: readonly string[]): FixtureOptions {
   return Object.fromEntries(Object.entries(parsed).filter(([, value]) => value !== undefined)) as FixtureOptions
 }
 
-/** What a server in a pod is told by its environment, as flags. */
+/** Flags that a server in a pod receives through its environment. */
 export function environmentArguments(env: NodeJS.ProcessEnv): string[] {
   const { MCP_TRANSPORT: transport, MCP_PORT: port, MCP_HOST: host } = env
   const flags = { transport: transport === 'streamable-http' ? 'http' : transport, port, host }

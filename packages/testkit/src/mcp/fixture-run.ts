@@ -4,7 +4,7 @@ import { serveHttp } from './http/http-server.ts'
 import { createWorld, type World } from './state/world.ts'
 import { type StdioEnds, serveStdio } from './stdio.ts'
 
-/** Set by whoever wants the HTTP form to end with its parent, however the parent ends. */
+/** Set by a parent that wants the HTTP form to end with it, however the parent ends. */
 export const STOP_WITH_STDIN = 'MCP_FIXTURE_STOP_WITH_STDIN'
 
 /** The fixture as a process. Over HTTP it prints `listening URL`; over stdio it ends with its input. */

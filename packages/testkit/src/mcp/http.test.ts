@@ -40,7 +40,7 @@ describe('the fixture over HTTP, with the official client', () => {
     await peers.client.subscribeResource({ uri: WATCHED })
     await vi.waitFor(() => expect(peers.fixture.stats.streams).toBe(1), 10_000)
     await peers.text('touch_resource')
-    await peers.text('touch_resource', { uri: 'test://nobody-subscribed' })
+    await peers.text('touch_resource', { uri: 'test://not-subscribed' })
     await peers.text('set_tool')
     const expected = ['notifications/resources/updated', 'notifications/tools/list_changed']
     await vi.waitFor(() => expect(peers.notifications).toEqual(expected), 10_000)

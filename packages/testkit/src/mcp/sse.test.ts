@@ -7,7 +7,7 @@ import { type Fixture, startFixture } from './fixture.ts'
 import type { FixtureOptions } from './state/options.ts'
 
 describe('the fixture over HTTP+SSE, with the official client of the 1.x line', () => {
-  it.for(['relative', 'absolute'] as const)('serves a client that is told a %s endpoint', async (sseEndpoint) => {
+  it.for(['relative', 'absolute'] as const)('serves a client that receives a %s endpoint', async (sseEndpoint) => {
     await using peers = await connected({ sseEndpoint })
     expect(peers.fixture.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/sse$/)
     expect(await peers.text('echo', { text: 'größer' })).toBe('{"text":"größer"}')

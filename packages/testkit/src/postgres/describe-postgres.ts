@@ -2,7 +2,7 @@ import { describe, inject } from 'vitest'
 import type {} from './global-setup.ts'
 import { createDatabase, createUser, type PostgresAccess, type PostgresUser, type TestDatabase } from './test-database.ts'
 
-/** The one server of this run. Files share it: whoever restarts or freezes a server starts one of its own. */
+/** The one server of this run. Files share it: a test that restarts or freezes a server starts one of its own. */
 export interface SharedPostgres {
   readonly access: PostgresAccess
   createDatabase(): Promise<TestDatabase>

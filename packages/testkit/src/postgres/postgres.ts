@@ -24,7 +24,7 @@ export interface TestPostgres extends AsyncDisposable {
   /** On the same port with the same data. */
   start(): Promise<void>
   restart(): Promise<void>
-  /** All its processes stand still; connections stay open and nobody answers. */
+  /** All its processes stand still; connections stay open without an answer. */
   freeze(): void
   unfreeze(): void
   /** With `smallDiskMiB`: the folder of the disk, and another size for it. */
@@ -113,7 +113,7 @@ async function runServer(place: Place, options: PostgresOptions): Promise<TestPo
       limitMs: startLimitMs,
       port,
       start: (chosen) => startServer(place, chosen, options),
-      // The socket lies in our own folder, so whoever answers is ours.
+      // The socket lies in our own folder, so its server is ours.
       ready: async (chosen) => (await superuserSql(accessAt(chosen), 'postgres', 'SELECT 1')) === '1',
     })
   const first = await launch()
@@ -129,7 +129,7 @@ async function runServer(place: Place, options: PostgresOptions): Promise<TestPo
     if (!daemon.running) daemon = (await launch(access.port)).daemon
   }
   const stop = async () => {
-    // Without writing out what nobody will read.
+    // Without writing out data that is never read.
     await end('SIGQUIT')
     await guard.close()
   }

@@ -11,7 +11,7 @@ export interface PostgresAccess {
   /** Of the authority that signed the server's certificate. */
   readonly caPem: string
   readonly programs: string
-  /** Whoever may enter this folder is trusted as any user. */
+  /** Every user that may enter this folder is trusted as any user. */
   readonly socketFolder: string
 }
 

@@ -81,5 +81,5 @@ export function messageIn(event: SseEvent): ParsedBody | undefined {
   return parseText(event.data, MAX_DEPTH)
 }
 
-/** As everywhere: whoever walks a message may recurse. */
+/** As everywhere: code that walks a message may recurse. */
 const MAX_DEPTH = 128

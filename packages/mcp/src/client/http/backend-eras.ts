@@ -64,7 +64,7 @@ export class BackendEras {
     }
   }
 
-  /** The cache calls it at once when it starts a flight, so it is the probe of whoever asked just now. */
+  /** The cache calls it at once when it starts a flight, so it is the probe of the current caller. */
   #run(key: string, signal: AbortSignal): Promise<FinalVerdict> {
     const probe = this.#probes.get(key)
     return probe ? probe(signal) : Promise.resolve({ verdict: 'inconclusive', reason: 'unavailable' })

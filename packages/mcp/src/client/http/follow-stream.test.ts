@@ -53,7 +53,7 @@ describe('followStream', () => {
     expect(gets.length).toBeLessThan(50)
   })
 
-  it('ends when it is done, even if the stream goes on, and when it is told to', async () => {
+  it('ends when it is done, even if the stream goes on, and when the signal aborts', async () => {
     const { clock, done } = follow([OPEN, OPEN], { isDone: () => true })
     await clock.advance(0)
     expect(await done).toBe(OPEN)

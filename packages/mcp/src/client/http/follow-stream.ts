@@ -63,7 +63,7 @@ function isPassing({ status, error }: StreamEnd): boolean {
   return error !== undefined || status === 408 || status === 429 || status >= 500
 }
 
-/** What the server asked for, within reason: not at once again and again, and not never. */
+/** The delay that the server asked for, within limits. */
 function pauseOf(retry: number | undefined): number {
   return Math.min(Math.max(retry ?? DEFAULT_PAUSE_MS, MIN_PAUSE_MS), MAX_PAUSE_MS)
 }

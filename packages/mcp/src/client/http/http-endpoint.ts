@@ -14,7 +14,7 @@ export interface EndpointOptions {
   readonly ca?: CaBundle | undefined
   readonly serverName?: string | undefined
   readonly policy?: AddressPolicy | undefined
-  /** On every HTTP request; asked for anew each time where it is a function, as tokens expire. The headers of MCP cannot be replaced. */
+  /** On every HTTP request; called each time where it is a function, as tokens expire. The headers of MCP cannot be replaced. */
   readonly headers?: Headers | ((signal: AbortSignal) => Headers | Promise<Headers>) | undefined
 }
 
@@ -56,7 +56,7 @@ export class HttpEndpoint {
 function flatHeaders(given: Headers = {}, own: Headers): string[] {
   const all = new Map<string, string>()
   for (const [name, value] of Object.entries(given)) {
-    // The value may be a secret, so only the name is told.
+    // The value may be a secret, so only the name is reported.
     if (!isToken(name) || !isHeaderValue(value)) throw new ThvError('usage', `header ${JSON.stringify(name)} is not valid`)
     if (!LEGACY_ONLY_HEADERS.includes(name.toLowerCase())) all.set(name.toLowerCase(), value) // a session is ours to name
   }

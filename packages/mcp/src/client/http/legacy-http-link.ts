@@ -139,7 +139,7 @@ export class LegacyHttpLink implements LegacyLink {
     const wait = body?.kind === 'response' && body.id !== undefined ? this.#waits.get(body.id) : undefined
     if (body?.kind === 'request' || body?.kind === 'notification') this.receive(body)
     else if (wait) wait.take(event)
-    else if (body) this.#context.warn('ignored what nobody waits for on the standalone stream')
+    else if (body) this.#context.warn('ignored an unexpected message on the standalone stream')
   }
 
   async #get(options: {
@@ -183,7 +183,7 @@ export class LegacyHttpLink implements LegacyLink {
       throw this.#lost({ mayRetry: true, cause: httpError({ status, headers, body: undefined }) })
   }
 
-  /** Whoever waits on an old stream of the session waits in vain; that call may have been carried out. */
+  /** Calls that wait on an old stream of the session wait in vain; they may have been carried out. */
   #lost({ mayRetry, cause }: { mayRetry: boolean; cause?: unknown }): FootingLost {
     this.#isLost = true
     const lost = (may: boolean) => new FootingLost('the MCP server does not know its session any more', { mayRetry: may, cause })

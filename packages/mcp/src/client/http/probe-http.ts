@@ -13,9 +13,9 @@ import type { Link, LinkAnswer } from '../link.ts'
 
 export interface ProbeReport {
   readonly verdict: FinalVerdict
-  /** What the server said about itself, if the probe was answered with a result. */
+  /** The server's description of itself, if the probe was answered with a result. */
   readonly identity: ServerIdentity | undefined
-  /** What stood in the way of a verdict. */
+  /** The obstacle to a verdict. */
   readonly failure: unknown
 }
 

@@ -19,7 +19,7 @@ import { ModernHttpLink } from './modern-http-link.ts'
 import { type ProbeReport, probeEra } from './probe-http.ts'
 
 export interface StreamableHttpOptions extends ClientOptions, EndpointOptions {
-  /** What all clients of a process know about the eras of their backends; unless given, this client remembers for itself. */
+  /** The era cache of all clients of a process; unless given, this client remembers for itself. */
   readonly eras?: BackendEras | undefined
 }
 
@@ -54,7 +54,7 @@ class HttpOpener implements Opener {
     try {
       return await this.#openByVerdict(signal)
     } catch (error) {
-      // What was known of the server is not true any more, and has been forgotten: ask it once more.
+      // The known facts about the server are out of date and have been forgotten: ask it once more.
       if (error instanceof FootingLost) return await this.#openByVerdict(signal)
       throw error
     }

@@ -10,28 +10,28 @@ const claimName = (description: string, fallback: string) => str(description, { 
 /** Requests signed with temporary AWS credentials of a role. */
 export const awsSts = () =>
   obj(
-    "Signs requests with temporary AWS credentials, got with the caller's token.",
+    "Signs requests with temporary AWS credentials, obtained with the caller's token.",
     {
       region: str('AWS region.', { minLength: 1, maxLength: 64, pattern: '^[a-z]{2}(-[a-z]+)+-[0-9]+$' }),
       service: opt(str('Service name in the signature.', { minLength: 1, maxLength: 64, default: 'aws-mcp' })),
-      fallbackRoleArn: opt(roleArn('Role to take when no mapping matches.')),
+      fallbackRoleArn: opt(roleArn('Role when no mapping matches.')),
       roleMappings: opt(
         list(
-          'Which callers take which role.',
+          'Mapping of callers to roles.',
           obj(
             'One rule that picks a role.',
             {
               claim: opt(str('Value that roleClaim must contain.', { minLength: 1, maxLength: 1024 })),
               matcher: opt(str('CEL expression over the claims.', { minLength: 1, maxLength: 4096 })),
-              roleArn: roleArn('Role to take.'),
-              priority: opt(int32('Lower goes first; without it last.', { minimum: 0 })),
+              roleArn: roleArn('Role to assume.'),
+              priority: opt(int32('Priority; lower values are tried first, rules without one last.', { minimum: 0 })),
             },
             { rules: [exactlyOne(['claim', 'matcher'], 'set exactly one of claim and matcher')] },
           ),
           { maxItems: 100 },
         ),
       ),
-      roleClaim: opt(claimName('Claim that roleMappings look at.', 'groups')),
+      roleClaim: opt(claimName('Claim that roleMappings match against.', 'groups')),
       sessionNameClaim: opt(claimName('Claim that names the session.', 'sub')),
       sessionDuration: opt(int32('Lifetime of the credentials in seconds.', { minimum: 900, maximum: 43200, default: 3600 })),
       subjectProviderName: opt(

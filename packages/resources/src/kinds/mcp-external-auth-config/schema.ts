@@ -34,7 +34,7 @@ export const INCOMING_AUTH_TYPES = ['oidc', 'embeddedAuthServer'] as const satis
 const spec = obj(
   'One way to authenticate.',
   {
-    type: oneOf('The way; the field of the same name holds its settings.', [...AUTH_TYPES, 'obo', 'xaa'], {
+    type: oneOf('Type of authentication; the field of the same name holds its settings.', [...AUTH_TYPES, 'obo', 'xaa'], {
       rules: [
         { rule: "self != 'obo'", message: `type obo is not supported: ${INSTEAD_OF_OBO}` },
         { rule: "self != 'xaa'", message: `type xaa is not supported: ${INSTEAD_OF_XAA}` },
@@ -52,11 +52,11 @@ const spec = obj(
     embeddedAuthServer: opt(embeddedAuthServer('Runs an authorization server in the proxy; users log in at its upstream providers.')),
     awsSts: opt(awsSts()),
     upstreamInject: opt(
-      obj('Sends the token that an upstream provider gave to the user. Needs an embedded authorization server with that provider.', {
+      obj("Sends the user's token of an upstream provider. Needs an embedded authorization server with that provider.", {
         providerName: str('Name of the upstream provider.', { minLength: 1, maxLength: 63 }),
       }),
     ),
-    oidc: opt(inlineOidc('Tokens that clients may use. Workloads name the configuration in oidcConfig.external.')),
+    oidc: opt(inlineOidc('Accepted tokens of clients. Workloads reference the configuration in oidcConfig.external.')),
     obo: opt(rejected(INSTEAD_OF_OBO)),
     xaa: opt(rejected(INSTEAD_OF_XAA)),
   },
@@ -74,9 +74,9 @@ const spec = obj(
   },
 )
 
-const status = obj('Whether the configuration is usable, and who uses it.', {
+const status = obj('Validation result, and the workloads that reference the configuration.', {
   observedGeneration: opt(observedGeneration()),
-  configHash: opt(str('Changes when the spec does; workloads keep a copy to notice it.')),
+  configHash: opt(str('Hash of the spec. Workloads compare it to notice changes.')),
   referencingWorkloads: opt(referencingWorkloads()),
   conditions: opt(conditions()),
 })

@@ -12,7 +12,7 @@ const tokenUrl = (description: string) => str(description, { maxLength: 2048, pa
 /** Exchange of the caller's token for one of the backend's own (RFC 8693). */
 export const tokenExchange = () =>
   obj(
-    "Exchanges the caller's token for one that the backend takes (RFC 8693).",
+    "Exchanges the caller's token for one that the backend accepts (RFC 8693).",
     {
       tokenUrl: opt(tokenUrl('Token endpoint that does the exchange.')),
       token_url: opt(tokenUrl('Another spelling of tokenUrl.')),

@@ -3,13 +3,13 @@ import { int32, list, obj, oneOf, opt, str } from '../../schema/nodes.ts'
 import { conditions, observedGeneration } from '../../schema/status-nodes.ts'
 import { MCPGroupCondition } from './constants.ts'
 
-const spec = obj('What the group is for. Members name the group themselves, with groupRef.', {
-  description: opt(str('What the members have in common.', { maxLength: 4096 })),
+const spec = obj('Settings of the group. Members reference the group with groupRef.', {
+  description: opt(str('Description of the group.', { maxLength: 4096 })),
 })
 
 const memberNames = (what: string) => list(`Names of the ${what} that name this group, sorted.`, str('Name of a member.'), { merge: 'set' })
 
-const status = obj('Who belongs to the group.', {
+const status = obj('Members of the group.', {
   observedGeneration: opt(observedGeneration()),
   phase: opt(oneOf('Ready once the members were listed, even if there are none.', ['Ready', 'Pending', 'Failed'], { default: 'Pending' })),
   servers: opt(memberNames('MCPServers')),

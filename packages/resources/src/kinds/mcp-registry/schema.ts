@@ -31,7 +31,7 @@ const SPEC_RULES: readonly CelRule[] = [
 ]
 
 const spec = obj(
-  'Where the registry data comes from and how it is served. Exactly one of source, registries and configYAML is set.',
+  'Sources of the registry and how it is served. Exactly one of source, registries and configYAML is set.',
   {
     displayName: opt(str('Name shown to people.', { maxLength: 255 })),
     source: opt(singleSource()),
@@ -46,14 +46,14 @@ const spec = obj(
         maxLength: 524288,
       }),
     ),
-    api: opt(obj('The registry API server.', { enabled: opt(bool('Whether it is deployed.', { default: true })) })),
+    api: opt(obj('The registry API server.', { enabled: opt(bool('Whether the API server is deployed.', { default: true })) })),
     export: opt(exportPolicy()),
     enforceServers: opt(bool('Whether an MCPServer of this namespace may only use an image that a registry lists.', { default: false })),
     databaseConfig: opt(databaseConfig()),
     authConfig: opt(authConfig()),
     pgpassSecretRef: opt(secretKeyRef('Secret with a PostgreSQL password file for the server.')),
     volumes: opt(list('Further volumes of the pod, as in core/v1.', free('A volume.'), { maxItems: 64 })),
-    volumeMounts: opt(list('Where the container registry-api mounts them, as in core/v1.', free('A mount.'), { maxItems: 64 })),
+    volumeMounts: opt(list('Mounts of these volumes in the container registry-api, as in core/v1.', free('A mount.'), { maxItems: 64 })),
     imagePullSecrets: opt(list('Secrets for pulling the image.', nameRef('A Secret.'), { maxItems: 32 })),
     podTemplateSpec: opt(free('Changes to the pod; the container is called registry-api.')),
   },
@@ -70,9 +70,9 @@ const status = obj('State of the data and of the API server.', {
     obj('The last read of the sources.', {
       phase: opt(oneOf('State of the read.', SYNC_PHASES)),
       message: opt(str('Explanation of the state.')),
-      lastAttempt: opt(str('When it was last tried.', { format: 'date-time' })),
+      lastAttempt: opt(str('Time of the last attempt.', { format: 'date-time' })),
       attemptCount: opt(int32('Failed attempts since the last success.', { minimum: 0 })),
-      lastSyncTime: opt(str('When it last succeeded.', { format: 'date-time' })),
+      lastSyncTime: opt(str('Time of the last success.', { format: 'date-time' })),
       lastSyncHash: opt(str('Hash of the data of the last success.')),
       serverCount: opt(int32('Number of servers after filtering.', { minimum: 0 })),
     }),
@@ -82,25 +82,25 @@ const status = obj('State of the data and of the API server.', {
       phase: opt(oneOf('State of the API server.', API_PHASES)),
       message: opt(str('Explanation of the state.')),
       endpoint: opt(str('Address of the API.')),
-      readySince: opt(str('Since when it has been ready.', { format: 'date-time' })),
+      readySince: opt(str('Time since which it has been ready.', { format: 'date-time' })),
     }),
   ),
   lastAppliedFilterHash: opt(str('Hash of the filter of the last sync.')),
-  lastManualSyncTrigger: opt(str('Value of the sync-trigger annotation that was honoured last.')),
+  lastManualSyncTrigger: opt(str('Value of the sync-trigger annotation that was processed last.')),
   storageRef: opt(
-    obj('Where the operator keeps the data.', {
+    obj('Storage of the data.', {
       type: oneOf('Kind of storage.', ['configmap']),
       configMapRef: opt(nameRef('The storage ConfigMap.')),
     }),
   ),
   configMaps: opt(
     list(
-      'What each selected ConfigMap contributed.',
+      'Contribution of each selected ConfigMap.',
       obj('A selected ConfigMap.', {
         registry: opt(str('Name of the entry of spec.registries that selected it.')),
         name: str('Name of the ConfigMap.'),
         servers: opt(int32('Number of servers in it.', { minimum: 0 })),
-        error: opt(str('Why it was left out.')),
+        error: opt(str('Why the ConfigMap was left out.')),
       }),
     ),
   ),

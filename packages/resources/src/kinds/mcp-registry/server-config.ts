@@ -12,12 +12,12 @@ export const databaseConfig = () =>
     migrationUser: opt(str('User that may change the schema.', { default: 'db_migrator', minLength: 1, maxLength: 63 })),
     database: opt(str('Name of the database.', { default: 'registry', minLength: 1, maxLength: 63 })),
     sslMode: opt(
-      oneOf('How the connection is protected.', ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'], {
+      oneOf('TLS mode of the connection.', ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'], {
         default: 'prefer',
       }),
     ),
-    maxOpenConns: opt(int32('Most connections at a time.', { default: 10, minimum: 1 })),
-    maxIdleConns: opt(int32('Most idle connections that are kept.', { default: 2, minimum: 0 })),
+    maxOpenConns: opt(int32('Maximum number of connections.', { default: 10, minimum: 1 })),
+    maxIdleConns: opt(int32('Maximum number of idle connections.', { default: 2, minimum: 0 })),
     connMaxLifetime: opt(duration('Age at which a connection is replaced.', { default: '30m' })),
     dbAppUserPasswordSecretRef: secretKeyRef('Secret with the password of user.'),
     dbMigrationUserPasswordSecretRef: secretKeyRef('Secret with the password of migrationUser.'),
@@ -41,12 +41,14 @@ const oauthProvider = () =>
 
 export const authConfig = () =>
   obj(
-    'Who may use the registry API.',
+    'Authentication for the registry API.',
     {
-      mode: opt(oneOf('anonymous: everyone; oauth: bearers of a valid token.', ['anonymous', 'oauth'], { default: 'anonymous' })),
+      mode: opt(
+        oneOf('anonymous disables authentication; oauth requires a valid token.', ['anonymous', 'oauth'], { default: 'anonymous' }),
+      ),
       oauth: opt(
-        obj('How tokens are checked.', {
-          resourceUrl: opt(str('Address under which clients know the registry.', { maxLength: 2048, pattern: '^https?://.*' })),
+        obj('Token validation.', {
+          resourceUrl: opt(str('Public URL of the registry.', { maxLength: 2048, pattern: '^https?://.*' })),
           providers: list('Identity providers, tried in order.', oauthProvider(), { merge: ['name'], minItems: 1, maxItems: 16 }),
           scopesSupported: opt(
             list(

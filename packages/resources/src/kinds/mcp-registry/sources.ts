@@ -37,12 +37,12 @@ export const apiSource = () =>
   })
 
 export const syncPolicy = () =>
-  obj('How often the data is read again. Without it only when asked to.', { interval: duration('Time between two reads, such as 1h.') })
+  obj('Schedule of reads. Without it, data is read on request only.', { interval: duration('Time between two reads, such as 1h.') })
 
 const patterns = (description: string) => list(description, str('Pattern or tag.', { minLength: 1, maxLength: 256 }), { maxItems: 500 })
 
 export const filter = () =>
-  obj('Which servers are kept. Exclusion comes first; names and tags must both agree.', {
+  obj('Selection of servers. Exclusion comes first; a server must pass both names and tags.', {
     names: opt(
       obj('By name, with * ? and [] as wildcards.', {
         include: opt(patterns('A server must match one of these, if there are any.')),
@@ -68,7 +68,7 @@ export const singleSource = () =>
   obj(
     'The one source of the registry, read by the operator and kept in a ConfigMap.',
     {
-      type: opt(oneOf('Which of the sources is meant; may be left out.', ['configMap', 'configmap', 'git', 'api'])),
+      type: opt(oneOf('Type of the source; may be left out.', ['configMap', 'configmap', 'git', 'api'])),
       format: opt(format()),
       configMap: opt(sourceConfigMap('A ConfigMap of the same namespace.')),
       configmap: opt(sourceConfigMap('Another spelling of configMap.')),
@@ -182,7 +182,7 @@ export const exportPolicy = () =>
   obj('Publishes servers of the cluster that ask for it with annotations or routes.', {
     mode: opt(
       oneOf(
-        'Who finds them: server (the registry server watches), operator (the operator writes them into a ConfigMap) or none.',
+        'Discovery mode: server (the registry server watches the cluster), operator (the operator writes a ConfigMap) or none.',
         ['server', 'operator', 'none'],
         {
           default: 'server',
@@ -191,7 +191,7 @@ export const exportPolicy = () =>
     ),
     namespaces: opt(
       list(
-        'Namespaces to look in; the own one if empty, all with "*".',
+        'Namespaces to search; by default that of this object, "*" for all.',
         str('Name of a namespace, or *.', { minLength: 1, maxLength: 63, pattern: '^(\\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$' }),
         {
           merge: 'set',
@@ -200,11 +200,10 @@ export const exportPolicy = () =>
       ),
     ),
     crossNamespaceGateway: opt(
-      oneOf('What permits a route to a Gateway of another namespace. Default: referenceGrant in operator mode, accepted in server mode.', [
-        'referenceGrant',
-        'allowedRoutes',
-        'accepted',
-      ]),
+      oneOf(
+        'Required permission of a route to a Gateway of another namespace. Default: referenceGrant in operator mode, accepted in server mode.',
+        ['referenceGrant', 'allowedRoutes', 'accepted'],
+      ),
     ),
   })
 

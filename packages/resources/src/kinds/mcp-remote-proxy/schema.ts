@@ -34,7 +34,7 @@ const spec = obj(
     remoteUrl: opt(remoteUrl('URL of the remote MCP server. This field or remoteURL must be set.')),
     remoteURL: opt(remoteUrl('Another spelling of remoteUrl.')),
     allowPrivateEndpoint: opt(bool('Whether the URL may lead to a private address although the operator forbids it.', { default: false })),
-    transport: opt(oneOf('How the remote server speaks.', ['sse', 'streamable-http'], { default: 'streamable-http' })),
+    transport: opt(oneOf('Transport of the remote server.', ['sse', 'streamable-http'], { default: 'streamable-http' })),
     caBundleRef: opt(caBundleRef('Certificates to trust, besides those of the system, when connecting to the remote server.')),
     headerForward: opt(headerForward()),
     proxyPort: opt(fields.proxyPort()),
@@ -45,7 +45,7 @@ const spec = obj(
     serviceAccount: opt(fields.serviceAccount('ServiceAccount of the proxy; by default one without any rights is made.')),
     groupRef: opt(nameOrRef('MCPGroup that the server belongs to.')),
     toolConfigRef: opt(fields.toolConfigRef()),
-    oidcConfig: opt(oidcConfig('How clients prove who they are. Without it the proxy lets everybody in.')),
+    oidcConfig: opt(oidcConfig('Authentication of clients. Without it, anyone who can reach the proxy can use it.')),
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
     authzConfig: opt(authzConfig('Who may do what.')),
@@ -53,7 +53,7 @@ const spec = obj(
     audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),
     replicas: opt(fields.replicas()),
-    sessionStorage: opt(sessionStorage('Where the proxy keeps sessions.')),
+    sessionStorage: opt(sessionStorage('Storage of client sessions.')),
     sessionAffinity: opt(fields.sessionAffinity()),
     serviceType: opt(fields.serviceType()),
     trustProxyHeaders: opt(fields.trustProxyHeaders()),
@@ -65,10 +65,10 @@ const spec = obj(
   { rules },
 )
 
-const status = obj('What became of the proxy.', {
-  phase: opt(oneOf('Where the proxy is in its life.', Object.values(MCPRemoteProxyPhase))),
+const status = obj('Observed state of the proxy.', {
+  phase: opt(oneOf('Lifecycle phase of the proxy.', Object.values(MCPRemoteProxyPhase))),
   ...workloadStatus(),
-  externalUrl: opt(str('Where clients outside the cluster reach the proxy, if that is known.')),
+  externalUrl: opt(str('URL of the proxy outside the cluster, if known.')),
   externalURL: opt(str('Not written: older name of externalUrl.')),
 })
 
@@ -77,21 +77,22 @@ export const mcpRemoteProxy = {
   plural: 'mcpremoteproxies',
   singular: 'mcpremoteproxy',
   shortNames: ['rp', 'mcprp'],
-  description: 'A proxy in the cluster for an MCP server that runs elsewhere; it authenticates, authorises and records the calls.',
+  description:
+    'A proxy in the cluster for an MCP server that runs elsewhere. It authenticates clients and authorizes and records their calls.',
   spec,
   specRequired: true,
   status,
   rules: WORKLOAD_NAME_RULES,
   scale: true,
   columns: [
-    { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Where the proxy is in its life.' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Lifecycle phase of the proxy.' },
     {
       name: 'Remote URL',
       type: 'string',
       jsonPath: ".spec['remoteUrl','remoteURL']",
       description: 'URL of the remote MCP server.',
     },
-    { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'Where clients reach the proxy.' },
+    { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'URL for clients.' },
     conditionColumn('Ready', MCPRemoteProxyCondition.Ready),
     { name: 'Group', type: 'string', jsonPath: '.status.group', description: 'The MCPGroup it belongs to.', priority: 1 },
     AGE_COLUMN,

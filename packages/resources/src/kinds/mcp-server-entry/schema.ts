@@ -23,7 +23,7 @@ const spec = obj(
   {
     remoteUrl: opt(remoteUrl('URL of the MCP endpoint.')),
     remoteURL: opt(remoteUrl('Another spelling of remoteUrl.')),
-    transport: oneOf('Transport that the server speaks.', ['streamable-http', 'sse']),
+    transport: oneOf('Transport of the server.', ['streamable-http', 'sse']),
     groupRef: nameOrRef('The MCPGroup that the entry belongs to: its name or {name}.'),
     externalAuthConfigRef: opt(nameRef('The MCPExternalAuthConfig for requests to the server. Without it they carry no credentials.')),
     headerForward: opt(headerForward()),
@@ -47,7 +47,7 @@ const spec = obj(
   },
 )
 
-const status = obj('Whether a VirtualMCPServer can use the entry.', {
+const status = obj('Validation result of the entry.', {
   observedGeneration: opt(observedGeneration()),
   phase: opt(oneOf('Ready once all references were found valid.', ['Pending', 'Ready', 'Failed'], { default: 'Pending' })),
   group: opt(str('Name of the MCPGroup, whichever way groupRef is spelled.')),

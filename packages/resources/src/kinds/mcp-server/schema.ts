@@ -44,9 +44,9 @@ const volumes = () =>
 
 const permissionProfile = () =>
   obj(
-    'What the MCP server may reach. Becomes a NetworkPolicy, which the network of the cluster must enforce.',
+    'Network access of the MCP server. Becomes a NetworkPolicy, which the cluster network must enforce.',
     {
-      type: opt(oneOf('Where the profile comes from.', ['builtin', 'configmap'], { default: 'builtin' })),
+      type: opt(oneOf('Source of the profile.', ['builtin', 'configmap'], { default: 'builtin' })),
       name: str('none, network, or the name of the ConfigMap.', { minLength: 1, maxLength: 253 }),
       key: opt(str('Key of the profile inside the ConfigMap.', { minLength: 1, maxLength: 253 })),
     },
@@ -86,11 +86,15 @@ const spec = obj(
   'The MCP server to run and how clients reach it.',
   {
     image: str('Image of the MCP server.', { minLength: 1, maxLength: 4096 }),
-    transport: opt(oneOf('How the MCP server speaks.', ['stdio', 'streamable-http', 'sse'], { default: 'stdio' })),
+    transport: opt(oneOf('Transport of the MCP server.', ['stdio', 'streamable-http', 'sse'], { default: 'stdio' })),
     proxyMode: opt(
-      oneOf('How the proxy speaks to clients of a stdio server; otherwise it speaks like the server.', ['sse', 'streamable-http'], {
-        default: 'streamable-http',
-      }),
+      oneOf(
+        'Transport between clients and the proxy of a stdio server. Other servers keep their own transport.',
+        ['sse', 'streamable-http'],
+        {
+          default: 'streamable-http',
+        },
+      ),
     ),
     proxyPort: opt(fields.proxyPort()),
     port: opt(fields.deprecatedPort()),
@@ -117,13 +121,13 @@ const spec = obj(
     oidcConfig: opt(serverOidcConfig('How clients prove who they are. Without it the proxy lets everybody in.')),
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
-    authzConfig: opt(authzConfig('Who may do what.')),
-    rateLimiting: opt(rateLimiting('How many calls are let through. Several replicas need Redis as session storage.')),
+    authzConfig: opt(authzConfig('Authorization policies.')),
+    rateLimiting: opt(rateLimiting('Rate limits. Several replicas need Redis as session storage.')),
     audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),
     replicas: opt(fields.replicas()),
-    backendReplicas: opt(int32('Number of MCP server pods. Without it the number is left alone.', { minimum: 0 })),
-    sessionStorage: opt(sessionStorage('Where the proxy keeps sessions.')),
+    backendReplicas: opt(int32('Number of MCP server pods. If unset, kubectl scale decides.', { minimum: 0 })),
+    sessionStorage: opt(sessionStorage('Storage of client sessions.')),
     sessionAffinity: opt(fields.sessionAffinity()),
     serviceType: opt(fields.serviceType()),
     trustProxyHeaders: opt(fields.trustProxyHeaders()),
@@ -135,8 +139,8 @@ const spec = obj(
   { rules },
 )
 
-const status = obj('What became of the server.', {
-  phase: opt(oneOf('Where the server is in its life.', Object.values(MCPServerPhase))),
+const status = obj('Observed state of the server.', {
+  phase: opt(oneOf('Lifecycle phase of the server.', Object.values(MCPServerPhase))),
   ...workloadStatus(),
   readyReplicas: opt(int32('Number of proxy pods that are ready.')),
 })
@@ -146,19 +150,19 @@ export const mcpServer = {
   plural: 'mcpservers',
   singular: 'mcpserver',
   shortNames: ['mcpserver', 'mcpservers'],
-  description: 'An MCP server that runs in the cluster, behind a proxy that authenticates, authorises and records its calls.',
+  description: 'An MCP server that runs in the cluster, behind a proxy that authenticates clients and authorizes and records their calls.',
   spec,
   specRequired: true,
   status,
   rules: WORKLOAD_NAME_RULES,
   scale: true,
   columns: [
-    { name: 'Status', type: 'string', jsonPath: '.status.phase', description: 'Where the server is in its life.' },
+    { name: 'Status', type: 'string', jsonPath: '.status.phase', description: 'Lifecycle phase of the server.' },
     conditionColumn('Ready', MCPServerCondition.Ready),
     reasonColumn('Reason', MCPServerCondition.Ready),
     { name: 'Replicas', type: 'integer', jsonPath: '.status.readyReplicas', description: 'Number of proxy pods that are ready.' },
-    { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'Where clients reach the server.' },
-    { name: 'Message', type: 'string', jsonPath: '.status.message', description: 'What is going on, or wrong.', priority: 1 },
+    { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'URL for clients.' },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', description: 'Status message.', priority: 1 },
     { name: 'Group', type: 'string', jsonPath: '.status.group', description: 'The MCPGroup it belongs to.', priority: 1 },
     AGE_COLUMN,
   ],

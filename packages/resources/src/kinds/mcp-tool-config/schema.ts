@@ -5,10 +5,10 @@ import { referencingWorkloads } from '../../shared/referencing-workloads.ts'
 import { toolOverride } from '../../shared/tool-override.ts'
 import { MCPToolConfigCondition } from './constants.ts'
 
-const spec = obj('Which tools clients see, and how.', {
+const spec = obj('The tools that clients see, and their presentation.', {
   toolsFilter: opt(
     list(
-      'Names of the tools that clients see, after overrides. Without it they see all.',
+      'Names of the tools that clients see, after overrides. By default all.',
       str('Name of a tool.', { minLength: 1, maxLength: 256, pattern: '^[^,\\r\\n]+$' }),
       {
         merge: 'set',
@@ -16,14 +16,12 @@ const spec = obj('Which tools clients see, and how.', {
       },
     ),
   ),
-  toolsOverride: opt(
-    map('New names, descriptions and hints, by the name that the server gives the tool.', toolOverride(), { maxProperties: 1000 }),
-  ),
+  toolsOverride: opt(map('New names, descriptions and hints, by the real name of the tool.', toolOverride(), { maxProperties: 1000 })),
 })
 
-const status = obj('Who uses the configuration.', {
+const status = obj('Workloads that reference the configuration.', {
   observedGeneration: opt(observedGeneration()),
-  configHash: opt(str('Changes when the spec does; workloads keep a copy to notice it.')),
+  configHash: opt(str('Hash of the spec. Workloads compare it to notice changes.')),
   referencingWorkloads: opt(referencingWorkloads()),
   conditions: opt(conditions()),
 })
@@ -33,7 +31,7 @@ export const mcpToolConfig = {
   plural: 'mcptoolconfigs',
   singular: 'mcptoolconfig',
   shortNames: ['tc', 'toolconfig'],
-  description: 'Which tools of an MCP server clients see, and under which names. Shared by all workloads that reference it.',
+  description: 'The tools of an MCP server that clients see, and their names. Shared by all workloads that reference it.',
   spec,
   specRequired: false,
   status,

@@ -4,10 +4,10 @@ import { conditions, observedGeneration } from '../../schema/status-nodes.ts'
 import { compositeTool } from '../../shared/composite/composite-tool.ts'
 import { CompositeToolValidationStatus, VirtualMCPCompositeToolDefinitionCondition } from './constants.ts'
 
-const status = obj('Whether the tool can be used, and by whom it is.', {
+const status = obj('Validation result, and the VirtualMCPServers that use this tool.', {
   observedGeneration: opt(observedGeneration()),
-  validationStatus: opt(oneOf('Whether the definition is sound.', Object.values(CompositeToolValidationStatus))),
-  validationErrors: opt(list('What is wrong, one sentence each.', str('What is wrong, with the path of the field.'))),
+  validationStatus: opt(oneOf('Whether the definition is valid.', Object.values(CompositeToolValidationStatus))),
+  validationErrors: opt(list('Problems, one sentence each.', str('A problem, with the path of the field.'))),
   referencingVirtualServers: opt(list('Names of the VirtualMCPServers that offer the tool, sorted.', str('Name.'), { merge: 'set' })),
   conditions: opt(conditions()),
 })
@@ -18,7 +18,7 @@ export const virtualMcpCompositeToolDefinition = {
   plural: 'virtualmcpcompositetooldefinitions',
   singular: 'virtualmcpcompositetooldefinition',
   shortNames: ['vmcpctd', 'compositetool'],
-  description: 'A tool that is made of calls to other tools, for any number of VirtualMCPServers.',
+  description: 'A tool composed of calls to other tools, for any number of VirtualMCPServers.',
   spec: compositeTool('The tool and its steps.'),
   specRequired: true,
   status,

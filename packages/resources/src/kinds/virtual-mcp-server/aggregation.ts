@@ -13,11 +13,11 @@ const toolNames = (description: string) =>
 /** How the tools of many backends become one list. */
 export const aggregation = () =>
   obj(
-    'How the tools of the backends become one list.',
+    "Aggregation of the backends' tools into one list.",
     {
       conflictResolution: opt(
         oneOf(
-          'What happens to names: prefix all, prefixOnConflict only those that clash, priority drops all but the first, manual refuses.',
+          'Conflict resolution of names: prefix renames all, prefixOnConflict only those that clash, priority drops all but the first, manual rejects conflicts.',
           ['prefix', 'priority', 'manual', 'prefixOnConflict'],
           { default: 'prefix' },
         ),
@@ -25,7 +25,7 @@ export const aggregation = () =>
       conflictResolutionConfig: opt(
         obj('Settings of the strategy.', {
           prefixFormat: opt(
-            str('Put before a name; {workload} is the name of the backend.', {
+            str('Prefix of a name; {workload} is the name of the backend.', {
               minLength: 1,
               maxLength: 128,
               default: DEFAULT_PREFIX_FORMAT,
@@ -40,7 +40,9 @@ export const aggregation = () =>
         oneOf('Whether clients see the tools of backends that have no entry in tools; allow by default.', ['allow', 'deny']),
       ),
       excludeAllTools: opt(bool('Whether clients see composite tools only.')),
-      tools: opt(list('Which tools of single backends clients see, and how.', workloadTools(), { merge: ['workload'], maxItems: 256 })),
+      tools: opt(
+        list('Tools of single backends that clients see, and their presentation.', workloadTools(), { merge: ['workload'], maxItems: 256 }),
+      ),
     },
     {
       rules: [
@@ -70,12 +72,10 @@ const workloadTools = () =>
     'The tools of one backend.',
     {
       workload: workloadName('Name of the backend.'),
-      filter: opt(toolNames('The tools that clients see, after overrides. Without it, all.')),
+      filter: opt(toolNames('The tools that clients see, after overrides. By default all.')),
       exclude: opt(toolNames('Tools that clients do not see, after overrides.')),
       excludeAll: opt(bool('Whether clients see none of them.')),
-      overrides: opt(
-        map('New names and descriptions, by the name that the backend gives the tool.', toolOverride(), { maxProperties: 1000 }),
-      ),
+      overrides: opt(map('New names and descriptions, by the real name of the tool.', toolOverride(), { maxProperties: 1000 })),
       toolConfigRef: opt(toolConfigRef()),
     },
     {

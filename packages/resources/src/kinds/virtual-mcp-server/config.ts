@@ -14,18 +14,18 @@ import { UNSUPPORTED } from './unsupported.ts'
 
 /** The behavior of the virtual server, in the words of its configuration file. */
 export const config = () =>
-  obj('What the virtual server does, as in its configuration file.', {
+  obj('Configuration of the virtual server, as in its configuration file.', {
     name: opt(str('May only repeat metadata.name.', { maxLength: 253 })),
     groupRef: opt(str('Older spelling of spec.groupRef.', { minLength: 1, maxLength: 253 })),
     incomingAuth: opt(fileIncomingAuth()),
     aggregation: opt(aggregation()),
     compositeTools: opt(
-      list('Tools that are made of calls to other tools.', compositeTool('One composite tool.'), { merge: ['name'], maxItems: 64 }),
+      list('Tools composed of calls to other tools.', compositeTool('One composite tool.'), { merge: ['name'], maxItems: 64 }),
     ),
     compositeToolRefs: opt(compositeToolRefs('Other spelling of spec.compositeToolRefs; both lists are joined.')),
     operational: opt(operational()),
     tokenCache: opt(tokenCache()),
-    rateLimiting: opt(rateLimiting('How many calls are let through. Several replicas need Redis as session storage.')),
+    rateLimiting: opt(rateLimiting('Rate limits. Several replicas need Redis as session storage.')),
     optimizer: opt(optimizer()),
     audit: opt(fileAudit()),
     telemetry: opt(fileTelemetry()),
@@ -56,8 +56,8 @@ export const passthroughHeaders = (description: string) =>
   })
 
 const tokenCache = () =>
-  obj('Keeps the tokens for backends, so that not every call has to fetch one.', {
-    enabled: opt(bool('Whether tokens are kept.', { default: true })),
-    maxEntries: opt(int32('How many are kept.', { minimum: 1, maximum: 1000000, default: 10000 })),
-    ttlOffset: opt(duration('How long before it expires a token is replaced.', { default: '60s' })),
+  obj('Cache of tokens for backends.', {
+    enabled: opt(bool('Enables the cache.', { default: true })),
+    maxEntries: opt(int32('Maximum number of tokens.', { minimum: 1, maximum: 1000000, default: 10000 })),
+    ttlOffset: opt(duration('Time before its expiry at which a token is replaced.', { default: '60s' })),
   })

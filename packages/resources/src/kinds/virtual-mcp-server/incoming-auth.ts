@@ -9,11 +9,11 @@ import { UNSUPPORTED } from './unsupported.ts'
 /** How clients prove who they are, and what they may do then. */
 export const incomingAuth = () =>
   obj(
-    'How clients prove who they are, and what they may do.',
+    'Authentication and authorization of clients.',
     {
-      type: oneOf('anonymous lets everybody in; oidc asks for a token.', ['anonymous', 'oidc']),
-      oidcConfig: opt(incomingOidcConfig('Which tokens are accepted.')),
-      authzConfig: opt(authzConfig('Who may do what. Without it, everybody who got in may do everything.')),
+      type: oneOf('anonymous disables authentication; oidc requires a token.', ['anonymous', 'oidc']),
+      oidcConfig: opt(incomingOidcConfig('Accepted tokens.')),
+      authzConfig: opt(authzConfig('Authorization policies. Without them, every authenticated client may do everything.')),
       oidcConfigRef: opt(rejected(UNSUPPORTED['incomingAuth.oidcConfigRef'])),
       authzConfigRef: opt(rejected(UNSUPPORTED['incomingAuth.authzConfigRef'])),
     },
@@ -27,7 +27,7 @@ export const fileIncomingAuth = () =>
   obj(
     'Other spelling of spec.incomingAuth, as in the configuration file of the virtual server. Both must agree.',
     {
-      type: oneOf('anonymous lets everybody in; oidc asks for a token.', ['anonymous', 'oidc']),
+      type: oneOf('anonymous disables authentication; oidc requires a token.', ['anonymous', 'oidc']),
       oidc: opt(fileOidc()),
       authz: opt(fileAuthz()),
     },
@@ -40,15 +40,15 @@ const URL_LIMITS = { minLength: 1, maxLength: 2048 }
 
 const fileOidc = () =>
   obj(
-    'Which tokens are accepted.',
+    'Accepted tokens.',
     {
       issuer: str('Issuer of the tokens.', { maxLength: 2048, pattern: '^https?://' }),
       audience: str('Audience that the token must name.', { minLength: 1, maxLength: 1024 }),
       resource: opt(str('URL under which clients reach this server.', URL_LIMITS)),
       clientId: opt(str('Client id for introspection.', { maxLength: 1024 })),
       clientSecretEnv: opt(rejectedString(UNSUPPORTED['config.incomingAuth.oidc.clientSecretEnv'])),
-      jwksUrl: opt(str('Where the signing keys are.', URL_LIMITS)),
-      introspectionUrl: opt(str('Where opaque tokens are checked.', URL_LIMITS)),
+      jwksUrl: opt(str('URL of the signing keys (JWKS).', URL_LIMITS)),
+      introspectionUrl: opt(str('URL of the token introspection endpoint, for opaque tokens.', URL_LIMITS)),
       scopes: opt(
         list('Scopes in the metadata.', str('A scope.', { minLength: 1, maxLength: 256, pattern: '^[^\\s]+$' }), { maxItems: 64 }),
       ),
@@ -68,9 +68,9 @@ const fileOidc = () =>
 
 const fileAuthz = () =>
   obj(
-    'Who may do what.',
+    'Authorization policies.',
     {
-      type: oneOf('cedar for policies, none for no limits.', ['cedar', 'none']),
+      type: oneOf('cedar for policies, none for no authorization.', ['cedar', 'none']),
       policies: opt(list('Cedar policies.', str('One Cedar policy.', { minLength: 1, maxLength: 65536 }), { minItems: 1, maxItems: 1000 })),
       entitiesJson: opt(str('Cedar entities as a JSON array.')),
       primaryUpstreamProvider: opt(str('Upstream whose token the policies see.', { minLength: 1, maxLength: 63 })),

@@ -31,7 +31,7 @@ export const fileTelemetry = () =>
       caCertPath: opt(str('File in the pod with CA certificates of the collector.', { minLength: 1, maxLength: 4096 })),
       enablePrometheusMetricsPath: opt(bool('Whether /metrics is served.', { default: false })),
       prometheusPort: opt(port('Port of /metrics.', { default: 9464 })),
-      metricsOnTransportPort: opt(bool('Whether the main port serves /metrics, too.', { default: true })),
+      metricsOnTransportPort: opt(bool('Whether the main port serves /metrics too.', { default: true })),
       environmentVariables: opt(
         list('Variables of the pod that become attributes.', str('Name of a variable.', { minLength: 1, maxLength: 1024 }), {
           merge: 'set',
@@ -73,11 +73,11 @@ export const fileAudit = () =>
   obj('Audit log of the virtual server.', {
     enabled: opt(bool('Whether events are logged.', { default: false })),
     component: opt(str('Name in the events; by default that of this object.', { minLength: 1, maxLength: 253 })),
-    eventTypes: opt(eventTypes('Which events are logged; by default all.')),
-    excludeEventTypes: opt(eventTypes('Which events are not; wins over eventTypes.')),
+    eventTypes: opt(eventTypes('Types of events to write. Defaults to all.')),
+    excludeEventTypes: opt(eventTypes('Types of events to leave out. Takes precedence over eventTypes.')),
     includeRequestData: opt(bool('Whether requests are logged with their content.', { default: false })),
     includeResponseData: opt(bool('Whether answers are logged with their content.', { default: false })),
-    detectApplicationErrors: opt(bool('Whether errors inside a successful answer are recognised.', { default: true })),
+    detectApplicationErrors: opt(bool('Whether to report errors inside a successful response.', { default: true })),
     maxDataSize: opt(int32('Largest content in bytes.', { minimum: 0, default: 1024 })),
     maxDelegationDepth: opt(int32('Longest chain of actors.', { minimum: 1, default: 10 })),
     logFile: opt(str('File to append to; by default standard output.', { minLength: 1, maxLength: 4096 })),

@@ -3,11 +3,11 @@ import { bool, duration, int32, list, map, obj, oneOf, opt, str } from '../../sc
 import { rejectedList } from './rejected-nodes.ts'
 
 export const operational = () =>
-  obj('Timeouts, health checks and what happens when backends fail.', {
+  obj('Timeouts, health checks and failure handling.', {
     logLevel: opt(oneOf('debug for more log lines.', ['debug'])),
     timeouts: opt(
-      obj('How long a call may take.', {
-        default: opt(duration('For all backends.', { default: '30s' })),
+      obj('Timeout of a call.', {
+        default: opt(duration('Default of all backends.', { default: '30s' })),
         perWorkload: opt(map('For single backends, by name.', duration('For one backend.'), { maxProperties: 256 })),
       }),
     ),
@@ -20,12 +20,12 @@ export type Operational = Static<ReturnType<typeof operational>>
 /** `healthCheckTimeout` has no default here: with a short interval, a fixed one would be refused. */
 const failureHandling = () =>
   obj(
-    'Health checks and what follows from them.',
+    'Health checks and their consequences.',
     {
-      healthCheckInterval: opt(duration('How often a backend is checked.', { default: '30s' })),
-      healthCheckTimeout: opt(duration('When a check has failed; 10s by default, or half the interval if that is less.')),
+      healthCheckInterval: opt(duration('Interval of health checks.', { default: '30s' })),
+      healthCheckTimeout: opt(duration('Timeout of a health check; 10s by default, or half the interval if that is less.')),
       unhealthyThreshold: opt(int32('Failed checks in a row until a backend counts as unhealthy.', { minimum: 1, default: 3 })),
-      statusReportingInterval: opt(duration('How often the status of this object is written.', { default: '30s' })),
+      statusReportingInterval: opt(duration('Interval of status updates of this object.', { default: '30s' })),
       partialFailureMode: opt(
         oneOf('best_effort: serve what the healthy backends have; fail: refuse new sessions.', ['fail', 'best_effort'], {
           default: 'best_effort',
@@ -46,22 +46,22 @@ const failureHandling = () =>
 
 const circuitBreaker = () =>
   obj(
-    'Stops calling a backend that keeps failing.',
+    'Circuit breaker: stops calls to a backend that keeps failing.',
     {
-      enabled: opt(bool('Whether it is used.', { default: false })),
-      failureThreshold: opt(int32('Failures in a row until calls stop.', { minimum: 1, default: 5 })),
-      timeout: opt(duration('When it is tried again.', { default: '60s' })),
+      enabled: opt(bool('Enables the circuit breaker.', { default: false })),
+      failureThreshold: opt(int32('Consecutive failures until the circuit opens.', { minimum: 1, default: 5 })),
+      timeout: opt(duration('Time until the circuit is tried again.', { default: '60s' })),
     },
     { rules: [{ rule: "duration(self.timeout) >= duration('1s')", message: 'timeout must be at least 1s', fieldPath: '.timeout' }] },
   )
 
 const retry = () =>
-  obj('Repeats calls that failed on the way. Only those that were never sent, or that change nothing.', {
-    attempts: opt(int32('How often a call is tried in all; 1 is never again.', { minimum: 1, maximum: 10, default: 3 })),
-    backoff: opt(duration('Wait before the second try, doubled each time.', { default: '250ms' })),
+  obj('Retries of failed calls. Only calls that were never sent, or that are idempotent.', {
+    attempts: opt(int32('Maximum number of attempts; 1 disables retries.', { minimum: 1, maximum: 10, default: 3 })),
+    backoff: opt(duration('Delay before the second attempt, doubled each time.', { default: '250ms' })),
     on: opt(
       list(
-        'Which failures count; connect by default. YAML needs quotation marks round this key.',
+        'Failures to retry; connect by default. YAML needs quotation marks around this key.',
         oneOf('connect: never sent. unavailable: 502, 503, 504. timeout: no answer in time. The last two for idempotent calls only.', [
           'connect',
           'unavailable',

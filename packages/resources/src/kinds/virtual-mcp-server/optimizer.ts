@@ -9,16 +9,16 @@ const upTo = (limit: number) => [{ rule: `double(self) <= ${limit.toFixed(1)}`, 
 /** Clients see find_tool and call_tool instead of all tools. */
 export const optimizer = () =>
   obj(
-    'Clients see only find_tool and call_tool. Without embeddingService the search goes by keywords alone.',
+    'Tool search: clients see only find_tool and call_tool. Without embeddingService it matches keywords alone.',
     {
       embeddingService: opt(str('URL of the service that turns text into vectors.', { maxLength: 2048, pattern: '^https?://' })),
-      embeddingServiceTimeout: opt(duration('How long it may take.', { default: '30s' })),
+      embeddingServiceTimeout: opt(duration('Timeout of the service.', { default: '30s' })),
       embeddingProvider: opt(
-        oneOf('What it speaks. The key for openai comes from the variable OPENAI_API_KEY.', ['tei', 'openai'], { default: 'tei' }),
+        oneOf('API of the service. The key for openai comes from the variable OPENAI_API_KEY.', ['tei', 'openai'], { default: 'tei' }),
       ),
-      embeddingModel: opt(str('Which model it uses.', { minLength: 1, maxLength: 253 })),
+      embeddingModel: opt(str('Model of the service.', { minLength: 1, maxLength: 253 })),
       embeddingHeaders: opt(
-        map('Headers for it.', str('The value.', { minLength: 1, maxLength: 8192, pattern: HEADER_VALUE_PATTERN }), {
+        map('Headers for the service.', str('The value.', { minLength: 1, maxLength: 8192, pattern: HEADER_VALUE_PATTERN }), {
           maxProperties: 32,
           rules: [
             namesAreTokens,
@@ -29,12 +29,12 @@ export const optimizer = () =>
           ],
         }),
       ),
-      maxToolsToReturn: opt(int32('Most tools that a search finds; 8 by default.', { minimum: 1, maximum: 50 })),
+      maxToolsToReturn: opt(int32('Maximum number of search results; 8 by default.', { minimum: 1, maximum: 50 })),
       hybridSearchSemanticRatio: opt(
-        str('Share of the results found by meaning, 0 to 1; 0.5 by default.', { maxLength: 32, pattern: NUMBER_PATTERN, rules: upTo(1) }),
+        str('Weight of semantic search, 0 to 1; 0.5 by default.', { maxLength: 32, pattern: NUMBER_PATTERN, rules: upTo(1) }),
       ),
       semanticDistanceThreshold: opt(
-        str('Largest distance of a result, 0 to 2; 1.0 by default.', { maxLength: 32, pattern: NUMBER_PATTERN, rules: upTo(2) }),
+        str('Maximum distance of a result, 0 to 2; 1.0 by default.', { maxLength: 32, pattern: NUMBER_PATTERN, rules: upTo(2) }),
       ),
     },
     {

@@ -5,17 +5,17 @@ import { externalAuthConfigRef } from '../../shared/workload-fields.ts'
 
 /** How the virtual server proves to its backends who it is. */
 export const outgoingAuth = () =>
-  obj('How the virtual server authenticates to its backends.', {
+  obj('Authentication of the virtual server to its backends.', {
     source: opt(
       oneOf(
-        'discovered: it watches the group itself; inline: the operator writes the backends into its configuration.',
+        'discovered: the virtual server watches the group; inline: the operator writes the backends into its configuration.',
         ['discovered', 'inline'],
         {
           default: 'discovered',
         },
       ),
     ),
-    default: opt(backendAuth('For backends that are not named below.')),
+    default: opt(backendAuth('Default for backends without an entry in backends.')),
     backends: opt(map('For single backends, by name.', backendAuth('For one backend.'), { maxProperties: 256 })),
   })
 
@@ -26,7 +26,7 @@ const backendAuth = (description: string) =>
   obj(
     description,
     {
-      type: oneOf('discovered: as the backend itself says; external_auth_config_ref is the same as externalAuthConfigRef.', [
+      type: oneOf('discovered: as configured for the backend; external_auth_config_ref is the same as externalAuthConfigRef.', [
         'discovered',
         'externalAuthConfigRef',
         'external_auth_config_ref',

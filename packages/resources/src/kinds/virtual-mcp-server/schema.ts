@@ -12,7 +12,7 @@ import { status } from './status.ts'
 import { UNSUPPORTED } from './unsupported.ts'
 
 const spec = obj(
-  'Which servers are joined, who may use them, and how they appear.',
+  'The group to serve, authentication, and presentation of its tools.',
   {
     groupRef: opt(nameOrRef('MCPGroup whose members are joined.')),
     config: opt(config()),
@@ -21,7 +21,7 @@ const spec = obj(
     authServerConfig: opt(embeddedAuthServer('Authorization server inside the virtual server, for clients to log in to.')),
     compositeToolRefs: opt(compositeToolRefs('VirtualMCPCompositeToolDefinitions that are offered as tools.')),
     passthroughHeaders: opt(passthroughHeaders('Headers of the client that are passed on to all backends.')),
-    sessionStorage: opt(sessionStorage('Where sessions live.')),
+    sessionStorage: opt(sessionStorage('Storage of client sessions.')),
     replicas: opt(fields.replicas()),
     serviceType: opt(fields.serviceType()),
     sessionAffinity: opt(fields.sessionAffinity()),
@@ -55,7 +55,7 @@ export const virtualMcpServer = {
   columns: [
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Pending, Ready, Degraded or Failed.' },
     conditionColumn('Ready', VirtualMCPServerCondition.Ready),
-    { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'Where clients reach the server.' },
+    { name: 'URL', type: 'string', jsonPath: '.status.url', description: 'URL for clients.' },
     { name: 'Backends', type: 'integer', jsonPath: '.status.backendCount', description: 'Number of backends that can be used.' },
     { name: 'Group', type: 'string', jsonPath: '.status.group', description: 'The MCPGroup that is joined.', priority: 1 },
     AGE_COLUMN,

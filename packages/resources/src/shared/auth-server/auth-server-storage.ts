@@ -9,20 +9,20 @@ const address = (description: string) => str(description, { maxLength: 512 })
 const tls = (description: string) =>
   obj(description, {
     caCertSecretRef: opt(secretKeyRef('Certificates to trust, in PEM form.')),
-    insecureSkipVerify: opt(bool('Whether any certificate will do. For tests only.')),
+    insecureSkipVerify: opt(bool('Whether to skip certificate verification. For tests only.')),
   })
 
 const sentinelConfig = () =>
   obj(
-    'How to find the master through Redis Sentinel.',
+    'Redis Sentinel, to find the master.',
     {
       masterName: str('Name of the monitored master.', { minLength: 1, maxLength: 256 }),
       sentinelAddrs: opt(list('host:port of the sentinels.', str('host:port.', { minLength: 1, maxLength: 512 }), { maxItems: 32 })),
       sentinelService: opt(
         obj('Service in front of the sentinels.', {
           name: str('Name of the Service.', { minLength: 1, maxLength: 253 }),
-          namespace: opt(str('Its namespace; that of this object if not given.', { maxLength: 253 })),
-          port: opt(port('Its port.', { default: 26379 })),
+          namespace: opt(str('Namespace of the Service; by default that of this object.', { maxLength: 253 })),
+          port: opt(port('Port of the Service.', { default: 26379 })),
         }),
       ),
       db: opt(int32('Number of the database.', { minimum: 0, default: 0 })),
@@ -44,7 +44,7 @@ const redis = () =>
       addr: opt(address('host:port of a single Redis or of a cluster.')),
       clusterMode: opt(bool('Whether addr is a Redis Cluster.')),
       sentinelConfig: opt(sentinelConfig()),
-      aclUserConfig: obj('Login.', {
+      aclUserConfig: obj('Credentials for Redis.', {
         usernameSecretRef: opt(secretKeyRef('User; the default user if not given.')),
         passwordSecretRef: secretKeyRef('Password.'),
       }),
@@ -72,9 +72,9 @@ const redis = () =>
 /** Where the embedded authorization server keeps sessions and tokens. */
 export const authServerStorage = () =>
   obj(
-    'Where sessions and tokens are kept. More than one replica needs redis.',
+    'Storage of sessions and tokens. More than one replica needs redis.',
     {
-      type: opt(oneOf('memory loses everything with the pod.', ['memory', 'redis'], { default: 'memory' })),
+      type: opt(oneOf('Kind of storage. With memory, everything is lost with the pod.', ['memory', 'redis'], { default: 'memory' })),
       redis: opt(redis()),
     },
     { rules: unionRules('type', { redis: 'redis' }) },

@@ -7,8 +7,8 @@ const ids = (description: string, minItems = 0) =>
   list(description, str('An id.', { minLength: 1, maxLength: 256 }), { maxItems: 50, ...(minItems > 0 && { minItems }) })
 
 const jwtBearerGrant = () =>
-  obj('Takes assertions of this issuer as a grant (RFC 7523).', {
-    maxAssertionAge: str('Oldest assertion to take.', {
+  obj('Accepts assertions of this issuer as a grant (RFC 7523).', {
+    maxAssertionAge: str('Maximum age of an assertion.', {
       maxLength: 64,
       pattern: DURATION_PATTERN,
       rules: [{ rule: "duration(self) > duration('0s')", message: 'maxAssertionAge must be more than 0s' }],
@@ -17,8 +17,8 @@ const jwtBearerGrant = () =>
       list('Audiences that an assertion may name; the issuer of this server if not given.', url('A URL.'), { maxItems: 50 }),
     ),
     subjectBindings: list(
-      'What each subject may get.',
-      obj('What one subject may get.', {
+      'Rights of the subjects.',
+      obj('Rights of one subject.', {
         subject: str('The subject; no wildcard.', { minLength: 1, maxLength: 256, pattern: '^[^*]+$' }),
         allowedResources: list('Resources it may ask for.', url('A URL.'), { minItems: 1, maxItems: 50 }),
       }),
@@ -77,10 +77,10 @@ export const trustedIssuer = () =>
     'An issuer whose tokens may be exchanged here.',
     {
       issuerUrl: url('The iss claim of its tokens.'),
-      jwksUrl: opt(url('Its keys; found by discovery if not given.')),
+      jwksUrl: opt(url('URL of its signing keys (JWKS). Discovered by default.')),
       expectedAudience: opt(str('The aud claim that its tokens must have.', { minLength: 1, maxLength: MAX_URL })),
       allowedDelegateClients: opt(ids("Clients that may exchange its tokens; '*' alone for all.", 1)),
-      allowedActors: opt(ids('Values of actorClaim to take.')),
+      allowedActors: opt(ids('Accepted values of actorClaim.')),
       actorClaim: opt(str('Claim that names the actor; azp if not given.', { maxLength: 64 })),
       actorMatcher: opt(str('CEL expression over the claims that allows the actor.', { maxLength: 4096 })),
       allowMayAct: opt(bool('Whether a may_act claim counts as consent.', { default: false })),

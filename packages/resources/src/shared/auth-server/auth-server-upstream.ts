@@ -13,7 +13,7 @@ const url = (description: string, pattern = URL_PATTERN) => str(description, { m
 const text = (description: string, maxLength = 256) => str(description, { minLength: 1, maxLength })
 const names = (description: string) => list(description, text('Name of a field.'), { maxItems: 32 })
 const scopes = () => list('Scopes to ask for.', text('A scope.'), { maxItems: 64 })
-const redirectUri = () => url('Where the provider sends the browser back to; has a default.')
+const redirectUri = () => url('Redirect URI at the provider; defaults to the callback of this server.')
 
 /** The server sets these itself; another value would break or weaken the flow. */
 const OWN_PARAMETERS = [
@@ -41,8 +41,8 @@ const authorizationParams = () =>
 
 const userInfo = (description: string) =>
   obj(description, {
-    endpointUrl: url('Where to ask.'),
-    httpMethod: opt(oneOf('How to ask.', ['GET', 'POST'])),
+    endpointUrl: url('URL of the endpoint.'),
+    httpMethod: opt(oneOf('HTTP method.', ['GET', 'POST'])),
     additionalHeaders: opt(
       map('Further headers of the request.', str('The value.', { maxLength: 2048, pattern: HEADER_VALUE_PATTERN }), {
         maxProperties: 32,
@@ -56,7 +56,7 @@ const userInfo = (description: string) =>
       }),
     ),
     fieldMapping: opt(
-      obj('Where the answer holds what, first match wins.', {
+      obj('Members of the response; the first match wins.', {
         subjectFields: opt(names('Fields with the subject.')),
         nameFields: opt(names('Fields with the name.')),
         emailFields: opt(names('Fields with the e-mail address.')),
@@ -75,7 +75,7 @@ const oidcConfig = () =>
       scopes: opt(scopes()),
       subjectClaim: opt(str('Claim with the subject; sub if not given.', { maxLength: 128, pattern: '^([a-zA-Z_][a-zA-Z0-9_]*)?$' })),
       additionalAuthorizationParams: opt(authorizationParams()),
-      userInfoOverride: opt(userInfo('Where to read who the user is, instead of what discovery says.')),
+      userInfoOverride: opt(userInfo('Userinfo endpoint, instead of the discovered one.')),
     },
     {
       rules: [
@@ -105,24 +105,24 @@ const oauth2Config = () =>
   obj(
     'A provider with OAuth 2 only.',
     {
-      authorizationEndpoint: url('Where the browser goes.'),
-      tokenEndpoint: url('Where codes become tokens.'),
+      authorizationEndpoint: url('Authorization endpoint.'),
+      tokenEndpoint: url('Token endpoint.'),
       clientId: opt(str('Our client id there; without it dcrConfig.', { maxLength: 2048 })),
       clientSecretRef: opt(secretKeyRef('Our client secret there.')),
       dcrConfig: opt(dcrConfig()),
       redirectUri: opt(redirectUri()),
       scopes: opt(scopes()),
       additionalAuthorizationParams: opt(authorizationParams()),
-      userInfo: opt(userInfo('Where to read who the user is.')),
+      userInfo: opt(userInfo('Userinfo endpoint.')),
       identityFromToken: opt(
-        obj('Where the token response says who the user is, as dotted paths.', {
+        obj('Members of the token response with the identity of the user, as dotted paths.', {
           subjectPath: text('Path of the subject.'),
           namePath: opt(text('Path of the name.')),
           emailPath: opt(text('Path of the e-mail address.')),
         }),
       ),
       tokenResponseMapping: opt(
-        obj('Where an unusual token response holds what, as dotted paths.', {
+        obj('Members of a nonstandard token response, as dotted paths.', {
           accessTokenPath: text('Path of the access token.'),
           refreshTokenPath: opt(str('Path of the refresh token.', { maxLength: 256 })),
           expiresInPath: opt(str('Path of the lifetime in seconds.', { maxLength: 256 })),

@@ -23,10 +23,13 @@ const lifespan = (description: string, limits: { least: string; most: string }) 
 
 const delegateClient = () =>
   obj('A fixed client that may exchange tokens of users.', {
-    clientId: str('Its id.', { minLength: 1, maxLength: 256 }),
-    clientSecretRef: secretKeyRef('Its secret, at least 32 characters.'),
-    scopes: list('Scopes it may get.', str('A scope.', { minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 10 }),
-    audiences: list('Audiences it may get.', str('An audience.', { minLength: 1, maxLength: 2048 }), { minItems: 1, maxItems: 10 }),
+    clientId: str('Id of the client.', { minLength: 1, maxLength: 256 }),
+    clientSecretRef: secretKeyRef('Secret of the client, at least 32 characters.'),
+    scopes: list('Scopes that the client may request.', str('A scope.', { minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 10 }),
+    audiences: list('Audiences that the client may request.', str('An audience.', { minLength: 1, maxLength: 2048 }), {
+      minItems: 1,
+      maxItems: 10,
+    }),
   })
 
 const unique = (field: string): CelRule => ({
@@ -72,18 +75,22 @@ export const embeddedAuthServer = (description: string) =>
     {
       issuer: str('Issuer of the tokens, as clients reach it.', { maxLength: MAX_URL, pattern: ISSUER_PATTERN }),
       authorizationEndpointBaseUrl: opt(
-        str('Where browsers log in, if not at the issuer.', { maxLength: MAX_URL, pattern: ISSUER_PATTERN }),
+        str('Base URL of the login pages, if it is not the issuer.', { maxLength: MAX_URL, pattern: ISSUER_PATTERN }),
       ),
-      upstreamProviders: list('Where users log in, one after the other.', upstreamProvider(), {
+      upstreamProviders: list('Identity providers for users, in order.', upstreamProvider(), {
         minItems: 1,
         maxItems: 16,
         merge: ['name'],
       }),
       primaryUpstreamProvider: opt(providerName('Provider whose claims policies see; the first if not given. VirtualMCPServer only.')),
       signingKeySecretRefs: opt(
-        list('PEM keys: the first signs, the others verify. Without any, tokens die with the pod.', secretKeyRef('A key.'), {
-          maxItems: 5,
-        }),
+        list(
+          'PEM keys: the first signs, the others verify. Without any, tokens become invalid when the pod is replaced.',
+          secretKeyRef('A key.'),
+          {
+            maxItems: 5,
+          },
+        ),
       ),
       hmacSecretRefs: opt(
         list('Secrets of at least 32 bytes for codes and refresh tokens: the first is current.', secretKeyRef('A secret.'), {
@@ -91,7 +98,7 @@ export const embeddedAuthServer = (description: string) =>
         }),
       ),
       tokenLifespans: opt(
-        obj('How long tokens live.', {
+        obj('Lifetimes of tokens.', {
           accessTokenLifespan: opt(lifespan('Access tokens; 1h if not given.', { least: '1m', most: '24h' })),
           refreshTokenLifespan: opt(lifespan('Refresh tokens; 168h if not given.', { least: '1h', most: '720h' })),
           authCodeLifespan: opt(lifespan('Authorization codes; 10m if not given.', { least: '30s', most: '10m' })),
@@ -105,7 +112,7 @@ export const embeddedAuthServer = (description: string) =>
       ),
       cimd: opt(
         obj('Clients whose id is the URL of their metadata document.', {
-          enabled: opt(bool('Whether they are taken.', { default: false })),
+          enabled: opt(bool('Whether such clients are accepted.', { default: false })),
           cacheMaxSize: opt(int64('Documents to keep; 256 if not given.', { minimum: 1 })),
           cacheFallbackTtl: opt(duration('How long to keep one; 5m if not given.')),
         }),

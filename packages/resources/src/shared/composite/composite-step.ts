@@ -17,7 +17,7 @@ const toolReference = () =>
 /** `action` has no default here: the tool's failureMode is its default, and a stored default could not be told from a wish. */
 const onError = () =>
   obj(
-    'What happens if the step fails.',
+    'Behavior when the step fails.',
     {
       action: opt(
         oneOf('After the last try: abort the tool or continue; retry is to try again, then abort. By default as failureMode says.', [
@@ -26,9 +26,9 @@ const onError = () =>
           'retry',
         ]),
       ),
-      retryCount: opt(int32('How often the step is tried again, with any action.', { minimum: 0, maximum: MAX_RETRIES })),
+      retryCount: opt(int32('Number of retries, with any action.', { minimum: 0, maximum: MAX_RETRIES })),
       maxRetries: opt(int32('Older name of retryCount.', { minimum: 0, maximum: MAX_RETRIES })),
-      retryDelay: opt(duration('Wait before the first repetition, doubled each time; 1s by default.')),
+      retryDelay: opt(duration('Delay before the first retry, doubled each time; 1s by default.')),
     },
     {
       rules: [
@@ -55,9 +55,9 @@ const onAnswer = (description: string) =>
 /** What a step that calls a tool and the inner step of a loop have in common. */
 const commonFields = () => ({
   arguments: opt(free('Arguments of the call; strings may be templates.')),
-  condition: opt(template('Template that says true or false; on false the step is skipped.')),
+  condition: opt(template('Template that yields true or false; on false the step is skipped.')),
   defaultResults: opt(free('Results of the step if it is skipped or fails, by name of the result.')),
-  timeout: opt(duration('How long the step may take; 5m by default.')),
+  timeout: opt(duration('Timeout of the step; 5m by default.')),
   onError: opt(onError()),
 })
 
@@ -93,9 +93,9 @@ export const compositeStep = () =>
       ...commonFields(),
       message: opt(template('Question to the user.')),
       schema: opt(free("JSON Schema of the user's answer.")),
-      onDecline: opt(onAnswer('What happens if the user says no.')),
-      onCancel: opt(onAnswer('What happens if the user does not answer.')),
-      collection: opt(template('Template that gives the list to go through, as JSON.')),
+      onDecline: opt(onAnswer('Behavior when the user declines.')),
+      onCancel: opt(onAnswer('Behavior when the user does not answer.')),
+      collection: opt(template('Template that yields the list to iterate over, as JSON.')),
       itemVar: opt(
         str('Name of the item in templates, .forEach.NAME; item by default.', {
           maxLength: 64,
@@ -103,8 +103,8 @@ export const compositeStep = () =>
           rules: [{ rule: "self != 'index'", message: 'index is the name of the counter: choose another name' }],
         }),
       ),
-      maxParallel: opt(int32('How many items are worked on at once; 10 by default.', { minimum: 0, maximum: 50 })),
-      maxIterations: opt(int32('The list may not be longer; 100 by default.', { minimum: 0, maximum: 1000 })),
+      maxParallel: opt(int32('Number of items processed in parallel; 10 by default.', { minimum: 0, maximum: 50 })),
+      maxIterations: opt(int32('Maximum length of the list; 100 by default.', { minimum: 0, maximum: 1000 })),
       step: opt(innerStep()),
     },
     {

@@ -11,9 +11,9 @@ const outputProperty = () =>
     'One result.',
     {
       type: oneOf('JSON type of the result.', OUTPUT_TYPES),
-      description: opt(str('What the result means.', { maxLength: 16384 })),
-      value: opt(str('Template that gives the result.', { minLength: 1, maxLength: 65536 })),
-      default: opt(anyValue('Result if the template gives none.')),
+      description: opt(str('Description of the result.', { maxLength: 16384 })),
+      value: opt(str('Template that yields the result.', { minLength: 1, maxLength: 65536 })),
+      default: opt(anyValue('Result if the template yields none.')),
       properties: opt(free('Members of an object, each described like a result.')),
     },
     { rules: [valueOrProperties()] },
@@ -28,10 +28,12 @@ function valueOrProperties(): CelRule {
 
 const output = () =>
   obj(
-    'What the tool returns. Without it, what its last step returns.',
+    'Output of the tool. By default the output of its last step.',
     {
       properties: map('The results, by name.', outputProperty(), { maxProperties: 256 }),
-      required: opt(list('Results that are always there.', str('Name of a result.', { maxLength: 256 }), { merge: 'set', maxItems: 256 })),
+      required: opt(
+        list('Results that are always present.', str('Name of a result.', { maxLength: 256 }), { merge: 'set', maxItems: 256 }),
+      ),
     },
     {
       rules: [
@@ -48,10 +50,10 @@ const output = () =>
 export const compositeTool = (description: string) =>
   obj(description, {
     name: str('Name of the tool, as clients see it.', { maxLength: 128, pattern: '^[A-Za-z0-9_.-]+$' }),
-    description: str('What the tool does, for the model that chooses it.', { minLength: 1, maxLength: 16384 }),
+    description: str('Description of the tool, for the model that chooses it.', { minLength: 1, maxLength: 16384 }),
     parameters: opt(free("JSON Schema of the tool's arguments, of type object.")),
     annotations: opt(toolAnnotations('Hints to clients. They may not promise more than the tools that are called.')),
-    timeout: opt(duration('How long the whole tool may take; 30m by default.')),
+    timeout: opt(duration('Timeout of the whole tool; 30m by default.')),
     failureMode: opt(oneOf('Default of onError.action of all steps; abort by default.', ['abort', 'continue'])),
     steps: list('The steps. Those that do not depend on each other run at the same time.', compositeStep(), {
       merge: ['id'],

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCertificate } from '../identity/certificate.ts'
 
-/** What to do to a request instead of, or beside, forwarding it. */
+/** A fault, instead of or besides forwarding a request. */
 export type Fault =
   /** Answered here, with a Kubernetes Status as body; `retryAfter` is sent as the Retry-After header. */
   | { readonly kind: 'status'; readonly status: number; readonly retryAfter?: string; readonly message?: string }
@@ -89,7 +89,7 @@ export async function startHttpFaultServer(target: { readonly url: string; reado
   }
 
   const forward = ({ incoming, response, fault, entry }: Forward) => {
-    // A connection of its own each time: a kept one that the API server closes meanwhile would be a fault that nobody injected.
+    // A connection of its own each time: a kept one that the API server closes meanwhile would be a fault that was not injected.
     const headers = [...endToEnd(incoming.rawHeaders), 'connection', 'close']
     const options = { method: entry.method, ca: target.caPem, agent: false, headers, setDefaultHeaders: false }
     const outgoing = request(`${target.url}${incoming.url}`, options, (answer) => {

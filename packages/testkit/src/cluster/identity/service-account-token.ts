@@ -23,7 +23,7 @@ export function mintServiceAccountToken(key: KeyObject, options: TokenOptions): 
   return `${content}.${signature.toString('base64url')}`
 }
 
-/** What such a token says. */
+/** The claims of such a token. */
 export function tokenClaims(options: TokenOptions) {
   const now = Math.floor(Date.now() / 1000)
   const exp = now + options.expiresInSeconds

@@ -4,7 +4,7 @@ import { ensureNodePackages, nodeProblem } from './node-packages.ts'
 
 // `node packages/testkit/src/cluster/node/build-binaries.ts [SET]`: makes sure that the Kubernetes binaries (all of them, or those of one
 // set) are there, and for a node the packages of the system too; prints the folder. Started in the background at the beginning of a
-// test run; whoever needs the binaries meanwhile waits for the same lock.
+// test run; other users of the binaries wait for the same lock.
 
 const set = process.argv[2] ?? 'node'
 if (!isProgramSet(set)) throw new Error(`there is no set "${set}": ${Object.keys(programSets).join(', ')}`)

@@ -5,7 +5,7 @@ import { runCommand } from '../process/run-command.ts'
 /** Some systems leave these out of a user's PATH. */
 export const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].join(delimiter)
 
-/** What a node takes from the system, by Debian's package. */
+/** Programs that a node takes from the system, by Debian's package. */
 const programs: Readonly<Record<string, string>> = {
   containerd: 'containerd',
   ctr: 'containerd',

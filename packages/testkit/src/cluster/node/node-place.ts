@@ -170,7 +170,7 @@ export function controlGroupFolders(): string[] {
   return hierarchies.map(({ name }) => join(root, name, nodeControlGroup))
 }
 
-/** The guard of a run that was killed may still be at it; the lock says that nobody else uses the names. */
+/** The guard of a run that was killed may still be at it; the lock keeps others from using the names. */
 async function removeLeftovers(): Promise<void> {
   const deadline = performance.now() + leftoverLimitMs
   const left = () => [...controlGroupFolders(), `/sys/class/net/${device}`].filter((path) => existsSync(path))

@@ -8,7 +8,7 @@ declare module 'vitest' {
   }
 }
 
-/** What a test needs to use the one node of its vitest run. Plain data. */
+/** Access of a test to the one node of its vitest run. Plain data. */
 export interface NodeAccess extends ClusterAccess {
   readonly nodeName: string
   /** The host, as pods see it: a server of a test that they shall reach listens here. */

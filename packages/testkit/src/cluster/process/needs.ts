@@ -2,7 +2,7 @@ import { inject, it, TestRunner } from 'vitest'
 import type { Plane } from '../cluster-access.ts'
 import type {} from '../global-setup.ts'
 
-/** What a test may need beyond an API server with controllers. Every plane of Kubernetes has all of it. */
+/** Needs of a test beyond an API server with controllers. Every plane of Kubernetes has all of them. */
 export type Need = 'rbac' | 'client-certificates' | 'exec' | 'portforward' | 'resource-quotas'
 
 const LACKING: Readonly<Record<Plane, readonly Need[]>> = {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
  * Ends child processes when this process dies, however it dies (SIGKILL too).
  *
  * A small process in a session of its own holds the other end of a pipe. The system closes that pipe with us; it then kills the
- * process groups it was told of, puts system settings back and removes the folders. Works alike on Linux and macOS. Guarded children must be started
+ * registered process groups, puts system settings back and removes the folders. Works alike on Linux and macOS. Guarded children must be started
  * `detached`, so that each leads a group of its own.
  */
 export interface ProcessGuard {

@@ -96,7 +96,7 @@ describe('ensureBinaries', () => {
     expect(lines.filter((line) => line.includes(`process ${process.pid}`) && line.includes('is building them'))).toHaveLength(1)
   })
 
-  test('what a dead build left is removed, other versions are not', async () => {
+  test('the remains of a dead build are removed, other versions are not', async () => {
     const folder = cacheFolder(env)
     const other = join(dirname(folder), 'v1.99.0-etcd9-linux-amd64')
     for (const dead of [`${folder}.build-1-x/bin`, `${folder}.lock.1-x`, folder, other]) mkdirSync(dead, { recursive: true })

@@ -34,7 +34,7 @@ export function isProgramSet(name: string): name is ProgramSet {
 /** A Go module from which programs are built. */
 export interface GoModule {
   readonly name: string
-  /** Whose go.mod and go.sum pin the dependencies; nothing for a program that has none. */
+  /** The module whose go.mod and go.sum pin the dependencies; nothing for a program that has none. */
   readonly from?: string
   readonly goMod: (source: string) => string
   /** A folder beside this file with the main package; without it the package is that of a dependency. */

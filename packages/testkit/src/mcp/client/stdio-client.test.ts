@@ -47,7 +47,7 @@ describe('the era of a process', () => {
     await client.close()
   })
 
-  it('has no version in common with a server that answers with one that nobody knows', async () => {
+  it('has no version in common with a server that answers with an unknown one', async () => {
     const server = scripted({ initialize: () => ({ result: { protocolVersion: '1999-01-01', capabilities: {} } }) })
     await expect(clientOf(server.streams).connect()).rejects.toMatchObject({ code: 'mcp_no_common_version' })
     expect(server.input.writableEnded).toBe(true)
@@ -64,7 +64,7 @@ describe('a pipe', () => {
     await vi.waitFor(() => expect(server.calls()).toHaveLength(2), 10_000)
     const [a, b] = server.calls()
     server.output.write('starting up…\n\n{"half": \n')
-    server.write({ id: 'nobody', result: {} })
+    server.write({ id: 'unknown', result: {} })
     server.write({ id: b?.['id'], result: { is: 'b' } })
     server.write({ id: a?.['id'], result: { is: 'a' } })
     expect(await Promise.all([first, second])).toEqual([{ is: 'a' }, { is: 'b' }])
@@ -83,7 +83,7 @@ describe('a pipe', () => {
     await client.close()
   })
 
-  it('ends: whoever waits is told, and nothing can be sent any more', async () => {
+  it('ends: waiting calls reject, and nothing can be sent any more', async () => {
     const server = scripted({ 'tools/call': () => undefined })
     const client = clientOf(server.streams)
     const call = client.request('tools/call', { name: 'a' })

@@ -15,7 +15,7 @@ export interface Channel {
   breakOff(): void
 }
 
-/** What the fixture saw of the request, for tests that check what a proxy forwarded. */
+/** The request as the fixture saw it, for tests of a proxy's forwarding. */
 export interface Origin {
   readonly transport: TransportKind
   readonly protocolVersion: string

@@ -5,7 +5,7 @@ import type { EraSupport } from '../wire/protocol.ts'
 import { refuse } from '../wire/refuse.ts'
 import type { EdgeFaults, Failure } from './faults.ts'
 
-/** What a test may do to a running fixture behind the back of its clients. */
+/** Actions of a test on a running fixture behind the back of its clients. */
 export interface FixtureAdmin {
   /** All legacy sessions are gone; the next request of each gets 404 (or `unknownSessionStatus`). Returns how many there were. */
   forgetSessions(): number

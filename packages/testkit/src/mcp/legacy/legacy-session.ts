@@ -83,7 +83,7 @@ export class LegacySession {
     return undefined
   }
 
-  /** Sends a request to the client and waits for its answer, but not for ever. Ids are small integers, as the client's may be. */
+  /** Sends a request to the client and waits for its answer, up to a limit. Ids are small integers, as the client's may be. */
   async request(send: (message: RpcMessage) => void, body: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     this.#askCount += 1
     const id = this.#askCount
@@ -207,7 +207,7 @@ const CAPABILITIES = {
   completions: {},
 }
 
-/** What a tool finds missing in its client is a failed tool, not a protocol error. */
+/** A capability that a tool misses in its client is a failed tool, not a protocol error. */
 function answerFor(request: RpcRequest, error: unknown): RpcResponse {
   if (error instanceof RawAnswer) return error.response
   if (error instanceof MissingCapability && request.method === 'tools/call') return success(request.id, errorResult(error.message))

@@ -1,7 +1,7 @@
 import { INVALID_PARAMS, isObject, type JsonObject, RpcError, type RpcRequest } from '../wire/json-rpc.ts'
 import { META_CAPABILITIES, META_CLIENT_INFO, META_VERSION, UNSUPPORTED_VERSION } from '../wire/protocol.ts'
 
-/** What every modern request says about itself. */
+/** Facts that every modern request states about itself. */
 export interface Envelope {
   readonly version: string
   readonly capabilities: JsonObject

@@ -31,7 +31,7 @@ export async function postModern(
   reply.finish(answer)
 }
 
-/** What a server that knows no handshake says to a client that begins with one. */
+/** The answer of a server without handshake to a client that begins with one. */
 export function refuseLegacy(world: World, response: ServerResponse, message: RpcMessage): void {
   if (!isRequest(message)) {
     refuse(response, { status: 400 })

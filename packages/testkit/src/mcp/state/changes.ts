@@ -9,7 +9,7 @@ export type Change =
 
 export type ChangeListener = (change: Change) => void
 
-/** What happened in the fixture, for legacy sessions and modern listen streams to tell their clients. */
+/** Changes in the fixture, for legacy sessions and modern listen streams to report to their clients. */
 export interface ChangeBus {
   emit(change: Change): void
   /** Returns the call that ends the subscription. */

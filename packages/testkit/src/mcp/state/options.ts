@@ -28,11 +28,11 @@ export interface FixtureOptions {
   readonly askTimeoutMs?: number
   readonly keepAliveMs?: number
   readonly maxBodyBytes?: number
-  /** What the `endpoint` event of HTTP+SSE holds. `foreign` names another origin, which a client must refuse. */
+  /** The content of the `endpoint` event of HTTP+SSE. `foreign` names another origin, which a client must refuse. */
   readonly sseEndpoint?: 'relative' | 'absolute' | 'foreign'
   /** `latch`: the first request fixes the era of the process. `interleave`: each request names its own. */
   readonly stdioMode?: 'latch' | 'interleave'
-  /** What a legacy-only process does with a request that comes before `initialize`. */
+  /** The reaction of a legacy-only process to a request before `initialize`. */
   readonly stdioProbe?: 'error' | 'silent' | 'exit'
 }
 

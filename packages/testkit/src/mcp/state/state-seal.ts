@@ -3,7 +3,7 @@ import { INVALID_PARAMS, type JsonObject, objectOf, RpcError } from '../wire/jso
 
 const LIFETIME_MS = 10 * 60_000
 
-/** What a `requestState` binds: it is worthless for another method or another tool. */
+/** The binding of a `requestState`: it is worthless for another method or another tool. */
 export interface SealedState {
   readonly target: string
   readonly answers: JsonObject

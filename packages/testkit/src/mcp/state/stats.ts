@@ -18,7 +18,7 @@ export interface Cancelled {
   readonly by: 'notification' | 'disconnect'
 }
 
-/** What a test may ask a running fixture about. */
+/** Figures that a test may ask of a running fixture. */
 export interface FixtureStats {
   /** The newest messages, oldest first; bounded. */
   readonly received: readonly Received[]

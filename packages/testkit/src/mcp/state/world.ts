@@ -20,7 +20,7 @@ export interface World {
   readonly seal: StateSeal
   /** By name; a test may add and remove some. */
   readonly tools: Map<string, Tool>
-  /** What came of the requests that the tool `later` sent, oldest first. */
+  /** Results of the requests that the tool `later` sent, oldest first. */
   readonly lateAnswers: JsonObject[]
   /** May be changed while it runs, as if the server had been upgraded. */
   era: EraSupport

@@ -6,7 +6,7 @@ const ACCEPT = { accept: 'application/json, text/event-stream', 'content-type': 
 export interface RawAnswer {
   readonly status: number
   readonly headers: Headers
-  /** What was in the body: one JSON message, or the data of each event. Broken ones are left as text. */
+  /** The body: one JSON message, or the data of each event. Broken ones are left as text. */
   readonly messages: (RpcResponse | string)[]
 }
 

@@ -30,7 +30,7 @@ export const FAULT_TOOLS: readonly Tool[] = [
   },
   {
     name: 'flood',
-    description: 'Sends many notifications before it answers; `force` sends log messages nobody asked for',
+    description: 'Sends many notifications before it answers; `force` sends unrequested log messages',
     inputSchema: inputs({ count: INTEGER, bytes: INTEGER, kind: { type: 'string', enum: ['log', 'progress'] }, force: BOOLEAN }),
     run: async (call) => {
       const count = numberArg(call.args, 'count', 100)
@@ -56,10 +56,10 @@ export const FAULT_TOOLS: readonly Tool[] = [
   },
   {
     name: 'wrong_id',
-    description: 'Answers under an id that nobody used',
+    description: 'Answers under an unused id',
     inputSchema: inputs(),
     run: () => {
-      throw new RawAnswer(success('nobody-used-this-id', { resultType: 'complete', ...textResult('wrong id') }))
+      throw new RawAnswer(success('unused-id', { resultType: 'complete', ...textResult('wrong id') }))
     },
   },
   {
