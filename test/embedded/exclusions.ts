@@ -14,6 +14,10 @@ export const EXCLUSIONS: ExclusionList = {
   'apps/registry/src/kubernetes/kubernetes-source.cluster.test.ts': {
     'fails a sync that may not list a namespace, and keeps the entries [001-064]': 'rbac',
   },
+  'test/deploy/registry-chart.cluster.test.ts': {
+    'reads the cluster with the rights and the configuration of the chart, polling': 'rbac',
+    'reads the cluster with the rights and the configuration of the chart, watching': 'rbac',
+  },
   'packages/kube/src/client/client.cluster.test.ts': {
     'is refused what its account may not do': 'rbac',
     'shows a client certificate': 'client-certificates',

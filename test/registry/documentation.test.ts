@@ -18,6 +18,10 @@ it('there are some', () => {
   expect(blocks.length).toBeGreaterThan(10)
 })
 
+it('the page about sources shows a kubernetes source [001-114]', () => {
+  expect(blocks.filter(({ page, yaml }) => page === 'registry-sources.md' && yaml.includes('kubernetes:'))).toHaveLength(1)
+})
+
 it.each(blocks)('configuration $number of $page is good', ({ page, yaml }) => {
   const options = { env: { DATABASE_PASSWORD: 'x' }, dataDir: '/data', folder: '/etc/registry' }
   const result = readConfig(JSON.stringify(completed(parse(yaml))), options)

@@ -518,7 +518,7 @@ export const design001: readonly Requirement[] = [
     line: 249,
     kind: 'rbac',
     text: 'On MCP resources, Services and Gateway API resources the ServiceAccount of the server gets read verbs only.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-066',
@@ -526,7 +526,7 @@ export const design001: readonly Requirement[] = [
     line: 258,
     kind: 'rbac',
     text: 'ClusterRole `toolhive-registry-reader` allows get, list and watch on mcpservers, mcpremoteproxies and virtualmcpservers.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-067',
@@ -542,7 +542,7 @@ export const design001: readonly Requirement[] = [
     line: 263,
     kind: 'rbac',
     text: '`toolhive-registry-reader` allows only get on services in poll mode.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-069',
@@ -550,7 +550,7 @@ export const design001: readonly Requirement[] = [
     line: 267,
     kind: 'rbac',
     text: '`toolhive-registry-reader` allows get, list and watch on httproutes and gateways.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-070',
@@ -558,7 +558,7 @@ export const design001: readonly Requirement[] = [
     line: 272,
     kind: 'rbac',
     text: 'A ClusterRoleBinding gives `toolhive-registry-reader` to ServiceAccount `toolhive-registry-api` in `toolhive-system`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-071',
@@ -566,7 +566,7 @@ export const design001: readonly Requirement[] = [
     line: 285,
     kind: 'rbac',
     text: 'Namespace-scoped deployments use a Role and RoleBinding with the same rules.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-072',
@@ -574,7 +574,7 @@ export const design001: readonly Requirement[] = [
     line: 285,
     kind: 'rbac',
     text: 'The Gateway API rules are left out when route export is not used.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-073',
@@ -638,7 +638,7 @@ export const design001: readonly Requirement[] = [
     line: 334,
     kind: 'rbac',
     text: 'Watch mode adds list and watch on services to the reader role.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-081',
@@ -846,7 +846,7 @@ export const design001: readonly Requirement[] = [
     line: 414,
     kind: 'docs',
     text: 'The documentation asks for synchronised clocks on the nodes.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-107',
@@ -870,7 +870,8 @@ export const design001: readonly Requirement[] = [
     line: 423,
     kind: 'future',
     text: 'Leader choice can take versions into account through `LeaseCandidate` resources.',
-    state: 'planned',
+    state: 'declined',
+    adr: '0018-election-by-lease-alone.md',
   },
   {
     id: '001-110',
@@ -910,7 +911,7 @@ export const design001: readonly Requirement[] = [
     line: 433,
     kind: 'docs',
     text: 'Documentation and example configurations of the kubernetes source exist and are checked.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-115',
@@ -918,7 +919,7 @@ export const design001: readonly Requirement[] = [
     line: 434,
     kind: 'rbac',
     text: 'The Helm chart renders the reader RBAC for the configured modes.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-116',
@@ -950,7 +951,7 @@ export const design001: readonly Requirement[] = [
     line: 126,
     kind: 'docs',
     text: 'The guide says when to annotate the resource: no Gateway API, explicit control, or a URL that cannot be derived.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-120',
@@ -958,7 +959,7 @@ export const design001: readonly Requirement[] = [
     line: 210,
     kind: 'docs',
     text: 'The guide says when to annotate the HTTPRoute: Gateway API in use, automatic URLs, routing resources annotated.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-121',

@@ -90,7 +90,16 @@ export async function accountKubeconfig(
     } as never,
     { fieldManager: 'test', force: true },
   )
-  const answer = await client.raw('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`, {
+  return await tokenKubeconfig(access, client, { namespace, account: name, folder })
+}
+
+/** A kubeconfig with a token of an account. */
+export async function tokenKubeconfig(
+  access: ClusterAccess,
+  client: KubeClient,
+  { namespace, account, folder }: { namespace: string; account: string; folder: string },
+): Promise<string> {
+  const answer = await client.raw('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`, {
     body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } },
   })
   const { status } = answer.json() as { status: { token: string } }
