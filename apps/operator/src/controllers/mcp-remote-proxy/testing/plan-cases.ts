@@ -105,6 +105,10 @@ export const BLOCKED: Readonly<Record<string, RemoteProxyCase>> = {
     lookup: auth({ type: 'unauthenticated' }),
   },
   'AWS signatures without users': { spec: uses, lookup: auth(signs) },
+  'limits per user without users': { spec: { remoteUrl, rateLimiting: { perUser: { maxTokens: 1, refillPeriod: '1m' } } } },
+  'limits of several proxies without a common store': {
+    spec: { remoteUrl, replicas: 2, rateLimiting: { shared: { maxTokens: 1, refillPeriod: '1m' } } },
+  },
   'OIDC settings that cannot be used': { spec: { remoteUrl, oidcConfig: inline({ issuer: 'http://login.example.com' }) } },
 }
 
@@ -117,4 +121,5 @@ export const NOTABLE: Readonly<Record<string, RemoteProxyCase>> = {
   'AWS signatures': { spec: { ...uses, oidcConfig: inline({}) }, lookup: auth(signs) },
   'no credentials': { spec: uses, lookup: auth({ type: 'unauthenticated' }) },
   'several proxies without a common store': { spec: { remoteUrl, replicas: 2 } },
+  'limits in memory': { spec: { remoteUrl, rateLimiting: { shared: { maxTokens: 1, refillPeriod: '1m' } } } },
 }
