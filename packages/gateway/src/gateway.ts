@@ -20,6 +20,7 @@ import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
 import type { Backend } from './backend.ts'
 import { sendBrowserPage, wantsBrowserPage } from './endpoints/browser-page.ts'
 import { createMcpEndpoint } from './endpoints/mcp-endpoint.ts'
+import { rootEndpoint } from './endpoints/root-endpoint.ts'
 import { createSseRoutes } from './endpoints/sse-endpoint.ts'
 import { createWellKnown } from './endpoints/well-known.ts'
 import { ExchangeContext } from './exchange-context.ts'
@@ -126,9 +127,19 @@ export function createGateway(options: GatewayOptions): Gateway {
   const page: Endpoint = { route: '/', guarded: false, counted: false, handle: answerBrowser }
   const pagePaths = ['/mcp', '/sse'].filter((path) => endpoints.get(path)?.counted === true)
 
+  const offered = { mcp: endpoints.get('/mcp')?.counted === true, sse: endpoints.get('/sse')?.counted === true }
+
+  /** `/` is the endpoint that the request means, unless an app mounts something there. */
+  function endpointFor(exchange: Exchange): Endpoint | undefined {
+    const found = endpoints.get(exchange.path)
+    if (found !== undefined || exchange.path !== '/') return found
+    const meant = rootEndpoint(exchange, offered)
+    return meant === undefined ? undefined : endpoints.get(meant)
+  }
+
   /** The one way through the gateway: every exchange gets a context first, and `end` last. */
   async function serve(exchange: Exchange, rejection?: Rejection): Promise<void> {
-    const endpoint = wantsBrowserPage(exchange) ? page : endpoints.get(exchange.path)
+    const endpoint = wantsBrowserPage(exchange) ? page : endpointFor(exchange)
     const context = new ExchangeContext(exchange, endpoint?.route ?? openRoute(exchange.path), backendInfo)
     try {
       const answering = rejection === undefined ? answer(context, endpoint) : context.reject(rejection)
@@ -197,7 +208,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   /** The HTTP server has answered by itself. */
   function observe(exchange: Exchange): void {
-    const endpoint = endpoints.get(exchange.path)
+    const endpoint = endpointFor(exchange)
     const context = new ExchangeContext(exchange, endpoint?.route ?? openRoute(exchange.path), backendInfo)
     context.outcome = 'rejected'
     finish(context, endpoint)

@@ -5,6 +5,15 @@ import { endpointOf } from './endpoint-url.ts'
 const exchange = (prefix?: string) => ({ headers: prefix === undefined ? {} : { 'x-forwarded-prefix': prefix } }) as unknown as Exchange
 
 describe('endpointOf', () => {
+  it('names the query alone for a stream opened at the root, whatever is configured', () => {
+    const root = { path: '/', headers: { 'x-forwarded-prefix': '/a' } } as unknown as Exchange
+    const endpoint = endpointOf(root, 'ID', { endpointPrefix: '/weather', trustProxyHeaders: true })
+    expect(endpoint).toBe('?sessionId=ID')
+    expect(new URL(endpoint, 'https://mcp.example.com/servers/weather?x=1').href).toBe(
+      'https://mcp.example.com/servers/weather?sessionId=ID',
+    )
+  })
+
   it.each([
     ['nothing before it', '', false, undefined, '/messages?sessionId=ID'],
     ['the configured prefix', '/weather', false, undefined, '/weather/messages?sessionId=ID'],
