@@ -534,7 +534,7 @@ export const design002: readonly Requirement[] = [
     line: 136,
     kind: 'feature',
     text: 'With `oidcConfig` set, a request without a valid token gets 401 and `WWW-Authenticate`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-065',
@@ -894,7 +894,7 @@ export const design002: readonly Requirement[] = [
     line: 187,
     kind: 'feature',
     text: 'With `oidcConfig`, MCPRemoteProxy answers a request without a valid token with 401.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-108',
@@ -2374,7 +2374,7 @@ export const design002: readonly Requirement[] = [
     line: 553,
     kind: 'feature',
     text: 'With inline OIDC only tokens of that issuer and audience are accepted.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-290',

@@ -1,6 +1,7 @@
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendEmpty } from '@thv/http/server/respond'
+import type { Timer } from '@thv/kernel/clock'
 import type { ErrorObject, RequestId } from '@thv/mcp/json-rpc'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
@@ -32,6 +33,8 @@ export class ExchangeContext implements RequestContext {
   credentials: MutableHeaderMap | undefined = undefined
   authz: AuthzOutcome | undefined = undefined
   rateLimit: RateLimitOutcome | undefined = undefined
+  endStream: (() => boolean) | undefined = undefined
+  streamTimer: Timer | undefined = undefined
   outcome: Outcome = 'pending'
   rejection: Rejection | undefined = undefined
   failure: ErrorObject | undefined = undefined

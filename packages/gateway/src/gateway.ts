@@ -196,6 +196,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function finish(context: ExchangeContext, endpoint: Endpoint | undefined): void {
     const { exchange, received } = context
+    context.streamTimer?.cancel()
     const { method: httpMethod, status, startedAt } = exchange
     if (context.outcome === 'pending') context.outcome = exchange.aborted ? 'aborted' : status < 400 ? 'ok' : 'error'
     if (endpoint?.counted) requests.finished({ httpMethod, status, mcpMethod: received?.method, durationMs: clock.monotonic() - startedAt })

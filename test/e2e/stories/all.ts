@@ -2,6 +2,7 @@ import { crash } from './crash.ts'
 import { deletion } from './deletion.ts'
 import { edit } from './edit.ts'
 import { httpServers } from './http-servers.ts'
+import { incomingIdentity } from './incoming-identity.ts'
 import { operatorKilled } from './operator-killed.ts'
 import { permissionProfile } from './permission-profile.ts'
 import { podTemplate } from './pod-template.ts'
@@ -23,6 +24,7 @@ export const STORIES: readonly Story[] = [
   remoteProxy,
   wrongImage,
   policySyntax,
+  incomingIdentity,
   podTemplate,
   httpServers,
   stdioServer,

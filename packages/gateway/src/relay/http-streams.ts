@@ -98,8 +98,15 @@ export class HttpStreams {
 
   #relay(context: RequestContext, options: Pick<StreamOptions, 'edit' | 'farewell'>): StreamRelay {
     const { clock, limits, pipeline } = this.#options
-    const onStart = () => pipeline.streaming(context)
-    return new StreamRelay(context.exchange, { clock, maxFrameBytes: limits.frameBytes, onStart, ...options })
+    const onStart = () => {
+      context.endStream = () => {
+        void relay.finish()
+        return true
+      }
+      pipeline.streaming(context)
+    }
+    const relay = new StreamRelay(context.exchange, { clock, maxFrameBytes: limits.frameBytes, onStart, ...options })
+    return relay
   }
 
   async #send(relay: StreamRelay, { backend, sessionId, request }: Sending): Promise<HeldAnswer | undefined> {

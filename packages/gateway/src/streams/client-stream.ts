@@ -41,6 +41,8 @@ export class ClientStream implements Taker {
   readonly #events: EventLog | undefined
   readonly #id: StreamId | undefined
   #writer: SseWriter | undefined
+  /** That carries the stream now. */
+  #exchange: Exchange | undefined
   #hasEnded = false
 
   /** Without a log there is nothing to come back to, and events have no ids. */
@@ -74,6 +76,7 @@ export class ClientStream implements Taker {
   /** The newest connection carries the stream; the one before is ended at a frame boundary. */
   connect(exchange: Exchange, { headers = [], missed }: { headers?: HeaderPairs; missed?: readonly SseEvent[] } = {}): void {
     const before = this.#writer
+    this.#exchange = exchange
     this.#writer = openSse(exchange, {
       clock: this.#env.clock,
       headers,
@@ -84,6 +87,11 @@ export class ClientStream implements Taker {
     void before?.end()
     if (missed === undefined) this.#prime()
     else for (const event of missed) this.#writer.send(encodeEvent(event))
+  }
+
+  /** Ends this connection at a frame boundary, if it still carries the stream. The stream itself goes on: the client can come back. */
+  disconnect(exchange: Exchange): void {
+    if (this.#exchange === exchange) void this.#writer?.end()
   }
 
   send(text: string, options: SendOptions = {}): Delivery {

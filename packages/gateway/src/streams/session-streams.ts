@@ -75,15 +75,15 @@ export class SessionStreams implements Outlet {
   }
 
   /** The standalone stream, or the resumption of any stream of the session. The newer connection of a stream replaces the older. */
-  connect(exchange: Exchange, lastEventId: string | undefined): void {
+  connect(exchange: Exchange, lastEventId: string | undefined): ClientStream {
     const replay = lastEventId === undefined ? undefined : this.#events?.replayAfter(lastEventId)
     if (replay?.outcome !== 'replay' || replay.stream === this.#standalone?.id) {
-      this.#connectStandalone(exchange, replay?.outcome === 'replay' ? replay.events : undefined)
-      return
+      return this.#connectStandalone(exchange, replay?.outcome === 'replay' ? replay.events : undefined)
     }
     const post = this.#posts.get(replay.stream) ?? new ClientStream(this.#env)
     post.connect(exchange, { missed: replay.events })
     if (replay.hasEnded) post.end()
+    return post
   }
 
   newest(): ClientStream | undefined {
@@ -124,11 +124,12 @@ export class SessionStreams implements Outlet {
     for (const post of this.#posts.values()) post.end()
   }
 
-  #connectStandalone(exchange: Exchange, missed?: readonly SseEvent[]): void {
+  #connectStandalone(exchange: Exchange, missed?: readonly SseEvent[]): ClientStream {
     this.#standalone ??= new ClientStream(this.#env, this.#log())
     this.#standaloneAt = ++this.#moment
     this.#standalone.connect(exchange, missed === undefined ? {} : { missed })
     for (const { text, options } of this.#backlog.splice(0)) this.#standalone.send(text, options)
+    return this.#standalone
   }
 
   #log(): EventLog {

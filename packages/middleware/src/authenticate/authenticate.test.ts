@@ -20,7 +20,8 @@ afterAll(() => idp[Symbol.asyncDispose]())
 
 const resource = { authorizationServers: ['https://idp.example.com'], scopes: ['mcp', 'tools'] }
 const challenges = createChallenges({ realm: 'test', resource })
-const make = (forwardToken = false) => createAuthenticate({ forwardToken }, { authenticator: idp.authenticator(), challenges })
+const make = (forwardToken = false) =>
+  createAuthenticate({ forwardToken }, { authenticator: idp.authenticator(), challenges, clock: idp.clock })
 
 function contextOf(authorization: string | readonly string[] | undefined, path = '/mcp'): MessageContext {
   const headers = { host: 'mcp.example.com:8080', ...(authorization !== undefined && { Authorization: authorization }) }
@@ -124,7 +125,7 @@ describe('challenges', () => {
     const token = await down.token()
     for (const path of ['/keys', '/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'])
       down.routes.set(path, (_request, response) => void response.writeHead(500).end())
-    const { open } = createAuthenticate({ forwardToken: false }, { authenticator: down.authenticator(), challenges })
+    const { open } = createAuthenticate({ forwardToken: false }, { authenticator: down.authenticator(), challenges, clock: down.clock })
     const rejection = await open?.(contextOf(`Bearer ${token}`))
     expect(rejection).toMatchObject({ error: 'identity_provider_unavailable', httpStatus: 503 })
     expect(rejection?.headers?.['retry-after']).toMatch(/^[1-9]\d?$/)

@@ -1,6 +1,8 @@
 import type { AuthenticationResult, Authenticator, Identity } from '@thv/auth/incoming/authenticator'
 import { readBearer } from '@thv/auth/incoming/bearer'
+import { LEEWAY_SECONDS } from '@thv/auth/incoming/claim-checks'
 import { headerText } from '@thv/http/header-map'
+import type { Clock } from '@thv/kernel/clock'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Middleware } from '../pipeline/middleware.ts'
 import type { Caller, RequestContext } from '../pipeline/request-context.ts'
@@ -15,13 +17,18 @@ export interface AuthenticateOptions {
 export interface AuthenticateDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly challenges: Challenges
+  readonly clock: Clock
 }
+
+/** Between attempts to end a stream that carries answers. */
+const CALLS_UNDER_WAY_MS = 1_000
 
 /**
  * Requires a bearer token of every request to a guarded route, whatever its method, before the body is read, and settles the caller. A
  * token that is known takes no promise.
  */
-export function createAuthenticate({ forwardToken }: AuthenticateOptions, { authenticator, challenges }: AuthenticateDeps): Middleware {
+export function createAuthenticate({ forwardToken }: AuthenticateOptions, deps: AuthenticateDeps): Middleware {
+  const { authenticator, challenges, clock } = deps
   /** Each verified token has an identity object of its own, which lives as long as the cache keeps the token. */
   const callers = new WeakMap<Identity, Caller>()
 
@@ -37,11 +44,21 @@ export function createAuthenticate({ forwardToken }: AuthenticateOptions, { auth
     return undefined
   }
 
+  function endStreamAfter(ms: number, context: RequestContext): void {
+    context.streamTimer = clock.setTimer(ms, () => {
+      if (context.endStream?.() === false) endStreamAfter(CALLS_UNDER_WAY_MS, context)
+    })
+  }
+
   return {
     name: 'authenticate',
     open(context) {
       const result = authenticator.authenticate(authorizationOf(context))
       return result instanceof Promise ? result.then((late) => settle(context, late)) : settle(context, result)
+    },
+    streaming(context) {
+      const expiresAt = context.caller.identity?.expiresAt
+      if (expiresAt !== undefined) endStreamAfter(expiresAt + LEEWAY_SECONDS * 1_000 - clock.now(), context)
     },
     withholds: forwardToken ? ['cookie', 'proxy-authorization'] : ['authorization', 'cookie', 'proxy-authorization'],
   }

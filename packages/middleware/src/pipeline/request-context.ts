@@ -1,6 +1,7 @@
 import type { Identity } from '@thv/auth/incoming/authenticator'
 import type { MutableHeaderMap } from '@thv/http/header-map'
 import type { Exchange } from '@thv/http/server/exchange'
+import type { Timer } from '@thv/kernel/clock'
 import type { ErrorObject } from '@thv/mcp/json-rpc'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
@@ -89,6 +90,13 @@ export interface RequestContext extends Hop {
   authz: AuthzOutcome | undefined
   /** Set for every request that limits apply to. */
   rateLimit: RateLimitOutcome | undefined
+  /**
+   * Ends the open-ended stream of this exchange at a frame boundary; set by the backend before `streaming`. False: it carries the answers
+   * of calls that are under way, so ask again later.
+   */
+  endStream: (() => boolean) | undefined
+  /** Ends the stream when the token that opened it ends. The gateway cancels it with the exchange. */
+  streamTimer: Timer | undefined
   outcome: Outcome
   /** The rejection that the client got, if it got one from us. */
   rejection: Rejection | undefined

@@ -35,7 +35,7 @@ export function makeAuthenticate(config: RunConfig, { env, log, clock, outbound 
     onRejected: (_name, reason) => log.debug('token rejected', { reason }),
   })
   void authenticator.warm()
-  const middleware = createAuthenticate({ forwardToken: oidc.forward_token }, { authenticator, challenges })
+  const middleware = createAuthenticate({ forwardToken: oidc.forward_token }, { authenticator, challenges, clock })
   return { ...middleware, close: async () => await authenticator[Symbol.asyncDispose]() }
 }
 

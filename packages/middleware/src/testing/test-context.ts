@@ -19,6 +19,8 @@ export function testContext(message: object | string, overrides: Partial<Message
     credentials: undefined,
     authz: undefined,
     rateLimit: undefined,
+    endStream: undefined,
+    streamTimer: undefined,
     outcome: 'pending',
     rejection: undefined,
     failure: undefined,

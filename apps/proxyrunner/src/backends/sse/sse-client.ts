@@ -154,6 +154,14 @@ export class SseClient implements ResponseSink {
     await ended
   }
 
+  /** The stream carries all answers, so it ends only when none is awaited. */
+  #endIdle(): boolean {
+    if (this.#calls.size > 0) return false
+    void this.#writer?.end()
+    this.signal.cancel(new ThvError('aborted', 'the stream was ended'))
+    return true
+  }
+
   #event(event: SseEvent): void {
     if (event.event === 'endpoint') this.#endpoint(event.data)
     else if (this.#writer !== undefined) this.#message(this.#writer, event)
@@ -168,6 +176,7 @@ export class SseClient implements ResponseSink {
     this.#messagesPath = url.pathname + url.search
     if (this.#writer !== undefined) return
     this.#writer = openSse(context.exchange, { clock })
+    context.endStream = () => this.#endIdle()
     pipeline.streaming(context)
     this.#writer.send(encodeEvent({ event: 'endpoint', data: endpoint }))
   }

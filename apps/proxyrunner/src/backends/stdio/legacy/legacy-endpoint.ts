@@ -64,7 +64,11 @@ export class LegacyEndpoint {
     if (isRejection(session)) return sendRejection(exchange, session)
     if (!acceptedForms(exchange.headers['accept']).sse) return sendRejection(exchange, reject('not_acceptable'))
     if (exchange.closed) return
-    streamsOf(session).connect(exchange, lastEventId)
+    const stream = streamsOf(session).connect(exchange, lastEventId)
+    context.endStream = () => {
+      stream.disconnect(exchange)
+      return true
+    }
     this.#options.pipeline.streaming(context)
   }
 

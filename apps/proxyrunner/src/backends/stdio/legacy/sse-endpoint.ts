@@ -71,6 +71,7 @@ export class SseClients implements SseEndpoint {
       isOpening: false,
     }
     this.#clients.set(client.id, client)
+    context.endStream = () => this.#endIdle(client)
     this.#options.pipeline.streaming(context)
     client.stream.sendEvent({ event: 'endpoint', data: endpointOf(exchange, client.id, config) })
     exchange.signal.addEventListener('abort', () => this.#gone(client), { once: true })
@@ -149,6 +150,14 @@ export class SseClients implements SseEndpoint {
     const { clock, config } = this.#options.deps
     const outlet = new SseOutlet(stream)
     return new LegacySession({ id, principal, party, initialize, outlet, clock, askTimeoutMs: config.askTimeoutMs })
+  }
+
+  /** The stream carries all answers, so it ends only when none is awaited. */
+  #endIdle(client: SseClient): boolean {
+    if (client.isOpening || client.session?.isIdle === false) return false
+    client.stream.end()
+    this.#gone(client)
+    return true
   }
 
   #gone(client: SseClient): void {

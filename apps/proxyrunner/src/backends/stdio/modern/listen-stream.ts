@@ -89,7 +89,7 @@ export class ListenStream implements CallSink {
     return this.#isAcknowledged
   }
 
-  /** This process is about to stop: a result says that the stream was ended on purpose. */
+  /** This process is about to stop, or the token of the client ends: a result says that the stream was ended on purpose. */
   drain(): void {
     if (this.#isOver) return
     const result = { resultType: 'complete', _meta: { [META.subscriptionId]: this.#id } }
@@ -100,7 +100,12 @@ export class ListenStream implements CallSink {
   #acknowledged(): void {
     if (this.#isAcknowledged) return
     this.#isAcknowledged = true
-    this.#options.pipeline.streaming(this.#options.context)
+    const { pipeline, context } = this.#options
+    context.endStream = () => {
+      this.drain()
+      return true
+    }
+    pipeline.streaming(context)
   }
 
   #acknowledgeNothing(): void {
