@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { accessPolicies } from '../testing/access-policies.ts'
 import type { AccessOptions } from './access-policies.ts'
-import type { Operation } from './operation.ts'
+import type { Arguments, Operation } from './operation.ts'
 import type { Subject } from './principal.ts'
 
 const ANN: Subject = {
@@ -167,6 +167,49 @@ describe('the operation', () => {
     expect(
       allows({ when: 'resource.owner == "red" && resource in Kit::"k" && resource in MCP::"test" && resource in Zone::"inner"', entities }),
     ).toBe(true)
+  })
+})
+
+describe('a permit with @scope', () => {
+  const policies = accessPolicies([
+    'permit(principal, action, resource == Tool::"echo");',
+    '@scope("files:write files:admin") permit(principal, action == Action::"call_tool", resource == Tool::"write") when { context.arg_n < 3 };',
+    '@scope("files:write") permit(principal, action, resource == Tool::"never") when { false };',
+    '@scope("read") permit(principal, action, resource == Tool::"checked") when { context.claimset_scope.contains("read") };',
+  ])
+  const tool = (name: string, args: Arguments = {}): Operation => ({
+    ...{ action: 'call_tool', name, visibleName: name, args, hints: undefined },
+  })
+  const withScope = (scope: string): Subject => ({ subject: 'ann', claims: { scope } })
+
+  it('applies only to callers that have all of its scopes', () => {
+    expect(policies.decide(withScope('files:admin files:write'), tool('write', { n: 1 })).allowed).toBe(true)
+    expect(policies.decide(withScope('files:write'), tool('write', { n: 1 })).allowed).toBe(false)
+    expect(policies.decide(undefined, tool('write', { n: 1 })).allowed).toBe(false)
+  })
+
+  it('names its scopes where they would open the call, and only there', () => {
+    expect(policies.scopesFor(withScope('other'), tool('write', { n: 1 }))).toEqual(['files:write', 'files:admin'])
+    expect(policies.scopesFor(withScope('other'), tool('write', { n: 5 }))).toBeUndefined()
+    expect(policies.scopesFor(withScope('other'), tool('never'))).toBeUndefined()
+    expect(policies.scopesFor(withScope('other'), tool('no-such-tool'))).toBeUndefined()
+    expect(policies.scopesFor(withScope('other'), tool('checked'))).toEqual(['read'])
+    expect(policies.scopesFor(undefined, tool('write', { n: 1 }))).toBeUndefined()
+  })
+
+  it('keeps a tool in lists that its scopes would open', () => {
+    expect(['echo', 'write', 'never', 'checked', 'other'].filter((name) => policies.isShown(withScope(''), tool(name, 'unknown')))).toEqual(
+      ['echo', 'write', 'checked'],
+    )
+    expect(policies.isShown(undefined, tool('write', 'unknown'))).toBe(false)
+  })
+
+  it.each([
+    '@scope("a") forbid(principal, action, resource);',
+    '@scope("") permit(principal, action, resource);',
+    '@scope("a\\"b") permit(principal, action, resource);',
+  ])('is refused where it cannot work: %s', (policy) => {
+    expect(() => accessPolicies([policy])).toThrow(/@scope/)
   })
 })
 

@@ -21,11 +21,15 @@ export class AccessPolicies {
   readonly #actions: Readonly<Record<Action, Entity>>
   readonly #ofServer: ReadonlySet<string>
   readonly #principals = new WeakMap<Subject, Principal>()
+  /** The scopes that permits want, each combination once. */
+  readonly #wanted: readonly (readonly string[])[]
+  readonly #steppedUp = new WeakMap<Subject, readonly Subject[]>()
 
   constructor(set: PolicySet, options: AccessOptions) {
     this.set = set
     this.#options = options
     this.#ofServer = set.entities.ancestorsOf([new EntityUid('MCP', options.server)])
+    this.#wanted = [...new Map(set.policies.map(({ scopes }) => [scopes.join(' '), scopes])).values()].filter((scopes) => scopes.length > 0)
     const actions = Object.keys(ACTIONS).map((action) => [action, this.#actionEntity(action)] as const)
     this.#actions = Object.fromEntries(actions) as Record<Action, Entity>
   }
@@ -38,6 +42,20 @@ export class AccessPolicies {
   /** Whether some arguments could be permitted, for an operation whose arguments are unknown. */
   mayAllow(subject: Subject | undefined, operation: Operation): boolean {
     return this.set.mayAllow(this.#question(subject, operation))
+  }
+
+  /** Whether a list shows it: some arguments could be permitted, with the scopes that the caller has or could get. */
+  isShown(subject: Subject | undefined, operation: Operation): boolean {
+    if (this.mayAllow(subject, operation)) return true
+    if (this.#wanted.length === 0 || subject === undefined) return false
+    return this.#withFurtherScopes(subject).some((one) => this.mayAllow(one, operation))
+  }
+
+  /** The scopes with which a denied operation would be permitted; undefined: none would help. */
+  scopesFor(subject: Subject | undefined, operation: Operation): readonly string[] | undefined {
+    if (this.#wanted.length === 0 || subject === undefined) return undefined
+    const at = this.#withFurtherScopes(subject).findIndex((one) => this.decide(one, operation).allowed)
+    return this.#wanted[at]
   }
 
   /** Allowed unless forbidden, for operations that need no permit. */
@@ -53,9 +71,25 @@ export class AccessPolicies {
     return made
   }
 
+  /** The caller as it would be with each of the wanted combinations. */
+  #withFurtherScopes(subject: Subject): readonly Subject[] {
+    const known = this.#steppedUp.get(subject)
+    if (known !== undefined) return known
+    const { scopes: held } = this.principal(subject)
+    const made = this.#wanted.map((scopes): Subject => {
+      const all = [...new Set([...held, ...scopes])]
+      return {
+        subject: subject.subject,
+        claims: { ...subject.claims, scope: Array.isArray(subject.claims['scope']) ? all : all.join(' ') },
+      }
+    })
+    this.#steppedUp.set(subject, made)
+    return made
+  }
+
   #question(subject: Subject | undefined, operation: Operation): Question {
     const { entities } = this.set
-    const { entity: principal, claims } = this.principal(subject)
+    const { entity: principal, claims, scopes } = this.principal(subject)
     const given = 'args' in operation ? operation.args : undefined
     const args = argumentFacts(given === 'unknown' ? undefined : given)
     const unknownPrefix = given === 'unknown' ? ARGUMENT_PREFIX : undefined
@@ -63,7 +97,7 @@ export class AccessPolicies {
     const attributes = new LayeredMembers(resourceFacts(operation), args)
     const resource = mergedEntity(uid, { attributes, ancestors: this.#ofServer, unknownPrefix }, entities)
     const context = new CedarRecord(args.size === 0 ? claims : new LayeredMembers(args, claims), unknownPrefix)
-    return new Question({ principal, action: this.#actions[operation.action], resource, context, entities })
+    return new Question({ principal, action: this.#actions[operation.action], resource, context, entities, scopes })
   }
 
   #actionEntity(name: string): Entity {
@@ -79,6 +113,7 @@ interface QuestionParts {
   readonly resource: Entity
   readonly context: CedarRecord
   readonly entities: Entities
+  readonly scopes: ReadonlySet<string>
 }
 
 /** Its own entities come before those that the administrator wrote down, and hold these. */
@@ -107,6 +142,10 @@ class Question implements Env, Entities {
 
   get entities(): Entities {
     return this
+  }
+
+  get scopes(): ReadonlySet<string> {
+    return this.#parts.scopes
   }
 
   get(key: string): Entity | undefined {

@@ -7,6 +7,8 @@ export interface CompiledPolicy {
   readonly id: string
   readonly effect: 'permit' | 'forbid'
   readonly annotations: Readonly<Record<string, string>>
+  /** The scopes that a permit wants the caller to have, from `@scope("a b")`: without them it does not apply. */
+  readonly scopes: readonly string[]
   /** Keys of the actions that the scope allows besides their descendants; undefined: any. */
   readonly actions: readonly string[] | undefined
   /** Key of the only resource that the scope allows; undefined: not so narrow. */
@@ -45,10 +47,22 @@ export function compilePolicy(id: string, json: PolicyJson): CompiledPolicy {
     id,
     effect: json.effect,
     annotations,
+    scopes: scopesOf(json.effect, annotations),
     actions: actionKeys(json.action),
     resource: json.resource.op === '==' ? uidOfJson(json.resource.entity).key : undefined,
     evaluate: (env) => (principal(env) && action(env) && resource(env) ? all(conditions, env) : false),
   }
+}
+
+function scopesOf(effect: string, { scope }: Readonly<Record<string, string>>): readonly string[] {
+  if (scope === undefined) return []
+  // A forbid that applied only to some tokens would be open to the others.
+  if (effect === 'forbid') throw new UnsupportedPolicy('@scope is for permits only')
+  const words = scope.split(' ').filter((word) => word !== '')
+  // RFC 6749 §3.3
+  if (words.length === 0 || !words.every((word) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(word)))
+    throw new UnsupportedPolicy('@scope holds no scopes: write words, separated by spaces')
+  return words
 }
 
 /** As `&&` in a row: false ends it, and so does a failure that comes before. */

@@ -8,6 +8,8 @@ export interface Env {
   readonly resource: EntityUid
   readonly context: CedarRecord
   readonly entities: Entities
+  /** Scopes of the caller, for permits that want some. */
+  readonly scopes?: ReadonlySet<string>
 }
 
 export type Evaluate = (env: Env) => Outcome

@@ -51,6 +51,7 @@ export class PolicySet {
     for (const policies of this.#candidates(env)) {
       if (policies === undefined) continue
       for (const policy of policies) {
+        if (lacksScopes(policy, env)) continue
         const outcome = policy.evaluate(env)
         if (outcome === false) continue
         if (outcome instanceof Failure) failures.push({ policy, message: outcome.message })
@@ -70,6 +71,7 @@ export class PolicySet {
     for (const policies of this.#candidates(env)) {
       if (policies === undefined) continue
       for (const policy of policies) {
+        if (lacksScopes(policy, env)) continue
         const outcome = policy.evaluate(env)
         if (outcome === false) continue
         if (outcome instanceof Failure) return false
@@ -111,6 +113,13 @@ export class PolicySet {
     this.#byAction.set(key, bucket)
     return bucket
   }
+}
+
+function lacksScopes({ scopes }: CompiledPolicy, { scopes: held }: Env): boolean {
+  if (scopes.length === 0) return false
+  if (held === undefined) return true
+  for (const scope of scopes) if (!held.has(scope)) return true
+  return false
 }
 
 function emptyBucket(): Bucket {

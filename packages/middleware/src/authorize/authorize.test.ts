@@ -1,5 +1,6 @@
 import { createHook } from 'node:async_hooks'
 import type { Identity } from '@thv/auth/incoming/authenticator'
+import { reject } from '@thv/mcp/wire-errors'
 import { describe, expect, it } from 'vitest'
 import { compilePipeline } from '../pipeline/pipeline.ts'
 import type { Caller, MessageContext } from '../pipeline/request-context.ts'
@@ -141,6 +142,21 @@ describe('a message', () => {
     expect(run('permit(principal, action, resource == Tool::"real") when { resource.visible_name == "shown" };')).toBeUndefined()
     expect(run('permit(principal, action, resource == Tool::"shown");')).toMatchObject({ error: 'access_denied' })
   })
+})
+
+it('a call that further scopes would permit is told which; any other denied call is not', () => {
+  const policies = [
+    '@scope("w") permit(principal, action, resource == Tool::"write");',
+    '@scope("x") permit(principal, action, resource == Tool::"no") when { false };',
+  ]
+  const insufficientScope = (_context: unknown, scopes: readonly string[]) => reject('insufficient_scope', { detail: scopes.join(' ') })
+  const pipeline = compilePipeline([createAuthorize(authorizeDeps({ policies }, { insufficientScope }))])
+  const answer = (name: string, caller: Caller = ANN) => pipeline.message(testContext({ id: 1, ...call(name) }, { caller }))
+  expect(answer('write')).toMatchObject({ error: 'insufficient_scope', detail: 'w' })
+  expect(answer('no')).toEqual({ error: 'access_denied', httpStatus: 403 })
+  expect(answer('unknown')).toEqual(answer('no'))
+  expect(answer('write', { principal: 'anonymous' })).toEqual(answer('no'))
+  expect(answer('write', { principal: 'p', identity: { ...identity, claims: { scope: 'w' } } })).toBeUndefined()
 })
 
 describe('candidate policies', () => {

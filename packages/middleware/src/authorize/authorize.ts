@@ -20,6 +20,8 @@ export interface AuthorizeDeps {
   readonly visibleName: (name: string) => string
   /** Hints that the configuration sets for a tool: they win over those of the server. */
   readonly hintOverrides: (name: string) => Hints | undefined
+  /** The answer to a call that further scopes would permit. Absent where clients have no tokens. */
+  readonly insufficientScope?: ((context: RequestContext, scopes: readonly string[]) => Rejection) | undefined
   /** Called for every decision. */
   readonly onDecision?: ((decision: 'allow' | 'deny') => void) | undefined
   /** Called where the candidate policies decide otherwise than those in force. */
@@ -45,7 +47,14 @@ function judgeMessage(context: MessageContext, deps: AuthorizeDeps): Rejection |
   const judged = judgedBy(context, deps.hintOverrides)
   if (judged === undefined || isRejection(judged)) return judged
   const { decision } = recordOutcome(context, judged, deps)
-  return decision === 'deny' && judged.by !== 'forbid' ? DENIED : undefined
+  return decision === 'deny' && judged.by !== 'forbid' ? denial(context, judged, deps) : undefined
+}
+
+/** Says which scopes are missing only where they would be enough. */
+function denial(context: MessageContext, judged: Judged, { policies, insufficientScope }: AuthorizeDeps): Rejection {
+  if (insufficientScope === undefined || judged.by !== 'decision') return DENIED
+  const scopes = policies.current.enforced.scopesFor(context.caller.identity, judged.operation)
+  return scopes === undefined ? DENIED : insufficientScope(context, scopes)
 }
 
 function recordOutcome(context: MessageContext, judged: Judged, { policies, onDecision, onDifference }: AuthorizeDeps) {
@@ -65,7 +74,7 @@ function isShown(context: RequestContext, deps: AuthorizeDeps, { item, method }:
   const { identity } = context.caller
   if (isForbiddenList(context, deps, method)) return false
   const operation = listedOperation(item, method, deps)
-  return operation !== undefined && enforced.mayAllow(identity, operation)
+  return operation !== undefined && enforced.isShown(identity, operation)
 }
 
 /** Judged with the request, except on a resumed stream: there the request is unknown. */

@@ -9,6 +9,7 @@ import type { MiddlewareDeps } from '../from-run-config.ts'
 import { InvalidOptions } from '../pipeline/invalid-options.ts'
 import type { Middleware } from '../pipeline/middleware.ts'
 import { compileToolNames } from '../tool-filter/tool-names.ts'
+import { challengesOf } from './make-authenticate.ts'
 
 export interface OpenPoliciesDeps extends Pick<MiddlewareDeps, 'log' | 'clock' | 'metrics'> {
   /** Main module of worker threads, which calls `runPolicyWorker` in them: a bundle names itself. */
@@ -42,6 +43,7 @@ export function makeAuthorize(config: RunConfig, { policies, metrics }: Middlewa
     policies,
     visibleName: (name) => names.visibleOf(name) ?? name,
     hintOverrides: (name) => overriddenHints(names.overrides.get(name)?.annotations),
+    insufficientScope: challengesOf(config)?.insufficientScope,
     onDecision: decided,
     onDifference: differed,
   })
