@@ -144,7 +144,7 @@ describe('a message', () => {
   })
 })
 
-it('a call that further scopes would permit is told which; any other denied call is not', () => {
+it('names the scopes that would permit a denied call, and only these', () => {
   const policies = [
     '@scope("w") permit(principal, action, resource == Tool::"write");',
     '@scope("x") permit(principal, action, resource == Tool::"no") when { false };',
