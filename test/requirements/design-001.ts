@@ -806,7 +806,7 @@ export const design001: readonly Requirement[] = [
     line: 406,
     kind: 'edge',
     text: 'Several replicas without a shared database are refused with condition `SharedStoreRequired`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-102',

@@ -2133,7 +2133,7 @@ export const design002: readonly Requirement[] = [
     line: 460,
     kind: 'edge',
     text: 'A missing source ConfigMap or key ends as a condition naming it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-260',
@@ -2141,7 +2141,7 @@ export const design002: readonly Requirement[] = [
     line: 461,
     kind: 'feature',
     text: 'A change of the source ConfigMap causes a sync at once, without interval or trigger.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-261',
@@ -2149,7 +2149,7 @@ export const design002: readonly Requirement[] = [
     line: 464,
     kind: 'feature',
     text: 'The storage ConfigMap holds the full registry data under `registry.json`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-262',
@@ -2166,7 +2166,7 @@ export const design002: readonly Requirement[] = [
     line: 465,
     kind: 'feature',
     text: 'Each sync writes time and hash; failed ones raise the attempt count, success resets it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-264',
@@ -2190,7 +2190,7 @@ export const design002: readonly Requirement[] = [
     line: 475,
     kind: 'feature',
     text: 'The storage ConfigMap has the MCPRegistry as owner and goes with it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-267',
@@ -2198,7 +2198,7 @@ export const design002: readonly Requirement[] = [
     line: 484,
     kind: 'feature',
     text: 'The storage ConfigMap has the one data key `registry.json` and no sync metadata.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-268',
@@ -2265,7 +2265,7 @@ export const design002: readonly Requirement[] = [
     line: 506,
     kind: 'feature',
     text: 'The API Deployment runs `thv-registry-api`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-277',
@@ -2273,7 +2273,7 @@ export const design002: readonly Requirement[] = [
     line: 507,
     kind: 'feature',
     text: 'A Service exposes the registry API and its address stands in status.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-278',

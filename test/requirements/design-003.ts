@@ -8,7 +8,7 @@ export const design003: readonly Requirement[] = [
     line: 11,
     kind: 'feature',
     text: 'The set of source ConfigMaps is discovered from labels each time, as a Service finds its pods.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-002',
@@ -16,7 +16,7 @@ export const design003: readonly Requirement[] = [
     line: 16,
     kind: 'feature',
     text: 'A new labelled ConfigMap enters the registry without an edit of the MCPRegistry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-003',
@@ -41,7 +41,7 @@ export const design003: readonly Requirement[] = [
     line: 18,
     kind: 'feature',
     text: 'Equal server names in several ConfigMaps do not fail the registry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-006',
@@ -67,7 +67,7 @@ export const design003: readonly Requirement[] = [
     line: 25,
     kind: 'feature',
     text: 'Conditions and message stay a summary; details per ConfigMap stand apart in `status.configMaps`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-009',
@@ -92,7 +92,7 @@ export const design003: readonly Requirement[] = [
     line: 28,
     kind: 'feature',
     text: 'The configuration rendered for selector entries holds no Kubernetes setting.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-012',
@@ -100,7 +100,7 @@ export const design003: readonly Requirement[] = [
     line: 40,
     kind: 'feature',
     text: 'The servers of all selected ConfigMaps are aggregated into one ConfigMap.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-013',
@@ -166,7 +166,7 @@ export const design003: readonly Requirement[] = [
     line: 98,
     kind: 'feature',
     text: 'A ConfigMap is selected only if all labels of `matchLabels` match.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-021',
@@ -315,7 +315,7 @@ export const design003: readonly Requirement[] = [
     line: 154,
     kind: 'feature',
     text: 'Adding a matching ConfigMap adds its servers.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-039',
@@ -323,7 +323,7 @@ export const design003: readonly Requirement[] = [
     line: 154,
     kind: 'feature',
     text: 'Modifying a matching ConfigMap updates its servers.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-040',
@@ -331,7 +331,7 @@ export const design003: readonly Requirement[] = [
     line: 154,
     kind: 'feature',
     text: 'Deleting a matching ConfigMap removes its servers.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-041',
@@ -339,7 +339,7 @@ export const design003: readonly Requirement[] = [
     line: 155,
     kind: 'edge',
     text: 'A ConfigMap that gains or loses the labels joins or leaves the registry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-042',
@@ -347,7 +347,7 @@ export const design003: readonly Requirement[] = [
     line: 157,
     kind: 'feature',
     text: 'The operator discovers ConfigMaps from watch events only, without polling.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-043',
@@ -355,7 +355,7 @@ export const design003: readonly Requirement[] = [
     line: 157,
     kind: 'feature',
     text: '`syncPolicy.interval` is handed to the registry server for its file source.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-044',
@@ -379,7 +379,7 @@ export const design003: readonly Requirement[] = [
     line: 162,
     kind: 'edge',
     text: 'Every invalid ConfigMap is logged as a warning of its own.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-047',
@@ -387,7 +387,7 @@ export const design003: readonly Requirement[] = [
     line: 163,
     kind: 'edge',
     text: 'Valid ConfigMaps are aggregated although others are invalid.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-048',
@@ -395,7 +395,7 @@ export const design003: readonly Requirement[] = [
     line: 164,
     kind: 'edge',
     text: 'The status message reports partial success and lists the failed ConfigMaps.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-049',
@@ -403,7 +403,7 @@ export const design003: readonly Requirement[] = [
     line: 165,
     kind: 'edge',
     text: 'Partial failure emits an Event of type Warning with reason `PartialSyncFailure`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-050',
@@ -471,7 +471,7 @@ export const design003: readonly Requirement[] = [
     line: 191,
     kind: 'feature',
     text: 'The aggregated ConfigMap belongs to the MCPRegistry by owner reference.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-058',
@@ -479,7 +479,7 @@ export const design003: readonly Requirement[] = [
     line: 199,
     kind: 'feature',
     text: 'The registry Deployment mounts the aggregated ConfigMap as a volume.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-059',
@@ -487,7 +487,7 @@ export const design003: readonly Requirement[] = [
     line: 200,
     kind: 'feature',
     text: 'The rendered server configuration has a `file` source with the mounted path.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-060',
@@ -535,7 +535,7 @@ export const design003: readonly Requirement[] = [
     line: 228,
     kind: 'feature',
     text: 'A newly discovered ConfigMap changes neither server configuration nor Deployment.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-066',
@@ -543,7 +543,7 @@ export const design003: readonly Requirement[] = [
     line: 229,
     kind: 'feature',
     text: 'A selector entry needs one file mount, however many ConfigMaps it matches.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-067',
@@ -560,7 +560,7 @@ export const design003: readonly Requirement[] = [
     line: 236,
     kind: 'future',
     text: '`matchExpressions` selects with In, NotIn, Exists and DoesNotExist, combined with `matchLabels`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-069',
@@ -568,7 +568,7 @@ export const design003: readonly Requirement[] = [
     line: 237,
     kind: 'future',
     text: '`status.configMaps` lists name, server count and error of every selected ConfigMap.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-070',
@@ -585,7 +585,7 @@ export const design003: readonly Requirement[] = [
     line: 238,
     kind: 'future',
     text: 'An absent `conflictStrategy` means `prefix`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-072',
@@ -761,7 +761,7 @@ export const design003: readonly Requirement[] = [
     line: 354,
     kind: 'feature',
     text: 'In the mixed example each of the three entries becomes a source of its own in the server configuration.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-093',
@@ -825,7 +825,7 @@ export const design003: readonly Requirement[] = [
     text: 'Each single source type alone, `configMapRef`, `configMapSelector`, `git` or `api`, is accepted.',
     state: 'met',
   },
-  { id: '003-100', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover label matching.', state: 'planned' },
+  { id: '003-100', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover label matching.', state: 'met' },
   { id: '003-101', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover conflict detection.', state: 'met' },
   { id: '003-102', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover the prefix logic.', state: 'met' },
   { id: '003-103', section: 'Testing', line: 404, kind: 'test', text: 'Unit tests cover merging of several ConfigMaps.', state: 'met' },
@@ -835,7 +835,7 @@ export const design003: readonly Requirement[] = [
     line: 405,
     kind: 'test',
     text: 'Real-API-server tests (for envtest) cover the watches of the controller.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-105',
@@ -843,7 +843,7 @@ export const design003: readonly Requirement[] = [
     line: 405,
     kind: 'test',
     text: 'Real-API-server tests (for envtest) cover discovery of ConfigMaps.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-106',
@@ -851,7 +851,7 @@ export const design003: readonly Requirement[] = [
     line: 405,
     kind: 'test',
     text: 'Real-API-server tests (for envtest) cover the triggers of reconciliation.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-107',

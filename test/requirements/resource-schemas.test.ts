@@ -424,7 +424,7 @@ const FACTS: readonly Fact[] = [
     ids: '[003-009]',
     says: 'the rules stand in the CRD, and nothing that is deployed installs a webhook',
     holds: () => {
-      expect(field('MCPRegistry', 'spec.registries[]')?.['x-kubernetes-validations']).toHaveLength(1)
+      expect(field('MCPRegistry', 'spec.registries[]')?.['x-kubernetes-validations']).toHaveLength(2)
       const shipped = readdirSync(new URL('../../deploy', import.meta.url), { recursive: true, withFileTypes: true }).filter((entry) =>
         entry.isFile(),
       )

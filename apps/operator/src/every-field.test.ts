@@ -2,6 +2,7 @@ import { normaliseMcpExternalAuthConfig } from '@thv/resources/kinds/mcp-externa
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { mcpExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { mcpGroup } from '@thv/resources/kinds/mcp-group/schema'
+import { type MCPRegistry, mcpRegistry } from '@thv/resources/kinds/mcp-registry/schema'
 import { type MCPRemoteProxy, mcpRemoteProxy } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { type MCPServer, mcpServer } from '@thv/resources/kinds/mcp-server/schema'
 import { type MCPServerEntry, mcpServerEntry } from '@thv/resources/kinds/mcp-server-entry/schema'
@@ -10,6 +11,7 @@ import { isLeaf, isRejected, type SchemaNode, walkSchema } from '@thv/resources/
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { setLeaves, withLeafChanged } from '@thv/resources/testing/leaf-mutations'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { registryOutcomes } from './controllers/mcp-registry/testing/registry-outcomes.ts'
 import { planMcpRemoteProxy } from './controllers/mcp-remote-proxy/plan.ts'
 import { planMcpServer } from './controllers/mcp-server/plan.ts'
 import { entryStatus } from './controllers/mcp-server-entry/status.ts'
@@ -50,6 +52,7 @@ const withoutCa: Lookup = { ...fixtureLookup, configMap: (name) => (name.include
 
 const OTHER_MEMBERS = 'another type needs other members beside it, so a change of the type alone can only be refused'
 const WHETHER_IT_BLOCKS = 'says whether a missing bundle is refused'
+const EXPORT = 'the export is not built yet, which a condition says'
 const ONE_VALUE = 'has one value only; it is there for later kinds'
 
 const KINDS: readonly Kind[] = [
@@ -98,6 +101,16 @@ const KINDS: readonly Kind[] = [
       'spec.transport': 'for the VirtualMCPServer that calls the server; an entry itself calls no server',
       'spec.headerForward.addPlaintextHeaders.<key>': 'sent by the VirtualMCPServer that calls the server',
     },
+  },
+  {
+    definition: mcpRegistry,
+    outcomes: (spec: MCPRegistry['spec']) => registryOutcomes(spec),
+    inert: {
+      'spec.source.type': 'must name the source that is set, which tells already',
+      'spec.export.namespaces[]': EXPORT,
+      'spec.export.crossNamespaceGateway': EXPORT,
+    },
+    onlyChecked: { 'spec.volumes[]': 'the other value of the test is no volume' },
   },
   { definition: mcpGroup, outcomes: () => [], inert: { 'spec.description': 'for people who read the object' } },
 ]

@@ -116,6 +116,7 @@ describeCluster('the status that manifests reach', () => {
     }
     const version = 'toolhive.stacklok.dev/v1beta1'
     expect([...owners].filter((owner) => owner.startsWith('toolhive')).toSorted()).toEqual([
+      `${version} MCPRegistry`,
       `${version} MCPRemoteProxy`,
       `${version} MCPServer`,
     ])

@@ -39,6 +39,7 @@ describe('operatorSettings', () => {
         "podNamespace": "default",
         "podSecurity": "privileged",
         "proxyHost": "0.0.0.0",
+        "registryImage": "toolhive-ts:0.1.0",
         "remotes": {
           "allowLoopback": false,
           "blockedAddresses": [],

@@ -20,6 +20,8 @@ export interface OperatorSettings {
   readonly healthAddress: Address | undefined
 
   readonly runnerImage: string
+  /** Of the API pods of an MCPRegistry. */
+  readonly registryImage: string
   /** Address that proxies listen on. */
   readonly proxyHost: string
   readonly defaultImagePullSecrets: readonly string[]
@@ -96,6 +98,7 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: Detec
     metricsAddress: address('--metrics-bind-address', flags.metricsBindAddress),
     healthAddress: address('--health-probe-bind-address', flags.healthProbeBindAddress),
     runnerImage: env['TOOLHIVE_RUNNER_IMAGE'] || DEFAULT_RUNNER_IMAGE,
+    registryImage: env['TOOLHIVE_REGISTRY_API_IMAGE'] || env['TOOLHIVE_RUNNER_IMAGE'] || DEFAULT_RUNNER_IMAGE,
     proxyHost: env['TOOLHIVE_PROXY_HOST'] || '0.0.0.0',
     defaultImagePullSecrets: list(env['TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS']),
     defaultRedis: defaultRedis(env),

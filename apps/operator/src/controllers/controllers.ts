@@ -4,6 +4,7 @@ import type { Env } from '../environment.ts'
 import type { ControllerSpec } from './controller-spec.ts'
 import { controller as mcpExternalAuthConfig } from './mcp-external-auth-config/controller.ts'
 import { controller as mcpGroup } from './mcp-group/controller.ts'
+import { controller as mcpRegistry } from './mcp-registry/controller.ts'
 import { controller as mcpRemoteProxy } from './mcp-remote-proxy/controller.ts'
 import { controller as mcpServer } from './mcp-server/controller.ts'
 import { controller as mcpServerEntry } from './mcp-server-entry/controller.ts'
@@ -19,6 +20,7 @@ const OF_KINDS: readonly ControllerSpec[] = [
   mcpToolConfig,
   mcpExternalAuthConfig,
   mcpServerEntry,
+  mcpRegistry,
   virtualMcpServer,
 ]
 

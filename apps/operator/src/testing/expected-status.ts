@@ -16,6 +16,13 @@ const FOLDERS = ['deploy/examples/operator/', 'deploy/examples/quickstart/', 'te
 /** Those that this operator gives a status. */
 export const RECONCILED = KINDS.map(({ kind }) => kind)
 
+/** Files whose registries the operator fetches from hosts that do not exist: their state would be that of the network. */
+const FETCHED: ReadonlySet<string> = new Set([
+  'deploy/examples/operator/registries/git-source',
+  'test/fixtures/resources/mcpregistries/source',
+  'test/fixtures/seeds/002-mcpregistry-sync-policy',
+])
+
 export interface ManifestFile {
   /** From the root of the repository, without its ending. */
   readonly name: string
@@ -33,6 +40,7 @@ export function manifestFiles(): ManifestFile[] {
     readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.yaml'))
       .map((file) => `${folder}${file.slice(0, -'.yaml'.length)}`)
+      .filter((name) => !FETCHED.has(name))
       .toSorted()
       .map(read)
       .filter(({ manifests }) => manifests.some(({ kind }) => RECONCILED.includes(kind))),
@@ -83,12 +91,19 @@ export function stableStatus(status: Status, namespace: string): Record<string, 
   const { conditions = [], message: _, observedGeneration: __, selector: ___, ...rest } = status
   const members = Object.entries(rest)
     .filter(([member]) => !member.endsWith('Hash'))
+    .map(([member, value]) => [member, STEADY[member]?.(value as Record<string, unknown>) ?? value] as const)
     .toSorted(byName)
   const told = conditions.map(({ type, status: is, reason }) => [type, `${is} ${reason}`] as const)
   return {
     ...Object.fromEntries(members.map(([member, value]) => [member, withoutNamespace(value, namespace)])),
     conditions: Object.fromEntries(told.toSorted(byName)),
   }
+}
+
+/** Parts of an MCPRegistry's status that hold no time, count of attempts or text. */
+const STEADY: Readonly<Record<string, (value: Record<string, unknown>) => unknown>> = {
+  syncStatus: ({ phase, serverCount }) => ({ phase, serverCount }),
+  apiStatus: ({ phase }) => ({ phase }),
 }
 
 function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {

@@ -62,7 +62,12 @@ export const fixtureLookup: Lookup = {
 /** All that a plan depends on besides the object and its namespace; without anything that runs already. */
 export function planFacts(settings: Partial<OperatorSettings> = {}) {
   return {
-    settings: { ...operatorSettings(FLAGS, {}, { openshift: false }), runnerImage: 'example.com/proxyrunner:1', ...settings },
+    settings: {
+      ...operatorSettings(FLAGS, {}, { openshift: false }),
+      runnerImage: 'example.com/proxyrunner:1',
+      registryImage: 'example.com/registry-api:1',
+      ...settings,
+    },
     live: { runConfig: undefined, deployment: undefined },
     checkPolicies,
     now: Date.parse('2026-03-01T10:00:00Z'),

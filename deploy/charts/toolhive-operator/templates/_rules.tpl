@@ -32,11 +32,11 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
   verbs: [patch]
 # Finalizers: those that hold the deletion of a configuration in use, and those that another operator left on groups and servers.
 - apiGroups: [toolhive.stacklok.dev]
-  resources: [mcpexternalauthconfigs, mcpgroups, mcpservers, mcptoolconfigs]
+  resources: [mcpexternalauthconfigs, mcpgroups, mcpregistries, mcpservers, mcptoolconfigs]
   verbs: [patch]
 # Owner references with blockOwnerDeletion, where the cluster checks the right to set them.
 - apiGroups: [toolhive.stacklok.dev]
-  resources: [mcpremoteproxies/finalizers, mcpservers/finalizers]
+  resources: [mcpregistries/finalizers, mcpremoteproxies/finalizers, mcpservers/finalizers]
   verbs: [update]
 # What it makes for them. It makes no StatefulSet itself: runners do, whose rights it grants.
 - apiGroups: ['']

@@ -1,4 +1,5 @@
-import { mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
+import { virtualMcpCompositeToolDefinitionType as type } from '@thv/resources/kinds/virtual-mcp-composite-tool-definition/schema'
+import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
@@ -14,11 +15,11 @@ describeCluster('a kind that nothing is run for yet', () => {
   test('says so, follows new generations and can be deleted', async () => {
     const { admin, namespace } = operator
     const key = { namespace, name: 'catalog' }
-    const configYAML = 'sources: []\n'
-    await admin.create(mcpRegistryType, { metadata: key, spec: { configYAML } } as never)
+    const [fixture] = fixturesOf('virtualmcpcompositetooldefinitions')
+    await admin.create(type, { metadata: key, spec: fixture?.manifest.spec } as never)
     const ready = async (generation: number) =>
       await eventually(`the condition of generation ${generation}`, async () => {
-        const { status } = await admin.get(mcpRegistryType, key)
+        const { status } = await admin.get(type, key)
         const found = status?.conditions?.find(({ type }) => type === 'Ready')
         if (found?.observedGeneration !== generation) throw new Error(JSON.stringify(status))
         return found
@@ -26,9 +27,9 @@ describeCluster('a kind that nothing is run for yet', () => {
     const told = await ready(1)
     expect(told).toMatchObject({ status: 'False', reason: 'NotImplemented' })
     expect(told.message).toContain('nothing runs for this object')
-    await admin.patch(mcpRegistryType, key, { kind: 'merge', body: { spec: { configYAML: 'sources: [] # changed\n' } } })
+    await admin.patch(type, key, { kind: 'merge', body: { spec: { description: 'changed' } } })
     expect(await ready(2)).toMatchObject({ reason: 'NotImplemented', lastTransitionTime: told.lastTransitionTime })
-    await admin.delete(mcpRegistryType, key)
-    await eventually('it is gone', async () => (await admin.tryGet(mcpRegistryType, key)) === undefined)
+    await admin.delete(type, key)
+    await eventually('it is gone', async () => (await admin.tryGet(type, key)) === undefined)
   })
 })

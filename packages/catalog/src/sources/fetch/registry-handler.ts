@@ -29,6 +29,8 @@ export interface FetchContext {
   readonly blockedAddresses?: readonly string[]
   /** Folder in which temporary files may be made. */
   readonly tempDir: string
+  /** Takes each file of a git or file source as it came, before it is read: for a caller that keeps the source's own format. */
+  readonly onFile?: (content: Uint8Array) => void
   /** Without it, no other attempt waits for this one. */
   readonly place?: FetchPlace
 }

@@ -124,6 +124,7 @@ async function parsePieces(source: SourceConfig, pieces: readonly Piece[], conte
 
   /** Of several files a bad one is left out alone; a limit is one of the whole source. */
   async function parsePiece(file: string | undefined, bytes: Buffer): Promise<string | undefined> {
+    context.onFile?.(bytes)
     try {
       await parseRegistryInTurns(bytes, { format, strict, file, into }, context.signal)
       return undefined

@@ -150,6 +150,7 @@ async function readFiles(attempt: Attempt, objects: RemoteObjects, { files, isFo
     bytes += content.length
     if (bytes > maxBytes) throw overLimit(`the files of the folder have more than ${maxBytes} bytes together`)
     const { source, context } = attempt
+    context.onFile?.(content)
     const options: ParseOptions = { format: source.format, strict: source.strict, into, ...(isFolder && { file: path }) }
     try {
       await parseRegistryInTurns(content, options, context.signal)

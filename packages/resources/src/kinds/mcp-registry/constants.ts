@@ -1,6 +1,8 @@
 export const MCP_REGISTRY_FINALIZER = 'mcpregistry.toolhive.stacklok.dev/finalizer'
 /** Any new non-empty value of this annotation asks for a sync. */
 export const SYNC_TRIGGER_ANNOTATION = 'toolhive.stacklok.dev/sync-trigger'
+/** On a selected ConfigMap, for the conflict strategy `priority`: an integer, higher first. */
+export const REGISTRY_PRIORITY_ANNOTATION = 'toolhive.stacklok.dev/registry-priority'
 
 export const MCP_REGISTRY_PHASES = ['Pending', 'Ready', 'Failed', 'Syncing', 'Terminating'] as const
 export const SYNC_PHASES = ['Syncing', 'Complete', 'Failed'] as const
@@ -16,6 +18,8 @@ export const MCPRegistryCondition = {
   PodTemplateValid: 'PodTemplateValid',
   RegistryExport: 'RegistryExport',
   SharedStore: 'SharedStore',
+  StorageEphemeral: 'StorageEphemeral',
+  ServersEnforced: 'ServersEnforced',
   NameConflict: 'NameConflict',
 } as const
 
@@ -34,6 +38,22 @@ export const MCPRegistryReason = {
   AggregateTooLarge: 'AggregateTooLarge',
   PartialSyncFailure: 'PartialSyncFailure',
   SharedStoreRequired: 'SharedStoreRequired',
+  SharedStoreAvailable: 'SharedStoreAvailable',
+  EmptyDirStorage: 'EmptyDirStorage',
+  SourcesAvailable: 'SourcesAvailable',
+  SourceNotFound: 'SourceNotFound',
+  DataValid: 'DataValid',
+  InvalidData: 'InvalidData',
+  SyncComplete: 'SyncComplete',
+  SyncInProgress: 'SyncInProgress',
+  StatusNotReadable: 'StatusNotReadable',
+  SourcesValid: 'SourcesValid',
+  NoConfigMaps: 'NoConfigMaps',
+  NameConflict: 'NameConflict',
+  NameTakenByOtherWorkload: 'NameTakenByOtherWorkload',
+  APIDisabled: 'APIDisabled',
+  NotBuiltYet: 'NotBuiltYet',
+  SyncTriggerUnsupported: 'SyncTriggerUnsupported',
   APIReady: 'APIReady',
   APINotReady: 'APINotReady',
   ValidPodTemplateSpec: 'ValidPodTemplateSpec',

@@ -29,6 +29,7 @@ export interface CanonicalRegistryEntry {
   git?: CanonicalGit
   api?: { endpoint: string }
   pvcRef?: { claimName: string; path: string }
+  managed?: Record<string, never>
   syncPolicy?: { interval: string }
   filter?: NonNullable<RawEntry['filter']>
 }
@@ -36,6 +37,7 @@ export interface CanonicalRegistryEntry {
 interface Common {
   displayName?: string
   api: { enabled: boolean }
+  replicas?: number
   export?: {
     mode: 'server' | 'operator' | 'none'
     namespaces: string[]
@@ -102,6 +104,7 @@ function entryOf(entry: RawEntry): CanonicalRegistryEntry {
     git: entry.git && gitOf(entry.git),
     api: entry.api,
     pvcRef: pvcRef && { claimName: pvcRef.claimName, path: pvcRef.path ?? DEFAULT_DATA_KEY },
+    managed: entry.managed,
     syncPolicy: entry.syncPolicy,
     filter: entry.filter,
   }) as CanonicalRegistryEntry
@@ -115,6 +118,7 @@ function common(spec: Spec): Common {
   return compact({
     displayName: spec.displayName,
     api: { enabled: spec.api?.enabled ?? true },
+    replicas: spec.replicas,
     export: spec.export && exportOf(spec.export),
     enforceServers: spec.enforceServers ?? false,
     databaseConfig: spec.databaseConfig,

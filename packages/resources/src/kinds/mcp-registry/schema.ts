@@ -13,6 +13,11 @@ const SPEC_RULES: readonly CelRule[] = [
     message: 'exactly one of source, registries and configYAML must be set',
   },
   ...noSyncWithoutSource,
+  {
+    rule: '!has(self.registries) || self.registries.filter(r, has(r.managed)).size() <= 1',
+    message: 'at most one registry can be managed',
+    fieldPath: '.registries',
+  },
   ...['databaseConfig', 'authConfig'].map((field) => ({
     rule: `!has(self.${field}) || !has(self.configYAML)`,
     message: `${field} cannot be combined with configYAML, which is the whole configuration of the server: write it there`,
@@ -25,7 +30,7 @@ const SPEC_RULES: readonly CelRule[] = [
   },
   {
     rule: '!has(self.pgpassSecretRef) || !has(self.databaseConfig)',
-    message: 'pgpassSecretRef cannot be combined with databaseConfig, which makes the password file itself',
+    message: 'pgpassSecretRef cannot be combined with databaseConfig, which names the passwords itself',
     fieldPath: '.pgpassSecretRef',
   },
 ]
@@ -46,6 +51,14 @@ const spec = obj(
         maxLength: 524288,
       }),
     ),
+    replicas: opt(
+      int32(
+        'Number of API pods. More than one needs a database. Without it the number is left alone, for an autoscaler or kubectl scale.',
+        {
+          minimum: 0,
+        },
+      ),
+    ),
     api: opt(obj('The registry API server.', { enabled: opt(bool('Whether the API server is deployed.', { default: true })) })),
     export: opt(exportPolicy()),
     enforceServers: opt(bool('Whether an MCPServer of this namespace may only use an image that a registry lists.', { default: false })),
@@ -65,7 +78,9 @@ const status = obj('State of the data and of the API server.', {
   phase: opt(oneOf('Overall state.', MCP_REGISTRY_PHASES, { default: 'Pending' })),
   message: opt(str('Explanation of the phase.')),
   url: opt(str('Address of the registry API inside the cluster.')),
+  replicas: opt(int32('Number of API pods.')),
   readyReplicas: opt(int32('Number of ready API pods.')),
+  selector: opt(str('Label selector of the API pods, for autoscalers.')),
   syncStatus: opt(
     obj('The last read of the sources.', {
       phase: opt(oneOf('State of the read.', SYNC_PHASES)),
@@ -109,13 +124,13 @@ const status = obj('State of the data and of the API server.', {
 
 export const mcpRegistry = {
   kind: 'MCPRegistry',
-  notImplemented: true,
   plural: 'mcpregistries',
   singular: 'mcpregistry',
   shortNames: ['mcpreg', 'registry'],
   description: 'A standard MCP registry, fed by git, files, other registries, ConfigMaps chosen by label and the live cluster.',
   spec,
   specRequired: true,
+  scale: true,
   status,
   rules: WORKLOAD_NAME_RULES,
   columns: [

@@ -46,6 +46,9 @@ export const authConfig = () =>
       mode: opt(
         oneOf('anonymous disables authentication; oauth requires a valid token.', ['anonymous', 'oauth'], { default: 'anonymous' }),
       ),
+      writeTokenSecretRef: opt(
+        secretKeyRef('Secret with a token that publishing and administration need; reading needs none. Mode anonymous only.'),
+      ),
       oauth: opt(
         obj('Token validation.', {
           resourceUrl: opt(str('Public URL of the registry.', { maxLength: 2048, pattern: '^https?://.*' })),
@@ -63,5 +66,13 @@ export const authConfig = () =>
         }),
       ),
     },
-    { rules: unionRules('mode', { oauth: 'oauth' }) },
+    {
+      rules: [
+        ...unionRules('mode', { oauth: 'oauth' }),
+        {
+          rule: "!has(self.writeTokenSecretRef) || !has(self.mode) || self.mode == 'anonymous'",
+          message: 'writeTokenSecretRef belongs to mode anonymous: with oauth the claims of a token decide',
+        },
+      ],
+    },
   )

@@ -127,7 +127,7 @@ export const configMapSelector = () =>
       key: opt(str('Key within each ConfigMap that holds the data.', { default: DEFAULT_DATA_KEY, minLength: 1, maxLength: 253 })),
       conflictStrategy: opt(
         oneOf(
-          'What happens to a server name that several ConfigMaps define: prefix renames each to CONFIGMAP/SERVER, priority keeps the first ConfigMap by name, error drops them all.',
+          'What happens to a server name that several ConfigMaps define: prefix renames each to CONFIGMAP/SERVER, priority keeps the one of the ConfigMap with the highest annotation toolhive.stacklok.dev/registry-priority (then the first name), error refuses the merge and keeps the last good data.',
           ['prefix', 'priority', 'error'],
           { default: 'prefix' },
         ),
@@ -165,14 +165,19 @@ export const registryEntry = () =>
           path: opt(str('Path of the file on the volume.', { default: DEFAULT_DATA_KEY, pattern: '^.*\\.json$', maxLength: 1024 })),
         }),
       ),
+      managed: opt(obj('Servers that are published to this registry through its API.', {})),
       syncPolicy: opt(syncPolicy()),
       filter: opt(filter()),
     },
     {
       rules: [
         {
-          rule: '[has(self.configMapRef), has(self.configMapSelector), has(self.git), has(self.api), has(self.pvcRef)].filter(x, x).size() == 1',
+          rule: '[has(self.configMapRef), has(self.configMapSelector), has(self.git), has(self.api), has(self.pvcRef), has(self.managed)].filter(x, x).size() == 1',
           message: 'exactly one source type must be specified (configMapRef, configMapSelector, git, or api)',
+        },
+        {
+          rule: '!has(self.managed) || (!has(self.syncPolicy) && !has(self.filter))',
+          message: 'a managed entry is not fetched: it has neither syncPolicy nor filter',
         },
       ],
     },

@@ -1,0 +1,106 @@
+import { checkSourceConfig } from '@thv/catalog/sources/fetch/source-config'
+import type { CanonicalMCPRegistrySpec, CanonicalRegistryEntry } from '@thv/resources/kinds/mcp-registry/normalise'
+import { stringify } from 'yaml'
+import { renderAuth } from './auth-config.ts'
+import { databaseProblems, renderDatabase } from './database-config.ts'
+import { CONFIG_FILE, DATABASE_FILE, secretFolder, sourceFolder } from './registry-place.ts'
+
+export interface ConfigInput {
+  readonly name: string
+  readonly spec: CanonicalMCPRegistrySpec
+  /** Text of the sync-trigger annotation; undefined when it is absent or empty. */
+  readonly syncRequest: string | undefined
+  readonly allowPrivateAddresses: boolean
+}
+
+export interface FieldProblem {
+  readonly field: string
+  readonly message: string
+}
+
+export interface RenderedConfig {
+  /** The content of `config.yaml`. */
+  readonly text: string
+  /** The part that a running server cannot take over: a change of it needs new pods. */
+  readonly fixed: object
+  readonly problems: readonly FieldProblem[]
+}
+
+/** Name of the source that the storage ConfigMap of the `source` shape feeds. */
+export const STORAGE_ENTRY = 'storage'
+
+/** The configuration of the registry server. Pure. `configYAML` is passed on as it is. */
+export function renderServerConfig(input: ConfigInput): RenderedConfig {
+  const { name, spec, syncRequest } = input
+  if ('configYAML' in spec) return { text: spec.configYAML, fixed: {}, problems: [] }
+  const { sources, problems } = renderSources(spec)
+  const auth = renderAuth(spec.authConfig)
+  const store = spec.databaseConfig === undefined ? { storage: { path: DATABASE_FILE } } : { database: renderDatabase(spec.databaseConfig) }
+  const document = {
+    registryName: spec.displayName ?? name,
+    ...(syncRequest !== undefined && 'registries' in spec && { syncRequest }),
+    sources,
+    registries: [{ name: servedName(name), sources: sources.map((source) => source.name) }],
+    auth,
+    ...store,
+    sync: { allowPrivateAddresses: input.allowPrivateAddresses },
+  }
+  const text = `# Written by the operator from MCPRegistry ${name}; changes are taken back. File ${CONFIG_FILE}.\n${stringify(escaped(document))}`
+  return { text, fixed: store, problems: [...problems, ...databaseProblems(spec.databaseConfig)] }
+}
+
+/** Names that are part of the API's paths. */
+const RESERVED: ReadonlySet<string> = new Set(['v0', 'x'])
+
+/** The registry that the server offers. */
+export function servedName(name: string): string {
+  return RESERVED.has(name) ? 'registry' : name
+}
+
+type RenderedSource = Readonly<Record<string, unknown>> & { readonly name: string }
+
+function renderSources(spec: CanonicalMCPRegistrySpec): { sources: RenderedSource[]; problems: FieldProblem[] } {
+  if ('source' in spec) {
+    const format = spec.source.type === 'api' ? 'upstream' : spec.source.format
+    return { sources: [{ name: STORAGE_ENTRY, format, file: { path: sourceFolder(STORAGE_ENTRY) } }], problems: [] }
+  }
+  if (!('registries' in spec)) return { sources: [], problems: [] }
+  const problems: FieldProblem[] = []
+  const sources = spec.registries.map((entry, index) => {
+    const source = renderSource(entry)
+    const check = checkSourceConfig(source, { path: '', fromApi: false })
+    if (!check.ok)
+      for (const { pointer, message } of check.problems)
+        problems.push({ field: `spec.registries[${index}]${pointer.replaceAll('/', '.')}`, message })
+    return source
+  })
+  return { sources, problems }
+}
+
+function renderSource(entry: CanonicalRegistryEntry): RenderedSource {
+  const { name, format, configMapRef, configMapSelector, git, api, pvcRef, managed, syncPolicy, filter } = entry
+  if (managed !== undefined) return { name, managed: {} }
+  const common = { name, format, ...(syncPolicy && { syncPolicy }) }
+  // The operator has applied the filter of a selector to the merged names, prefixes included.
+  if (configMapSelector !== undefined) return { ...common, file: { path: sourceFolder(name) } }
+  const filtered = { ...common, ...(filter && { filter }) }
+  if (configMapRef !== undefined) return { ...filtered, file: { path: `${sourceFolder(name)}/registry.json` } }
+  if (pvcRef !== undefined) return { ...filtered, file: { path: `${sourceFolder(name)}/${pvcRef.path}` } }
+  if (git !== undefined) return { ...filtered, git: renderGit(git) }
+  const { format: _, ...other } = filtered // an API has one format
+  return { ...other, api: { endpoint: api?.endpoint ?? '' } }
+}
+
+function renderGit({ auth, ...git }: NonNullable<CanonicalRegistryEntry['git']>): object {
+  if (auth === undefined) return git
+  const { name, key } = auth.passwordSecretRef
+  return { ...git, auth: { username: auth.username, passwordFile: `${secretFolder(name)}/${key}` } }
+}
+
+/** The server puts variables into texts that hold `${`: those of users are meant as they stand. */
+function escaped(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll('${', () => '$${')
+  if (Array.isArray(value)) return value.map(escaped)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, escaped(member)]))
+}

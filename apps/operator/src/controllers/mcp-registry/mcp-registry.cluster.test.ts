@@ -1,0 +1,197 @@
+import { type ConfigMap, configMaps, deployments, events, type KubeObject, type ResourceType, services } from '@thv/kube'
+import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
+import { describeCluster } from '@thv/testkit/cluster/test-cluster'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+
+const type = mcpRegistryType as unknown as ResourceType<MCPRegistry>
+
+describeCluster('an MCPRegistry', () => {
+  let operator: OperatorUnderTest
+
+  beforeAll(async () => {
+    operator = await startOperator()
+  })
+  afterAll(async () => await operator?.stop())
+
+  const key = (name: string) => ({ namespace: operator.namespace, name })
+  const create = (name: string, spec: MCPRegistry['spec'], annotations: Record<string, string> = {}) =>
+    operator.admin.create(type, { metadata: { ...key(name), annotations }, spec } as MCPRegistry)
+  const dataMap = (name: string, labels: Record<string, string>, servers: unknown, file = 'registry.json') =>
+    operator.admin.create(configMaps, {
+      metadata: { ...key(name), labels },
+      data: { [file]: typeof servers === 'string' ? servers : JSON.stringify({ servers }) },
+    } as ConfigMap)
+  const condition = ({ status }: MCPRegistry, name: string) => status?.conditions?.find((each) => each.type === name)
+
+  /** The registry when its status is about its newest spec and `check` holds. */
+  const registry = (name: string, check: (registry: MCPRegistry) => unknown = () => true) =>
+    eventually(`the status of ${name}`, async () => {
+      const found = await operator.admin.get(type, key(name))
+      if (found.status?.observedGeneration !== found.metadata.generation || !check(found)) throw new Error(JSON.stringify(found.status))
+      return found
+    })
+
+  /** Server names in a ConfigMap that the operator writes, when they are these. */
+  const served = (map: string, names: readonly string[]) =>
+    eventually(`the servers ${names.join(', ')} in ${map}`, async () => {
+      const text = (await operator.admin.get(configMaps, key(map))).data?.['registry.json'] ?? '{}'
+      const { servers = {}, remote_servers = {} } = JSON.parse(text)
+      const found = [...Object.keys(servers), ...Object.keys(remote_servers)]
+      if (JSON.stringify(found.sort()) !== JSON.stringify([...names].sort())) throw new Error(found.join())
+      return { ...servers, ...remote_servers }
+    })
+
+  const image = (tag: string) => ({ image: `example.com/server:${tag}` })
+  const LABEL = 'toolhive.stacklok.dev/registry'
+
+  test('[003-001] [003-002] [003-012] [003-038] [003-039] [003-040] [003-041] [003-057] [003-104] [003-105] [003-106] follows ConfigMaps that join, change, lose their label and go', async () => {
+    const selector = { matchLabels: { [LABEL]: 'joins' } }
+    await create('joins', { registries: [{ name: 'teams', configMapSelector: selector }] })
+    await served('joins-teams-aggregated', [])
+    const deployment = await eventually('the Deployment', () => operator.admin.tryGet(deployments, key('joins-api')))
+    await dataMap('joins-a', { [LABEL]: 'joins' }, [
+      { name: 'github-mcp', ...image('a') },
+      { name: 'slack-mcp', ...image('a') },
+    ])
+    await served('joins-teams-aggregated', ['github-mcp', 'slack-mcp'])
+    await dataMap('joins-b', { [LABEL]: 'joins' }, { 'github-mcp': image('b'), 'snowflake-mcp': image('b') })
+    const four = ['joins-a/github-mcp', 'joins-b/github-mcp', 'slack-mcp', 'snowflake-mcp']
+    const both = await served('joins-teams-aggregated', four)
+    expect(both['joins-b/github-mcp']).toMatchObject(image('b'))
+    const changed = { data: { 'registry.json': JSON.stringify({ servers: { 'snowflake-mcp': image('c') } }) } }
+    await operator.admin.patch(configMaps, key('joins-b'), { kind: 'merge', body: changed })
+    await served('joins-teams-aggregated', ['github-mcp', 'slack-mcp', 'snowflake-mcp'])
+    await operator.admin.patch(configMaps, key('joins-b'), { kind: 'merge', body: { metadata: { labels: { [LABEL]: null } } } })
+    await served('joins-teams-aggregated', ['github-mcp', 'slack-mcp'])
+    await operator.admin.patch(configMaps, key('joins-b'), { kind: 'merge', body: { metadata: { labels: { [LABEL]: 'joins' } } } })
+    await served('joins-teams-aggregated', ['github-mcp', 'slack-mcp', 'snowflake-mcp'])
+    await operator.admin.delete(configMaps, key('joins-a'))
+    await served('joins-teams-aggregated', ['snowflake-mcp'])
+    const after = await operator.admin.get(deployments, key('joins-api'))
+    expect(after.metadata.generation).toBe(deployment.metadata.generation)
+    const output = await operator.admin.get(configMaps, key('joins-teams-aggregated'))
+    expect(output.metadata.ownerReferences).toMatchObject([{ kind: 'MCPRegistry', name: 'joins', controller: true }])
+  }, 120_000)
+
+  test('[003-008] [003-046] [003-047] [003-048] [003-049] [003-069] serves valid ConfigMaps beside broken ones, and names those', async () => {
+    await dataMap('partial-good', { part: 'yes' }, { fetch: image('1') })
+    await dataMap('partial-broken', { part: 'yes' }, '{"servers":')
+    await dataMap('partial-keyless', { part: 'yes' }, '{}', 'other.json')
+    await create('partial', { registries: [{ name: 'teams', configMapSelector: { matchLabels: { part: 'yes' } } }] })
+    await served('partial-teams-aggregated', ['fetch'])
+    const { status } = await registry('partial', (found) => found.status?.configMaps?.length === 3)
+    expect(status?.configMaps).toEqual([
+      { registry: 'teams', name: 'partial-broken', servers: 0, error: expect.stringContaining('not JSON') },
+      { registry: 'teams', name: 'partial-keyless', servers: 0, error: 'has no key registry.json' },
+      { registry: 'teams', name: 'partial-good', servers: 1 },
+    ])
+    const valid = status?.conditions?.find((each) => each.type === 'SourcesValid')
+    expect(valid).toMatchObject({ status: 'False', reason: 'PartialSyncFailure' })
+    expect(valid?.message).toContain('2 of 3 ConfigMaps failed: partial-broken, partial-keyless')
+    for (const name of ['partial-broken', 'partial-keyless'])
+      expect(operator.log.filter((line) => line.includes('a selected ConfigMap is invalid') && line.includes(name)).length).toBeGreaterThan(
+        0,
+      )
+    await eventually('the Event', async () => {
+      const { items } = await operator.admin.list(events, { namespace: operator.namespace })
+      return (items as (KubeObject & { reason?: string; type?: string; regarding?: { name?: string } })[]).find(
+        (event) => event.reason === 'PartialSyncFailure' && event.type === 'Warning' && event.regarding?.name === 'partial',
+      )
+    })
+  }, 60_000)
+
+  test('[003-005] [003-020] [003-068] [003-071] [003-100] selects by labels and expressions; conflicts are prefixed unless the strategy says otherwise', async () => {
+    await dataMap('expr-a', { team: 'a', tier: 'gold' }, { x: image('a') })
+    await dataMap('expr-b', { team: 'b', tier: 'gold' }, { x: image('b') })
+    await dataMap('expr-c', { team: 'c' }, { x: image('c') })
+    const selected = (name: string, configMapSelector: object) =>
+      create(name, { registries: [{ name: 'teams', configMapSelector }] } as MCPRegistry['spec'])
+    await selected('in', { matchExpressions: [{ key: 'team', operator: 'In', values: ['a', 'b'] }] })
+    await served('in-teams-aggregated', ['expr-a/x', 'expr-b/x'])
+    await selected('not-in', {
+      matchLabels: { tier: 'gold' },
+      matchExpressions: [{ key: 'team', operator: 'NotIn', values: ['a'] }],
+    })
+    await served('not-in-teams-aggregated', ['x'])
+    await selected('absent', {
+      matchExpressions: [
+        { key: 'team', operator: 'Exists' },
+        { key: 'tier', operator: 'DoesNotExist' },
+      ],
+    })
+    expect((await served('absent-teams-aggregated', ['x']))['x']).toMatchObject(image('c'))
+    await selected('refusing', { matchLabels: { tier: 'gold' }, conflictStrategy: 'error' })
+    const refused = await registry('refusing', (found) => condition(found, 'SourcesValid')?.reason === 'NameConflict')
+    expect(condition(refused, 'SourcesValid')?.message).toContain('x')
+    expect(await operator.admin.tryGet(configMaps, key('refusing-teams-aggregated'))).toBeUndefined()
+  }, 60_000)
+
+  test('[003-042] asks for nothing and writes nothing while nothing changes, nor for ConfigMaps that no selector matches', async () => {
+    await dataMap('quiet-a', { quiet: 'yes' }, { fetch: image('1') })
+    await create('quiet', { registries: [{ name: 'teams', configMapSelector: { matchLabels: { quiet: 'yes' } } }] })
+    await served('quiet-teams-aggregated', ['fetch'])
+    await registry('quiet', (found) => condition(found, 'SourcesValid')?.status === 'True')
+    const before = operator.reconciled.filter((line) => line === 'mcpregistry quiet').length
+    await dataMap('quiet-other', { quiet: 'no' }, { other: image('1') })
+    await dataMap('quiet-marker', { quiet: 'yes' }, { marker: image('1') })
+    await served('quiet-teams-aggregated', ['fetch', 'marker'])
+    const reads = operator.calls.all.filter(({ plural, name }) => plural === 'configmaps' && name === 'quiet-other')
+    expect(reads).toEqual([])
+    expect(operator.reconciled.filter((line) => line === 'mcpregistry quiet').length).toBeGreaterThan(before)
+  }, 60_000)
+
+  test('[002-258] [002-259] [002-260] [002-261] [002-263] [002-266] [002-267] keeps the data of a source ConfigMap in its storage and follows it', async () => {
+    await create('stored', { source: { configMap: { name: 'stored-source' } }, filter: { names: { exclude: ['*-old'] } } })
+    const missing = await registry('stored', (found) => found.status?.syncStatus?.phase === 'Failed')
+    expect(missing.status).toMatchObject({ phase: 'Failed', syncStatus: { attemptCount: expect.any(Number) } })
+    expect(condition(missing, 'SourceAvailable')).toMatchObject({ status: 'False' })
+    expect(condition(missing, 'SourceAvailable')?.message).toContain('stored-source')
+    await dataMap('stored-source', {}, { fetch: { ...image('1'), anything: { kept: 1.0 } }, 'fetch-old': image('0') })
+    expect((await served('stored-registry-storage', ['fetch']))['fetch']).toEqual({ ...image('1'), anything: { kept: 1 } })
+    const complete = await registry('stored', (found) => found.status?.syncStatus?.phase === 'Complete')
+    expect(complete.status?.syncStatus).toMatchObject({
+      attemptCount: 0,
+      serverCount: 1,
+      lastSyncHash: expect.any(String),
+      lastSyncTime: expect.any(String),
+    })
+    expect(complete.status?.storageRef).toEqual({ type: 'configmap', configMapRef: { name: 'stored-registry-storage' } })
+    const storage = await operator.admin.get(configMaps, key('stored-registry-storage'))
+    expect(Object.keys(storage.data ?? {})).toEqual(['registry.json'])
+    expect(storage.metadata.ownerReferences).toMatchObject([{ kind: 'MCPRegistry', name: 'stored' }])
+    const body = { data: { 'registry.json': JSON.stringify({ servers: { other: image('2') } }) } }
+    await operator.admin.patch(configMaps, key('stored-source'), { kind: 'merge', body })
+    await served('stored-registry-storage', ['other'])
+    await operator.admin.patch(configMaps, key('stored-source'), { kind: 'merge', body: { data: { 'registry.json': '{' } } })
+    const failed = await registry('stored', (found) => found.status?.syncStatus?.phase === 'Failed')
+    expect(failed.status?.syncStatus?.message).toContain('are served')
+    await served('stored-registry-storage', ['other'])
+  }, 90_000)
+
+  test('[002-276] [002-277] makes the API of each shape, and takes it away with api.enabled: false', async () => {
+    await create('api', { configYAML: 'auth: {mode: anonymous}\n' })
+    const deployment = await eventually('the Deployment', () => operator.admin.tryGet(deployments, key('api-api')))
+    expect(deployment.spec?.template?.spec?.containers[0]).toMatchObject({ name: 'registry-api', command: ['thv-registry-api'] })
+    expect((await operator.admin.get(services, key('api-api'))).spec?.ports).toMatchObject([{ name: 'http', port: 8080 }])
+    await operator.admin.patch(type, key('api'), { kind: 'merge', body: { spec: { api: { enabled: false } } } })
+    await eventually('no Deployment', async () => (await operator.admin.tryGet(deployments, key('api-api'))) === undefined)
+    const off = await registry('api', (found) => found.status?.apiStatus?.phase === 'NotStarted')
+    expect(off.status?.phase).toBe('Ready')
+  }, 60_000)
+
+  test('leaves the ConfigMap of somebody else alone, says so, and an invalid one can be deleted', async () => {
+    await operator.admin.create(configMaps, { metadata: key('taken-registry-server-config'), data: { mine: 'yes' } } as ConfigMap)
+    await create('taken', { registries: [{ name: 'a', configMapRef: { name: 'core' } }] })
+    const taken = await registry('taken', (found) => condition(found, 'NameConflict')?.status === 'True')
+    expect(taken.status?.phase).toBe('Failed')
+    expect((await operator.admin.get(configMaps, key('taken-registry-server-config'))).data).toEqual({ mine: 'yes' })
+    await create('bad', { registries: [{ name: 'a', git: { repository: 'ssh://git@example.com/r', branch: 'main' } }] })
+    const bad = await registry('bad', (found) => condition(found, 'Ready')?.reason === 'ValidationFailed')
+    expect(condition(bad, 'SourceAvailable')?.message).toContain('spec.registries[0].git.repository')
+    for (const name of ['bad', 'taken']) {
+      await operator.admin.delete(type, key(name))
+      await eventually(`${name} is gone`, async () => (await operator.admin.tryGet(type, key(name))) === undefined)
+    }
+  }, 60_000)
+})

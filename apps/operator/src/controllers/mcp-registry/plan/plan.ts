@@ -1,0 +1,231 @@
+import type { ConditionUpdate, ConfigMap, Deployment } from '@thv/kube'
+import { MCPRegistryCondition, MCPRegistryReason, SYNC_TRIGGER_ANNOTATION } from '@thv/resources/kinds/mcp-registry/constants'
+import { type CanonicalMCPRegistrySpec, normaliseMcpRegistry } from '@thv/resources/kinds/mcp-registry/normalise'
+import type { MCPRegistry } from '@thv/resources/kinds/mcp-registry/schema'
+import { parse } from 'yaml'
+import type { Blocker } from '../../../deployment/contribution.ts'
+import type { PlannedChild } from '../../../deployment/deployment-plan.ts'
+import type { TemplateProblem } from '../../../deployment/template/template-problem.ts'
+import type { OperatorSettings } from '../../../operator-settings.ts'
+import type { EntryAggregate } from '../aggregate/aggregate-entry.ts'
+import { STORAGE_VOLUME } from '../config/registry-place.ts'
+import { type FieldProblem, type RenderedConfig, renderServerConfig } from '../config/server-config.ts'
+import { accountOf, configMapOf, type DataMaps, dataMaps, serviceOf } from '../objects/children.ts'
+import { registryDeployment } from '../objects/deployment.ts'
+import { aggregateName, registryNames } from '../objects/names.ts'
+
+export interface PlanInput {
+  readonly registry: MCPRegistry
+  readonly settings: Pick<
+    OperatorSettings,
+    'registryImage' | 'defaultImagePullSecrets' | 'platform' | 'podSecurity' | 'remotes' | 'clusterDomain'
+  >
+  readonly aggregates: readonly EntryAggregate[]
+  /** Names that the spec references and the namespace does not have. */
+  readonly missing: readonly string[]
+  /** The Deployment that is there. */
+  readonly live: Deployment | undefined
+  readonly secretsHash: string | undefined
+}
+
+/** All that an MCPRegistry needs. Pure data. */
+export interface RegistryPlan {
+  readonly spec: CanonicalMCPRegistrySpec
+  /** Registry data, written first. */
+  readonly data: DataMaps
+  /** Configuration and API server; empty when the API is disabled or something blocks it. */
+  readonly children: readonly PlannedChild[]
+  /** Children that must not be there. */
+  readonly unwanted: readonly { readonly kind: PlannedChild['kind']; readonly name: string }[]
+  readonly conditions: readonly ConditionUpdate[]
+  /** Not empty: configuration and Deployment stay as they are. */
+  readonly blockers: readonly Blocker[]
+  readonly aggregates: readonly EntryAggregate[]
+  /** The manual trigger that waits to be done; undefined without one. */
+  readonly trigger: string | undefined
+  readonly url: string
+}
+
+export function planMcpRegistry(input: PlanInput): RegistryPlan {
+  const { registry, settings, aggregates } = input
+  const { name, namespace = '' } = registry.metadata
+  const place = { name, namespace }
+  const { spec, problems } = normaliseMcpRegistry(registry)
+  const trigger = registry.metadata.annotations?.[SYNC_TRIGGER_ANNOTATION] || undefined
+  const config = renderServerConfig({ name, spec, syncRequest: trigger, allowPrivateAddresses: !settings.remotes.denyPrivate })
+  const scale = replicasOf(spec, input.live)
+  const made = registryDeployment({
+    ...place,
+    spec,
+    settings,
+    replicas: scale.replicas,
+    fixed: 'configYAML' in spec ? fixedPart(spec.configYAML) : config.fixed,
+    secretsHash: input.secretsHash,
+  })
+  const blockers = [
+    ...problems.map(({ message }) => invalid(message)),
+    ...sourceBlockers(config.problems),
+    ...templateBlockers(made.problems),
+  ]
+  const isServed = spec.api.enabled
+  const names = registryNames(name)
+  return {
+    spec,
+    data: aggregateMaps(place, aggregates),
+    children: isServed && blockers.length === 0 ? children(input, { spec, config, deployment: made.deployment }) : [],
+    unwanted: isServed
+      ? []
+      : [
+          { kind: 'Deployment', name: names.deployment },
+          { kind: 'Service', name: names.service },
+          { kind: 'ConfigMap', name: names.config },
+          { kind: 'ServiceAccount', name: names.account },
+        ],
+    conditions: [
+      ...made.conditions,
+      ...scale.conditions,
+      ...availability(input.missing.filter((object) => !optionalObjects(spec).has(object))),
+      ...selectorConditions(aggregates),
+      ...exportCondition(spec),
+      ...ephemeralCondition(spec),
+      ...enforcementCondition(spec),
+    ],
+    blockers,
+    aggregates,
+    trigger,
+    url: `http://${names.service}.${namespace}.svc.${settings.clusterDomain}:8080`,
+  }
+}
+
+interface Made {
+  readonly spec: CanonicalMCPRegistrySpec
+  readonly config: RenderedConfig
+  readonly deployment: Deployment
+}
+
+function children({ registry }: PlanInput, { spec, config, deployment }: Made): PlannedChild[] {
+  const { name, namespace = '' } = registry.metadata
+  const place = { name, namespace }
+  return [
+    { kind: 'ServiceAccount', object: accountOf(place, spec) },
+    { kind: 'ConfigMap', object: configMapOf(place, config.text) },
+    { kind: 'Service', object: serviceOf(place) },
+    { kind: 'Deployment', object: deployment },
+  ]
+}
+
+function aggregateMaps(place: { name: string; namespace: string }, aggregates: readonly EntryAggregate[]): DataMaps {
+  const all = aggregates.flatMap(({ entry, texts }) =>
+    texts === undefined ? [] : [dataMaps({ ...place, first: aggregateName(place.name, entry), component: 'registry-aggregate' }, texts)],
+  )
+  return { wanted: all.flatMap(({ wanted }) => wanted) as ConfigMap[], unwanted: all.flatMap(({ unwanted }) => unwanted) }
+}
+
+/** More than one pod needs a store that they share. */
+function replicasOf(spec: CanonicalMCPRegistrySpec, live: Deployment | undefined) {
+  const wanted = spec.replicas ?? live?.spec?.replicas
+  const isShared = spec.databaseConfig !== undefined || ('configYAML' in spec && 'database' in fixedPart(spec.configYAML))
+  if ((wanted ?? 1) <= 1) return { replicas: spec.replicas, conditions: [] }
+  const type = MCPRegistryCondition.SharedStore
+  if (isShared) {
+    const message = `${wanted} replicas share the database`
+    return {
+      replicas: spec.replicas,
+      conditions: [{ type, status: 'True', reason: MCPRegistryReason.SharedStoreAvailable, message } as const],
+    }
+  }
+  const message = `${wanted} replicas requested, one runs: several need a database. Set spec.databaseConfig.`
+  return { replicas: 1, conditions: [{ type, status: 'False', reason: MCPRegistryReason.SharedStoreRequired, message } as const] }
+}
+
+/** The blocks of a configuration that a running server cannot take over. The rest of it is never looked at. */
+function fixedPart(configYAML: string): { database?: unknown; storage?: unknown } {
+  try {
+    const value: unknown = parse(configYAML, { maxAliasCount: 100 })
+    if (typeof value !== 'object' || value === null) return {}
+    const { database, storage } = value as { database?: unknown; storage?: unknown }
+    return { ...(database !== undefined && { database }), ...(storage !== undefined && { storage }) }
+  } catch {
+    return {} // the server says what is wrong with it
+  }
+}
+
+function invalid(message: string): Blocker {
+  return { condition: MCPRegistryCondition.SourceAvailable, reason: MCPRegistryReason.ValidationFailed, message }
+}
+
+function sourceBlockers(problems: readonly FieldProblem[]): Blocker[] {
+  return problems.map(({ field, message }) => invalid(`${field} ${message}`))
+}
+
+function templateBlockers(problems: readonly TemplateProblem[]): Blocker[] {
+  return problems.map(({ path, message }) => ({
+    condition: MCPRegistryCondition.PodTemplateValid,
+    reason: MCPRegistryReason.InvalidPodTemplateSpec,
+    message: `${path} ${message}`,
+  }))
+}
+
+/** Objects that may be missing without a word. */
+function optionalObjects(spec: CanonicalMCPRegistrySpec): ReadonlySet<string> {
+  const entries = 'registries' in spec ? spec.registries : []
+  const refs = [
+    ...entries.map(({ configMapRef }) => configMapRef),
+    ...(spec.authConfig.oauth?.providers ?? []).map(({ caCertRef }) => caCertRef),
+  ]
+  return new Set(refs.flatMap((ref) => (ref?.optional ? [`ConfigMap ${ref.name}`] : [])))
+}
+
+function availability(missing: readonly string[]): ConditionUpdate[] {
+  const type = MCPRegistryCondition.SourceAvailable
+  if (missing.length === 0)
+    return [{ type, status: 'True', reason: MCPRegistryReason.SourcesAvailable, message: 'all referenced objects exist' }]
+  return [{ type, status: 'False', reason: MCPRegistryReason.SourceNotFound, message: `not found: ${missing.join(', ')}` }]
+}
+
+function selectorConditions(aggregates: readonly EntryAggregate[]): ConditionUpdate[] {
+  if (aggregates.length === 0) return []
+  const type = MCPRegistryCondition.SourcesValid
+  const refused = aggregates.flatMap((aggregate) => aggregate.refused ?? [])
+  const [first] = refused
+  if (first !== undefined)
+    return [{ type, status: 'False', reason: first.reason, message: refused.map(({ message }) => message).join('; ') }]
+  const maps = aggregates.flatMap((aggregate) => aggregate.maps)
+  const failed = maps.filter(({ error }) => error !== undefined)
+  if (failed.length > 0) return [{ type, status: 'False', reason: MCPRegistryReason.PartialSyncFailure, message: partialMessage(maps) }]
+  if (maps.length === 0) return [{ type, status: 'True', reason: MCPRegistryReason.NoConfigMaps, message: 'no ConfigMaps match' }]
+  const servers = aggregates.reduce((sum, aggregate) => sum + aggregate.servers, 0)
+  return [{ type, status: 'True', reason: MCPRegistryReason.SourcesValid, message: `${servers} servers from ${maps.length} ConfigMaps` }]
+}
+
+const MAX_NAMED = 10
+
+/** Lists the failed ConfigMaps; details stand in status.configMaps. */
+export function partialMessage(maps: readonly { name: string; error?: string }[]): string {
+  const failed = maps.filter(({ error }) => error !== undefined).map(({ name }) => name)
+  const more = failed.length - MAX_NAMED
+  const names = `${failed.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return `${failed.length} of ${maps.length} ConfigMaps failed: ${names}. The others are served; see status.configMaps.`
+}
+
+function exportCondition({ export: policy }: CanonicalMCPRegistrySpec): ConditionUpdate[] {
+  if (policy === undefined || policy.mode === 'none') return []
+  const message = 'spec.export is not implemented in this version of the operator: nothing of the cluster is exported'
+  return [{ type: MCPRegistryCondition.RegistryExport, status: 'False', reason: MCPRegistryReason.NotBuiltYet, message }]
+}
+
+/** Never ignored: an image check that does not happen is said not to happen. */
+function enforcementCondition({ enforceServers }: CanonicalMCPRegistrySpec): ConditionUpdate[] {
+  if (!enforceServers) return []
+  const message = 'spec.enforceServers is not implemented in this version of the operator: images of MCPServers are not checked'
+  return [{ type: MCPRegistryCondition.ServersEnforced, status: 'False', reason: MCPRegistryReason.NotBuiltYet, message }]
+}
+
+/** Published servers live in the store; one in the pod goes with the pod. */
+function ephemeralCondition(spec: CanonicalMCPRegistrySpec): ConditionUpdate[] {
+  const isManaged = 'registries' in spec && spec.registries.some(({ managed }) => managed !== undefined)
+  const isKept = spec.databaseConfig !== undefined || spec.volumes.some((volume) => volume['name'] === STORAGE_VOLUME)
+  if (!isManaged || isKept) return []
+  const message = `published servers are lost with the pod: set spec.databaseConfig, or a volume named ${STORAGE_VOLUME} in spec.volumes`
+  return [{ type: MCPRegistryCondition.StorageEphemeral, status: 'True', reason: MCPRegistryReason.EmptyDirStorage, message }]
+}

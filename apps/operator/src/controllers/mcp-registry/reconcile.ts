@@ -1,0 +1,224 @@
+import {
+  configMaps,
+  deployments,
+  done,
+  dropFinalizer,
+  formatKey,
+  type KubeObject,
+  type ObjectKey,
+  type Outcome,
+  type Pod,
+  type ReconcileContext,
+  requeueAfter,
+  services,
+  writeStatus,
+} from '@thv/kube'
+import { MCP_REGISTRY_FINALIZER, MCPRegistryReason } from '@thv/resources/kinds/mcp-registry/constants'
+import { normaliseMcpRegistry } from '@thv/resources/kinds/mcp-registry/normalise'
+import { type MCPRegistry, mcpRegistryType as type } from '@thv/resources/kinds/mcp-registry/schema'
+import { configMapCache, deploymentCache, podCache, secretCache, serviceCache, WORKLOAD_INDEX } from '../../caches/built-in-caches.ts'
+import type { ForeignChild, Owner } from '../../deployment/child-applier.ts'
+import { cachedKind } from '../../deployment/deployment-plan.ts'
+import { isReady, type PodRole, worstProblem } from '../../deployment/status/pod-problem.ts'
+import { tellTermination } from '../../deployment/status/terminating.ts'
+import { secretsHash } from '../../deployment/template/annotations.ts'
+import type { Env } from '../../environment.ts'
+import { urlAtAddress } from '../../proxy/proxy-url.ts'
+import { aggregateEntry, type EntryAggregate } from './aggregate/aggregate-entry.ts'
+import { isSelected } from './aggregate/selected-maps.ts'
+import { cache, referencesOfRegistry } from './cache.ts'
+import { registryEvents } from './events.ts'
+import { COMPONENT_LABEL, registryNames } from './objects/names.ts'
+import { ownedDataMaps } from './plan/owned-data.ts'
+import { planMcpRegistry, type RegistryPlan } from './plan/plan.ts'
+import { type RegistryState, stateOf } from './registry-state.ts'
+import { registryStatus, type StatusInput } from './status/registry-status.ts'
+import { type SyncFacts, syncFactsOf } from './status/sync-status.ts'
+
+const API_PODS: PodRole = {
+  name: 'registry API',
+  imageAdvice: 'Check TOOLHIVE_REGISTRY_API_IMAGE of the operator and the pull secrets.',
+}
+
+interface Work {
+  readonly registry: MCPRegistry
+  readonly key: ObjectKey
+  readonly env: Env
+  readonly state: RegistryState
+  readonly signal: AbortSignal
+}
+
+/** Makes data, configuration and API server as the resource says, and reports what they come to. */
+export async function reconcileMcpRegistry(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
+  const registry = env.caches.of(cache).get(key)
+  const state = stateOf(env)
+  if (registry === undefined || registry.metadata.deletionTimestamp !== undefined) {
+    state.forget(key)
+    state.syncs.forget(key)
+    if (registry === undefined) return done
+    // Its objects go with it; a finalizer that another operator left behind is taken off, whatever the spec says.
+    await dropFinalizer(env.client, { type, object: registry, name: MCP_REGISTRY_FINALIZER }, { signal, clock: env.clock })
+    await tellTermination(registry, { type, env, signal })
+    return done
+  }
+  const work: Work = { registry, key, env, state, signal }
+  const aggregates = await aggregatesOf(work)
+  const plan = planMcpRegistry({
+    registry,
+    settings: env.settings,
+    aggregates,
+    missing: missingReferences(work),
+    live: liveDeployment(work),
+    secretsHash: variablesHash(work),
+  })
+  const conflict = await execute(plan, work)
+  const sync = 'source' in plan.spec ? await state.syncs.step({ registry, plan, signal }) : await serverFacts(plan, work)
+  await tell(plan, { conflict, sync }, work)
+  return next(sync, plan)
+}
+
+async function aggregatesOf({ registry, key, env, state, signal }: Work): Promise<EntryAggregate[]> {
+  const { spec } = normaliseMcpRegistry(registry)
+  if (!('registries' in spec)) return []
+  const results: EntryAggregate[] = []
+  for (const entry of spec.registries) {
+    const { configMapSelector: selector } = entry
+    if (selector === undefined) continue
+    const selected = env.caches
+      .of(configMapCache)
+      .list(key.namespace)
+      .filter((map) => isSelected(map, selector))
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
+    results.push(aggregateEntry(entry, await state.contributions.read(selected, { ...entry, configMapSelector: selector }, signal)))
+  }
+  return results
+}
+
+/** As `ConfigMap name` or `Secret name`. */
+function missingReferences({ registry, key, env }: Work): string[] {
+  const { configMaps: maps, secrets } = referencesOfRegistry(registry)
+  const isMissing = (found: KubeObject | undefined) => found === undefined || found.metadata.deletionTimestamp !== undefined
+  return [
+    ...maps.filter((name) => isMissing(env.caches.of(configMapCache).get({ ...key, name }))).map((name) => `ConfigMap ${name}`),
+    ...secrets.filter((name) => isMissing(env.caches.of(secretCache).get({ ...key, name }))).map((name) => `Secret ${name}`),
+  ]
+}
+
+function liveDeployment({ key, env }: Work) {
+  const name = registryNames(key.name).deployment
+  return env.children.latest({ type: deployments, cache: env.caches.of(deploymentCache) }, { ...key, name })
+}
+
+/** Of the Secrets that reach the server as variables, or as a file that it reads at the start only. */
+function variablesHash({ registry, key, env }: Work): string | undefined {
+  const { databaseConfig: database, pgpassSecretRef: pgpass } = registry.spec
+  const names = [database?.dbAppUserPasswordSecretRef.name, database?.dbMigrationUserPasswordSecretRef.name, pgpass?.name]
+  const secret = (name: string) => {
+    const found = env.caches.of(secretCache).get({ ...key, name })
+    return (
+      found && { uid: found.metadata.uid ?? '', resourceVersion: found.metadata.resourceVersion ?? '', keys: Object.keys(found.data ?? {}) }
+    )
+  }
+  return secretsHash(
+    names.filter((name) => name !== undefined),
+    { secret } as unknown as Parameters<typeof secretsHash>[1],
+  )
+}
+
+/** Writes what differs: data first, the Deployment last. Gives the object of somebody else that is in the way. */
+async function execute(plan: RegistryPlan, { registry, key, env, signal }: Work): Promise<ForeignChild | undefined> {
+  const owner: Owner = { object: registry, type }
+  const maps = { type: configMaps, cache: env.caches.of(configMapCache) }
+  for (const object of plan.data.wanted) {
+    const outcome = await env.children.ensure(owner, { ...maps, object }, signal)
+    if (outcome.kind === 'foreign') return outcome
+  }
+  for (const { kind, object } of plan.children) {
+    const outcome = await env.children.ensure(owner, { ...cachedKind(kind, env.caches), object }, signal)
+    if (outcome.kind === 'foreign') return outcome
+  }
+  for (const { kind, name } of plan.unwanted) await env.children.remove(owner, { ...cachedKind(kind, env.caches), name }, signal)
+  for (const name of ownedDataMaps(env.caches.of(configMapCache).list(key.namespace), registry, plan))
+    await env.children.remove(owner, { ...maps, name }, signal)
+  return undefined
+}
+
+/** The state of sources that the registry server reads. */
+async function serverFacts(plan: RegistryPlan, work: Work): Promise<SyncFacts> {
+  const { registry, state, signal } = work
+  const before = registry.status?.syncStatus
+  if (!plan.spec.api.enabled) return { status: undefined, conditions: [], neverSucceeded: false, pending: false }
+  const pods = podsOf(work).filter(isReady)
+  const [pod] = pods
+  if (pod === undefined) {
+    const facts = syncFactsOf(undefined, before)
+    // Before the first pod is ready there is nothing to report about sources.
+    return liveDeployment(work)?.status?.readyReplicas ? facts : { ...facts, conditions: [], pending: false }
+  }
+  for (const each of pods) {
+    const report = await state.reports.read(each, signal)
+    if (report !== undefined) return syncFactsOf(report, before)
+  }
+  return syncFactsOf(undefined, before)
+}
+
+function podsOf({ key, env }: Work): Pod[] {
+  return env.caches
+    .of(podCache)
+    .byIndex(WORKLOAD_INDEX, formatKey(key))
+    .filter(({ metadata }) => metadata.labels?.[COMPONENT_LABEL] === 'registry-api')
+}
+
+async function tell(plan: RegistryPlan, made: Pick<StatusInput, 'conflict' | 'sync'>, work: Work): Promise<void> {
+  const { registry, key, env, state, signal } = work
+  const deployment = env.caches.of(deploymentCache).get({ ...key, name: registryNames(key.name).deployment })
+  const input: StatusInput = {
+    ...made,
+    plan,
+    deployment: plan.spec.api.enabled ? deployment : undefined,
+    podProblem: worstProblem(podsOf(work), API_PODS),
+    url: urlOf(plan, work),
+    generation: registry.metadata.generation,
+    ...state.syncs.facts(key),
+    mayWriteTimes: state.mayWriteTimes(key, env.clock.now()),
+    now: env.clock.now(),
+  }
+  const { written, before, object } = await writeStatus(
+    env.client,
+    { type, key, cached: registry },
+    { mutate: (current) => registryStatus(current, input), reads: ['conditions'], signal, clock: env.clock },
+  )
+  if (!written || object === undefined) return
+  for (const event of registryEvents(before ?? registry, object)) {
+    env.events.record(object, event)
+    if (event.reason === MCPRegistryReason.PartialSyncFailure) logFailedMaps(object, env)
+  }
+}
+
+/** A line of its own for each ConfigMap that was left out. */
+function logFailedMaps({ metadata, status }: MCPRegistry, { log }: Env): void {
+  for (const { name, error } of status?.configMaps ?? [])
+    if (error !== undefined)
+      log.warn('a selected ConfigMap is invalid', { registry: metadata.name, namespace: metadata.namespace, configMap: name, error })
+}
+
+function urlOf(plan: RegistryPlan, { key, env }: Work): string | undefined {
+  if (env.settings.serviceUrls === 'dns') return plan.url
+  const service = env.children.latest(
+    { type: services, cache: env.caches.of(serviceCache) },
+    { ...key, name: registryNames(key.name).service },
+  )
+  return urlAtAddress(plan.url, service)?.replace(/\/$/, '')
+}
+
+const SOON_MS = 5_000
+const LATER_MS = 60_000
+
+/** The server tells nothing by itself, so it is asked: soon while something is under way, else once a minute. */
+function next(sync: SyncFacts, { spec, trigger }: RegistryPlan): Outcome {
+  const spread = 1 + 0.2 * Math.random()
+  if (sync.nextMs !== undefined) return requeueAfter(sync.nextMs)
+  if ('source' in spec) return done
+  const isWaiting = sync.pending || (trigger !== undefined && 'registries' in spec && sync.doneTrigger !== trigger)
+  return spec.api.enabled ? requeueAfter(Math.round((isWaiting ? SOON_MS : LATER_MS) * spread)) : done
+}

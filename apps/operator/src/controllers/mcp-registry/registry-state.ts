@@ -1,0 +1,40 @@
+import { formatKey, type ObjectKey } from '@thv/kube'
+import type { Env } from '../../environment.ts'
+import { ContributionReader } from './aggregate/contribution-reader.ts'
+import { ReportReader } from './report/report-reader.ts'
+import { createSyncRunner, type SyncRunner } from './sync/sync-runner.ts'
+
+/** Memory of the controller: everything in it can be found out again, so a new operator begins without. */
+export interface RegistryState {
+  readonly contributions: ContributionReader
+  readonly reports: ReportReader
+  readonly syncs: SyncRunner
+  /** True at most once a minute for each registry: whether times that changed alone may be written. */
+  mayWriteTimes(key: ObjectKey, now: number): boolean
+  forget(key: ObjectKey): void
+}
+
+const states = new WeakMap<object, RegistryState>()
+
+const TIMES_MS = 60_000
+
+/** One state per operator. */
+export function stateOf(env: Env): RegistryState {
+  const known = states.get(env.caches)
+  if (known !== undefined) return known
+  const writtenAt = new Map<string, number>()
+  const state: RegistryState = {
+    contributions: new ContributionReader(env.client),
+    reports: new ReportReader(),
+    syncs: createSyncRunner(env),
+    mayWriteTimes(key, now) {
+      const id = formatKey(key)
+      if (now - (writtenAt.get(id) ?? Number.NEGATIVE_INFINITY) < TIMES_MS) return false
+      writtenAt.set(id, now)
+      return true
+    },
+    forget: (key) => void writtenAt.delete(formatKey(key)),
+  }
+  states.set(env.caches, state)
+  return state
+}

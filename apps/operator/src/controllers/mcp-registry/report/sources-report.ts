@@ -1,0 +1,57 @@
+import { isObject, objectsAt } from '@thv/kernel/json'
+
+/** The state of the sources, as the registry server reports it on its internal port. */
+export interface SourcesReport {
+  readonly syncRequest?: { readonly value: string; readonly done: boolean }
+  readonly sources: readonly SourceReport[]
+}
+
+export interface SourceReport {
+  readonly name: string
+  readonly phase: string
+  readonly attemptCount: number
+  readonly lastAttempt?: string
+  readonly lastSuccess?: string
+  readonly serverCount: number
+  readonly problemCount: number
+  readonly hash?: string
+  readonly message: string
+}
+
+/** Undefined for what is no report. Members that are unknown here are ignored: a newer server may say more. */
+export function readSourcesReport(text: string): SourcesReport | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isObject(value) || !Array.isArray(value['sources'])) return undefined
+  const request = value['syncRequest']
+  return {
+    ...(isObject(request) && { syncRequest: { value: String(request['value']), done: request['done'] === true } }),
+    sources: objectsAt(value, 'sources').map((source) => ({
+      name: text200(source['name']),
+      phase: text200(source['phase']),
+      attemptCount: count(source['attemptCount']),
+      ...time('lastAttempt', source['lastAttempt']),
+      ...time('lastSuccess', source['lastSuccess']),
+      serverCount: count(source['serverCount']),
+      problemCount: count(source['problemCount']),
+      ...(typeof source['hash'] === 'string' && { hash: text200(source['hash']) }),
+      message: typeof source['message'] === 'string' ? source['message'].slice(0, 1_000) : '',
+    })),
+  }
+}
+
+function text200(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, 200) : ''
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? Math.min(value, 2_147_483_647) : 0
+}
+
+function time(name: 'lastAttempt' | 'lastSuccess', value: unknown): { lastAttempt?: string; lastSuccess?: string } {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? { [name]: value } : {}
+}
