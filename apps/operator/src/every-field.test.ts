@@ -65,6 +65,7 @@ const KINDS: readonly Kind[] = [
       'spec.oidcConfig.configMap.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
       'spec.oidcConfig.inline.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
       'spec.authzConfig.type': OTHER_MEMBERS,
+      'spec.telemetry.openTelemetry.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
     },
   },
   {
@@ -80,6 +81,7 @@ const KINDS: readonly Kind[] = [
       'spec.oidcConfig.configMap.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
       'spec.oidcConfig.inline.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
       'spec.authzConfig.type': OTHER_MEMBERS,
+      'spec.telemetry.openTelemetry.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
     },
   },
   { definition: mcpToolConfig, outcomes: toolConfigOutcomes },

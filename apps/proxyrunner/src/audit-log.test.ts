@@ -15,7 +15,7 @@ afterEach(() => fixture.stop())
 /** The runner of an MCPRemoteProxy with this audit block. */
 function startProxy(audit: object) {
   const { spec } = normaliseMcpRemoteProxy({ spec: { remoteUrl: fixture.url, audit } } as never)
-  const { runConfig } = contributionOf(resolveAudit({ audit: spec.audit }))
+  const { runConfig } = contributionOf(resolveAudit({ audit: spec.audit, telemetry: spec.telemetry }))
   return spawnReadyRunner({ remote_url: fixture.url, remote_policy: { allow_loopback: true }, transport: 'streamable-http', ...runConfig })
 }
 

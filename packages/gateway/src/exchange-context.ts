@@ -17,6 +17,7 @@ import {
   type RequestContext,
   type SessionContext,
 } from '@thv/middleware/pipeline/request-context'
+import type { TraceContext } from '@thv/telemetry/trace/trace-context'
 import { sendInBand, sendRejection } from './response/send-rejection.ts'
 
 /** The request context as the gateway fills it in. One class with all members from the start keeps the hot path monomorphic. */
@@ -35,6 +36,7 @@ export class ExchangeContext implements RequestContext {
   rateLimit: RateLimitOutcome | undefined = undefined
   endStream: (() => boolean) | undefined = undefined
   streamTimer: Timer | undefined = undefined
+  trace: TraceContext | undefined = undefined
   outcome: Outcome = 'pending'
   rejection: Rejection | undefined = undefined
   failure: ErrorObject | undefined = undefined

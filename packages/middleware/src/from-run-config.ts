@@ -13,8 +13,10 @@ import { RotatingFile } from '@thv/telemetry/lines/rotating-file'
 import { standardOutput } from '@thv/telemetry/lines/standard-output'
 import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
+import type { OtlpExporter } from '@thv/telemetry/otlp/otlp-exporter'
 import { createAudit } from './audit/audit.ts'
 import { createAuditLog } from './audit/audit-log.ts'
+import { withOtlp } from './audit/audit-otlp.ts'
 import type { LivePolicies } from './authorize/live-policies.ts'
 import { makeHeaderInjection, makeRemoteAuth, makeTokenExchange } from './credentials/credentials-from-run-config.ts'
 import { createHeaderForward } from './header-forward/header-forward.ts'
@@ -25,6 +27,7 @@ import { fromField, secretVariable, secretVariableName } from './pipeline/run-co
 import { makeRateLimit } from './rate-limit/rate-limit-from-run-config.ts'
 import { makeAuthenticate } from './run-config/make-authenticate.ts'
 import { makeAuthorize } from './run-config/make-authorize.ts'
+import { makeExporter, makeTelemetry } from './telemetry/telemetry-from-run-config.ts'
 import { createToolFilter } from './tool-filter/tool-filter.ts'
 
 export interface MiddlewareDeps {
@@ -38,13 +41,20 @@ export interface MiddlewareDeps {
   readonly policies?: LivePolicies | undefined
 }
 
+/** The dependencies that makers share beside these. */
+interface MakerDeps extends MiddlewareDeps {
+  /** Where telemetry and audit events go; undefined where no collector is configured. */
+  readonly exporter: OtlpExporter | undefined
+}
+
 /** Undefined: the document does not ask for it. */
-type Make = (config: RunConfig, deps: MiddlewareDeps) => Middleware | undefined
+type Make = (config: RunConfig, deps: MakerDeps) => Middleware | undefined
 
 /** One factory for every built middleware of the table; the compiler rejects a missing or an extra one. */
 const MAKERS: Record<BuiltMiddleware, Make> = {
   audit: makeAudit,
   auth: (config, deps) => fromField('oidc_config', () => makeAuthenticate(config, deps)),
+  'telemetry-export': makeTelemetry,
   'tool-filter': makeToolFilter,
   authorization: makeAuthorize,
   ratelimit: makeRateLimit,
@@ -56,10 +66,11 @@ const MAKERS: Record<BuiltMiddleware, Make> = {
 
 /** The pipeline that a RunConfig asks for, in the order of the table. Throws `run_config_invalid`. */
 export function pipelineFromRunConfig(config: RunConfig, deps: MiddlewareDeps): Pipeline {
-  return compilePipeline(BUILT_MIDDLEWARE.map((name) => MAKERS[name](config, deps)).filter((made) => made !== undefined))
+  const shared = { ...deps, exporter: makeExporter(config, deps) }
+  return compilePipeline(BUILT_MIDDLEWARE.map((name) => MAKERS[name](config, shared)).filter((made) => made !== undefined))
 }
 
-function makeAudit(config: RunConfig, { log, metrics, clock }: MiddlewareDeps): Middleware | undefined {
+function makeAudit(config: RunConfig, { log, metrics, clock, exporter }: MakerDeps): Middleware | undefined {
   const audit = auditConfigOf(config, log)
   if (audit?.enabled !== true) return undefined
   const component = audit.component ?? config.name
@@ -76,7 +87,10 @@ function makeAudit(config: RunConfig, { log, metrics, clock }: MiddlewareDeps): 
     trustProxyHeaders: config.trust_proxy_headers,
     trustedProxies: config.trusted_proxies,
   }
-  return createAudit(options, { clock, sink: createAuditLog({ output, component, backend: config.name, clock, log, metrics }) })
+  const lines = createAuditLog({ output, component, backend: config.name, clock, log, metrics })
+  if (!audit.otlp) return createAudit(options, { clock, sink: lines })
+  if (exporter === undefined) throw runConfigError('run_config_invalid', 'audit_config.otlp needs telemetry_config.endpoint')
+  return createAudit(options, { clock, sink: withOtlp(lines, exporter) })
 }
 
 function auditConfigOf({ audit_config: config, audit_config_path: path }: RunConfig, log: Log): AuditConfig | undefined {

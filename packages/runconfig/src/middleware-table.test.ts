@@ -20,7 +20,6 @@ describe('unsupportedFields', () => {
     ['embedded_auth_server_config', { embedded_auth_server_config: { enabled: false } }],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
-    ['telemetry_config.tracing_enabled', { telemetry_config: { tracingEnabled: true } }],
     ['scaling_config.session_redis', { scaling_config: { session_redis: { address: 'redis:6379' } } }],
     ['isolate_network', { isolate_network: true }],
   ])('names %s', (field, more) => {
@@ -70,6 +69,7 @@ describe('unsupportedFields', () => {
     expect(BUILT_MIDDLEWARE).toEqual([
       'audit',
       'auth',
+      'telemetry-export',
       'tool-filter',
       'authorization',
       'ratelimit',

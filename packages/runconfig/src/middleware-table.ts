@@ -55,7 +55,7 @@ export const MIDDLEWARE = [
   { name: 'mcp-parser', built: true, part: 'gateway', fields: [], entry: alwaysMet('mcp-parser') },
   {
     name: 'telemetry-export',
-    built: false,
+    built: true,
     part: 'pipeline',
     fields: ['telemetry_config.endpoint', 'telemetry_config.tracing_enabled', 'telemetry_config.metrics_enabled'],
     entry: sameAsFields(['telemetry'], { config: 'telemetry_config' }),

@@ -24,8 +24,13 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
     problem('publish', 'needs a server with a port: transport sse or streamable-http')
 
   const telemetry = config.telemetry_config
-  if (telemetry?.endpoint !== undefined && !telemetry.tracing_enabled && !telemetry.metrics_enabled)
-    problem('telemetry_config.endpoint', 'is of no use unless tracing_enabled or metrics_enabled is true')
+  const sendsAudit = config.audit_config?.otlp === true
+  const sends = telemetry?.tracing_enabled === true || telemetry?.metrics_enabled === true
+  if (telemetry?.endpoint !== undefined && !sends && !sendsAudit)
+    problem('telemetry_config.endpoint', 'is of no use unless tracing_enabled, metrics_enabled or audit_config.otlp is true')
+  if (telemetry?.endpoint === undefined && sends)
+    problem('telemetry_config.endpoint', 'is required when tracing_enabled or metrics_enabled is true')
+  if (telemetry?.endpoint === undefined && sendsAudit) problem('audit_config.otlp', 'needs telemetry_config.endpoint')
   credentialProblems(config, problem)
   rateLimitProblems(config, problem)
   checkOidc(config, problem)

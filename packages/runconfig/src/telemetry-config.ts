@@ -9,6 +9,7 @@ export interface TelemetryConfig {
   readonly metrics_enabled: boolean
   readonly sampling_rate: string
   readonly headers: Readonly<Record<string, string>>
+  readonly sensitive_headers: readonly string[]
   readonly insecure: boolean
   readonly enable_prometheus_metrics_path: boolean
   readonly prometheus_port?: number
@@ -19,18 +20,42 @@ export interface TelemetryConfig {
   readonly ca_cert_path?: string
 }
 
+const endpoint = text({ like: { test: isEndpoint, words: 'a host and port such as otel-collector:4318, without a scheme' } })
+
+function isEndpoint(value: string): boolean {
+  const url = URL.parse(`http://${value}`)
+  return (
+    url !== null &&
+    !value.includes('://') &&
+    url.username === '' &&
+    url.password === '' &&
+    url.search === '' &&
+    url.hash === '' &&
+    url.hostname !== ''
+  )
+}
+
 const rate = text({
   like: { test: (value) => /^(0(\.\d+)?|1(\.0+)?)$/.test(value), words: 'a share from 0 to 1 as a text, such as "0.05"' },
 })
 
 export const TELEMETRY_FIELDS: FieldTable<TelemetryConfig> = {
-  endpoint: { reader: text(), doc: 'OTLP endpoint, host and port.' },
+  endpoint: { reader: endpoint, doc: 'Host and port of an OTLP/HTTP collector, and a path before `/v1/traces` if there is one.' },
   service_name: { reader: text(), doc: 'Name of the service; `thv-NAME` without it.' },
   service_version: { reader: text(), doc: 'Its version.' },
   tracing_enabled: { reader: flag, default: false, doc: 'Whether traces are sent to the endpoint.' },
   metrics_enabled: { reader: flag, default: false, doc: 'Whether metrics are sent to the endpoint.' },
-  sampling_rate: { reader: rate, default: '0.05', doc: 'Share of the requests that are traced.' },
-  headers: { reader: mapOf(text({ allowEmpty: true })), default: {}, doc: 'Headers of calls to the endpoint.' },
+  sampling_rate: {
+    reader: rate,
+    default: '0.05',
+    doc: 'Share of the requests that are traced. A client that does not sample its trace lowers it, never raises it, unless `trust_proxy_headers` is set.',
+  },
+  headers: { reader: mapOf(text({ allowEmpty: true })), default: {}, doc: 'Headers of requests to the endpoint.' },
+  sensitive_headers: {
+    reader: listOf(text()),
+    default: [],
+    doc: 'Names of further headers. The value of `X-Api-Key` is in the variable `TOOLHIVE_OTEL_HEADER_X_API_KEY`.',
+  },
   insecure: { reader: flag, default: false, doc: 'Whether the endpoint is called without TLS.' },
   enable_prometheus_metrics_path: {
     reader: flag,

@@ -9,6 +9,30 @@ export interface Metrics {
   onCollect(fn: () => void): void
   /** The Prometheus text format, version 0.0.4. */
   render(): string
+  /** The same values as data. */
+  collect(): MetricFamily[]
+}
+
+export interface MetricFamily {
+  readonly name: string
+  readonly help: string
+  readonly type: MetricType
+  readonly labels: readonly string[]
+  readonly otelName?: string | undefined
+  readonly otelLabels?: readonly string[] | undefined
+  readonly series: readonly MetricSeries[]
+}
+
+export type MetricType = 'counter' | 'gauge' | 'histogram'
+
+export interface MetricSeries {
+  /** Of the labels. */
+  readonly values: readonly string[]
+  /** The sum of a histogram. */
+  readonly value: number
+  /** Of a histogram; counts are not cumulative, the last is for what is above all bounds. */
+  readonly bounds?: Float64Array
+  readonly counts?: Float64Array
 }
 
 export interface MetricOptions {
@@ -18,6 +42,9 @@ export interface MetricOptions {
   readonly labels?: readonly string[]
   /** Label sets beyond this many are counted together under the value "other": a client must not be able to fill the memory. */
   readonly maxSeries?: number
+  /** Name and labels over OTLP, where they differ from those of Prometheus by more than its suffixes. */
+  readonly otelName?: string
+  readonly otelLabels?: readonly string[]
 }
 
 export interface HistogramOptions extends MetricOptions {
@@ -74,7 +101,7 @@ export function createMetrics(): Metrics {
     () => new CounterSeries(),
   )
 
-  function register<T extends Series>(options: MetricOptions, type: string, make: () => T): SeriesFamily<T> {
+  function register<T extends Series>(options: MetricOptions, type: MetricType, make: () => T): SeriesFamily<T> {
     const { name, labels = [] } = options
     if (!METRIC_NAME.test(name)) throw new RangeError(`"${name}" is not a metric name`)
     for (const label of labels)
@@ -98,24 +125,33 @@ export function createMetrics(): Metrics {
     },
     onCollect: (fn) => void collectors.push(fn),
     render() {
-      for (const collect of collectors) {
-        try {
-          collect()
-        } catch {
-          failures.with().inc()
-        }
-      }
+      runCollectors()
       return [...families.values()].map((family) => family.render()).join('')
     },
+    collect() {
+      runCollectors()
+      return [...families.values()].map((family) => family.data())
+    },
+  }
+
+  function runCollectors(): void {
+    for (const collect of collectors) {
+      try {
+        collect()
+      } catch {
+        failures.with().inc()
+      }
+    }
   }
 }
 
 interface Series {
   render(name: string, labels: string): string
+  data(values: readonly string[]): MetricSeries
 }
 
 interface FamilyKind<T> {
-  readonly type: string
+  readonly type: MetricType
   readonly make: () => T
   readonly onOverflow: () => void
 }
@@ -126,9 +162,12 @@ class SeriesFamily<T extends Series> implements Family<T> {
   readonly #labels: readonly string[]
   readonly #maxSeries: number
   readonly #kind: FamilyKind<T>
-  readonly #series = new Map<string, { readonly labels: string; readonly series: T }>()
+  readonly #options: MetricOptions
+  readonly #series = new Map<string, { readonly labels: string; readonly values: readonly string[]; readonly series: T }>()
 
-  constructor({ name, help, labels = [], maxSeries = DEFAULT_MAX_SERIES }: MetricOptions, kind: FamilyKind<T>) {
+  constructor(options: MetricOptions, kind: FamilyKind<T>) {
+    const { name, help, labels = [], maxSeries = DEFAULT_MAX_SERIES } = options
+    this.#options = options
     this.#name = name
     this.#header = metricHeader(name, help, kind.type)
     this.#labels = labels
@@ -156,10 +195,16 @@ class SeriesFamily<T extends Series> implements Family<T> {
     return text
   }
 
+  data(): MetricFamily {
+    const { name, help, otelName, otelLabels } = this.#options
+    const series = [...this.#series.values()].map(({ values, series: one }) => one.data(values))
+    return { name, help, type: this.#kind.type, labels: this.#labels, otelName, otelLabels, series }
+  }
+
   #add(key: string, values: readonly string[]): T {
     const series = this.#kind.make()
     const labels = values.map((value, i) => `${this.#labels[i]}="${escapeLabelValue(value)}"`).join(',')
-    this.#series.set(key, { labels, series })
+    this.#series.set(key, { labels, values, series })
     return series
   }
 }
@@ -174,6 +219,10 @@ class CounterSeries implements Counter, Series {
 
   render(name: string, labels: string): string {
     return sampleLine(name, labels, this.value)
+  }
+
+  data(values: readonly string[]): MetricSeries {
+    return { values, value: this.value }
   }
 }
 
@@ -194,6 +243,10 @@ class GaugeSeries implements Gauge, Series {
 
   render(name: string, labels: string): string {
     return sampleLine(name, labels, this.value)
+  }
+
+  data(values: readonly string[]): MetricSeries {
+    return { values, value: this.value }
   }
 }
 
@@ -221,6 +274,10 @@ class HistogramSeries implements Histogram, Series {
 
   render(name: string, labels: string): string {
     return histogramLines(name, labels, { bounds: this.#bounds, counts: this.#counts, sum: this.sum })
+  }
+
+  data(values: readonly string[]): MetricSeries {
+    return { values, value: this.sum, bounds: this.#bounds, counts: this.#counts.slice() }
   }
 }
 

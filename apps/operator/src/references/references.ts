@@ -30,6 +30,7 @@ export function referencesOfServer(server: MCPServer): References {
     externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef, externalOidc(spec.oidcConfig)),
     configMaps: unique([
       ...oidc.configMaps,
+      ...bundle(spec.telemetry.openTelemetry.caBundleRef),
       ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
       ...(spec.permissionProfile?.type === 'configmap' ? [spec.permissionProfile.name] : []),
     ]),
@@ -37,6 +38,7 @@ export function referencesOfServer(server: MCPServer): References {
       ...oidc.secrets,
       ...spec.secrets.map(({ name }) => name),
       ...passwordSecret(spec.sessionStorage),
+      ...spec.telemetry.openTelemetry.sensitiveHeaders.map(({ secretKeyRef }) => secretKeyRef.name),
       ...templateSecrets(spec.podTemplateSpec),
     ]),
   }
@@ -51,6 +53,7 @@ export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
     externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef, externalOidc(spec.oidcConfig)),
     configMaps: unique([
       ...oidc.configMaps,
+      ...bundle(spec.telemetry.openTelemetry.caBundleRef),
       ...bundle(spec.caBundleRef),
       ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
     ]),
@@ -58,6 +61,7 @@ export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
       ...oidc.secrets,
       ...spec.headerForward.addHeadersFromSecret.map(({ valueSecretRef }) => valueSecretRef.name),
       ...passwordSecret(spec.sessionStorage),
+      ...spec.telemetry.openTelemetry.sensitiveHeaders.map(({ secretKeyRef }) => secretKeyRef.name),
       ...templateSecrets(spec.podTemplateSpec),
     ]),
   }

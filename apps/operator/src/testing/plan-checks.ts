@@ -48,6 +48,7 @@ type CommonSpec = Pick<
   | 'externalAuthConfigRef'
   | 'authServerRef'
   | 'telemetry'
+  | 'audit'
   | 'endpointPrefix'
   | 'resources'
   | 'resourceOverrides'
@@ -56,12 +57,16 @@ type CommonSpec = Pick<
 /** A random spec without what blocks nearly always because it is random: so nothing blocks in the namespace of the fixtures. */
 export function usableSpec<S extends CommonSpec>(spec: S): S {
   const { oidcConfig, podTemplateSpec, authzConfig, externalAuthConfigRef, authServerRef, toolConfigRef, endpointPrefix, ...rest } = spec
-  const { openTelemetry } = rest.telemetry
+  const { caBundleRef: _, ...collector } = rest.telemetry.openTelemetry
   const { proxyDeployment, proxyService } = rest.resourceOverrides
   const { annotations, labels } = proxyDeployment.podTemplateMetadataOverrides
   return {
     ...rest,
-    telemetry: { ...rest.telemetry, openTelemetry: { ...openTelemetry, headers: [], metrics: { enabled: true } } },
+    telemetry: {
+      ...rest.telemetry,
+      openTelemetry: { ...collector, endpoint: 'otel:4318', headers: [], sensitiveHeaders: [], metrics: { enabled: true } },
+    },
+    audit: { ...rest.audit, otlp: rest.audit.otlp && collector.enabled },
     resources: { ...rest.resources, requests: {} },
     resourceOverrides: {
       proxyDeployment: {

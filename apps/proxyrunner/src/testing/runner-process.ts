@@ -61,9 +61,9 @@ export async function spawnRunner(config: Record<string, unknown>, env: Record<s
 }
 
 /** The same, when its server answers: it listens before. */
-export async function spawnReadyRunner(config: Record<string, unknown>): Promise<RunnerProcess> {
+export async function spawnReadyRunner(config: Record<string, unknown>, env: Record<string, string> = {}): Promise<RunnerProcess> {
   await using starting = new AsyncDisposableStack()
-  const runner = starting.use(await spawnRunner(config))
+  const runner = starting.use(await spawnRunner(config, env))
   const deadline = performance.now() + START_LIMIT_MS
   while (!(await fetch(`${runner.base}/ready`)).ok) {
     if (performance.now() > deadline) throw new Error(`the runner was not ready: ${runner.log.join('')}`)

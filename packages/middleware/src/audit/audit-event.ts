@@ -58,6 +58,8 @@ export interface AuditExtra {
   readonly aborted: true | undefined
   readonly jsonrpc_error_code: number | undefined
   readonly jsonrpc_error_message: string | undefined
+  readonly trace_id: string | undefined
+  readonly span_id: string | undefined
   /** Of `audit_dropped`: events that were not written. */
   readonly dropped: number | undefined
 }

@@ -56,7 +56,7 @@ function droppedEvent(
     metadata: {
       extra: {
         ...{ duration_ms: 0, transport: 'http', status_code: undefined, response_size_bytes: 0, rejection: undefined, aborted: undefined },
-        ...{ jsonrpc_error_code: undefined, jsonrpc_error_message: undefined, dropped },
+        ...{ jsonrpc_error_code: undefined, jsonrpc_error_message: undefined, trace_id: undefined, span_id: undefined, dropped },
       },
     },
     data: undefined,

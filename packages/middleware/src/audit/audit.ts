@@ -115,6 +115,8 @@ function createDescriber(options: AuditOptions, clock: Clock) {
       aborted: context.outcome === 'aborted' ? true : undefined,
       jsonrpc_error_code: failure?.code,
       jsonrpc_error_message: failure && safe(failure.message.slice(0, 256)),
+      trace_id: context.trace?.traceId,
+      span_id: context.trace?.spanId,
       dropped: undefined,
     }
   }

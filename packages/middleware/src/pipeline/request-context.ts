@@ -5,6 +5,7 @@ import type { Timer } from '@thv/kernel/clock'
 import type { ErrorObject } from '@thv/mcp/json-rpc'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
+import type { TraceContext } from '@thv/telemetry/trace/trace-context'
 
 export type Era = 'legacy' | 'modern'
 
@@ -35,6 +36,8 @@ export interface Hop {
   outgoing: ParsedMessage | undefined
   /** Headers that authenticate at the backend, set by `prepare`. While they are set, the backend's 401 is not passed on. */
   credentials: MutableHeaderMap | undefined
+  /** The trace that this call belongs to; undefined while nothing traces. */
+  trace: TraceContext | undefined
 }
 
 /**

@@ -21,6 +21,7 @@ export function testContext(message: object | string, overrides: Partial<Message
     rateLimit: undefined,
     endStream: undefined,
     streamTimer: undefined,
+    trace: undefined,
     outcome: 'pending',
     rejection: undefined,
     failure: undefined,
@@ -33,5 +34,5 @@ export function testContext(message: object | string, overrides: Partial<Message
 /** A request of our own to a backend. */
 export function testHop(overrides: Partial<Hop> = {}): Hop {
   const backend = { name: 'test', transport: 'streamable-http' }
-  return { caller: undefined, backend, exchange: undefined, outgoing: undefined, credentials: undefined, ...overrides }
+  return { caller: undefined, backend, exchange: undefined, outgoing: undefined, credentials: undefined, trace: undefined, ...overrides }
 }

@@ -45,6 +45,7 @@ export const auditConfig = () =>
       }),
     ),
     maxDelegationDepth: opt(int32('Actors of a delegation chain per event.', { minimum: 0, maximum: 100, default: 10 })),
+    otlp: opt(bool('Send the events to telemetry.openTelemetry.endpoint as log records too.', { default: false })),
   })
 
 export type AuditConfig = Static<ReturnType<typeof auditConfig>>
@@ -60,6 +61,7 @@ export interface CanonicalAuditConfig {
   detectApplicationErrors: boolean
   maxDataSize: number
   maxDelegationDepth: number
+  otlp: boolean
 }
 
 export function normaliseAuditConfig(value: AuditConfig | undefined): CanonicalAuditConfig {
@@ -73,5 +75,6 @@ export function normaliseAuditConfig(value: AuditConfig | undefined): CanonicalA
     detectApplicationErrors: value?.detectApplicationErrors ?? true,
     maxDataSize: value?.maxDataSize ?? 1024,
     maxDelegationDepth: value?.maxDelegationDepth ?? 10,
+    otlp: value?.otlp ?? false,
   })
 }

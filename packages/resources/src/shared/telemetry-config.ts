@@ -1,6 +1,9 @@
 import type { Static } from 'typebox'
-import { bool, list, obj, opt, str } from '../schema/nodes.ts'
-import { compact } from '../schema/normalize.ts'
+import { bool, list, obj, opt, str, stringMap } from '../schema/nodes.ts'
+import { compact, type ProblemList } from '../schema/normalize.ts'
+import { type CanonicalCABundleRef, normaliseCaBundleRef } from './ca-bundle-ref.ts'
+import { headerName, NAMES_DIFFER_MESSAGE } from './http-header.ts'
+import { configMapKeySelector, secretKeyRef } from './references.ts'
 
 export const DEFAULT_SAMPLING_RATE = '0.05'
 
@@ -15,7 +18,32 @@ export const telemetryConfig = (description: string) =>
         headers: opt(
           list('Headers for the collector.', str('One header as key=value.', { maxLength: 8192, pattern: '^[^=\\s]+=' }), { maxItems: 64 }),
         ),
+        sensitiveHeaders: opt(
+          list(
+            'Headers for the collector with values from Secrets.',
+            obj('A header whose value is in a Secret.', {
+              name: headerName('Name of the header.'),
+              secretKeyRef: secretKeyRef('Where the value is.'),
+            }),
+            {
+              merge: ['name'],
+              maxItems: 64,
+              rules: [
+                {
+                  rule: 'self.all(a, self.exists_one(b, a.name.lowerAscii() == b.name.lowerAscii()))',
+                  message: NAMES_DIFFER_MESSAGE,
+                },
+              ],
+            },
+          ),
+        ),
         insecure: opt(bool('Whether to send without TLS.', { default: false })),
+        caBundleRef: opt(
+          obj('Certificates to trust when sending, besides those of the system.', {
+            configMapRef: configMapKeySelector('The ConfigMap and the key (ca.crt if not given) with the certificates in PEM form.'),
+          }),
+        ),
+        resourceAttributes: opt(stringMap('Resource attributes of everything that is sent.', { maxProperties: 64 })),
         metrics: opt(obj('Metrics.', { enabled: opt(bool('Whether to send metrics.', { default: false })) })),
         tracing: opt(
           obj('Traces.', {
@@ -46,7 +74,10 @@ export interface CanonicalTelemetryConfig {
     /** Absent: the name of the workload. */
     serviceName?: string
     headers: string[]
+    sensitiveHeaders: { name: string; secretKeyRef: { name: string; key: string } }[]
     insecure: boolean
+    caBundleRef?: CanonicalCABundleRef
+    resourceAttributes: Record<string, string>
     metrics: { enabled: boolean }
     tracing: { enabled: boolean; samplingRate: string }
     useLegacyAttributes: boolean
@@ -55,7 +86,11 @@ export interface CanonicalTelemetryConfig {
 }
 
 /** Everything is off unless asked for, so a missing block and an empty one are the same. */
-export function normaliseTelemetryConfig(value: TelemetryConfig | undefined): CanonicalTelemetryConfig {
+export function normaliseTelemetryConfig(
+  problems: ProblemList,
+  field: string,
+  value: TelemetryConfig | undefined,
+): CanonicalTelemetryConfig {
   const otel = value?.openTelemetry
   return {
     openTelemetry: compact({
@@ -63,7 +98,10 @@ export function normaliseTelemetryConfig(value: TelemetryConfig | undefined): Ca
       endpoint: otel?.endpoint,
       serviceName: otel?.serviceName,
       headers: otel?.headers ?? [],
+      sensitiveHeaders: otel?.sensitiveHeaders ?? [],
       insecure: otel?.insecure ?? false,
+      caBundleRef: normaliseCaBundleRef(problems, `${field}.openTelemetry.caBundleRef`, otel?.caBundleRef),
+      resourceAttributes: otel?.resourceAttributes ?? {},
       metrics: { enabled: otel?.metrics?.enabled ?? false },
       tracing: { enabled: otel?.tracing?.enabled ?? false, samplingRate: otel?.tracing?.samplingRate ?? DEFAULT_SAMPLING_RATE },
       useLegacyAttributes: otel?.useLegacyAttributes ?? true,

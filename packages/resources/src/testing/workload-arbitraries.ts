@@ -130,18 +130,21 @@ type Otel = CanonicalTelemetryConfig['openTelemetry']
 const flag = fc.record({ enabled: fc.boolean() })
 
 export const telemetry: fc.Arbitrary<CanonicalTelemetryConfig> = fc.record({
-  openTelemetry: partial<Otel, Exclude<keyof Otel, 'endpoint' | 'serviceName'>>(
+  openTelemetry: partial<Otel, Exclude<keyof Otel, 'endpoint' | 'serviceName' | 'caBundleRef'>>(
     {
       enabled: fc.boolean(),
       endpoint: name,
       serviceName: name,
       headers: fc.array(fc.constantFrom('a=b', 'c='), { maxLength: 2 }),
+      sensitiveHeaders: fc.subarray([{ name: 'X-Key', secretKeyRef: { name: 'otel', key: 'key' } }]),
       insecure: fc.boolean(),
+      caBundleRef: caBundle,
+      resourceAttributes: stringMap,
       metrics: flag,
       tracing: fc.record({ enabled: fc.boolean(), samplingRate: fc.constantFrom('0.05', '1.0') }),
       useLegacyAttributes: fc.boolean(),
     },
-    ['enabled', 'headers', 'insecure', 'metrics', 'tracing', 'useLegacyAttributes'],
+    ['enabled', 'headers', 'sensitiveHeaders', 'insecure', 'resourceAttributes', 'metrics', 'tracing', 'useLegacyAttributes'],
   ),
   prometheus: flag,
 })
@@ -157,10 +160,11 @@ export const audit: fc.Arbitrary<CanonicalAuditConfig> = partial<CanonicalAuditC
     detectApplicationErrors: fc.boolean(),
     maxDataSize: fc.nat(1_000_000),
     maxDelegationDepth: fc.nat(100),
+    otlp: fc.boolean(),
   },
   [
     ...(['enabled', 'eventTypes', 'excludeEventTypes', 'includeRequestData', 'includeResponseData'] as const),
-    ...(['detectApplicationErrors', 'maxDataSize', 'maxDelegationDepth'] as const),
+    ...(['detectApplicationErrors', 'maxDataSize', 'maxDelegationDepth', 'otlp'] as const),
   ],
 )
 
@@ -269,12 +273,15 @@ export const COMMON_DEFAULTS = {
     detectApplicationErrors: true,
     maxDataSize: 1024,
     maxDelegationDepth: 10,
+    otlp: false,
   },
   telemetry: {
     openTelemetry: {
       enabled: false,
       headers: [],
+      sensitiveHeaders: [],
       insecure: false,
+      resourceAttributes: {},
       metrics: { enabled: false },
       tracing: { enabled: false, samplingRate: '0.05' },
       useLegacyAttributes: true,

@@ -1,10 +1,15 @@
+import { problemList } from '@thv/resources/schema/normalize'
 import { type AuditConfig, normaliseAuditConfig, REQUEST_EVENT_TYPES } from '@thv/resources/shared/audit-config'
+import { normaliseTelemetryConfig, type TelemetryConfig } from '@thv/resources/shared/telemetry-config'
 import { AUDIT_EVENT_TYPES } from '@thv/runconfig/audit-config'
 import { expect, it } from 'vitest'
 import { resolveAudit } from './audit.ts'
-import { contributionOf, runnerReads } from './testing/snapshot.ts'
+import { blockersOf, contributionOf, runnerReads } from './testing/snapshot.ts'
 
-const resolve = (audit: AuditConfig) => contributionOf(resolveAudit({ audit: normaliseAuditConfig(audit) })).runConfig?.audit_config
+const telemetryOf = (value: TelemetryConfig) => normaliseTelemetryConfig(problemList(), 'spec.telemetry', value)
+const resolveWith = (audit: AuditConfig, telemetry: TelemetryConfig = {}) =>
+  resolveAudit({ audit: normaliseAuditConfig(audit), telemetry: telemetryOf(telemetry) })
+const resolve = (audit: AuditConfig) => contributionOf(resolveWith(audit)).runConfig?.audit_config
 
 it('turns audit events on with the defaults of the runner, or not at all', () => {
   expect(resolve({})).toBeUndefined()
@@ -25,6 +30,12 @@ it('passes on every member', () => {
     ...{ include_response_data: true, detect_application_errors: false, max_data_size: 5, max_delegation_depth: 2 },
     ...{ max_file_size: 104_857_600, max_files: 5, otlp: false },
   })
+})
+
+it('sends events to the collector only where there is one', () => {
+  expect(blockersOf(resolveWith({ enabled: true, otlp: true }))).toEqual([expect.objectContaining({ reason: 'InvalidSpec' })])
+  const sent = resolveWith({ enabled: true, otlp: true }, { openTelemetry: { enabled: true, endpoint: 'otel:4318' } })
+  expect(sent).toMatchObject({ ok: true, contribution: { runConfig: { audit_config: { otlp: true } } } })
 })
 
 it('resources and run configs know the same types of events', () => {

@@ -99,8 +99,14 @@ function commonParts(spec: CommonSpec, { name, lookup }: { name: string; lookup:
   return {
     oidc: resolveOidc({ ...place, oidcConfig: spec.oidcConfig, name, proxyPort: spec.proxyPort, lookup }),
     authz: resolveAuthz({ authzConfig: spec.authzConfig, checkPolicies, lookup }),
-    telemetry: resolveTelemetry({ telemetry: spec.telemetry, name, namespace: 'team' }),
-    audit: resolveAudit({ audit: spec.audit }),
+    telemetry: resolveTelemetry({
+      telemetry: spec.telemetry,
+      sendsAudit: spec.audit.enabled && spec.audit.otlp,
+      name,
+      namespace: 'team',
+      lookup,
+    }),
+    audit: resolveAudit({ audit: spec.audit, telemetry: spec.telemetry }),
     group: resolveGroupRef({ groupRef: spec.groupRef, lookup }),
   }
 }

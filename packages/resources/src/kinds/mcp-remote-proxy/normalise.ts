@@ -70,7 +70,7 @@ export function normaliseMcpRemoteProxy({ spec }: Pick<MCPRemoteProxy, 'spec'>):
     authzConfig: normaliseAuthzConfig(problems, 'spec.authzConfig', spec.authzConfig),
     rateLimiting: normaliseRateLimiting(spec.rateLimiting),
     audit: normaliseAuditConfig(spec.audit),
-    telemetry: normaliseTelemetryConfig(spec.telemetry),
+    telemetry: normaliseTelemetryConfig(problems, 'spec.telemetry', spec.telemetry),
     replicas: spec.replicas,
     sessionStorage: normaliseSessionStorage(problems, 'spec.sessionStorage', spec.sessionStorage),
     sessionAffinity: spec.sessionAffinity ?? 'ClientIP',

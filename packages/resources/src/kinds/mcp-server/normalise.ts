@@ -88,7 +88,7 @@ export function normaliseMcpServer({ spec }: Pick<MCPServer, 'spec'>): Normalise
     authzConfig: normaliseAuthzConfig(problems, 'spec.authzConfig', spec.authzConfig),
     rateLimiting: normaliseRateLimiting(spec.rateLimiting),
     audit: normaliseAuditConfig(spec.audit),
-    telemetry: normaliseTelemetryConfig(spec.telemetry),
+    telemetry: normaliseTelemetryConfig(problems, 'spec.telemetry', spec.telemetry),
     replicas: spec.replicas,
     backendReplicas: spec.backendReplicas,
     sessionStorage: normaliseSessionStorage(problems, 'spec.sessionStorage', spec.sessionStorage),
