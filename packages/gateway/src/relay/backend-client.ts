@@ -80,7 +80,14 @@ export class BackendClient {
 
   /** A request that no client asked for. It carries static credentials only, and goes out without them where there are none. */
   async ownHop(): Promise<Hop> {
-    const hop: Hop = { caller: undefined, backend: this.#info, exchange: undefined, outgoing: undefined, credentials: undefined, trace: undefined }
+    const hop: Hop = {
+      caller: undefined,
+      backend: this.#info,
+      exchange: undefined,
+      outgoing: undefined,
+      credentials: undefined,
+      trace: undefined,
+    }
     await this.#pipeline.prepare(hop)
     return hop
   }
