@@ -7,6 +7,7 @@ export interface Authority {
 }
 
 const NAME = /^[a-z0-9_]([a-z0-9._-]*[a-z0-9_])?$/
+const NUMERIC_END = /(^|\.)([0-9]+|0x[0-9a-f]*)$/
 const PORT = /^[0-9]{1,5}$/
 
 /** Undefined for whatever is not exactly host[:port]: user-info, paths, spaces, escapes, zone ids, a second colon. */
@@ -37,7 +38,9 @@ function isPort(port: string): boolean {
 function canonicalName(text: string): string | undefined {
   const name = text.toLowerCase()
   const host = name.endsWith('.') ? name.slice(0, -1) : name
-  return NAME.test(host) && host.length <= 253 && !host.includes('..') ? host : undefined
+  if (!NAME.test(host) || host.length > 253 || host.includes('..')) return undefined
+  // A name that ends in a number is an IPv4 address or nothing (WHATWG URL, "ends in a number checker"): clients would not agree on it.
+  return NUMERIC_END.test(host) && URL.parse(`http://${host}/`)?.hostname !== host ? undefined : host
 }
 
 function canonicalIPv6(bracketed: string): string | undefined {

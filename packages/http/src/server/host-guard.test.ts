@@ -61,6 +61,14 @@ describe('parseAuthority', () => {
     'https://a',
   ])('refuses %j', (text) => expect(parseAuthority(text)).toBeUndefined())
 
+  it.each(['a.1', '1', '127.1', '0x7f.0.0.1', '1.2.3.4.5', '256.1.1.1', 'a.0x1'])(
+    'rejects %s, which ends in a number and is no address',
+    (text) => {
+      expect(parseAuthority(text)).toBeUndefined()
+      expect(parseAuthority(`${text}:80`)).toBeUndefined()
+    },
+  )
+
   it('never takes more than a host and a port out of a text', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'a1.:-_[]@/%#? \\\n\0é') }), (text) => {
@@ -97,8 +105,8 @@ table('bound to loopback', { boundHost: '127.0.0.1' }, [
   ['localhost.evil.com', undefined, 'host_not_allowed'],
   ['evil-localhost', undefined, 'host_not_allowed'],
   ['127.0.0.1.nip.io', undefined, 'host_not_allowed'],
-  ['2130706433', undefined, 'host_not_allowed'],
-  ['0x7f000001', undefined, 'host_not_allowed'],
+  ['2130706433', undefined, 'host_invalid'],
+  ['0x7f000001', undefined, 'host_invalid'],
   ['0.0.0.0', undefined, 'host_not_allowed'],
   ['[::ffff:127.0.0.1]', undefined, 'host_not_allowed'],
   [undefined, undefined, 'host_missing'],
