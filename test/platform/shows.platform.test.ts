@@ -1,10 +1,12 @@
 import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
+import { join } from 'node:path'
 import { configMaps, deployments, pods, replicaSets, roleBindings, roles, serviceAccounts, services, statefulSets } from '@thv/kube'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
 import { SERVER, type World } from '../e2e/stories/world.ts'
-import { eventually, fixtureFolder, worldOf } from './fixture-platform.ts'
+import { accessTo, eventually, fixtureFolder, worldOf } from './fixture-platform.ts'
 import { allGone, processesOf } from './folder-processes.ts'
 import type { DataFolder, PlatformProcess } from './platform-process.ts'
 import { commandsWith } from './process-list.ts'
@@ -68,6 +70,29 @@ describe('on the local platform', () => {
       expect(await thv(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
       if (kubectlMissing() === undefined) expect(await kubectl(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
     }
+  })
+
+  test('the page "protect your first server": its manifest guards a server, its command gets a token', async () => {
+    const page = await readFile(new URL('../../docs/how-to/protect-your-first-server.md', import.meta.url), 'utf8')
+    const manifest = /```yaml\n(apiVersion[^`]*)```/.exec(page)?.[1] ?? ''
+    const file = join(platform.folder, 'guarded.yaml')
+    await using cleanup = new AsyncDisposableStack()
+    cleanup.defer(async () => void (await thv(platform, 'delete', 'mcpserver', 'guarded', '-n', NAMESPACE)))
+    await writeFile(file, manifest.replace(/image: \S+/, `image: ${world.images.fixture}`))
+    await thv(platform, 'apply', '-f', file, '-n', NAMESPACE)
+    await world.reaches(SERVER, 'guarded', 'Running')
+    expect(await thv(platform, 'describe', 'mcpserver', 'guarded', '-n', NAMESPACE)).toMatch(/Authenticated +True/)
+    const url = await urlOf('guarded')
+    const { host } = new URL(url)
+    expect(await statusOf(url, { host })).toBe(401)
+    const command = /^kubectl --kubeconfig \S+ (create token .*)$/m.exec(page)?.[1]?.split(' ') ?? []
+    expect(command).toEqual(['create', 'token', 'default', '--audience', 'toolhive'])
+    if (kubectlMissing() !== undefined) return
+    const token = (await kubectl(platform, ...command, '-n', NAMESPACE)).trim()
+    await eventually('the token is accepted', async () => (await statusOf(url, { host, authorization: `Bearer ${token}` })) === 200)
+    // The API server takes it for nothing: it was made for another audience.
+    const { url: server } = await accessTo(platform)
+    await expect(kubectl(platform, 'get', 'pods', '--server', server, '--token', token)).rejects.toThrow(/Unauthorized|logged in/)
   })
 
   test('a web page under a foreign name gets nothing from the servers (DNS rebinding)', async () => {

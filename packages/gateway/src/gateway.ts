@@ -19,6 +19,7 @@ import type { Log } from '@thv/telemetry/log'
 import { CONTENT_TYPE, type Metrics } from '@thv/telemetry/metrics'
 import type { Backend } from './backend.ts'
 import { sendBrowserPage, wantsBrowserPage } from './endpoints/browser-page.ts'
+import { allowCrossOrigin } from './endpoints/cross-origin.ts'
 import { createMcpEndpoint } from './endpoints/mcp-endpoint.ts'
 import { rootEndpoint } from './endpoints/root-endpoint.ts'
 import { createSseRoutes } from './endpoints/sse-endpoint.ts'
@@ -159,6 +160,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const { exchange } = context
     const problem = checkHost(exchange.headers)
     if (problem !== undefined) return context.reject(reject('forbidden_host', { detail: problem }))
+    if (allowedOrigins !== undefined && allowCrossOrigin(exchange)) return
     if (draining) return context.reject(retryLater('draining', limits.retryAfterMs))
     // The client's next request goes over a new connection, to another replica.
     if (leaving) exchange.response.shouldKeepAlive = false
