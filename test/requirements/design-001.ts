@@ -41,7 +41,7 @@ export const design001: readonly Requirement[] = [
     line: 14,
     kind: 'feature',
     text: 'Without a `kubernetes` block (or `spec.export` on the MCPRegistry) there is no kubernetes source.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-006',
@@ -582,7 +582,7 @@ export const design001: readonly Requirement[] = [
     line: 297,
     kind: 'feature',
     text: 'Discovered entries of more than 1 MiB in total are served completely.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-074',
@@ -598,7 +598,7 @@ export const design001: readonly Requirement[] = [
     line: 307,
     kind: 'feature',
     text: 'After a restore of the MCP resources alone, the next sync rebuilds the whole registry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-076',
@@ -774,7 +774,7 @@ export const design001: readonly Requirement[] = [
     line: 390,
     kind: 'future',
     text: 'The Lease lives in the namespace of the pod, `toolhive-system` in the default installation.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-098',
@@ -782,7 +782,7 @@ export const design001: readonly Requirement[] = [
     line: 392,
     kind: 'future',
     text: 'Lease duration, renew deadline and retry period default to 15s, 10s and 2s.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-099',

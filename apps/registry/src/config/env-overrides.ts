@@ -10,7 +10,9 @@ const PREFIX = 'THV_REGISTRY_'
 const ALIASES: Readonly<Record<string, readonly string[]>> = { [`${PREFIX}COMPRESS_RESPONSE`]: ['http', 'compression'] }
 
 /** Variables that stand for no key. */
-const PROCESS_VARIABLES = ['ADDRESS', 'INTERNAL_ADDRESS', 'DATA_DIR', 'LOG_LEVEL', 'INSECURE_URL'].map((name) => PREFIX + name)
+const PROCESS_VARIABLES = ['ADDRESS', 'INTERNAL_ADDRESS', 'DATA_DIR', 'LOG_LEVEL', 'INSECURE_URL', 'LEADER_ELECTION_ID'].map(
+  (name) => PREFIX + name,
+)
 
 /** Set by charts of other releases, with the key to use instead. */
 const INSTEAD: Readonly<Record<string, string>> = { [`${PREFIX}WATCH_NAMESPACE`]: 'set namespaces of the kubernetes source' }
