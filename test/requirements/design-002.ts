@@ -2215,7 +2215,7 @@ export const design002: readonly Requirement[] = [
     line: 495,
     kind: 'feature',
     text: 'With `syncPolicy.interval` the operator syncs again each time the interval has passed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-270',
@@ -2232,7 +2232,7 @@ export const design002: readonly Requirement[] = [
     line: 499,
     kind: 'feature',
     text: 'Without `syncPolicy` the first sync is not repeated by time.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-272',
@@ -2240,7 +2240,7 @@ export const design002: readonly Requirement[] = [
     line: 501,
     kind: 'feature',
     text: 'Adding annotation `toolhive.stacklok.dev/sync-trigger` causes one sync.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-273',
@@ -2248,7 +2248,7 @@ export const design002: readonly Requirement[] = [
     line: 501,
     kind: 'feature',
     text: 'Each further change of the trigger value causes one more sync.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-274',
@@ -2256,9 +2256,9 @@ export const design002: readonly Requirement[] = [
     line: 501,
     kind: 'edge',
     text: 'The same trigger value never syncs twice, also across an operator restart.',
-    state: 'planned',
+    state: 'met',
   },
-  { id: '002-275', section: 'Sync Policy', line: 501, kind: 'edge', text: 'An empty trigger value causes no sync.', state: 'planned' },
+  { id: '002-275', section: 'Sync Policy', line: 501, kind: 'edge', text: 'An empty trigger value causes no sync.', state: 'met' },
   {
     id: '002-276',
     section: 'Registry API Service',

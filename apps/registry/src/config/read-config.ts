@@ -6,6 +6,7 @@ import { CONFIG_SHAPE, type ConfigFile } from './config-schema.ts'
 import { configWarnings } from './config-warnings.ts'
 import { applyOverrides, environmentFlag, withFlag } from './env-overrides.ts'
 import { type Env, expandVariables, hideVariables } from './env-values.ts'
+import { mountedConfig } from './mounted-config.ts'
 import { normaliseConfig } from './normalise-config.ts'
 import type { RegistryConfig } from './registry-config.ts'
 import { MAX_CONFIG_BYTES, parseYamlTree } from './yaml-tree.ts'
@@ -65,7 +66,7 @@ export function readConfig(text: string, options: ReadTextOptions): ReadResult {
   const config = normaliseConfig(file, { ...options, insecureUrls, tree, problems })
 
   if (problems.list.length === 0 && config)
-    return { ok: true, config, warnings: [...overridden.warnings, ...configWarnings(file, config)], text }
+    return { ok: true, config: mountedConfig(config, env), warnings: [...overridden.warnings, ...configWarnings(file, config)], text }
   const hidden = firstPerPath(problems.list).map((problem) => ({ ...problem, message: hideVariables(problem.message, tree, env) }))
   return { ok: false, problems: hidden, text }
 }

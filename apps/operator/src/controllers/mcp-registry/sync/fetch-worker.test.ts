@@ -1,0 +1,51 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fetchInWorker } from './fetch-worker.ts'
+
+const documents = ['fetch', 'fetch-old'].map((name) => ({
+  server: { name: `io.example/${name}`, description: 'A server', version: '1.0.0', extra: { kept: true } },
+  _meta: {},
+}))
+const never = new AbortController().signal
+let origin: Server
+let endpoint: string
+
+beforeAll(async () => {
+  origin = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ servers: documents, metadata: {} }))
+  })
+  await new Promise<void>((resolve) => origin.listen(0, '127.0.0.1', resolve))
+  endpoint = `http://127.0.0.1:${(origin.address() as AddressInfo).port}`
+})
+afterAll(() => {
+  origin.closeAllConnections()
+  origin.close()
+})
+
+describe('fetchInWorker', () => {
+  const job = {
+    source: { format: 'upstream', api: { endpoint: '' } },
+    filter: undefined,
+    password: undefined,
+    allowPrivateAddresses: true,
+  } as const
+
+  it('fetches in a thread of its own, filters, and keeps every member of an entry', async () => {
+    const outcome = await fetchInWorker(
+      { ...job, source: { ...job.source, api: { endpoint } }, filter: { names: { exclude: ['*-old'] } } },
+      never,
+    )
+    expect(outcome).toMatchObject({ ok: true, servers: 1, hash: expect.stringMatching(/^[0-9a-f]{64}$/) })
+    const text = outcome.ok ? (outcome.texts[0] ?? '') : ''
+    expect(JSON.parse(text).data.servers).toMatchObject([{ name: 'io.example/fetch', extra: { kept: true } }])
+  }, 60_000)
+
+  it('gives a failure for what cannot be fetched, or must not be', async () => {
+    const refused = await fetchInWorker({ ...job, source: { ...job.source, api: { endpoint } }, allowPrivateAddresses: false }, never)
+    expect(refused).toMatchObject({ ok: false, reason: 'FetchFailed' })
+    const git = { repository: 'ssh://git@git.example.com/r.git', branch: 'main', path: 'registry.json' }
+    const invalid = await fetchInWorker({ ...job, source: { format: 'toolhive', git } }, never)
+    expect(invalid).toMatchObject({ ok: false, reason: 'ValidationFailed', message: expect.stringContaining('spec.source.git.repository') })
+  }, 60_000)
+})
