@@ -11,7 +11,7 @@ export function renderTools(tools: readonly JsonObject[]): string {
 }
 
 /** The arguments of a tool, as they would be typed. */
-export function argumentsOf(inputSchema: unknown): string[] {
+function argumentsOf(inputSchema: unknown): string[] {
   const schema = isObject(inputSchema) ? inputSchema : {}
   const required = Array.isArray(schema['required']) ? schema['required'] : []
   return Object.entries(isObject(schema['properties']) ? schema['properties'] : {}).map(([name, property]) => {

@@ -52,7 +52,7 @@ export async function withTimeLimit<T>(limit: TimeLimit, work: (signal: AbortSig
 }
 
 /** An error with a code, also when the caller aborted its signal with something else. */
-export function abortError(signal: AbortSignal): ThvError {
+function abortError(signal: AbortSignal): ThvError {
   const reason: unknown = signal.reason
   return isThvError(reason) ? reason : new ThvError('aborted', 'the request was given up', { cause: reason })
 }

@@ -34,7 +34,7 @@ export interface StopLimits {
   readonly killMs: number
 }
 
-export const STOP_LIMITS: StopLimits = { eofMs: 2_000, termMs: 5_000, killMs: 2_000 }
+const STOP_LIMITS: StopLimits = { eofMs: 2_000, termMs: 5_000, killMs: 2_000 }
 
 /** A process in a group of its own, so that whatever it starts goes with it. */
 export interface Child {

@@ -34,7 +34,7 @@ export function histogramLines(name: string, labels: string, { bounds, counts, s
 }
 
 /** As Go's parser reads them. */
-export function formatNumber(value: number): string {
+function formatNumber(value: number): string {
   if (value === Infinity) return '+Inf'
   return value === -Infinity ? '-Inf' : String(value)
 }

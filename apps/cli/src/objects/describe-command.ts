@@ -54,7 +54,7 @@ async function eventsOf(client: KubeClient, { metadata }: KubeObject): Promise<C
   return items.sort((a, b) => (lastTime(a) < lastTime(b) ? -1 : 1))
 }
 
-export function describeObject(object: KubeObject, events: readonly CoreEvent[], now: number): string {
+function describeObject(object: KubeObject, events: readonly CoreEvent[], now: number): string {
   const { apiVersion, kind, metadata, ...rest } = object as KubeObject & Record<string, unknown>
   const { status, ...content } = shownContent(kind, rest)
   const { conditions, ...state } = (typeof status === 'object' && status !== null ? status : {}) as Record<string, unknown>

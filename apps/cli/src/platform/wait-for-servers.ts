@@ -7,7 +7,7 @@ import { answers } from './answers.ts'
 import type { ProgressView } from './progress-view.ts'
 import { operatorState, type ServerResource, type ServerState, serverState } from './server-states.ts'
 
-export const OPERATOR = { namespace: 'toolhive-system', name: 'toolhive-operator' }
+const OPERATOR = { namespace: 'toolhive-system', name: 'toolhive-operator' }
 const NAME_LABEL = 'toolhive-name'
 /** Fast enough to look alive, slow enough to cost nothing. */
 const LOOK_MS = 150

@@ -47,7 +47,7 @@ export function compileRules(root: SchemaNode): { tree?: RuleTree; problems: Pla
   return { ...(tree && { tree }), problems }
 }
 
-export function hasRules(node: SchemaNode): boolean {
+function hasRules(node: SchemaNode): boolean {
   const further = furtherOf(node)
   return (
     (node['x-kubernetes-validations']?.length ?? 0) > 0 ||

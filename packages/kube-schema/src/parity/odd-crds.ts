@@ -120,7 +120,7 @@ export const ODD_SCHEMAS: Readonly<Record<string, SchemaNode>> = {
 }
 
 /** One CRD whose fields exercise everything; objects of it follow. */
-export const ODD_FIELDS: Readonly<Record<string, SchemaNode>> = {
+const ODD_FIELDS: Readonly<Record<string, SchemaNode>> = {
   text: { type: 'string', minLength: 2, maxLength: 4, pattern: '^[a-z]+$' },
   int: { type: 'integer', minimum: 1, maximum: 10, multipleOf: 2 },
   exclusive: { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 1, exclusiveMaximum: true },

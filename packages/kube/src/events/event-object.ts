@@ -28,7 +28,7 @@ const MAX_WORD = 128
 const MAX_NAME = 253
 
 /** Events of objects without a namespace live in `default`: the server takes no other place for them. */
-export function eventNamespace(object: KubeObject): string {
+function eventNamespace(object: KubeObject): string {
   return object.metadata.namespace ?? 'default'
 }
 

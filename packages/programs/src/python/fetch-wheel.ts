@@ -63,7 +63,7 @@ export async function wheelFromIndexes({ urls, caFile }: PackageIndexes, release
 }
 
 /** From a page in the JSON of PEP 691 or the HTML of PEP 503. */
-export function linkTo(file: string, page: string): string | undefined {
+function linkTo(file: string, page: string): string | undefined {
   if (page.trimStart().startsWith('{')) {
     const { files = [] } = JSON.parse(page) as { files?: { filename?: string; url?: string }[] }
     return files.find(({ filename }) => filename === file)?.url

@@ -2,7 +2,7 @@
  * The release of uv that is fetched where the machine has none, with the SHA-256 of its wheels: whatever index or mirror they come from,
  * only these files are run. To update, take version and hashes from the page of uv on PyPI.
  */
-export const UV_VERSION = '0.13.7'
+const UV_VERSION = '0.13.7'
 
 /** One file per platform that this project runs on. The first that fits is fetched; pip may choose another one of them. */
 const WHEELS: readonly { readonly tags: string; readonly fits: string; readonly sha256: string }[] = [

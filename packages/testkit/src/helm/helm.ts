@@ -41,7 +41,7 @@ export async function openHelm(): Promise<Helm> {
   }
 }
 
-export function templateArguments({ name, chart, namespace, values = [], set = [] }: Release): string[] {
+function templateArguments({ name, chart, namespace, values = [], set = [] }: Release): string[] {
   return ['template', name, chart, '--namespace', namespace, ...values.flatMap((f) => ['--values', f]), ...set.flatMap((s) => ['--set', s])]
 }
 

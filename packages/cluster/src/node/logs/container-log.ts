@@ -9,7 +9,7 @@ export interface LogLimits {
   readonly parts: number
 }
 
-export const LOG_LIMITS: LogLimits = { partBytes: 10 << 20, parts: 3 }
+const LOG_LIMITS: LogLimits = { partBytes: 10 << 20, parts: 3 }
 
 export interface ContainerLogOptions {
   readonly folder: string

@@ -83,7 +83,7 @@ export class ContainerOutput {
 }
 
 /** One client's share of the output, in order. For one loop only. */
-export class OutputReader implements AsyncIterable<OutputChunk> {
+class OutputReader implements AsyncIterable<OutputChunk> {
   readonly #wanted: readonly StreamName[]
   readonly #hooks: { onRead(): void; onLeave(): void }
   readonly #chunks: OutputChunk[] = []

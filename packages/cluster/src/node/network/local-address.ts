@@ -1,10 +1,10 @@
 import type { Service } from '@thv/kube'
 
 /** Where the first TCP port of a Service is to be found from the host, where its cluster IP is not. Read it before `clusterIP`. */
-export const LOCAL_ADDRESS = 'toolhive.stacklok.dev/local-address'
+const LOCAL_ADDRESS = 'toolhive.stacklok.dev/local-address'
 
 /** The annotation of one port: the first has the plain key, each other one has its number behind. */
-export function localAddressKey(service: Pick<Service, 'spec'>, port: number): string {
+function localAddressKey(service: Pick<Service, 'spec'>, port: number): string {
   const first = service.spec?.ports?.find(({ protocol = 'TCP' }) => protocol === 'TCP')?.port
   return port === first ? LOCAL_ADDRESS : `${LOCAL_ADDRESS}-${port}`
 }

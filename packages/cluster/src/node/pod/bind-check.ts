@@ -2,7 +2,7 @@ import type { Clock } from '@thv/kernel/clock'
 import type { PodNetwork } from '../network/pod-network.ts'
 import type { NodePod } from './pod-spec.ts'
 
-export const ALLOW_UNSAFE_BIND = 'toolhive.stacklok.dev/allow-unsafe-bind'
+const ALLOW_UNSAFE_BIND = 'toolhive.stacklok.dev/allow-unsafe-bind'
 export const UNSAFE_BIND = 'UnsafeBind'
 
 /** Why a container was ended. */

@@ -66,7 +66,7 @@ export function podStatus(input: StatusInput): NodePodStatus {
   }
 }
 
-export function podPhase({ pod, containers }: Pick<StatusInput, 'pod' | 'containers'>): PodPhase {
+function podPhase({ pod, containers }: Pick<StatusInput, 'pod' | 'containers'>): PodPhase {
   const policy = pod.spec.restartPolicy ?? 'Always'
   for (const { role, record } of containers) {
     const terminated = terminatedOf(record.state)

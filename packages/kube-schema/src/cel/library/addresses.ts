@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net'
 import { type Library, RuleError } from './define.ts'
 
-export class CelIp {
+class CelIp {
   readonly text: string
   readonly bytes: readonly number[]
 
@@ -11,7 +11,7 @@ export class CelIp {
   }
 }
 
-export class CelCidr {
+class CelCidr {
   readonly address: CelIp
   readonly bits: number
 
@@ -22,7 +22,7 @@ export class CelCidr {
 }
 
 /** The namespace of `ip.isCanonical`. */
-export class CelIpFunctions {}
+class CelIpFunctions {}
 
 export const addresses: Library = {
   types: { 'net.IP': CelIp, 'net.CIDR': CelCidr, 'kubernetes.IpFunctions': CelIpFunctions },

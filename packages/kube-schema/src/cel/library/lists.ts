@@ -4,7 +4,7 @@ import { type Library, RuleError } from './define.ts'
 type Sortable = bigint | number | string | boolean
 
 /** The namespace of `sets.contains` and its like. */
-export class CelSets {}
+class CelSets {}
 
 export const lists: Library = {
   types: { 'kubernetes.Sets': CelSets },

@@ -2,7 +2,7 @@ import { parseQuantity } from '../../values/quantity.ts'
 import { type Library, RuleError } from './define.ts'
 
 /** An exact decimal: `units` × 10^-9, the smallest step that Kubernetes keeps. */
-export class CelQuantity {
+class CelQuantity {
   readonly nanos: bigint
 
   constructor(nanos: bigint) {

@@ -5,7 +5,7 @@ import { formatText } from './format-text.ts'
 /* cel-go's string extension, version 2. It counts code points; JavaScript counts code units. */
 
 /** The namespace of `strings.quote`. */
-export class CelStrings {}
+class CelStrings {}
 
 export const strings: Library = {
   types: { 'kubernetes.Strings': CelStrings },

@@ -1,6 +1,6 @@
 import { type Library, RuleError } from './define.ts'
 
-export class CelUrl {
+class CelUrl {
   readonly scheme: string
   readonly authority: string
   readonly path: string

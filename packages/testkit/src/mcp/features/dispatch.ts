@@ -36,7 +36,7 @@ export function findTool(call: Call): Tool {
 }
 
 /** Runs it here and now, also the tools that could become a task. */
-export async function runTool(tool: Tool, call: Call): Promise<JsonObject> {
+async function runTool(tool: Tool, call: Call): Promise<JsonObject> {
   const prepared = (await tool.prepare?.(call)) ?? {}
   return tool.run({ ...call, args: { ...call.args, ...prepared } })
 }

@@ -9,7 +9,7 @@ import { isLocal } from './host-guard.ts'
 import { createSseServer, MESSAGES_PATH, SSE_PATH } from './sse-server.ts'
 import { createStreamableHttp } from './streamable-http.ts'
 
-export const MCP_PATH = '/mcp'
+const MCP_PATH = '/mcp'
 const LOOPBACK = '127.0.0.1'
 
 export interface RunningHttp {

@@ -73,10 +73,6 @@ export function isRequest(message: RpcMessage): message is RpcRequest {
   return 'method' in message && 'id' in message
 }
 
-export function isNotification(message: RpcMessage): message is RpcNotification {
-  return 'method' in message && !('id' in message)
-}
-
 export function isResponse(message: RpcMessage): message is RpcResponse {
   return !('method' in message)
 }

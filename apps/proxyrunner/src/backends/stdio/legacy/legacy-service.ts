@@ -170,7 +170,7 @@ export class LegacyService {
 }
 
 /** The client's version, unless the server is older or the client's is unknown. */
-export function agreedVersion(requested: unknown, server: string): string {
+function agreedVersion(requested: unknown, server: string): string {
   return isLegacyVersion(requested) && requested <= server ? requested : server
 }
 

@@ -51,7 +51,7 @@ export type StdioSettings = Partial<StdioConfig> & Pick<StdioConfig, 'name'>
 
 const MINUTE = 60_000
 
-export const STDIO_DEFAULTS: Omit<StdioConfig, 'name'> = {
+const STDIO_DEFAULTS: Omit<StdioConfig, 'name'> = {
   version: '0.1.0',
   era: 'auto',
   isolation: 'auto',

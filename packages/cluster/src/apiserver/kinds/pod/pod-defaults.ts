@@ -21,7 +21,7 @@ export function templateDefaults(template: JsonObject | undefined): JsonObject {
 }
 
 /** Of a spec that is tidy already. */
-export function podSpecDefaults(spec: JsonObject, { ofPod = false } = {}): JsonObject {
+function podSpecDefaults(spec: JsonObject, { ofPod = false } = {}): JsonObject {
   const account = textAt(spec, 'serviceAccountName') || textAt(spec, 'serviceAccount')
   const complete = withDefaults(
     { ...spec, ...(account === '' ? {} : { serviceAccountName: account, serviceAccount: account }) },
@@ -60,7 +60,7 @@ function containerDefaults(container: JsonObject, requestsFromLimits: boolean): 
   return changed(result, 'lifecycle', (lifecycle) => changed(changed(lifecycle, 'postStart', handlerDefaults), 'preStop', handlerDefaults))
 }
 
-export function resourceDefaults(resources: JsonObject): JsonObject {
+function resourceDefaults(resources: JsonObject): JsonObject {
   return changed(changed(resources, 'limits', resourceList), 'requests', resourceList)
 }
 
