@@ -40,7 +40,7 @@ export function makeAuthenticate(config: RunConfig, { env, log, clock, outbound 
 }
 
 /** The challenges of a runner, for every middleware that rejects a token. Undefined: it does not authenticate clients. */
-function challengesOf(config: RunConfig): Challenges | undefined {
+export function challengesOf(config: RunConfig): Challenges | undefined {
   const resource = protectedResourceOf(config)
   return resource && createChallenges({ realm: config.oidc_config?.issuer ?? 'kubernetes', resource })
 }
