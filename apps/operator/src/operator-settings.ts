@@ -70,11 +70,11 @@ export interface OperatorFlags {
 
 export const LEASE_NAME = 'toolhive-operator-leader-election'
 /** The one image with all programs, as `scripts/image.ts` writes it. */
-const DEFAULT_RUNNER_IMAGE = 'toolhive-ts:0.1.0'
+export const DEFAULT_RUNNER_IMAGE = 'toolhive-ts:0.1.0'
 
 /** Public images that hold npx, and uvx. */
-const DEFAULT_NPX_IMAGE = 'docker.io/library/node:24-alpine'
-const DEFAULT_UVX_IMAGE = 'ghcr.io/astral-sh/uv:python3.13-alpine'
+export const DEFAULT_NPX_IMAGE = 'docker.io/library/node:24-alpine'
+export const DEFAULT_UVX_IMAGE = 'ghcr.io/astral-sh/uv:python3.13-alpine'
 
 type Env = Readonly<Record<string, string | undefined>>
 

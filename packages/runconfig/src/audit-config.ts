@@ -39,7 +39,7 @@ export interface AuditConfig {
 
 const MIB = 1024 * 1024
 
-const AUDIT_FIELDS: FieldTable<AuditConfig> = {
+export const AUDIT_FIELDS: FieldTable<AuditConfig> = {
   enabled: { reader: flag, default: true, doc: 'Write audit events.' },
   component: { reader: text(), defaultText: '`name`', doc: 'Name of this component in the events.' },
   event_types: { reader: listOf(oneOf(AUDIT_EVENT_TYPES)), default: [], doc: 'Types of events to write. Empty for all.' },

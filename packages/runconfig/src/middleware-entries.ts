@@ -5,7 +5,7 @@ import { RUN_CONFIG_FIELDS } from './run-config-fields.ts'
 import type { JsonObject } from './value-readers.ts'
 
 /** The fixed limit of a request body. */
-const BODY_LIMIT_BYTES = 8_388_608
+export const BODY_LIMIT_BYTES = 8_388_608
 
 /**
  * Judges an entry of `middleware_configs`. The pipeline is made from the typed fields alone, so an entry is accepted when it says the

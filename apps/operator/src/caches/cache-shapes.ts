@@ -3,7 +3,7 @@ import { type CacheShape, type KubeObject, metadataOnly, type Secret, withoutMan
 /** Label of what the operator or a runner makes for a workload. */
 export const MANAGED_LABEL = 'toolhive'
 /** Label of the ConfigMaps that the operator makes. */
-const MANAGED_BY_LABEL = 'toolhive.stacklok.io/managed-by'
+export const MANAGED_BY_LABEL = 'toolhive.stacklok.io/managed-by'
 export const MANAGED_BY = 'toolhive-operator'
 
 /**

@@ -37,3 +37,12 @@ function secretFacts({ caches }: Pick<Env, 'caches'>, key: { namespace: string; 
   const { uid = '', resourceVersion = '' } = secret.metadata
   return { uid, resourceVersion, keys: new Set(Object.keys(secret.data ?? {})) }
 }
+
+/** Secrets that a workload depends on, those of its auth configs included. */
+export function allSecrets(references: References, lookup: Lookup): string[] {
+  const ofAuthConfigs = references.externalAuthConfigs.flatMap((name) => {
+    const config = lookup.externalAuthConfig(name)
+    return config === undefined ? [] : referencesOfExternalAuthConfig(config).secrets
+  })
+  return [...new Set([...references.secrets, ...ofAuthConfigs])].toSorted()
+}

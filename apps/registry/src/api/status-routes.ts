@@ -58,7 +58,7 @@ export function createStatusRoutes(engine: Pick<RegistryEngine, 'admin'>): Statu
 }
 
 /** Pure. Sources made through the admin API are not part of it: the configuration does not name them. */
-function sourcesReport(records: readonly SourceRecord[]): SourcesReport {
+export function sourcesReport(records: readonly SourceRecord[]): SourcesReport {
   const configured = records.filter(({ creation }) => creation === 'CONFIG')
   const asked = configured.find(({ config }) => config.syncRequest !== undefined)?.config.syncRequest
   return {

@@ -29,7 +29,7 @@ export interface Principal {
 
 const PRINCIPAL_TYPE = 'Client'
 export const ANONYMOUS_SUBJECT: Subject = { subject: 'anonymous', claims: {} }
-const DEFAULT_GROUP_TYPE = 'THVGroup'
+export const DEFAULT_GROUP_TYPE = 'THVGroup'
 const GROUP_CLAIMS = ['groups', 'roles', 'cognito:groups']
 
 export function principalOf({ subject, claims }: Subject, mapping: ClaimMapping, store: EntityStore): Principal {

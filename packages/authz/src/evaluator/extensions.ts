@@ -49,7 +49,7 @@ export function argumentFailure(expected: 'string' | ExtensionType, value: Value
 }
 
 /** Up to four digits behind the point, and at least one on each side. */
-function parseDecimal(text: string): Extension | Failure {
+export function parseDecimal(text: string): Extension | Failure {
   const match = /^(-?)(\d+)\.(\d{1,4})$/.exec(text)
   const steps = match && BigInt(`${match[2]}${(match[3] ?? '').padEnd(4, '0')}`) * (match[1] === '-' ? -1n : 1n)
   if (steps !== null && isLong(steps)) return new Extension('decimal', steps)

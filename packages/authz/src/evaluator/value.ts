@@ -37,7 +37,7 @@ export class EntityUid {
 }
 
 /** A type has no NUL, so the pair cannot be read in two ways. */
-function entityKey(type: string, id: string): string {
+export function entityKey(type: string, id: string): string {
   return `${type}\0${id}`
 }
 

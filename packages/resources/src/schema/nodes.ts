@@ -109,6 +109,8 @@ export const free = <T = Record<string, unknown>>(description: string, options: 
 /** Any JSON value. No rule, not even the parent's, can see a node without a type. */
 export const anyValue = (description: string) => Type.Unsafe<unknown>({ description, 'x-kubernetes-preserve-unknown-fields': true })
 
+export const intOrString = (description: string) => Type.Unsafe<number | string>({ description, 'x-kubernetes-int-or-string': true })
+
 /**
  * `name` or `{name}`. A node without a type is invisible to rules, and these checks bite only on values of their own JSON type:
  * a number or a list still passes admission, so `normalise()` reports it.

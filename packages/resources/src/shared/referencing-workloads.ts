@@ -3,6 +3,10 @@ import { list, obj, oneOf, str } from '../schema/nodes.ts'
 /** Kinds that can reference an MCPToolConfig or an MCPExternalAuthConfig. */
 export const WORKLOAD_KINDS = ['MCPServer', 'MCPRemoteProxy', 'VirtualMCPServer', 'MCPServerEntry'] as const
 export type WorkloadKind = (typeof WORKLOAD_KINDS)[number]
+export const WorkloadKindMCPServer: WorkloadKind = 'MCPServer'
+export const WorkloadKindMCPRemoteProxy: WorkloadKind = 'MCPRemoteProxy'
+export const WorkloadKindVirtualMCPServer: WorkloadKind = 'VirtualMCPServer'
+export const WorkloadKindMCPServerEntry: WorkloadKind = 'MCPServerEntry'
 
 export const referencingWorkloads = () =>
   list(

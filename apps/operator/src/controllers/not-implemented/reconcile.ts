@@ -37,7 +37,7 @@ export function reconcileNotImplemented(cache: CacheSpec) {
 }
 
 /** Pure. */
-function unservedStatus(object: KubeObject, { kind, now }: { kind: string; now: number }): UnservedStatus {
+export function unservedStatus(object: KubeObject, { kind, now }: { kind: string; now: number }): UnservedStatus {
   const { generation } = object.metadata
   const message = `${kind} is not implemented in this version of the operator: nothing runs for this object`
   const ready = { type: 'Ready', status: 'False', reason: NOT_IMPLEMENTED, message } as const

@@ -112,6 +112,8 @@ const LINES = {
   TokenProjection: 'audience:text expirationSeconds:int64 path*:innerPath',
 } as const
 
+export type PodType = keyof typeof LINES
+
 export interface FieldType {
   /** A type of the table, or a scalar. */
   readonly type: string
@@ -124,6 +126,8 @@ export interface FieldType {
 export type Fields = ReadonlyMap<string, FieldType>
 
 const TABLE: ReadonlyMap<string, Fields> = new Map(Object.entries(LINES).map(([type, line]) => [type, parseLine(line)]))
+
+export const POD_TYPES: readonly string[] = Object.keys(LINES)
 
 /** Undefined for a scalar. */
 export function fieldsOf(type: string): Fields | undefined {

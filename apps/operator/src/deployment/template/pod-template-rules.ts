@@ -143,7 +143,7 @@ function checkNamed(value: UnknownObject, at: string, report: Report): void {
 }
 
 /** Labels, and what selects by them. */
-function checkLabels(labels: UnknownObject, at: string, report: Report): void {
+export function checkLabels(labels: UnknownObject, at: string, report: Report): void {
   for (const [key, value] of Object.entries(labels)) {
     if (!isQualifiedName(key)) report(`${at}[${key}]`, 'is not a key that a label can have')
     else if (typeof value !== 'string' || !isLabelValue(value)) report(`${at}[${key}]`, 'is not a value that a label can have')

@@ -8,11 +8,11 @@ export interface Scalar {
   readonly test: (value: unknown) => boolean
 }
 
-const isDnsLabel = (value: string): boolean => labelNameProblems(value).length === 0
+export const isDnsLabel = (value: string): boolean => labelNameProblems(value).length === 0
 /** Keys of labels and annotations. */
 export const isQualifiedName = (value: string): boolean => qualifiedNameProblems(value).length === 0
 export const isLabelValue = (value: string): boolean => labelValueProblems(value).length === 0
-const isPortName = (value: string): boolean => portNameProblems(value).length === 0
+export const isPortName = (value: string): boolean => portNameProblems(value).length === 0
 
 /** Names that the runner takes and that API servers of all versions take. */
 export function isVariableName(value: string): boolean {

@@ -99,9 +99,9 @@ export function mountCaBundle({ ref, field, volumeName, folder, lookup, now }: M
 
 const MAX_VOLUME_NAME = 63
 
-const REMOTE_CA_FOLDER = '/etc/toolhive/remote-ca'
+export const REMOTE_CA_FOLDER = '/etc/toolhive/remote-ca'
 /** Read by no program: its change replaces the pods. */
-const REMOTE_CA_VARIABLE = 'THV_REMOTE_CA_HASH'
+export const REMOTE_CA_VARIABLE = 'THV_REMOTE_CA_HASH'
 
 /** Of MCPRemoteProxy: whom to trust besides the authorities of the system when the remote server is called. */
 export function resolveRemoteCaBundle(args: {

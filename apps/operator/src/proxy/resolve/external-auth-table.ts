@@ -4,7 +4,7 @@ import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { RunConfig } from '@thv/runconfig/run-config'
 
 /** Kinds that can name an MCPExternalAuthConfig with `externalAuthConfigRef`. */
-const AUTH_CONSUMERS = ['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry'] as const
+export const AUTH_CONSUMERS = ['MCPServer', 'MCPRemoteProxy', 'MCPServerEntry'] as const
 export type AuthConsumer = (typeof AUTH_CONSUMERS)[number]
 
 export type AuthEffect =

@@ -13,7 +13,7 @@ export interface HeaderForwardArgs {
 }
 
 /** How the proxy calls variables that hold secrets; the RunConfig has the rest of the name. */
-const SECRET_VARIABLE_PREFIX = 'TOOLHIVE_SECRET_'
+export const SECRET_VARIABLE_PREFIX = 'TOOLHIVE_SECRET_'
 
 /** Headers that a proxy adds on the way to a remote server. Values from Secrets reach it by variables only. */
 export function resolveHeaderForward({ headerForward, name, lookup }: HeaderForwardArgs): Resolved {

@@ -27,9 +27,9 @@ export interface OidcArgs {
   readonly now?: number
 }
 
-const OIDC_CLIENT_SECRET_VARIABLE = 'TOOLHIVE_OIDC_CLIENT_SECRET'
+export const OIDC_CLIENT_SECRET_VARIABLE = 'TOOLHIVE_OIDC_CLIENT_SECRET'
 /** Read by no program: its change replaces the pods when something changed that the RunConfig only points to. */
-const OIDC_CONFIG_HASH_VARIABLE = 'THV_OIDC_CONFIG_HASH'
+export const OIDC_CONFIG_HASH_VARIABLE = 'THV_OIDC_CONFIG_HASH'
 
 /** How clients prove who they are. Whatever is wrong blocks: a proxy with half of it would let in whom it should not. */
 export function resolveOidc(args: OidcArgs): Resolved {

@@ -17,7 +17,7 @@ export interface SessionStorageArgs {
   readonly lookup: Pick<Lookup, 'secret'>
 }
 
-const SESSION_REDIS_PASSWORD_VARIABLE = 'THV_SESSION_REDIS_PASSWORD'
+export const SESSION_REDIS_PASSWORD_VARIABLE = 'THV_SESSION_REDIS_PASSWORD'
 
 /** Where the proxy keeps sessions. That there is Redis can be seen by `scaling_config.session_redis` of the result. */
 export function resolveSessionStorage(args: SessionStorageArgs): Resolved {

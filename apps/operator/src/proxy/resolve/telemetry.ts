@@ -20,7 +20,7 @@ export interface TelemetryArgs {
   readonly now?: number
 }
 
-const RESOURCE_ATTRIBUTES_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES'
+export const RESOURCE_ATTRIBUTES_VARIABLE = 'OTEL_RESOURCE_ATTRIBUTES'
 
 /** Traces and metrics of the proxy. */
 export function resolveTelemetry({ telemetry, sendsAudit, name, namespace, lookup, now }: TelemetryArgs): Resolved {

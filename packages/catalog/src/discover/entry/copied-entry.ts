@@ -77,6 +77,6 @@ function isSame(remote: Json, { type, url }: ExportedRemote): boolean {
   return isJsonObject(remote) && member(remote, 'type') === type && member(remote, 'url') === url
 }
 
-function byPlace({ resource: a }: ResourceEvaluation, { resource: b }: ResourceEvaluation): number {
+export function byPlace({ resource: a }: ResourceEvaluation, { resource: b }: ResourceEvaluation): number {
   return compareCodePoints(a.namespace, b.namespace) || compareCodePoints(a.name, b.name) || compareCodePoints(a.kind, b.kind)
 }
