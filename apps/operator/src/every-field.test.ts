@@ -66,6 +66,7 @@ const KINDS: readonly Kind[] = [
       'spec.oidcConfig.inline.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
       'spec.authzConfig.type': OTHER_MEMBERS,
       'spec.telemetry.openTelemetry.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
+      'spec.sessionStorage.tls.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
     },
   },
   {
@@ -82,6 +83,7 @@ const KINDS: readonly Kind[] = [
       'spec.oidcConfig.inline.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
       'spec.authzConfig.type': OTHER_MEMBERS,
       'spec.telemetry.openTelemetry.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
+      'spec.sessionStorage.tls.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
     },
   },
   { definition: mcpToolConfig, outcomes: toolConfigOutcomes },

@@ -28,6 +28,7 @@ import { createStreamableHttpBackend } from './backends/streamable-http/streamab
 import { reportProblems } from './problem-reports.ts'
 import { type Env, isInCluster, type RunnerSettings, runnerSettings } from './runner-settings.ts'
 import type { Runtime } from './runtime/runtime.ts'
+import { openSharedState, type SharedState } from './shared-state.ts'
 
 export interface RunnerOptions {
   readonly config: RunConfig
@@ -62,7 +63,9 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const outbound = createOutbound({ clock })
   lifecycle.onShutdown('providers', () => outbound.close())
   const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry })
-  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock, outbound, policies })
+  const state = await openSharedState({ config, env, log, metrics, clock })
+  if (state !== undefined) lifecycle.onShutdown('redis', async () => void (await state[Symbol.asyncDispose]()))
+  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock, outbound, policies, redis: state?.redis })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)
@@ -74,7 +77,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
     opened.push(made)
     return made
   }
-  const backend = await makeBackend({ ...options, runtime, clock, settings, pipeline, metrics })
+  const backend = await makeBackend({ ...options, state, runtime, clock, settings, pipeline, metrics })
   lifecycle.onShutdown('backend', () => backend.close())
   for (const each of opened) void reportProblems({ backend, runtime: each, clock, signal: lifecycle.signal })
 
@@ -107,6 +110,7 @@ interface BackendDeps extends RunnerOptions {
   readonly settings: RunnerSettings
   readonly pipeline: Pipeline
   readonly metrics: Metrics
+  readonly state: SharedState | undefined
 }
 
 async function makeBackend(deps: BackendDeps): Promise<Backend> {
@@ -152,8 +156,8 @@ async function openRuntime({ runtime, lifecycle }: BackendDeps): Promise<Runtime
   return opened
 }
 
-function openStore<T extends JsonValue>({ clock, lifecycle }: BackendDeps): SessionStore<T> {
-  const store = createMemorySessionStore<T>({ clock })
+function openStore<T extends JsonValue>({ clock, lifecycle, state }: BackendDeps): SessionStore<T> {
+  const store = state?.sessions<T>() ?? createMemorySessionStore<T>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
   return store
 }

@@ -394,6 +394,10 @@ export const internalErrors = {
   queue_full: {
     meaning: 'A bounded queue has no room and its owner chose not to wait. The item was not taken; slow down and try again later.',
   },
+  redis_unavailable: {
+    meaning:
+      'Redis does not answer: its address, password or certificate is wrong, or it is down. Known sessions and limits go on locally.',
+  },
   registry_config_invalid: {
     meaning: 'The configuration of the registry server cannot be used. Each problem has its line; `thv-registry-api validate` shows them.',
   },

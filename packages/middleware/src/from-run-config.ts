@@ -8,6 +8,7 @@ import type { Findings } from '@thv/runconfig/field'
 import { BUILT_MIDDLEWARE, type BuiltMiddleware } from '@thv/runconfig/middleware-table'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
+import type { RedisClient } from '@thv/store/redis/redis-client'
 import type { LineOutput } from '@thv/telemetry/lines/line-output'
 import { RotatingFile } from '@thv/telemetry/lines/rotating-file'
 import { standardOutput } from '@thv/telemetry/lines/standard-output'
@@ -39,6 +40,8 @@ export interface MiddlewareDeps {
   readonly outbound: Outbound
   /** The policies that the document asks for, from `openPolicies`. The middleware closes them. */
   readonly policies?: LivePolicies | undefined
+  /** Where replicas share limits; absent: each counts for itself. */
+  readonly redis?: RedisClient | undefined
 }
 
 /** The dependencies that makers share beside these. */

@@ -20,7 +20,6 @@ describe('unsupportedFields', () => {
     ['embedded_auth_server_config', { embedded_auth_server_config: { enabled: false } }],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
-    ['scaling_config.session_redis', { scaling_config: { session_redis: { address: 'redis:6379' } } }],
     ['isolate_network', { isolate_network: true }],
   ])('names %s', (field, more) => {
     expect(fieldsOf(more)).toEqual([field])
@@ -37,7 +36,7 @@ describe('unsupportedFields', () => {
         audit_config: { enabled: false },
         telemetry_config: { enablePrometheusMetricsPath: true, prometheusPort: 9100, metricsOnTransportPort: false },
         mutating_webhooks: [],
-        scaling_config: { backend_replicas: 2 },
+        scaling_config: { backend_replicas: 2, session_redis: { address: 'redis:6379' } },
         header_forward: { add_plaintext_headers: { A: 'b' } },
         tools_filter: ['a'],
         allowed_origins: ['https://a.example.com'],

@@ -124,7 +124,7 @@ export const MIDDLEWARE = [
   { name: 'remote-auth', built: true, part: 'pipeline', fields: ['remote_auth_config'] },
   { name: 'header-forward', built: true, part: 'pipeline', fields: ['header_forward'], entry: headerForwardMet },
   { name: 'auth-server', built: false, part: 'runner', fields: ['embedded_auth_server_config'], entry: stripAuthMet },
-  { name: 'session-redis', built: false, part: 'runner', fields: ['scaling_config.session_redis'] },
+  { name: 'session-redis', built: true, part: 'runner', fields: ['scaling_config.session_redis'] },
   { name: 'network-isolation', built: false, part: 'runner', fields: ['isolate_network'] },
 ] as const satisfies readonly MiddlewareRow[]
 

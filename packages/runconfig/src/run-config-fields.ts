@@ -18,6 +18,8 @@ import {
   type MiddlewareConfig,
   type Owner,
   PROXY_MODES,
+  type RedisSentinel,
+  type RedisTls,
   type RemotePolicy,
   type RunConfig,
   type ScalingConfig,
@@ -87,10 +89,34 @@ const HEADER_FORWARD_FIELDS: FieldTable<HeaderForward> = {
   },
 }
 
+const redisAddress = text({
+  like: {
+    test: (value) => /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?):\d{1,5}$/.test(value),
+    words: 'host and port, such as redis:6379, without scheme and password',
+  },
+})
+
+const REDIS_SENTINEL_FIELDS: FieldTable<RedisSentinel> = {
+  master_name: { reader: text(), required: true, doc: 'Name under which the Sentinels watch the primary.' },
+  addresses: {
+    reader: listOf(redisAddress),
+    required: true,
+    doc: 'Hosts and ports of the Sentinels. The variable `THV_SESSION_SENTINEL_PASSWORD` holds their password.',
+  },
+}
+
+const REDIS_TLS_FIELDS: FieldTable<RedisTls> = {
+  enabled: { reader: flag, default: false, doc: 'Whether Redis and its Sentinels are reached by TLS.' },
+  ca_path: { reader: text(), doc: 'File with further certificate authorities.' },
+}
+
 const SESSION_REDIS_FIELDS: FieldTable<SessionRedis> = {
-  address: { reader: text(), required: true, doc: 'Host and port.' },
+  address: { reader: redisAddress, doc: 'Host and port of Redis. Set this or `sentinel`.' },
+  sentinel: { reader: objectOf(REDIS_SENTINEL_FIELDS), doc: 'Finds the primary of a Redis with failover.' },
   db: { reader: integer({ min: 0 }), default: 0, doc: 'Number of the database.' },
-  key_prefix: { reader: text(), doc: 'What keys begin with.' },
+  key_prefix: { reader: text(), doc: 'Put before the keys of sessions. A colon is added unless it ends with one.' },
+  username: { reader: text(), doc: 'ACL user. The variable `THV_SESSION_REDIS_PASSWORD` holds the password.' },
+  tls: { reader: objectOf(REDIS_TLS_FIELDS), doc: 'TLS to Redis.' },
 }
 
 const SCALING_FIELDS: FieldTable<ScalingConfig> = {

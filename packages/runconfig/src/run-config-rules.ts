@@ -1,7 +1,7 @@
 import { credentialProblems } from './credential-rules.ts'
 import type { Findings } from './field.ts'
-import { rateLimitProblems } from './rate-limit-rules.ts'
 import type { RunConfig } from './run-config.ts'
+import { rateLimitProblems, redisProblems } from './shared-state-rules.ts'
 
 /** The image that ToolHive (Go) passes when it is not used. */
 const PLACEHOLDER_IMAGE = 'placeholder-for-remote-proxy'
@@ -34,6 +34,7 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   credentialProblems(config, problem)
   rateLimitProblems(config, problem)
   checkOidc(config, problem)
+  redisProblems(config, problem)
   checkTools(config, problem)
   checkPodPatch(config, problem)
 }

@@ -132,9 +132,23 @@ export interface ScalingConfig {
 }
 
 export interface SessionRedis {
-  readonly address: string
+  /** Exactly one of this and `sentinel`. */
+  readonly address?: string
+  readonly sentinel?: RedisSentinel
   readonly db: number
   readonly key_prefix?: string
+  readonly username?: string
+  readonly tls?: RedisTls
+}
+
+export interface RedisSentinel {
+  readonly master_name: string
+  readonly addresses: readonly string[]
+}
+
+export interface RedisTls {
+  readonly enabled: boolean
+  readonly ca_path?: string
 }
 
 export interface ToolOverride {

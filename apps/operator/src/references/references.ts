@@ -10,6 +10,7 @@ import { normaliseVirtualMcpServer } from '@thv/resources/kinds/virtual-mcp-serv
 import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
 import type { CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
+import type { CanonicalSessionStorage } from '@thv/resources/shared/session-storage'
 import { templateSecrets } from './template-secrets.ts'
 
 /** Names of the objects in the same namespace that an object is built from. Pure. */
@@ -32,13 +33,14 @@ export function referencesOfServer(server: MCPServer): References {
       ...oidc.configMaps,
       ...bundle(spec.telemetry.openTelemetry.caBundleRef),
       ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
+      ...storageReferences(spec.sessionStorage).configMaps,
       ...(spec.permissionProfile?.type === 'configmap' ? [spec.permissionProfile.name] : []),
     ]),
     secrets: unique([
       ...oidc.secrets,
       ...spec.secrets.map(({ name }) => name),
-      ...passwordSecret(spec.sessionStorage),
       ...spec.telemetry.openTelemetry.sensitiveHeaders.map(({ secretKeyRef }) => secretKeyRef.name),
+      ...storageReferences(spec.sessionStorage).secrets,
       ...templateSecrets(spec.podTemplateSpec),
     ]),
   }
@@ -56,12 +58,13 @@ export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
       ...bundle(spec.telemetry.openTelemetry.caBundleRef),
       ...bundle(spec.caBundleRef),
       ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
+      ...storageReferences(spec.sessionStorage).configMaps,
     ]),
     secrets: unique([
       ...oidc.secrets,
       ...spec.headerForward.addHeadersFromSecret.map(({ valueSecretRef }) => valueSecretRef.name),
-      ...passwordSecret(spec.sessionStorage),
       ...spec.telemetry.openTelemetry.sensitiveHeaders.map(({ secretKeyRef }) => secretKeyRef.name),
+      ...storageReferences(spec.sessionStorage).secrets,
       ...templateSecrets(spec.podTemplateSpec),
     ]),
   }
@@ -117,8 +120,10 @@ function bundle(ref: CanonicalCABundleRef | undefined): string[] {
   return ref ? [ref.configMapRef.name] : []
 }
 
-function passwordSecret(storage: { provider: string; passwordRef?: { name: string } } | undefined): string[] {
-  return storage?.passwordRef ? [storage.passwordRef.name] : []
+function storageReferences(storage: CanonicalSessionStorage | undefined): Pick<References, 'configMaps' | 'secrets'> {
+  if (storage?.provider !== 'redis') return { configMaps: [], secrets: [] }
+  const { passwordRef, sentinel, encryptionKeyRef, tls } = storage
+  return { configMaps: bundle(tls?.caBundleRef), secrets: names(passwordRef, sentinel?.passwordRef, encryptionKeyRef) }
 }
 
 function toolConfigsOf(config: unknown): string[] {

@@ -24,6 +24,8 @@ export function rejectionOf(error: unknown): Rejection | undefined {
     case 'backend_refused':
     case 'backend_unreachable':
       return unavailable('it cannot be reached')
+    case 'redis_unavailable':
+      return unavailable('its session cannot be stored or read now')
     case 'timeout':
     case 'backend_timeout':
       return timedOut('no sign of life within the time limit')

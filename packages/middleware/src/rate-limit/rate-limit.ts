@@ -1,9 +1,8 @@
 import { METHODS } from '@thv/mcp/methods'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
-import type { Middleware } from '../pipeline/middleware.ts'
+import type { Awaitable, Middleware } from '../pipeline/middleware.ts'
 import type { MessageContext } from '../pipeline/request-context.ts'
 import type { Limit, LimitReached } from './limit.ts'
-import type { MemoryBuckets } from './memory-buckets.ts'
 
 export interface RateLimitOptions {
   readonly limits: readonly Limit[]
@@ -12,7 +11,12 @@ export interface RateLimitOptions {
 }
 
 export interface RateLimitDeps {
-  readonly buckets: Pick<MemoryBuckets, 'take'>
+  readonly buckets: Buckets
+}
+
+/** Takes one token for each limit, or none. */
+export interface Buckets {
+  take(limits: readonly Limit[], principal: string): Awaitable<LimitReached | undefined>
 }
 
 const ALLOWED = { reached: undefined } as const
@@ -48,14 +52,18 @@ export function createRateLimit({ limits, methods }: RateLimitOptions, { buckets
       const applied = limitsOf(context)
       if (applied.length === 0) return undefined
       const reached = buckets.take(applied, caller.principal)
-      if (reached === undefined) {
-        context.rateLimit = ALLOWED
-        return undefined
-      }
-      context.rateLimit = { reached: reached.limit.scope }
-      return rejectionOf(reached)
+      return reached instanceof Promise ? reached.then((outcome) => judge(context, outcome)) : judge(context, reached)
     },
   }
+}
+
+function judge(context: MessageContext, reached: LimitReached | undefined): Rejection | undefined {
+  if (reached === undefined) {
+    context.rateLimit = ALLOWED
+    return undefined
+  }
+  context.rateLimit = { reached: reached.limit.scope }
+  return rejectionOf(reached)
 }
 
 function toolOf(message: MessageContext['received']): string {

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox'
-import { int32, obj, oneOf, opt, str } from '../schema/nodes.ts'
+import { bool, int32, list, obj, oneOf, opt, str } from '../schema/nodes.ts'
 import { compact, type ProblemList } from '../schema/normalize.ts'
+import { type CanonicalCABundleRef, caBundleRef, normaliseCaBundleRef } from './ca-bundle-ref.ts'
 import { secretKeyRef } from './references.ts'
 
 /** Where sessions live: in the process, or in a Redis that several replicas share. */
@@ -9,17 +10,46 @@ export const sessionStorage = (description: string) =>
     description,
     {
       provider: oneOf('Kind of storage. More than one replica needs redis.', ['memory', 'redis']),
-      address: opt(str('Host and port of Redis.', { minLength: 1, maxLength: 2048 })),
+      address: opt(str('Host and port of Redis. Set this or sentinel.', { minLength: 1, maxLength: 2048 })),
+      sentinel: opt(
+        obj('Finds the primary of a Redis with failover.', {
+          masterName: str('Name under which the Sentinels watch the primary.', { minLength: 1, maxLength: 253 }),
+          addresses: list('Hosts and ports of the Sentinels.', str('Host and port.', { minLength: 1, maxLength: 2048 }), {
+            minItems: 1,
+            maxItems: 16,
+          }),
+          passwordRef: opt(secretKeyRef('Secret that holds the password of the Sentinels.')),
+        }),
+      ),
       db: opt(int32('Number of the Redis database.', { minimum: 0, default: 0 })),
       keyPrefix: opt(str('Prefix of every key.', { maxLength: 253 })),
+      username: opt(str('ACL user of Redis.', { minLength: 1, maxLength: 253 })),
       passwordRef: opt(secretKeyRef('Secret that holds the Redis password.')),
+      tls: opt(
+        obj(
+          'TLS to Redis and its Sentinels.',
+          {
+            enabled: bool('Whether TLS is used.'),
+            caBundleRef: opt(caBundleRef()),
+          },
+          { rules: [{ rule: 'self.enabled || !has(self.caBundleRef)', message: 'caBundleRef may only be set if enabled is true' }] },
+        ),
+      ),
+      encryptionKeyRef: opt(
+        secretKeyRef(
+          'Secret that holds the key that seals sessions in Redis: the first line seals, all lines open. Without it the Redis password makes one.',
+        ),
+      ),
     },
     {
       rules: [
-        { rule: "self.provider != 'redis' || has(self.address)", message: 'address is required if provider is redis' },
         {
-          rule: "self.provider == 'redis' || (!has(self.address) && !has(self.keyPrefix) && !has(self.passwordRef) && (!has(self.db) || self.db == 0))",
-          message: 'address, db, keyPrefix and passwordRef may only be set if provider is redis',
+          rule: "self.provider != 'redis' || has(self.address) != has(self.sentinel)",
+          message: 'exactly one of address and sentinel is required if provider is redis',
+        },
+        {
+          rule: "self.provider == 'redis' || (!has(self.address) && !has(self.sentinel) && !has(self.keyPrefix) && !has(self.username) && !has(self.passwordRef) && !has(self.tls) && !has(self.encryptionKeyRef) && (!has(self.db) || self.db == 0))",
+          message: 'the other fields may only be set if provider is redis',
         },
       ],
     },
@@ -27,11 +57,27 @@ export const sessionStorage = (description: string) =>
 
 export type SessionStorage = Static<ReturnType<typeof sessionStorage>>
 
-export type CanonicalSessionStorage =
-  | { provider: 'memory' }
-  | { provider: 'redis'; address: string; db: number; keyPrefix?: string; passwordRef?: { name: string; key: string } }
+interface SecretKey {
+  name: string
+  key: string
+}
 
-/** Redis without an address is a problem and counts as absent. */
+export interface CanonicalRedisStorage {
+  provider: 'redis'
+  /** Exactly one of this and `sentinel`. */
+  address?: string
+  sentinel?: { masterName: string; addresses: string[]; passwordRef?: SecretKey }
+  db: number
+  keyPrefix?: string
+  username?: string
+  passwordRef?: SecretKey
+  tls?: { enabled: boolean; caBundleRef?: CanonicalCABundleRef }
+  encryptionKeyRef?: SecretKey
+}
+
+export type CanonicalSessionStorage = { provider: 'memory' } | CanonicalRedisStorage
+
+/** Redis without exactly one of address and sentinel is a problem and counts as absent. */
 export function normaliseSessionStorage(
   problems: ProblemList,
   field: string,
@@ -39,8 +85,24 @@ export function normaliseSessionStorage(
 ): CanonicalSessionStorage | undefined {
   if (!value) return undefined
   if (value.provider === 'memory') return { provider: 'memory' }
-  const { address, db, keyPrefix, passwordRef } = value
-  if (address) return compact({ provider: 'redis' as const, address, db: db ?? 0, keyPrefix, passwordRef })
-  problems.add(`${field}.address`, 'missing', `${field}.address must be set, because provider is redis`)
-  return undefined
+  const { address, sentinel, db, keyPrefix, username, passwordRef, tls, encryptionKeyRef } = value
+  if (Boolean(address) === (sentinel !== undefined)) {
+    problems.add(
+      `${field}.address`,
+      'missing',
+      `exactly one of ${field}.address and ${field}.sentinel must be set, because provider is redis`,
+    )
+    return undefined
+  }
+  return compact({
+    provider: 'redis' as const,
+    address: address || undefined,
+    sentinel: sentinel && compact({ masterName: sentinel.masterName, addresses: sentinel.addresses, passwordRef: sentinel.passwordRef }),
+    db: db ?? 0,
+    keyPrefix,
+    username,
+    passwordRef,
+    tls: tls && compact({ enabled: tls.enabled, caBundleRef: normaliseCaBundleRef(problems, `${field}.tls.caBundleRef`, tls.caBundleRef) }),
+    encryptionKeyRef,
+  })
 }

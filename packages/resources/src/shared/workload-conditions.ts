@@ -82,6 +82,8 @@ export const WorkloadReason = {
   PrimaryUpstreamProviderIgnored: 'PrimaryUpstreamProviderIgnored',
 
   SessionStorageConfigured: 'SessionStorageConfigured',
+  /** Sessions lie in Redis in the clear. */
+  SessionStorageNotEncrypted: 'SessionStorageNotEncrypted',
   SessionStorageMissingForReplicas: 'SessionStorageMissingForReplicas',
   SessionStorageWarningNotApplicable: 'SessionStorageWarningNotApplicable',
   /** Sessions stay in memory: the password of the operator's Redis is not in this namespace. */

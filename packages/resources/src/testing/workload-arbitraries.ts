@@ -171,8 +171,16 @@ export const audit: fc.Arbitrary<CanonicalAuditConfig> = partial<CanonicalAuditC
 type Redis = Extract<CanonicalSessionStorage, { provider: 'redis' }>
 export const sessionStorage: fc.Arbitrary<CanonicalSessionStorage> = fc.oneof(
   fc.constant({ provider: 'memory' as const }),
-  partial<Redis, 'provider' | 'address' | 'db'>(
-    { provider: fc.constant('redis'), address: name, db: fc.nat(15), keyPrefix: text, passwordRef: secretRef },
+  partial<Omit<Redis, 'sentinel' | 'tls'>, 'provider' | 'address' | 'db'>(
+    {
+      provider: fc.constant('redis'),
+      address: name.map((host) => `${host}:6379`),
+      db: fc.nat(15),
+      keyPrefix: text,
+      username: name,
+      passwordRef: secretRef,
+      encryptionKeyRef: secretRef,
+    },
     ['provider', 'address', 'db'],
   ),
 )

@@ -38,7 +38,7 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
   const wanted = spec.transport === 'stdio' ? 1 : (spec.replicas ?? scale)
   const shared = resolveSharedBlocks({ ...input, kind: 'MCPServer', name, namespace, spec, replicas: wanted })
   const { hasSharedStore } = shared
-  const replicas = cappedReplicas(spec, { scale, hasSharedStore })
+  const replicas = cappedReplicas(spec, { scale })
   const profile = resolvePermissionProfile({ profile: spec.permissionProfile, podTemplateSpec: spec.podTemplateSpec, lookup })
   const restartedAt = restartTime(server)
   const resolved: Resolved[] = [
@@ -129,17 +129,14 @@ interface Replicas {
   readonly condition: ConditionUpdate
 }
 
-/** Sessions of a stdio server live in its proxy, so without a shared store there can be only one. */
-function cappedReplicas(
-  { replicas, transport }: CanonicalMCPServerSpec,
-  { scale, hasSharedStore }: { scale: number | undefined; hasSharedStore: boolean },
-): Replicas {
+/** Two proxies of a stdio server would write to the same process, so there is one. */
+function cappedReplicas({ replicas, transport }: CanonicalMCPServerSpec, { scale }: { scale: number | undefined }): Replicas {
   const wanted = replicas ?? scale
   const type = MCPServerCondition.StdioReplicaCapped
-  if (transport !== 'stdio' || hasSharedStore || (wanted ?? 1) <= 1) {
+  if (transport !== 'stdio' || (wanted ?? 1) <= 1) {
     const message = 'as many proxy pods may run as are asked for'
     return { wanted, applied: replicas, condition: { type, status: 'False', reason: MCPServerReason.StdioReplicaCapNotActive, message } }
   }
-  const message = `${wanted} proxy pods are asked for and one runs: sessions of a stdio server are kept in its proxy. Set spec.sessionStorage with provider redis to run more, or ask for one`
+  const message = `${wanted} proxy pods requested, 1 running: a stdio server has one proxy, because two would write to the same process. Set spec.replicas to 1`
   return { wanted: 1, applied: 1, condition: { type, status: 'True', reason: MCPServerReason.StdioTransportCapAt1, message } }
 }

@@ -4,6 +4,15 @@ import type { RunConfig } from './run-config.ts'
 
 type Report = (path: string, message: string) => void
 
+/** Rules for shared state: one way to find Redis. */
+export function redisProblems({ scaling_config: { session_redis: redis } }: RunConfig, problem: Report): void {
+  if (redis === undefined) return
+  const at = 'scaling_config.session_redis'
+  if ((redis.address === undefined) === (redis.sentinel === undefined)) problem(at, 'expects exactly one of address and sentinel')
+  if (redis.sentinel?.addresses.length === 0) problem(`${at}.sentinel.addresses`, 'expects at least one address')
+  if (redis.tls?.ca_path !== undefined && !redis.tls.enabled) problem(`${at}.tls.ca_path`, 'needs enabled')
+}
+
 /** Rules for limits: something is limited, every bucket refills, and a limit per user knows the user. */
 export function rateLimitProblems(config: RunConfig, problem: Report): void {
   const limits = config.rate_limit_config

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import { WireClient } from '@thv/gateway/testing/wire-client'
+import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
+import { startRedis, startSentinels, type TestRedis } from '@thv/testkit/redis/redis'
+import { redisProblem } from '@thv/testkit/redis/redis-programs'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type RunningDocument, runDocument } from './testing/run-document.ts'
+
+const describeRedis = redisProblem() === undefined || process.env['CI'] ? describe : describe.skip
+
+const open: AsyncDisposable[] = []
+afterEach(async () => {
+  for (const one of open.splice(0).toReversed()) await one[Symbol.asyncDispose]()
+})
+
+const ENV = { THV_SESSION_REDIS_PASSWORD: 'pa55' }
+const limits = { rate_limit_config: { shared: { maxTokens: 4, refillPeriod: '1h' } } }
+
+async function start(fixture: Fixture, sessionRedis: object, document: object = {}): Promise<RunningDocument> {
+  const running = await runDocument(fixture.url, { scaling_config: { session_redis: sessionRedis }, ...document }, ENV)
+  open.push(running)
+  return running
+}
+
+async function fixtureOf(era: 'legacy' | 'modern'): Promise<Fixture> {
+  const fixture = await startFixture({ era })
+  open.push(fixture)
+  return fixture
+}
+
+async function redis(): Promise<{ server: TestRedis; address: string }> {
+  const server = await startRedis({ password: 'pa55' })
+  open.push(server)
+  return { server, address: `${server.host}:${server.port}` }
+}
+
+/** Until Redis is connected a session cannot be stored, and the client gets 503. */
+async function initialized({ client }: RunningDocument): Promise<WireClient> {
+  await expect.poll(async () => (await client.initialize()).status, { timeout: 30_000 }).toBe(200)
+  return client
+}
+
+describeRedis('runners that share a Redis', () => {
+  it('serve sessions of each other, and the second goes on when the first has ended', async () => {
+    const fixture = await fixtureOf('legacy')
+    const { address } = await redis()
+    const one = await start(fixture, { address })
+    const client = await initialized(one)
+    const two = await start(fixture, { address })
+    const elsewhere = new WireClient(two.url)
+    elsewhere.sessionId = client.sessionId
+    await expect.poll(async () => (await elsewhere.call('echo', { text: 'a' })).status, { timeout: 30_000 }).toBe(200)
+    await one[Symbol.asyncDispose]()
+    expect((await elsewhere.call('echo', { text: 'b' })).status).toBe(200)
+    const stranger = new WireClient(two.url)
+    stranger.sessionId = randomUUID()
+    expect((await stranger.call('echo')).status).toBe(404)
+  })
+
+  it('count one limit together, each its own while Redis is away, and together again afterwards', async () => {
+    const fixture = await fixtureOf('modern')
+    const { server, address } = await redis()
+    const runners = [await start(fixture, { address }, limits), await start(fixture, { address }, limits)]
+    const statuses = async (rounds: number) => {
+      const all: number[] = []
+      for (let i = 0; i < rounds; i++) for (const { client } of runners) all.push((await client.modernCall('echo')).status)
+      return all.filter((status) => status === 200).length
+    }
+    const inRedis = async () => (await server.command('EXISTS', 'thv:rl:{:demo}:shared')).includes(':1')
+    // A call before the connection is there is counted locally.
+    for (const { client } of runners) {
+      const isCounted = async () => {
+        await server.command('FLUSHALL')
+        await client.modernCall('echo')
+        return inRedis()
+      }
+      await expect.poll(isCounted, { timeout: 30_000, interval: 100 }).toBe(true)
+    }
+    await server.command('FLUSHALL')
+    expect(await statuses(4)).toBe(4)
+    await server.kill()
+    expect(await statuses(6)).toBeLessThanOrEqual(8) // at most one full bucket per replica
+    expect(await statuses(1)).toBe(0)
+    await server.start()
+    const countsInRedis = async () => {
+      await statuses(1)
+      return inRedis()
+    }
+    await expect.poll(countsInRedis, { timeout: 30_000, interval: 100 }).toBe(true)
+  })
+
+  it('refuse new sessions with 503 while Redis is away, keep known ones, and are never stuck', async () => {
+    const fixture = await fixtureOf('legacy')
+    const { server, address } = await redis()
+    const one = await start(fixture, { address })
+    const client = await initialized(one)
+    server.freeze()
+    try {
+      expect((await client.call('echo')).status).toBe(200)
+      const other = new WireClient(one.url)
+      expect((await other.initialize()).status).toBe(503)
+      expect((await client.call('echo')).status).toBe(200)
+    } finally {
+      server.unfreeze()
+    }
+    const later = new WireClient(one.url)
+    await expect.poll(async () => (await later.initialize()).status, { timeout: 30_000 }).toBe(200)
+  })
+
+  it('follow a failover that the Sentinels decide', async () => {
+    const fixture = await fixtureOf('legacy')
+    const sentinels = await startSentinels({ password: 'pa55' })
+    open.push(sentinels)
+    const addresses = sentinels.addresses.map(({ host, port }) => `${host}:${port}`)
+    const one = await start(fixture, { sentinel: { master_name: sentinels.masterName, addresses } })
+    const client = await initialized(one)
+    await sentinels.primary.kill()
+    expect((await client.call('echo')).status).toBe(200)
+    const other = new WireClient(one.url)
+    await expect.poll(async () => (await other.initialize()).status, { timeout: 60_000, interval: 200 }).toBe(200)
+    expect((await client.call('echo')).status).toBe(200)
+  })
+})

@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto'
+import { type Backoff, createBackoff } from '@thv/kernel/backoff'
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import type { Redis, RedisOptions } from 'ioredis'
+
+export interface RedisAddress {
+  readonly host: string
+  readonly port: number
+}
+
+export interface RedisClientOptions {
+  /** One server. Exactly one of this and `sentinel`. */
+  readonly address?: RedisAddress | undefined
+  readonly sentinel?:
+    | { readonly masterName: string; readonly addresses: readonly RedisAddress[]; readonly password?: string | undefined }
+    | undefined
+  readonly db: number
+  readonly username?: string | undefined
+  readonly password?: string | undefined
+  /** TLS to Redis and to the Sentinels. `ca`: PEM, beside the roots of the system. */
+  readonly tls?: { readonly ca?: string | undefined } | undefined
+  readonly clock?: Clock
+  /** The longest that a command takes. */
+  readonly timeoutMs?: number
+  /** Once when Redis goes away and once when it is back. */
+  readonly onChange?: (isAway: boolean, reason: string) => void
+}
+
+export interface RedisScript {
+  readonly sha: string
+  readonly source: string
+}
+
+/** Lua that runs in one step on the server. */
+export function redisScript(source: string): RedisScript {
+  return { source, sha: createHash('sha1').update(source).digest('hex') }
+}
+
+export type RedisArgument = string | number | Buffer
+
+/** A connection that is always there: while Redis is away, commands fail at once or after the time limit, never later. */
+export interface RedisClient extends AsyncDisposable {
+  /** Throws `redis_unavailable`, or the error that Redis answered (ReplyError). Texts come back as buffers. */
+  run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown>
+  /** The last command failed, and the next attempt is not due. */
+  readonly isAway: boolean
+}
+
+/** Loads the client library, which nothing else does. Does not wait for a connection. */
+export async function openRedis(options: RedisClientOptions): Promise<RedisClient> {
+  const { Redis: Client } = await import('ioredis')
+  return new ResilientRedis(new Client(settingsOf(options)), options)
+}
+
+function settingsOf({ address, sentinel, db, username, password, tls, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisClientOptions): RedisOptions {
+  const secure = tls === undefined ? {} : { tls: tls.ca === undefined ? {} : { ca: tls.ca } }
+  const place =
+    sentinel === undefined
+      ? { host: address?.host ?? '', port: address?.port ?? 0, ...secure }
+      : {
+          sentinels: sentinel.addresses.map(({ host, port }) => ({ host, port })),
+          name: sentinel.masterName,
+          ...(sentinel.password !== undefined && { sentinelPassword: sentinel.password }),
+          ...(tls !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: secure.tls ?? {}, ...secure }),
+          sentinelCommandTimeout: 1_000,
+          sentinelRetryStrategy: retryMs,
+        }
+  return {
+    ...place,
+    db,
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    commandTimeout: timeoutMs,
+    connectTimeout: 2_000,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    retryStrategy: retryMs,
+    // After a failover the old primary is a replica: look for the new one.
+    reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 1 : false),
+  }
+}
+
+const DEFAULT_TIMEOUT_MS = 100
+
+function retryMs(times: number): number {
+  return Math.min(2_000, 50 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2)
+}
+
+class ResilientRedis implements RedisClient {
+  readonly #redis: Redis
+  readonly #clock: Clock
+  readonly #onChange: NonNullable<RedisClientOptions['onChange']>
+  readonly #backoff: Backoff = createBackoff({ baseMs: 250, maxMs: 2_000 })
+  #nextAt = Number.NEGATIVE_INFINITY
+  #wasAway = false
+
+  constructor(redis: Redis, { clock = systemClock, onChange = () => {} }: RedisClientOptions) {
+    this.#redis = redis
+    this.#clock = clock
+    this.#onChange = onChange
+    redis.on('error', (error: Error) => this.#failed(error))
+    // A connection that is back may be used at once.
+    redis.on('ready', () => {
+      this.#nextAt = Number.NEGATIVE_INFINITY
+    })
+  }
+
+  get isAway(): boolean {
+    return this.#clock.monotonic() < this.#nextAt
+  }
+
+  async run({ sha, source }: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    if (this.isAway || this.#redis.status !== 'ready') throw this.#unavailable('it does not answer')
+    const call = [keys.length, ...keys, ...args] as const
+    try {
+      const answer = await this.#redis.callBuffer('EVALSHA', sha, ...call).catch((error: Error) => {
+        // After a restart or a failover the script is not there.
+        if (error.message.startsWith('NOSCRIPT')) return this.#redis.callBuffer('EVAL', source, ...call)
+        throw error
+      })
+      this.#succeeded()
+      return answer
+    } catch (error) {
+      if (isReply(error) && !LOST.test(error.message)) throw error
+      this.#failed(error)
+      throw this.#unavailable('it does not answer', error)
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#redis.disconnect()
+  }
+
+  #succeeded(): void {
+    this.#backoff.reset()
+    if (!this.#wasAway) return
+    this.#wasAway = false
+    this.#onChange(false, '')
+  }
+
+  #failed(error: unknown): void {
+    if (!this.isAway) this.#nextAt = this.#clock.monotonic() + this.#backoff.next()
+    if (this.#wasAway) return
+    this.#wasAway = true
+    this.#onChange(true, reasonOf(error))
+  }
+
+  #unavailable(message: string, cause?: unknown): ThvError {
+    return new ThvError('redis_unavailable', message, cause === undefined ? {} : { cause })
+  }
+}
+
+/** Redis answers, but not with what was asked for: it loads, has lost its quorum, is a replica, or wants another password. */
+const LOST = /^(LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|NOPERM|TRYAGAIN|BUSY)/
+
+function isReply(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'ReplyError'
+}
+
+/** The code of an answer or of the system, never its text: that may quote a command. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  if ('code' in error && typeof error.code === 'string') return error.code
+  const { name, message } = error
+  return name === 'ReplyError' ? (message.split(' ')[0] ?? 'error') : name
+}

@@ -1,0 +1,197 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
+import { createCertificate } from '../cluster/identity/certificate.ts'
+import { type Daemon, startDaemon } from '../cluster/process/daemon.ts'
+import { freezeProcess, unfreezeProcess } from '../cluster/process/process-freeze.ts'
+import { guardedFolderPrefix, type ProcessGuard, startGuard } from '../cluster/process/process-guard.ts'
+import { startOnPort } from '../cluster/process/start-on-port.ts'
+import { ensureRedis } from './redis-programs.ts'
+
+/** A Redis server of its own on a free port of loopback, which ends with this process. Nothing is written to disk. */
+export interface TestRedis extends AsyncDisposable {
+  readonly host: string
+  readonly port: number
+  /** Of the authority of its certificate. */
+  readonly caPem: string
+  kill(): Promise<void>
+  /** On the same port, with nothing in it. */
+  start(): Promise<void>
+  freeze(): void
+  unfreeze(): void
+  /** Sends one command over a connection of its own, and gives the raw reply. */
+  command(...words: string[]): Promise<string>
+}
+
+export interface RedisServerOptions {
+  readonly password?: string
+  /** ACL users: name, then its rules. */
+  readonly users?: readonly string[]
+  readonly tls?: boolean
+  readonly replicaOf?: { readonly host: string; readonly port: number }
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+const START_LIMIT_MS = 60_000
+
+export async function startRedis(options: RedisServerOptions = {}): Promise<TestRedis> {
+  const place = await preparePlace()
+  try {
+    return await runServer(place, options)
+  } catch (error) {
+    await place.guard.close()
+    throw error
+  }
+}
+
+/** A primary, a replica and three Sentinels that agree on them. */
+export interface TestSentinels extends AsyncDisposable {
+  readonly masterName: string
+  readonly addresses: readonly { readonly host: string; readonly port: number }[]
+  readonly primary: TestRedis
+  readonly replica: TestRedis
+}
+
+export async function startSentinels(options: { readonly password?: string } = {}): Promise<TestSentinels> {
+  const { password } = options
+  const auth = password === undefined ? {} : { password }
+  const primary = await startRedis(auth)
+  const settings = password === undefined ? {} : { masterauth: password }
+  const replica = await startRedis({ ...auth, replicaOf: primary, settings })
+  const place = await preparePlace()
+  const sentinels: { host: string; port: number }[] = []
+  for (let i = 0; i < 3; i++) sentinels.push({ host: '127.0.0.1', port: await startSentinel(place, { index: i, primary, password }) })
+  const known = async (port: number) => {
+    const reply = await send({ port }, ['SENTINEL', 'MASTER', MASTER])
+    return /num-slaves\r\n\$1\r\n1\r\n/.test(reply) && /num-other-sentinels\r\n\$1\r\n2\r\n/.test(reply)
+  }
+  const deadline = performance.now() + START_LIMIT_MS
+  for (const { port } of sentinels) {
+    while (!(await known(port))) {
+      if (performance.now() > deadline) throw new Error('the Sentinels did not find each other')
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  return {
+    masterName: MASTER,
+    addresses: sentinels,
+    primary,
+    replica,
+    async [Symbol.asyncDispose]() {
+      await place.guard.close()
+      await replica[Symbol.asyncDispose]()
+      await primary[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const MASTER = 'thv'
+
+interface Place {
+  readonly program: string
+  readonly guard: ProcessGuard
+  readonly folder: string
+}
+
+async function preparePlace(): Promise<Place> {
+  const program = await ensureRedis()
+  const guard = startGuard()
+  const folder = await mkdtemp(join(tmpdir(), guardedFolderPrefix))
+  guard.removeAtEnd(folder)
+  return { program, guard, folder }
+}
+
+async function runServer({ program, guard, folder }: Place, options: RedisServerOptions): Promise<TestRedis> {
+  const ca = createCertificate({ commonName: 'thv test redis authority', ca: true })
+  const certificate = createCertificate({ commonName: 'localhost', hosts: ['localhost', '127.0.0.1'], issuer: ca })
+  const files = { cert: join(folder, 'server.crt'), key: join(folder, 'server.key'), ca: join(folder, 'ca.crt') }
+  await writeFile(files.cert, certificate.certPem)
+  await writeFile(files.key, certificate.keyPem, { mode: 0o600 })
+  await writeFile(files.ca, ca.certPem)
+  const tlsArgs = ['--tls-cert-file', files.cert, '--tls-key-file', files.key, '--tls-ca-cert-file', files.ca, '--tls-auth-clients', 'no']
+  const { password, tls = false, replicaOf, users = [], settings = {} } = options
+  const argsFor = (port: number) => [
+    ...['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder, '--daemonize', 'no'],
+    ...(tls ? ['--port', '0', '--tls-port', String(port), ...tlsArgs] : ['--port', String(port)]),
+    ...(password === undefined ? [] : ['--requirepass', password]),
+    ...(replicaOf === undefined ? [] : ['--replicaof', replicaOf.host, String(replicaOf.port)]),
+    ...users.flatMap((user) => ['--user', ...user.split(' ')]),
+    ...Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]),
+  ]
+  const launch = (port?: number) =>
+    startOnPort({
+      limitMs: START_LIMIT_MS,
+      port,
+      start: (chosen) => startDaemon('redis-server', { command: program, args: argsFor(chosen), logFile: join(folder, 'log'), guard }),
+      ready: async (chosen) => /PONG|NOAUTH/.test(await send({ port: chosen, tls }, ['PING'])),
+    })
+  const first = await launch()
+  let daemon: Daemon = first.daemon
+  const { port } = first
+  return {
+    host: '127.0.0.1',
+    port,
+    caPem: ca.certPem,
+    kill: () => daemon.kill(),
+    async start() {
+      if (!daemon.running) daemon = (await launch(port)).daemon
+    },
+    freeze: () => freezeProcess(daemon.pid),
+    unfreeze: () => unfreezeProcess(daemon.pid),
+    command: (...words) => send({ port, tls, password }, words),
+    async [Symbol.asyncDispose]() {
+      await guard.close()
+    },
+  }
+}
+
+async function startSentinel(
+  { program, guard, folder }: Place,
+  { index, primary, password }: { index: number; primary: TestRedis; password: string | undefined },
+): Promise<number> {
+  const { port } = await startOnPort({
+    limitMs: START_LIMIT_MS,
+    start: async (chosen) => {
+      const config = join(folder, `sentinel-${index}-${chosen}.conf`)
+      const lines = [
+        `port ${chosen}`,
+        'bind 127.0.0.1',
+        `dir ${folder}`,
+        `sentinel monitor ${MASTER} ${primary.host} ${primary.port} 2`,
+        ...(password === undefined ? [] : [`sentinel auth-pass ${MASTER} ${password}`]),
+        `sentinel down-after-milliseconds ${MASTER} 500`,
+        `sentinel failover-timeout ${MASTER} 3000`,
+      ]
+      await writeFile(config, `${lines.join('\n')}\n`)
+      const logFile = join(folder, `sentinel-${index}.log`)
+      return startDaemon('redis-sentinel', { command: program, args: [config, '--sentinel'], logFile, guard })
+    },
+    ready: async (chosen) => (await send({ port: chosen }, ['PING'])).includes('PONG'),
+  })
+  return port
+}
+
+/** One command as an array of bulk strings; resolves with the first chunk of the reply. */
+function send(to: { port: number; tls?: boolean; password?: string | undefined }, words: readonly string[]): Promise<string> {
+  const bulk = (all: readonly string[]) => `*${all.length}\r\n${all.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port: to.port }
+    const socket = to.tls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options)
+    let text = ''
+    socket.setTimeout(5_000, () => socket.destroy(new Error('no answer')))
+    socket.on('error', reject)
+    socket.on('close', () => resolve(text))
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8')
+      if (to.password !== undefined && text === '+OK\r\n') {
+        text = ''
+        return
+      }
+      socket.end()
+    })
+    if (to.password !== undefined) socket.write(bulk(['AUTH', to.password]))
+    socket.write(bulk(words))
+  })
+}
