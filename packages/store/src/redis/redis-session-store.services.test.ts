@@ -133,7 +133,7 @@ describeRedis('a Redis that fails', () => {
       if (fail.toString().includes('freeze')) server.unfreeze()
     }
     await clock.advance(MINUTE)
-    await expect(store.get(alice)).rejects.toMatchObject({ code: 'redis_unavailable' }) // not for ever
+    await expect(store.get(alice)).rejects.toMatchObject({ code: 'redis_unavailable' }) // for a limited time
     await server.start()
     await expect.poll(answers, { timeout: 30_000 }).toBe('PONG')
     expect(changes[0]).toMatch(/^away/)

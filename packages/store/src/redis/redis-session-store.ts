@@ -35,7 +35,7 @@ interface Near<T extends JsonValue> {
 export const DEFAULT_KEY_PREFIX = 'thv:proxy:session:'
 const MAX_SESSIONS = 100_000
 const MAX_NEAR = 10_000
-/** What another replica changed is seen after this time. */
+/** Changes of another replica are seen after this time. */
 const NEAR_MS = 5_000
 /** So long a known session is served while Redis is away. */
 const AWAY_MS = 60_000
