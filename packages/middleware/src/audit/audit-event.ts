@@ -17,10 +17,25 @@ export interface AuditEvent {
   readonly subjects: AuditSubjects
   readonly delegation: Delegation | undefined
   readonly target: AuditTarget
+  /** Of requests that policies judged. */
+  readonly authz?: AuditAuthz | undefined
   /** Of requests that limits apply to. */
   readonly rate_limit?: { readonly decision: 'allow' | 'deny'; readonly limit: string | undefined } | undefined
   readonly metadata: { readonly extra: AuditExtra }
   readonly data: AuditData | undefined
+}
+
+export interface AuditPolicyDecision {
+  readonly decision: 'allow' | 'deny'
+  /** Ids of the policies that decided. */
+  readonly policies: readonly string[]
+  /** Policies that could not be evaluated. */
+  readonly errors: readonly { readonly policy: string; readonly message: string }[]
+}
+
+export interface AuditAuthz extends AuditPolicyDecision {
+  /** Of candidate policies where they decide otherwise. */
+  readonly candidate: AuditPolicyDecision | undefined
 }
 
 export interface AuditSource {

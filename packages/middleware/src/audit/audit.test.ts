@@ -285,6 +285,30 @@ describe('audit', () => {
     expect((await gate.last(1)).delegation).toEqual({ chain, truncated: true, omitted: 1, malformed: false })
   })
 
+  it('reports the decision of policies; a denied call is denied whatever its status', async () => {
+    const errors = [{ policy: 'broken', message: `no attribute; Bearer ${SECRET}` }]
+    const policies: Middleware = {
+      name: 'policies',
+      message(context) {
+        const candidate = { decision: 'allow' as const, policies: ['next'], errors: [] }
+        context.authz = { decision: 'deny', policies: ['no-echo'], errors, candidate }
+        return reject('invalid_params', { detail: 'there is no such tool', inBand: true })
+      },
+    }
+    await using gate = await start({}, { middleware: [policies] })
+    await gate.client.modernCall('echo')
+    expect(await gate.last(1)).toMatchObject({
+      ...{ outcome: 'denied', metadata: { extra: { status_code: 200 } } },
+      authz: {
+        decision: 'deny',
+        policies: ['no-echo'],
+        errors: [{ policy: 'broken' }],
+        candidate: { decision: 'allow', policies: ['next'] },
+      },
+    })
+    expect(gate.lines.join('')).not.toContain(SECRET)
+  })
+
   it('does not report probes of the platform', async () => {
     await using gate = await start()
     await fetch(`${gate.runner.base}/health`)

@@ -6,9 +6,19 @@ import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { errorObjectOf } from '@thv/mcp/wire-errors'
 import type { AuditEventType } from '@thv/runconfig/audit-config'
+import { scrub } from '@thv/telemetry/redact'
 import type { Middleware } from '../pipeline/middleware.ts'
-import type { RequestContext } from '../pipeline/request-context.ts'
-import type { AuditData, AuditEvent, AuditExtra, AuditOutcome, AuditSource, AuditSubjects, AuditTarget } from './audit-event.ts'
+import type { PolicyOutcome, RequestContext } from '../pipeline/request-context.ts'
+import type {
+  AuditData,
+  AuditEvent,
+  AuditExtra,
+  AuditOutcome,
+  AuditPolicyDecision,
+  AuditSource,
+  AuditSubjects,
+  AuditTarget,
+} from './audit-event.ts'
 import { delegationOf } from './delegation.ts'
 import { eventTypeOf, targetNameOf, targetTypeOf } from './event-type.ts'
 import { redactPayload } from './payload.ts'
@@ -136,6 +146,7 @@ function createDescriber(options: AuditOptions, clock: Clock) {
       subjects: subjectsOf(context),
       delegation: delegationOf(context.caller.identity?.claims, options.maxDelegationDepth),
       target: targetOf(context),
+      authz: authzOf(context),
       rate_limit: rateLimitOf(context),
       metadata: { extra: extraOf(context) },
       data,
@@ -143,15 +154,23 @@ function createDescriber(options: AuditOptions, clock: Clock) {
   }
 }
 
+function authzOf({ authz }: RequestContext): AuditEvent['authz'] {
+  return authz && { ...decisionOf(authz), candidate: authz.candidate && decisionOf(authz.candidate) }
+}
+
+function decisionOf({ decision, policies, errors }: PolicyOutcome): AuditPolicyDecision {
+  return { decision, policies, errors: errors.map(({ policy, message }) => ({ policy, message: scrub(message.slice(0, 256)) })) }
+}
+
 function rateLimitOf({ rateLimit }: RequestContext): AuditEvent['rate_limit'] {
   return rateLimit && { decision: rateLimit.reached === undefined ? 'allow' : 'deny', limit: rateLimit.reached }
 }
 
 /** By status first, as the client saw it; then by what an answer with a good status says. */
-function auditOutcomeOf({ exchange, outcome, rejection }: RequestContext, detectsErrors: boolean): AuditOutcome {
+function auditOutcomeOf({ exchange, outcome, rejection, authz }: RequestContext, detectsErrors: boolean): AuditOutcome {
   if (outcome === 'aborted') return 'failure'
   const { status } = exchange
-  if (status === 401 || status === 403) return 'denied'
+  if (status === 401 || status === 403 || authz?.decision === 'deny') return 'denied'
   if (status >= 500) return 'error'
   if (status >= 400) return 'failure'
   const hasFailed = outcome === 'error' || outcome === 'toolError' || rejection !== undefined
