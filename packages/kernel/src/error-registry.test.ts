@@ -18,6 +18,7 @@ describe('error registry', () => {
       ['unsupported_protocol_version', -32022, 400, 'Unsupported protocol version'],
       ['session_required', -32000, 400, 'Session required'],
       ['session_not_found', -32001, 404, 'Session not found'],
+      ['access_denied', 403, 403, 'Unauthorized'],
       ['unauthenticated', 401, 401, 'Authentication required'],
       ['forbidden_host', 4031, 403, 'Host or Origin not allowed'],
       ['insufficient_scope', 4032, 403, 'Insufficient scope'],
