@@ -1,5 +1,6 @@
 import { ThvError } from '@thv/kernel/errors'
-import { Command, CommanderError, Help, Option } from 'commander'
+import { Argument, Command, CommanderError, Help, Option } from 'commander'
+import type { ExplainOptions } from './access/explain-command.ts'
 import type { CallOptions } from './call-command.ts'
 import { addClusterOptions } from './cluster/cluster-options.ts'
 import { addCompletion } from './completion/completion-command.ts'
@@ -56,6 +57,7 @@ export function buildProgram(env: ProgramEnv): Program {
   addServerListCommands(program, env)
   addTools(program, env)
   addCall(program, env)
+  addExplain(program, env)
   addRegistryCommands(program, env)
   program.commandsGroup('Objects of any cluster:')
   addObjectCommands(program, env)
@@ -130,6 +132,23 @@ function addCall(program: Command, env: ProgramEnv): void {
       await runCall({ server, tool, words }, options, env)
     })
   addSessionOptions(command)
+}
+
+function addExplain(program: Command, env: ProgramEnv): void {
+  const command = program
+    .command('explain')
+    .description('explain what the policies of an MCP server decide, and why')
+    .addArgument(new Argument('<what>', 'what to explain').choices(['access']))
+    .argument('<server>', 'NAME of a server')
+    .argument('[tool]', 'tool name (default: every tool that a policy names)')
+    .argument('[arguments...]', 'arguments of the call, as for "thv call"')
+    .option('--claims <file>', 'JSON file with the claims of the caller')
+    .option('--token-file <file>', 'file with a token of the caller; its signature is not checked')
+    .action(async (_what: string, server: string, tool: string | undefined, words: string[], options: ExplainOptions) => {
+      const { runExplainAccess } = await import('./access/explain-command.ts')
+      await runExplainAccess(tool === undefined ? [server] : [server, tool, ...words], options, env)
+    })
+  addClusterOptions(command)
 }
 
 function addSessionOptions(command: Command): void {

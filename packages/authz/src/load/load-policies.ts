@@ -6,6 +6,7 @@ import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { runInTurns } from '@thv/kernel/steps'
 import { AccessPolicies } from '../access/access-policies.ts'
 import { compileParsed } from '../compile-policies.ts'
+import { claimMappingOf } from './claim-mapping.ts'
 import type { PolicyWorkerData } from './policy-worker.ts'
 import type { PolicySource, PreparedPolicies, PreparedSet } from './prepare-policies.ts'
 
@@ -57,15 +58,7 @@ interface CompileOptions extends LoadOptions {
 async function compile({ parsed, mapping }: PreparedSet, options: CompileOptions): Promise<AccessPolicies | undefined> {
   const { path, problems, server, signal } = options
   const compiled = await runInTurns(compileParsed(parsed), { pause: () => setImmediate(), signal })
-  if (compiled.ok) {
-    return new AccessPolicies(compiled.set, {
-      server,
-      groupClaimName: mapping.group_claim_name,
-      roleClaimName: mapping.role_claim_name,
-      groupEntityType: mapping.group_entity_type,
-      multiValuedClaims: mapping.multi_valued_claims,
-    })
-  }
+  if (compiled.ok) return new AccessPolicies(compiled.set, { server, ...claimMappingOf(mapping) })
   problems.push(...compiled.problems.map((problem) => `${path}.${problem.path}: ${problem.message}`))
   return undefined
 }

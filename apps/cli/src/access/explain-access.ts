@@ -1,0 +1,97 @@
+import type { AccessPolicies } from '@thv/authz/access/access-policies'
+import type { Operation } from '@thv/authz/access/operation'
+import type { Subject } from '@thv/authz/access/principal'
+import { loadPoliciesAtOnce } from '@thv/authz/load/load-at-once'
+import { ThvError } from '@thv/kernel/errors'
+import type { RateLimitBucket } from '@thv/runconfig/policy-config'
+import type { RunConfig } from '@thv/runconfig/run-config'
+import { plainText } from '../text/plain-text.ts'
+
+export interface AccessQuestion {
+  /** Undefined: a caller without a token. */
+  readonly subject: Subject | undefined
+  /** As clients call it. Undefined: every tool that a policy names. */
+  readonly tool: string | undefined
+  readonly args: Readonly<Record<string, unknown>>
+}
+
+/** The decision of a server's policies about a call, and its reasons, by the code that the proxy runs. */
+export function explainAccess(config: RunConfig, question: AccessQuestion): string {
+  const { authz_config: authz } = config
+  if (authz === undefined)
+    return `${config.name} has no policies: every caller may do everything.\n${limitLines(config, question.tool).join('')}`
+  const loaded = loadPoliciesAtOnce(authz, config.name)
+  if (!loaded.ok) throw new ThvError('usage', `the policies of ${config.name} do not work: ${loaded.problems.join('; ')}`)
+  const { policies, texts } = loaded
+  if (question.tool === undefined) return overview(policies, question.subject)
+  return callLines(config, { policies, texts, question, tool: question.tool }).join('')
+}
+
+interface Call {
+  readonly policies: AccessPolicies
+  readonly texts: ReadonlyMap<string, string>
+  readonly question: AccessQuestion
+  readonly tool: string
+}
+
+function callLines(config: RunConfig, { policies, texts, question, tool }: Call): string[] {
+  const operation = operationOf(config, tool, question.args)
+  const { allowed, policies: deciding, failures } = policies.decide(question.subject, operation)
+  const scopes = allowed ? undefined : policies.scopesFor(question.subject, operation)
+  const isShown = policies.isShown(question.subject, { ...operation, args: 'unknown' } as Operation)
+  return [
+    `${callerText(policies, question.subject)}\n`,
+    `tools/call ${plainText(tool)}: ${allowed ? 'allowed' : 'denied'}${isShown ? '' : '; not in lists'}\n`,
+    ...deciding.map(({ id, effect }) => `\n${effect} ${plainText(id)}:\n${indented(texts.get(id) ?? '')}`),
+    ...failures.map(({ policy, message }) => `\n${plainText(policy.id)} fails, which denies the call: ${plainText(message)}\n`),
+    ...(!allowed && deciding.length === 0 && failures.length === 0 ? ['\nNo policy permits it.\n'] : []),
+    ...(scopes === undefined ? [] : [`\nA token with these scopes would be allowed: ${scopes.join(' ')}\n`]),
+    ...limitLines(config, tool),
+  ]
+}
+
+function indented(text: string): string {
+  const lines = text.trim().split('\n')
+  return lines.map((line) => `  ${plainText(line)}\n`).join('')
+}
+
+function operationOf(config: RunConfig, tool: string, args: Readonly<Record<string, unknown>>): Operation {
+  const [name = tool] = Object.entries(config.tools_override).find(([, override]) => override.name === tool) ?? []
+  return { action: 'call_tool', name, visibleName: tool, args, hints: config.tools_override[name]?.annotations }
+}
+
+function callerText(policies: AccessPolicies, subject: Subject | undefined): string {
+  const { uid, entity, scopes } = policies.principal(subject)
+  const groups = [...entity.ancestors].map((key) => key.replace('\0', '::'))
+  return [
+    `caller ${plainText(String(uid))}`,
+    ...(groups.length > 0 ? [`in ${plainText(groups.join(', '))}`] : []),
+    ...(scopes.size > 0 ? [`with scopes ${plainText([...scopes].join(' '))}`] : []),
+  ].join(', ')
+}
+
+const TOOL_KEY = 'Tool\0'
+
+function overview(policies: AccessPolicies, subject: Subject | undefined): string {
+  const keys = policies.set.policies.flatMap(({ resource }) => (resource?.startsWith(TOOL_KEY) ? [resource.slice(TOOL_KEY.length)] : []))
+  const lines = [...new Set(keys)].sort().map((name) => {
+    const operation: Operation = { action: 'call_tool', name, visibleName: name, args: 'unknown', hints: undefined }
+    return `  ${plainText(name)}: ${policies.isShown(subject, operation) ? 'shown' : 'hidden'}\n`
+  })
+  return `${callerText(policies, subject)}\ntools that the policies name:\n${lines.length > 0 ? lines.join('') : '  none\n'}`
+}
+
+function limitLines({ rate_limit_config: limits }: RunConfig, tool: string | undefined): string[] {
+  if (limits === undefined) return []
+  const ofTool = limits.tools.find(({ name }) => name === tool)
+  const rows: (readonly [string, RateLimitBucket | undefined])[] = [
+    ['all callers', limits.shared],
+    ['each user', limits.per_user],
+    [`all callers of ${tool}`, ofTool?.shared],
+    [`each user of ${tool}`, ofTool?.per_user],
+  ]
+  const lines = rows.flatMap(([who, bucket]) =>
+    bucket === undefined ? [] : [`  ${plainText(who)}: ${bucket.max_tokens} calls per ${bucket.refill_period}\n`],
+  )
+  return lines.length > 0 ? ['\nlimits:\n', ...lines] : []
+}
