@@ -111,7 +111,12 @@ function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]
 }
 
 function withoutNamespace(value: unknown, namespace: string): unknown {
-  return typeof value === 'string' ? value.replaceAll(namespace, 'NAMESPACE') : value
+  if (typeof value === 'string') return value.replaceAll(namespace, 'NAMESPACE')
+  if (Array.isArray(value)) return value.map((item: unknown) => withoutNamespace(item, namespace))
+  if (typeof value !== 'object' || value === null) return value
+  // API servers differ in the order of members.
+  const members = Object.entries(value).toSorted(byName)
+  return Object.fromEntries(members.map(([name, member]) => [name, withoutNamespace(member, namespace)]))
 }
 
 /** Puts the files into as few namespaces as can be without two objects of one name; the two kinds that make objects share theirs. */
