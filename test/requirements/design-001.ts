@@ -871,7 +871,7 @@ export const design001: readonly Requirement[] = [
     kind: 'future',
     text: 'Leader choice can take versions into account through `LeaseCandidate` resources.',
     state: 'declined',
-    adr: '0018-election-by-lease-alone.md',
+    adr: '0016-election-by-lease-alone.md',
   },
   {
     id: '001-110',
