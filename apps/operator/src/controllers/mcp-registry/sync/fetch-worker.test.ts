@@ -41,6 +41,14 @@ describe('fetchInWorker', () => {
     expect(JSON.parse(text).data.servers).toMatchObject([{ name: 'io.example/fetch', extra: { kept: true } }])
   }, 60_000)
 
+  it('starts no thread for a sync that was stopped while it waited', async () => {
+    let asked = 0
+    origin.on('request', () => void (asked += 1))
+    const outcome = await fetchInWorker({ ...job, source: { ...job.source, api: { endpoint } } }, AbortSignal.abort())
+    expect(outcome).toEqual({ ok: false, reason: 'FetchFailed', message: 'the sync was stopped' })
+    expect(asked).toBe(0)
+  })
+
   it('gives a failure for what cannot be fetched, or must not be', async () => {
     const refused = await fetchInWorker({ ...job, source: { ...job.source, api: { endpoint } }, allowPrivateAddresses: false }, never)
     expect(refused).toMatchObject({ ok: false, reason: 'FetchFailed' })

@@ -13,12 +13,13 @@ const SPARE_MS = 10_000
  * one file, so this module is found by its own address in both forms.
  */
 export function fetchInWorker(job: FetchJob, signal: AbortSignal): Promise<FetchOutcome> {
+  const failed = (message: string): FetchOutcome => ({ ok: false, reason: 'FetchFailed', message })
+  if (signal.aborted) return Promise.resolve(failed('the sync was stopped'))
   return new Promise((resolve) => {
     const worker = new Worker(new URL(import.meta.url), {
       workerData: { [MARK]: job },
       resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
     })
-    const failed = (message: string): FetchOutcome => ({ ok: false, reason: 'FetchFailed', message })
     const end = (outcome: FetchOutcome): void => {
       clearTimeout(timer)
       signal.removeEventListener('abort', stop)

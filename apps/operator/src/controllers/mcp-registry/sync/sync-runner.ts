@@ -18,7 +18,7 @@ import type { FetchFailure, FetchOutcome } from './fetch-job.ts'
 import { fetchInWorker } from './fetch-worker.ts'
 import { createSlots } from './slots.ts'
 import { decideSync } from './sync-decision.ts'
-import { wakeRegistry } from './sync-source.ts'
+import { onControllerEnd, wakeRegistry } from './sync-source.ts'
 
 export interface SyncStep {
   readonly registry: MCPRegistry
@@ -57,9 +57,16 @@ export function createSyncRunner(env: Env): SyncRunner {
   const stored = new Map<string, Pick<StatusInput, 'storageRef' | 'filterHash'>>()
   const slots = createSlots(PARALLEL)
 
+  // Without the lease nothing may be written any more, and in another term the status knows better than this memory.
+  onControllerEnd(env.caches, () => {
+    for (const { abort } of running.values()) abort.abort()
+    for (const memory of [running, ended, stored]) memory.clear()
+  })
+
   async function step({ registry, plan, signal }: SyncStep): Promise<SyncFacts> {
     const { spec } = plan
     if (!('source' in spec)) throw new TypeError('only the source shape is synced by the operator')
+    signal.throwIfAborted()
     const key = keyOf(registry)
     const id = formatKey(key)
     const before = registry.status

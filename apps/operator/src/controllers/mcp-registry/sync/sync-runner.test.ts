@@ -1,0 +1,58 @@
+import { TestClock } from '@thv/kernel/clock'
+import type { ConfigMap } from '@thv/kube'
+import type { MCPRegistry } from '@thv/resources/kinds/mcp-registry/schema'
+import { createLogger } from '@thv/telemetry/log'
+import { describe, expect, it } from 'vitest'
+import type { ChildOutcome } from '../../../deployment/child-applier.ts'
+import type { Env } from '../../../environment.ts'
+import { planOf } from '../testing/plan-registry.ts'
+import { createSyncRunner } from './sync-runner.ts'
+import { syncSource } from './sync-source.ts'
+
+const spec: MCPRegistry['spec'] = { source: { configMap: { name: 'servers' } } }
+const registry = { metadata: { name: 'demo', namespace: 'team', uid: 'uid-demo', generation: 1 }, spec } as MCPRegistry
+const { signal } = new AbortController()
+
+/** A runner over a namespace with the ConfigMap `servers`; `ensure` stands for the write of a ConfigMap. */
+function runnerWith(ensure: (object: ConfigMap, signal: AbortSignal) => Promise<ChildOutcome>, servers = 1) {
+  const maps: ConfigMap[] = []
+  const entries = Array.from({ length: servers }, (_, index) => [`server-${index}`, { image: 'example.com/a:1', description: 'x'.repeat(900) }])
+  const data = { 'registry.json': JSON.stringify({ servers: Object.fromEntries(entries) }) }
+  const caches = { of: () => ({ list: () => maps }), configMapContent: async () => ({ uid: 'u', resourceVersion: '1', data }) }
+  const clock = new TestClock(Date.parse('2026-03-01T10:00:00Z'))
+  const children = {
+    ensure: (_owner: unknown, child: { object: ConfigMap }, until: AbortSignal) => ensure(child.object, until),
+    remove: async () => {},
+  }
+  const env = { caches, children, clock, log: createLogger({ write: () => {} }) } as unknown as Env
+  return { runner: createSyncRunner(env), caches, clock, maps, step: { registry, plan: planOf(spec), signal } }
+}
+
+describe('createSyncRunner', () => {
+  it('writes nothing more once the controller has stopped, as it does without the lease', async () => {
+    const write = Promise.withResolvers<ChildOutcome>()
+    const begun = Promise.withResolvers<AbortSignal>()
+    const { runner, caches, step } = runnerWith(async (_, until) => {
+      begun.resolve(until)
+      return await write.promise
+    })
+    const unsubscribe = syncSource(caches).subscribe(() => {})
+    const facts = runner.step(step)
+    const until = await begun.promise
+    expect(until.aborted).toBe(false)
+    unsubscribe()
+    expect(until.aborted).toBe(true)
+    write.resolve({ kind: 'applied' })
+    expect((await facts).status).toBeUndefined()
+  })
+
+  it('begins nothing for a reconcile that was stopped', async () => {
+    let writes = 0
+    const { runner, step } = runnerWith(async () => {
+      writes += 1
+      return { kind: 'applied' }
+    })
+    await expect(runner.step({ ...step, signal: AbortSignal.abort() })).rejects.toThrow()
+    expect(writes).toBe(0)
+  })
+})
