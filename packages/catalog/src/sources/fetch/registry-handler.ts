@@ -25,6 +25,8 @@ export interface FetchContext {
   readonly warn: (message: string) => void
   /** Addresses of private networks and of this machine may be fetched. Metadata addresses never. */
   readonly allowPrivateAddresses: boolean
+  /** Whether this machine may be fetched from. Default: as `allowPrivateAddresses`. */
+  readonly allowLoopback?: boolean
   /** Further addresses that are never fetched from, as in `AddressPolicy`. */
   readonly blockedAddresses?: readonly string[]
   /** Folder in which temporary files may be made. */

@@ -1,9 +1,9 @@
 import type { AddressPolicy } from '@thv/http/outbound/address-policy'
 import type { FetchContext } from './registry-handler.ts'
 
-export function sourceAddressPolicy(context: Pick<FetchContext, 'allowPrivateAddresses' | 'blockedAddresses'>): AddressPolicy {
-  const { allowPrivateAddresses: allowPrivate, blockedAddresses = [] } = context
-  return { allowLoopback: allowPrivate, allowPrivate, denyPrivate: !allowPrivate, blockedAddresses }
+export function sourceAddressPolicy(context: Pick<FetchContext, 'allowPrivateAddresses' | 'allowLoopback' | 'blockedAddresses'>): AddressPolicy {
+  const { allowPrivateAddresses: allowPrivate, allowLoopback = allowPrivate, blockedAddresses = [] } = context
+  return { allowLoopback, allowPrivate, denyPrivate: !allowPrivate, blockedAddresses }
 }
 
 /** Behind the reason why an address is refused: that it could be allowed, if it could. */

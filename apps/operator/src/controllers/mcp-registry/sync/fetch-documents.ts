@@ -71,7 +71,9 @@ async function fetchOne(
     limits: FETCH_LIMITS,
     memo: new Map(),
     warn: () => {},
-    allowPrivateAddresses: job.allowPrivateAddresses,
+    allowPrivateAddresses: !job.remotes.denyPrivate,
+    allowLoopback: job.remotes.allowLoopback,
+    blockedAddresses: job.remotes.blockedAddresses,
     tempDir: folder,
     onFile: (content) => void files.push(content),
   })

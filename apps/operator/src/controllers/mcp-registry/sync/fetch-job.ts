@@ -1,12 +1,14 @@
 import type { FilterConfig } from '@thv/catalog/filters'
 import type { CanonicalSource } from '@thv/resources/kinds/mcp-registry/normalise'
+import type { RemotePolicySettings } from '../../../operator-settings.ts'
 
 /** One fetch of a git or api source, as a thread of its own gets it. */
 export interface FetchJob {
   readonly source: Pick<CanonicalSource, 'format' | 'git' | 'api'>
   readonly filter: FilterConfig | undefined
   readonly password: string | undefined
-  readonly allowPrivateAddresses: boolean
+  /** Addresses that the operator may call. */
+  readonly remotes: RemotePolicySettings
 }
 
 export type FetchOutcome =

@@ -28,7 +28,7 @@ describe('fetchInWorker', () => {
     source: { format: 'upstream', api: { endpoint: '' } },
     filter: undefined,
     password: undefined,
-    allowPrivateAddresses: true,
+    remotes: { denyPrivate: false, allowLoopback: true, blockedAddresses: [] as readonly string[] },
   } as const
 
   it('fetches in a thread of its own, filters, and keeps every member of an entry', async () => {
@@ -50,8 +50,11 @@ describe('fetchInWorker', () => {
   })
 
   it('gives a failure for what cannot be fetched, or must not be', async () => {
-    const refused = await fetchInWorker({ ...job, source: { ...job.source, api: { endpoint } }, allowPrivateAddresses: false }, never)
-    expect(refused).toMatchObject({ ok: false, reason: 'FetchFailed' })
+    const api = { ...job, source: { ...job.source, api: { endpoint } } }
+    const remote = await fetchInWorker({ ...api, remotes: { ...job.remotes, allowLoopback: false } }, never)
+    expect(remote).toMatchObject({ ok: false, reason: 'FetchFailed', message: expect.stringContaining('loopback') })
+    const blocked = await fetchInWorker({ ...api, remotes: { ...job.remotes, blockedAddresses: [new URL(endpoint).host] } }, never)
+    expect(blocked).toMatchObject({ ok: false, reason: 'FetchFailed', message: expect.stringContaining('Kubernetes API server') })
     const git = { repository: 'ssh://git@git.example.com/r.git', branch: 'main', path: 'registry.json' }
     const invalid = await fetchInWorker({ ...job, source: { format: 'toolhive', git } }, never)
     expect(invalid).toMatchObject({ ok: false, reason: 'ValidationFailed', message: expect.stringContaining('spec.source.git.repository') })

@@ -148,8 +148,7 @@ export function createSyncRunner(env: Env): SyncRunner {
         return { ok: false, reason: 'SourceNotFound', message: `Secret ${ref.name} with key ${ref.key} does not exist` }
       password = Buffer.from(encoded, 'base64').toString('utf8').trimEnd()
     }
-    const allowPrivateAddresses = !env.settings.remotes.denyPrivate
-    return await fetchInWorker({ source: spec.source, filter: spec.filter, password, allowPrivateAddresses }, signal)
+    return await fetchInWorker({ source: spec.source, filter: spec.filter, password, remotes: env.settings.remotes }, signal)
   }
 
   interface Store {
