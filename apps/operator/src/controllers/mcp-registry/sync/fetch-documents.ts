@@ -38,10 +38,15 @@ export function storedData(reading: DocumentReading, filter: FilterConfig | unde
   if (merge.kind !== 'merged') return { ok: false, reason: 'InvalidData', message: 'names are not unique' }
   const sharding = shardDocument(merge.document)
   if (!sharding.ok) return { ok: false, reason: 'StorageTooLarge', message: `${sharding.bytes} bytes do not fit into 16 ConfigMaps` }
-  const hash = createHash('sha256')
-  for (const text of sharding.texts) hash.update(`\n${text ?? ''}`)
   const { texts } = sharding
-  return { ok: true, texts, servers: merge.document.entries.length, left: reading.problems.length, hash: hash.digest('hex') }
+  return { ok: true, texts, servers: merge.document.entries.length, left: reading.problems.length, hash: hashOfTexts(texts) }
+}
+
+/** Of all stored texts, in their places. */
+export function hashOfTexts(texts: readonly (string | undefined)[]): string {
+  const hash = createHash('sha256')
+  for (const text of texts) hash.update(`\n${text ?? ''}`)
+  return hash.digest('hex')
 }
 
 async function sourceConfig({ source, password }: FetchJob, folder: string): Promise<SourceConfig | FetchFailure> {

@@ -30,13 +30,17 @@ export function decideSync(question: SyncQuestion): SyncDecision {
   if (question.changed) return { sync: true, reason: 'changed' }
   if (trigger !== undefined && trigger !== doneTrigger) return { sync: true, reason: 'manual' }
   if (known.phase !== 'Complete') {
-    const failures = Math.max(1, known.attemptCount ?? 1)
-    const waitMs = Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(failures - 1, 10))
-    return due(known.lastAttempt, waitMs, now) ?? { sync: true, reason: 'retry' }
+    return due(known.lastAttempt, retryMs(known), now) ?? { sync: true, reason: 'retry' }
   }
   if (question.damaged) return due(known.lastSyncTime, SETTLE_MS, now) ?? { sync: true, reason: 'damaged' }
   if (interval === undefined) return { sync: false, nextMs: undefined }
   return due(known.lastSyncTime, parseDuration(interval), now) ?? { sync: true, reason: 'interval' }
+}
+
+/** From a failed sync to the next. */
+export function retryMs({ attemptCount }: SyncStatus): number {
+  const failures = Math.max(1, attemptCount ?? 1)
+  return Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(failures - 1, 10))
 }
 
 /** Undefined: it is due. */

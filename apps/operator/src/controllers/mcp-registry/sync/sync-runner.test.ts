@@ -1,6 +1,6 @@
 import { TestClock } from '@thv/kernel/clock'
-import type { ConfigMap } from '@thv/kube'
-import type { MCPRegistry } from '@thv/resources/kinds/mcp-registry/schema'
+import { type ConfigMap, setControllerReference } from '@thv/kube'
+import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { createLogger } from '@thv/telemetry/log'
 import { describe, expect, it } from 'vitest'
 import type { ChildOutcome } from '../../../deployment/child-applier.ts'
@@ -54,5 +54,40 @@ describe('createSyncRunner', () => {
     })
     await expect(runner.step({ ...step, signal: AbortSignal.abort() })).rejects.toThrow()
     expect(writes).toBe(0)
+  })
+
+  it('tries again after 30 s, then after 60 s, when the data cannot be stored', async () => {
+    let writes = 0
+    const { runner, clock, step } = runnerWith(async () => {
+      writes += 1
+      throw new Error('the API server is away')
+    })
+    expect(await runner.step(step)).toMatchObject({ nextMs: 30_000, status: { phase: 'Failed', attemptCount: 1 } })
+    await clock.advance(10_000)
+    expect(await runner.step(step)).toMatchObject({ nextMs: 20_000, status: { attemptCount: 1 } })
+    expect(writes).toBe(1)
+    await clock.advance(20_000)
+    expect(await runner.step(step)).toMatchObject({ nextMs: 60_000, status: { attemptCount: 2 } })
+    expect(writes).toBe(2)
+  })
+
+  it('writes all ConfigMaps again when one of several is deleted', async () => {
+    const written: string[] = []
+    const { runner, clock, step, maps } = runnerWith(async (object) => {
+      written.push(object.metadata.name)
+      const others = maps.filter(({ metadata }) => metadata.name !== object.metadata.name)
+      maps.splice(0, maps.length, ...others, setControllerReference(object, { object: registry, type: mcpRegistryType }))
+      return { kind: 'applied' }
+    }, 1_500)
+    expect(await runner.step(step)).toMatchObject({ status: { phase: 'Complete', serverCount: 1_500 } })
+    await clock.advance(60_000)
+    const count = written.length
+    expect(count).toBe(16)
+    await runner.step(step)
+    expect(written.length).toBe(count)
+    maps.splice(3, 1)
+    await runner.step(step)
+    expect(written.length).toBe(2 * count)
+    expect(maps.length).toBe(16)
   })
 })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readDocument } from '@thv/catalog/merge/read-document'
+import { MAX_SHARDS, shardName } from '@thv/catalog/shards/shards'
 import { configMapText } from '@thv/catalog/sources/config-map/config-map-text'
 import { configHash } from '@thv/kernel/config-hash'
 import { errorMessage } from '@thv/kernel/errors'
@@ -13,11 +14,11 @@ import { CONTENT_CHECKSUM, registryNames } from '../objects/names.ts'
 import type { RegistryPlan } from '../plan/plan.ts'
 import type { StatusInput } from '../status/registry-status.ts'
 import type { SyncFacts, SyncStatus } from '../status/sync-status.ts'
-import { storedData } from './fetch-documents.ts'
+import { hashOfTexts, storedData } from './fetch-documents.ts'
 import type { FetchFailure, FetchOutcome } from './fetch-job.ts'
 import { fetchInWorker } from './fetch-worker.ts'
 import { createSlots } from './slots.ts'
-import { decideSync } from './sync-decision.ts'
+import { decideSync, retryMs } from './sync-decision.ts'
 import { onControllerEnd, wakeRegistry } from './sync-source.ts'
 
 export interface SyncStep {
@@ -86,7 +87,7 @@ export function createSyncRunner(env: Env): SyncRunner {
       trigger: plan.trigger,
       doneTrigger: last?.trigger ?? before?.lastManualSyncTrigger,
       changed: isOther({ known, last, text, identity, stored: identityOf(maps) }),
-      damaged: isDamaged(maps),
+      damaged: isDamaged(maps, registryNames(key.name).storage, text === undefined ? known?.lastSyncHash : storedHash(text.outcome)),
       now: env.clock.now(),
     })
     if (!decision.sync) return factsOf(known, last, decision.nextMs)
@@ -95,7 +96,8 @@ export function createSyncRunner(env: Env): SyncRunner {
     const work = run({ registry, plan, identity, known, job, text: text?.outcome })
     if (spec.source.type === 'configMap') {
       await work
-      return factsOf(ended.get(id)?.status, ended.get(id))
+      const end = ended.get(id)
+      return factsOf(end?.status, end, end?.failure && retryMs(end.status))
     }
     void work.then(() => wakeRegistry(env.caches, key))
     return factsOf({ ...known, phase: 'Syncing' }, last)
@@ -232,16 +234,25 @@ interface Otherness {
 function isOther({ known, last, text, identity, stored }: Otherness): boolean {
   if ((last?.identity ?? stored ?? identity) !== identity) return true
   if (text === undefined) return false
-  return known?.phase === 'Complete' ? text.hash !== known.lastSyncHash : text.outcome.ok
+  // What could not be stored is tried again after its wait, however often something else happens meanwhile.
+  return known?.phase === 'Complete' ? text.hash !== known.lastSyncHash : text.outcome.ok && last?.failure?.reason !== 'StorageFailed'
 }
 
 function identityOf(maps: readonly ConfigMap[]): string | undefined {
   return maps[0]?.metadata.annotations?.[SOURCE_HASH]
 }
 
-/** Missing, or not what the operator wrote. */
-function isDamaged(maps: readonly ConfigMap[]): boolean {
-  if (maps.length === 0) return true
+function storedHash(outcome: FetchOutcome): string | undefined {
+  return outcome.ok ? hashOfTexts(outcome.texts) : undefined
+}
+
+/** Missing, also one of several, or not what the operator wrote. */
+function isDamaged(maps: readonly ConfigMap[], first: string, expected: string | undefined): boolean {
+  const texts = Array.from(
+    { length: MAX_SHARDS },
+    (_, index) => maps.find(({ metadata }) => metadata.name === shardName(first, index))?.data?.['registry.json'],
+  )
+  if (maps.length === 0 || (expected !== undefined && hashOfTexts(texts) !== expected)) return true
   return maps.some(({ metadata, data }) => {
     const text = data?.['registry.json'] ?? ''
     const isOnly = Object.keys(data ?? {}).length === 1
