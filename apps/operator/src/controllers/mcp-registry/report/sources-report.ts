@@ -18,6 +18,8 @@ export interface SourceReport {
   readonly message: string
 }
 
+const MAX_TRIGGER = 262_144
+
 /** Undefined for what is no report. Members that are unknown here are ignored: a newer server may say more. */
 export function readSourcesReport(text: string): SourcesReport | undefined {
   let value: unknown
@@ -29,7 +31,7 @@ export function readSourcesReport(text: string): SourcesReport | undefined {
   if (!isObject(value) || !Array.isArray(value['sources'])) return undefined
   const request = value['syncRequest']
   return {
-    ...(isObject(request) && { syncRequest: { value: String(request['value']), done: request['done'] === true } }),
+    ...(isObject(request) && { syncRequest: { value: trigger(request['value']), done: request['done'] === true } }),
     sources: objectsAt(value, 'sources').map((source) => ({
       name: text200(source['name']),
       phase: text200(source['phase']),
@@ -46,6 +48,11 @@ export function readSourcesReport(text: string): SourcesReport | undefined {
 
 function text200(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, 200) : ''
+}
+
+/** As long as an annotation, which it was, may be. */
+function trigger(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, MAX_TRIGGER) : ''
 }
 
 function count(value: unknown): number {

@@ -41,6 +41,9 @@ export function syncFactsOf(report: SourcesReport | undefined, before: SyncStatu
   }
 }
 
+/** Sources that a message names: a server may have thousands, and a condition holds 32 KiB. */
+const MAX_TOLD = 5
+
 interface Grouped {
   readonly failed: readonly SourceReport[]
   readonly under: readonly SourceReport[]
@@ -79,12 +82,14 @@ function dataCondition(sources: readonly SourceReport[]): ConditionUpdate {
   const type = MCPRegistryCondition.DataValid
   const bad = sources.filter(({ problemCount }) => problemCount > 0)
   if (bad.length === 0) return { type, status: 'True', reason: MCPRegistryReason.DataValid, message: 'all entries can be used' }
-  const message = `${bad.map(({ name, problemCount }) => `${name}: ${problemCount} problems`).join(', ')}; see the log of the API`
+  const told = bad.slice(0, MAX_TOLD).map(({ name, problemCount }) => `${name}: ${problemCount} problems`)
+  const more = bad.length - told.length
+  const message = `${told.join(', ')}${more > 0 ? ` and ${more} more` : ''}; see the log of the API`
   return { type, status: 'False', reason: MCPRegistryReason.InvalidData, message }
 }
 
 function failedMessage(failed: readonly SourceReport[], count: number): string {
-  const told = failed.slice(0, 5).map(({ name, message }) => `${name}: ${message}`)
+  const told = failed.slice(0, MAX_TOLD).map(({ name, message }) => `${name}: ${message}`)
   const more = failed.length - told.length
   return `${failed.length} of ${count} sources failed: ${told.join('; ')}${more > 0 ? `; and ${more} more` : ''}`
 }

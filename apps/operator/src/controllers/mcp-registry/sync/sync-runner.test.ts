@@ -60,9 +60,12 @@ describe('createSyncRunner', () => {
     let writes = 0
     const { runner, clock, step } = runnerWith(async () => {
       writes += 1
-      throw new Error('the API server is away')
+      throw new Error('https://me:hidden-word@git.example.com is away')
     })
-    expect(await runner.step(step)).toMatchObject({ nextMs: 30_000, status: { phase: 'Failed', attemptCount: 1 } })
+    const { status, ...first } = await runner.step(step)
+    expect({ ...first, status }).toMatchObject({ nextMs: 30_000, status: { phase: 'Failed', attemptCount: 1 } })
+    expect(status?.message).toContain('git.example.com is away')
+    expect(status?.message).not.toContain('hidden-word')
     await clock.advance(10_000)
     expect(await runner.step(step)).toMatchObject({ nextMs: 20_000, status: { attemptCount: 1 } })
     expect(writes).toBe(1)

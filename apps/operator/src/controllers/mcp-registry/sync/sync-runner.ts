@@ -7,6 +7,7 @@ import { errorMessage } from '@thv/kernel/errors'
 import { type ConfigMap, configMaps, formatKey, isControlledBy, keyOf, type ObjectKey, secrets } from '@thv/kube'
 import { MCPRegistryCondition, MCPRegistryReason } from '@thv/resources/kinds/mcp-registry/constants'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
+import { scrub } from '@thv/telemetry/redact'
 import { configMapCache } from '../../../caches/built-in-caches.ts'
 import type { Env } from '../../../environment.ts'
 import { dataMaps } from '../objects/children.ts'
@@ -268,7 +269,7 @@ function succeeded({ hash, servers, left }: Extract<FetchOutcome, { ok: true }>,
 function failed({ message }: FetchFailure, known: SyncStatus | undefined, at: string): SyncStatus {
   const { lastSyncTime } = known ?? {}
   const served = lastSyncTime === undefined ? '' : `; the data of ${lastSyncTime} are served`
-  const told = `${message.slice(0, 1_000)}${served}`
+  const told = `${scrub(message).slice(0, 1_000)}${served}`
   return { ...known, phase: 'Failed', message: told, lastAttempt: at, attemptCount: (known?.attemptCount ?? 0) + 1 }
 }
 
