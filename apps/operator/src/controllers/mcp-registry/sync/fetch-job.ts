@@ -43,3 +43,8 @@ export const FETCH_LIMITS = {
   maxPages: 5_000,
   timeoutMs: 120_000,
 } as const
+
+/** Of the thread of one fetch: its heap. Files and requests lie outside, within `FETCH_LIMITS`. */
+export const FETCH_MEMORY_MB = 256
+/** Fetches at a time. */
+export const PARALLEL_FETCHES = 2

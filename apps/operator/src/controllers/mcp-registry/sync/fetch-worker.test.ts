@@ -1,8 +1,12 @@
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { FETCH_LIMITS, FETCH_MEMORY_MB, PARALLEL_FETCHES } from './fetch-job.ts'
 import { fetchInWorker } from './fetch-worker.ts'
 
+const ROOT = new URL('../../../../../../', import.meta.url)
 const documents = ['fetch', 'fetch-old'].map((name) => ({
   server: { name: `io.example/${name}`, description: 'A server', version: '1.0.0', extra: { kept: true } },
   _meta: {},
@@ -40,6 +44,13 @@ describe('fetchInWorker', () => {
     const text = outcome.ok ? (outcome.texts[0] ?? '') : ''
     expect(JSON.parse(text).data.servers).toMatchObject([{ name: 'io.example/fetch', extra: { kept: true } }])
   }, 60_000)
+
+  it('leaves memory for the operator in its pod, with as many fetches as there can be', () => {
+    const values = parse(readFileSync(new URL('deploy/charts/toolhive-operator/values.yaml', ROOT), 'utf8'))
+    const podMb = Number(/^(\d+)Mi$/.exec(values.operator.resources.limits.memory)?.[1])
+    const fetchMb = FETCH_MEMORY_MB + FETCH_LIMITS.maxBytes / 1024 / 1024
+    expect(podMb - PARALLEL_FETCHES * fetchMb).toBeGreaterThanOrEqual(384)
+  })
 
   it('starts no thread for a sync that was stopped while it waited', async () => {
     let asked = 0

@@ -1,10 +1,9 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { errorMessage } from '@thv/kernel/errors'
 import { fetchDocuments } from './fetch-documents.ts'
-import { FETCH_LIMITS, type FetchJob, type FetchOutcome } from './fetch-job.ts'
+import { FETCH_LIMITS, FETCH_MEMORY_MB, type FetchJob, type FetchOutcome } from './fetch-job.ts'
 
 const MARK = 'toolhive-registry-fetch'
-const MEMORY_MB = 384
 /** Beyond the limit of the fetch itself, for the end of the thread. */
 const SPARE_MS = 10_000
 
@@ -18,7 +17,7 @@ export function fetchInWorker(job: FetchJob, signal: AbortSignal): Promise<Fetch
   return new Promise((resolve) => {
     const worker = new Worker(new URL(import.meta.url), {
       workerData: { [MARK]: job },
-      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+      resourceLimits: { maxOldGenerationSizeMb: FETCH_MEMORY_MB },
     })
     const end = (outcome: FetchOutcome): void => {
       clearTimeout(timer)

@@ -16,7 +16,7 @@ import type { RegistryPlan } from '../plan/plan.ts'
 import type { StatusInput } from '../status/registry-status.ts'
 import type { SyncFacts, SyncStatus } from '../status/sync-status.ts'
 import { hashOfTexts, storedData } from './fetch-documents.ts'
-import type { FetchFailure, FetchOutcome } from './fetch-job.ts'
+import { type FetchFailure, type FetchOutcome, PARALLEL_FETCHES } from './fetch-job.ts'
 import { fetchInWorker } from './fetch-worker.ts'
 import { createSlots } from './slots.ts'
 import { decideSync, retryMs } from './sync-decision.ts'
@@ -50,14 +50,13 @@ interface Job {
   readonly reason: string
 }
 
-const PARALLEL = 2
 const SOURCE_HASH = 'toolhive.stacklok.dev/source-hash'
 
 export function createSyncRunner(env: Env): SyncRunner {
   const running = new Map<string, Job>()
   const ended = new Map<string, Ended>()
   const stored = new Map<string, Pick<StatusInput, 'storageRef' | 'filterHash'>>()
-  const slots = createSlots(PARALLEL)
+  const slots = createSlots(PARALLEL_FETCHES)
 
   // Without the lease nothing may be written any more, and in another term the status knows better than this memory.
   onControllerEnd(env.caches, () => {
