@@ -1,7 +1,9 @@
 import type { AddressPolicy } from '@thv/http/outbound/address-policy'
 import type { FetchContext } from './registry-handler.ts'
 
-export function sourceAddressPolicy(context: Pick<FetchContext, 'allowPrivateAddresses' | 'allowLoopback' | 'blockedAddresses'>): AddressPolicy {
+export function sourceAddressPolicy(
+  context: Pick<FetchContext, 'allowPrivateAddresses' | 'allowLoopback' | 'blockedAddresses'>,
+): AddressPolicy {
   const { allowPrivateAddresses: allowPrivate, allowLoopback = allowPrivate, blockedAddresses = [] } = context
   return { allowLoopback, allowPrivate, denyPrivate: !allowPrivate, blockedAddresses }
 }

@@ -9,7 +9,12 @@ describe('syncFactsOf', () => {
     ['failed', 0],
     ['complete', 7],
   ])('keeps conditions about thousands of sources short: %s', (phase, problemCount) => {
-    const sources = Array.from({ length: 5_000 }, (_, index) => ({ name: `source-${index}`, phase, problemCount, message: 'm'.repeat(1_000) }))
+    const sources = Array.from({ length: 5_000 }, (_, index) => ({
+      name: `source-${index}`,
+      phase,
+      problemCount,
+      message: 'm'.repeat(1_000),
+    }))
     const facts = syncFactsOf(readSourcesReport(JSON.stringify({ sources })), undefined)
     const bad = facts.conditions.filter(({ status }) => status === 'False')
     expect(bad.length).toBeGreaterThan(0)

@@ -16,7 +16,10 @@ const { signal } = new AbortController()
 /** A runner over a namespace with the ConfigMap `servers`; `ensure` stands for the write of a ConfigMap. */
 function runnerWith(ensure: (object: ConfigMap, signal: AbortSignal) => Promise<ChildOutcome>, servers = 1) {
   const maps: ConfigMap[] = []
-  const entries = Array.from({ length: servers }, (_, index) => [`server-${index}`, { image: 'example.com/a:1', description: 'x'.repeat(900) }])
+  const entries = Array.from({ length: servers }, (_, index) => [
+    `server-${index}`,
+    { image: 'example.com/a:1', description: 'x'.repeat(900) },
+  ])
   const data = { 'registry.json': JSON.stringify({ servers: Object.fromEntries(entries) }) }
   const caches = { of: () => ({ list: () => maps }), configMapContent: async () => ({ uid: 'u', resourceVersion: '1', data }) }
   const clock = new TestClock(Date.parse('2026-03-01T10:00:00Z'))
