@@ -54,7 +54,9 @@ describe('fetchInWorker', () => {
 
   it('starts no thread for a sync that was stopped while it waited', async () => {
     let asked = 0
-    origin.on('request', () => void (asked += 1))
+    origin.on('request', () => {
+      asked += 1
+    })
     const outcome = await fetchInWorker({ ...job, source: { ...job.source, api: { endpoint } } }, AbortSignal.abort())
     expect(outcome).toEqual({ ok: false, reason: 'FetchFailed', message: 'the sync was stopped' })
     expect(asked).toBe(0)
