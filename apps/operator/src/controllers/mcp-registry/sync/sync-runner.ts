@@ -234,7 +234,7 @@ interface Otherness {
 function isOther({ known, last, text, identity, stored }: Otherness): boolean {
   if ((last?.identity ?? stored ?? identity) !== identity) return true
   if (text === undefined) return false
-  // What could not be stored is tried again after its wait, however often something else happens meanwhile.
+  // Data that could not be stored are tried again after their wait, however often something else happens meanwhile.
   return known?.phase === 'Complete' ? text.hash !== known.lastSyncHash : text.outcome.ok && last?.failure?.reason !== 'StorageFailed'
 }
 
