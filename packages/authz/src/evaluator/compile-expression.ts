@@ -1,9 +1,10 @@
+import { isObject } from '@thv/kernel/json'
 import { type Env, type Evaluate, isIn, memberOf } from './environment.ts'
 import { argumentFailure, EXTENSION_FUNCTIONS } from './extensions.ts'
 import { UnsupportedPolicy, valueOfJson } from './json-value.ts'
 import { compilePattern } from './like-pattern.ts'
 import { binaryOperators } from './operators.ts'
-import { CedarRecord, CedarSet, EntityUid, Failure, isLong, type Outcome, typeFailure, UNKNOWN, type Value } from './value.ts'
+import { CedarRecord, CedarSet, EntityUid, Failure, isIncomplete, isLong, type Outcome, typeFailure, UNKNOWN, type Value } from './value.ts'
 
 type Json = Readonly<Record<string, unknown>>
 type Compile = (body: Json) => Evaluate
@@ -85,6 +86,7 @@ const NODES: Readonly<Record<string, Compile>> = {
   '.': ({ left, attr }) => {
     const inner = compileExpression(left)
     const name = String(attr)
+    if (lacks(left, name)) return (env) => failureOf(inner(env)) ?? new Failure(`record does not have the attribute \`${name}\``)
     return (env) => memberOf(inner(env), name, env)
   },
   has: ({ left, attr }) => {
@@ -141,22 +143,38 @@ function variable(name: string): Evaluate {
   }
 }
 
+/** True for a record that is written in the policy without this member: what its members are does not matter. */
+function lacks(left: unknown, name: string): boolean {
+  const members: unknown = isObject(left) ? left['Record'] : undefined
+  return isObject(members) && !Object.hasOwn(members, name)
+}
+
+function failureOf(value: Outcome): Failure | undefined {
+  return value instanceof Failure ? value : undefined
+}
+
 function isOpen(value: Outcome): value is Failure | typeof UNKNOWN {
   return value === UNKNOWN || value instanceof Failure
 }
 
 /** A failure of any part is the failure of the whole, also behind an unknown part. */
-function collect(parts: readonly Evaluate[], env: Env): Value[] | Failure | typeof UNKNOWN {
+function collect(
+  parts: readonly Evaluate[],
+  env: Env,
+  isOpenPart: (value: Value) => boolean = isIncomplete,
+): Value[] | Failure | typeof UNKNOWN {
   const values: Value[] = []
   let unknown = false
   for (const part of parts) {
     const value = part(env)
     if (value instanceof Failure) return value
-    if (value === UNKNOWN || (value instanceof CedarRecord && value.unknownPrefix !== undefined)) unknown = true
+    if (value === UNKNOWN || isOpenPart(value)) unknown = true
     else values.push(value)
   }
   return unknown ? UNKNOWN : values
 }
+
+const none = () => false
 
 function compileSet(parts: readonly Evaluate[]): Evaluate {
   return (env) => {
@@ -169,7 +187,7 @@ function compileRecord(members: readonly (readonly [string, Evaluate])[]): Evalu
   const names = members.map(([name]) => name)
   const parts = members.map(([, part]) => part)
   return (env) => {
-    const values = collect(parts, env)
+    const values = collect(parts, env, none) // a record may hold one that is known in part
     return Array.isArray(values) ? new CedarRecord(new Map(values.map((value, at) => [names[at] ?? '', value]))) : values
   }
 }

@@ -1,11 +1,11 @@
 import { type Env, isIn } from './environment.ts'
 import {
   areEqual,
-  CedarRecord,
   CedarSet,
   EntityUid,
   Extension,
   Failure,
+  isIncomplete,
   isLong,
   type Outcome,
   typeFailure,
@@ -30,10 +30,6 @@ function both(apply: Known): Binary {
 }
 
 /** Equality is unknown for a value that holds unknown members. */
-function isIncomplete(value: Value): boolean {
-  return value instanceof CedarRecord && value.unknownPrefix !== undefined
-}
-
 const equals: Known = (a, b) => (isIncomplete(a) || isIncomplete(b) ? UNKNOWN : areEqual(a, b))
 
 function ordering(test: (a: bigint, b: bigint) => boolean): Binary {

@@ -106,6 +106,13 @@ export class CedarRecord {
     return this.unknownPrefix !== undefined && name.startsWith(this.unknownPrefix)
   }
 
+  /** True where a member is not known, at any depth. */
+  get isIncomplete(): boolean {
+    if (this.unknownPrefix !== undefined) return true
+    for (const [, member] of this.members) if (member instanceof CedarRecord && member.isIncomplete) return true
+    return false
+  }
+
   get key(): string {
     this.#key ??= `{${[...this.members]
       .map(([name, value]) => `${JSON.stringify(name)}:${keyOf(value)}`)
@@ -113,6 +120,10 @@ export class CedarRecord {
       .join()}}`
     return this.#key
   }
+}
+
+export function isIncomplete(value: Value): boolean {
+  return value instanceof CedarRecord && value.isIncomplete
 }
 
 export type ExtensionType = 'decimal' | 'ipaddr' | 'datetime' | 'duration'
