@@ -54,6 +54,14 @@ describe('explainAccess', () => {
     expect(text).toContain('all callers of lookup: 1 calls per 1s')
   })
 
+  it('never takes policies in a file of the proxy for none', () => {
+    const inFile = configOf({ authz_config: undefined, authz_config_path: '/etc/authz/policies.yaml' })
+    for (const tool of ['find', undefined])
+      expect(() => explainAccess(inFile, { subject: ANN, tool, args: {} })).toThrow('/etc/authz/policies.yaml of its proxy, which cannot')
+    const without = configOf({ authz_config: undefined })
+    expect(explainAccess(without, { subject: ANN, tool: 'find', args: {} })).toContain('orders has no policies')
+  })
+
   it('without a tool lists the tools that policies name', () => {
     expect(explainAccess(configOf(), { subject: undefined, tool: undefined, args: {} })).toBe(
       'caller Client::"anonymous"\ntools that the policies name:\n  delete: hidden\n  find: hidden\n  refund: shown\n  write: hidden\n',

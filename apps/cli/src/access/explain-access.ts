@@ -17,7 +17,9 @@ export interface AccessQuestion {
 
 /** The decision of a server's policies about a call, and its reasons, by the code that the proxy runs. */
 export function explainAccess(config: RunConfig, question: AccessQuestion): string {
-  const { authz_config: authz } = config
+  const { authz_config: authz, authz_config_path: path } = config
+  if (authz === undefined && path !== undefined)
+    throw new ThvError('usage', `the policies of ${config.name} are in ${plainText(path)} of its proxy, which cannot be read from here`)
   if (authz === undefined)
     return `${config.name} has no policies: every caller may do everything.\n${limitLines(config, question.tool).join('')}`
   const loaded = loadPoliciesAtOnce(authz, config.name)
