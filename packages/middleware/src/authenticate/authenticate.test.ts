@@ -108,6 +108,8 @@ describe('challenges', () => {
   it('point a client of HTTP+SSE to the endpoint that it knows', () => {
     const rejection = make().open?.(contextOf(undefined, '/messages'))
     expect(rejection).toMatchObject({ headers: { 'www-authenticate': expect.stringContaining('/oauth-protected-resource/sse"') } })
+    const atRoot = make().open?.({ ...contextOf(undefined, '/'), route: '/messages' })
+    expect(atRoot).toMatchObject({ headers: { 'www-authenticate': expect.stringContaining('/oauth-protected-resource"') } })
   })
 
   it('name all scopes that a call needs', () => {

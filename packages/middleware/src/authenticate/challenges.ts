@@ -19,8 +19,9 @@ export interface ChallengeOptions {
 
 export function createChallenges({ realm, resource }: ChallengeOptions): Challenges {
   const scope = resource.scopes.length > 0 ? resource.scopes.join(' ') : undefined
-  const metadataOf = ({ exchange, route }: RequestContext) =>
-    metadataAddress(resource, exchange, route === '/messages' ? '/sse' : exchange.path)
+  // A client of HTTP+SSE knows the address of its stream; at `/` that is also where it sends messages.
+  const metadataOf = ({ exchange }: RequestContext) =>
+    metadataAddress(resource, exchange, exchange.path === '/messages' ? '/sse' : exchange.path)
   return {
     unauthenticated(context, problem) {
       const { kind, code, text } = problem
