@@ -94,6 +94,16 @@ describe('the MCP endpoint at /', () => {
     expect((await fetch(`${runner.base}/`, { method, headers })).status).toBe(status)
   })
 
+  it.each(['streamable-http', 'sse'] as const)('answers preflights of allowed origins (%s)', async (transport) => {
+    const origin = 'https://app.example.com'
+    const { runner } = await start({ transport, server: { allowedOrigins: [origin] } })
+    const preflight = (from: string) =>
+      fetch(`${runner.base}/`, { method: 'OPTIONS', headers: { origin: from, 'access-control-request-method': 'POST' } })
+    const answer = await preflight(origin)
+    expect([answer.status, answer.headers.get('access-control-allow-origin')]).toEqual([204, origin])
+    expect((await preflight('https://evil.example.com')).status).toBe(403)
+  })
+
   it('of an SSE server answers 405 to a POST without session, so that clients open a stream', async () => {
     const { runner } = await start({ transport: 'sse' })
     const answer = await fetch(`${runner.base}/`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })

@@ -19,8 +19,8 @@ export function rootEndpoint(
   if (sse && method === 'POST' && /(?:^\??|&)session_?[iI]d=/.test(query)) return '/messages'
   if (sse && method === 'GET' && headerValue(headers, HEADERS.sessionId) === undefined && wantsEvents(headers['accept'])) return '/sse'
   if (mcp) return method === 'GET' && !wantsEvents(headers['accept']) ? undefined : '/mcp'
-  // The answer to a POST says that this is not streamable HTTP.
-  return sse && method === 'POST' ? '/sse' : undefined
+  // The answer to a POST says that this is not streamable HTTP; a preflight asks whether a page may open a stream.
+  return sse && (method === 'POST' || method === 'OPTIONS') ? '/sse' : undefined
 }
 
 /** A health check of a load balancer does not ask for events, and must not open a stream. */
