@@ -132,6 +132,15 @@ describe('a message', () => {
     expect(judge(PERMIT_ALL, message).rejection).toMatchObject({ error: 'invalid_params', inBand: true })
   })
 
+  it('that names more resources than can be judged in passing is rejected, however often it names one', () => {
+    const listen = (count: number) => ({
+      method: 'subscriptions/listen',
+      params: { notifications: { resourceSubscriptions: Array.from({ length: count }, () => 'x://y') } },
+    })
+    expect(judge(PERMIT_ALL, listen(1_000)).rejection).toBeUndefined()
+    expect(judge(PERMIT_ALL, listen(1_001))).toMatchObject({ rejection: { error: 'invalid_params', inBand: true }, authz: undefined })
+  })
+
   it('is judged by the name at the server, and policies see both names', () => {
     const overrides = { real: { name: 'shown' } }
     const run = (policy: string) => {

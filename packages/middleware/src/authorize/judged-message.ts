@@ -89,9 +89,14 @@ function completion(ref: unknown): Judged | Rejection {
   return MALFORMED
 }
 
+/** Each costs a decision, and nothing else is done meanwhile. */
+const MAX_SUBSCRIPTIONS = 1_000
+const TOO_MANY: Rejection = reject('invalid_params', { detail: `a stream may name ${MAX_SUBSCRIPTIONS} resources`, inBand: true })
+
 /** A stream that names resources subscribes to them, as `resources/subscribe` does. */
 function subscriptions(uris: unknown): Judged | Rejection | undefined {
   if (uris === undefined || uris === null) return undefined
+  if (Array.isArray(uris) && uris.length > MAX_SUBSCRIPTIONS) return TOO_MANY
   if (!Array.isArray(uris) || !uris.every((uri) => typeof uri === 'string')) return MALFORMED
   return { by: 'decisions', operations: uris.map((uri: string) => ({ action: 'read_resource', uri })) }
 }
