@@ -28,7 +28,11 @@ export class OpenCalls {
     return this.#calls.size
   }
 
-  /** False when there are too many. */
+  has(id: RequestId): boolean {
+    return this.#calls.has(id)
+  }
+
+  /** False when there are too many. The id must not be in use. */
   add(id: RequestId, context: MessageContext): boolean {
     if (this.#calls.size >= MAX_IN_FLIGHT) return false
     const { clock, watch } = this.#options

@@ -173,6 +173,17 @@ describe('calls', () => {
     })
     expect(await client.request(3, 'tools/call', { name: 'echo' })).toMatchObject({ error: { code: -32602 } })
   })
+
+  it('have ids of their own: the answer to one is never taken for that to another', async () => {
+    const { fixture, runner } = await setup()
+    const client = await connect(runner)
+    await client.initialize()
+    await client.post({ id: 7, method: 'tools/call', params: { name: 'hang' } })
+    await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
+    expect((await client.post({ id: 7, method: 'tools/list' })).status).toBe(400)
+    expect(fixture.stats.count('tools/list')).toBe(0)
+    expect(await client.request(8, 'tools/list')).toHaveProperty('result')
+  })
 })
 
 it('a drain lets calls finish, then ends the streams', async () => {

@@ -14,7 +14,7 @@ import { errorResponse, type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { type ParsedBody, parseText } from '@thv/mcp/parse-body'
 import { SseDecoder, type SseEvent } from '@thv/mcp/sse-decoder'
 import { encodeEvent, messageFrame } from '@thv/mcp/sse-encoder'
-import { errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
+import { errorObjectOf, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext, RequestContext } from '@thv/middleware/pipeline/request-context'
 import { OpenCalls } from './open-calls.ts'
@@ -91,9 +91,14 @@ export class SseClient implements ResponseSink {
     this.signal.cancel(this.#options.context.exchange.reason)
   }
 
-  /** Called with each message before it is sent: the answer may be here before the POST is. False when there are too many. */
+  /**
+   * Called with each message before it is sent: the answer may be here before the POST is. False when there are too many. Throws
+   * RejectedError for an id in use: the answer to the one request would be taken for that to the other, and edited as such.
+   */
   sending(context: MessageContext): boolean {
     const { received } = context
+    if (received.kind === 'request' && this.#calls.has(received.id))
+      throw new RejectedError(reject('invalid_request', { detail: 'the id is in use' }))
     if (received.kind === 'response' && this.#questions > 0) {
       this.#questions--
       this.#calls.active() // the time that people took was not the backend's silence

@@ -490,6 +490,25 @@ describe('the tool filter', () => {
     expect(tools.map(({ name }: { name: string }) => name).toSorted()).toEqual(['say', 'who_am_i'])
   })
 
+  it('is not got around by two requests with one id', async () => {
+    const { client, fixture } = await setup(
+      { pageSize: 100 },
+      { middleware: [createToolFilter({ filter: ['hang'], overrides: {} }, { warn: () => {} })] },
+    )
+    await client.initialize()
+    const call = (id: unknown, method: string, params = {}) => client.post({ jsonrpc: '2.0', id, method, params })
+    const leave = new AbortController()
+    const hang = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'hang' } }
+    const waiting = client.post(hang, { signal: leave.signal }).catch(() => undefined)
+    await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
+    for (const id of [7, '7'])
+      expect(await call(id, 'tools/list')).toMatchObject({ status: 400, messages: [{ id, error: { code: -32600 } }] })
+    expect(fixture.stats.count('tools/list')).toBe(0)
+    for (const _ of [1, 2]) expect((await call(8, 'tools/list')).messages[0].result.tools).toHaveLength(1)
+    leave.abort()
+    await waiting
+  })
+
   it('is not got around by a list that is too large', async () => {
     const { client } = await setup({}, { middleware, limits: { editBytes: 1_000 } })
     expect(await client.modern('tools/list')).toMatchObject({ status: 502, messages: [{ error: { code: 502 } }] })

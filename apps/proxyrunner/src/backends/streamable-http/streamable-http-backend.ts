@@ -15,11 +15,13 @@ import { RejectedError } from '@thv/gateway/response/rejected-error'
 import { afterMessage, type HttpSessionStore, STATEFUL_METHODS } from '@thv/gateway/sessions/session-record'
 import type { Clock } from '@thv/kernel/clock'
 import { METHODS } from '@thv/mcp/methods'
+import { reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { BackendInfo, MessageContext, RequestContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLocation } from '../backend-location.ts'
+import { IdsInUse } from './ids-in-use.ts'
 
 export interface StreamableHttpBackendOptions {
   readonly info: BackendInfo
@@ -51,6 +53,7 @@ class StreamableHttpBackend implements Backend {
   readonly #streams: HttpStreams
   readonly #sessions: BackendSessions
   readonly #limits: HttpBackendLimits
+  readonly #ids = new IdsInUse()
   readonly #closing = new AbortController()
   #backend: BackendClient | undefined
   #monitor: BackendMonitor | undefined
@@ -97,7 +100,7 @@ class StreamableHttpBackend implements Backend {
     const backend = this.#ready()
     const preparing = backend.prepare(context)
     if (preparing !== undefined) await preparing
-    const { received, caller, sessionId } = context
+    const { received, sessionId } = context
     const { method, kind } = received
     let held: HeldAnswer | undefined
     if (context.era === 'modern') {
@@ -107,13 +110,30 @@ class StreamableHttpBackend implements Backend {
     } else if (sessionId === undefined) {
       held = await this.#calls.relay(backend, context)
     } else {
-      const ref = { id: sessionId, owner: caller.principal }
-      const changesSession = method !== undefined && STATEFUL_METHODS.has(method)
-      held = await this.#sessions.use({ backend, context, ref }, (backendId) =>
-        changesSession ? this.#ask(backend, context, backendId) : this.#calls.relay(backend, context, backendId),
-      )
+      const isAlone = kind === 'request' && this.#options.pipeline.editsStrays
+      held = await (isAlone ? this.#useAlone(backend, context, sessionId) : this.#use(backend, context, sessionId))
     }
     if (held !== undefined) passOn(context, held, received.kind === 'request' ? received.id : undefined)
+  }
+
+  #use(backend: BackendClient, context: MessageContext, sessionId: string): Promise<HeldAnswer | undefined> {
+    const { received, caller } = context
+    const ref = { id: sessionId, owner: caller.principal }
+    const changesSession = received.method !== undefined && STATEFUL_METHODS.has(received.method)
+    return this.#sessions.use({ backend, context, ref }, (backendId) =>
+      changesSession ? this.#ask(backend, context, backendId) : this.#calls.relay(backend, context, backendId),
+    )
+  }
+
+  /** Where lists are filtered, no other request of the session has the id meanwhile. */
+  async #useAlone(backend: BackendClient, context: MessageContext, sessionId: string): Promise<HeldAnswer | undefined> {
+    const key = this.#ids.claim(context)
+    if (key === undefined) throw new RejectedError(reject('invalid_request', { detail: 'the id is in use' }))
+    try {
+      return await this.#use(backend, context, sessionId)
+    } finally {
+      this.#ids.release(key)
+    }
   }
 
   async openStream(context: SessionContext): Promise<void> {
