@@ -1,3 +1,4 @@
+import { OutboundError } from '@thv/http/outbound/outbound-error'
 import type { RequestId } from '@thv/mcp/json-rpc'
 import { bytesKind, mayHoldRequest, mayHoldResponse, responseKind } from './response-check.ts'
 import { editFrames, FrameSplitter, frameData, type SplitterOptions, singleData } from './sse-frames.ts'
@@ -50,7 +51,20 @@ export class AnswerFrames {
 }
 
 /** Whole frames with the responses in them edited. One under another id is edited too, so that no unedited response gets out. */
-export function editedFrames(frames: Buffer, id: RequestId, edit: (text: string) => string): Buffer {
-  if (!mayHoldResponse(frames)) return frames
-  return editFrames(frames, (data) => (responseKind(data, id) === 'other' ? data : edit(data)))
+export function editedFrames(frames: Buffer, edit: (text: string) => string): Buffer {
+  return mayHoldResponse(frames) ? editFrames(frames, (data) => editedData(data, edit)) : frames
+}
+
+/**
+ * The data of one event, edited where it has a result, whatever else is wrong with it. A batch, and what only lenient parsers take for JSON,
+ * cannot be edited: it could hold a list. Throws OutboundError.
+ */
+export function editedData(data: string, edit: (text: string) => string): string {
+  if (!data.includes('"result"')) return data
+  try {
+    if (!data.trimStart().startsWith('[')) return edit(data)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw new OutboundError('backend_protocol', 'the backend sent a result that cannot be checked', { sent: true, answered: true })
 }

@@ -6,11 +6,10 @@ import { type RequestId, resultResponse, serialise } from '@thv/mcp/json-rpc'
 import { messageFrame } from '@thv/mcp/sse-encoder'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext, RequestContext } from '@thv/middleware/pipeline/request-context'
+import { editedFrames } from './answer-frames.ts'
 import type { BackendClient } from './backend-client.ts'
 import type { HeldAnswer } from './relay-call.ts'
 import type { HttpBackendLimits } from './relay-limits.ts'
-import { mayHoldResponse } from './response-check.ts'
-import { editFrames } from './sse-frames.ts'
 import { type StreamOptions, StreamRelay } from './stream-relay.ts'
 
 export interface HttpStreamsOptions {
@@ -61,7 +60,7 @@ export class HttpStreams {
     const { pipeline } = this.#options
     const { exchange } = context
     const { backendId, lastEventId, sessionId } = request
-    const edit = (frames: Buffer) => (mayHoldResponse(frames) ? editFrames(frames, (data) => strayText(pipeline, context, data)) : frames)
+    const edit = (frames: Buffer) => editedFrames(frames, (data) => pipeline.strayResponseText(context, data))
     return backend.following(backend.path(exchange), async (path) => {
       const relay = this.#relay(context, pipeline.editsStrays ? { edit } : {})
       const headers = backend.headers(context, { [HEADERS.sessionId]: backendId, [HEADERS.lastEventId]: lastEventId })
@@ -126,16 +125,6 @@ interface Sending {
   readonly backend: BackendClient
   readonly sessionId: string | undefined
   readonly request: OutboundRequest
-}
-
-/** Only what is a response at all; what is not JSON is of no use to the client either. */
-function strayText(pipeline: Pipeline, context: RequestContext, data: string): string {
-  try {
-    return pipeline.strayResponseText(context, data)
-  } catch (error) {
-    if (error instanceof SyntaxError) return data
-    throw error
-  }
 }
 
 function listenResult(id: RequestId): string {

@@ -178,8 +178,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
     if (whole === undefined) return
     if (!answered && frames.answered) this.#noteFrames(whole)
     if (frames.hasQuestion) this.idleLimitMs = Infinity // people take their time
-    const isEdited = this.#edits && this.#id !== undefined
-    this.#answer.write(isEdited ? editedFrames(whole, this.#id, (text) => this.#editedText(text)) : whole, this.#flow)
+    this.#answer.write(this.#edits ? editedFrames(whole, (text) => this.#editedText(text)) : whole, this.#flow)
   }
 
   /** An answer that is passed on in pieces is too large to be judged. */

@@ -1,3 +1,5 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { TestClock } from '@thv/kernel/clock'
@@ -172,6 +174,36 @@ describe('calls', () => {
       result: { structuredContent: { arguments: { text: 'x' } } },
     })
     expect(await client.request(3, 'tools/call', { name: 'echo' })).toMatchObject({ error: { code: -32602 } })
+  })
+
+  it('are not answered with a list that cannot be filtered', async () => {
+    const streams: ServerResponse[] = []
+    const server = createServer((request, response) => {
+      if (request.method === 'GET') {
+        streams.push(response.writeHead(200, { 'content-type': 'text/event-stream' }))
+        response.write('event: endpoint\ndata: /messages\n\n')
+        return
+      }
+      request.resume()
+      response.writeHead(202).end()
+      for (const stream of streams) stream.write('data: [{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"secret"}]}}]\n\n')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    open.push({
+      async [Symbol.asyncDispose]() {
+        server.closeAllConnections()
+        await new Promise((resolve) => server.close(resolve))
+      },
+    })
+    const middleware = [createToolFilter({ filter: ['say'], overrides: {} }, { warn: () => {} })]
+    const backend = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`
+    const runner = await startTestRunner({ backend, transport: 'sse', middleware })
+    open.push(runner)
+    const client = await connect(runner)
+    await client.post({ id: 1, method: 'tools/list' })
+    expect(await client.answer(1)).toMatchObject({ error: { code: 502 } })
+    await expect.poll(() => client.ended).toBe(true)
+    expect(JSON.stringify(client.events)).not.toContain('secret')
   })
 
   it('have ids of their own: the answer to one is never taken for that to another', async () => {

@@ -1,3 +1,4 @@
+import { editedData } from '@thv/gateway/relay/answer-frames'
 import { CallCancellation } from '@thv/gateway/relay/call-cancellation'
 import type { CallWatch } from '@thv/gateway/relay/call-watch'
 import { encodedAnswer, isEncoded } from '@thv/gateway/relay/encoded-answer'
@@ -190,8 +191,15 @@ export class SseClient implements ResponseSink {
     const message = parseText(event.data)
     this.#calls.active()
     if (message.kind === 'request') this.#questions++
-    const data = message.kind === 'response' ? this.#answer(message, event.data) : event.data
+    const data = message.kind === 'response' ? this.#answer(message, event.data) : this.#other(message, event.data)
     if (data !== undefined) writer.send(data === event.data ? encodeEvent(event) : encodeEvent({ ...event, data }))
+  }
+
+  /** A batch, and what is too deep to be read, could hold a list. */
+  #other({ kind }: ParsedBody, text: string): string {
+    const { pipeline, context } = this.#options
+    if (kind !== 'invalid' || !pipeline.editsStrays) return text
+    return editedData(text, (data) => pipeline.strayResponseText(context, data))
   }
 
   /** Undefined for requests that were never sent, or are no longer open. */
