@@ -52,6 +52,7 @@ function serverParts(server: MCPServer, lookup: Lookup): Record<string, Resolved
   const { spec } = normaliseMcpServer(server)
   const { name = '' } = server.metadata
   const sessionStorage = resolveSessionStorage({
+    ...{ name, namespace: 'team' },
     sessionStorage: spec.sessionStorage,
     defaultRedis: undefined,
     replicas: spec.replicas,
@@ -78,6 +79,7 @@ function proxyParts(proxy: MCPRemoteProxy, lookup: Lookup): Record<string, Resol
   return {
     ...commonParts(spec, { name, lookup }),
     sessionStorage: resolveSessionStorage({
+      ...{ name, namespace: 'team' },
       sessionStorage: spec.sessionStorage,
       defaultRedis: undefined,
       replicas: spec.replicas,

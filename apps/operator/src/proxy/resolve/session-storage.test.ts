@@ -5,7 +5,11 @@ import { resolveSessionStorage, type SessionStorageArgs } from './session-storag
 import { blockersOf, contributionOf, runnerReads, snapshot } from './testing/snapshot.ts'
 
 const resolve = (more: Partial<SessionStorageArgs> = {}) =>
-  resolveSessionStorage({ sessionStorage: undefined, defaultRedis: undefined, replicas: undefined, lookup: snapshot(), ...more })
+  resolveSessionStorage({
+    ...{ name: 'demo', namespace: 'team', lookup: snapshot() },
+    ...{ sessionStorage: undefined, defaultRedis: undefined, replicas: undefined },
+    ...more,
+  })
 
 const REDIS = { provider: 'redis', address: 'redis:6379', db: 2, keyPrefix: 'p', passwordRef: { name: 'redis', key: 'pw' } } as const
 const DEFAULT = { address: 'shared-redis:6379', passwordRef: { name: 'default', key: 'redis-password' } }
@@ -61,6 +65,17 @@ describe('resolveSessionStorage', () => {
       secrets: ['default'],
     })
     expect(contributionOf(resolve({ defaultRedis: { address: 'r:1' } }))).toMatchObject({ env: [], secrets: [] })
+  })
+
+  it('keeps servers that share a Redis apart, unless they name the same prefix', () => {
+    const prefixOf = (more: Partial<SessionStorageArgs>) =>
+      contributionOf(resolve(more)).runConfig?.scaling_config?.session_redis?.key_prefix
+    const shared = { defaultRedis: { address: 'r:1' } }
+    const own = { sessionStorage: { provider: 'redis', address: 'r:1', db: 0 } } as const
+    expect([prefixOf(shared), prefixOf(own)]).toEqual(['thv:proxy:session:{team:demo}:', 'thv:proxy:session:{team:demo}:'])
+    expect(prefixOf({ ...shared, name: 'other' })).toBe('thv:proxy:session:{team:other}:')
+    expect(prefixOf({ ...shared, namespace: 'other' })).toBe('thv:proxy:session:{other:demo}:')
+    expect(prefixOf({ sessionStorage: { ...own.sessionStorage, keyPrefix: 'p' } })).toBe('p')
   })
 
   it('stays in memory without the password of the Redis of the operator, which the spec does not require', () => {

@@ -10,6 +10,8 @@ import { contributes, type Resolved } from '../contribution.ts'
 import { type MountedFile, mountCaBundle } from './ca-bundle.ts'
 
 export interface SessionStorageArgs {
+  readonly name: string
+  readonly namespace: string
   readonly sessionStorage: CanonicalSessionStorage | undefined
   /** Of the operator. Used when the spec says nothing; `provider: memory` is a wish like any other. */
   readonly defaultRedis: DefaultRedis | undefined
@@ -29,7 +31,7 @@ export function resolveSessionStorage(args: SessionStorageArgs): Resolved {
   const { address, passwordRef } = defaultRedis
   const missing = passwordRef && missingSecretKey(lookup, passwordRef, "the operator's default Redis")
   // The spec does not require it, so it is no reason to stop.
-  if (missing === undefined) return redis({ provider: 'redis', address, db: 0, ...(passwordRef && { passwordRef }) })
+  if (missing === undefined) return redis({ provider: 'redis', address, db: 0, ...(passwordRef && { passwordRef }) }, args)
   const message = `${missing} in this namespace, or set spec.sessionStorage; until then sessions stay in memory`
   return contributes({ conditions: [warning('True', WorkloadReason.DefaultRedisSecretNotFound, message)] })
 }
@@ -47,7 +49,8 @@ interface SecretUse {
   readonly ref: { readonly name: string; readonly key: string } | undefined
 }
 
-function ownRedis(storage: CanonicalRedisStorage, { lookup, now }: SessionStorageArgs): Resolved {
+function ownRedis(storage: CanonicalRedisStorage, args: SessionStorageArgs): Resolved {
+  const { lookup, now } = args
   const blockers: Blocker[] = []
   const block = (reason: string, message: string) =>
     void blockers.push({ condition: WorkloadCondition.ConfigurationValid, reason, message })
@@ -64,7 +67,7 @@ function ownRedis(storage: CanonicalRedisStorage, { lookup, now }: SessionStorag
     ref &&
     mountCaBundle({ ref, field: 'spec.sessionStorage.tls.caBundleRef', volumeName: 'redis-ca', folder: REDIS_CA_FOLDER, lookup, now })
   if (mounted?.ok === false) blockers.push(mounted.blocker)
-  return blockers.length > 0 ? { ok: false, blockers } : redis(storage, mounted?.ok ? mounted.file : undefined)
+  return blockers.length > 0 ? { ok: false, blockers } : redis(storage, args, mounted?.ok ? mounted.file : undefined)
 }
 
 function secretUses({ passwordRef, sentinel, encryptionKeyRef }: CanonicalRedisStorage): SecretUse[] {
@@ -76,7 +79,7 @@ function secretUses({ passwordRef, sentinel, encryptionKeyRef }: CanonicalRedisS
   ]
 }
 
-function redis(storage: CanonicalRedisStorage, ca?: MountedFile): Resolved {
+function redis(storage: CanonicalRedisStorage, { name, namespace }: SessionStorageArgs, ca?: MountedFile): Resolved {
   const { address, sentinel, db, keyPrefix, username, tls, passwordRef, encryptionKeyRef } = storage
   const uses = secretUses(storage).filter((use) => use.ref !== undefined)
   const isSealed = passwordRef !== undefined || encryptionKeyRef !== undefined
@@ -95,7 +98,8 @@ function redis(storage: CanonicalRedisStorage, ca?: MountedFile): Resolved {
           address,
           sentinel: sentinel && { master_name: sentinel.masterName, addresses: sentinel.addresses },
           db,
-          key_prefix: keyPrefix || undefined,
+          // Many servers may share a Redis. None may see, count or end the sessions of another.
+          key_prefix: keyPrefix || `thv:proxy:session:{${namespace}:${name}}:`,
           username,
           tls: tls?.enabled ? compact({ enabled: true, ca_path: ca?.path }) : undefined,
         }),

@@ -59,7 +59,7 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
   const place = { name, namespace, lookup, now, clusterDomain }
   const oidc = resolveOidc({ ...place, oidcConfig: spec.oidcConfig, serviceHost: host, proxyPort: spec.proxyPort })
   const login = loginRef(spec, lookup)
-  const session = resolveSessionStorage({ sessionStorage: spec.sessionStorage, defaultRedis, replicas, lookup, now })
+  const session = resolveSessionStorage({ ...place, sessionStorage: spec.sessionStorage, defaultRedis, replicas })
   return {
     oidc,
     hasSharedStore: session.contribution?.runConfig?.scaling_config?.session_redis !== undefined,
