@@ -68,7 +68,7 @@ export class RedisSessionStore<T extends JsonValue> implements SessionStore<T> {
     this.#redis = redis
     this.#cipher = cipher
     this.#prefix = keyPrefix
-    this.#index = `${keyPrefix}index`
+    this.#index = `${keyPrefix} index` // no id has a space, so no client can name it
     this.#clock = clock
     this.#maxSessions = maxSessions
   }
@@ -136,7 +136,9 @@ export class RedisSessionStore<T extends JsonValue> implements SessionStore<T> {
 
   async delete({ id, owner }: SessionRef): Promise<boolean> {
     this.#near.delete(id)
-    return (await this.#run(DELETE, id, [owner])) === 1
+    const deleted = (await this.#run(DELETE, id, [owner])) === 1
+    if (deleted) this.#near.delete(id) // a read that was under way has just kept it
+    return deleted
   }
 
   onEnded(listener: EndListener<T>): void {
