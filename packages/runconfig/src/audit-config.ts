@@ -1,7 +1,7 @@
 import type { FieldTable } from './field.ts'
 import { flag, integer, listOf, objectOf, oneOf, text } from './value-readers.ts'
 
-/** The types of events that a configuration can select. `audit_dropped` and `audit_policies` are written in any case. */
+/** The types of events that a configuration can select. `audit_dropped` is written in any case. */
 export const AUDIT_EVENT_TYPES = [
   'mcp_initialize',
   'mcp_tool_call',
