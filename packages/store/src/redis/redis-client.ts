@@ -83,6 +83,8 @@ function settingsOf({ address, sentinel, db, username, password, tls, timeoutMs 
 }
 
 const DEFAULT_TIMEOUT_MS = 100
+/** A connection that has not answered for so long is replaced: a peer that vanished without a word would be waited for for many minutes. */
+const SILENT_MS = 1_000
 
 function retryMs(times: number): number {
   return Math.min(2_000, 50 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2)
@@ -95,6 +97,8 @@ class ResilientRedis implements RedisClient {
   readonly #backoff: Backoff = createBackoff({ baseMs: 250, maxMs: 2_000 })
   #nextAt = Number.NEGATIVE_INFINITY
   #wasAway = false
+  /** When the first command after the last answer ran out of time. */
+  #silentSince: number | undefined
 
   constructor(redis: Redis, { clock = systemClock, onChange = () => {} }: RedisClientOptions) {
     this.#redis = redis
@@ -104,6 +108,7 @@ class ResilientRedis implements RedisClient {
     // A connection that is back may be used at once.
     redis.on('ready', () => {
       this.#nextAt = Number.NEGATIVE_INFINITY
+      this.#silentSince = undefined
     })
   }
 
@@ -123,6 +128,8 @@ class ResilientRedis implements RedisClient {
       this.#succeeded()
       return answer
     } catch (error) {
+      if (isReply(error)) this.#silentSince = undefined
+      else this.#replaceSilent()
       if (isReply(error) && !LOST.test(error.message)) throw error
       this.#failed(error)
       throw this.#unavailable('it does not answer', error)
@@ -133,8 +140,17 @@ class ResilientRedis implements RedisClient {
     this.#redis.disconnect()
   }
 
+  #replaceSilent(): void {
+    const now = this.#clock.monotonic()
+    this.#silentSince ??= now
+    if (now - this.#silentSince < SILENT_MS || this.#redis.status !== 'ready') return
+    this.#silentSince = undefined
+    this.#redis.disconnect(true)
+  }
+
   #succeeded(): void {
     this.#backoff.reset()
+    this.#silentSince = undefined
     if (!this.#wasAway) return
     this.#wasAway = false
     this.#onChange(false, '')

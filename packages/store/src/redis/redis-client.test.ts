@@ -1,0 +1,57 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { TestClock } from '@thv/kernel/clock'
+import { afterEach, describe, expect, it } from 'vitest'
+import { openRedis, redisScript } from './redis-client.ts'
+
+const opened: AsyncDisposable[] = []
+afterEach(async () => {
+  for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]()
+})
+
+const SCRIPT = redisScript('return 1')
+const INFO = 'redis_version:7.0.0\r\nloading:0\r\n'
+
+/** As much of a Redis as a client needs to be ready. `mute` ends the answers of the connections there are, but not the connections. */
+async function startPeer() {
+  let connections = 0
+  let mutedUpTo = 0
+  const server = createServer((socket) => {
+    const number = ++connections
+    socket.on('error', () => socket.destroy())
+    socket.on('data', (chunk: Buffer) => {
+      if (number <= mutedUpTo) return
+      for (const [, command = ''] of chunk.toString('latin1').matchAll(/\*\d+\r\n\$\d+\r\n(\w+)\r\n/g)) {
+        const name = command.toLowerCase()
+        socket.write(name === 'info' ? `$${INFO.length}\r\n${INFO}\r\n` : name === 'evalsha' ? ':1\r\n' : '+OK\r\n')
+      }
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  opened.push({
+    async [Symbol.asyncDispose]() {
+      server.close()
+    },
+  })
+  const { port } = server.address() as AddressInfo
+  return { address: { host: '127.0.0.1', port }, connections: () => connections, mute: () => void (mutedUpTo = connections) }
+}
+
+describe('a connection to Redis', () => {
+  it('that stays open and answers no more is replaced', async () => {
+    const peer = await startPeer()
+    const clock = new TestClock()
+    const redis = await openRedis({ address: peer.address, db: 0, clock, timeoutMs: 200 })
+    opened.push(redis)
+    const answer = async () => {
+      await clock.advance(2_000) // past every back-off
+      return redis.run(SCRIPT, ['k'], []).catch(() => 'away')
+    }
+    await expect.poll(answer, { timeout: 30_000 }).toBe(1)
+    const before = peer.connections()
+    peer.mute()
+    expect(await answer()).toBe('away')
+    await expect.poll(answer, { timeout: 30_000 }).toBe(1)
+    expect(peer.connections()).toBeGreaterThan(before)
+  })
+})
