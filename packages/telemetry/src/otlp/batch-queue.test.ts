@@ -6,7 +6,7 @@ import { BatchQueue, type SendResult } from './batch-queue.ts'
 type Answer = SendResult | Error | 'hang'
 
 /** A queue of numbers whose sends are answered from a list; the last answer stays. */
-function queueOf(answers: Answer[], limits: { maxItems?: number; batchItems?: number } = {}) {
+function queueOf(answers: Answer[], limits: { maxItems?: number; batchItems?: number; maxBytes?: number; bytesOf?: (item: number) => number } = {}) {
   const clock = new TestClock()
   const sent: number[][] = []
   const dropped: string[] = []
@@ -86,6 +86,17 @@ describe('a batch queue', () => {
     await clock.advance(0)
     expect(queue.size).toBeLessThanOrEqual(10)
     expect(dropped).toHaveLength(85) // five are on their way
+  })
+
+  it('is bounded in bytes too, and takes more when some have been sent', async () => {
+    const { queue, clock, sent, dropped } = queueOf([OK], { maxBytes: 10, bytesOf: (item) => item })
+    for (const item of [6, 5, 4, 1]) queue.add(item)
+    expect([queue.size, dropped]).toEqual([2, ['1 full', '1 full']])
+    await clock.advance(5_000)
+    expect(sent).toEqual([[6, 4]])
+    queue.add(10)
+    queue.add(11)
+    expect([queue.size, dropped.length]).toEqual([1, 3])
   })
 
   it('sends everything when it closes', async () => {

@@ -15,6 +15,10 @@ export interface BatchQueueOptions<T> {
   /** Told once when sending begins to fail. */
   readonly onFailure: (why: string) => void
   readonly maxItems?: number
+  /** What an item holds in memory; absent: items are small, and their number alone is bounded. */
+  readonly bytesOf?: (item: T) => number
+  /** Bytes that may wait, beside the batch under way. */
+  readonly maxBytes?: number
   readonly batchItems?: number
   readonly intervalMs?: number
 }
@@ -23,6 +27,7 @@ export interface BatchQueueOptions<T> {
 export type DropReason = 'full' | 'refused' | 'unsent'
 
 const MAX_ITEMS = 4_096
+const MAX_BYTES = 8 * 1024 * 1024
 const BATCH_ITEMS = 512
 const INTERVAL_MS = 5_000
 const MAX_ATTEMPTS = 6
@@ -39,6 +44,7 @@ export class BatchQueue<T> {
   readonly #options: Required<BatchQueueOptions<T>>
   readonly #backoff = createBackoff({ baseMs: 1_000, maxMs: 30_000 })
   #items: T[] = []
+  #bytes = 0
   #timer: Timer | undefined
   #sending: Promise<void> | undefined
   #isClosed = false
@@ -46,7 +52,8 @@ export class BatchQueue<T> {
   #closing = new AbortController()
 
   constructor(options: BatchQueueOptions<T>) {
-    this.#options = { maxItems: MAX_ITEMS, batchItems: BATCH_ITEMS, intervalMs: INTERVAL_MS, ...options }
+    const limits = { maxItems: MAX_ITEMS, maxBytes: MAX_BYTES, batchItems: BATCH_ITEMS, intervalMs: INTERVAL_MS }
+    this.#options = { bytesOf: () => 0, ...limits, ...options }
   }
 
   get size(): number {
@@ -54,12 +61,14 @@ export class BatchQueue<T> {
   }
 
   add(item: T): void {
-    const { maxItems, batchItems, intervalMs, clock, onDropped } = this.#options
-    if (this.#isClosed || this.#items.length >= maxItems) {
+    const { maxItems, maxBytes, bytesOf, batchItems, intervalMs, clock, onDropped } = this.#options
+    const bytes = bytesOf(item)
+    if (this.#isClosed || this.#items.length >= maxItems || this.#bytes + bytes > maxBytes) {
       onDropped(1, 'full')
       return
     }
     this.#items.push(item)
+    this.#bytes += bytes
     if (this.#sending !== undefined) return
     if (this.#items.length >= batchItems) this.#start()
     else this.#timer ??= clock.setTimer(intervalMs, this.#onTimer)
@@ -98,8 +107,14 @@ export class BatchQueue<T> {
   async #sendAll(): Promise<void> {
     const { batchItems } = this.#options
     do {
-      await this.#sendBatch(this.#items.splice(0, batchItems))
+      await this.#sendBatch(this.#take(batchItems))
     } while ((this.#items.length >= batchItems || (this.#isClosed && this.#items.length > 0)) && !this.#closing.signal.aborted)
+  }
+
+  #take(count: number): readonly T[] {
+    const taken = this.#items.splice(0, count)
+    for (const item of taken) this.#bytes -= this.#options.bytesOf(item)
+    return taken
   }
 
   async #sendBatch(items: readonly T[]): Promise<void> {

@@ -59,7 +59,9 @@ export class OtlpExporter {
       onFailure: (why: string) => log.warn('could not send telemetry to the collector; retrying', { signal, why }),
     })
     this.#spans = new BatchQueue({ ...shared('traces'), ...limits, send: (items) => send('traces', tracesBody(source, items)) })
-    this.#logs = new BatchQueue({ ...shared('logs'), ...limits, send: (items) => send('logs', logsBody(source, items)) })
+    // Audit events may hold whole requests and responses.
+    const bytesOf = ({ body }: LogRecord) => body.length
+    this.#logs = new BatchQueue({ ...shared('logs'), ...limits, bytesOf, send: (items) => send('logs', logsBody(source, items)) })
     // A page is out of date when the next one comes: only the newest is worth sending.
     this.#pages = new BatchQueue({ ...shared('metrics'), maxItems: 1, batchItems: 1, send: ([page = '']) => send('metrics', page) })
     if (metricsIntervalMs !== undefined) this.#arm(metricsIntervalMs)
