@@ -1,5 +1,6 @@
 import { clientAt } from '@thv/gateway/testing/legacy-from'
 import { TestClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { describe, expect, it } from 'vitest'
@@ -82,4 +83,19 @@ describe.each([
     const left = await Promise.all(flood.map((id) => flooder.use(id)))
     expect(left).toEqual([404, 404, 404, 404, 404, 404, 200, 200])
   })
+})
+
+it('a session that cannot be stored is refused, and not left behind at the server', async () => {
+  const fixture = await startFixture({ era: 'legacy' })
+  const create = () => Promise.reject(new ThvError('redis_unavailable', 'it does not answer'))
+  const runner = await startTestRunner({ backend: fixture.url, store: { ...createMemorySessionStore(), create } })
+  try {
+    await runner.probed()
+    const before = fixture.stats.sessions
+    expect(await clientAt(runner.url, OTHER).open()).toBe(503)
+    expect(fixture.stats.sessions).toBe(before)
+  } finally {
+    await runner[Symbol.asyncDispose]()
+    await fixture.stop()
+  }
 })

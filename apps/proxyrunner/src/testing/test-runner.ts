@@ -3,7 +3,7 @@ import type { EndpointConfig } from '@thv/gateway/endpoints/endpoint-url'
 import { createGateway, type Gateway, type GatewayLimits, type GatewayServer, type Route } from '@thv/gateway/gateway'
 import { localAddress } from '@thv/gateway/relay/backend-address'
 import type { HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
-import type { HttpSession } from '@thv/gateway/sessions/session-record'
+import type { HttpSession, HttpSessionStore } from '@thv/gateway/sessions/session-record'
 import { createOutbound, type OutboundOptions } from '@thv/http/outbound/outbound'
 import type { HttpLimits } from '@thv/http/server/http-limits'
 import { type Clock, systemClock } from '@thv/kernel/clock'
@@ -44,6 +44,8 @@ export interface TestRunnerOptions {
   readonly outbound?: OutboundOptions
   readonly watches?: boolean
   readonly sessions?: number
+  /** Instead of one in memory. */
+  readonly store?: HttpSessionStore
   readonly endpoint?: Partial<EndpointConfig>
   /** Of the calls and the sessions. */
   readonly clock?: Clock
@@ -65,7 +67,7 @@ export async function startTestRunner(options: TestRunnerOptions): Promise<TestR
   const outbound = createOutbound(options.outbound)
   const pipeline = options.pipeline ?? compilePipeline(middleware)
   const metrics = createMetrics()
-  const store = createMemorySessionStore<HttpSession>({ clock, maxSessions: options.sessions ?? 1_000 })
+  const store = options.store ?? createMemorySessionStore<HttpSession>({ clock, maxSessions: options.sessions ?? 1_000 })
   const location = locationOf(backend, outbound)
   const shared = { info: { name: 'test', transport }, location, pipeline, clock, log, limits, watches }
   const served =

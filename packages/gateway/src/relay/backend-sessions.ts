@@ -74,11 +74,14 @@ export class BackendSessions {
     const ref = { id: mintSessionId(), owner: caller.principal }
     const value = newSession(backendId, typeof version === 'string' ? version : NEWEST_LEGACY_VERSION, outgoing.text)
     const unconfirmedMs = Math.min(UNCONFIRMED_MS, limits.sessionTtlMs)
+    const forget = () => this.#endAtBackend({ backend, context, ref }, backendId)
     const isWanted =
       !exchange.closed &&
-      (await store.create({ ...ref, party: partyOf(caller.principal, exchange), value }, unconfirmedMs, this.#isBusy)) === 'created'
+      (await store
+        .create({ ...ref, party: partyOf(caller.principal, exchange), value }, unconfirmedMs, this.#isBusy)
+        .catch((error: unknown) => forget().finally(() => Promise.reject(error)))) === 'created'
     if (!isWanted) {
-      await this.#endAtBackend({ backend, context, ref }, backendId)
+      await forget()
       throw new RejectedError(unavailable('there are too many sessions'))
     }
     answer.headers[HEADERS.sessionId] = ref.id
