@@ -34,7 +34,10 @@ async function startPeer() {
     },
   })
   const { port } = server.address() as AddressInfo
-  return { address: { host: '127.0.0.1', port }, connections: () => connections, mute: () => void (mutedUpTo = connections) }
+  const mute = () => {
+    mutedUpTo = connections
+  }
+  return { address: { host: '127.0.0.1', port }, connections: () => connections, mute }
 }
 
 describe('a connection to Redis', () => {

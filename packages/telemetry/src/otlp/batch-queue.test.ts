@@ -6,7 +6,10 @@ import { BatchQueue, type SendResult } from './batch-queue.ts'
 type Answer = SendResult | Error | 'hang'
 
 /** A queue of numbers whose sends are answered from a list; the last answer stays. */
-function queueOf(answers: Answer[], limits: { maxItems?: number; batchItems?: number; maxBytes?: number; bytesOf?: (item: number) => number } = {}) {
+function queueOf(
+  answers: Answer[],
+  limits: { maxItems?: number; batchItems?: number; maxBytes?: number; bytesOf?: (item: number) => number } = {},
+) {
   const clock = new TestClock()
   const sent: number[][] = []
   const dropped: string[] = []
