@@ -15,7 +15,7 @@ export interface BatchQueueOptions<T> {
   /** Told once when sending begins to fail. */
   readonly onFailure: (why: string) => void
   readonly maxItems?: number
-  /** What an item holds in memory; absent: items are small, and their number alone is bounded. */
+  /** The size of an item; absent: items are small, and their number alone is bounded. */
   readonly bytesOf?: (item: T) => number
   /** Bytes that may wait, beside the batch under way. */
   readonly maxBytes?: number
