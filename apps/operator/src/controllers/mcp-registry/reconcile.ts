@@ -25,6 +25,7 @@ import { secretsHash } from '../../deployment/template/annotations.ts'
 import type { Env } from '../../environment.ts'
 import { urlAtAddress } from '../../proxy/proxy-url.ts'
 import { aggregateEntry, type EntryAggregate } from './aggregate/aggregate-entry.ts'
+import { SELECTION_BYTES } from './aggregate/contribution-reader.ts'
 import { isSelected } from './aggregate/selected-maps.ts'
 import { cache, referencesOfRegistry } from './cache.ts'
 import { registryEvents } from './events.ts'
@@ -81,6 +82,7 @@ async function aggregatesOf({ registry, key, env, state, signal }: Work): Promis
   const { spec } = normaliseMcpRegistry(registry)
   if (!('registries' in spec)) return []
   const results: EntryAggregate[] = []
+  const budget = { left: SELECTION_BYTES }
   for (const entry of spec.registries) {
     const { configMapSelector: selector } = entry
     if (selector === undefined) continue
@@ -89,7 +91,8 @@ async function aggregatesOf({ registry, key, env, state, signal }: Work): Promis
       .list(key.namespace)
       .filter((map) => isSelected(map, selector))
       .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
-    results.push(aggregateEntry(entry, await state.contributions.read(selected, { ...entry, configMapSelector: selector }, signal)))
+    const maps = await state.contributions.read(selected, { ...entry, configMapSelector: selector }, { signal, budget })
+    results.push(aggregateEntry(entry, maps))
   }
   return results
 }

@@ -15,8 +15,23 @@ type SelectorEntry = CanonicalRegistryEntry & { readonly configMapSelector: NonN
 
 /** Above this a list is cheaper than a request for each. */
 const LIST_ABOVE = 8
-const PAGE = 100
+/** Of up to 1 MiB each. */
+const PAGE = 20
 const MAX_BYTES = 64 * 1024 * 1024
+
+/** How much data one registry may select, counted down over its entries: all of it is in memory at once. */
+export interface SelectionBudget {
+  left: number
+}
+
+export const SELECTION_BYTES = 32 * 1024 * 1024
+
+export interface ReadOptions {
+  readonly signal: AbortSignal
+  readonly budget: SelectionBudget
+}
+
+const TOO_MUCH: DocumentReading = { ok: false, problem: 'the registry selects more than 32 MiB of data' }
 
 interface Kept {
   readonly version: string
@@ -35,14 +50,31 @@ export class ContributionReader {
     this.#client = client
   }
 
-  /** `selected`: as the operator's cache has them. A ConfigMap that is gone by now is left out. */
-  async read(selected: readonly ConfigMap[], entry: SelectorEntry, signal: AbortSignal): Promise<ReadMap[]> {
-    const stale = selected.filter((map) => this.#known(map, entry) === undefined)
-    const fresh = new Map<string, DocumentReading>()
-    for await (const map of this.#fetch(stale, entry, signal)) fresh.set(map.metadata.name, this.#take(map, entry))
+  /**
+   * `selected`: as the operator's cache has them. A ConfigMap that is gone by now is left out. Beyond the budget none counts as valid: which
+   * of them would fit must not depend on what was read before.
+   */
+  async read(selected: readonly ConfigMap[], entry: SelectorEntry, { signal, budget }: ReadOptions): Promise<ReadMap[]> {
+    const readings = new Map<string, DocumentReading>()
+    const add = (name: string, { bytes, reading }: Kept) => {
+      budget.left -= bytes
+      readings.set(name, reading)
+    }
+    const stale: ConfigMap[] = []
+    for (const map of selected) {
+      const known = this.#known(map, entry)
+      if (known === undefined) stale.push(map)
+      else add(map.metadata.name, known)
+    }
+    if (budget.left >= 0)
+      for await (const map of this.#fetch(stale, entry, signal)) {
+        add(map.metadata.name, this.#take(map, entry))
+        if (budget.left < 0) break
+      }
     return selected.flatMap((map) => {
-      const reading = fresh.get(map.metadata.name) ?? this.#known(map, entry)
-      return reading === undefined ? [] : [{ name: map.metadata.name, annotations: map.metadata.annotations ?? {}, reading }]
+      const { name, annotations = {} } = map.metadata
+      const reading = budget.left < 0 ? TOO_MUCH : readings.get(name)
+      return reading === undefined ? [] : [{ name, annotations, reading }]
     })
   }
 
@@ -63,14 +95,15 @@ export class ContributionReader {
       for (const map of page.items) if (wanted.has(map.metadata.name)) yield map
   }
 
-  #take(map: ConfigMap, entry: SelectorEntry): DocumentReading {
+  #take(map: ConfigMap, entry: SelectorEntry): Kept {
     const text = configMapText(map as { data?: Record<string, string>; binaryData?: Record<string, string> }, entry.configMapSelector.key)
     const reading: DocumentReading = text.ok ? readDocument(text.text, entry.format) : { ok: false, problem: text.problem }
-    this.#keep(idOf(map, entry), { version: versionOf(map), reading, bytes: text.ok ? text.text.length : 100 })
-    return reading
+    const kept: Kept = { version: versionOf(map), reading, bytes: text.ok ? text.text.length : 100 }
+    this.#keep(idOf(map, entry), kept)
+    return kept
   }
 
-  #known(map: ConfigMap, entry: SelectorEntry): DocumentReading | undefined {
+  #known(map: ConfigMap, entry: SelectorEntry): Kept | undefined {
     const id = idOf(map, entry)
     const kept = this.#kept.get(id)
     if (kept === undefined) return undefined
@@ -79,7 +112,7 @@ export class ContributionReader {
     if (isBehind) return undefined
     this.#kept.delete(id)
     this.#kept.set(id, kept)
-    return kept.reading
+    return kept
   }
 
   #keep(id: string, kept: Kept): void {
