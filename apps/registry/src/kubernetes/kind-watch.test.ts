@@ -1,4 +1,4 @@
-import { systemClock } from '@thv/kernel/clock'
+import { type Clock, systemClock } from '@thv/kernel/clock'
 import type { KubeClient, KubeObject, ResourceType } from '@thv/kube'
 import { KubeApiError } from '@thv/kube'
 import { FakeApi, things } from '@thv/kube/testing/fake-api'
@@ -11,6 +11,8 @@ const failure = (status: number) => new KubeApiError({ status, call: { verb: 'li
 /** A kind that can be absent or forbidden for every call. */
 class FickleApi extends FakeApi {
   status = 200
+  /** Of the watch alone. */
+  watchStatus = 200
   override async list<T extends KubeObject>(...args: Parameters<FakeApi['list']>) {
     if (this.status !== 200) throw failure(this.status)
     return await super.list<T>(...(args as [ResourceType<T>]))
@@ -21,20 +23,21 @@ class FickleApi extends FakeApi {
   }
   override async *watch<T extends KubeObject>(...args: Parameters<FakeApi['watch']>) {
     if (this.status !== 200) throw failure(this.status)
+    if (this.watchStatus !== 200) throw failure(this.watchStatus)
     yield* super.watch<T>(...(args as unknown as Parameters<typeof FakeApi.prototype.watch<T>>))
   }
 }
 
-function follow(api: FickleApi, signal: AbortSignal) {
+function follow(api: FickleApi, signal: AbortSignal, { clock = systemClock, probeMs = 20 }: { clock?: Clock; probeMs?: number } = {}) {
   const names = new Set<string>()
   const watch = new KindWatch({
     client: api as unknown as KubeClient,
-    clock: systemClock,
+    clock,
     random: Math.random,
     kind: [things],
     keep: (object) => object,
     checkMs: 3_600_000,
-    probeMs: 20,
+    probeMs,
     onEvent: ({ type, object }) => void (type === 'DELETED' ? names.delete(object.metadata.name) : names.add(object.metadata.name)),
     onState: () => {},
   })
@@ -79,6 +82,30 @@ it('keeps what it knows while the kind may not be read, and drops what went mean
   api.status = 200
   await until(() => watch.state === 'synced' && !names.has('a'))
   expect([...names]).toEqual(['b'])
+  over.abort()
+  await ended
+}, 60_000)
+
+it('lists a kind that may be listed and not watched only as often as it looks for a right', async () => {
+  const api = new FickleApi()
+  api.watchStatus = 403
+  const over = new AbortController()
+  const waits: number[] = []
+  const clock: Clock = {
+    now: () => systemClock.now(),
+    monotonic: () => systemClock.monotonic(),
+    setTimer: (ms, fire) => systemClock.setTimer(ms, fire),
+    sleep(ms, signal) {
+      waits.push(ms)
+      return systemClock.sleep(Math.min(ms, 1_000), signal)
+    },
+  }
+  const { watch, ended } = follow(api, over.signal, { clock, probeMs: 600_000 })
+  // The reflector waits too, for other times.
+  const isLong = (ms: number) => ms >= 480_000 && ms <= 720_000
+  await until(() => waits.some((ms) => ms === 500 || isLong(ms)))
+  expect(watch.state).toBe('forbidden')
+  expect(waits.some(isLong)).toBe(true)
   over.abort()
   await ended
 }, 60_000)

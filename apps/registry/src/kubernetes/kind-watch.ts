@@ -73,7 +73,9 @@ export class KindWatch {
         if (served === 'forbidden') this.#enter('forbidden')
         else if (served !== 'absent') await this.#follow(served, signal)
         else if (misses >= MISSES) this.#clear()
-        waitMs = misses === 1 || (served !== 'absent' && served !== 'forbidden') ? AGAIN_MS : probeMs * (0.8 + 0.4 * random())
+        // Also forbidden where it may be listed and not watched: a list each half second would be no way to follow it.
+        const isOver = served === 'absent' || this.#state === 'forbidden'
+        waitMs = misses === 1 || !isOver ? AGAIN_MS : probeMs * (0.8 + 0.4 * random())
       } catch (error) {
         this.#problem = errorMessage(error)
         waitMs = backoff.next()
@@ -127,7 +129,7 @@ export class KindWatch {
     try {
       await reflector.waitForSync(stop)
       for (const [key, object] of this.#known) if (reflector.store.get(keyOf(object)) === undefined) this.#forget(key, object)
-      this.#enter('synced')
+      if (!over.signal.aborted) this.#enter('synced')
     } catch {
       // Stopped before its first list: the loop looks again.
     }
