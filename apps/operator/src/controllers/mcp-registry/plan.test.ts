@@ -121,6 +121,21 @@ describe('the plan of an MCPRegistry', () => {
     expect(validated('variables', text)).toBe('good')
   })
 
+  it('refuses fields that it would have to ignore, and names them', () => {
+    const ref = { name: 's', key: 'k' }
+    const provider = { name: 'p', issuerUrl: 'https://idp.example.com', audience: 'a', caCertRef: ref, authTokenRef: ref }
+    const plain: Spec = { registries: [{ name: 'a', git }], authConfig: { mode: 'oauth', oauth: { providers: [provider] } } }
+    expect(planOf(plain).blockers).toEqual([])
+    const both = { ...provider, caCertPath: '/ca.crt', authTokenFile: '/token' }
+    const spec: Spec = { ...plain, pgpassSecretRef: ref, authConfig: { mode: 'oauth', oauth: { providers: [both] } } }
+    expect(planOf(spec).blockers.map(({ message }) => message.split(' ')[0])).toEqual([
+      'spec.authConfig.oauth.providers[0].caCertPath',
+      'spec.authConfig.oauth.providers[0].authTokenFile',
+      'spec.pgpassSecretRef',
+    ])
+    expect(planOf({ configYAML: 'auth: {mode: anonymous}', pgpassSecretRef: ref }).blockers).toEqual([])
+  })
+
   it.each(['ssh://git@git.example.com/r.git', 'git@git.example.com:r.git', 'git://git.example.com/r', 'file:///srv/r'])(
     'refuses %s, which no handler speaks, and names the field',
     (repository) => {

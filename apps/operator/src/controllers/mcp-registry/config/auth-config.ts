@@ -1,5 +1,6 @@
 import type { CanonicalMCPRegistrySpec } from '@thv/resources/kinds/mcp-registry/normalise'
 import { certificateFolder, secretFolder } from './registry-place.ts'
+import type { FieldProblem } from './server-config.ts'
 
 type AuthConfig = CanonicalMCPRegistrySpec['authConfig']
 type Provider = NonNullable<AuthConfig['oauth']>['providers'][number]
@@ -21,6 +22,17 @@ export function renderAuth({ mode, oauth, writeTokenSecretRef: token }: AuthConf
       providers: providers.map(renderProvider),
     },
   }
+}
+
+/** A reference and a path for the same file: one of them would be ignored. */
+export function authProblems({ oauth }: AuthConfig): FieldProblem[] {
+  return (oauth?.providers ?? []).flatMap(({ caCertRef, caCertPath, authTokenRef, authTokenFile }, index) => {
+    const at = `spec.authConfig.oauth.providers[${index}]`
+    return [
+      ...(caCertRef && caCertPath ? [{ field: `${at}.caCertPath`, message: 'cannot be set beside caCertRef' }] : []),
+      ...(authTokenRef && authTokenFile ? [{ field: `${at}.authTokenFile`, message: 'cannot be set beside authTokenRef' }] : []),
+    ]
+  })
 }
 
 function renderProvider(provider: Provider): object {

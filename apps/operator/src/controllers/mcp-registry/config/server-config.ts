@@ -1,7 +1,7 @@
 import { checkSourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type { CanonicalMCPRegistrySpec, CanonicalRegistryEntry } from '@thv/resources/kinds/mcp-registry/normalise'
 import { stringify } from 'yaml'
-import { renderAuth } from './auth-config.ts'
+import { authProblems, renderAuth } from './auth-config.ts'
 import { databaseProblems, renderDatabase } from './database-config.ts'
 import { CONFIG_FILE, DATABASE_FILE, secretFolder, sourceFolder } from './registry-place.ts'
 
@@ -46,7 +46,16 @@ export function renderServerConfig(input: ConfigInput): RenderedConfig {
     sync: { allowPrivateAddresses: input.allowPrivateAddresses },
   }
   const text = `# Written by the operator from MCPRegistry ${name}; changes are taken back. File ${CONFIG_FILE}.\n${stringify(escaped(document))}`
-  return { text, fixed: store, problems: [...problems, ...databaseProblems(spec.databaseConfig)] }
+  const fieldProblems = [...problems, ...databaseProblems(spec.databaseConfig), ...authProblems(spec.authConfig), ...pgpassProblems(spec)]
+  return { text, fixed: store, problems: fieldProblems }
+}
+
+/** Only a whole configuration can name a database without its passwords. */
+function pgpassProblems({ pgpassSecretRef }: CanonicalMCPRegistrySpec): FieldProblem[] {
+  if (pgpassSecretRef === undefined) return []
+  return [
+    { field: 'spec.pgpassSecretRef', message: 'belongs to spec.configYAML; use spec.databaseConfig, which names the passwords itself' },
+  ]
 }
 
 /** Names that are part of the API's paths. */
