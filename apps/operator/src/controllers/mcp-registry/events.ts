@@ -19,7 +19,7 @@ export function registryEvents(before: MCPRegistry, after: MCPRegistry): Operato
   )
   // Failed ConfigMaps have an Event of their own, once per set of them.
   const others = transitions.filter(({ reason, type }) => reason !== MCPRegistryReason.PartialSyncFailure || type === 'Normal')
-  return [...others, ...partialFailure(before, after), ...unsupportedTrigger(before, after)]
+  return [...others, ...partialFailure(before, after)]
 }
 
 function partialFailure(before: MCPRegistry, after: MCPRegistry): OperatorEvent[] {
@@ -44,10 +44,9 @@ function failedMaps({ status }: MCPRegistry): string {
     .join('\n')
 }
 
-/** `configYAML` is the server's own business: the operator cannot ask for a sync there. Told once per generation and value. */
-function unsupportedTrigger(before: MCPRegistry, after: MCPRegistry): OperatorEvent[] {
-  const trigger = after.metadata.annotations?.[SYNC_TRIGGER_ANNOTATION]
-  if (!trigger || after.spec.configYAML === undefined || before.status?.observedGeneration === after.status?.observedGeneration) return []
+/** `configYAML` is the server's own business: the operator cannot ask for a sync there. */
+export function unsupportedTrigger({ metadata, spec }: MCPRegistry): OperatorEvent[] {
+  if (!metadata.annotations?.[SYNC_TRIGGER_ANNOTATION] || spec.configYAML === undefined) return []
   const note = `${SYNC_TRIGGER_ANNOTATION} does nothing with spec.configYAML: use the admin API of the server`
   return [{ type: 'Warning', reason: MCPRegistryReason.SyncTriggerUnsupported, note }]
 }

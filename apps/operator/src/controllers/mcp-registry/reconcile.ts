@@ -28,7 +28,7 @@ import { aggregateEntry, type EntryAggregate } from './aggregate/aggregate-entry
 import { SELECTION_BYTES } from './aggregate/contribution-reader.ts'
 import { isSelected } from './aggregate/selected-maps.ts'
 import { cache, referencesOfRegistry } from './cache.ts'
-import { registryEvents } from './events.ts'
+import { registryEvents, unsupportedTrigger } from './events.ts'
 import { COMPONENT_LABEL, registryNames } from './objects/names.ts'
 import { ownedDataMaps } from './plan/owned-data.ts'
 import { planMcpRegistry, type RegistryPlan } from './plan/plan.ts'
@@ -182,7 +182,7 @@ async function tell(plan: RegistryPlan, made: Pick<StatusInput, 'conflict' | 'sy
     podProblem: worstProblem(podsOf(work), API_PODS),
     url: urlOf(plan, work),
     generation: registry.metadata.generation,
-    ...state.syncs.facts(key),
+    ...state.syncs.facts(key, plan.spec),
     mayWriteTimes: state.mayWriteTimes(key, env.clock.now()),
     now: env.clock.now(),
   }
@@ -191,6 +191,7 @@ async function tell(plan: RegistryPlan, made: Pick<StatusInput, 'conflict' | 'sy
     { type, key, cached: registry },
     { mutate: (current) => registryStatus(current, input), reads: ['conditions'], signal, clock: env.clock },
   )
+  if (state.isNewTrigger(key, plan.trigger)) for (const event of unsupportedTrigger(registry)) env.events.record(registry, event)
   if (!written || object === undefined) return
   for (const event of registryEvents(before ?? registry, object)) {
     env.events.record(object, event)

@@ -11,6 +11,8 @@ export interface RegistryState {
   readonly syncs: SyncRunner
   /** True at most once a minute for each registry: whether times that changed alone may be written. */
   mayWriteTimes(key: ObjectKey, now: number): boolean
+  /** True once for each value of the sync-trigger annotation. */
+  isNewTrigger(key: ObjectKey, trigger: string | undefined): boolean
   forget(key: ObjectKey): void
 }
 
@@ -23,6 +25,7 @@ export function stateOf(env: Env): RegistryState {
   const known = states.get(env.caches)
   if (known !== undefined) return known
   const writtenAt = new Map<string, number>()
+  const triggers = new Map<string, string>()
   const state: RegistryState = {
     contributions: new ContributionReader(env.client),
     reports: new ReportReader(),
@@ -33,7 +36,16 @@ export function stateOf(env: Env): RegistryState {
       writtenAt.set(id, now)
       return true
     },
-    forget: (key) => void writtenAt.delete(formatKey(key)),
+    isNewTrigger(key, trigger) {
+      const id = formatKey(key)
+      if (trigger === undefined || triggers.get(id) === trigger) return false
+      triggers.set(id, trigger)
+      return true
+    },
+    forget(key) {
+      writtenAt.delete(formatKey(key))
+      triggers.delete(formatKey(key))
+    },
   }
   states.set(env.caches, state)
   return state

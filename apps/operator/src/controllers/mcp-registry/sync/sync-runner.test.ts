@@ -96,4 +96,12 @@ describe('createSyncRunner', () => {
     expect(written.length).toBe(2 * count)
     expect(maps.length).toBe(16)
   })
+
+  it('tells of the storage only while the spec has a source', async () => {
+    const { runner, step } = runnerWith(async () => ({ kind: 'applied' }))
+    await runner.step(step)
+    const key = { namespace: 'team', name: 'demo' }
+    expect(runner.facts(key, step.plan.spec).storageRef).toEqual({ type: 'configmap', configMapRef: { name: 'demo-registry-storage' } })
+    expect(runner.facts(key, planOf({ configYAML: 'auth: {mode: anonymous}' }).spec)).toEqual({})
+  })
 })

@@ -32,7 +32,8 @@ export interface SyncStep {
 export interface SyncRunner {
   /** Starts what is due and gives the state. */
   step(step: SyncStep): Promise<SyncFacts>
-  facts(key: ObjectKey): Pick<StatusInput, 'storageRef' | 'filterHash'>
+  /** None of the other shapes has any. */
+  facts(key: ObjectKey, spec: RegistryPlan['spec']): Pick<StatusInput, 'storageRef' | 'filterHash'>
   forget(key: ObjectKey): void
 }
 
@@ -211,7 +212,7 @@ export function createSyncRunner(env: Env): SyncRunner {
 
   return {
     step,
-    facts: (key) => stored.get(formatKey(key)) ?? {},
+    facts: (key, spec) => ('source' in spec ? (stored.get(formatKey(key)) ?? {}) : {}),
     forget(key) {
       const id = formatKey(key)
       running.get(id)?.abort.abort()
