@@ -111,7 +111,7 @@ describeCluster('the kubernetes source, watching', () => {
 
   it('reads the cluster only while it holds the Lease, and hands it over at a stop [001-093] [001-095] [001-096] [001-103] [001-105] [001-107]', async () => {
     await put(client, server('led', exported('https://led.example/')))
-    const election = `      leaderElection: {enabled: true, namespace: ${namespace}, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n`
+    const election = `      leaderElection: {enabled: true, namespace: ${namespace}, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 500ms}\n`
     const holder = async () =>
       (await client.tryGet(leases, { namespace, name: 'toolhive-registry-kubernetes-source' }))?.spec?.holderIdentity ?? ''
     const leaderOf = async (url: string | undefined) => ((await (await fetch(`${url}/health`)).json()) as { leader?: boolean }).leader

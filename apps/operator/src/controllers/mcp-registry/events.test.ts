@@ -17,7 +17,7 @@ describe('the sync-trigger of a registry with configYAML', () => {
     expect(unsupportedTrigger(registry({ registries: [] }, '1'))).toEqual([])
   })
 
-  it('is told once for each value', () => {
+  it('has one Warning for each value', () => {
     const state = stateOf({ caches: {} } as unknown as Env)
     const key = { namespace: 'team', name: 'demo' }
     const told = [undefined, '1', '1', '2', '2', undefined].map((trigger) => state.isNewTrigger(key, trigger))
