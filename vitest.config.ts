@@ -83,7 +83,7 @@ export default defineConfig({
           expect: REQUIRE_ASSERTIONS,
           include: ['packages/**/*.services.test.ts', 'apps/**/*.services.test.ts', 'test/**/*.services.test.ts'],
           exclude: ['**/node_modules/**', '**/dist/**'],
-          globalSetup: ['packages/testkit/src/postgres/global-setup.ts'],
+          globalSetup: ['packages/testkit/src/postgres/global-setup.ts', 'packages/testkit/src/redis/global-setup.ts'],
           maxWorkers: 2,
           testTimeout: 240_000,
           hookTimeout: 180_000,

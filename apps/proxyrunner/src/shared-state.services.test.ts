@@ -54,7 +54,7 @@ describeRedis('runners that share a Redis', () => {
     expect((await elsewhere.call('echo', { text: 'b' })).status).toBe(200)
     const stranger = new WireClient(two.url)
     stranger.sessionId = randomUUID()
-    expect((await stranger.call('echo')).status).toBe(404)
+    await expect.poll(async () => (await stranger.call('echo')).status, { timeout: 30_000 }).toBe(404)
   })
 
   it('count one limit together, each its own while Redis is away, and together again afterwards', async () => {
@@ -76,8 +76,12 @@ describeRedis('runners that share a Redis', () => {
       }
       await expect.poll(isCounted, { timeout: 30_000, interval: 100 }).toBe(true)
     }
-    await server.command('FLUSHALL')
-    expect(await statuses(4)).toBe(4)
+    // A call for which Redis takes too long on a busy machine is counted locally.
+    const together = async () => {
+      await server.command('FLUSHALL')
+      return statuses(4)
+    }
+    await expect.poll(together, { timeout: 60_000, interval: 100 }).toBe(4)
     await server.kill()
     expect(await statuses(6)).toBeLessThanOrEqual(8) // at most one full bucket per replica
     expect(await statuses(1)).toBe(0)
@@ -114,10 +118,12 @@ describeRedis('runners that share a Redis', () => {
     const addresses = sentinels.addresses.map(({ host, port }) => `${host}:${port}`)
     const one = await start(fixture, { sentinel: { master_name: sentinels.masterName, addresses } })
     const client = await initialized(one)
+    const isCopied = async () => (await sentinels.replica.command('EXISTS', `thv:proxy:session:${client.sessionId}`)).includes(':1')
+    await expect.poll(isCopied, { timeout: 30_000 }).toBe(true)
     await sentinels.primary.kill()
     expect((await client.call('echo')).status).toBe(200)
     const other = new WireClient(one.url)
     await expect.poll(async () => (await other.initialize()).status, { timeout: 60_000, interval: 200 }).toBe(200)
-    expect((await client.call('echo')).status).toBe(200)
+    await expect.poll(async () => (await client.call('echo')).status, { timeout: 30_000, interval: 200 }).toBe(200)
   })
 })

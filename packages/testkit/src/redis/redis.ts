@@ -68,6 +68,11 @@ export async function startSentinels(options: { readonly password?: string } = {
     return /num-slaves\r\n\$1\r\n1\r\n/.test(reply) && /num-other-sentinels\r\n\$1\r\n2\r\n/.test(reply)
   }
   const deadline = performance.now() + START_LIMIT_MS
+  const isSynced = async () => (await replica.command('INFO', 'replication')).includes('master_link_status:up')
+  while (!(await isSynced())) {
+    if (performance.now() > deadline) throw new Error('the replica did not follow the primary')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
   for (const { port } of sentinels) {
     while (!(await known(port))) {
       if (performance.now() > deadline) throw new Error('the Sentinels did not find each other')
@@ -173,25 +178,30 @@ async function startSentinel(
   return port
 }
 
-/** One command as an array of bulk strings; resolves with the first chunk of the reply. */
-function send(to: { port: number; tls?: boolean; password?: string | undefined }, words: readonly string[]): Promise<string> {
+/** One command as an array of bulk strings; resolves with the first chunk of its reply. */
+export function send(to: { port: number; tls?: boolean; password?: string | undefined }, words: readonly string[]): Promise<string> {
   const bulk = (all: readonly string[]) => `*${all.length}\r\n${all.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`).join('')}`
   return new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port: to.port }
     const socket = to.tls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options)
     let text = ''
-    socket.setTimeout(5_000, () => socket.destroy(new Error('no answer')))
+    // The reply to AUTH, which is not the one that is wanted. A command may have the same.
+    let skips = to.password !== undefined
+    socket.setTimeout(30_000, () => socket.destroy(new Error('no answer')))
     socket.on('error', reject)
     socket.on('close', () => resolve(text))
     socket.on('data', (chunk: Buffer) => {
       text += chunk.toString('utf8')
-      if (to.password !== undefined && text === '+OK\r\n') {
-        text = ''
-        return
+      if (skips && text !== OK && OK.startsWith(text)) return // more of it comes
+      if (skips && text.startsWith(OK)) {
+        skips = false
+        text = text.slice(OK.length)
       }
-      socket.end()
+      if (text !== '') socket.end()
     })
     if (to.password !== undefined) socket.write(bulk(['AUTH', to.password]))
     socket.write(bulk(words))
   })
 }
+
+const OK = '+OK\r\n'
