@@ -133,6 +133,18 @@ describe('parseBody refuses', () => {
     expect(body.id).toBeUndefined()
   })
 
+  it.each([
+    '"id":1,"method":"ping","Method":"tools/call"',
+    '"id":1,"result":null,"METHOD":"tools/call","Params":{"name":"x"}',
+    '"id":1,"method":"ping","param\u017f":{}',
+    '"method":"notifications/initialized","ID":1',
+    '"id":1,"method":"tools/call","params":{"name":"a","Name":"b"}',
+    '"id":1,"method":"tools/call","params":{"name":"a","Arguments":{}}',
+    '"id":1,"method":"resources/read","params":{"uri":"a:1","URI":"a:2"}',
+  ])('names that some parsers take for others {%s}', (members) => {
+    expect(call(members)).toMatchObject({ kind: 'invalid', error: 'invalid_request', detail: expect.stringContaining('only in case') })
+  })
+
   it('rejects invalid UTF-8, and is not confused by it afterwards', () => {
     const good = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"é"}')
     for (const bad of [[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xe2, 0x82]]) {

@@ -9,6 +9,7 @@ import {
   type RequestId,
 } from './json-rpc.ts'
 import { type JsonScan, scanJson } from './json-scan.ts'
+import { lookalikesOf } from './lookalike-names.ts'
 
 export interface ParsedRequest {
   readonly kind: 'request'
@@ -109,6 +110,7 @@ function firstCharacter(text: string): string | undefined {
 function shapeOf(value: JsonObject, text: string, scan: JsonScan): ParsedBody {
   const id = isRequestId(value['id']) ? value['id'] : undefined
   if (value['jsonrpc'] !== '2.0') return invalid('not_json_rpc', 'member jsonrpc must be "2.0"', id)
+  if (hasEnvelopeLookalike(value)) return invalid('not_json_rpc', LOOKALIKE)
   return value['method'] === undefined ? responseOf(value, text, id) : callOf(value, text, { id, scan })
 }
 
@@ -118,6 +120,7 @@ function callOf(value: JsonObject, text: string, { id, scan }: { id: RequestId |
   if (hasRepeatedNames(value, scan)) return invalid('not_json_rpc', 'a member name is repeated')
   if (typeof method !== 'string' || method === '') return invalid('not_json_rpc', 'member method must be a string', id)
   if (params !== undefined && !isObject(params)) return invalid('not_json_rpc', 'member params must be an object', id)
+  if (params !== undefined && hasParamLookalike(params)) return invalid('not_json_rpc', LOOKALIKE, id)
   if ('result' in value || 'error' in value) return invalid('not_json_rpc', 'both a call and a response', id)
   if (!('id' in value)) return { kind: 'notification', message: value as unknown as JsonRpcNotification, id: undefined, method, text }
   if (id === undefined) return invalid('not_json_rpc', BAD_ID)
@@ -137,6 +140,11 @@ function responseOf(value: JsonObject, text: string, id: RequestId | undefined):
   }
   return { kind: 'response', message: value as unknown as JsonRpcResponse, id, method: undefined, text }
 }
+
+const LOOKALIKE = 'a member name differs from one of the protocol only in case'
+const hasEnvelopeLookalike = lookalikesOf(['jsonrpc', 'id', 'method', 'params', 'result', 'error'])
+/** Those that decide what a call does. */
+const hasParamLookalike = lookalikesOf(['name', 'arguments', 'uri', 'ref', 'notifications', '_meta'])
 
 const BAD_ID = 'member id must be a string or an integer'
 

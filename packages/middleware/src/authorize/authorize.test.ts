@@ -128,6 +128,11 @@ describe('a message', () => {
     { method: 'resources/read' },
     { method: 'completion/complete', params: { ref: 'p' } },
     { method: 'subscriptions/listen', params: { notifications: { resourceSubscriptions: [1] } } },
+    // Names that a server may take for others.
+    call('echo', { path: '/data', PATH: '/etc' }),
+    { method: 'prompts/get', params: { name: 'p', arguments: { a: '1', A: '2' } } },
+    { method: 'completion/complete', params: { ref: { type: 'ref/prompt', name: 'p', Name: 'q' } } },
+    { method: 'subscriptions/listen', params: { notifications: { ResourceSubscriptions: ['x://y'] } } },
   ])('that cannot be judged is rejected as malformed: %j', (message) => {
     expect(judge(PERMIT_ALL, message).rejection).toMatchObject({ error: 'invalid_params', inBand: true })
   })

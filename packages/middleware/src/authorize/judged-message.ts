@@ -1,5 +1,6 @@
 import type { Hints, Operation } from '@thv/authz/access/operation'
 import { isObject } from '@thv/kernel/json'
+import { hasTwins, lookalikesOf } from '@thv/mcp/lookalike-names'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { MessageContext } from '../pipeline/request-context.ts'
@@ -62,6 +63,7 @@ export function judgedBy(context: MessageContext, hintsOf: HintsOf): Judged | Re
     case METHODS.complete:
       return completion(ref)
     case METHODS.listen:
+      if (isObject(notifications) && hasSubscriptionsLookalike(notifications)) return MALFORMED
       return subscriptions(isObject(notifications) ? notifications['resourceSubscriptions'] : undefined)
     default: {
       const operation = LISTS.get(method)
@@ -77,17 +79,21 @@ const NO_PARAMS: Readonly<Record<string, unknown>> = {}
 const MALFORMED: Rejection = reject('invalid_params', { detail: 'a name, a URI or the arguments are missing or malformed', inBand: true })
 
 function isArguments(args: unknown): args is Readonly<Record<string, unknown>> | undefined | null {
-  return args === undefined || args === null || isObject(args)
+  return args === undefined || args === null || (isObject(args) && !hasTwins(args))
 }
+
+const hasRefLookalike = lookalikesOf(['type', 'name', 'uri'])
 
 /** Of what a client is about to use. */
 function completion(ref: unknown): Judged | Rejection {
-  const { type, name, uri } = isObject(ref) ? ref : NO_PARAMS
+  const { type, name, uri } = isObject(ref) && !hasRefLookalike(ref) ? ref : NO_PARAMS
   if (type === 'ref/prompt' && typeof name === 'string')
     return { by: 'possibility', operation: { action: 'get_prompt', name, args: 'unknown' } }
   if (type === 'ref/resource' && typeof uri === 'string') return { by: 'possibility', operation: { action: 'read_resource', uri } }
   return MALFORMED
 }
+
+const hasSubscriptionsLookalike = lookalikesOf(['resourceSubscriptions'])
 
 /** Each costs a decision, and nothing else is done meanwhile. */
 const MAX_SUBSCRIPTIONS = 1_000
