@@ -119,6 +119,13 @@ describe('tools/call', () => {
     expect(await called(selection, name)).toBe(expected)
   })
 
+  it('as a notification does not get to the server, whatever it names', () => {
+    for (const name of ['a', 'b']) {
+      const context = testContext({ method: 'tools/call', params: { name } })
+      expect(pipelineOf({ filter: ['a'] }).message(context)).toMatchObject({ inBand: true, error: 'invalid_params' })
+    }
+  })
+
   it('changes nothing but the name', async () => {
     const text = '{ "jsonrpc":"2.0", "params": {"arguments":{"big":12345678901234567890}, "name" : "z"}, "method":"tools/call","id":1 }'
     const context = testContext(text)

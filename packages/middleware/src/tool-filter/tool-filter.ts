@@ -27,7 +27,9 @@ export function createToolFilter(selection: ToolSelection, deps: ToolFilterDeps)
 /** A hidden tool is rejected as the server itself rejects a tool that it does not have. */
 function checkCall(names: ToolNames, context: MessageContext): Rejection | undefined {
   const { outgoing } = context
-  if (outgoing.kind !== 'request' || outgoing.method !== METHODS.toolsCall) return undefined
+  if (outgoing.method !== METHODS.toolsCall) return undefined
+  // No call: but a lenient server might carry it out.
+  if (outgoing.kind !== 'request') return UNKNOWN_TOOL
   const visible = outgoing.message.params?.['name']
   const actual = typeof visible === 'string' ? names.actualOf(visible) : undefined
   if (actual === undefined) return UNKNOWN_TOOL
