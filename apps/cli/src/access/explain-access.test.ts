@@ -54,6 +54,15 @@ describe('explainAccess', () => {
     expect(text).toContain('all callers of lookup: 1 calls per 1s')
   })
 
+  it('knows tools that no client has, whatever the policies say', () => {
+    const hidden = /^tools\/call find: denied; not in lists\n\nThe tool configuration of orders hides it/
+    for (const authz_config of [configOf().authz_config, undefined]) {
+      expect(explain('find', {}, ANN, { authz_config, tools_filter: ['write'] })).toMatch(hidden)
+      expect(explain('find', {}, ANN, { authz_config, tools_override: { find: { name: 'lookup' } } })).toMatch(hidden)
+    }
+    expect(explain('find', {}, ANN, { tools_filter: ['find'], tools_override: { find: { description: 'x' } } })).toContain('find: allowed')
+  })
+
   it('never takes policies in a file of the proxy for none', () => {
     const inFile = configOf({ authz_config: undefined, authz_config_path: '/etc/authz/policies.yaml' })
     for (const tool of ['find', undefined])

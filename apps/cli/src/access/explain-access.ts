@@ -18,6 +18,8 @@ export interface AccessQuestion {
 /** The decision of a server's policies about a call, and its reasons, by the code that the proxy runs. */
 export function explainAccess(config: RunConfig, question: AccessQuestion): string {
   const { authz_config: authz, authz_config_path: path } = config
+  if (question.tool !== undefined && !isOffered(config, question.tool))
+    return `tools/call ${plainText(question.tool)}: denied; not in lists\n\nThe tool configuration of ${config.name} hides it from every caller.\n`
   if (authz === undefined && path !== undefined)
     throw new ThvError('usage', `the policies of ${config.name} are in ${plainText(path)} of its proxy, which cannot be read from here`)
   if (authz === undefined)
@@ -55,6 +57,13 @@ function callLines(config: RunConfig, { policies, texts, question, tool }: Call)
 function indented(text: string): string {
   const lines = text.trim().split('\n')
   return lines.map((line) => `  ${plainText(line)}\n`).join('')
+}
+
+/** As the filter of tools decides it, before any policy is asked. */
+function isOffered({ tools_filter: filter, tools_override: overrides }: RunConfig, tool: string): boolean {
+  if (filter.length > 0 && !filter.includes(tool)) return false
+  if (Object.values(overrides).some(({ name }) => name === tool)) return true
+  return !Object.hasOwn(overrides, tool) || overrides[tool]?.name === undefined
 }
 
 function operationOf(config: RunConfig, tool: string, args: Readonly<Record<string, unknown>>): Operation {
