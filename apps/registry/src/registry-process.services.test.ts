@@ -26,7 +26,7 @@ describePostgres('the program with PostgreSQL', () => {
     const env = { DB_PASSWORD: password }
     const migrate = (...args: string[]) => processes.start(['migrate', ...args, '--config', config], env).ended
 
-    expect(await migrate('up')).toMatchObject({ code: 2, err: expect.stringContaining('give --yes') })
+    expect(await migrate('up')).toMatchObject({ code: 2, err: expect.stringContaining('pass --yes') })
     expect(await migrate('up', '--yes')).toMatchObject({ code: 0, out: expect.stringMatching(/^the database is at version [1-9]\d*\n$/) })
     // An administrator has made the role meanwhile: the next call gives it its rights, although there is nothing to migrate.
     await sql(`DO $$ BEGIN CREATE ROLE ${SERVER_ROLE}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$`)
