@@ -34,6 +34,7 @@ Variables:
   POD_NAMESPACE, POD_NAME              where the Lease is, and who holds it
   POD_SERVICE_ACCOUNT                  account of the operator, which no MCP server may use (toolhive-operator)
   TOOLHIVE_RUNNER_IMAGE                image of the proxies
+  TOOLHIVE_REGISTRY_API_IMAGE          image of the registry servers of MCPRegistries (that of the proxies)
   TOOLHIVE_NPX_IMAGE                   image that runs npx:// packages, and TOOLHIVE_UVX_IMAGE that for uvx:// packages
   TOOLHIVE_PACKAGE_IMAGES              native: the nodes run such packages by themselves
   TOOLHIVE_SERVICE_URLS                dns: URLs by the names of Services; address: by their addresses (dns)
