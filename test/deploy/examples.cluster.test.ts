@@ -69,8 +69,9 @@ function manifestsInPages(): { page: string; name: string; manifest: string }[] 
   const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
   return pages.flatMap((page) =>
     [...readFileSync(new URL(page, folder), 'utf8').matchAll(/^( *)```yaml\n([\s\S]*?)^ *```/gm)]
-      .map(([, indent = '', text = '']) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
-      .filter((text) => text.startsWith('apiVersion: '))
+      .map(([, indent = '', text = '']) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), '').replaceAll(/^ {2}namespace: .*\n/gm, ''))
+      // The definitions of the Gateway API are the user's; the tests of the kubernetes source apply routes.
+      .filter((text) => text.startsWith('apiVersion: ') && !text.startsWith('apiVersion: gateway.networking.k8s.io/'))
       .map((manifest) => ({ page, name: manifestsIn(manifest)[0]?.metadata.name ?? '', manifest })),
   )
 }
