@@ -17,7 +17,7 @@ describeCluster('thv crds | kubectl apply -f -', () => {
 
   beforeAll(async () => {
     server = await startTestServer()
-    const crds = execFileSync(process.execPath, [THV, 'crds'], { encoding: 'utf8' })
+    const crds = execFileSync(process.execPath, [THV, 'crds'], { maxBuffer: 16 * 1024 * 1024, encoding: 'utf8' })
     applied = kubectl(['apply', '-f', '-'], crds)
   })
   afterAll(() => server?.stop())
