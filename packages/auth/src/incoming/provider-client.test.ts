@@ -76,6 +76,8 @@ describe('over TLS', () => {
     await writeFile(file, ca.certPem)
     for (let i = 0; i < 3; i++) expect((await client.json(request)).json).toEqual({ ok: 1 })
     expect(backend.requests).toHaveLength(3)
+    // A Kubernetes API server rejects a request for its keys that accepts application/json alone.
+    for (const { headers } of backend.requests) expect(headers['accept']).toContain('application/jwk-set+json')
     await writeFile(file, 'nonsense')
     await expect(client.json(request)).rejects.toMatchObject({ message: expect.stringContaining('holds no certificate') })
   })

@@ -54,7 +54,8 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
     const url = vetProviderUrl(request.url, provider)
     const bundle = provider.caCertPath === undefined ? undefined : await caBundle(provider.caCertPath)
     const target = outbound.target({ url: url.href, ca: bundle, policy: addressPolicyFor(url, provider, request.purpose) })
-    const headers = ['Accept', 'application/json', 'Accept-Encoding', 'identity']
+    // A Kubernetes API server answers 406 for its keys unless their own type (RFC 7517) is accepted.
+    const headers = ['Accept', 'application/json, application/jwk-set+json', 'Accept-Encoding', 'identity']
     if (request.authorization !== undefined) headers.push('Authorization', request.authorization)
     if (request.form) headers.push('Content-Type', 'application/x-www-form-urlencoded')
     return await collect(target, {

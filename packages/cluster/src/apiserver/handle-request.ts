@@ -218,12 +218,21 @@ function notImplemented(what: string): StatusError {
   return new StatusError({ code: 501, reason: 'NotImplemented', message: `${what} is not implemented by this server` })
 }
 
+/** `application/json` alone is not enough. */
+function acceptsKeySet(accept: string | undefined): boolean {
+  const types = (accept || '*/*').split(',').map((each) => each.split(';')[0]?.trim().toLowerCase())
+  return types.some((type) => type === '*/*' || type === 'application/jwk-set+json')
+}
+
 function answerDocument(exchange: Exchange, { registry, accounts }: FrontEnv): void {
   if (exchange.method !== 'GET' && exchange.method !== 'HEAD') throw exchange.path.startsWith('/api') ? noSuchPath() : methodNotAllowed()
   const path = exchange.path.replace(/\/+$/, '') || '/'
   if (path === '/healthz' || path === '/livez' || path === '/readyz') sendText(exchange, 'ok')
-  else if (path === '/openid/v1/jwks') sendBytes(exchange, 200, { type: 'application/jwk-set+json', body: jsonBytes(accounts.jwks) })
-  else if (path === '/.well-known/openid-configuration') sendDocument(exchange, openIdConfiguration(exchange))
+  else if (path === '/openid/v1/jwks') {
+    if (!acceptsKeySet(headerOf(exchange, 'accept')))
+      throw notAcceptable('406: Not Acceptable\n\nAvailable representations: application/jwk-set+json')
+    sendBytes(exchange, 200, { type: 'application/jwk-set+json', body: jsonBytes(accounts.jwks) })
+  } else if (path === '/.well-known/openid-configuration') sendDocument(exchange, openIdConfiguration(exchange))
   else if ((path === '/api' || path === '/apis') && wantsAggregated(headerOf(exchange, 'accept')))
     sendDocument(exchange, aggregatedDiscovery(registry, path === '/api' ? 'api' : 'apis'), AGGREGATED)
   else if (path === '/openapi/v2') {
