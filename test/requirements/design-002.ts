@@ -2256,7 +2256,7 @@ export const design002: readonly Requirement[] = [
     line: 501,
     kind: 'edge',
     text: 'The same trigger value never syncs twice, also across an operator restart.',
-    state: 'met',
+    state: 'planned',
   },
   { id: '002-275', section: 'Sync Policy', line: 501, kind: 'edge', text: 'An empty trigger value causes no sync.', state: 'met' },
   {

@@ -347,7 +347,7 @@ export const design003: readonly Requirement[] = [
     line: 157,
     kind: 'feature',
     text: 'The operator discovers ConfigMaps from watch events only, without polling.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '003-043',

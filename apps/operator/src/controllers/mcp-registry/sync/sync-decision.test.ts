@@ -24,7 +24,7 @@ describe('decideSync', () => {
     ['waits for the rest of the interval, also after a restart', { interval: '1h' }, HOUR / 2],
     ['[002-272] syncs for a trigger', { trigger: '1' }, 'manual'],
     ['[002-273] syncs for another trigger', { trigger: '2', doneTrigger: '1' }, 'manual'],
-    ['[002-274] never syncs twice for one trigger', { trigger: '1', doneTrigger: '1' }, undefined],
+    ['never syncs twice for one trigger', { trigger: '1', doneTrigger: '1' }, undefined],
     ['[002-275] does nothing without a trigger value', { trigger: undefined, doneTrigger: '1' }, undefined],
     ['syncs another source or filter at once', { changed: true }, 'changed'],
     ['repairs edited data at once', { damaged: true }, 'damaged'],
