@@ -124,6 +124,18 @@ describe('the scheduler', () => {
       .poll(() => eventsOf('early'))
       .toEqual([{ type: 'Warning', reason: 'FailedScheduling', note: 'no nodes available to schedule pods', action: 'Scheduling' }])
 
+    const said = { type: 'PodScheduled', status: 'True' }
+    await client.patch(
+      pods,
+      pod({}, 'early').metadata,
+      { kind: 'merge', body: { status: { conditions: [said] } } },
+      { subresource: 'status' },
+    )
+    await create(pod({}, 'later'))
+    await expect.poll(() => scheduled('later')).toMatchObject({ reason: 'Unschedulable' })
+    expect(await scheduled('early'), 'what another one writes into the status stays').toMatchObject(said)
+    await client.delete(pods, { namespace: 'default', name: 'later' })
+
     await addNode(node('one'))
     await expect.poll(() => nodeOf('early')).toBe('one')
     await expect.poll(async () => (await scheduled('early'))?.status).toBe('True')

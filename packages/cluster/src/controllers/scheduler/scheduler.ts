@@ -1,13 +1,16 @@
 import {
   createController,
   done,
+  generationChanged,
   isConflict,
   isNotFound,
   type KubeNode,
   keyOf,
+  labelsChanged,
   nodes,
   type ObjectKey,
   type Outcome,
+  or,
   type Pod,
   type PodSpec,
   pods,
@@ -87,10 +90,15 @@ export function scheduler(env: ControllerEnv): RunningController {
     name: 'scheduler',
     reconcile,
     sources: [
-      watchSelf(podCache, ({ type, object }) => {
-        if (type === 'DELETED' || !isPending(object)) assumed.delete(object.metadata.uid ?? '')
-        return isPending(object)
-      }),
+      watchSelf(
+        podCache,
+        ({ type, object }) => {
+          if (type === 'DELETED' || !isPending(object)) assumed.delete(object.metadata.uid ?? '')
+          return isPending(object)
+        },
+        // As in Kubernetes, what others write into the status is no reason to try again.
+        or(generationChanged, labelsChanged),
+      ),
       watchMapped(nodeCache, () => podCache.store.list().filter(isPending).map(keyOf)),
     ],
     clock: env.clock,
