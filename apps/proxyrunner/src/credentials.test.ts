@@ -83,13 +83,15 @@ describe('a runner with credentials for its backend', () => {
     const call = () => client.modernCall('x', {}, { headers: { authorization: 'Bearer a' } })
     expect((await call()).status).toBe(200)
     good = 'Bearer something-else'
+    const start = performance.now()
     for (let i = 0; i < 3; i++) {
       const answer = await call()
       expect(answer).toMatchObject({ status: 502, messages: [{ error: { code: 5022 } }] })
       expect(answer.headers.get('www-authenticate')).toBeNull()
     }
-    // A backend that rejects whatever it gets does not cost the token endpoint a request per call.
-    expect(tokens.forms).toHaveLength(2)
+    // A backend that rejects whatever it gets does not cost the token endpoint a request per call: one in five seconds at most.
+    expect(tokens.forms.length).toBeGreaterThanOrEqual(2)
+    expect(tokens.forms.length).toBeLessThanOrEqual(2 + Math.ceil((performance.now() - start) / 5_000))
     expect(log.lines.join()).not.toContain('issued-')
   })
 
