@@ -1,4 +1,5 @@
 import { errorMessage } from '@thv/kernel/errors'
+import { withoutJwts } from './jwt-pattern.ts'
 
 /** A value as a log line may hold it: bounded in every direction, without secrets, and safe to write as JSON. */
 export type LogValue = string | number | boolean | null | LogValue[] | { [name: string]: LogValue }
@@ -92,7 +93,6 @@ export function createRedactor(extraKeys: readonly string[] = []): Redact {
 }
 
 const SCHEME = /\b(bearer|basic|dpop|negotiate|token)(\s+)([\w.~+/=-]{4,})/gi
-const JWT = /\beyJ[\w-]{5,}\.[\w-]+(\.[\w-]*)?/g
 const URL_CREDENTIALS = /:\/\/[^\s/@]+@/g
 const QUERY_SECRET = /([?&](?:access_token|api_?key|client_secret|code|id_token|password|refresh_token|token)=)[^&\s"'#]+/gi
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g
@@ -100,9 +100,7 @@ const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z 
 /** Patterns of credentials inside a text, wherever it came from. */
 export function scrub(text: string): string {
   const bounded = text.length > MAX_STRING ? `${text.slice(0, MAX_STRING)}… ${text.length - MAX_STRING} more` : text
-  return bounded
-    .replace(PRIVATE_KEY, REDACTED)
-    .replace(JWT, REDACTED)
+  return withoutJwts(bounded.replace(PRIVATE_KEY, REDACTED), REDACTED)
     .replace(SCHEME, (whole, scheme: string, space: string, rest: string) => (isWord(rest) ? whole : `${scheme}${space}${REDACTED}`))
     .replace(URL_CREDENTIALS, `://${REDACTED}@`)
     .replace(QUERY_SECRET, `$1${REDACTED}`)

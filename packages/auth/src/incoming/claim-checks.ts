@@ -33,8 +33,18 @@ export function claimProblem(
 /** Longer subjects are of no provider that we know, and would be kept for every session. */
 const MAX_SUBJECT_CHARS = 1_024
 
-/** The first problem of a subject, or undefined. For logs only. */
-export function subjectProblem(subject: unknown, { requiredSubject }: IncomingProvider): string | undefined {
+/** Of a client that acts for itself, and that the provider names without `sub`. */
+export const CLIENT_SUBJECT_PREFIX = 'client:'
+
+/** The first problem of a claim `sub`, or undefined. For logs only. */
+export function subjectProblem(subject: unknown, provider: IncomingProvider): string | undefined {
+  // Where clients get subjects of ours, no user may have one that looks like them.
+  const isReserved = provider.introspection !== undefined && typeof subject === 'string' && subject.startsWith(CLIENT_SUBJECT_PREFIX)
+  return isReserved ? 'with a subject like that of a client' : principalProblem(subject, provider)
+}
+
+/** The first problem of whom a token is about, a user or a client; or undefined. For logs only. */
+export function principalProblem(subject: unknown, { requiredSubject }: IncomingProvider): string | undefined {
   if (typeof subject !== 'string' || subject === '') return 'without a subject'
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to be rejected
   if (subject.length > MAX_SUBJECT_CHARS || /[\x00-\x1f\x7f]/.test(subject))

@@ -55,6 +55,11 @@ describe('an opaque token', () => {
     ['has no audience', () => ({ active: true, sub: 'ada', aud: undefined })],
     ['is of another issuer', () => ({ active: true, sub: 'ada', aud: 'tests', iss: 'https://x.example' })],
     ['has no subject', () => ({ active: true, aud: 'tests' })],
+    ['has a name that is no subject', () => ({ active: true, username: 'ada', aud: 'tests' })],
+    ['is of an unnamed user of a client', () => ({ active: true, username: 'ada', client_id: 'app', aud: 'tests' })],
+    ['has a subject that is null', () => ({ active: true, sub: null, client_id: 'app', username: 'ada', aud: 'tests' })],
+    ['has the subject of a client', () => ({ active: true, sub: 'client:robot', aud: 'tests' })],
+    ['has a client that is no text', () => ({ active: true, client_id: ['robot'], aud: 'tests' })],
     ['says nothing', () => ({})],
   ])('is rejected when it %s', async (_name, claims) => {
     answer = claims()
@@ -64,7 +69,19 @@ describe('an opaque token', () => {
   it('may leave out issuer and end, and name its client alone', async () => {
     answer = { active: true, client_id: 'robot', aud: 'tests' }
     const result = await auth.authenticate('Bearer opaque')
-    expect(result.ok && result.identity.subject).toBe('robot')
+    expect(result.ok && result.identity.subject).toBe('client:robot')
+  })
+
+  it('of a client is not that of the user with the same name', async () => {
+    const subjectOf = async (token: string) => {
+      const result = await auth.authenticate(`Bearer ${token}`)
+      return result.ok ? result.identity.subject : undefined
+    }
+    answer = { active: true, client_id: 'ada', aud: 'tests' }
+    const client = await subjectOf('opaque-1')
+    answer = { active: true, sub: 'ada', client_id: 'ada', aud: 'tests' }
+    expect([client, await subjectOf('opaque-2')]).toEqual(['client:ada', 'ada'])
+    expect(await auth.outcome(await idp.token({ claims: { sub: 'client:ada' } }))).toBe('rejected')
   })
 
   it('may leave out the audience where none is asked for', async () => {

@@ -1,6 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
-import { claimProblem, subjectProblem } from './claim-checks.ts'
+import { CLIENT_SUBJECT_PREFIX, claimProblem, principalProblem, subjectProblem, type TokenClaims } from './claim-checks.ts'
 import { identityOf } from './identity.ts'
 import type { IncomingProvider, IntrospectionEndpoint } from './incoming-provider.ts'
 import type { JsonAnswer, ProviderClient } from './provider-client.ts'
@@ -38,8 +38,9 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
     const answer = await introspect(token)
     if (typeof answer === 'number') return { kind: 'rejected', reason: `the provider answered ${answer}` }
     if (answer['active'] !== true) return { kind: 'rejected', reason: 'not active' }
-    const subject = answer['sub'] ?? answer['client_id'] ?? answer['username']
-    const problem = claimProblem(answer, provider, { nowMs: clock.now(), demand: 'if-present' }) ?? subjectProblem(subject, provider)
+    const subject = answer['sub'] ?? clientSubject(answer)
+    const checked = answer['sub'] === undefined ? principalProblem(subject, provider) : subjectProblem(subject, provider)
+    const problem = claimProblem(answer, provider, { nowMs: clock.now(), demand: 'if-present' }) ?? checked
     if (problem !== undefined) return { kind: 'rejected', reason: problem }
     return { kind: 'accepted', identity: identityOf(answer, provider, String(subject)) }
   }
@@ -81,6 +82,14 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
       return questions
     },
   }
+}
+
+/**
+ * RFC 7662 §2.2 leaves `sub` out for a client that acts for itself. With `username` the token is about a user whom the provider does not
+ * identify: the name is for people to read, and the client would stand for all of its users.
+ */
+function clientSubject({ client_id: client, username }: TokenClaims): string | undefined {
+  return typeof client === 'string' && client !== '' && username === undefined ? `${CLIENT_SUBJECT_PREFIX}${client}` : undefined
 }
 
 /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */

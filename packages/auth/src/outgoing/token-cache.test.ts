@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { purposeOf, TokenCache, tokenKey } from './token-cache.ts'
 import { TokenRequestFailed } from './token-request-failed.ts'
 
-function setUp(options: { maxEntries?: number } = {}) {
+function setUp(options: { maxEntries?: number; maxFailures?: number } = {}) {
   const clock = new TestClock()
   let asked = 0
   const grant = (expiresInMs?: number) => async () => ({ token: `t${++asked}`, expiresInMs })
@@ -44,11 +44,11 @@ describe('the token cache', () => {
     expect(cache.get('k')).toBeUndefined()
   })
 
-  it('keeps refusals for 5 s, reports each once, and does not keep an outage', async () => {
+  it('keeps refusals for 5 s, reports each once, and does not keep an outage of the endpoint', async () => {
     const { clock, cache } = setUp()
     const reported: string[] = []
     const failing = (kind: 'refused' | 'unavailable') =>
-      cache.fetch(kind, async () => Promise.reject(new TokenRequestFailed(kind, kind)), {
+      cache.fetch(kind, async () => Promise.reject(new TokenRequestFailed(kind, kind, { scope: 'endpoint' })), {
         onFailure: ({ message }) => reported.push(message),
       })
     await Promise.all([failing('refused'), failing('refused'), failing('unavailable')])
@@ -68,6 +68,47 @@ describe('the token cache', () => {
     await cache.fetch('c', grant())
     expect(['a', 'b', 'c'].map((key) => cache.get(key) !== undefined)).toEqual([true, false, true])
     expect(cache.size).toBe(2)
+  })
+
+  it('does not let refusals push out the tokens of others, and holds so many of them', async () => {
+    const { cache, grant } = setUp({ maxEntries: 2, maxFailures: 3 })
+    await cache.fetch('a', grant(600_000))
+    await cache.fetch('b', grant(600_000))
+    for (let i = 0; i < 100; i++) await cache.fetch(`bad${i}`, async () => Promise.reject(new TokenRequestFailed('subject', 'no')))
+    expect([cache.get('a'), cache.get('b')]).toMatchObject([{ ok: true }, { ok: true }])
+    const kept = Array.from({ length: 100 }, (_, i) => cache.get(`bad${i}`)).filter((one) => one !== undefined)
+    expect(kept).toHaveLength(3)
+  })
+
+  it('waits for each key by itself after an answer that was no token: longer every time, and from the start after a token', async () => {
+    const { clock, cache, grant } = setUp()
+    const fail = () => cache.fetch('k', async () => Promise.reject(new TokenRequestFailed('unavailable', '500')))
+    const waits: number[] = []
+    const waitOf = (key: string) => {
+      const result = cache.get(key)
+      return result?.ok === false ? (result.failure.retryAfterMs ?? 0) : 0
+    }
+    for (let i = 0; i < 7; i++) {
+      await fail()
+      waits.push(waitOf('k'))
+      expect(cache.get('neighbor')).toBeUndefined()
+      await clock.advance(waitOf('k'))
+      expect(cache.get('k')).toBeUndefined()
+    }
+    const most = [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]
+    for (const [i, wait] of waits.entries()) expect([wait >= (most[i] ?? 0) / 2, wait <= (most[i] ?? 0)]).toEqual([true, true])
+    await cache.fetch('k', grant(0))
+    await fail()
+    expect(waitOf('k')).toBeLessThanOrEqual(1_000)
+  })
+
+  it('waits for as long as the endpoint asked for', async () => {
+    const { clock, cache } = setUp()
+    await cache.fetch('k', async () => Promise.reject(new TokenRequestFailed('unavailable', '429', { retryAfterMs: 20_000 })))
+    await clock.advance(15_000)
+    expect(cache.get('k')).toMatchObject({ ok: false, failure: { kind: 'unavailable', retryAfterMs: 5_000 } })
+    await clock.advance(5_000)
+    expect(cache.get('k')).toBeUndefined()
   })
 
   it('drops a rejected token, but not the newer one in its place, and not again at once', async () => {

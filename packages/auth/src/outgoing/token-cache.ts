@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
 import { createSingleFlight } from '@thv/kernel/single-flight'
+import { FailureMemory } from './failure-memory.ts'
 import type { TokenGrant } from './token-answer.ts'
 import { TokenRequestFailed } from './token-request-failed.ts'
 
@@ -11,7 +12,10 @@ export type TokenResult =
 
 export interface TokenCacheOptions {
   readonly clock: Clock
+  /** Of tokens. */
   readonly maxEntries?: number
+  /** Of failures, which have a place of their own: a caller cannot push out the tokens of others with requests that fail. */
+  readonly maxFailures?: number
 }
 
 export interface FetchOptions {
@@ -22,7 +26,7 @@ export interface FetchOptions {
 }
 
 interface Entry {
-  readonly result: TokenResult
+  readonly result: TokenResult & { readonly ok: true }
   /** By the monotonic clock: a clock set back does not make it live longer. */
   readonly staleAt: number
   /** By the wall clock. */
@@ -32,35 +36,37 @@ interface Entry {
 }
 
 const MAX_ENTRIES = 10_000
-const REFUSAL_MS = 5_000
 const UNKNOWN_LIFE_MS = 60_000
 const MARGIN_MS = 60_000
 const RENEWAL_MS = 5_000
 
 /**
  * Tokens for backends, by a digest of what they were made from. A look-up is synchronous; one request at a time is under way for a key,
- * and all callers wait for it. The least recently used leaves first.
+ * and all callers wait for it. The least recently used token leaves first. Failures are kept by key too (`FailureMemory`).
  */
 export class TokenCache {
   readonly #clock: Clock
   readonly #maxEntries: number
   readonly #entries = new Map<string, Entry>()
+  readonly #failures: FailureMemory
   readonly #flights = createSingleFlight<string, TokenResult>()
   /** Keys whose token the backend rejected, until a new one is there. */
   readonly #rejected = new Set<string>()
 
-  constructor({ clock, maxEntries = MAX_ENTRIES }: TokenCacheOptions) {
+  constructor({ clock, maxEntries = MAX_ENTRIES, maxFailures }: TokenCacheOptions) {
     this.#clock = clock
     this.#maxEntries = maxEntries
+    this.#failures = new FailureMemory({ clock, ...(maxFailures !== undefined && { maxEntries: maxFailures }) })
   }
 
+  /** Tokens, without failures. */
   get size(): number {
     return this.#entries.size
   }
 
   get(key: string): TokenResult | undefined {
     const entry = this.#entries.get(key)
-    if (entry === undefined) return undefined
+    if (entry === undefined) return this.#failureOf(key)
     this.#entries.delete(key)
     if (this.#clock.monotonic() >= entry.staleAt || this.#clock.now() >= entry.subjectEnd) return undefined
     this.#entries.set(key, entry) // the youngest is last
@@ -72,16 +78,15 @@ export class TokenCache {
     return this.#flights.run(key, async () => {
       try {
         const { token, expiresInMs } = await request()
-        const result: TokenResult = { ok: true, token, value: `Bearer ${token}` }
+        const result = { ok: true, token, value: `Bearer ${token}` } as const
+        this.#failures.forget(key)
         this.#keep(key, result, { lifeMs: lifeMs(expiresInMs), subjectEnd: options.subjectEnd })
         return result
       } catch (error) {
         if (!(error instanceof TokenRequestFailed)) throw error
         options.onFailure?.(error)
-        const result: TokenResult = { ok: false, failure: error }
-        // An endpoint that cannot be asked has a back-off of its own, for all keys.
-        if (error.kind !== 'unavailable') this.#keep(key, result, { lifeMs: REFUSAL_MS, subjectEnd: undefined })
-        return result
+        this.#failures.keep(key, error)
+        return { ok: false, failure: error }
       }
     })
   }
@@ -89,7 +94,7 @@ export class TokenCache {
   /** The backend rejected this token. True when a retry makes sense: a newer one is here, or may be asked for. */
   reject(key: string, token: string): boolean {
     const entry = this.#entries.get(key)
-    if (entry === undefined || !entry.result.ok || entry.result.token !== token) return true
+    if (entry === undefined || entry.result.token !== token) return true
     if (entry.isRenewalUntil > this.#clock.monotonic()) return false
     this.#entries.delete(key)
     this.#rejected.add(key)
@@ -97,9 +102,14 @@ export class TokenCache {
     return true
   }
 
+  #failureOf(key: string): TokenResult | undefined {
+    const failure = this.#failures.get(key)
+    return failure === undefined ? undefined : { ok: false, failure }
+  }
+
   #keep(
     key: string,
-    result: TokenResult,
+    result: Entry['result'],
     { lifeMs, subjectEnd = Number.POSITIVE_INFINITY }: { lifeMs: number; subjectEnd: number | undefined },
   ) {
     const isRenewal = this.#rejected.delete(key)

@@ -1,5 +1,6 @@
 import { collect } from '@thv/http/outbound/collect'
 import type { Outbound } from '@thv/http/outbound/outbound'
+import { OutboundError } from '@thv/http/outbound/outbound-error'
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
@@ -24,7 +25,11 @@ export interface TokenEndpointOptions {
   readonly timeoutMs?: number
 }
 
-/** A token endpoint (RFC 6749 §3.2) and the client that asks there. */
+/**
+ * A token endpoint (RFC 6749 §3.2) and the client that asks there. While no connection to it can be made, requests fail at once.
+ * An answer never closes it, whatever its status: a caller who sends a token that upsets the endpoint must not close it to the others. `TokenCache`
+ * keeps such failures by what was asked for.
+ */
 export interface TokenEndpoint {
   /** Throws TokenRequestFailed. `isExchange`: the grant is that of RFC 8693. */
   request(form: URLSearchParams, rules: { readonly isExchange: boolean }): Promise<TokenGrant>
@@ -41,13 +46,14 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
   const gate = createRetryGate(clock)
   let inFlight = 0
 
-  async function send(form: URLSearchParams, limit: AbortSignal): Promise<TokenAnswer> {
+  async function send(form: URLSearchParams, limit: AbortSignal, onSend: () => void): Promise<TokenAnswer> {
     const url = new URL(await options.url())
     const target = outbound.target({ url: url.href, policy: ENDPOINT_POLICY })
     const headers = ['Accept', 'application/json', 'Accept-Encoding', 'identity', 'Content-Type', 'application/x-www-form-urlencoded']
     const secret = await client.secret?.()
     if (client.id !== undefined && secret !== undefined) headers.push('Authorization', basic(client.id, secret))
     else if (client.id !== undefined) form.set('client_id', client.id)
+    onSend()
     // A redirect is an answer like any other: the address that was configured is the one that gets the secret.
     return await collect(target, {
       method: 'POST',
@@ -60,12 +66,19 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
   }
 
   async function answerTo(form: URLSearchParams): Promise<TokenAnswer> {
+    let isSent = false
+    const onSend = () => {
+      isSent = true
+    }
     try {
-      return await withTimeLimit({ clock, timeoutMs, what: 'the request for a token', signals: [signal] }, (limit) => send(form, limit))
+      return await withTimeLimit({ clock, timeoutMs, what: 'the request for a token', signals: [signal] }, (limit) =>
+        send(form, limit, onSend),
+      )
     } catch (error) {
       if (error instanceof TokenRequestFailed) throw error
+      if (error instanceof OutboundError) isSent = error.sent
       const kind = isThvError(error, 'backend_response_too_large') || isThvError(error, 'backend_blocked') ? 'refused' : 'unavailable'
-      throw new TokenRequestFailed(kind, errorMessage(error), { cause: error })
+      throw new TokenRequestFailed(kind, errorMessage(error), { scope: isSent ? 'request' : 'endpoint', cause: error })
     }
   }
 
@@ -75,12 +88,12 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
       if (inFlight >= MAX_IN_FLIGHT) throw notNow(1_000)
       inFlight++
       try {
-        const grant = readTokenAnswer(await answerTo(form), rules)
+        const answer = await answerTo(form)
         gate.succeeded()
-        return grant
+        return readTokenAnswer(answer, rules)
       } catch (error) {
         // Requests that were under way together fail together: that is one failure.
-        if (error instanceof TokenRequestFailed && error.kind === 'unavailable' && gate.waitMs === 0) gate.failed()
+        if (isOutage(error) && gate.waitMs === 0) gate.failed()
         throw error
       } finally {
         inFlight--
@@ -89,8 +102,13 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
   }
 }
 
+function isOutage(error: unknown): boolean {
+  return error instanceof TokenRequestFailed && error.kind === 'unavailable' && error.scope === 'endpoint'
+}
+
 function notNow(retryAfterMs: number): TokenRequestFailed {
   return new TokenRequestFailed('unavailable', 'the endpoint was not asked: it failed a moment ago, or too many wait for it', {
+    scope: 'endpoint',
     retryAfterMs,
   })
 }

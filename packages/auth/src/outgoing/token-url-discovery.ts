@@ -36,7 +36,10 @@ export function createTokenUrlDiscovery(options: TokenUrlDiscoveryOptions): () =
         failures.push(error)
       }
     }
-    throw new TokenRequestFailed('unavailable', `discovery of ${issuer}: ${errorMessage(failures[0])}`, { cause: failures[0] })
+    throw new TokenRequestFailed('unavailable', `discovery of ${issuer}: ${errorMessage(failures[0])}`, {
+      scope: 'endpoint',
+      cause: failures[0],
+    })
   }
 
   return () => {

@@ -245,6 +245,19 @@ describe('token exchange', () => {
     expect(log.lines.join()).not.toContain('secret-subject')
   })
 
+  it('of one caller that upsets the endpoint does not close it to the others', async () => {
+    const server = await tokenServer()
+    const { pipeline } = make(config(server.url), { env: SECRET })
+    const usual = { access_token: 'fine', token_type: 'Bearer', issued_token_type: 'x', expires_in: 600 }
+    server.answer = ({ body }, response) => sendJson(response, body.includes('hostile') ? 500 : 200, usual)
+    for (let i = 0; i < 5; i++) {
+      expect((await pipeline.prepare(callerHop({ token: `hostile${i}` })))?.httpStatus).toBe(503)
+      expect(await sent(pipeline, callerHop({ token: `neighbor${i}` }))).toEqual({ authorization: 'Bearer fine' })
+    }
+    expect((await pipeline.prepare(callerHop({ token: 'hostile0' })))?.httpStatus).toBe(503)
+    expect(server.backend.requests).toHaveLength(10) // the last one was not asked about again
+  })
+
   it('drops a token that the backend rejects, and the next one is another', async () => {
     const server = await tokenServer()
     const { pipeline } = make(config(server.url), { env: SECRET })
