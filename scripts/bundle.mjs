@@ -2,11 +2,12 @@
 // 520 ms and 94 MB to load, bundled 52 ms and 42 MB. Plain JavaScript, so that a bin can import it on any Node and say clearly
 // what is missing. Comments and white space are left out, names are not: V8 keeps the text of a program as long as it runs, with two
 // bytes for every character as soon as one of them is not ASCII, as in comments of a dependency. Traces name the lines of the sources
-// (source-lines.mjs). Beside a bundle lie its map and the licence texts of the packages in it.
+// (source-lines.mjs). Beside a bundle lie its parts, its map and the licence texts of the packages in it. A part holds what an `import()`
+// or, for undici's parsers, a `require()` asks for: its text is neither read nor kept before.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import nodeModule, { createRequire } from 'node:module'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { noticesText, packageFolders } from './notices.mjs'
 import { forgetFirstStart, isTooOld, runOnPackagedNode } from './packaged-node.mjs'
@@ -46,21 +47,30 @@ export async function ensureBundle(entry, onBuild) {
   const name = entry.replace(/\.ts$/, '').replaceAll('/', '-')
   const outFile = join(root, 'dist', `${name}.mjs`)
   const inputsFile = join(root, 'dist', `${name}.inputs.json`)
-  if (isFresh(outFile, inputsFile)) return outFile
+  if (bundleParts(outFile)?.every((part) => existsSync(part)) && isFresh(outFile, inputsFile)) return outFile
   onBuild?.()
 
   const began = Date.now()
-  const result = await bundled(entry, outFile)
+  const result = await bundled(entry, name)
   const inputs = [
     thisFile,
     noticesFile,
+    ...result.parsers.map(({ source }) => source),
     ...Object.keys(result.metafile.inputs)
       .filter((path) => !path.startsWith('required:'))
       .map((path) => resolve(root, path)),
   ]
   mkdirSync(dirname(outFile), { recursive: true })
   replaceFile(noticesOf(outFile), noticesText(packageFolders(inputs), { root, isShipped: entry.startsWith('apps/') }))
-  for (const file of result.outputFiles) replaceFile(file.path, file.path === outFile ? asciiOnly(file.text) : file.contents)
+  for (const { source, part } of result.parsers) replaceFile(part, readFileSync(source))
+  // The entry last: a start finds all parts.
+  for (const file of result.outputFiles.toSorted((a, b) => Number(a.path === outFile) - Number(b.path === outFile)))
+    replaceFile(file.path, file.path.endsWith('.mjs') ? asciiOnly(file.text) : file.contents)
+  const parts = [...result.outputFiles.map(({ path }) => path), ...result.parsers.map(({ part }) => part)].filter(
+    (path) => /\.[cm]js$/.test(path) && path !== outFile,
+  )
+  replaceFile(partsFileOf(outFile), JSON.stringify(parts.map((path) => basename(path))))
+  removeOldParts(name, parts)
   const stamps = inputs.map(stampOf)
   // A source that was saved meanwhile may not be in the bundle as it is now: then the next start bundles again.
   if (isSettled(stamps, began)) writeInputs(inputsFile, { inputs, stamps, hash: hashOf(inputs) })
@@ -76,18 +86,46 @@ export function noticesOf(bundle) {
   return `${bundle}.NOTICES.txt`
 }
 
+/**
+ * @param {string} bundle path of a bundle
+ * @returns {string[] | undefined} paths of the files beside it that it may load; undefined: it is not built yet
+ */
+export function bundleParts(bundle) {
+  const file = partsFileOf(bundle)
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).map((name) => join(dirname(bundle), name)) : undefined
+}
+
+function partsFileOf(bundle) {
+  return bundle.replace(/\.mjs$/, '.parts.json')
+}
+
+/** Programs that run may still ask for the parts that they were built with, so these stay for a day. */
+const OLD_PARTS_KEPT_MS = 24 * 60 * 60_000
+
+function removeOldParts(name, parts) {
+  const folder = join(root, 'dist')
+  const kept = new Set(parts.map((path) => basename(path)))
+  for (const file of readdirSync(folder)) {
+    const [, part] = /^(.+-[0-9A-Z]{8}\.mjs)(?:\.map|\.LEGAL\.txt)?$/.exec(file) ?? []
+    if (part?.slice(0, -13) !== name || kept.has(part)) continue
+    const stat = statSync(join(folder, file), { throwIfNoEntry: false })
+    if (stat && stat.mtimeMs < Date.now() - OLD_PARTS_KEPT_MS) rmSync(join(folder, file), { force: true })
+  }
+}
+
 /** Characters that esbuild has not escaped are in regular expressions, where this means the same. One character would double the text in memory. */
 function asciiOnly(program) {
   return program.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** esbuild's process would stay as long as ours, with 170 MB: it ends with the last build under way. */
-async function bundled(entry, outFile) {
+async function bundled(entry, name) {
   const { build, stop } = createRequire(import.meta.url)('esbuild')
+  const parsers = new Map()
   building++
   try {
-    return await build({
-      entryPoints: [join(root, entry)],
+    const result = await build({
+      entryPoints: { [name]: join(root, entry) },
       absWorkingDir: root,
       bundle: true,
       write: false,
@@ -102,11 +140,15 @@ async function bundled(entry, outFile) {
       sourcesContent: false,
       legalComments: 'linked',
       logLevel: 'silent',
-      outfile: outFile,
+      splitting: true,
+      outdir: join(root, 'dist'),
+      outExtension: { '.js': '.mjs' },
+      chunkNames: `${name}-[hash]`,
       inject: [sourceLines],
-      plugins: [leanUndici, leanHttp],
+      plugins: [leanUndici, leanHttp, parsersApart(parsers)],
       banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     })
+    return { ...result, parsers: [...parsers.values()] }
   } finally {
     building--
     if (building === 0) await stop()
@@ -139,6 +181,26 @@ const leanUndici = {
         : undefined,
     )
   },
+}
+
+/**
+ * undici has four HTTP parsers, each 75 KB of WebAssembly as text, and requires one of them at its first connection. They stay files of
+ * their own, named by their contents.
+ */
+function parsersApart(found) {
+  return {
+    name: 'parsers-apart',
+    setup({ onResolve }) {
+      onResolve({ filter: /(?:llhttp\/llhttp(?:_simd)?-wasm|milo\/(?:no-)?simd)\.js$/ }, ({ path, importer, kind }) => {
+        if (kind !== 'require-call') return undefined
+        const source = join(dirname(importer), path)
+        const hash = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 8)
+        const file = `undici-${basename(source, '.js')}-${hash}.cjs`
+        found.set(source, { source, part: join(root, 'dist', file) })
+        return { path: `./${file}`, external: true }
+      })
+    },
+  }
 }
 
 /** By size and times of the sources; where these differ, as in a checkout that was moved or reinstalled, by their contents. */

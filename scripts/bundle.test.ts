@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import undici from 'undici'
 import { describe, expect, test } from 'vitest'
-import { ensureBundle, noticesOf } from './bundle.mjs'
+import { bundleParts, ensureBundle, noticesOf } from './bundle.mjs'
 import { appPrograms, imageFiles } from './image.ts'
 import * as lean from './lean-undici.mjs'
 import { noticeOf, packageFolders } from './notices.mjs'
@@ -15,6 +15,20 @@ test('a trace of a bundle names the line of the source', { timeout: BUNDLING_MS 
   const bundle = await ensureBundle('scripts/testing/throwing.ts')
   const printed = execFileSync(process.execPath, [bundle], { encoding: 'utf8' })
   expect(printed).toMatch(/^TypeError: on line 8\n {4}at thrower \(scripts\/testing\/throwing\.ts:8:\d+\)\n/)
+})
+
+test('a trace of a part names the line of the source', { timeout: BUNDLING_MS }, async () => {
+  const bundle = await ensureBundle('scripts/testing/throwing-part.ts')
+  expect(bundleParts(bundle)).not.toEqual([])
+  const printed = execFileSync(process.execPath, [bundle], { encoding: 'utf8' })
+  expect(printed).toMatch(/^TypeError: on line 8\n {4}at thrower \(scripts\/testing\/throwing\.ts:8:\d+\)\n/)
+})
+
+test('a bundle without one of its parts is built again', { timeout: BUNDLING_MS }, async () => {
+  const [part = ''] = bundleParts(await ensureBundle('scripts/testing/throwing-part.ts')) ?? []
+  rmSync(part)
+  await ensureBundle('scripts/testing/throwing-part.ts')
+  expect(existsSync(part)).toBe(true)
 })
 
 test('a trace without the map is the one of the bundle', { timeout: BUNDLING_MS }, async () => {

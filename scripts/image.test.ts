@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { appPrograms, imageConfig } from './image.ts'
+import { appPrograms, imageConfig, imageFiles } from './image.ts'
 import { ROOT } from './run.ts'
 
 test('every app with a command and a main module is in the image', () => {
@@ -46,3 +47,33 @@ test('the Dockerfile describes the same image', () => {
   for (const [, base] of text.matchAll(/^FROM (\S+)/gm)) expect(base).toMatch(/^scratch$|:\d+\.\d+\.\d+[\w.-]*\$\{NODE_DIGEST\}$/)
   expect(text).toMatch(/^ARG NODE_DIGEST=$/m)
 })
+
+test.runIf(process.platform === 'linux')(
+  'the image has a compile cache that V8 accepts for every program',
+  { timeout: 120_000 },
+  async () => {
+    const files = (await imageFiles()).filter(({ path }) => path.startsWith('app/'))
+    const root = mkdtempSync(join(tmpdir(), 'image-test-'))
+    try {
+      for (const { path, content } of files) {
+        mkdirSync(dirname(join(root, path)), { recursive: true })
+        writeFileSync(
+          join(root, path),
+          content.kind === 'file' ? readFileSync(content.source) : content.kind === 'bytes' ? content.bytes : '',
+        )
+      }
+      const settings = Object.fromEntries((imageConfig.Env ?? []).map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]))
+      const cache = settings['NODE_COMPILE_CACHE'] ?? ''
+      expect(readdirSync(join(root, cache))).toHaveLength(1)
+      for (const { name } of appPrograms()) {
+        const program = join(root, 'app', `${name}.mjs`)
+        const env = { ...settings, PATH: process.env['PATH'], NODE_COMPILE_CACHE: join(root, cache), NODE_DEBUG_NATIVE: 'COMPILE_CACHE' }
+        const { stderr, stdout } = spawnSync(process.execPath, [program, '--help'], { env, encoding: 'utf8' })
+        expect(`${stdout}${stderr}`).toContain(`V8 code cache for ESM file://${program} was accepted`)
+        expect(`${stdout}${stderr}`).not.toMatch(/was rejected|not found|generating/)
+      }
+    } finally {
+      rmSync(root, { recursive: true })
+    }
+  },
+)

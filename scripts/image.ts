@@ -6,6 +6,7 @@ import { type BundledProgram, bundledProgramFiles, DOC_FOLDER } from '@thv/testk
 import { type ImageConfig, type WrittenImage, writeImageArchive } from '@thv/testkit/image/image-archive'
 import { file, imageUser, nodeRuntimeFiles } from '@thv/testkit/image/node-runtime'
 import { type TarEntry, writeTar } from '@thv/testkit/image/tar'
+import { COMPILE_CACHE_SETTINGS, compileCacheFiles } from './image-compile-cache.ts'
 import { ROOT } from './run.ts'
 
 /*
@@ -15,7 +16,7 @@ import { ROOT } from './run.ts'
  *   node scripts/image.ts --layer FILE      only its files, as a plain tar file
  *
  * One image holds all programs. Load it with `docker load`, `podman load` or `ctr -n k8s.io images import`. The same sources give the
- * same bytes. deploy/images/Dockerfile makes the same image for those who have an engine.
+ * same bytes as long as dist keeps the compile cache. deploy/images/Dockerfile makes the same image for those who have an engine.
  */
 
 export interface ImageOptions {
@@ -33,7 +34,7 @@ export const imageConfig: ImageConfig = {
     'NODE_ENV=production',
     'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
     'HOME=/tmp',
-    ...Object.entries(MEMORY_SETTINGS).map(([name, value]) => `${name}=${value}`),
+    ...Object.entries({ ...MEMORY_SETTINGS, ...COMPILE_CACHE_SETTINGS }).map(([name, value]) => `${name}=${value}`),
   ],
   Cmd: ['thv', '--help'],
   WorkingDir: '/tmp',
@@ -53,9 +54,12 @@ export async function writeImage(options: ImageOptions = {}): Promise<WrittenIma
 
 export async function imageFiles(): Promise<TarEntry[]> {
   if (process.platform !== 'linux') throw new Error('the image takes Node and its libraries from this machine, which must run Linux')
+  const programs = await bundledProgramFiles(appPrograms())
+  const names = appPrograms().map(({ name }) => name)
   return [
     ...nodeRuntimeFiles(join(ROOT, 'node_modules/.bin/node')),
-    ...(await bundledProgramFiles(appPrograms())),
+    ...programs,
+    ...(await compileCacheFiles(names, programs)),
     file(`${DOC_FOLDER}/LICENSE`, join(ROOT, 'LICENSE')),
     file(`${DOC_FOLDER}/LICENSE-node`, nodeLicence()),
   ]

@@ -13,7 +13,7 @@ import type { PolicySource, PreparedPolicies, PreparedSet } from './prepare-poli
 export interface LoadOptions {
   /** Name of the MCP server. */
   readonly server: string
-  /** Module that calls `runPolicyWorker` when it finds itself in a worker. A bundle is one file and names itself. */
+  /** Module that calls `runPolicyWorker` when it finds itself in a worker. A bundle names its entry. */
   readonly entry?: URL | undefined
   readonly clock?: Clock
   readonly signal?: AbortSignal | undefined

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
+import { basename, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ensureBundle, noticesOf } from '../../../../scripts/bundle.mjs'
+import { bundleParts, ensureBundle, noticesOf } from '../../../../scripts/bundle.mjs'
 import { noticesText } from '../../../../scripts/notices.mjs'
 import { file, imageNode, text } from './node-runtime.ts'
 import type { TarEntry } from './tar.ts'
@@ -30,11 +30,16 @@ export async function bundledProgramFiles(programs: readonly BundledProgram[]): 
     // Without a shell in the image the system itself starts Node for it.
     add(entries, text(path, `#!${imageNode}\n${bundle.replace(/^#!.*\n/, '')}`, 0o755))
     add(entries, text(`${path}.map`, mapOf(bundleFile, { hasFirstLine: bundle.startsWith('#!') })))
+    const parts = bundleParts(bundleFile) ?? []
+    for (const part of parts) {
+      add(entries, file(`${appFolder}/${basename(part)}`, part))
+      if (existsSync(`${part}.map`)) add(entries, file(`${appFolder}/${basename(part)}.map`, `${part}.map`))
+    }
     add(entries, text(`${DOC_FOLDER}/NOTICES-${name}.txt`, readFileSync(noticesOf(bundleFile), 'utf8')))
     add(entries, { path: `usr/local/bin/${name}`, content: { kind: 'link', target: `/${path}` } })
-    for (const [packageName, parts] of Object.entries(outside))
-      if (bundle.includes(packageName)) {
-        for (const found of packageFiles(packageName, parts)) add(entries, found)
+    for (const [packageName, folders] of Object.entries(outside))
+      if ([bundleFile, ...parts].some((path) => readFileSync(path, 'utf8').includes(packageName))) {
+        for (const found of packageFiles(packageName, folders)) add(entries, found)
         const notices = noticesText([join(root, 'node_modules', packageName)], { root })
         add(entries, text(`${DOC_FOLDER}/NOTICES-${packageName.replace('/', '-')}.txt`, notices))
       }
