@@ -19,6 +19,7 @@ const LAYER: Readonly<Record<string, number>> = {
   'kube-schema': 1,
   resources: 2,
   runconfig: 2,
+  vmcpconfig: 2,
   auth: 2,
   authz: 2,
   authserver: 2,

@@ -465,6 +465,13 @@ export const internalErrors = {
     meaning:
       'A StatefulSet or Service of the name that the MCP server needs exists already, and this server did not make it. Rename the server, or delete the object.',
   },
+  vmcp_config_invalid: {
+    meaning:
+      'The configuration file of a virtual server is not YAML, or not such a file. The message names each field with what is expected there.',
+  },
+  vmcp_config_unsupported: {
+    meaning: 'The configuration file of a virtual server asks for something that this version does not have. The message names each field.',
+  },
 } as const satisfies Record<string, InternalErrorEntry>
 
 export type WireErrorCode = keyof typeof wireErrors

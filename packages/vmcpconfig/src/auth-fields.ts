@@ -1,0 +1,76 @@
+import type { FieldTable } from '@thv/runconfig/field'
+import { anyObject, flag, httpUrl, listOf, mapOf, objectOf, oneOf, text } from '@thv/runconfig/value-readers'
+import {
+  type AuthzFileConfig,
+  BACKEND_AUTH_TYPES,
+  type BackendAuthConfig,
+  type HeaderInjectionFileConfig,
+  type IncomingAuthConfig,
+  type OidcClientConfig,
+  type OutgoingAuthConfig,
+  type TokenExchangeFileConfig,
+} from './vmcp-config.ts'
+
+const OIDC: FieldTable<OidcClientConfig> = {
+  issuer: { reader: text(), required: true, doc: 'Issuer that tokens must name.' },
+  audience: { reader: text(), required: true, doc: 'Audience that tokens must carry.' },
+  clientId: { reader: text(), doc: 'Client of the introspection endpoint.' },
+  clientSecretEnv: { reader: text(), doc: 'Variable that holds its secret.' },
+  resource: { reader: httpUrl(), doc: 'URL of this server in the protected resource metadata.' },
+  jwksUrl: { reader: httpUrl(), doc: 'URL of the keys, when the issuer does not announce it.' },
+  introspectionUrl: { reader: httpUrl(), doc: 'URL where opaque tokens are looked up.' },
+  scopes: { reader: listOf(text()), default: [], doc: 'Scopes that the metadata and the challenges list.' },
+  protectedResourceAllowPrivateIp: { reader: flag, default: false, doc: 'Whether the issuer may have a private address.' },
+  jwksAllowPrivateIp: { reader: flag, default: false, doc: 'Whether the keys may be at a private address.' },
+  insecureAllowHttp: { reader: flag, default: false, doc: 'Whether the issuer may be called without TLS.' },
+  caBundlePath: { reader: text(), doc: 'File with CA certificates of the issuer.' },
+}
+
+const AUTHZ: FieldTable<AuthzFileConfig> = {
+  type: { reader: oneOf(['cedar', 'none']), required: true, doc: 'Policy engine.' },
+  policies: { reader: listOf(text()), default: [], doc: 'Cedar policies. They see the names that clients see.' },
+  entitiesJson: { reader: text(), default: '[]', doc: 'Cedar entities, as JSON inside a text.' },
+  primaryUpstreamProvider: { reader: text(), doc: 'Provider whose token the claims are taken from.' },
+  groupClaimName: { reader: text(), doc: 'Claim that holds the groups of the caller.' },
+  roleClaimName: { reader: text(), doc: 'Claim that holds the roles of the caller.' },
+  groupEntityType: { reader: text(), doc: 'Cedar type of groups.' },
+}
+
+export const INCOMING_AUTH: FieldTable<IncomingAuthConfig> = {
+  type: { reader: oneOf(['oidc', 'local', 'anonymous']), required: true, doc: 'How clients authenticate.' },
+  oidc: { reader: objectOf(OIDC), doc: 'For `oidc`.' },
+  authz: { reader: objectOf(AUTHZ), doc: 'Policies for clients.' },
+}
+
+const HEADER_INJECTION: FieldTable<HeaderInjectionFileConfig> = {
+  headerName: { reader: text(), required: true, doc: 'Header to set.' },
+  headerValue: { reader: text(), doc: 'Its value.' },
+  headerValueEnv: { reader: text(), doc: 'Variable that holds its value.' },
+}
+
+const TOKEN_EXCHANGE: FieldTable<TokenExchangeFileConfig> = {
+  tokenUrl: { reader: httpUrl(), required: true, doc: 'Token endpoint (RFC 8693).' },
+  clientId: { reader: text(), doc: 'Client of that endpoint.' },
+  clientSecret: { reader: text(), doc: 'Its secret.' },
+  clientSecretEnv: { reader: text(), doc: 'Variable that holds its secret.' },
+  audience: { reader: text(), doc: 'Audience of the new token.' },
+  scopes: { reader: listOf(text()), default: [], doc: 'Scopes of the new token.' },
+  subjectTokenType: { reader: text(), doc: 'Type of the token that is exchanged.' },
+  subjectProviderName: { reader: text(), doc: 'Upstream provider whose token is exchanged.' },
+}
+
+const BACKEND_AUTH: FieldTable<BackendAuthConfig> = {
+  type: { reader: oneOf(BACKEND_AUTH_TYPES), required: true, doc: 'How the virtual server authenticates to the backend.' },
+  headerInjection: { reader: objectOf(HEADER_INJECTION), doc: 'For `header_injection`.' },
+  tokenExchange: { reader: objectOf(TOKEN_EXCHANGE), doc: 'For `token_exchange`.' },
+  upstreamInject: { reader: anyObject, doc: 'For `upstream_inject`.' },
+  awsSts: { reader: anyObject, doc: 'For `aws_sts`.' },
+  obo: { reader: anyObject, doc: 'For `obo`.' },
+  xaa: { reader: anyObject, doc: 'For `xaa`.' },
+}
+
+export const OUTGOING_AUTH: FieldTable<OutgoingAuthConfig> = {
+  source: { reader: oneOf(['inline', 'discovered']), required: true, doc: 'Where backends and their authentication come from.' },
+  default: { reader: objectOf(BACKEND_AUTH), doc: 'For backends without an entry in `backends`.' },
+  backends: { reader: mapOf(objectOf(BACKEND_AUTH)), default: {}, doc: 'For single backends, by name.' },
+}

@@ -1,0 +1,196 @@
+import { describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { MAX_CONFIG_BYTES, readVmcpConfig, readVmcpDocument } from './read-vmcp-config.ts'
+import { unsupportedParts } from './unsupported-parts.ts'
+
+const MINIMAL = {
+  name: 'eng',
+  groupRef: 'engineering',
+  backends: [{ name: 'github', url: 'https://mcp.github.example/mcp' }],
+  incomingAuth: { type: 'anonymous' },
+  outgoingAuth: { source: 'inline' },
+  aggregation: { conflictResolution: 'prefix' },
+}
+
+type Document = Record<string, unknown>
+
+function problemsOf(change: Document): string[] {
+  const read = readVmcpDocument({ ...MINIMAL, ...change })
+  return read.ok ? [] : read.problems.map(({ path, message }) => `${path} ${message}`)
+}
+
+describe('the configuration file of a virtual server', () => {
+  it('fills in the defaults', () => {
+    const read = readVmcpConfig(stringify(MINIMAL))
+    if (!read.ok) throw new Error(JSON.stringify(read.problems))
+    expect(read.config).toMatchObject({
+      backends: [{ name: 'github', transport: 'streamable-http', metadata: {} }],
+      aggregation: {
+        conflictResolutionConfig: { prefixFormat: '{workload}_', priorityOrder: [], winners: {}, selectorArgument: 'backend' },
+        defaultToolVisibility: 'allow',
+        tools: [],
+      },
+      operational: {
+        timeouts: { default: '30s', perWorkload: {}, perTool: {} },
+        failureHandling: {
+          healthCheckInterval: '30s',
+          unhealthyThreshold: 3,
+          partialFailureMode: 'best_effort',
+          circuitBreaker: { enabled: false, failureThreshold: 5, timeout: '60s' },
+        },
+      },
+      sessionStorage: { provider: 'memory' },
+      passthroughHeaders: [],
+    })
+    expect(unsupportedParts(read.config)).toEqual([])
+  })
+
+  it('keeps the given members of a block beside its defaults', () => {
+    const read = readVmcpDocument({ ...MINIMAL, operational: { failureHandling: { circuitBreaker: { enabled: true } } } })
+    expect(read).toMatchObject({
+      config: { operational: { timeouts: { default: '30s' }, failureHandling: { circuitBreaker: { enabled: true, timeout: '60s' } } } },
+    })
+  })
+
+  it.each<[string, Document, string]>([
+    ['an unknown member', { colour: 'red' }, 'colour is not a known field'],
+    ['an unknown nested member', { operational: { timeouts: { total: '3s' } } }, 'operational.timeouts.total is not a known field'],
+    ['another case', { GroupRef: 'x' }, 'GroupRef must be written as groupRef'],
+    ['a wrong type', { name: 7 }, 'name expects a text that is not empty, got a number'],
+    ['a wrong type inside a list', { backends: ['x'] }, 'backends[0] expects an object, got a text'],
+    ['a missing member', { groupRef: undefined }, 'groupRef is required: expects a text that is not empty'],
+    ['a URL with a password', { backends: [{ name: 'a', url: 'https://u:p@h/mcp' }] }, 'backends[0].url expects an http or https URL'],
+    ['a repeated backend', { backends: [MINIMAL.backends[0], MINIMAL.backends[0]] }, 'backends[1].name is the name of backends[0] already'],
+    [
+      'a CA bundle of another kind of backend',
+      { backends: [{ name: 'a', url: 'https://h/', caBundlePath: '/x/ca.crt' }] },
+      'backends[0].caBundlePath is for backends of type entry',
+    ],
+    [
+      'a CA bundle outside of its folder',
+      { backends: [{ name: 'a', url: 'https://h/', type: 'entry', caBundlePath: '/etc/../x' }] },
+      'backends[0].caBundlePath must be an absolute path without ".."',
+    ],
+    ['oidc without settings', { incomingAuth: { type: 'oidc' } }, 'incomingAuth.oidc is required beside type oidc'],
+    [
+      'cedar without policies',
+      { incomingAuth: { type: 'anonymous', authz: { type: 'cedar' } } },
+      'incomingAuth.authz.policies is required beside type cedar',
+    ],
+    [
+      'authentication for an unknown backend',
+      { outgoingAuth: { source: 'inline', backends: { gitlab: { type: 'unauthenticated' } } } },
+      'outgoingAuth.backends.gitlab names no backend of this file',
+    ],
+    [
+      'a missing block of authentication',
+      { outgoingAuth: { source: 'inline', default: { type: 'header_injection' } } },
+      'outgoingAuth.default.headerInjection is required beside type header_injection',
+    ],
+    [
+      'two values of one header',
+      {
+        outgoingAuth: {
+          source: 'inline',
+          default: { type: 'header_injection', headerInjection: { headerName: 'X-A', headerValue: 's3cret', headerValueEnv: 'A' } },
+        },
+      },
+      'outgoingAuth.default.headerInjection expects exactly one of headerValue and headerValueEnv',
+    ],
+    [
+      'priority without an order',
+      { aggregation: { conflictResolution: 'priority' } },
+      'aggregation.conflictResolutionConfig.priorityOrder is required beside conflictResolution priority',
+    ],
+    [
+      'winners beside another strategy',
+      { aggregation: { conflictResolution: 'prefix', conflictResolutionConfig: { winners: { a: 'github' } } } },
+      'aggregation.conflictResolutionConfig.winners is for conflictResolution manual',
+    ],
+    ['manual without a decision', { aggregation: { conflictResolution: 'manual' } }, 'aggregation.tools expects an entry'],
+    [
+      'a workload twice',
+      { aggregation: { conflictResolution: 'prefix', tools: [{ workload: 'a' }, { workload: 'a' }] } },
+      'aggregation.tools[1].workload has an entry already',
+    ],
+    [
+      'an override of annotations alone',
+      { aggregation: { conflictResolution: 'prefix', tools: [{ workload: 'a', overrides: { x: { annotations: {} } } }] } },
+      'aggregation.tools[0].overrides.x expects a name or a description',
+    ],
+    [
+      'a listed backend whose tools are all hidden',
+      {
+        aggregation: {
+          conflictResolution: 'priority',
+          defaultToolVisibility: 'deny',
+          conflictResolutionConfig: { priorityOrder: ['github'] },
+        },
+      },
+      'aggregation.conflictResolutionConfig.priorityOrder names github, which needs an entry in tools',
+    ],
+    ['a duration of zero', { operational: { timeouts: { default: '0s' } } }, 'operational.timeouts.default expects a duration above zero'],
+    [
+      'a check that outlasts its interval',
+      { operational: { failureHandling: { healthCheckInterval: '5s', healthCheckTimeout: '5s' } } },
+      'operational.failureHandling.healthCheckTimeout must be shorter than healthCheckInterval',
+    ],
+    [
+      'a circuit that closes at once',
+      { operational: { failureHandling: { circuitBreaker: { timeout: '10ms' } } } },
+      'operational.failureHandling.circuitBreaker.timeout must be at least 1s',
+    ],
+    ['credentials that pass through', { passthroughHeaders: ['AUTHORIZATION'] }, 'passthroughHeaders[0] must not be AUTHORIZATION'],
+    ['a header that is none', { passthroughHeaders: ['a b'] }, 'passthroughHeaders[0] is not a valid header name'],
+  ])('rejects %s by name', (_, change, expected) => {
+    const problems = problemsOf(change)
+    expect(problems.some((problem) => problem.startsWith(expected))).toBe(true)
+    expect(problems.join()).not.toContain('s3cret')
+  })
+
+  const bomb = [
+    'a: &a [x, x, x, x, x, x, x, x, x]',
+    ...[...'bcdefghi'].map((c, i) => `${c}: &${c} [${`*${'abcdefghi'[i]}, `.repeat(9)}]`),
+  ].join('\n')
+  it.each([
+    ['text that is no YAML', 'name: "eng', 'is not valid YAML at line 1'],
+    ['a repeated key', 'name: a\nname: b', 'is not valid YAML at line 2, column 1: a key is repeated'],
+    ['aliases', bomb, 'uses aliases, which are not accepted'],
+    ['a megabyte', `name: ${'x'.repeat(MAX_CONFIG_BYTES)}`, 'is larger than'],
+    ['brackets without end', '['.repeat(100_000), 'is nested too deeply'],
+    ['deep blocks', Array.from({ length: 900 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'), 'is not a known field'],
+    ['a list', '- a', 'expects an object, got a list'],
+    ['nothing', '', 'expects an object, got null'],
+  ])('rejects a file with %s', (_, text, expected) => {
+    const read = readVmcpConfig(text)
+    expect(read.ok ? [] : read.problems.map(({ message }) => message)).toContainEqual(expect.stringContaining(expected))
+  })
+
+  it('never quotes a file that is not valid YAML', () => {
+    const read = readVmcpConfig('incomingAuth: {oidc: {clientSecret: s3cret')
+    expect(JSON.stringify(read)).not.toContain('s3cret')
+  })
+
+  it.each<[Document, string]>([
+    [{ backends: [] }, 'backends'],
+    [{ incomingAuth: { type: 'local' } }, 'incomingAuth.type'],
+    [{ outgoingAuth: { source: 'discovered' } }, 'outgoingAuth.source'],
+    [{ outgoingAuth: { source: 'inline', default: { type: 'aws_sts', awsSts: {} } } }, 'outgoingAuth.default.type'],
+    [{ backends: [{ name: 'a', url: 'http://h/sse', transport: 'sse' }] }, 'backends[0].transport'],
+    [{ compositeTools: [{ name: 'x' }] }, 'compositeTools'],
+    [{ optimizer: {} }, 'optimizer'],
+    [{ codeMode: {} }, 'codeMode'],
+    [{ rateLimiting: {} }, 'rateLimiting'],
+    [{ tokenCache: {} }, 'tokenCache'],
+    [{ workflows: {} }, 'workflows'],
+    [{ telemetry: {} }, 'telemetry'],
+    [{ sessionStorage: { provider: 'redis', address: 'r:6379' } }, 'sessionStorage.provider'],
+    [{ passthroughHeaders: ['X-Tenant'] }, 'passthroughHeaders'],
+    [{ operational: { retry: {} } }, 'operational.retry'],
+    [{ operational: { toolResults: {} } }, 'operational.toolResults'],
+  ])('names a part that is not built: %j', (change, path) => {
+    const read = readVmcpDocument({ ...MINIMAL, ...change })
+    if (!read.ok) throw new Error(JSON.stringify(read.problems))
+    expect(unsupportedParts(read.config).map((part) => part.path)).toContain(path)
+  })
+})

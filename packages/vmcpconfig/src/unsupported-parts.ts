@@ -1,0 +1,34 @@
+import type { Problem } from '@thv/runconfig/field'
+import type { BackendAuthConfig, BackendAuthType, VmcpConfig } from './vmcp-config.ts'
+
+const NOT_BUILT = 'is not built'
+
+/** Parts of a valid file that no program of this version can apply. Not empty: the file is refused, so that nothing is left out in silence. */
+export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
+  const parts: Problem[] = []
+  const refuse = (path: string, message = NOT_BUILT) => parts.push({ path, message })
+  if (config.backends.length === 0) refuse('backends', 'is empty, and discovery of backends is not built')
+  if (config.incomingAuth.type === 'local') refuse('incomingAuth.type', 'local is not built')
+  if (config.incomingAuth.authz?.primaryUpstreamProvider !== undefined) refuse('incomingAuth.authz.primaryUpstreamProvider')
+  if (config.outgoingAuth.source === 'discovered') refuse('outgoingAuth.source', 'discovered is not built')
+  const { default: fallback, backends } = config.outgoingAuth
+  if (fallback !== undefined) refuseAuth(fallback, 'outgoingAuth.default', refuse)
+  for (const [name, auth] of Object.entries(backends)) refuseAuth(auth, `outgoingAuth.backends.${name}`, refuse)
+  for (const [index, { transport }] of config.backends.entries())
+    if (transport === 'sse') refuse(`backends[${index}].transport`, 'sse is not built')
+  if (config.compositeTools.length > 0) refuse('compositeTools')
+  if (config.compositeToolRefs.length > 0) refuse('compositeToolRefs', 'is for the operator, which writes compositeTools')
+  for (const block of ['optimizer', 'codeMode', 'rateLimiting', 'tokenCache', 'workflows', 'telemetry'] as const)
+    if (config[block] !== undefined) refuse(block)
+  if (config.sessionStorage.provider === 'redis') refuse('sessionStorage.provider', 'redis is not built')
+  if (config.passthroughHeaders.length > 0) refuse('passthroughHeaders')
+  if (config.operational.retry !== undefined) refuse('operational.retry')
+  if (config.operational.toolResults !== undefined) refuse('operational.toolResults')
+  return parts
+}
+
+const BUILT_AUTH: ReadonlySet<BackendAuthType> = new Set(['unauthenticated', 'header_injection'])
+
+function refuseAuth({ type }: BackendAuthConfig, path: string, refuse: (path: string, message: string) => void): void {
+  if (!BUILT_AUTH.has(type)) refuse(`${path}.type`, `${type} is not built`)
+}

@@ -1,0 +1,149 @@
+import { AUDIT_FIELDS } from '@thv/runconfig/audit-config'
+import { type FieldTable, readFields } from '@thv/runconfig/field'
+import type { ToolOverride } from '@thv/runconfig/run-config'
+import { TELEMETRY_FIELDS } from '@thv/runconfig/telemetry-config'
+import { anyObject, flag, httpUrl, integer, listOf, mapOf, objectOf, oneOf, text } from '@thv/runconfig/value-readers'
+import { INCOMING_AUTH, OUTGOING_AUTH } from './auth-fields.ts'
+import { duration } from './durations.ts'
+import {
+  type AggregationConfig,
+  BACKEND_TRANSPORTS,
+  type BackendConfig,
+  type CircuitBreakerConfig,
+  CONFLICT_STRATEGIES,
+  type ConflictResolutionConfig,
+  type FailureHandlingConfig,
+  type OperationalConfig,
+  type RemotePolicyConfig,
+  type SessionStorageConfig,
+  type TimeoutsConfig,
+  type VmcpConfig,
+  type WorkloadToolsConfig,
+} from './vmcp-config.ts'
+
+const strings = mapOf(text({ allowEmpty: true }))
+
+const BACKEND: FieldTable<BackendConfig> = {
+  name: { reader: text(), required: true, doc: 'Name of the backend: in prefixes, in priorityOrder, tools and outgoingAuth.' },
+  url: { reader: httpUrl(), required: true, doc: 'URL of its MCP endpoint.' },
+  transport: { reader: oneOf(BACKEND_TRANSPORTS), default: 'streamable-http', doc: 'Transport of the backend.' },
+  type: { reader: oneOf(['entry']), doc: '`entry` for a remote server of an MCPServerEntry.' },
+  caBundlePath: { reader: text(), doc: 'File with CA certificates of an entry, trusted for this backend only.' },
+  metadata: { reader: strings, default: {}, doc: 'Notes.' },
+}
+
+const REMOTE_POLICY: FieldTable<RemotePolicyConfig> = {
+  denyPrivate: { reader: flag, default: false, doc: 'Whether private addresses are refused.' },
+  allowPrivate: { reader: flag, default: false, doc: 'The exception to `denyPrivate`.' },
+  allowLoopback: { reader: flag, default: false, doc: 'Whether loopback addresses are allowed.' },
+}
+
+const OVERRIDE: FieldTable<ToolOverride> = {
+  name: { reader: text(), doc: 'New name.' },
+  description: { reader: text(), doc: 'New description.' },
+  annotations: { reader: anyObject, doc: 'Annotations that replace those of the backend.' },
+}
+
+const WORKLOAD_TOOLS: FieldTable<WorkloadToolsConfig> = {
+  workload: { reader: text(), required: true, doc: 'Name of the backend.' },
+  filter: { reader: listOf(text()), default: [], doc: 'Tools that clients see, after overrides; all when empty.' },
+  exclude: { reader: listOf(text()), default: [], doc: 'Tools that clients do not see, after overrides.' },
+  excludeAll: { reader: flag, default: false, doc: 'Whether clients see none of them.' },
+  overrides: { reader: mapOf(objectOf(OVERRIDE)), default: {}, doc: 'New names and descriptions, by the real name of the tool.' },
+}
+
+const CONFLICTS: FieldTable<ConflictResolutionConfig> = {
+  prefixFormat: { reader: text(), default: '{workload}_', doc: 'Prefix of a name; `{workload}` is the name of the backend.' },
+  priorityOrder: { reader: listOf(text()), default: [], doc: 'Backends, the most important first.' },
+  winners: { reader: mapOf(text()), default: {}, doc: 'For `manual`: the backend that gets a name, by name.' },
+  selectorArgument: { reader: text(), default: 'backend', doc: 'For `selector`: the argument that names the backend.' },
+}
+
+const AGGREGATION: FieldTable<AggregationConfig> = {
+  conflictResolution: { reader: oneOf(CONFLICT_STRATEGIES), required: true, doc: 'What happens to names that several backends have.' },
+  conflictResolutionConfig: { reader: objectOf(CONFLICTS), default: defaultsOf(CONFLICTS), doc: 'Settings of the strategy.' },
+  excludeAllTools: { reader: flag, default: false, doc: 'Whether clients see composite tools only.' },
+  defaultToolVisibility: {
+    reader: oneOf(['allow', 'deny']),
+    default: 'allow',
+    doc: 'Whether clients see the tools of backends without an entry in `tools`.',
+  },
+  tools: { reader: listOf(objectOf(WORKLOAD_TOOLS)), default: [], doc: 'Tools of single backends.' },
+}
+
+const TIMEOUTS: FieldTable<TimeoutsConfig> = {
+  default: { reader: duration, default: '30s', doc: 'Silence after which a call is given up.' },
+  perWorkload: { reader: mapOf(duration), default: {}, doc: 'For single backends, by name.' },
+  perTool: { reader: mapOf(duration), default: {}, doc: 'For single tools, by the name that clients see.' },
+}
+
+const CIRCUIT_BREAKER: FieldTable<CircuitBreakerConfig> = {
+  enabled: { reader: flag, default: false, doc: 'Whether calls to a failing backend are stopped.' },
+  failureThreshold: { reader: integer({ min: 1 }), default: 5, doc: 'Consecutive failures until the circuit opens.' },
+  timeout: { reader: duration, default: '60s', doc: 'Time until one call is tried again.' },
+}
+
+const FAILURE_HANDLING: FieldTable<FailureHandlingConfig> = {
+  healthCheckInterval: { reader: duration, default: '30s', doc: 'Interval of health checks.' },
+  healthCheckTimeout: {
+    reader: duration,
+    defaultText: '`10s`, or half the interval if that is less',
+    doc: 'Timeout of a health check.',
+  },
+  unhealthyThreshold: { reader: integer({ min: 1 }), default: 3, doc: 'Failures in a row until a backend counts as unhealthy.' },
+  statusReportingInterval: { reader: duration, default: '30s', doc: 'Interval of status updates.' },
+  partialFailureMode: {
+    reader: oneOf(['fail', 'best_effort']),
+    default: 'best_effort',
+    doc: '`best_effort` serves the healthy backends; `fail` refuses new sessions while one is unhealthy.',
+  },
+  circuitBreaker: { reader: objectOf(CIRCUIT_BREAKER), default: defaultsOf(CIRCUIT_BREAKER), doc: 'Circuit breaker.' },
+}
+
+const OPERATIONAL: FieldTable<OperationalConfig> = {
+  logLevel: { reader: oneOf(['debug']), doc: 'More log lines.' },
+  timeouts: { reader: objectOf(TIMEOUTS), default: defaultsOf(TIMEOUTS), doc: 'Limits of calls.' },
+  failureHandling: { reader: objectOf(FAILURE_HANDLING), default: defaultsOf(FAILURE_HANDLING), doc: 'Health checks.' },
+  retry: { reader: anyObject, doc: 'Retries of failed calls.' },
+  toolResults: { reader: anyObject, doc: 'Limits of results.' },
+}
+
+const SESSION_STORAGE: FieldTable<SessionStorageConfig> = {
+  provider: { reader: oneOf(['memory', 'redis']), default: 'memory', doc: 'Where client sessions are kept.' },
+  address: { reader: text(), doc: 'Host and port of Redis.' },
+  db: { reader: integer({ min: 0 }), default: 0, doc: 'Its database.' },
+  keyPrefix: { reader: text(), doc: 'Prefix of its keys.' },
+}
+
+export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
+  name: { reader: text(), required: true, doc: 'Name of the virtual server.' },
+  groupRef: { reader: text(), required: true, doc: 'MCPGroup whose members are joined.' },
+  backends: { reader: listOf(objectOf(BACKEND)), default: [], doc: 'Backends of static mode.' },
+  incomingAuth: { reader: objectOf(INCOMING_AUTH), required: true, doc: 'Authentication of clients.' },
+  outgoingAuth: { reader: objectOf(OUTGOING_AUTH), required: true, doc: 'Authentication to backends.' },
+  aggregation: { reader: objectOf(AGGREGATION), required: true, doc: 'How the tools of all backends become one list.' },
+  compositeTools: { reader: listOf(anyObject), default: [], doc: 'Tools composed of calls to other tools.' },
+  compositeToolRefs: { reader: listOf(anyObject), default: [], doc: 'Read by the operator only.' },
+  operational: { reader: objectOf(OPERATIONAL), default: defaultsOf(OPERATIONAL), doc: 'Timeouts, health checks and failure handling.' },
+  metadata: { reader: strings, default: {}, doc: 'Notes.' },
+  telemetry: { reader: objectOf(TELEMETRY_FIELDS, { anySpelling: true }), doc: 'Traces and metrics.' },
+  audit: { reader: objectOf(AUDIT_FIELDS, { anySpelling: true }), doc: 'Audit events.' },
+  optimizer: { reader: anyObject, doc: 'Tool search.' },
+  codeMode: { reader: anyObject, doc: 'Scripts that call tools.' },
+  sessionStorage: { reader: objectOf(SESSION_STORAGE), default: defaultsOf(SESSION_STORAGE), doc: 'Storage of client sessions.' },
+  rateLimiting: { reader: anyObject, doc: 'Rate limits.' },
+  passthroughHeaders: { reader: listOf(text()), default: [], doc: 'Headers of the client that are passed on to all backends.' },
+  tokenCache: { reader: anyObject, doc: 'Cache of tokens for backends.' },
+  workflows: { reader: anyObject, doc: 'Settings of composite tools.' },
+  remotePolicy: {
+    reader: objectOf(REMOTE_POLICY),
+    doc: 'Addresses that backends may have. Without it all but link-local and metadata addresses, unless the server runs in a cluster.',
+  },
+}
+
+/** The value of a block that the file leaves out. */
+function defaultsOf<T>(table: FieldTable<T>): T {
+  const read = readFields(table, { value: {}, path: '', findings: { problems: [], warnings: [] } })
+  if (read === undefined) throw new TypeError('a block with required members has no defaults')
+  return read
+}

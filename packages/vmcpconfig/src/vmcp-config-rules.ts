@@ -1,0 +1,117 @@
+import { isAbsolute } from 'node:path'
+import type { Problem } from '@thv/runconfig/field'
+import { durationMs } from './durations.ts'
+import type {
+  AggregationConfig,
+  BackendAuthConfig,
+  BackendAuthType,
+  IncomingAuthConfig,
+  OperationalConfig,
+  VmcpConfig,
+} from './vmcp-config.ts'
+
+type Report = (path: string, message: string) => void
+
+/** Rules that join several fields. Pure; the fields themselves are right already. */
+export function ruleProblems(config: VmcpConfig): readonly Problem[] {
+  const problems: Problem[] = []
+  const report: Report = (path, message) => problems.push({ path, message })
+  checkBackends(config, report)
+  checkIncoming(config.incomingAuth, report)
+  checkAggregation(config.aggregation, report)
+  const { default: fallback, backends } = config.outgoingAuth
+  if (fallback !== undefined) checkBackendAuth(fallback, 'outgoingAuth.default', report)
+  for (const [name, auth] of Object.entries(backends)) checkBackendAuth(auth, `outgoingAuth.backends.${name}`, report)
+  checkOperational(config.operational, report)
+  checkPassthrough(config.passthroughHeaders, report)
+  return problems
+}
+
+function checkBackends({ backends, outgoingAuth }: VmcpConfig, report: Report): void {
+  const seen = new Map<string, number>()
+  for (const [index, { name, caBundlePath, type }] of backends.entries()) {
+    const first = seen.get(name)
+    if (first !== undefined) report(`backends[${index}].name`, `is the name of backends[${first}] already`)
+    else seen.set(name, index)
+    if (caBundlePath === undefined) continue
+    const at = `backends[${index}].caBundlePath`
+    if (type !== 'entry') report(at, 'is for backends of type entry')
+    if (!isAbsolute(caBundlePath) || caBundlePath.split('/').includes('..')) report(at, 'must be an absolute path without ".."')
+  }
+  if (backends.length === 0) return
+  for (const name of Object.keys(outgoingAuth.backends))
+    if (!seen.has(name)) report(`outgoingAuth.backends.${name}`, 'names no backend of this file')
+}
+
+function checkIncoming({ type, oidc, authz }: IncomingAuthConfig, report: Report): void {
+  if (type === 'oidc' && oidc === undefined) report('incomingAuth.oidc', 'is required beside type oidc')
+  if (type !== 'oidc' && oidc !== undefined) report('incomingAuth.oidc', `must not stand beside type ${type}`)
+  if (oidc?.clientSecretEnv !== undefined && oidc.clientId === undefined) report('incomingAuth.oidc.clientSecretEnv', 'needs clientId')
+  if (authz?.type === 'cedar' && authz.policies.length === 0) report('incomingAuth.authz.policies', 'is required beside type cedar')
+}
+
+function checkAggregation(aggregation: AggregationConfig, report: Report): void {
+  const { conflictResolution: strategy, conflictResolutionConfig: settings, tools } = aggregation
+  const at = 'aggregation.conflictResolutionConfig'
+  if (strategy === 'priority' && settings.priorityOrder.length === 0)
+    report(`${at}.priorityOrder`, 'is required beside conflictResolution priority')
+  if (strategy !== 'priority' && settings.priorityOrder.length > 0) report(`${at}.priorityOrder`, 'is for conflictResolution priority')
+  if (new Set(settings.priorityOrder).size < settings.priorityOrder.length) report(`${at}.priorityOrder`, 'names a backend twice')
+  if (strategy !== 'manual' && Object.keys(settings.winners).length > 0) report(`${at}.winners`, 'is for conflictResolution manual')
+  if (strategy === 'manual' && tools.length === 0 && Object.keys(settings.winners).length === 0)
+    report('aggregation.tools', 'expects an entry, or conflictResolutionConfig.winners, beside conflictResolution manual')
+  const seen = new Set<string>()
+  for (const [index, entry] of tools.entries()) {
+    const path = `aggregation.tools[${index}]`
+    if (seen.has(entry.workload)) report(`${path}.workload`, 'has an entry already')
+    seen.add(entry.workload)
+    if (entry.excludeAll && (entry.filter.length > 0 || entry.exclude.length > 0))
+      report(`${path}.excludeAll`, 'leaves filter and exclude without effect; remove them')
+    for (const [name, { name: newName, description }] of Object.entries(entry.overrides))
+      if (newName === undefined && description === undefined) report(`${path}.overrides.${name}`, 'expects a name or a description')
+  }
+  if (strategy !== 'priority' || aggregation.defaultToolVisibility !== 'deny') return
+  for (const name of settings.priorityOrder)
+    if (!seen.has(name)) report(`${at}.priorityOrder`, `names ${name}, which needs an entry in tools beside defaultToolVisibility deny`)
+}
+
+const BLOCKS: Readonly<Record<Exclude<BackendAuthType, 'unauthenticated'>, Exclude<keyof BackendAuthConfig, 'type'>>> = {
+  header_injection: 'headerInjection',
+  token_exchange: 'tokenExchange',
+  upstream_inject: 'upstreamInject',
+  aws_sts: 'awsSts',
+  obo: 'obo',
+  xaa: 'xaa',
+}
+
+function checkBackendAuth(auth: BackendAuthConfig, path: string, report: Report): void {
+  const own = auth.type === 'unauthenticated' ? undefined : BLOCKS[auth.type]
+  if (own !== undefined && auth[own] === undefined) report(`${path}.${own}`, `is required beside type ${auth.type}`)
+  for (const block of Object.values(BLOCKS))
+    if (block !== own && auth[block] !== undefined) report(`${path}.${block}`, `must not stand beside type ${auth.type}`)
+  const { headerInjection: header, tokenExchange: exchange } = auth
+  if (header !== undefined && (header.headerValue === undefined) === (header.headerValueEnv === undefined))
+    report(`${path}.headerInjection`, 'expects exactly one of headerValue and headerValueEnv')
+  if (exchange?.clientSecret !== undefined && exchange.clientSecretEnv !== undefined)
+    report(`${path}.tokenExchange`, 'expects at most one of clientSecret and clientSecretEnv')
+}
+
+function checkOperational({ failureHandling }: OperationalConfig, report: Report): void {
+  const { healthCheckInterval: interval, healthCheckTimeout: timeout, circuitBreaker } = failureHandling
+  const at = 'operational.failureHandling'
+  if (timeout !== undefined && durationMs(timeout) >= durationMs(interval))
+    report(`${at}.healthCheckTimeout`, 'must be shorter than healthCheckInterval')
+  if (durationMs(circuitBreaker.timeout) < 1_000) report(`${at}.circuitBreaker.timeout`, 'must be at least 1s')
+}
+
+/** Headers that authenticate, belong to the connection or belong to MCP itself. */
+const NEVER_PASSED =
+  /^(authorization|cookie|set-cookie|host|connection|keep-alive|te|trailer|upgrade|http2-settings|transfer-encoding|proxy-.*|content-.*|accept|accept-encoding|expect|origin|forwarded|x-forwarded-.*|x-real-ip|mcp-.*|last-event-id)$/i
+
+function checkPassthrough(names: readonly string[], report: Report): void {
+  for (const [index, name] of names.entries()) {
+    const at = `passthroughHeaders[${index}]`
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) report(at, 'is not a valid header name')
+    else if (NEVER_PASSED.test(name)) report(at, `must not be ${name}: it is never passed on`)
+  }
+}

@@ -1,0 +1,195 @@
+import type { AuditConfig } from '@thv/runconfig/audit-config'
+import type { ToolOverride } from '@thv/runconfig/run-config'
+import type { TelemetryConfig } from '@thv/runconfig/telemetry-config'
+import type { JsonObject } from '@thv/runconfig/value-readers'
+
+/**
+ * The configuration file of a virtual MCP server, with defaults filled in. Members have the names of the file, so that messages,
+ * documentation and code speak of the same things. `vmcp-config-fields.ts` says what each one means.
+ */
+export interface VmcpConfig {
+  readonly name: string
+  readonly groupRef: string
+  readonly backends: readonly BackendConfig[]
+  readonly incomingAuth: IncomingAuthConfig
+  readonly outgoingAuth: OutgoingAuthConfig
+  readonly aggregation: AggregationConfig
+  readonly compositeTools: readonly JsonObject[]
+  readonly compositeToolRefs: readonly JsonObject[]
+  readonly operational: OperationalConfig
+  readonly metadata: Texts
+  readonly telemetry?: TelemetryConfig
+  readonly audit?: AuditConfig
+  readonly optimizer?: JsonObject
+  readonly codeMode?: JsonObject
+  readonly sessionStorage: SessionStorageConfig
+  readonly rateLimiting?: JsonObject
+  readonly passthroughHeaders: readonly string[]
+  readonly tokenCache?: JsonObject
+  readonly workflows?: JsonObject
+  readonly remotePolicy?: RemotePolicyConfig
+}
+
+export type Texts = Readonly<Record<string, string>>
+
+export const BACKEND_TRANSPORTS = ['streamable-http', 'sse'] as const
+
+export interface BackendConfig {
+  readonly name: string
+  readonly url: string
+  readonly transport: (typeof BACKEND_TRANSPORTS)[number]
+  readonly type?: 'entry'
+  readonly caBundlePath?: string
+  readonly metadata: Texts
+}
+
+export interface RemotePolicyConfig {
+  readonly denyPrivate: boolean
+  readonly allowPrivate: boolean
+  readonly allowLoopback: boolean
+}
+
+export interface IncomingAuthConfig {
+  readonly type: 'oidc' | 'local' | 'anonymous'
+  readonly oidc?: OidcClientConfig
+  readonly authz?: AuthzFileConfig
+}
+
+export interface OidcClientConfig {
+  readonly issuer: string
+  readonly audience: string
+  readonly clientId?: string
+  readonly clientSecretEnv?: string
+  readonly resource?: string
+  readonly jwksUrl?: string
+  readonly introspectionUrl?: string
+  readonly scopes: readonly string[]
+  readonly protectedResourceAllowPrivateIp: boolean
+  readonly jwksAllowPrivateIp: boolean
+  readonly insecureAllowHttp: boolean
+  readonly caBundlePath?: string
+}
+
+export interface AuthzFileConfig {
+  readonly type: 'cedar' | 'none'
+  readonly policies: readonly string[]
+  readonly entitiesJson: string
+  readonly primaryUpstreamProvider?: string
+  readonly groupClaimName?: string
+  readonly roleClaimName?: string
+  readonly groupEntityType?: string
+}
+
+export interface OutgoingAuthConfig {
+  readonly source: 'inline' | 'discovered'
+  readonly default?: BackendAuthConfig
+  readonly backends: Readonly<Record<string, BackendAuthConfig>>
+}
+
+export const BACKEND_AUTH_TYPES = [
+  'unauthenticated',
+  'header_injection',
+  'token_exchange',
+  'upstream_inject',
+  'aws_sts',
+  'obo',
+  'xaa',
+] as const
+
+export type BackendAuthType = (typeof BACKEND_AUTH_TYPES)[number]
+
+/** Each type but `unauthenticated` has a block of its own. */
+export interface BackendAuthConfig {
+  readonly type: BackendAuthType
+  readonly headerInjection?: HeaderInjectionFileConfig
+  readonly tokenExchange?: TokenExchangeFileConfig
+  readonly upstreamInject?: JsonObject
+  readonly awsSts?: JsonObject
+  readonly obo?: JsonObject
+  readonly xaa?: JsonObject
+}
+
+export interface HeaderInjectionFileConfig {
+  readonly headerName: string
+  readonly headerValue?: string
+  readonly headerValueEnv?: string
+}
+
+export interface TokenExchangeFileConfig {
+  readonly tokenUrl: string
+  readonly clientId?: string
+  readonly clientSecret?: string
+  readonly clientSecretEnv?: string
+  readonly audience?: string
+  readonly scopes: readonly string[]
+  readonly subjectTokenType?: string
+  readonly subjectProviderName?: string
+}
+
+export const CONFLICT_STRATEGIES = ['prefix', 'priority', 'manual', 'prefixOnConflict', 'selector'] as const
+
+export type ConflictStrategy = (typeof CONFLICT_STRATEGIES)[number]
+
+export interface AggregationConfig {
+  readonly conflictResolution: ConflictStrategy
+  readonly conflictResolutionConfig: ConflictResolutionConfig
+  readonly excludeAllTools: boolean
+  readonly defaultToolVisibility: 'allow' | 'deny'
+  readonly tools: readonly WorkloadToolsConfig[]
+}
+
+export interface ConflictResolutionConfig {
+  readonly prefixFormat: string
+  readonly priorityOrder: readonly string[]
+  /** For `manual`: the backend that gets a name. */
+  readonly winners: Texts
+  /** For `selector`: the argument that names the backend. */
+  readonly selectorArgument: string
+}
+
+export interface WorkloadToolsConfig {
+  readonly workload: string
+  readonly filter: readonly string[]
+  readonly exclude: readonly string[]
+  readonly excludeAll: boolean
+  /** By the real name of the tool. */
+  readonly overrides: Readonly<Record<string, ToolOverride>>
+}
+
+export interface OperationalConfig {
+  readonly logLevel?: 'debug'
+  readonly timeouts: TimeoutsConfig
+  readonly failureHandling: FailureHandlingConfig
+  readonly retry?: JsonObject
+  readonly toolResults?: JsonObject
+}
+
+/** Durations as in the file, such as `30s`. */
+export interface TimeoutsConfig {
+  readonly default: string
+  readonly perWorkload: Texts
+  /** By the name that clients see. */
+  readonly perTool: Texts
+}
+
+export interface FailureHandlingConfig {
+  readonly healthCheckInterval: string
+  readonly healthCheckTimeout?: string
+  readonly unhealthyThreshold: number
+  readonly statusReportingInterval: string
+  readonly partialFailureMode: 'fail' | 'best_effort'
+  readonly circuitBreaker: CircuitBreakerConfig
+}
+
+export interface CircuitBreakerConfig {
+  readonly enabled: boolean
+  readonly failureThreshold: number
+  readonly timeout: string
+}
+
+export interface SessionStorageConfig {
+  readonly provider: 'memory' | 'redis'
+  readonly address?: string
+  readonly db: number
+  readonly keyPrefix?: string
+}
