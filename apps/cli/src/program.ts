@@ -119,18 +119,26 @@ function addTools(program: Command, env: ProgramEnv): void {
   addSessionOptions(command)
 }
 
+const CALL_EXAMPLES = `
+Examples:
+  thv call everything echo message=hello
+  thv call everything get-sum a=2 b=3
+  thv call files write path=notes.txt content=@notes.txt
+  thv call search query 'filter:={"tags":["web"]}'`
+
 function addCall(program: Command, env: ProgramEnv): void {
   const command = program
     .command('call')
     .description('call a tool of an MCP server')
     .argument('<server>', 'NAME or NAMESPACE/NAME of a server, or the URL of an MCP endpoint')
     .argument('<tool>', 'tool name')
-    .argument('[arguments...]', 'name=value, name:=JSON, name=@file, or @file with a JSON object')
+    .argument('[arguments...]', 'name=value, name:=JSON, name=@file (text from a file), or @file with a JSON object of all arguments')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (server: string, tool: string, words: string[], options: CallOptions) => {
       const { runCall } = await import('./call-command.ts')
       await runCall({ server, tool, words }, options, env)
     })
+    .addHelpText('after', CALL_EXAMPLES)
   addSessionOptions(command)
 }
 

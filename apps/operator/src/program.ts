@@ -30,21 +30,21 @@ export interface Program {
 
 const VARIABLES = `
 Variables:
-  WATCH_NAMESPACE                      namespaces to look after, separated by commas; all without it
-  POD_NAMESPACE, POD_NAME              where the Lease is, and who holds it
+  WATCH_NAMESPACE                      namespaces to watch, separated by commas (all)
+  POD_NAMESPACE, POD_NAME              namespace of the Lease, and name of its holder
   POD_SERVICE_ACCOUNT                  account of the operator, which no MCP server may use (toolhive-operator)
   TOOLHIVE_RUNNER_IMAGE                image of the proxies
-  TOOLHIVE_REGISTRY_API_IMAGE          image of the registry servers of MCPRegistries (that of the proxies)
-  TOOLHIVE_NPX_IMAGE                   image that runs npx:// packages, and TOOLHIVE_UVX_IMAGE that for uvx:// packages
-  TOOLHIVE_PACKAGE_IMAGES              native: the nodes run such packages by themselves
-  TOOLHIVE_SERVICE_URLS                dns: URLs by the names of Services; address: by their addresses (dns)
+  TOOLHIVE_REGISTRY_API_IMAGE          image of registry servers (that of the proxies)
+  TOOLHIVE_NPX_IMAGE                   image that runs npx:// packages; TOOLHIVE_UVX_IMAGE does so for uvx:// packages
+  TOOLHIVE_PACKAGE_IMAGES              native: nodes run such packages without an image, as the local platform does
+  TOOLHIVE_SERVICE_URLS                dns or address: whether URLs name a Service or its address (dns)
   TOOLHIVE_PROXY_HOST                  address that proxies listen on (0.0.0.0)
   TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS  pull secrets for all pods, separated by commas
   TOOLHIVE_DEFAULT_REDIS_ADDR          Redis for sessions of workloads that name none
   TOOLHIVE_DEFAULT_REDIS_SECRET_NAME   Secret with its password, and TOOLHIVE_DEFAULT_REDIS_SECRET_KEY (redis-password)
-  TOOLHIVE_POD_SECURITY                the most that pods may ask for: privileged, baseline or restricted (privileged)
-  OPERATOR_OPENSHIFT                   true or false; found out without it
-  CLUSTER_DOMAIN                       domain of the cluster's names (cluster.local)
+  TOOLHIVE_POD_SECURITY                most permissive level that pods may have: privileged, baseline or restricted (privileged)
+  OPERATOR_OPENSHIFT                   true or false (detected)
+  CLUSTER_DOMAIN                       DNS domain of the cluster (cluster.local)
   LOG_LEVEL                            debug, info, warn or error (info)
 
 It needs the custom resource definitions: "thv crds | kubectl apply -f -".`
@@ -57,15 +57,17 @@ interface Flags extends Omit<OperatorFlags, 'leaseDuration'> {
 
 export function buildProgram(env: ProgramEnv): Program {
   const program = new Command('thv-operator')
-    .description('Makes MCP servers of the custom resources in a Kubernetes cluster: watches them, and keeps everything they need.')
-    .option('--kubeconfig <file>', 'the cluster; without it KUBECONFIG, the account of the pod, or ~/.kube/config')
-    .option('--context <name>', 'context of the kubeconfig')
-    .option('--metrics-bind-address <address>', 'where /metrics is served; 0 for nowhere', ':8080')
-    .option('--health-probe-bind-address <address>', 'where /healthz and /readyz are served; 0 for nowhere', ':8081')
-    .option('--leader-elect', 'work only while holding the Lease, so that several can run', false)
-    .option('--lease-duration <duration>', 'how long the others wait for a leader that is silent', '15s')
+    .description(
+      'Watches the ToolHive resources of a Kubernetes cluster and runs the MCP servers, proxies and registries that they declare.',
+    )
+    .option('--kubeconfig <file>', 'kubeconfig of the cluster (default: KUBECONFIG, the account of the pod, ~/.kube/config)')
+    .option('--context <name>', 'kubeconfig context')
+    .option('--metrics-bind-address <address>', 'address of /metrics; 0 turns it off', ':8080')
+    .option('--health-probe-bind-address <address>', 'address of /healthz and /readyz; 0 turns them off', ':8081')
+    .option('--leader-elect', 'elect a leader by a Lease; needed when several operators run', false)
+    .option('--lease-duration <duration>', 'time after which another operator takes over from a silent leader', '15s')
     .option('--deny-private-remotes', 'refuse remote servers at private addresses unless they set allowPrivateEndpoint', false)
-    .option('--allow-loopback-remotes', 'allow remote servers on this machine; for trials', false)
+    .option('--allow-loopback-remotes', 'allow remote servers on loopback addresses; for trials', false)
     .addHelpText('after', VARIABLES)
     .allowExcessArguments(false)
     .exitOverride()

@@ -3,7 +3,7 @@ import { ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import { Command, CommanderError, Option } from 'commander'
-import { loadRunConfig } from './run-config/load-run-config.ts'
+import { loadRunConfig, RUN_CONFIG_PATHS } from './run-config/load-run-config.ts'
 import { startRunner } from './runner.ts'
 import type { Env } from './runner-settings.ts'
 import { createRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './select-runtime.ts'
@@ -32,16 +32,18 @@ interface RunFlags {
 }
 
 export function buildProgram(env: ProgramEnv): Program {
-  const program = new Command('thv-proxyrunner').description('Stands in front of one MCP server: runs it, and is the door to it.')
+  const program = new Command('thv-proxyrunner').description(
+    'Runs one MCP server, or connects to a remote one, and serves it to clients over HTTP.',
+  )
   configure(program, env)
   program.addOption(debugOption())
   const run = program
     .command('run')
-    .description('start the server of a run config and serve it')
-    .argument('[image]', 'instead of the image in the run config')
-    .option('--config <file>', 'the run config; otherwise the usual places are looked at')
+    .description('run the server of a run config and serve it until stopped')
+    .argument('[image]', 'image to run instead of the one in the run config')
+    .option('--config <file>', `run config in JSON (default: the first that exists of ${RUN_CONFIG_PATHS.join(', ')})`)
     .addOption(
-      new Option('--runtime <name>', 'where the server runs; auto: kubernetes inside a cluster, else local')
+      new Option('--runtime <name>', 'where the server runs: in a StatefulSet or as a local process; auto: kubernetes in a pod, else local')
         .choices(RUNTIME_CHOICES)
         .default('auto'),
     )
@@ -54,7 +56,7 @@ export function buildProgram(env: ProgramEnv): Program {
 }
 
 function debugOption(): Option {
-  return new Option('--debug', 'log details')
+  return new Option('--debug', 'log debug messages too')
 }
 
 async function serve(image: string | undefined, flags: RunFlags, program: ProgramEnv): Promise<void> {

@@ -17,57 +17,57 @@ const NAME = 'thv-registry-api'
 const VARIABLES = `
 Variables:
   THV_REGISTRY_ADDRESS, THV_REGISTRY_INTERNAL_ADDRESS, THV_REGISTRY_DATA_DIR
-                            as the flags, which win
-  THV_REGISTRY_KEY_KEY      instead of a value in the file: THV_REGISTRY_DATABASE_HOST is database.host
-  THV_REGISTRY_INSECURE_URL true allows issuers with http
-  THV_REGISTRY_LOG_LEVEL    debug, info, warn or error (info); LOG_LEVEL counts when it is not set
+                            like the flags, which take precedence
+  THV_REGISTRY_KEY_KEY      override a value of the file: THV_REGISTRY_DATABASE_HOST is database.host
+  THV_REGISTRY_INSECURE_URL true allows issuers without TLS (http://); for trials
+  THV_REGISTRY_LOG_LEVEL    debug, info, warn or error (default: LOG_LEVEL, else info)
 
 Signals:
-  SIGTERM, SIGINT           stop, after the requests in work
-  SIGHUP                    read the configuration again; a changed file is noticed without it`
+  SIGTERM, SIGINT           finish the requests in progress, then stop
+  SIGHUP                    read the configuration again; not needed after a change of the file, which is watched`
 
 export function buildProgram(env: CommandEnv): Program {
   let code = 0
   const program = new Command(NAME)
-    .description('An MCP registry: gathers server descriptions from sources, and serves them.')
+    .description('An MCP registry: reads descriptions of MCP servers from its sources and serves them.')
     .version(VERSION.version)
   configure(program, env)
-    .addOption(new Option('--debug', 'log details'))
+    .addOption(new Option('--debug', 'log debug messages too'))
     .addHelpText(
       'after',
-      `\nWithout a command, help is shown. "${NAME} serve" without --config serves a catalogue of public servers on this machine.`,
+      `\nWithout a command, help is shown. "${NAME} serve" without --config serves the bundled catalog of public servers on this machine.`,
     )
 
   configure(program.command('serve'), env)
-    .description('serve registries until told to stop')
-    .option('--config <file>', 'the configuration; without it a bundled catalogue is served on this machine')
-    .option('--address <host:port>', 'where clients ask (:8080; without --config 127.0.0.1:8080)')
-    .option('--internal-address <host:port>', 'where probes and metrics are (:8081; without --config 127.0.0.1:8081)')
+    .description('serve registries until stopped')
+    .option('--config <file>', 'configuration file (default: none; the bundled catalog is served on this machine)')
+    .option('--address <host:port>', 'address for clients (default: :8080; without --config 127.0.0.1:8080)')
+    .option('--internal-address <host:port>', 'address for health probes and metrics (default: :8081; without --config 127.0.0.1:8081)')
     .addOption(authModeOption())
-    .option('--data-dir <folder>', 'where the embedded store is (.thv/registry-api)')
-    .addOption(new Option('--debug', 'log details'))
+    .option('--data-dir <folder>', 'folder of the embedded store (default: .thv/registry-api)')
+    .addOption(new Option('--debug', 'log debug messages too'))
     .addHelpText('after', VARIABLES)
     .action(async (flags: ServeFlags) => await serveCommand({ ...program.opts(), ...flags }, env))
 
   configure(program.command('validate'), env)
-    .description('look at a configuration and print every problem with its place; 1 if there is one')
-    .requiredOption('--config <file>', 'the configuration')
+    .description('check a configuration file and print every problem with line and column; exits with 1 if there is one')
+    .requiredOption('--config <file>', 'configuration file')
     .addOption(authModeOption())
     .action(async (flags: { config: string; authMode?: string }) => {
       code = await validateCommand(flags, env)
     })
 
-  const migrate = configure(program.command('migrate'), env).description('bring the schema of a PostgreSQL database up to date, or back')
+  const migrate = configure(program.command('migrate'), env).description('upgrade or downgrade the schema of a PostgreSQL database')
   migrateCommand(migrate, 'up', env)
-    .description('apply all versions that are missing')
+    .description('upgrade to the latest schema version')
     .action((flags: MigrateFlags) => migrateUpCommand(flags, env))
   migrateCommand(migrate, 'down', env)
-    .description('take the last versions back, with what they hold')
+    .description('downgrade the schema; what the removed versions hold is lost')
     .action((flags: MigrateFlags) => migrateDownCommand(flags, env))
 
   configure(program.command('version'), env)
     .description('print the version')
-    .addOption(new Option('--format <format>', 'how').choices(['text', 'json']).default('text'))
+    .addOption(new Option('--format <format>', 'output format').choices(['text', 'json']).default('text'))
     .action((flags: { format: string }) => versionCommand(flags, env))
 
   return {
@@ -79,14 +79,17 @@ export function buildProgram(env: CommandEnv): Program {
 }
 
 function authModeOption(): Option {
-  return new Option('--auth-mode <mode>', 'instead of auth.mode in the file').choices(['anonymous', 'oauth'])
+  return new Option('--auth-mode <mode>', 'override auth.mode of the configuration').choices(['anonymous', 'oauth'])
 }
 
 function migrateCommand(parent: Command, name: string, env: CommandEnv): Command {
   return configure(parent.command(name), env)
-    .requiredOption('--config <file>', 'the configuration with the database')
-    .option('-y, --yes', 'do not ask')
-    .option('-n, --num-steps <number>', name === 'up' ? 'how many versions (all that are missing)' : 'how many versions')
+    .requiredOption('--config <file>', 'configuration file that names the database')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option(
+      '-n, --num-steps <number>',
+      name === 'up' ? 'number of versions to upgrade (default: all)' : 'number of versions to downgrade; required',
+    )
 }
 
 /** Errors come back as errors, so that there is one place that prints them. */
