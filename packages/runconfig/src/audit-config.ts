@@ -60,7 +60,11 @@ export const AUDIT_FIELDS: FieldTable<AuditConfig> = {
     default: 1024,
     doc: 'Bytes of a request or response that an event may hold; a larger one is left out.',
   },
-  max_delegation_depth: { reader: integer({ min: 0, max: 100 }), default: 10, doc: 'Actors of a delegation chain per event.' },
+  max_delegation_depth: {
+    reader: integer({ min: 0, max: 100 }),
+    default: 10,
+    doc: 'Maximum number of actors of a delegation chain in an event.',
+  },
   log_file: { reader: text(), doc: 'File to append events to. Standard output without it.' },
   max_file_size: { reader: integer({ min: 1024 }), default: 100 * MIB, doc: 'Bytes after which `log_file` is renamed to `log_file.1`.' },
   max_files: { reader: integer({ min: 1, max: 1_000 }), default: 5, doc: 'Files to keep, the current one included.' },

@@ -150,7 +150,7 @@ export const RATE_LIMIT_FIELDS: FieldTable<RateLimitConfig> = {
   methods: {
     reader: listOf(oneOf(METERED_METHODS)),
     default: [],
-    doc: 'Methods that the limits of server and user meter besides `tools/call`.',
+    doc: 'Methods that `shared` and `perUser` count besides `tools/call`.',
   },
 }
 

@@ -261,7 +261,7 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   oidc_config: { reader: objectOf(OIDC_FIELDS, { anySpelling: true }), doc: 'Who may call. Keys may also be written as in `JWKSURL`.' },
   thv_ca_bundle: { reader: text(), doc: 'Another place for `oidc_config.ca_cert_path`; both must be equal.' },
   jwks_auth_token_file: { reader: text(), doc: 'Another place for `oidc_config.auth_token_file`; both must be equal.' },
-  authz_config: { reader: objectOf(AUTHZ_FIELDS), doc: 'Who may do what.' },
+  authz_config: { reader: objectOf(AUTHZ_FIELDS), doc: 'Authorization policies.' },
   authz_config_path: { reader: text(), doc: 'File that holds it; `authz_config` wins.' },
   audit_config: {
     reader: auditReader,

@@ -44,7 +44,9 @@ export const auditConfig = () =>
         default: 1024,
       }),
     ),
-    maxDelegationDepth: opt(int32('Actors of a delegation chain per event.', { minimum: 0, maximum: 100, default: 10 })),
+    maxDelegationDepth: opt(
+      int32('Maximum number of actors of a delegation chain in an event.', { minimum: 0, maximum: 100, default: 10 }),
+    ),
     otlp: opt(bool('Send the events to telemetry.openTelemetry.endpoint as log records too.', { default: false })),
   })
 

@@ -56,7 +56,7 @@ export const namesAreTokens: CelRule = {
 
 const namesAreFree: CelRule = { rule: `self.all(k, !(k.lowerAscii() in ${celList(MANAGED_HEADERS)}))`, message: MANAGED_MESSAGE }
 
-export const NAMES_DIFFER_MESSAGE = 'upper and lower case do not matter in the name of a header, and each may be there once only'
+export const NAMES_DIFFER_MESSAGE = 'upper and lower case do not matter in the name of a header, and each may be listed only once'
 
 const namesDiffer: CelRule = {
   rule: 'self.all(a, self.exists_one(b, a.lowerAscii() == b.lowerAscii()))',

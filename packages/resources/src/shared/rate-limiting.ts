@@ -40,7 +40,7 @@ export const rateLimiting = (description: string) =>
         ),
       ),
       methods: opt(
-        list('Methods that the limits of server and user meter besides tools/call.', oneOf('Name of a method.', METERED_METHODS), {
+        list('Methods that shared and perUser count besides tools/call.', oneOf('Name of a method.', METERED_METHODS), {
           merge: 'set',
           maxItems: METERED_METHODS.length,
         }),

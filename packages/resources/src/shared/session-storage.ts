@@ -37,7 +37,7 @@ export const sessionStorage = (description: string) =>
       ),
       encryptionKeyRef: opt(
         secretKeyRef(
-          'Secret that holds the key that seals sessions in Redis: the first line seals, all lines open. Without it the Redis password makes one.',
+          'Secret with the keys that encrypt sessions in Redis, one per line: the first encrypts, all of them decrypt. Without it the key is derived from the Redis password.',
         ),
       ),
     },

@@ -95,7 +95,7 @@ const UNSUPPORTED_REFS = {
   oidcConfigRef: 'use oidcConfig',
   authzConfigRef: 'use authzConfig',
   telemetryConfigRef: 'use telemetry',
-  webhookConfigRef: 'set validating_webhooks and mutating_webhooks in the configuration file of the runner',
+  webhookConfigRef: 'there are no webhooks; use authzConfig to decide which calls are allowed',
 } as const
 
 /** They protect or observe something, so they are refused and never pruned. */

@@ -34,12 +34,16 @@ export const INCOMING_AUTH_TYPES = ['oidc', 'embeddedAuthServer'] as const satis
 const spec = obj(
   'One way to authenticate.',
   {
-    type: oneOf('Type of authentication; the field of the same name holds its settings.', [...AUTH_TYPES, 'obo', 'xaa'], {
-      rules: [
-        { rule: "self != 'obo'", message: `type obo is not supported: ${INSTEAD_OF_OBO}` },
-        { rule: "self != 'xaa'", message: `type xaa is not supported: ${INSTEAD_OF_XAA}` },
-      ],
-    }),
+    type: oneOf(
+      'Type of authentication; the field of the same name holds its settings. unauthenticated has none.',
+      [...AUTH_TYPES, 'obo', 'xaa'],
+      {
+        rules: [
+          { rule: "self != 'obo'", message: `type obo is not supported: ${INSTEAD_OF_OBO}` },
+          { rule: "self != 'xaa'", message: `type xaa is not supported: ${INSTEAD_OF_XAA}` },
+        ],
+      },
+    ),
     tokenExchange: opt(tokenExchange()),
     headerInjection: opt(
       obj('Sends a fixed header.', {

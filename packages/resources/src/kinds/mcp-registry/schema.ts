@@ -101,7 +101,7 @@ const status = obj('State of the data and of the API server.', {
     }),
   ),
   lastAppliedFilterHash: opt(str('Hash of the filter of the last sync.')),
-  lastManualSyncTrigger: opt(str('Value of the sync-trigger annotation that was processed last.')),
+  lastManualSyncTrigger: opt(str('Value of the annotation toolhive.stacklok.dev/sync-trigger that was processed last.')),
   storageRef: opt(
     obj('Storage of the data.', {
       type: oneOf('Kind of storage.', ['configmap']),

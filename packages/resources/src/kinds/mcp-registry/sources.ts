@@ -37,7 +37,10 @@ export const apiSource = () =>
   })
 
 export const syncPolicy = () =>
-  obj('Schedule of reads. Without it, data is read on request only.', { interval: duration('Time between two reads, such as 1h.') })
+  obj(
+    'Schedule of reads. Without it, a source is read when it is added or changed, and when the annotation toolhive.stacklok.dev/sync-trigger gets another value. ConfigMaps are read whenever they change.',
+    { interval: duration('Time between two reads, such as 1h.') },
+  )
 
 const patterns = (description: string) => list(description, str('Pattern or tag.', { minLength: 1, maxLength: 256 }), { maxItems: 500 })
 
@@ -206,7 +209,7 @@ export const exportPolicy = () =>
     ),
     crossNamespaceGateway: opt(
       oneOf(
-        'Required permission of a route to a Gateway of another namespace. Default: referenceGrant in operator mode, accepted in server mode.',
+        'Permission that an HTTPRoute needs for a Gateway of another namespace: accepted by the Gateway, allowedRoutes of its listeners, or a referenceGrant. Default: referenceGrant in operator mode, accepted in server mode.',
         ['referenceGrant', 'allowedRoutes', 'accepted'],
       ),
     ),

@@ -48,7 +48,7 @@ const spec = obj(
     oidcConfig: opt(oidcConfig('Authentication of clients. Without it, anyone who can reach the proxy can use it.')),
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
-    authzConfig: opt(authzConfig('Who may do what.')),
+    authzConfig: opt(authzConfig('Authorization policies. Without them, every client that the proxy accepts may do everything.')),
     rateLimiting: opt(rateLimiting('How many calls are let through. Several replicas need Redis as session storage.')),
     audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),

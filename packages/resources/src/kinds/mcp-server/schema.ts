@@ -47,7 +47,7 @@ const permissionProfile = () =>
     'Network access of the MCP server. Becomes a NetworkPolicy, which the cluster network must enforce.',
     {
       type: opt(oneOf('Source of the profile.', ['builtin', 'configmap'], { default: 'builtin' })),
-      name: str('none, network, or the name of the ConfigMap.', { minLength: 1, maxLength: 253 }),
+      name: str('none (no outgoing connections), network (all of them), or the name of the ConfigMap.', { minLength: 1, maxLength: 253 }),
       key: opt(str('Key of the profile inside the ConfigMap.', { minLength: 1, maxLength: 253 })),
     },
     {
@@ -85,7 +85,10 @@ const rules: readonly CelRule[] = [
 const spec = obj(
   'The MCP server to run and how clients reach it.',
   {
-    image: str('Image of the MCP server.', { minLength: 1, maxLength: 4096 }),
+    image: str(
+      'Container image of the MCP server, or a package with its exact version: npx://PACKAGE@VERSION (npm) or uvx://PACKAGE@VERSION (PyPI).',
+      { minLength: 1, maxLength: 4096 },
+    ),
     transport: opt(oneOf('Transport of the MCP server.', ['stdio', 'streamable-http', 'sse'], { default: 'stdio' })),
     proxyMode: opt(
       oneOf(
@@ -121,7 +124,7 @@ const spec = obj(
     oidcConfig: opt(serverOidcConfig('How clients prove who they are. Without it the proxy lets everybody in.')),
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
-    authzConfig: opt(authzConfig('Authorization policies.')),
+    authzConfig: opt(authzConfig('Authorization policies. Without them, every client that the proxy accepts may do everything.')),
     rateLimiting: opt(rateLimiting('Rate limits. Several replicas need Redis as session storage.')),
     audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),

@@ -17,7 +17,7 @@ export const aggregation = () =>
     {
       conflictResolution: opt(
         oneOf(
-          'Conflict resolution of names: prefix renames all, prefixOnConflict only those that clash, priority drops all but the first, manual rejects conflicts.',
+          'What happens to tools of the same name: prefix puts a prefix before all names, prefixOnConflict only before those that clash, priority keeps the tool of the first backend, manual refuses names that still clash after the overrides in tools.',
           ['prefix', 'priority', 'manual', 'prefixOnConflict'],
           { default: 'prefix' },
         ),

@@ -78,8 +78,10 @@ export const fileAudit = () =>
     includeRequestData: opt(bool('Whether requests are logged with their content.', { default: false })),
     includeResponseData: opt(bool('Whether answers are logged with their content.', { default: false })),
     detectApplicationErrors: opt(bool('Whether to report errors inside a successful response.', { default: true })),
-    maxDataSize: opt(int32('Largest content in bytes.', { minimum: 0, default: 1024 })),
-    maxDelegationDepth: opt(int32('Longest chain of actors.', { minimum: 1, default: 10 })),
+    maxDataSize: opt(
+      int32('Bytes of a request or response that an event may hold; a larger one is left out.', { minimum: 0, default: 1024 }),
+    ),
+    maxDelegationDepth: opt(int32('Maximum number of actors of a delegation chain in an event.', { minimum: 1, default: 10 })),
     logFile: opt(str('File to append to; by default standard output.', { minLength: 1, maxLength: 4096 })),
   })
 

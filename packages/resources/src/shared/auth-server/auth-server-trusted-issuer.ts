@@ -17,8 +17,8 @@ const jwtBearerGrant = () =>
       list('Audiences that an assertion may name; the issuer of this server if not given.', url('A URL.'), { maxItems: 50 }),
     ),
     subjectBindings: list(
-      'Rights of the subjects.',
-      obj('Rights of one subject.', {
+      'The subjects that assertions may name, and the resources that each may ask for.',
+      obj('One subject and its resources.', {
         subject: str('The subject; no wildcard.', { minLength: 1, maxLength: 256, pattern: '^[^*]+$' }),
         allowedResources: list('Resources it may ask for.', url('A URL.'), { minItems: 1, maxItems: 50 }),
       }),
@@ -28,7 +28,7 @@ const jwtBearerGrant = () =>
         rules: [
           {
             rule: 'self.all(a, self.exists_one(b, a.subject == b.subject))',
-            message: 'each subject may be there once only: join its allowedResources',
+            message: 'each subject may be listed only once: join its allowedResources',
           },
         ],
       },

@@ -69,8 +69,8 @@ const oidcConfig = () =>
     'A provider with OpenID Connect discovery.',
     {
       issuerUrl: url('Issuer of the provider.', HTTPS_URL_PATTERN),
-      clientId: text('Our client id there.', 2048),
-      clientSecretRef: opt(secretKeyRef('Our client secret there.')),
+      clientId: text('Client id at the provider.', 2048),
+      clientSecretRef: opt(secretKeyRef('Client secret at the provider.')),
       redirectUri: opt(redirectUri()),
       scopes: opt(scopes()),
       subjectClaim: opt(str('Claim with the subject; sub if not given.', { maxLength: 128, pattern: '^([a-zA-Z_][a-zA-Z0-9_]*)?$' })),
@@ -90,13 +90,13 @@ const oidcConfig = () =>
 
 const dcrConfig = () =>
   obj(
-    'Registers our client at the provider (RFC 7591).',
+    'Registers this server as a client at the provider (RFC 7591).',
     {
       discoveryUrl: opt(url('Metadata document that names the registration endpoint.', HTTPS_ISSUER_PATTERN)),
       registrationEndpoint: opt(url('The registration endpoint itself.', HTTPS_ISSUER_PATTERN)),
       initialAccessTokenRef: opt(secretKeyRef('Token that allows the registration.')),
-      softwareId: opt(str('Our software_id.', { maxLength: 255 })),
-      softwareStatement: opt(str('Our software_statement, a JWT.', { maxLength: 16384 })),
+      softwareId: opt(str('The software_id of the registration.', { maxLength: 255 })),
+      softwareStatement: opt(str('The software_statement of the registration, a JWT.', { maxLength: 16384 })),
     },
     { rules: [exactlyOne(['discoveryUrl', 'registrationEndpoint'], 'set exactly one of discoveryUrl and registrationEndpoint')] },
   )
@@ -107,8 +107,8 @@ const oauth2Config = () =>
     {
       authorizationEndpoint: url('Authorization endpoint.'),
       tokenEndpoint: url('Token endpoint.'),
-      clientId: opt(str('Our client id there; without it dcrConfig.', { maxLength: 2048 })),
-      clientSecretRef: opt(secretKeyRef('Our client secret there.')),
+      clientId: opt(str('Client id at the provider. Set this or dcrConfig.', { maxLength: 2048 })),
+      clientSecretRef: opt(secretKeyRef('Client secret at the provider.')),
       dcrConfig: opt(dcrConfig()),
       redirectUri: opt(redirectUri()),
       scopes: opt(scopes()),

@@ -34,7 +34,7 @@ const delegateClient = () =>
 
 const unique = (field: string): CelRule => ({
   rule: `self.all(a, self.exists_one(b, a.${field} == b.${field}))`,
-  message: `each ${field} may be there once only`,
+  message: `each ${field} may be listed only once`,
 })
 
 const rules: CelRule[] = [
@@ -99,9 +99,9 @@ export const embeddedAuthServer = (description: string) =>
       ),
       tokenLifespans: opt(
         obj('Lifetimes of tokens.', {
-          accessTokenLifespan: opt(lifespan('Access tokens; 1h if not given.', { least: '1m', most: '24h' })),
-          refreshTokenLifespan: opt(lifespan('Refresh tokens; 168h if not given.', { least: '1h', most: '720h' })),
-          authCodeLifespan: opt(lifespan('Authorization codes; 10m if not given.', { least: '30s', most: '10m' })),
+          accessTokenLifespan: opt(lifespan('Lifetime of access tokens; 1h if not given.', { least: '1m', most: '24h' })),
+          refreshTokenLifespan: opt(lifespan('Lifetime of refresh tokens; 168h if not given.', { least: '1h', most: '720h' })),
+          authCodeLifespan: opt(lifespan('Lifetime of authorization codes; 10m if not given.', { least: '30s', most: '10m' })),
         }),
       ),
       storage: opt(authServerStorage()),
@@ -136,7 +136,10 @@ export const embeddedAuthServer = (description: string) =>
         list('Other issuers whose tokens may be exchanged here.', trustedIssuer(), { maxItems: 20, rules: [unique('issuerUrl')] }),
       ),
       disableUpstreamTokenInjection: opt(
-        bool('Whether credentials are removed instead of replaced by those of the provider.', { default: false }),
+        bool(
+          'Whether the token of the caller is removed before a request goes to the MCP server, instead of being replaced by the token of the upstream provider.',
+          { default: false },
+        ),
       ),
       insecureAllowHTTP: opt(bool('Whether the issuer may be plain HTTP beyond localhost. For tests only.', { default: false })),
       insecureAllowConfidentialOverLoopbackHTTP: opt(
