@@ -30,6 +30,7 @@ export interface ResourceStatus {
   message?: string
   url?: string
   observedGeneration?: number
+  authzConfigHash?: string
   replicas?: number
   readyReplicas?: number
   conditions?: readonly Condition[]

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import { describe, expect, it } from 'vitest'
 import { explainAccess } from './explain-access.ts'
-import { subjectOf } from './explain-command.ts'
+import { subjectOf, withPolicies } from './explain-command.ts'
 
 const POLICIES = [
   '@id("support")\npermit(principal in THVGroup::"support", action, resource == Tool::"find");',
@@ -38,6 +38,16 @@ describe('explainAccess', () => {
     expect(explain('refund', { amount: 5 })).toContain('allowed')
     expect(explain('write')).toContain('A token with these scopes would be allowed: orders:write')
     expect(explain('other')).toContain('No policy permits it.')
+  })
+
+  it('takes the policies of the file that the proxy mounts', () => {
+    const { authz_config, ...config } = configOf({ authz_config: undefined, authz_config_path: '/etc/toolhive/authz/authz.json' })
+    const document = { version: '1.0', type: 'cedarv1', cedar: { policies: ['permit(principal, action, resource == Tool::"find");'] } }
+    const ask = (text: string) => explainAccess(withPolicies(config, text), { subject: ANN, tool: 'find', args: {} })
+    expect(authz_config).toBeUndefined()
+    expect(ask(JSON.stringify(document))).toContain('tools/call find: allowed')
+    expect(() => ask('{}')).toThrow(/the policies of orders do not work: type is required/)
+    expect(() => explainAccess(config, { subject: ANN, tool: 'find', args: {} })).toThrow(/cannot be read from here/)
   })
 
   it('knows renamed tools and limits', () => {

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Subject } from '@thv/authz/access/principal'
+import { readAuthzDocument } from '@thv/authz/load/authz-document'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { isObject } from '@thv/kernel/json'
 import { configMaps } from '@thv/kube/objects/resource-types'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
-import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
+import { AUTHZ_KEY, AUTHZ_PATH, authzConfigMapName, RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
 import { type ClusterFlags, withCluster } from '../cluster/open-cluster.ts'
 import type { ProgramEnv } from '../program.ts'
 import { toolArguments } from '../tool-arguments.ts'
@@ -27,8 +28,20 @@ export async function runExplainAccess(words: readonly string[], options: Explai
     const text = map?.data?.[RUN_CONFIG_KEY]
     if (text === undefined)
       throw new ThvError('usage', `no proxy of a server ${JSON.stringify(server)} in namespace ${namespace}; "thv ls -A" lists the servers`)
-    env.out(explainAccess(configOf(text, server), { subject, tool, args }))
+    const config = configOf(text, server)
+    const policies =
+      config.authz_config_path === AUTHZ_PATH
+        ? (await client.tryGet(configMaps, { namespace, name: authzConfigMapName(server) }))?.data?.[AUTHZ_KEY]
+        : undefined
+    env.out(explainAccess(policies === undefined ? config : withPolicies(config, policies), { subject, tool, args }))
   })
+}
+
+/** The file that the proxy mounts, in place of its path. */
+export function withPolicies(config: RunConfig, text: string): RunConfig {
+  const read = readAuthzDocument(text)
+  if (!read.ok) throw new ThvError('usage', `the policies of ${config.name} do not work: ${read.problems.join('; ')}`)
+  return { ...config, authz_config: read.config }
 }
 
 function configOf(text: string, server: string): RunConfig {

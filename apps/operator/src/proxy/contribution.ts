@@ -7,6 +7,8 @@ export type RunConfigDocument = { -readonly [Field in keyof RunConfig]?: RunConf
 /** The addition of one block of a spec, or of one referenced object, to a workload with a proxy. */
 export interface Contribution extends DeploymentContribution {
   readonly runConfig?: RunConfigDocument
+  /** The policies. Not part of the RunConfig: the proxy follows the file, so an edit replaces no pod. */
+  readonly authzDocument?: string
 }
 
 export type Resolved = DeploymentResolved<Contribution>

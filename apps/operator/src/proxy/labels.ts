@@ -36,9 +36,12 @@ export function serverLabels({ name, transport, proxyPort }: ServerLabelFacts): 
   }
 }
 
-export function runConfigLabels(kind: ProxyKind, name: string): Record<string, string> {
+export type ConfigComponent = 'run-config' | 'authz'
+
+/** Of the ConfigMaps that the proxy pods mount. */
+export function configLabels(component: ConfigComponent, { kind, name }: { kind: ProxyKind; name: string }): Record<string, string> {
   return {
-    'toolhive.stacklok.io/component': 'run-config',
+    'toolhive.stacklok.io/component': component,
     'toolhive.stacklok.io/managed-by': 'toolhive-operator',
     [kind === 'MCPServer' ? 'toolhive.stacklok.io/mcp-server' : 'toolhive.stacklok.io/mcp-remote-proxy']: name,
   }

@@ -1,3 +1,5 @@
+import { authzConfigMapName } from '@thv/runconfig/run-config-mount'
+
 /* Names of what the operator and the runner make for a workload, all in its namespace. */
 
 export type ProxyKind = 'MCPServer' | 'MCPRemoteProxy'
@@ -8,6 +10,8 @@ export interface ProxyNames {
   /** The Service that is named like the workload itself. */
   readonly aliasService: string
   readonly runConfig: string
+  /** ConfigMap of the policies. */
+  readonly authz: string
   /** ServiceAccount of the proxy pods; for an MCPServer its Role and RoleBinding too. */
   readonly runnerAccount: string
 }
@@ -28,6 +32,7 @@ export function proxyNames(kind: ProxyKind, name: string): ProxyNames {
     service: `mcp-${name}-${suffix}`,
     aliasService: name,
     runConfig: `${name}-runconfig`,
+    authz: authzConfigMapName(name),
     runnerAccount: `${name}-${suffix}-runner`,
   }
 }

@@ -2,7 +2,7 @@ import type { ConditionUpdate, ConfigMap, Deployment, KubeObject, NetworkPolicy 
 import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
 import type { Problem } from '@thv/resources/schema/normalize'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
-import { RUN_CONFIG_KEY, runConfigChecksum } from '@thv/runconfig/run-config-mount'
+import { AUTHZ_KEY, RUN_CONFIG_KEY, runConfigChecksum } from '@thv/runconfig/run-config-mount'
 import type { Blocker } from '../deployment/contribution.ts'
 import { type PlannedChild, STOPPED_ANNOTATION, type WorkloadPlan } from '../deployment/deployment-plan.ts'
 import { secretsHash, WorkloadAnnotation } from '../deployment/template/annotations.ts'
@@ -12,7 +12,7 @@ import type { OperatorSettings } from '../operator-settings.ts'
 import type { Lookup } from '../references/lookup.ts'
 import { templateSecrets } from '../references/template-secrets.ts'
 import type { Contribution, Resolved, RunConfigDocument } from './contribution.ts'
-import { runConfigLabels } from './labels.ts'
+import { type ConfigComponent, configLabels } from './labels.ts'
 import { type ProxyKind, proxyNames } from './names.ts'
 import { type ProxySpec, proxyDeployment } from './proxy-deployment.ts'
 import { workloadAccess } from './rbac.ts'
@@ -85,40 +85,71 @@ export function planWorkload(input: WorkloadInput): WorkloadPlan {
   const alias = aliasService({ ...place(input), spec: input.spec })
   return {
     ...base,
-    children: childrenOf(input, rendered, proxy.deployment),
+    children: childrenOf(input, { rendered, contributions, deployment: proxy.deployment }),
     alias: alias.service,
-    unwanted: input.unwanted,
+    unwanted: [
+      ...input.unwanted,
+      ...(authzDocumentOf(contributions) === undefined
+        ? [{ kind: 'ConfigMap', name: proxyNames(input.kind, object.metadata.name).authz } as const]
+        : []),
+    ],
     conditions: joinShadowed([...base.conditions, ...proxy.conditions, ...alias.conditions, ...shadowedCondition(proxy.shadowedVariables)]),
     unsupported: rendered.unsupported,
   }
 }
 
-function childrenOf(input: WorkloadInput, rendered: RenderedRunConfig, deployment: Deployment): PlannedChild[] {
-  const { spec, settings } = input
+interface Made {
+  readonly rendered: RenderedRunConfig
+  readonly contributions: readonly Contribution[]
+  readonly deployment: Deployment
+}
+
+function childrenOf(input: WorkloadInput, { rendered, contributions, deployment }: Made): PlannedChild[] {
+  const { kind, object, spec, settings } = input
+  const names = proxyNames(kind, object.metadata.name)
+  const authz = authzDocumentOf(contributions)
   const { serviceAccounts, roles, roleBindings } = workloadAccess({ ...place(input), spec, settings })
   return [
     ...serviceAccounts.map((account): PlannedChild => ({ kind: 'ServiceAccount', object: account })),
     ...roles.map((role): PlannedChild => ({ kind: 'Role', object: role })),
     ...roleBindings.map((binding): PlannedChild => ({ kind: 'RoleBinding', object: binding })),
-    { kind: 'ConfigMap', object: runConfigMap(input, rendered) },
+    {
+      kind: 'ConfigMap',
+      object: configMap(input, { component: 'run-config', name: names.runConfig, key: RUN_CONFIG_KEY, text: rendered.text }),
+    },
+    ...(authz === undefined
+      ? []
+      : [{ kind: 'ConfigMap', object: configMap(input, { component: 'authz', name: names.authz, key: AUTHZ_KEY, text: authz }) } as const]),
     { kind: 'Service', object: proxyService({ ...place(input), spec }) },
     { kind: 'Deployment', object: deployment },
   ]
 }
 
-function runConfigMap({ kind, object }: WorkloadInput, { text }: RenderedRunConfig): ConfigMap {
-  const { name, namespace = '' } = object.metadata
+interface MountedFile {
+  readonly component: ConfigComponent
+  /** Of the ConfigMap. */
+  readonly name: string
+  readonly key: string
+  readonly text: string
+}
+
+function configMap(input: WorkloadInput, { component, name, key, text }: MountedFile): ConfigMap {
+  const workload = place(input)
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: {
-      name: proxyNames(kind, name).runConfig,
-      namespace,
-      labels: runConfigLabels(kind, name),
+      name,
+      namespace: workload.namespace,
+      labels: configLabels(component, workload),
       annotations: { [CONTENT_CHECKSUM]: runConfigChecksum(text) },
     },
-    data: { [RUN_CONFIG_KEY]: text },
+    data: { [key]: text },
   }
+}
+
+function authzDocumentOf(contributions: readonly Contribution[]): string | undefined {
+  return contributions.find(({ authzDocument }) => authzDocument !== undefined)?.authzDocument
 }
 
 const CONTENT_CHECKSUM = 'toolhive.stacklok.dev/content-checksum'

@@ -69,7 +69,8 @@ describe('lacksProtection', () => {
     ['a guard is wanted and nothing is known of what runs', undefined, { oidc_config: true }, true],
     ['a guard is wanted and is not there', '{"name":"web"}', { oidc_config: true }, true],
     ['a guard is wanted and an older one is there', '{"oidc_config":{"issuer":"https://a"}}', { oidc_config: true }, false],
-    ['one of two is there', '{"oidc_config":{}}', { oidc_config: true, authz_config: true }, true],
+    ['one of two is there', '{"oidc_config":{}}', { oidc_config: true, authz_config_path: true }, true],
+    ['policies are wanted and are in the document itself, as before', '{"authz_config":{}}', { authz_config_path: true }, false],
     ['a guard is there that is no longer wanted', '{"oidc_config":{}}', { oidc_config: false }, false],
   ])('%s', (_, live, wanted, expected) => {
     expect(lacksProtection(live, wanted)).toBe(expected)

@@ -72,7 +72,7 @@ function sorted(document: RunConfigDocument): Record<string, unknown> {
 /** Members that guard something. */
 const PROTECTIONS: readonly (keyof RunConfig)[] = [
   'oidc_config',
-  'authz_config',
+  'authz_config_path',
   'audit_config',
   'rate_limit_config',
   'tools_filter',
@@ -89,5 +89,10 @@ export type WantedProtections = Readonly<Partial<Record<keyof RunConfig, boolean
 export function lacksProtection(live: string | undefined, wanted: WantedProtections): boolean {
   const document = live === undefined ? undefined : parse(live)
   if (document === undefined) return Object.values(wanted).some((isWanted) => isWanted)
-  return PROTECTIONS.some((field) => wanted[field] === true && document[field] === undefined)
+  return PROTECTIONS.some((field) => wanted[field] === true && document[field] === undefined && !hasInstead(document, field))
+}
+
+/** Earlier operators wrote the policies into the RunConfig itself. */
+function hasInstead(document: Readonly<Record<string, unknown>>, field: keyof RunConfig): boolean {
+  return field === 'authz_config_path' && document['authz_config'] !== undefined
 }

@@ -20,6 +20,7 @@ describe('names and labels', () => {
       service: 'mcp-x-proxy',
       aliasService: 'x',
       runConfig: 'x-runconfig',
+      authz: 'x-authz',
       runnerAccount: 'x-proxy-runner',
     })
     expect(proxyNames('MCPRemoteProxy', 'x')).toMatchObject({ service: 'mcp-x-remote-proxy', runnerAccount: 'x-remote-proxy-runner' })

@@ -3,14 +3,18 @@ import { readRunConfig } from '@thv/runconfig/read-run-config'
 import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
 import type { WorkloadPlan } from '../deployment/deployment-plan.ts'
 
-/** The plan as golden files show it: the RunConfig as an object and not as a text in a text. */
+/** The plan as golden files show it: the files of ConfigMaps as objects and not as texts in a text. */
 export function readablePlan(plan: WorkloadPlan): unknown {
   return {
     ...plan,
     children: plan.children.map((child) =>
-      child.kind === 'ConfigMap' ? { ...child, object: { ...child.object, data: { [RUN_CONFIG_KEY]: runConfigOf(plan) } } } : child,
+      child.kind === 'ConfigMap' ? { ...child, object: { ...child.object, data: parsedFiles(child.object.data) } } : child,
     ),
   }
+}
+
+function parsedFiles(data: Readonly<Record<string, string>> = {}): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, JSON.parse(text)]))
 }
 
 /** The part for people: everything but the objects. */
@@ -19,7 +23,8 @@ export function toldBy({ children: _, alias: __, ...told }: WorkloadPlan): unkno
 }
 
 export function runConfigOf({ children }: WorkloadPlan): Record<string, unknown> | undefined {
-  const text = children.find((child) => child.kind === 'ConfigMap')?.object.data?.[RUN_CONFIG_KEY]
+  const maps = children.flatMap((child) => (child.kind === 'ConfigMap' ? [child.object] : []))
+  const text = maps.map(({ data }) => data?.[RUN_CONFIG_KEY]).find((found) => found !== undefined)
   return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>)
 }
 

@@ -40,6 +40,10 @@ describeCluster('what an MCPServer refers to', () => {
       { fieldManager: 'test', force: true },
     )
   const notMade = async (name: string) => expect(await admin.tryGet(deployments, at(name))).toBeUndefined()
+  const policiesOf = async (name: string): Promise<readonly string[]> => {
+    const { data } = await admin.get(configMaps, at(`${name}-authz`))
+    return (JSON.parse(data?.['authz.json'] ?? '') as { cedar: { policies: string[] } }).cedar.policies
+  }
   const generationOf = async (name: string) => (await steps.deployment(name)).metadata.generation
 
   test.each([
@@ -80,7 +84,38 @@ describeCluster('what an MCPServer refers to', () => {
     await notMade('policed')
     await putConfigMap('policies', { 'authz.json': cedar(ALLOW) })
     await steps.hasReason('policed', 'ConfigurationValid', 'ConfigurationValid')
-    expect(await steps.runConfig('policed')).toMatchObject({ authz_config: { cedar: { policies: [ALLOW] } } })
+    expect(await steps.runConfig('policed')).toMatchObject({ authz_config_path: '/etc/toolhive/authz/authz.json' })
+    expect(await policiesOf('policed')).toEqual([ALLOW])
+  })
+
+  test('an edit of policies changes their ConfigMap and the hash in the status, and no pod; without policies the ConfigMap goes', async () => {
+    await putConfigMap('edited', { 'authz.json': cedar(ALLOW) })
+    await steps.create('live', { ...http, authzConfig: { type: 'configMap', configMap: { name: 'edited' } } })
+    await steps.hasReason('live', 'ConfigurationValid', 'ConfigurationValid')
+    await steps.quiet()
+    const hashOf = async () => ((await admin.get(mcpServerType, at('live'))).status as { authzConfigHash?: string }).authzConfigHash
+    const [before, hash, runConfig] = [await steps.deployment('live'), await hashOf(), await steps.runConfig('live')]
+    expect(hash).toMatch(/^[0-9a-f]{16}$/)
+
+    const FORBID = 'forbid(principal, action, resource == Tool::"rm");'
+    await putConfigMap('edited', { 'authz.json': cedar(ALLOW, FORBID) })
+    await eventually('the policies are the new ones', async () => (await policiesOf('live')).includes(FORBID))
+    await eventually('the status has another hash', async () => (await hashOf()) !== hash)
+    // A mistake changes nothing but the condition.
+    await putConfigMap('edited', { 'authz.json': cedar('permit(') })
+    await steps.hasReason('live', 'ConfigurationValid', 'AuthzPolicySyntaxInvalid')
+    expect(await policiesOf('live')).toEqual([ALLOW, FORBID])
+    await putConfigMap('edited', { 'authz.json': cedar(ALLOW) })
+    await steps.hasReason('live', 'ConfigurationValid', 'ConfigurationValid')
+    await steps.quiet()
+    expect(await policiesOf('live')).toEqual([ALLOW])
+    const after = await steps.deployment('live')
+    expect([after.metadata.uid, after.metadata.generation]).toEqual([before.metadata.uid, before.metadata.generation])
+    expect(await steps.runConfig('live')).toEqual(runConfig)
+
+    await admin.patch(mcpServerType, at('live'), { kind: 'merge', body: { spec: { authzConfig: null } } })
+    await eventually('the ConfigMap is gone', async () => (await admin.tryGet(configMaps, at('live-authz'))) === undefined)
+    expect(await steps.runConfig('live')).not.toHaveProperty('authz_config_path')
   })
 
   test('a Secret: missed, without the key, found; a new content replaces the pods of its users only', async () => {
@@ -219,10 +254,9 @@ describeCluster('what an MCPServer refers to', () => {
     expect(asked.map(({ plural, name }) => `${plural} ${name}`)).toEqual(['configmaps shared-policies'])
 
     await putConfigMap('shared-policies', { 'authz.json': cedar(ALLOW, 'forbid(principal, action, resource) when { false };') })
-    for (const name of users)
-      await eventually(`${name} has the new policies`, async () => JSON.stringify(await steps.runConfig(name)).includes('when { false }'))
+    for (const name of users) await eventually(`${name} has the new policies`, async () => (await policiesOf(name)).length === 2)
     await steps.quiet()
-    const written = new Set(operator.calls.writes.map(({ name }) => name.replace(/-runconfig$/, '')))
+    const written = new Set(operator.calls.writes.map(({ name }) => name.replace(/-authz$/, '')))
     expect([...written].toSorted()).toEqual(users.toSorted())
     await admin.deleteCollection(mcpServerType, { namespace })
     await steps.quiet()

@@ -1,4 +1,6 @@
+import { readAuthzDocument } from '@thv/authz/load/authz-document'
 import { checkPolicies } from '@thv/authz/policy-syntax'
+import { configHash } from '@thv/kernel/config-hash'
 import type { CanonicalAuthzConfig } from '@thv/resources/shared/authz-config'
 import { authzConfig as authzConfigs } from '@thv/resources/testing/workload-arbitraries'
 import fc from 'fast-check'
@@ -9,7 +11,14 @@ import { blockersOf, contributionOf, runnerReads, type SnapshotObjects, snapshot
 const PERMIT = 'permit(principal, action, resource);'
 
 const resolve = (authzConfig: CanonicalAuthzConfig | undefined, objects: SnapshotObjects = {}) =>
-  resolveAuthz({ authzConfig, checkPolicies, lookup: snapshot(objects) })
+  resolveAuthz({ kind: 'MCPServer', name: 'demo', authzConfig, checkPolicies, lookup: snapshot(objects) })
+
+/** As the runner reads it from the mounted file. */
+function documentOf(resolved: ReturnType<typeof resolve>) {
+  const read = readAuthzDocument(contributionOf(resolved).authzDocument ?? '')
+  if (!read.ok) throw new Error(read.problems.join('; '))
+  return read.config
+}
 
 const inline = (
   policies: string[],
@@ -28,29 +37,53 @@ describe('resolveAuthz', () => {
     const checker = () => {
       throw new Error('must not be loaded')
     }
-    expect(contributionOf(resolveAuthz({ authzConfig: undefined, checkPolicies: checker, lookup: snapshot() }))).toEqual({})
+    const none = resolveAuthz({ kind: 'MCPServer', name: 'demo', authzConfig: undefined, checkPolicies: checker, lookup: snapshot() })
+    expect(contributionOf(none)).toEqual({})
   })
 
-  it('writes inline policies into the RunConfig', () => {
+  it('writes inline policies into a file that the proxy mounts', () => {
     const config = {
       ...inline([PERMIT], { entitiesJson: '[{"uid":{"type":"A","id":"b"},"attrs":{},"parents":[]}]' }),
       groupClaimName: 'teams',
     }
     expect(contributionOf(resolve(config))).toEqual({
-      runConfig: {
-        authz_config: {
-          version: '1.0',
-          type: 'cedarv1',
-          cedar: {
-            policies: [PERMIT],
-            entities_json: '[{"uid":{"type":"A","id":"b"},"attrs":{},"parents":[]}]',
-            group_claim_name: 'teams',
-          },
-        },
-      },
+      runConfig: { authz_config_path: '/etc/toolhive/authz/authz.json' },
+      authzDocument: expect.any(String),
+      volumes: [{ name: 'authz-config', configMap: { name: 'demo-authz' } }],
+      volumeMounts: [{ name: 'authz-config', mountPath: '/etc/toolhive/authz', readOnly: true }],
       conditions: [],
       status: { authzConfigHash: expect.stringMatching(/^[0-9a-f]{16}$/) },
     })
+    expect(documentOf(resolve(config))).toEqual({
+      version: '1.0',
+      type: 'cedarv1',
+      cedar: {
+        policies: [PERMIT],
+        entities_json: '[{"uid":{"type":"A","id":"b"},"attrs":{},"parents":[]}]',
+        group_claim_name: 'teams',
+      },
+    })
+  })
+
+  it('tells the hash that the runner has of the same document', () => {
+    const resolved = resolve(inline([PERMIT]))
+    expect(contributionOf(resolved).status).toEqual({ authzConfigHash: configHash(documentOf(resolved)) })
+  })
+
+  it('refuses more than a ConfigMap holds', () => {
+    const attrs = { text: 'x'.repeat(1_000_000) }
+    const entitiesJson = JSON.stringify([{ uid: { type: 'A', id: 'b' }, attrs, parents: [] }])
+    expect(blockersOf(resolve(inline([PERMIT], { entitiesJson })))).toMatchObject([
+      { reason: 'AuthzConfigMapInvalid', message: expect.stringContaining('more than 1000000 bytes') },
+    ])
+  })
+
+  it('refuses to read the policies from the ConfigMap that it writes', () => {
+    const own: CanonicalAuthzConfig = { type: 'configMap', configMap: { name: 'demo-authz', key: 'authz.json' } }
+    const text = JSON.stringify({ version: '1.0', type: 'cedarv1', cedar: { policies: [PERMIT] } })
+    expect(blockersOf(resolve(own, { configMaps: { 'demo-authz': { 'authz.json': text } } }))).toMatchObject([
+      { reason: 'AuthzConfigMapInvalid', message: expect.stringContaining('ConfigMap demo-authz, which the operator writes') },
+    ])
   })
 
   it('names policies and entities that Cedar does not take', () => {
@@ -66,8 +99,8 @@ describe('resolveAuthz', () => {
   })
 
   it('warns of a provider that has no effect here, and leaves it out', () => {
-    const { runConfig, conditions } = contributionOf(resolve(inline([PERMIT], { primaryUpstreamProvider: 'github' })))
-    expect(JSON.stringify(runConfig)).not.toContain('github')
+    const { authzDocument, conditions } = contributionOf(resolve(inline([PERMIT], { primaryUpstreamProvider: 'github' })))
+    expect(authzDocument).not.toContain('github')
     expect(conditions).toMatchObject([
       {
         type: 'AuthzPrimaryUpstreamProviderIgnored',
@@ -85,11 +118,11 @@ describe('resolveAuthz', () => {
     it('reads JSON, also with tabs and a byte order mark', () => {
       const document = { version: '1.0', type: 'cedarv1', cedar: CEDAR }
       for (const text of [JSON.stringify(document), `\ufeff${JSON.stringify(document, undefined, '\t')}`])
-        expect(contributionOf(fromMap(text)).runConfig?.authz_config).toEqual(document)
+        expect(documentOf(fromMap(text))).toEqual(document)
     })
 
     it('reads YAML, where a version is a number', () => {
-      expect(contributionOf(fromMap(yaml)).runConfig?.authz_config).toEqual({
+      expect(documentOf(fromMap(yaml))).toEqual({
         version: '1.0',
         type: 'cedarv1',
         cedar: { policies: [`${PERMIT}\n`], entities_json: '[]', group_claim_name: 'g', multi_valued_claims: ['scope'] },
@@ -98,8 +131,8 @@ describe('resolveAuthz', () => {
 
     it('lets names of claims in the spec win, those that are set', () => {
       const text = JSON.stringify({ version: '1.0', type: 'cedarv1', cedar: CEDAR })
-      const { runConfig } = contributionOf(fromMap(text, { groupClaimName: 'mine', roleClaimName: '', groupEntityType: 'Group' }))
-      expect(runConfig?.authz_config?.cedar).toEqual({ ...CEDAR, group_claim_name: 'mine', group_entity_type: 'Group' })
+      const { cedar } = documentOf(fromMap(text, { groupClaimName: 'mine', roleClaimName: '', groupEntityType: 'Group' }))
+      expect(cedar).toEqual({ ...CEDAR, group_claim_name: 'mine', group_entity_type: 'Group' })
     })
 
     it('warns of a provider there too', () => {
@@ -176,7 +209,10 @@ describe('resolveAuthz', () => {
         if (config.type === 'inline' && isWellWritten) config.inline.policies = [PERMIT]
         const resolved = resolve(config)
         if (!resolved.ok) expect(resolved.blockers.length).toBeGreaterThan(0)
-        else expect(runnerReads(resolved.contribution).authz_config?.cedar?.policies).toEqual([PERMIT])
+        else {
+          expect(runnerReads(resolved.contribution).authz_config_path).toBe('/etc/toolhive/authz/authz.json')
+          expect(documentOf(resolved).cedar.policies).toEqual([PERMIT])
+        }
       }),
     )
   })

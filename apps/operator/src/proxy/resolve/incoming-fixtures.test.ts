@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest'
 import type { Lookup } from '../../references/lookup.ts'
 import { fixtureLookup } from '../../testing/fixture-namespace.ts'
 import type { Contribution, Resolved } from '../contribution.ts'
+import type { ProxyKind } from '../names.ts'
 import { joinRunConfig } from '../run-config-document.ts'
 import { resolveAudit } from './audit.ts'
 import { resolveAuthz } from './authz.ts'
@@ -60,7 +61,7 @@ function serverParts(server: MCPServer, lookup: Lookup): Record<string, Resolved
   })
   const hasSharedStore = sessionStorage.ok && sessionStorage.contribution.runConfig?.scaling_config?.session_redis !== undefined
   return {
-    ...commonParts(spec, { name, lookup }),
+    ...commonParts(spec, { kind: 'MCPServer', name, lookup }),
     sessionStorage,
     toolConfig: resolveToolConfig({ toolConfigRef: spec.toolConfigRef, tools: spec.tools, lookup }),
     rateLimit: resolveRateLimit({
@@ -77,7 +78,7 @@ function proxyParts(proxy: MCPRemoteProxy, lookup: Lookup): Record<string, Resol
   const { spec } = normaliseMcpRemoteProxy(proxy)
   const { name = '' } = proxy.metadata
   return {
-    ...commonParts(spec, { name, lookup }),
+    ...commonParts(spec, { kind: 'MCPRemoteProxy', name, lookup }),
     sessionStorage: resolveSessionStorage({
       ...{ name, namespace: 'team' },
       sessionStorage: spec.sessionStorage,
@@ -97,10 +98,13 @@ type CommonSpec = Pick<
   'oidcConfig' | 'authzConfig' | 'telemetry' | 'audit' | 'groupRef' | 'proxyPort'
 >
 
-function commonParts(spec: CommonSpec, { name, lookup }: { name: string; lookup: Lookup }): Record<string, Resolved> {
+function commonParts(
+  spec: CommonSpec,
+  { kind, name, lookup }: { kind: ProxyKind; name: string; lookup: Lookup },
+): Record<string, Resolved> {
   return {
     oidc: resolveOidc({ ...place, oidcConfig: spec.oidcConfig, name, proxyPort: spec.proxyPort, lookup }),
-    authz: resolveAuthz({ authzConfig: spec.authzConfig, checkPolicies, lookup }),
+    authz: resolveAuthz({ kind, name, authzConfig: spec.authzConfig, checkPolicies, lookup }),
     telemetry: resolveTelemetry({
       telemetry: spec.telemetry,
       sendsAudit: spec.audit.enabled && spec.audit.otlp,

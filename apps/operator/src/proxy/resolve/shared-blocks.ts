@@ -65,7 +65,7 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
     hasSharedStore: session.contribution?.runConfig?.scaling_config?.session_redis !== undefined,
     resolved: [
       oidc,
-      resolveAuthz({ authzConfig: spec.authzConfig, checkPolicies, lookup }),
+      resolveAuthz({ kind, name, authzConfig: spec.authzConfig, checkPolicies, lookup }),
       resolveExternalAuth({
         ...place,
         ref: spec.externalAuthConfigRef,
@@ -94,7 +94,7 @@ function protectionsOf(spec: SharedBlocksInput['spec'], { lookup, hasLogin }: { 
   const outgoing = spec.externalAuthConfigRef && lookup.externalAuthConfig(spec.externalAuthConfigRef.name)
   return {
     oidc_config: spec.oidcConfig !== undefined,
-    authz_config: spec.authzConfig !== undefined,
+    authz_config_path: spec.authzConfig !== undefined,
     audit_config: spec.audit.enabled,
     tools_filter: isFilterMissing || (filter?.length ?? 0) > 0,
     embedded_auth_server_config: hasLogin || outgoing?.spec.type === 'embeddedAuthServer',
