@@ -223,7 +223,7 @@ describe('the plan of an MCPRegistry', () => {
     expect(condition(plan, 'SourceAvailable')).toMatchObject({
       status: 'False',
       reason: 'SourceNotFound',
-      message: 'not found: ConfigMap m',
+      message: 'not found: ConfigMap m. Create what is missing, or correct the name',
     })
     expect(plan.children).toHaveLength(4)
   })

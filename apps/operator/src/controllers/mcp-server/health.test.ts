@@ -245,7 +245,8 @@ const CASES: readonly Case[] = [
     expected: {
       phase: 'Failed',
       reason: 'CrashLoopBackOff',
-      message: 'Container mcp (image example.com/mcp:1) of MCP pod demo-0: CrashLoopBackOff, exit code 3. Look at its log.',
+      message:
+        'Container mcp (image example.com/mcp:1) of MCP pod demo-0: CrashLoopBackOff, exit code 3. Look at its log: kubectl logs demo-0 -c mcp --previous',
     },
   },
   {

@@ -134,7 +134,7 @@ function cappedReplicas({ replicas, transport }: CanonicalMCPServerSpec, { scale
   const wanted = replicas ?? scale
   const type = MCPServerCondition.StdioReplicaCapped
   if (transport !== 'stdio' || (wanted ?? 1) <= 1) {
-    const message = 'as many proxy pods may run as are asked for'
+    const message = 'the number of proxy pods is not capped'
     return { wanted, applied: replicas, condition: { type, status: 'False', reason: MCPServerReason.StdioReplicaCapNotActive, message } }
   }
   const message = `${wanted} proxy pods requested, 1 running: a stdio server has one proxy, because two would write to the same process. Set spec.replicas to 1`

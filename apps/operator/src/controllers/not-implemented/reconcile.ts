@@ -39,7 +39,7 @@ export function reconcileNotImplemented(cache: CacheSpec) {
 /** Pure. */
 export function unservedStatus(object: KubeObject, { kind, now }: { kind: string; now: number }): UnservedStatus {
   const { generation } = object.metadata
-  const message = `${kind} is not implemented in this version of the operator: nothing runs for this object`
+  const message = `${kind} is not implemented in this version of the operator: nothing runs for this object. Delete it, or keep it for a version that has the kind`
   const ready = { type: 'Ready', status: 'False', reason: NOT_IMPLEMENTED, message } as const
   return {
     ...(object as KubeObject & { status?: object }).status,

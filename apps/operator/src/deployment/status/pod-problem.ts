@@ -23,7 +23,7 @@ const WAITING: Readonly<Record<string, { readonly fatal: boolean; readonly advic
   [WorkloadReason.ErrImagePull]: { fatal: false, advice: imageAdvice },
   [WorkloadReason.ErrImageNeverPull]: { fatal: false, advice: imageAdvice },
   [WorkloadReason.InvalidImageName]: { fatal: true, advice: imageAdvice },
-  [WorkloadReason.CrashLoopBackOff]: { fatal: true, advice: () => 'Look at its log.' },
+  [WorkloadReason.CrashLoopBackOff]: { fatal: true, advice: () => 'Look at its log (kubectl logs --previous).' },
   [WorkloadReason.CreateContainerError]: { fatal: true, advice: () => 'Look at the events of the pod.' },
   [WorkloadReason.RunContainerError]: { fatal: true, advice: () => 'Check its command and arguments.' },
   [WorkloadReason.CreateContainerConfigError]: { fatal: false, advice: () => 'Create the Secret or ConfigMap that is missing.' },
@@ -66,7 +66,7 @@ function overProblem(pod: Pod, role: PodRole): PodProblem {
   return {
     reason: WorkloadReason.PodFailed,
     fatal: true,
-    message: `${capital(role)} pod ${metadata.name} has ended${why}. Look at its log and events.`,
+    message: `${capital(role)} pod ${metadata.name} has ended${why}. Look at its log and events: kubectl describe pod ${metadata.name}`,
   }
 }
 
@@ -92,7 +92,13 @@ function containerProblem(pod: Pod, status: ContainerStatus, role: PodRole): Pod
   const crash = isCrashing(status) ? (state.terminated ?? lastState?.terminated) : undefined
   if (crash !== undefined) {
     const { reason } = waitingFor(WorkloadReason.CrashLoopBackOff)
-    return [{ reason, fatal: true, message: `${what}: ${reason}${lastExit(crash)}. Look at its log.` }]
+    return [
+      {
+        reason,
+        fatal: true,
+        message: `${what}: ${reason}${lastExit(crash)}. Look at its log: kubectl logs ${pod.metadata.name} -c ${name} --previous`,
+      },
+    ]
   }
   if (state.waiting?.reason !== undefined && !HARMLESS.has(state.waiting.reason)) {
     const { reason, fatal, advice } = waitingFor(state.waiting.reason)
@@ -105,7 +111,7 @@ function containerProblem(pod: Pod, status: ContainerStatus, role: PodRole): Pod
       {
         reason: WorkloadReason.ContainerTerminated,
         fatal: true,
-        message: `${what} has ended${lastExit(state.terminated)}. Look at its log.`,
+        message: `${what} has ended${lastExit(state.terminated)}. Look at its log: kubectl logs ${pod.metadata.name} -c ${name}`,
       },
     ]
   }

@@ -16,5 +16,5 @@ export function authenticatedBy(oidc: Resolved): ConditionUpdate {
       'Clients must authenticate, but tokens for any audience are accepted. Set the audience in spec.oidcConfig, or its resourceUrl.'
     return { type, status: 'True', reason: WorkloadReason.AudienceNotChecked, message }
   }
-  return { type, status: 'True', reason: WorkloadReason.AuthValid, message: 'clients must prove who they are' }
+  return { type, status: 'True', reason: WorkloadReason.AuthValid, message: 'clients must authenticate' }
 }

@@ -124,9 +124,9 @@ function clientSecretPart({ clientSecret }: OidcSettings): ClientSecretPart {
 function plaintextWarning({ clientSecret, at }: OidcSettings, name: string): ConditionUpdate[] {
   if (clientSecret === undefined || clientSecret.from === 'secret') return []
   const isText = clientSecret.from === 'text'
-  const where = isText ? `, and so it does in ConfigMap ${name}-runconfig` : ''
+  const place = isText ? `this object or ConfigMap ${name}-runconfig` : 'it'
   const instead = isText ? at('clientSecretRef') : 'spec.oidcConfig.inline.clientSecretRef'
-  const message = `${at('clientSecret')} stands there in clear for all who may read it${where}: put it into a Secret and name that in ${instead}`
+  const message = `${at('clientSecret')} is in plain text for everyone who may read ${place}: put it into a Secret and name that in ${instead}`
   return [{ type: WorkloadCondition.PlaintextSecret, status: 'True', reason: WorkloadReason.ClientSecretInPlainText, message }]
 }
 

@@ -25,7 +25,7 @@ const resolve = (limits: Partial<RateLimitArgs['rateLimiting']>, more: Partial<R
 describe('resolveRateLimit', () => {
   it('says that nothing is asked for', () => {
     expect(contributionOf(resolve(undefined))).toEqual({
-      conditions: [{ type: 'RateLimitConfigValid', status: 'True', reason: 'RateLimitNotApplicable', message: 'no limits are asked for' }],
+      conditions: [{ type: 'RateLimitConfigValid', status: 'True', reason: 'RateLimitNotApplicable', message: 'no rate limits are set' }],
     })
   })
 

@@ -23,7 +23,7 @@ const FIELD = 'spec.rateLimiting'
 export function resolveRateLimit({ rateLimiting, namespace, replicas, hasSharedStore, isAuthenticated }: RateLimitArgs): Resolved {
   const type = MCPServerCondition.RateLimitConfigValid
   if (rateLimiting === undefined) {
-    const message = 'no limits are asked for'
+    const message = 'no rate limits are set'
     return contributes({ conditions: [{ type, status: 'True', reason: MCPServerReason.RateLimitNotApplicable, message }] })
   }
 

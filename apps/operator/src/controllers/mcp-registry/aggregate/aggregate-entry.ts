@@ -38,7 +38,7 @@ export function aggregateEntry(entry: CanonicalRegistryEntry, maps: readonly Rea
       texts: undefined,
       refused: {
         reason: MCPRegistryReason.NameConflict,
-        message: `${entry.name}: several ConfigMaps define ${listed(merge.names)}; the last good data are served`,
+        message: `${entry.name}: several ConfigMaps define ${listed(merge.names)}: rename these, or set conflictStrategy to prefix or priority. The last good data is served`,
       },
     }
   if (maps.length > 0 && contributions.length === 0)
@@ -48,7 +48,7 @@ export function aggregateEntry(entry: CanonicalRegistryEntry, maps: readonly Rea
       texts: undefined,
       refused: {
         reason: MCPRegistryReason.InvalidData,
-        message: `${entry.name}: none of the ${maps.length} selected ConfigMaps is valid; the last good data are served`,
+        message: `${entry.name}: none of the ${maps.length} selected ConfigMaps is valid: status.configMaps says why. The last good data is served`,
       },
     }
   const sharding = shardDocument(merge.document)
@@ -59,7 +59,7 @@ export function aggregateEntry(entry: CanonicalRegistryEntry, maps: readonly Rea
       texts: undefined,
       refused: {
         reason: MCPRegistryReason.AggregateTooLarge,
-        message: `${entry.name}: ${sharding.bytes} bytes do not fit into 16 ConfigMaps; the last good data are served`,
+        message: `${entry.name}: ${sharding.bytes} bytes do not fit into 16 ConfigMaps: filter, or use a git or api source. The last good data is served`,
       },
     }
   return { ...common, servers: merge.document.entries.length, texts: sharding.texts }

@@ -180,7 +180,14 @@ function availability(missing: readonly string[]): ConditionUpdate[] {
   const type = MCPRegistryCondition.SourceAvailable
   if (missing.length === 0)
     return [{ type, status: 'True', reason: MCPRegistryReason.SourcesAvailable, message: 'all referenced objects exist' }]
-  return [{ type, status: 'False', reason: MCPRegistryReason.SourceNotFound, message: `not found: ${missing.join(', ')}` }]
+  return [
+    {
+      type,
+      status: 'False',
+      reason: MCPRegistryReason.SourceNotFound,
+      message: `not found: ${missing.join(', ')}. Create what is missing, or correct the name`,
+    },
+  ]
 }
 
 function selectorConditions(aggregates: readonly EntryAggregate[]): ConditionUpdate[] {
@@ -193,7 +200,15 @@ function selectorConditions(aggregates: readonly EntryAggregate[]): ConditionUpd
   const maps = aggregates.flatMap((aggregate) => aggregate.maps)
   const failed = maps.filter(({ error }) => error !== undefined)
   if (failed.length > 0) return [{ type, status: 'False', reason: MCPRegistryReason.PartialSyncFailure, message: partialMessage(maps) }]
-  if (maps.length === 0) return [{ type, status: 'True', reason: MCPRegistryReason.NoConfigMaps, message: 'no ConfigMaps match' }]
+  if (maps.length === 0)
+    return [
+      {
+        type,
+        status: 'True',
+        reason: MCPRegistryReason.NoConfigMaps,
+        message: 'no ConfigMap has the labels that configMapSelector asks for: nothing is served from there',
+      },
+    ]
   const servers = aggregates.reduce((sum, aggregate) => sum + aggregate.servers, 0)
   return [{ type, status: 'True', reason: MCPRegistryReason.SourcesValid, message: `${servers} servers from ${maps.length} ConfigMaps` }]
 }

@@ -37,7 +37,12 @@ export function storedData(reading: DocumentReading, filter: FilterConfig | unde
   const merge = mergeDocuments([{ name: 'source', priority: 0, document: reading.document }], { format, strategy: 'priority', filter })
   if (merge.kind !== 'merged') return { ok: false, reason: 'InvalidData', message: 'names are not unique' }
   const sharding = shardDocument(merge.document)
-  if (!sharding.ok) return { ok: false, reason: 'StorageTooLarge', message: `${sharding.bytes} bytes do not fit into 16 ConfigMaps` }
+  if (!sharding.ok)
+    return {
+      ok: false,
+      reason: 'StorageTooLarge',
+      message: `${sharding.bytes} bytes do not fit into 16 ConfigMaps: set spec.filter, or use spec.registries, which needs none`,
+    }
   const { texts } = sharding
   return { ok: true, texts, servers: merge.document.entries.length, left: reading.problems.length, hash: hashOfTexts(texts) }
 }

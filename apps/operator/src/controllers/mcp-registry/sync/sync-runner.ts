@@ -148,7 +148,11 @@ export function createSyncRunner(env: Env): SyncRunner {
       const secret = await env.client.tryGet(secrets, { ...keyOf(registry), name: ref.name }, { signal })
       const encoded = secret?.data?.[ref.key]
       if (encoded === undefined)
-        return { ok: false, reason: 'SourceNotFound', message: `Secret ${ref.name} with key ${ref.key} does not exist` }
+        return {
+          ok: false,
+          reason: 'SourceNotFound',
+          message: `Secret ${ref.name} with key ${ref.key} does not exist: create it, or correct spec.source.git.auth`,
+        }
       password = Buffer.from(encoded, 'base64').toString('utf8').trimEnd()
     }
     return await fetchInWorker({ source: spec.source, filter: spec.filter, password, remotes: env.settings.remotes }, signal)
@@ -181,7 +185,7 @@ export function createSyncRunner(env: Env): SyncRunner {
         return {
           ok: false,
           reason: 'StorageFailed',
-          message: `ConfigMap ${applied.name} belongs to ${applied.controller ?? 'somebody else'}`,
+          message: `ConfigMap ${applied.name} belongs to ${applied.controller ?? 'somebody else'}: delete it, or give this registry another name`,
         }
     }
     for (const unwanted of maps.unwanted) await env.children.remove(owner, { ...kind, name: unwanted }, signal)
@@ -203,7 +207,7 @@ export function createSyncRunner(env: Env): SyncRunner {
     const content = await env.caches.configMapContent({ ...keyOf(registry), name }, signal)
     const text = content === undefined ? undefined : configMapText(content, key)
     const missing = (message: string) => ({ hash: undefined, outcome: { ok: false, reason: 'SourceNotFound', message } as const })
-    if (text === undefined) return missing(`ConfigMap ${name} does not exist`)
+    if (text === undefined) return missing(`ConfigMap ${name} does not exist: create it, or correct spec.source.configMap`)
     if (!text.ok) return missing(`ConfigMap ${name} ${text.problem}`)
     const hash = createHash('sha256').update(text.text).digest('hex')
     const data = storedData(readDocument(text.text, spec.source.format), spec.filter)
