@@ -2,6 +2,7 @@ import { WireClient } from '@thv/gateway/testing/wire-client'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
+import { openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
@@ -24,15 +25,17 @@ export interface GuardedRunnerOptions extends Partial<Omit<TestRunnerOptions, 'b
   /** Members of the RunConfig, `oidc_config` without issuer. */
   readonly config?: Readonly<Record<string, unknown>> & { readonly oidc_config?: object }
   readonly authClock?: Clock
+  /** Scopes that users can grant to clients at the provider. */
+  readonly scopes?: readonly string[]
 }
 
 export const AUDIENCE = 'tests'
 
 /** A runner that asks for tokens of a real identity provider, in front of the fixture server. */
 export async function startGuardedRunner(options: GuardedRunnerOptions = {}): Promise<GuardedRunner> {
-  const { config: given = {}, authClock, transport, server, ...rest } = options
+  const { config: given = {}, authClock, scopes = [], transport, server, ...rest } = options
   await using stack = new AsyncDisposableStack()
-  const idp = stack.use(await startOidcServer())
+  const idp = stack.use(await startOidcServer({ scopes }))
   const fixture = stack.use(await startFixture({ transport: transport === 'sse' ? 'sse' : 'http' }))
   const oidc = { issuer: idp.issuer, audience: AUDIENCE, allow_private_ip: true, ...given.oidc_config }
   const config = configOf({ ...given, oidc_config: oidc, remote_url: fixture.url, transport: transport ?? 'streamable-http' })
@@ -40,7 +43,7 @@ export async function startGuardedRunner(options: GuardedRunnerOptions = {}): Pr
   const outbound = createOutbound()
   stack.defer(() => outbound.close())
   const deps = { env: {}, log, metrics: createMetrics(), clock: authClock ?? systemClock, outbound }
-  const pipeline = pipelineFromRunConfig(config, deps)
+  const pipeline = pipelineFromRunConfig(config, { ...deps, policies: await openPolicies(config, deps) })
   stack.defer(() => pipeline.close(AbortSignal.timeout(5_000)))
   const own = { ...server, resource: protectedResourceOf(config) }
   const runner = stack.use(await startTestRunner({ backend: fixture.url, pipeline, server: own, ...(transport && { transport }), ...rest }))

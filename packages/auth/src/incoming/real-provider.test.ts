@@ -1,6 +1,7 @@
 import { createOutbound, type Outbound } from '@thv/http/outbound/outbound'
 import { TestClock } from '@thv/kernel/clock'
-import { OIDC_PATHS, type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
+import { OIDC_PATHS } from '@thv/testkit/oidc/oidc-configuration'
+import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAuthenticator, type TokenAuthenticator } from './token-authenticator.ts'
 

@@ -1,9 +1,15 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { Provider } from 'oidc-provider'
+import { type HookContext, OIDC_PATHS, type OidcTokenOptions, oidcConfiguration } from './oidc-configuration.ts'
+import { createOidcRecords } from './oidc-records.ts'
 
-/** A real OpenID provider on loopback: client-credentials tokens, readable or opaque, with any claims. */
+/**
+ * A real OpenID provider on loopback: client-credentials tokens, readable or opaque, with any claims; and users, for clients that register
+ * themselves and send a browser (`sign-in.ts`) to its login page.
+ */
 export interface OidcServer extends AsyncDisposable {
   readonly issuer: string
   readonly jwksUrl: string
@@ -11,6 +17,10 @@ export interface OidcServer extends AsyncDisposable {
   /** Of the one client there is; it gets tokens and asks about them. */
   readonly clientId: string
   readonly clientSecret: string
+  /** Lifetime of access tokens of users. */
+  accessTokenSeconds: number
+  /** Every token that was issued, in order. */
+  readonly grants: readonly IssuedToken[]
   /** Undefined: it behaves. Tokens must be taken before it is down. */
   fault: OidcFault | undefined
   token(options?: OidcTokenOptions): Promise<string>
@@ -25,21 +35,22 @@ export interface OidcServer extends AsyncDisposable {
 /** `slow` answers after three seconds; the last two give wrong documents. */
 export type OidcFault = 'down' | 'slow' | 'wrong-issuer' | 'garbage-keys'
 
-export interface OidcTokenOptions {
-  /** Also `sub`; without it the subject is the client. */
-  readonly claims?: Readonly<Record<string, unknown>>
-  readonly audience?: string
-  readonly format?: 'jwt' | 'opaque'
-  readonly expiresInSeconds?: number
+export interface IssuedToken {
+  readonly grantType: string
+  readonly clientId: string
+  readonly scope: string | undefined
+  readonly resource: string | undefined
 }
 
-export const OIDC_PATHS = {
-  discovery: '/.well-known/openid-configuration',
-  jwks: '/jwks',
-  token: '/token',
-  introspection: '/token/introspection',
-  revocation: '/token/revocation',
-} as const
+export interface OidcServerOptions {
+  readonly host?: string
+  readonly port?: number
+  /** Scopes that users can grant to clients. */
+  readonly scopes?: readonly string[]
+}
+
+/** Of the login page; the rest of the path names the visit. */
+const INTERACTION = '/interaction/'
 
 const CLIENT = { clientId: 'test-client', clientSecret: 'test-client-secret-0123456789abcdef' }
 type Jwk = Readonly<Record<string, unknown>>
@@ -48,11 +59,13 @@ type Jwk = Readonly<Record<string, unknown>>
 const WISH_HEADER = 'x-token-wish'
 const SLOW_MS = 3_000
 
-export async function startOidcServer(options: { host?: string; port?: number } = {}): Promise<OidcServer> {
-  const { host = '127.0.0.1', port = 0 } = options
+export async function startOidcServer(options: OidcServerOptions = {}): Promise<OidcServer> {
+  const { host = '127.0.0.1', port = 0, scopes = [] } = options
   const hits = new Map<string, number>()
-  const adapter = memoryAdapter()
+  const adapter = createOidcRecords()
+  const grants: IssuedToken[] = []
   let keys: Jwk[] = [newKey()]
+  let provider: Provider
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {}
 
   const server = createServer((request, response) => {
@@ -68,7 +81,28 @@ export async function startOidcServer(options: { host?: string; port?: number } 
 
   function publish(): void {
     // The provider cannot change its keys, so another one takes its place, with what the one before remembered.
-    handle = new Provider(issuer, configuration(keys, adapter)).callback()
+    const accessTokenSeconds = () => oidc.accessTokenSeconds
+    provider = new Provider(issuer, oidcConfiguration({ keys, adapter, client: CLIENT, scopes, wishOf, accessTokenSeconds }))
+    provider.on('grant.success', ({ oidc: { params, client } }) => {
+      const { grant_type: grantType, scope, resource } = params
+      grants.push({ grantType: String(grantType), clientId: client.clientId, scope, resource })
+    })
+    const answer = provider.callback()
+    handle = (request, response) => {
+      if (!request.url?.startsWith(INTERACTION)) return answer(request, response)
+      logIn(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)))
+    }
+  }
+
+  /** A page with a form, and what the form sends. Every user has every right: clients get the scopes that they ask for. */
+  async function logIn(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') {
+      response.setHeader('content-type', 'text/html').end('<form method="post"><input name="user"><button>Log in</button></form>')
+      return
+    }
+    const user = new URLSearchParams(await text(request)).get('user')
+    if (!user) response.writeHead(400).end('a user is needed')
+    else await provider.interactionFinished(request, response, { login: { accountId: user }, consent: {} })
   }
 
   async function post(path: string, form: Record<string, string>, wish: OidcTokenOptions = {}): Promise<Response> {
@@ -90,6 +124,8 @@ export async function startOidcServer(options: { host?: string; port?: number } 
     jwksUrl: `${issuer}${OIDC_PATHS.jwks}`,
     introspectionUrl: `${issuer}${OIDC_PATHS.introspection}`,
     ...CLIENT,
+    accessTokenSeconds: 600,
+    grants,
     fault: undefined,
     async token(wish = {}) {
       const answer = await post(OIDC_PATHS.token, { grant_type: 'client_credentials', resource: 'urn:thv:tests' }, wish)
@@ -127,66 +163,7 @@ function newKey(): Jwk {
   return { ...privateKey.export({ format: 'jwk' }), kid: randomUUID(), alg: 'ES256', use: 'sig' }
 }
 
-interface HookContext {
-  readonly req: IncomingMessage
-}
-
 function wishOf(ctx: HookContext): OidcTokenOptions {
   const header = ctx.req.headers[WISH_HEADER]
   return typeof header === 'string' ? (JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as OidcTokenOptions) : {}
-}
-
-function configuration(keys: readonly Jwk[], adapter: (kind: string) => object): object {
-  return {
-    adapter,
-    jwks: { keys },
-    cookies: { keys: ['only-for-tests'] },
-    clients: [
-      {
-        client_id: CLIENT.clientId,
-        client_secret: CLIENT.clientSecret,
-        grant_types: ['client_credentials'],
-        response_types: [],
-        redirect_uris: [],
-        id_token_signed_response_alg: 'ES256',
-      },
-    ],
-    clientDefaults: { id_token_signed_response_alg: 'ES256' },
-    routes: { jwks: OIDC_PATHS.jwks, token: OIDC_PATHS.token, introspection: OIDC_PATHS.introspection, revocation: OIDC_PATHS.revocation },
-    ttl: { ClientCredentials: (ctx: HookContext) => wishOf(ctx).expiresInSeconds ?? 600 },
-    extraTokenClaims: (ctx: HookContext) => wishOf(ctx).claims ?? {},
-    formats: {
-      customizers: {
-        jwt: (ctx: HookContext, _token: unknown, parts: { payload: Record<string, unknown> }) => {
-          const subject = wishOf(ctx).claims?.['sub']
-          if (subject !== undefined) parts.payload['sub'] = subject
-          return parts
-        },
-      },
-    },
-    features: {
-      devInteractions: { enabled: false },
-      clientCredentials: { enabled: true },
-      revocation: { enabled: true, allowedPolicy: () => true },
-      introspection: { enabled: true, allowedPolicy: () => true },
-      resourceIndicators: {
-        enabled: true,
-        getResourceServerInfo: (ctx: HookContext) => {
-          const { audience = 'tests', format = 'jwt', expiresInSeconds = 600 } = wishOf(ctx)
-          return { scope: '', audience, accessTokenFormat: format, accessTokenTTL: expiresInSeconds, jwt: { sign: { alg: 'ES256' } } }
-        },
-      },
-    },
-  }
-}
-
-/** Where the provider keeps opaque tokens. It looks at the end of what it finds itself. */
-function memoryAdapter(): (kind: string) => object {
-  const records = new Map<string, object>()
-  return (kind) => ({
-    upsert: async (id: string, payload: object) => void records.set(`${kind}:${id}`, payload),
-    find: async (id: string) => records.get(`${kind}:${id}`),
-    destroy: async (id: string) => void records.delete(`${kind}:${id}`),
-    revokeByGrantId: async () => {},
-  })
 }
