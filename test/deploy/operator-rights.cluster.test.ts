@@ -25,7 +25,7 @@ const OWN_KINDS = [
   'virtualmcpcompositetooldefinitions',
   'virtualmcpservers',
 ]
-const HAS_FINALIZER = ['mcpexternalauthconfigs', 'mcpgroups', 'mcpservers', 'mcptoolconfigs']
+const HAS_FINALIZER = ['mcpexternalauthconfigs', 'mcpgroups', 'mcpregistries', 'mcpservers', 'mcptoolconfigs']
 const OWNS_OBJECTS = ['mcpremoteproxies', 'mcpservers']
 const APPLIED = [
   ['', 'configmaps'],
@@ -125,6 +125,8 @@ describeHelm('rights of the operator', () => {
     ),
     ...READ.flatMap(([group, resource]) => ['get', 'list', 'watch'].map((verb) => ({ group, resource, verb, namespace }))),
     { group: '', resource: 'pods', verb: 'delete', namespace },
+    // Held so that it can be granted to registry servers.
+    ...['create', 'get', 'update'].map((verb) => ({ group: 'coordination.k8s.io', resource: 'leases', verb, namespace })),
     ...['create', 'patch'].map((verb) => ({ group: 'events.k8s.io', resource: 'events', verb, namespace })),
   ]
 
@@ -148,7 +150,7 @@ describeHelm('rights of the operator', () => {
     ...['escalate', 'bind'].map((verb) => ({ group: 'rbac.authorization.k8s.io', resource: 'roles', verb, namespace })),
     ...['users', 'serviceaccounts'].map((resource) => ({ group: '', resource, verb: 'impersonate', namespace })),
     { group: '', resource: 'serviceaccounts/token', verb: 'create', namespace },
-    { group: 'coordination.k8s.io', resource: 'leases', verb: 'create', namespace },
+    ...['patch', 'delete'].map((verb) => ({ group: 'coordination.k8s.io', resource: 'leases', verb, namespace })),
     { group: '', resource: 'namespaces', verb: 'create' },
     { group: 'rbac.authorization.k8s.io', resource: 'clusterroles', verb: 'create' },
     { group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings', verb: 'create' },
@@ -166,7 +168,7 @@ describeHelm('rights of the operator', () => {
       expect([...answers].filter(([, allowed]) => allowed)).toEqual([])
     })
 
-    it('cover its own Lease and no other', async () => {
+    it('cover no Lease outside of the watched namespaces but its own', async () => {
       const lease = { group: 'coordination.k8s.io', resource: 'leases', namespace: home }
       const own = 'toolhive-operator-leader-election'
       const answers = await judged(names[scope], [
@@ -175,7 +177,9 @@ describeHelm('rights of the operator', () => {
       ])
       const allowed = [...answers].filter(([, yes]) => yes).map(([title]) => title)
       const leases = 'coordination.k8s.io/leases'
-      expect(allowed).toEqual([`create ${leases}`, `get ${leases} ${own}`, `update ${leases} ${own}`])
+      const others = scope === 'cluster' ? ['somebody-else'] : []
+      const known = ['get', 'update'].flatMap((verb) => [own, ...others].map((name) => `${verb} ${leases} ${name}`))
+      expect(allowed).toEqual([`create ${leases}`, ...known])
     })
 
     it('let it make the Role of a runner and bind it', async () => {
@@ -203,7 +207,8 @@ describeHelm('rights of the operator', () => {
       { group: '', resource: 'secrets', verb: 'list' },
       { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', verb: 'list' },
     ])
-    expect([...answers].filter(([, allowed]) => allowed)).toEqual([])
+    // In its own namespace it makes its own Lease.
+    expect([...answers].filter(([, allowed]) => allowed)).toEqual([['create coordination.k8s.io/leases', true]])
   })
 
   it('in cluster scope reach every namespace', async () => {

@@ -52,7 +52,6 @@ const withoutCa: Lookup = { ...fixtureLookup, configMap: (name) => (name.include
 
 const OTHER_MEMBERS = 'another type needs other members beside it, so a change of the type alone can only be refused'
 const WHETHER_IT_BLOCKS = 'says whether a missing bundle is refused'
-const EXPORT = 'the export is not built yet, which a condition says'
 const ONE_VALUE = 'has one value only; it is there for later kinds'
 
 const KINDS: readonly Kind[] = [
@@ -111,8 +110,6 @@ const KINDS: readonly Kind[] = [
     outcomes: (spec: MCPRegistry['spec']) => registryOutcomes(spec),
     inert: {
       'spec.source.type': 'must name the source that is set, which tells already',
-      'spec.export.namespaces[]': EXPORT,
-      'spec.export.crossNamespaceGateway': EXPORT,
     },
     onlyChecked: { 'spec.volumes[]': 'the other value of the test is no volume' },
   },

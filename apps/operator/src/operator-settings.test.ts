@@ -39,6 +39,10 @@ describe('operatorSettings', () => {
         "podNamespace": "default",
         "podSecurity": "privileged",
         "proxyHost": "0.0.0.0",
+        "registryExport": {
+          "clusterRole": undefined,
+          "namespaces": [],
+        },
         "registryImage": "toolhive-ts:0.1.0",
         "remotes": {
           "allowLoopback": false,
@@ -56,6 +60,16 @@ describe('operatorSettings', () => {
     const env = { KUBERNETES_SERVICE_HOST: '10.96.0.1', KUBERNETES_SERVICE_PORT: '443' }
     const detected = { openshift: false, server: 'https://api.example:6443' }
     expect(operatorSettings(flags, env, detected).remotes.blockedAddresses).toEqual(['10.96.0.1', 'api.example'])
+  })
+
+  test('namespaces that registries may export', () => {
+    const of = (namespaces: string, role = '') =>
+      operatorSettings(flags, { TOOLHIVE_REGISTRY_EXPORT_NAMESPACES: namespaces, TOOLHIVE_REGISTRY_EXPORT_CLUSTER_ROLE: role }, here)
+        .registryExport
+    expect(of('a, b,a')).toEqual({ namespaces: ['a', 'b'], clusterRole: undefined })
+    expect(of('a,*', 'reader')).toEqual({ namespaces: 'all', clusterRole: 'reader' })
+    expect(() => of('*')).toThrow('needs TOOLHIVE_REGISTRY_EXPORT_CLUSTER_ROLE')
+    expect(() => of('A')).toThrow('TOOLHIVE_REGISTRY_EXPORT_NAMESPACES: "A" is not the name of a namespace')
   })
 
   test('the pod security level is one of the standard, privileged without one', () => {

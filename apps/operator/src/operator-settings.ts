@@ -35,6 +35,14 @@ export interface OperatorSettings {
   readonly serviceUrls: 'dns' | 'address'
   /** The images that run npx:// and uvx:// packages; `native` where nodes run them by themselves. */
   readonly packageImages: PackageImages | 'native'
+  readonly registryExport: RegistryExportSettings
+}
+
+export interface RegistryExportSettings {
+  /** Namespaces that MCPRegistries of other namespaces may export. */
+  readonly namespaces: readonly string[] | 'all'
+  /** ClusterRole with the rights to read all of them; bound for registries that export everything. */
+  readonly clusterRole: string | undefined
 }
 
 export interface PackageImages {
@@ -112,6 +120,7 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: Detec
     clusterDomain: env['CLUSTER_DOMAIN'] || 'cluster.local',
     serviceUrls: serviceUrls(env['TOOLHIVE_SERVICE_URLS']),
     packageImages: packageImages(env),
+    registryExport: registryExport(env),
   }
 }
 
@@ -120,6 +129,15 @@ function packageImages(env: Env): OperatorSettings['packageImages'] {
   if (how === 'native') return how
   if (how) throw new ThvError('usage', `TOOLHIVE_PACKAGE_IMAGES: "${how}" is not native; leave it out to run packages by images`)
   return { npx: env['TOOLHIVE_NPX_IMAGE'] || DEFAULT_NPX_IMAGE, uvx: env['TOOLHIVE_UVX_IMAGE'] || DEFAULT_UVX_IMAGE }
+}
+
+function registryExport(env: Env): RegistryExportSettings {
+  const names = [...new Set(list(env['TOOLHIVE_REGISTRY_EXPORT_NAMESPACES']))]
+  const clusterRole = env['TOOLHIVE_REGISTRY_EXPORT_CLUSTER_ROLE'] || undefined
+  if (!names.includes('*')) return { namespaces: checkedNamespaces('TOOLHIVE_REGISTRY_EXPORT_NAMESPACES', names), clusterRole }
+  if (clusterRole === undefined)
+    throw new ThvError('usage', 'TOOLHIVE_REGISTRY_EXPORT_NAMESPACES: "*" needs TOOLHIVE_REGISTRY_EXPORT_CLUSTER_ROLE')
+  return { namespaces: 'all', clusterRole }
 }
 
 function podSecurity(text: string | undefined): PodSecurityLevel {
@@ -143,12 +161,16 @@ function defaultRedis(env: Env): DefaultRedis | undefined {
 }
 
 function namespaces(text: string | undefined): string[] | undefined {
-  const names = [...new Set(list(text))]
+  const names = checkedNamespaces('WATCH_NAMESPACE', [...new Set(list(text))])
+  return names.length === 0 ? undefined : names
+}
+
+function checkedNamespaces(variable: string, names: string[]): string[] {
   for (const name of names) {
     if (!/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name))
-      throw new ThvError('usage', `WATCH_NAMESPACE: "${name}" is not the name of a namespace`)
+      throw new ThvError('usage', `${variable}: "${name}" is not the name of a namespace`)
   }
-  return names.length === 0 ? undefined : names
+  return names
 }
 
 function list(text: string | undefined): string[] {

@@ -42,6 +42,8 @@ Variables:
   TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS  pull secrets for all pods, separated by commas
   TOOLHIVE_DEFAULT_REDIS_ADDR          Redis for sessions of workloads that name none
   TOOLHIVE_DEFAULT_REDIS_SECRET_NAME   Secret with its password, and TOOLHIVE_DEFAULT_REDIS_SECRET_KEY (redis-password)
+  TOOLHIVE_REGISTRY_EXPORT_NAMESPACES  namespaces that MCPRegistries of other namespaces may export, separated by commas, * for all (none)
+  TOOLHIVE_REGISTRY_EXPORT_CLUSTER_ROLE  ClusterRole for MCPRegistries that export all namespaces
   TOOLHIVE_POD_SECURITY                most permissive level that pods may have: privileged, baseline or restricted (privileged)
   OPERATOR_OPENSHIFT                   true or false (detected)
   CLUSTER_DOMAIN                       DNS domain of the cluster (cluster.local)

@@ -5,42 +5,60 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const BIN = fileURLToPath(new URL('../../../apps/proxyrunner/bin/thv-proxyrunner.js', import.meta.url))
+const PROXY_RUNNER = fileURLToPath(new URL('../../../apps/proxyrunner/bin/thv-proxyrunner.js', import.meta.url))
 const AS_IN_POD = new URL('as-in-pod.ts', import.meta.url).href
 const STOP_LIMIT_MS = 15_000
 
-export interface PodProcessOptions {
+export interface PodOptions {
   /** Of the API server. */
   readonly cluster: { readonly url: string; readonly caPem: string }
   readonly token: string
   readonly namespace: string
-  readonly runConfig: object
   /** Names that mean this machine. */
   readonly hosts: readonly string[]
   /** Of the pod. */
   readonly name?: string
 }
 
+export interface PodProcessOptions extends PodOptions {
+  readonly runConfig: object
+}
+
 export interface PodProcess extends AsyncDisposable {
   readonly output: string
+  /** The folder with the mounted files. */
+  readonly root: string
 }
 
 /** `thv-proxyrunner run`, without further arguments and with nothing but what a pod is given: environment and mounted files. */
-export function startInPod({ cluster, token, namespace, runConfig, hosts, name }: PodProcessOptions): PodProcess {
+export function startInPod({ runConfig, ...pod }: PodProcessOptions): PodProcess {
+  const files = { 'etc/runconfig/runconfig.json': JSON.stringify(runConfig) }
+  return startProgramInPod({ ...pod, program: PROXY_RUNNER, args: () => ['run'], files: () => files })
+}
+
+export interface PodProgramOptions extends PodOptions {
+  readonly program: string
+  /** Both are told the folder with the mounted files. */
+  readonly args: (root: string) => readonly string[]
+  readonly files: (root: string) => Readonly<Record<string, string>>
+}
+
+/** A program with the account, the environment and the files of its pod. */
+export function startProgramInPod({ cluster, token, namespace, hosts, name, program, args, files }: PodProgramOptions): PodProcess {
   const root = mkdtempSync(join(tmpdir(), 'thv-pod-'))
   const account = 'var/run/secrets/kubernetes.io/serviceaccount'
-  const files = {
-    'etc/runconfig/runconfig.json': JSON.stringify(runConfig),
+  const mounted = {
+    ...files(root),
     [`${account}/token`]: token,
     [`${account}/ca.crt`]: cluster.caPem,
     [`${account}/namespace`]: namespace,
   }
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(root, name)), { recursive: true })
-    writeFileSync(join(root, name), content)
+  for (const [file, content] of Object.entries(mounted)) {
+    mkdirSync(dirname(join(root, file)), { recursive: true })
+    writeFileSync(join(root, file), content)
   }
   const { hostname, port } = new URL(cluster.url)
-  const child = spawn(process.execPath, ['--import', AS_IN_POD, BIN, 'run'], {
+  const child = spawn(process.execPath, ['--import', AS_IN_POD, program, ...args(root)], {
     cwd: root,
     env: {
       ...{ PATH: process.env['PATH'], HOME: root, POD_ROOT: root, POD_HOSTS: hosts.join(',') },
@@ -56,6 +74,7 @@ export function startInPod({ cluster, token, namespace, runConfig, hosts, name }
     })
   }
   return {
+    root,
     get output() {
       return output
     },

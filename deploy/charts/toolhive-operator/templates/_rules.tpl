@@ -62,6 +62,10 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
 - apiGroups: [gateway.networking.k8s.io]
   resources: [gateways, httproutes, referencegrants]
   verbs: [get, list, watch]
+# Granted to registry servers that elect the one that reads the cluster, never used by the operator beside its own Lease.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create, get, update]
 # Granted to runners of stdio servers, never used by the operator.
 - apiGroups: ['']
   resources: [pods/attach]
@@ -77,6 +81,34 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
   verbs: [get, list, watch]
+{{- end -}}
+
+{{/* The rights of a registry server that exports all namespaces. */}}
+{{- define "toolhive-operator.exportRules" -}}
+- apiGroups: [toolhive.stacklok.dev]
+  resources: [mcpservers, mcpremoteproxies, virtualmcpservers]
+  verbs: [get, list, watch]
+- apiGroups: ['']
+  resources: [services]
+  verbs: [get, list, watch]
+- apiGroups: [gateway.networking.k8s.io]
+  resources: [httproutes, gateways, referencegrants]
+  verbs: [get, list, watch]
+{{- end -}}
+
+{{/* Binds them, and no other role. */}}
+{{- define "toolhive-operator.bindRules" -}}
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterrolebindings]
+  verbs: [get, create, patch, delete]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterroles]
+  resourceNames: [{{ include "toolhive-operator.exportRole" . }}]
+  verbs: [bind]
+{{- end -}}
+
+{{- define "toolhive-operator.exportRole" -}}
+{{- include "toolhive-operator.fullname" . }}-registry-export
 {{- end -}}
 
 {{/* In its own namespace: the Lease that decides which operator works. */}}

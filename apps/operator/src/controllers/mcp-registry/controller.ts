@@ -1,6 +1,15 @@
 import { annotationsChanged, type ConfigMap, type KubeObject, keyOf, type ObjectKey, or } from '@thv/kube'
 import { SYNC_TRIGGER_ANNOTATION } from '@thv/resources/kinds/mcp-registry/constants'
-import { configMapCache, deploymentCache, podCache, secretCache, serviceAccountCache, serviceCache } from '../../caches/built-in-caches.ts'
+import {
+  configMapCache,
+  deploymentCache,
+  podCache,
+  roleBindingCache,
+  roleCache,
+  secretCache,
+  serviceAccountCache,
+  serviceCache,
+} from '../../caches/built-in-caches.ts'
 import type { OperatorCaches } from '../../caches/operator-caches.ts'
 import { ownedBy, specChanged } from '../../caches/predicates.ts'
 import { referrersIn } from '../../references/reference-sources.ts'
@@ -25,6 +34,8 @@ export const controller: ControllerSpec = {
       ...caches.of(deploymentCache).owned(ownedBy(KIND)),
       ...caches.of(serviceCache).owned(ownedBy(KIND)),
       ...caches.of(serviceAccountCache).owned(ownedBy(KIND)),
+      ...caches.of(roleCache).owned(ownedBy(KIND)),
+      ...caches.of(roleBindingCache).owned(ownedBy(KIND)),
       ...caches.of(configMapCache).owned(ownedBy(KIND)),
       ...caches.of(podCache).mapped(registryOfPod(caches)),
       ...caches.of(configMapCache).mapped(referrersIn(registries, 'configMaps')),

@@ -7,6 +7,7 @@ import { objectsAt } from '@thv/kernel/json'
 import type { MCPRegistry } from '@thv/resources/kinds/mcp-registry/schema'
 import { afterAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { planFacts } from '../../testing/fixture-namespace.ts'
 import { aggregateEntry } from './aggregate/aggregate-entry.ts'
 import { configText, deploymentOf, FIXTURES, planOf, seedRegistry } from './testing/plan-registry.ts'
 
@@ -211,11 +212,86 @@ describe('the plan of an MCPRegistry', () => {
     expect(deploymentOf(kept)?.spec?.strategy).toEqual({ type: 'Recreate' })
   })
 
-  it('makes no API for api.enabled: false, and says so of an export that is not built', () => {
+  it('makes no API for api.enabled: false, and exports nothing in mode server then', () => {
     const plan = planOf({ source: { configMap: { name: 'a' } }, api: { enabled: false }, export: {} })
     expect(plan.children).toEqual([])
-    expect(plan.unwanted.map(({ kind }) => kind)).toEqual(['Deployment', 'Service', 'ConfigMap', 'ServiceAccount'])
-    expect(condition(plan, 'RegistryExport')).toMatchObject({ status: 'False', reason: 'NotBuiltYet' })
+    expect(plan.unwanted.map(({ kind }) => kind)).toEqual(['Deployment', 'Service', 'ConfigMap', 'ServiceAccount', 'RoleBinding', 'Role'])
+    expect(condition(plan, 'RegistryExport')).toMatchObject({ status: 'False', reason: 'NoServer' })
+  })
+
+  describe('export by the server', () => {
+    const base: Spec = { registries: [{ name: 'a', git }], export: {} }
+    const secret = { name: 's', key: 'k' }
+    const databaseConfig = { dbAppUserPasswordSecretRef: secret, dbMigrationUserPasswordSecretRef: secret }
+    const configOf = (spec: Spec, change: Parameters<typeof planOf>[1] = {}) => parse(configText(planOf(spec, change)))
+    const allowing = (namespaces: readonly string[] | 'all') => ({
+      settings: { ...planFacts().settings, registryExport: { namespaces, clusterRole: 'reader' } },
+    })
+
+    it('[001-104] puts the cluster before the other sources, watched, with an election among replicas that share a store', () => {
+      const config = configOf({ ...base, databaseConfig })
+      expect(config.sources[0]).toEqual({
+        name: 'cluster',
+        syncPolicy: { interval: '5m' },
+        kubernetes: {
+          namespaces: ['team'],
+          crossNamespaceGateway: 'accepted',
+          watch: { enabled: true, debounceInterval: '1s' },
+          leaderElection: { enabled: true, id: 'toolhive-registry-kubernetes-source-demo' },
+        },
+      })
+      expect(config.registries).toEqual([{ name: 'demo', sources: ['cluster', 'a'] }])
+      expect(configOf(base).sources[0].kubernetes.leaderElection).toEqual({ enabled: false })
+      expect(validated('export', configText(planOf({ ...base, databaseConfig })))).toBe('good')
+      expect(configOf({ source: { configMap: { name: 'a' } }, export: {} }).registries[0].sources).toEqual(['cluster', 'storage'])
+    })
+
+    it('gives way to an entry that is called cluster', () => {
+      const spec: Spec = {
+        registries: [
+          { name: 'cluster', git },
+          { name: 'cluster-1', git },
+        ],
+        export: {},
+      }
+      expect(configOf(spec).registries[0].sources).toEqual(['cluster-2', 'cluster', 'cluster-1'])
+    })
+
+    it('gives the pods a token and rights to read, and to the Lease only where one is used', () => {
+      const plan = planOf({ ...base, databaseConfig })
+      expect(deploymentOf(plan)?.spec?.template?.spec).toMatchObject({ automountServiceAccountToken: true })
+      const rulesOf = (made: ReturnType<typeof planOf>) =>
+        made.children.flatMap((child) => (child.kind === 'Role' ? child.object.rules : []))
+      expect(rulesOf(plan)).toMatchObject([
+        { resources: ['mcpservers', 'mcpremoteproxies', 'virtualmcpservers'], verbs: ['get', 'list', 'watch'] },
+        { resources: ['services'], verbs: ['get', 'list', 'watch'] },
+        { resources: ['httproutes', 'gateways', 'referencegrants'], verbs: ['get', 'list', 'watch'] },
+        { resources: ['leases'], verbs: ['create'] },
+        { resources: ['leases'], resourceNames: ['toolhive-registry-kubernetes-source-demo'], verbs: ['get', 'update'] },
+      ])
+      expect(rulesOf(planOf(base))).toHaveLength(3)
+      expect(rulesOf(planOf({ ...base, export: { mode: 'none' } }))).toEqual([])
+    })
+
+    it.each<[string, string[], readonly string[] | 'all', string]>([
+      ['its own namespace', ['team'], [], 'Exported'],
+      ['another one', ['team', 'b'], [], 'ExportNamespaceNotAllowed'],
+      ['an allowed one', ['b'], ['b'], 'Exported'],
+      ['all', ['*'], ['b'], 'ExportNamespaceNotAllowed'],
+      ['all, where all are allowed', ['*'], 'all', 'Exported'],
+    ])('of %s, says what it exports', (_title, namespaces, allowed, reason) => {
+      const plan = planOf({ ...base, export: { namespaces } }, allowing(allowed))
+      expect(condition(plan, 'RegistryExport')).toMatchObject({ reason })
+      const sources: { name: string; kubernetes?: { namespaces: string[] } }[] = parse(configText(plan)).sources
+      const wanted = namespaces.includes('*') ? [] : namespaces
+      expect(sources.find(({ name }) => name === 'cluster')?.kubernetes?.namespaces).toEqual(reason === 'Exported' ? wanted : undefined)
+    })
+
+    it('never goes beyond the namespaces that the operator watches', () => {
+      const { settings } = allowing('all')
+      const plan = planOf({ ...base, export: { namespaces: ['b'] } }, { settings: { ...settings, watchNamespaces: ['team'] } })
+      expect(condition(plan, 'RegistryExport')).toMatchObject({ reason: 'ExportNamespaceNotAllowed' })
+    })
   })
 
   it('names what is missing', () => {

@@ -2,7 +2,6 @@ import {
   configMaps,
   deployments,
   done,
-  dropFinalizer,
   formatKey,
   type KubeObject,
   type ObjectKey,
@@ -13,7 +12,7 @@ import {
   services,
   writeStatus,
 } from '@thv/kube'
-import { MCP_REGISTRY_FINALIZER, MCPRegistryReason } from '@thv/resources/kinds/mcp-registry/constants'
+import { MCPRegistryReason } from '@thv/resources/kinds/mcp-registry/constants'
 import { normaliseMcpRegistry } from '@thv/resources/kinds/mcp-registry/normalise'
 import { type MCPRegistry, mcpRegistryType as type } from '@thv/resources/kinds/mcp-registry/schema'
 import { configMapCache, deploymentCache, podCache, secretCache, serviceCache, WORKLOAD_INDEX } from '../../caches/built-in-caches.ts'
@@ -29,6 +28,7 @@ import { SELECTION_BYTES } from './aggregate/contribution-reader.ts'
 import { isSelected } from './aggregate/selected-maps.ts'
 import { cache, referencesOfRegistry } from './cache.ts'
 import { registryEvents, unsupportedTrigger } from './events.ts'
+import { ensureForeignAccess, removeForeignAccess } from './foreign-access.ts'
 import { COMPONENT_LABEL, registryNames } from './objects/names.ts'
 import { ownedDataMaps } from './plan/owned-data.ts'
 import { planMcpRegistry, type RegistryPlan } from './plan/plan.ts'
@@ -57,8 +57,8 @@ export async function reconcileMcpRegistry(key: ObjectKey, env: Env, { signal }:
     state.forget(key)
     state.syncs.forget(key)
     if (registry === undefined) return done
-    // Its objects go with it; a finalizer that another operator left behind is taken off, whatever the spec says.
-    await dropFinalizer(env.client, { type, object: registry, name: MCP_REGISTRY_FINALIZER }, { signal, clock: env.clock })
+    // Its objects go with it, but for rights in other namespaces.
+    await removeForeignAccess({ registry, env, signal })
     await tellTermination(registry, { type, env, signal })
     return done
   }
@@ -140,6 +140,7 @@ async function execute(plan: RegistryPlan, { registry, key, env, signal }: Work)
     const outcome = await env.children.ensure(owner, { ...cachedKind(kind, env.caches), object }, signal)
     if (outcome.kind === 'foreign') return outcome
   }
+  if (plan.blockers.length === 0) await ensureForeignAccess({ registry, env, signal }, plan.exported)
   for (const { kind, name } of plan.unwanted) await env.children.remove(owner, { ...cachedKind(kind, env.caches), name }, signal)
   for (const name of ownedDataMaps(env.caches.of(configMapCache).list(key.namespace), registry, plan))
     await env.children.remove(owner, { ...maps, name }, signal)

@@ -63,4 +63,6 @@ export const MCPRegistryReason = {
   ReferenceNotPermitted: 'ReferenceNotPermitted',
   ConflictingConfiguration: 'ConflictingConfiguration',
   GatewayNotReadable: 'GatewayNotReadable',
+  NoServer: 'NoServer',
+  ExportNamespaceNotAllowed: 'ExportNamespaceNotAllowed',
 } as const

@@ -1,9 +1,12 @@
 import { checkSourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type { CanonicalMCPRegistrySpec, CanonicalRegistryEntry } from '@thv/resources/kinds/mcp-registry/normalise'
 import { stringify } from 'yaml'
+import type { ExportScope } from '../export/export-scope.ts'
 import { authProblems, renderAuth } from './auth-config.ts'
 import { databaseProblems, renderDatabase } from './database-config.ts'
+import { exportSource } from './export-source.ts'
 import { CONFIG_FILE, DATABASE_FILE, secretFolder, sourceFolder } from './registry-place.ts'
+import { STORAGE_ENTRY } from './storage-entry.ts'
 
 export interface ConfigInput {
   readonly name: string
@@ -11,6 +14,8 @@ export interface ConfigInput {
   /** Text of the sync-trigger annotation; undefined when it is absent or empty. */
   readonly syncRequest: string | undefined
   readonly allowPrivateAddresses: boolean
+  /** Undefined: nothing of the cluster is exported. */
+  readonly exported: ExportScope | undefined
 }
 
 export interface FieldProblem {
@@ -26,14 +31,13 @@ export interface RenderedConfig {
   readonly problems: readonly FieldProblem[]
 }
 
-/** Name of the source that the storage ConfigMap of the `source` shape feeds. */
-export const STORAGE_ENTRY = 'storage'
-
 /** The configuration of the registry server. Pure. `configYAML` is passed on as it is. */
 export function renderServerConfig(input: ConfigInput): RenderedConfig {
-  const { name, spec, syncRequest } = input
+  const { name, spec, syncRequest, exported } = input
   if ('configYAML' in spec) return { text: spec.configYAML, fixed: {}, problems: [] }
-  const { sources, problems } = renderSources(spec)
+  const { sources: own, problems } = renderSources(spec)
+  // First, so that the copy of a known server hides the original.
+  const sources = [...(exported === undefined ? [] : [exportSource(name, spec, exported)]), ...own]
   const auth = renderAuth(spec.authConfig)
   const store = spec.databaseConfig === undefined ? { storage: { path: DATABASE_FILE } } : { database: renderDatabase(spec.databaseConfig) }
   const document = {

@@ -24,7 +24,7 @@ export function configMapOf({ name, namespace }: Place, text: string): ConfigMap
   }
 }
 
-/** Its pods have no token: the server never speaks to the Kubernetes API. */
+/** Pods say themselves whether they want its token. */
 export function accountOf({ name, namespace }: Place, { imagePullSecrets }: CanonicalMCPRegistrySpec): ServiceAccount {
   return {
     apiVersion: 'v1',

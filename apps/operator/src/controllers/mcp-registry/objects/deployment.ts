@@ -34,6 +34,8 @@ export interface DeploymentInput {
   readonly replicas: number | undefined
   /** The part of the configuration that a running server cannot take over. */
   readonly fixed: object
+  /** Whether the server reads the cluster itself, for which it needs a token. */
+  readonly readsCluster: boolean
   /** Of the Secrets whose content reaches the server as variables. */
   readonly secretsHash: string | undefined
 }
@@ -97,7 +99,7 @@ function templateAnnotations({ fixed, secretsHash }: DeploymentInput): Record<st
 
 const GRACE_SECONDS = 30
 
-function podSpec({ name, spec, settings, replicas }: DeploymentInput): PodSpec {
+function podSpec({ name, spec, settings, replicas, readsCluster }: DeploymentInput): PodSpec {
   const { volumes, mounts } = podFiles(name, spec)
   const secrets = pullSecrets(settings.defaultImagePullSecrets, spec.imagePullSecrets)
   const spread = {
@@ -129,7 +131,7 @@ function podSpec({ name, spec, settings, replicas }: DeploymentInput): PodSpec {
   }
   return {
     serviceAccountName: registryNames(name).account,
-    automountServiceAccountToken: false,
+    automountServiceAccountToken: readsCluster,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: GRACE_SECONDS,
     ...(secrets.length > 0 && { imagePullSecrets: secrets }),

@@ -9,6 +9,8 @@ export interface RegistryNames {
   readonly config: string
   /** The first shard; others have a number behind it. */
   readonly storage: string
+  /** Role and RoleBinding of a server that reads the cluster. */
+  readonly exportRole: string
 }
 
 export function registryNames(name: string): RegistryNames {
@@ -18,6 +20,7 @@ export function registryNames(name: string): RegistryNames {
     account: `${name}-registry-api`,
     config: `${name}-registry-server-config`,
     storage: `${name}-registry-storage`,
+    exportRole: `${name}-registry-export`,
   }
 }
 

@@ -16,7 +16,7 @@ import {
   sourceVolume,
   TMP_VOLUME,
 } from '../config/registry-place.ts'
-import { STORAGE_ENTRY } from '../config/server-config.ts'
+import { STORAGE_ENTRY } from '../config/storage-entry.ts'
 import { aggregateName, registryNames } from './names.ts'
 
 export interface PodFiles {

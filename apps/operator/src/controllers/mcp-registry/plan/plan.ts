@@ -10,15 +10,24 @@ import type { OperatorSettings } from '../../../operator-settings.ts'
 import type { EntryAggregate } from '../aggregate/aggregate-entry.ts'
 import { STORAGE_VOLUME } from '../config/registry-place.ts'
 import { type FieldProblem, type RenderedConfig, renderServerConfig } from '../config/server-config.ts'
+import { decideExport, type ExportDecision, type ExportScope } from '../export/export-scope.ts'
 import { accountOf, configMapOf, type DataMaps, dataMaps, serviceOf } from '../objects/children.ts'
 import { registryDeployment } from '../objects/deployment.ts'
-import { aggregateName, registryNames } from '../objects/names.ts'
+import { ownAccess } from '../objects/export-access.ts'
+import { aggregateName, type RegistryNames, registryNames } from '../objects/names.ts'
 
 export interface PlanInput {
   readonly registry: MCPRegistry
   readonly settings: Pick<
     OperatorSettings,
-    'registryImage' | 'defaultImagePullSecrets' | 'platform' | 'podSecurity' | 'remotes' | 'clusterDomain'
+    | 'registryImage'
+    | 'defaultImagePullSecrets'
+    | 'platform'
+    | 'podSecurity'
+    | 'remotes'
+    | 'clusterDomain'
+    | 'registryExport'
+    | 'watchNamespaces'
   >
   readonly aggregates: readonly EntryAggregate[]
   /** Names that the spec references and the namespace does not have. */
@@ -44,6 +53,8 @@ export interface RegistryPlan {
   /** The manual trigger that waits to be done; undefined without one. */
   readonly trigger: string | undefined
   readonly url: string
+  /** Undefined: nothing of the cluster is exported. */
+  readonly exported: ExportScope | undefined
 }
 
 export function planMcpRegistry(input: PlanInput): RegistryPlan {
@@ -52,7 +63,9 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
   const place = { name, namespace }
   const { spec, problems } = normaliseMcpRegistry(registry)
   const trigger = registry.metadata.annotations?.[SYNC_TRIGGER_ANNOTATION] || undefined
-  const config = renderServerConfig({ name, spec, syncRequest: trigger, allowPrivateAddresses: !settings.remotes.denyPrivate })
+  const decision = decideExport(spec, namespace, settings)
+  const exported = decision.kind === 'export' ? decision.scope : undefined
+  const config = renderServerConfig({ name, spec, syncRequest: trigger, allowPrivateAddresses: !settings.remotes.denyPrivate, exported })
   const scale = replicasOf(spec, input.live)
   const made = registryDeployment({
     ...place,
@@ -60,6 +73,7 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     settings,
     replicas: scale.replicas,
     fixed: 'configYAML' in spec ? fixedPart(spec.configYAML) : config.fixed,
+    readsCluster: exported?.mode === 'server',
     secretsHash: input.secretsHash,
   })
   const blockers = [
@@ -72,21 +86,17 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
   return {
     spec,
     data: aggregateMaps(place, aggregates),
-    children: isServed && blockers.length === 0 ? children(input, { spec, config, deployment: made.deployment }) : [],
-    unwanted: isServed
-      ? []
-      : [
-          { kind: 'Deployment', name: names.deployment },
-          { kind: 'Service', name: names.service },
-          { kind: 'ConfigMap', name: names.config },
-          { kind: 'ServiceAccount', name: names.account },
-        ],
+    children: isServed && blockers.length === 0 ? children(input, { spec, config, exported, deployment: made.deployment }) : [],
+    unwanted: [
+      ...(isServed ? [] : apiObjects(names)),
+      ...(exported !== undefined && ownAccess(place, spec, exported) !== undefined ? [] : accessObjects(names)),
+    ],
     conditions: [
       ...made.conditions,
       ...scale.conditions,
       ...availability(input.missing.filter((object) => !optionalObjects(spec).has(object))),
       ...selectorConditions(aggregates),
-      ...exportCondition(spec),
+      ...exportCondition(decision),
       ...ephemeralCondition(spec),
       ...enforcementCondition(spec),
     ],
@@ -94,20 +104,42 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     aggregates,
     trigger,
     url: `http://${names.service}.${namespace}.svc.${settings.clusterDomain}:8080`,
+    exported,
   }
+}
+
+function apiObjects(names: RegistryNames): RegistryPlan['unwanted'] {
+  return [
+    { kind: 'Deployment', name: names.deployment },
+    { kind: 'Service', name: names.service },
+    { kind: 'ConfigMap', name: names.config },
+    { kind: 'ServiceAccount', name: names.account },
+  ]
+}
+
+function accessObjects({ exportRole }: RegistryNames): RegistryPlan['unwanted'] {
+  return [
+    { kind: 'RoleBinding', name: exportRole },
+    { kind: 'Role', name: exportRole },
+  ]
 }
 
 interface Made {
   readonly spec: CanonicalMCPRegistrySpec
   readonly config: RenderedConfig
+  readonly exported: ExportScope | undefined
   readonly deployment: Deployment
 }
 
-function children({ registry }: PlanInput, { spec, config, deployment }: Made): PlannedChild[] {
+function children({ registry }: PlanInput, { spec, config, exported, deployment }: Made): PlannedChild[] {
   const { name, namespace = '' } = registry.metadata
   const place = { name, namespace }
+  const access = exported && ownAccess(place, spec, exported)
   return [
     { kind: 'ServiceAccount', object: accountOf(place, spec) },
+    ...(access === undefined
+      ? []
+      : [{ kind: 'Role', object: access.role } as const, { kind: 'RoleBinding', object: access.binding } as const]),
     { kind: 'ConfigMap', object: configMapOf(place, config.text) },
     { kind: 'Service', object: serviceOf(place) },
     { kind: 'Deployment', object: deployment },
@@ -223,10 +255,14 @@ export function partialMessage(maps: readonly { name: string; error?: string }[]
   return `${failed.length} of ${maps.length} ConfigMaps failed: ${names}. The others are served; see status.configMaps.`
 }
 
-function exportCondition({ export: policy }: CanonicalMCPRegistrySpec): ConditionUpdate[] {
-  if (policy === undefined || policy.mode === 'none') return []
-  const message = 'spec.export is not implemented in this version of the operator: nothing of the cluster is exported'
-  return [{ type: MCPRegistryCondition.RegistryExport, status: 'False', reason: MCPRegistryReason.NotBuiltYet, message }]
+/** Nothing is exported in silence, and nothing is silently left out. */
+function exportCondition(decision: ExportDecision): ConditionUpdate[] {
+  const type = MCPRegistryCondition.RegistryExport
+  if (decision.kind === 'none') return []
+  if (decision.kind === 'refused') return [{ type, status: 'False', ...decision.refusal }]
+  const { namespaces } = decision.scope
+  const where = namespaces === 'all' ? 'all namespaces' : `${namespaces.length === 1 ? 'namespace' : 'namespaces'} ${namespaces.join(', ')}`
+  return [{ type, status: 'True', reason: MCPRegistryReason.Exported, message: `the registry server exports ${where}` }]
 }
 
 /** Never ignored: an image check that does not happen is said not to happen. */

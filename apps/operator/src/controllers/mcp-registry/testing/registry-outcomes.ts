@@ -50,7 +50,11 @@ export function registryOutcomes(spec: MCPRegistry['spec']) {
     }))
     return [{ ...aggregateEntry(entry, selected), key: selector.key }]
   })
-  const settings = { ...planFacts().settings, remotes: { ...planFacts().settings.remotes, denyPrivate: false } }
+  const settings = {
+    ...planFacts().settings,
+    remotes: { ...planFacts().settings.remotes, denyPrivate: false },
+    registryExport: { namespaces: 'all', clusterRole: 'reader' } as const,
+  }
   const plan = planOf(spec, { aggregates, settings })
   const { data, children, unwanted, conditions, blockers } = plan
   const missing = ['core-mcp-servers', 'core-mcp-serversx', 'corporate-ca', 'corporate-cax'].map((name) => `ConfigMap ${name}`)

@@ -1,0 +1,2 @@
+/** Name of the source that the storage ConfigMap of the `source` shape feeds. */
+export const STORAGE_ENTRY = 'storage'
