@@ -38,7 +38,7 @@ export function startInPod({ runConfig, ...pod }: PodProcessOptions): PodProcess
 
 export interface PodProgramOptions extends PodOptions {
   readonly program: string
-  /** Both are told the folder with the mounted files. */
+  /** Both receive the folder with the mounted files. */
   readonly args: (root: string) => readonly string[]
   readonly files: (root: string) => Readonly<Record<string, string>>
 }

@@ -36,7 +36,7 @@ export function renderServerConfig(input: ConfigInput): RenderedConfig {
   const { name, spec, syncRequest, exported } = input
   if ('configYAML' in spec) return { text: spec.configYAML, fixed: {}, problems: [] }
   const { sources: own, problems } = renderSources(spec)
-  // First, so that the copy of a known server hides the original.
+  // First, so that the copy of a known server hides its source entry.
   const sources = [...(exported === undefined ? [] : [exportSource(name, spec, exported)]), ...own]
   const auth = renderAuth(spec.authConfig)
   const store = spec.databaseConfig === undefined ? { storage: { path: DATABASE_FILE } } : { database: renderDatabase(spec.databaseConfig) }

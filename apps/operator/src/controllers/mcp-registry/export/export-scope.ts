@@ -3,7 +3,7 @@ import type { OperatorSettings } from '../../../operator-settings.ts'
 
 export type CrossNamespaceGateway = NonNullable<CanonicalMCPRegistrySpec['export']>['crossNamespaceGateway']
 
-/** What a registry exports from the cluster. */
+/** The part of the cluster that a registry exports. */
 export interface ExportScope {
   readonly mode: 'server' | 'operator'
   /** Sorted; `all`: every namespace. */
