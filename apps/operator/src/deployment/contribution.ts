@@ -19,9 +19,9 @@ export interface Contribution {
  * the spec asks for a guard.
  */
 export interface Blocker {
-  /** Exported constants of the kind: the condition that becomes False (or True, for those that warn) with this reason. */
+  /** Exported constants of the kind: the condition that becomes False with this reason; True for those that warn, Unknown for what cannot be found out yet. */
   readonly condition: string
-  readonly status?: 'True' | 'False'
+  readonly status?: 'True' | 'False' | 'Unknown'
   readonly reason: string
   /** Says what to do next. */
   readonly message: string

@@ -27,6 +27,8 @@ server, and below each registry.
 - \`/health\`, \`/readiness\`, \`/version\` and \`/metrics\` are on the internal address, the first three also on the public one if configured.
 - \`/status/sources\` is on the internal address only: per source of the configuration its phase, attempts, times, counts, hash and message, and
   whether the configuration's \`syncRequest\` is done. It shows no entry, takes no change and has an ETag.
+- \`/status/images\` is there too: \`synced\`, and hashes of the images that the registries list, with their defaults filled in. For the operator's
+  \`enforceServers\`; no name of an entry or image can be read from it.
 
 ${sections.join('\n')}
 ## Errors

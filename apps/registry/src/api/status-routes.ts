@@ -34,27 +34,41 @@ export interface StatusRoutes {
 }
 
 /** Reports for the operator, on the internal address. Each has an ETag: a reader that knows the state pays for a comparison only. */
-export function createStatusRoutes(engine: Pick<RegistryEngine, 'admin'>): StatusRoutes {
+export function createStatusRoutes({ admin }: Pick<RegistryEngine, 'admin'>): StatusRoutes {
+  const reports: Readonly<Record<string, () => Promise<Report>>> = {
+    '/status/sources': async () => tagged(JSON.stringify(sourcesReport(await admin.sources()))),
+    '/status/images': () => admin.listedImages(),
+  }
   return {
     handle(exchange) {
-      if (exchange.path !== '/status/sources') return false
+      const report = Object.hasOwn(reports, exchange.path) ? reports[exchange.path] : undefined
+      if (report === undefined) return false
       const { method } = exchange
-      if (method === 'GET' || method === 'HEAD') return answer(exchange)
+      if (method === 'GET' || method === 'HEAD') return answer(exchange, report)
       sendApiError(exchange, 405, { error: `${method} is not possible here`, headers: ['Allow', 'GET, HEAD'] })
       return true
     },
   }
 
-  async function answer(exchange: Exchange): Promise<void> {
-    let records: readonly SourceRecord[]
+  async function answer(exchange: Exchange, make: () => Promise<Report>): Promise<void> {
+    let report: Report
     try {
-      records = await engine.admin.sources()
+      report = await make()
     } catch (error) {
       sendApiError(exchange, 503, { error: `the sources cannot be read: ${errorMessage(error)}`, headers: ['Retry-After', '5'] })
       return
     }
-    sendTagged(exchange, Buffer.from(JSON.stringify(sourcesReport(records))))
+    sendTagged(exchange, report)
   }
+}
+
+interface Report {
+  readonly tag: string
+  readonly body: string
+}
+
+function tagged(body: string): Report {
+  return { tag: createHash('sha256').update(body).digest('base64url'), body }
 }
 
 /** Pure. Sources made through the admin API are not part of it: the configuration does not name them. */
@@ -84,10 +98,10 @@ function isTried({ config, sync, updatedAt }: SourceRecord): boolean {
   return sync.lastAttempt !== undefined && Date.parse(sync.lastAttempt) >= Date.parse(updatedAt)
 }
 
-function sendTagged(exchange: Exchange, body: Buffer): void {
-  const tag = `"${createHash('sha256').update(body).digest('base64url')}"`
+function sendTagged(exchange: Exchange, report: Report): void {
+  const tag = `"${report.tag}"`
   const headers = ['ETag', tag, 'Cache-Control', 'no-cache']
   const known = exchange.headers['if-none-match']
   if (known !== undefined && matchesTag(known, tag)) sendEmpty(exchange, 304, headers)
-  else sendBytes(exchange, 200, { type: 'application/json', body, headers })
+  else sendBytes(exchange, 200, { type: 'application/json', body: Buffer.from(report.body), headers })
 }

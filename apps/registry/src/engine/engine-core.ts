@@ -19,6 +19,7 @@ import { startSyncLoop } from '../sync/sync-loop.ts'
 import type { Handlers } from '../sync/sync-options.ts'
 import type { EngineAdmin, EngineStatus } from './engine.ts'
 import { type EntryPage, type EntryPlace, entryPage } from './entry-page.ts'
+import { createListedImages } from './listed-images.ts'
 import type { Publication, ViewTarget } from './publication.ts'
 import { startViewLoop, type ViewFacts } from './view-loop.ts'
 
@@ -63,6 +64,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   const pause = async () => void (await setImmediate())
   const views = startViewLoop({ store, clock, log, publish, pause, onStatus: () => publishStatus() })
   const known = createKnownEntries({ store, catalogue: views.catalogue, pause })
+  const listedImages = createListedImages({ store, catalogue: views.catalogue, pause })
   const connect = options.connectCluster ?? connectCluster
   const leadership = createLeadership({ clock, log, random, env: options.env ?? process.env, connect, onChange: () => leadershipChanged() })
   leadership.set(config.sources)
@@ -181,6 +183,10 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       sync.poke()
     },
     entryPage: async (source, after) => entryPage(views.catalogue, source, after),
+    async listedImages() {
+      await views.caughtUp(SERVED_WITHIN_MS)
+      return await listedImages()
+    },
     publish: (entry) => served(store.publish(entry), entry.source),
     replaceDocument: (entry) => served(store.replaceDocument(entry), entry.source),
     setStatus: (change) => served(store.setStatus(change), change.source),

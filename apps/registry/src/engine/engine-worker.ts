@@ -116,6 +116,7 @@ function remoteAdmin(call: (method: CallMethod, ...args: readonly unknown[]) => 
     deleteRegistry: (name) => call('deleteRegistry', name) as Call<'deleteRegistry'>,
     requestSync: (source) => call('requestSync', source) as Call<'requestSync'>,
     entriesOf: (source) => allEntries((after) => call('entryPage', source, after) as Promise<EntryPage>),
+    listedImages: () => call('listedImages') as Call<'listedImages'>,
     publish: (entry) => call('publish', entry) as Call<'publish'>,
     replaceDocument: (entry) => call('replaceDocument', entry) as Call<'replaceDocument'>,
     setStatus: (change) => call('setStatus', change) as Call<'setStatus'>,

@@ -10,6 +10,7 @@ import type {
   StatusChange,
   StoredEntry,
 } from '../store/registry-store.ts'
+import type { ListedImages } from './listed-images.ts'
 
 /**
  * The half of the registry that answers no requests: it owns the store, syncs, and builds what is served. It runs in a worker; this is
@@ -94,6 +95,8 @@ export interface EngineAdmin {
   requestSync(source: string): Promise<void>
   /** Without the documents' texts unless asked for; name by code point, then version ascending. */
   entriesOf(source: string): Promise<readonly EntrySummary[]>
+  /** Hashes of the images that the registries list. */
+  listedImages(): Promise<ListedImages>
   publish(entry: NewEntry): Promise<StoredEntry>
   replaceDocument(entry: NewEntry): Promise<StoredEntry>
   setStatus(change: StatusChange): Promise<readonly StoredEntry[]>

@@ -19,7 +19,7 @@ export interface ServeParts {
   startEngine(config: RegistryConfig): Promise<RegistryEngine>
   createAccess(config: RegistryConfig): RegistryAccess
   createApi(parts: { engine: RegistryEngine; access: RegistryAccess; config: RegistryConfig }): ExchangeHandler
-  /** `/health`, `/readiness`, `/version`, `/metrics`, `/status/sources`: all that the internal address has. */
+  /** `/health`, `/readiness`, `/version`, `/metrics`, `/status/sources`, `/status/images`: all that the internal address has. */
   createDiagnostics(engine: RegistryEngine): ExchangeHandler
 }
 

@@ -56,6 +56,7 @@ export async function reconcileMcpRegistry(key: ObjectKey, env: Env, { signal }:
   if (registry === undefined || registry.metadata.deletionTimestamp !== undefined) {
     state.forget(key)
     state.syncs.forget(key)
+    state.images.forget(key)
     if (registry === undefined) return done
     // Its objects go with it, but for rights in other namespaces.
     await removeForeignAccess({ registry, env, signal })
@@ -74,8 +75,14 @@ export async function reconcileMcpRegistry(key: ObjectKey, env: Env, { signal }:
   })
   const conflict = await execute(plan, work)
   const sync = 'source' in plan.spec ? await state.syncs.step({ registry, plan, signal }) : await serverFacts(plan, work)
-  await tell(plan, { conflict, sync }, work)
-  return next(sync, plan)
+  const images = await state.images.update({
+    ...work,
+    spec: plan.spec,
+    maps: env.caches.of(configMapCache).list(key.namespace),
+    pods: podsOf(work).filter(isReady),
+  })
+  await tell(plan, { conflict, sync: { ...sync, conditions: [...sync.conditions, ...images.conditions] } }, work)
+  return next({ ...sync, pending: sync.pending || images.pending }, plan)
 }
 
 async function aggregatesOf({ registry, key, env, state, signal }: Work): Promise<EntryAggregate[]> {

@@ -1,13 +1,18 @@
 import { formatKey, type ObjectKey } from '@thv/kube'
+import { imageListsOf } from '../../enforcement/image-lists.ts'
 import type { Env } from '../../environment.ts'
 import { ContributionReader } from './aggregate/contribution-reader.ts'
+import { EnforcedImages } from './report/enforced-images.ts'
+import { IMAGES } from './report/images-report.ts'
 import { ReportReader } from './report/report-reader.ts'
+import { SOURCES, type SourcesReport } from './report/sources-report.ts'
 import { createSyncRunner, type SyncRunner } from './sync/sync-runner.ts'
 
 /** Memory of the controller: everything in it can be found out again, so a new operator begins without. */
 export interface RegistryState {
   readonly contributions: ContributionReader
-  readonly reports: ReportReader
+  readonly reports: ReportReader<SourcesReport>
+  readonly images: EnforcedImages
   readonly syncs: SyncRunner
   /** True at most once a minute for each registry: whether times that changed alone may be written. */
   mayWriteTimes(key: ObjectKey, now: number): boolean
@@ -28,7 +33,8 @@ export function stateOf(env: Env): RegistryState {
   const triggers = new Map<string, string>()
   const state: RegistryState = {
     contributions: new ContributionReader(env.client),
-    reports: new ReportReader(),
+    reports: new ReportReader(SOURCES),
+    images: new EnforcedImages({ lists: imageListsOf(env.caches), reports: new ReportReader(IMAGES) }),
     syncs: createSyncRunner(env),
     mayWriteTimes(key, now) {
       const id = formatKey(key)

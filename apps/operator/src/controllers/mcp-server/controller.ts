@@ -2,9 +2,12 @@ import { annotationsChanged, type KubeEvent, type ObjectKey, or, type Predicate 
 import { MCPServerAnnotation } from '@thv/resources/kinds/mcp-server/constants'
 import { networkPolicyCache, roleBindingCache, roleCache, runnerEventCache, statefulSetCache } from '../../caches/built-in-caches.ts'
 import { ownedBy, specChanged } from '../../caches/predicates.ts'
+import { enforcementSources } from '../../enforcement/enforcing-registries.ts'
+import { REGISTRY_NAME_LABEL } from '../../enforcement/judge-image.ts'
 import { proxySources } from '../../proxy/proxy-sources.ts'
 import { referenceSources } from '../../references/reference-sources.ts'
 import type { ControllerSpec } from '../controller-spec.ts'
+import { cache as registryCache } from '../mcp-registry/cache.ts'
 import { cache } from './cache.ts'
 import { reconcileMcpServer } from './reconcile.ts'
 
@@ -17,7 +20,7 @@ export const controller: ControllerSpec = {
     const servers = caches.of(cache)
     const owner = ownedBy('MCPServer')
     return [
-      ...servers.self(or(specChanged, annotationsChanged(Object.values(MCPServerAnnotation)))),
+      ...servers.self(or(specChanged, annotationsChanged(Object.values(MCPServerAnnotation)), registryLabelChanged)),
       ...proxySources(caches, 'MCPServer', servers),
       ...caches.of(networkPolicyCache).owned(owner),
       ...caches.of(roleCache).owned(owner),
@@ -25,9 +28,14 @@ export const controller: ControllerSpec = {
       ...caches.of(statefulSetCache).owned(owner),
       ...caches.of(runnerEventCache).mapped(ownerOfEvent, notExpired),
       ...referenceSources(caches, servers),
+      ...enforcementSources(caches, registryCache, servers),
     ]
   },
 }
+
+/** Which registry the image is looked for in. */
+const registryLabelChanged: Predicate = ({ type, object, old }) =>
+  type !== 'MODIFIED' || object.metadata.labels?.[REGISTRY_NAME_LABEL] !== old?.metadata.labels?.[REGISTRY_NAME_LABEL]
 
 const ownerOfEvent = ({ metadata, regarding }: KubeEvent): ObjectKey[] =>
   regarding?.kind === 'MCPServer' ? [{ namespace: metadata.namespace ?? '', name: regarding.name ?? '' }] : []

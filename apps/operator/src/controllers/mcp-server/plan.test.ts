@@ -29,8 +29,12 @@ const facts = planFacts()
 function plan(spec: Spec, lookup: Lookup = fixtureLookup, change: Partial<Parameters<typeof planMcpServer>[0]> = {}): WorkloadPlan {
   return planMcpServer({ ...facts, lookup, server: { metadata, spec } as MCPServer, ...change })
 }
-const planOf = ({ spec, lookup, name = metadata.name, settings = {} }: ServerCase) =>
-  plan(spec, lookup, { ...planFacts(settings), server: { metadata: { ...metadata, name }, spec } as MCPServer })
+const planOf = ({ spec, lookup, name = metadata.name, settings = {}, registries, labels }: ServerCase) =>
+  plan(spec, lookup, {
+    ...planFacts(settings),
+    registries,
+    server: { metadata: { ...metadata, name, ...(labels && { labels }) }, spec } as MCPServer,
+  })
 const FIXTURES = fixturesOf('mcpservers').map(({ manifest }) => [manifest.metadata.name, manifest.spec as Spec] as const)
 
 describe('the plan of an MCPServer', () => {
@@ -99,11 +103,6 @@ const NOT_OF_PLANS: ReadonlySet<string> = new Set<string>([
   MCPServerReason.InvalidExternalAuthConfig,
   MCPServerReason.AuthServerRefFetchError,
   MCPServerReason.AuthServerRefInvalidKind,
-  // Images are not looked at.
-  MCPServerReason.ImageValidationSuccess,
-  MCPServerReason.ImageValidationSkipped,
-  MCPServerReason.ImageValidationFailed,
-  MCPServerReason.ImageValidationError,
 ])
 
 describe('every plan of an MCPServer', () => {
@@ -201,6 +200,34 @@ describe('a secret that stands in clear', () => {
       expect(each.blockers.length).toBeGreaterThan(0)
       expect(JSON.stringify(each)).not.toContain(CANARY)
     }
+  })
+})
+
+describe('an image that registries enforce', () => {
+  const validated = (status: string, observedGeneration: number) =>
+    ({
+      metadata,
+      spec: { image: 'i' },
+      status: { conditions: [{ type: 'ImageValidated', status, reason: 'ImageValidationSuccess', message: 'm', observedGeneration }] },
+    }) as unknown as MCPServer
+  const unread = [{ name: 'r', enforces: true, list: undefined }]
+  const ofServer = (server: MCPServer) => plan(server.spec, fixtureLookup, { server, registries: unread })
+
+  it('stays allowed for the same spec while a new operator knows no list yet', () => {
+    expect(ofServer(validated('True', 3)).blockers).toEqual([])
+    expect(ofServer(validated('True', 3)).conditions).toContainEqual(
+      expect.objectContaining({ type: 'ImageValidated', status: 'True', message: 'm' }),
+    )
+    expect(ofServer(validated('True', 2)).blockers).toMatchObject([{ condition: 'ImageValidated', status: 'Unknown' }])
+    expect(ofServer(validated('False', 3)).blockers).toMatchObject([{ condition: 'ImageValidated', status: 'Unknown' }])
+  })
+
+  it('leaves alone what runs, and says so', () => {
+    const live = { runConfig: undefined, deployment: { metadata: { name: 'demo' } } as Deployment }
+    const registries = [{ name: 'r', enforces: true, list: { hashes: new Set<string>() } }]
+    const refused = plan({ image: 'i' }, fixtureLookup, { live, registries })
+    expect(refused).toMatchObject({ stopsWhatRuns: false, children: [], blockers: [{ condition: 'ImageValidated' }] })
+    expect(refused.blockers[0]?.message).toContain('keeps running')
   })
 })
 

@@ -4,6 +4,7 @@ import { MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-se
 import { type CanonicalMCPServerSpec, normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import type { WorkloadPlan } from '../../deployment/deployment-plan.ts'
+import { type RegistryOfNamespace, resolveImage } from '../../enforcement/judge-image.ts'
 import type { OperatorSettings } from '../../operator-settings.ts'
 import type { Resolved, RunConfigDocument } from '../../proxy/contribution.ts'
 import { serverLabels } from '../../proxy/labels.ts'
@@ -26,6 +27,8 @@ export interface ServerPlanInput {
   readonly live: LiveFacts
   readonly checkPolicies: PolicyChecker
   readonly now: number
+  /** In the namespace of the server. Undefined: none. */
+  readonly registries?: readonly RegistryOfNamespace[] | undefined
 }
 
 /** Everything that one MCPServer needs, and what to tell of it. Pure. */
@@ -43,6 +46,7 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
   const restartedAt = restartTime(server)
   const resolved: Resolved[] = [
     resolveMcpPod({ name, namespace, spec, settings, restartedAt, lookup }),
+    resolveImage({ server, image: spec.image, registries: input.registries ?? [], runs: live.deployment !== undefined }),
     profile,
     ...shared.resolved,
     resolveRateLimit({

@@ -3,23 +3,26 @@ import { MCP_SERVER_FINALIZER, MCPServerAnnotation, MCPServerCondition, MCPServe
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { deploymentCache } from '../../caches/built-in-caches.ts'
 import { tellTermination } from '../../deployment/status/terminating.ts'
+import { registriesOf } from '../../enforcement/enforcing-registries.ts'
+import type { RegistryOfNamespace } from '../../enforcement/judge-image.ts'
 import type { Env } from '../../environment.ts'
 import { podsOf, reconcileWorkload, type WorkloadKind } from '../../proxy/reconcile-proxy.ts'
 import { referencesOfServer } from '../../references/references.ts'
+import { cache as registryCache } from '../mcp-registry/cache.ts'
 import { cache } from './cache.ts'
 import { mcpServerHealth } from './health.ts'
 import { planMcpServer } from './plan.ts'
 import { podsToRestartNow, restartTime } from './restart.ts'
 
-const kind: WorkloadKind<MCPServer> = {
+const kindWith = (registries: readonly RegistryOfNamespace[]): WorkloadKind<MCPServer> => ({
   kind: 'MCPServer',
   type: mcpServerType,
   references: referencesOfServer,
-  plan: (server, facts) => planMcpServer({ ...facts, server }),
+  plan: (server, facts) => planMcpServer({ ...facts, server, registries }),
   health: mcpServerHealth,
   conditionTypes: Object.values(MCPServerCondition),
   readyPhase: MCPServerPhase.Running,
-}
+})
 
 /** Converges one MCPServer. What it owns goes by owner reference, so deletion needs no finalizer. */
 export async function reconcileMcpServer(key: ObjectKey, env: Env, { signal }: ReconcileContext): Promise<Outcome> {
@@ -30,6 +33,7 @@ export async function reconcileMcpServer(key: ObjectKey, env: Env, { signal }: R
     if (left !== undefined) await tellTermination(left, { type: mcpServerType, env, signal })
     return done
   }
+  const kind = kindWith(registriesOf(env.caches, registryCache, key.namespace ?? ''))
   const outcome = await reconcileWorkload(server, { kind, env, signal })
   await restartNow(server, key, env, signal)
   return outcome

@@ -1,8 +1,10 @@
+import type { UnknownObject } from '@thv/kernel/json'
 import type { EntryStatus } from '../../catalog-entry.ts'
+import { packageImages } from '../../images/document-images.ts'
+import { type ImageReference, isSameImage, parseImageReference } from '../../images/image-reference.ts'
 import type { Claims } from '../../sources/fetch/source-config.ts'
 import { compareCodePoints } from '../../text.ts'
 import { compareVersions } from '../../version-order.ts'
-import { type ImageReference, isSameImage, parseImageReference } from './image-reference.ts'
 import { GENERATED_NAMESPACE } from './server-names.ts'
 
 /** One version of one server that another source lists. */
@@ -75,8 +77,5 @@ function order(a: Match, b: Match): number {
 
 /** Identifiers of the `oci` packages of a document. */
 function imagesOf(text: string): readonly string[] {
-  if (!text.includes('"oci"')) return []
-  const document = JSON.parse(text) as { packages?: readonly { registryType?: unknown; identifier?: unknown }[] }
-  if (!Array.isArray(document.packages)) return []
-  return document.packages.flatMap((pack) => (pack?.registryType === 'oci' && typeof pack.identifier === 'string' ? [pack.identifier] : []))
+  return text.includes('"oci"') ? packageImages(JSON.parse(text) as UnknownObject) : []
 }

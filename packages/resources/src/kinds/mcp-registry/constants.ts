@@ -53,6 +53,8 @@ export const MCPRegistryReason = {
   NameTakenByOtherWorkload: 'NameTakenByOtherWorkload',
   APIDisabled: 'APIDisabled',
   NotBuiltYet: 'NotBuiltYet',
+  ImagesListed: 'ImagesListed',
+  ImagesUnknown: 'ImagesUnknown',
   SyncTriggerUnsupported: 'SyncTriggerUnsupported',
   APIReady: 'APIReady',
   APINotReady: 'APINotReady',

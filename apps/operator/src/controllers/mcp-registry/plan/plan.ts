@@ -98,7 +98,6 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
       ...selectorConditions(aggregates),
       ...exportCondition(decision),
       ...ephemeralCondition(spec),
-      ...enforcementCondition(spec),
     ],
     blockers,
     aggregates,
@@ -263,13 +262,6 @@ function exportCondition(decision: ExportDecision): ConditionUpdate[] {
   const { namespaces } = decision.scope
   const where = namespaces === 'all' ? 'all namespaces' : `${namespaces.length === 1 ? 'namespace' : 'namespaces'} ${namespaces.join(', ')}`
   return [{ type, status: 'True', reason: MCPRegistryReason.Exported, message: `the registry server exports ${where}` }]
-}
-
-/** Never ignored: an image check that does not happen is said not to happen. */
-function enforcementCondition({ enforceServers }: CanonicalMCPRegistrySpec): ConditionUpdate[] {
-  if (!enforceServers) return []
-  const message = 'spec.enforceServers is not implemented in this version of the operator: images of MCPServers are not checked'
-  return [{ type: MCPRegistryCondition.ServersEnforced, status: 'False', reason: MCPRegistryReason.NotBuiltYet, message }]
 }
 
 /** Published servers live in the store; one in the pod goes with the pod. */

@@ -1,32 +1,50 @@
 import { get } from 'node:http'
 import type { Pod } from '@thv/kube'
 import { INTERNAL_PORT } from '../objects/names.ts'
-import { readSourcesReport, type SourcesReport } from './sources-report.ts'
 
 const TIMEOUT_MS = 2_000
-const MAX_BYTES = 1 << 20
 const MAX_KNOWN = 2_000
 
-/** Asks registry pods for the state of their sources: within two seconds, with the tag of the last answer. */
-export class ReportReader {
+export interface ReportKind<T> {
+  /** On the internal port. */
+  readonly path: string
+  readonly maxBytes: number
+  /** Undefined for what is no such report. */
+  readonly read: (text: string) => T | undefined
+}
+
+/** Asks registry pods for a report: within two seconds, with the tag of the last answer. */
+export class ReportReader<T> {
+  readonly #kind: ReportKind<T>
   /** By pod. */
-  readonly #known = new Map<string, { readonly tag: string; readonly report: SourcesReport }>()
+  readonly #known = new Map<string, { readonly tag: string; readonly report: T }>()
+
+  constructor(kind: ReportKind<T>) {
+    this.#kind = kind
+  }
 
   /** Undefined when the pod does not answer as it should. */
-  async read({ metadata, status }: Pod, signal: AbortSignal): Promise<SourcesReport | undefined> {
+  async read({ metadata, status }: Pod, signal: AbortSignal): Promise<T | undefined> {
     const address = status?.podIP
     if (typeof address !== 'string' || address === '') return undefined
     const id = metadata.uid ?? address
     const known = this.#known.get(id)
-    const answer = await ask(address, known?.tag, signal)
+    const answer = await ask(address, { ...this.#kind, tag: known?.tag, signal })
     if (answer?.status === 304) return known?.report
-    const report = answer?.status === 200 ? readSourcesReport(answer.body) : undefined
+    const report = answer?.status === 200 ? this.#kind.read(answer.body) : undefined
     this.#known.delete(id)
     if (report !== undefined && answer?.tag !== undefined) this.#known.set(id, { tag: answer.tag, report })
     const oldest = this.#known.keys().next().value
     if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest)
     return report
   }
+}
+
+interface Question {
+  readonly path: string
+  readonly maxBytes: number
+  readonly tag: string | undefined
+  readonly signal: AbortSignal
 }
 
 interface Answer {
@@ -36,17 +54,17 @@ interface Answer {
 }
 
 /** Undefined for every failure: the caller says so in a condition and asks again. */
-function ask(address: string, tag: string | undefined, signal: AbortSignal): Promise<Answer | undefined> {
+function ask(address: string, { path, maxBytes, tag, signal }: Question): Promise<Answer | undefined> {
   const host = address.includes(':') ? `[${address}]` : address
   return new Promise((resolve) => {
     const limited = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)])
     const options = { agent: false, signal: limited, headers: tag === undefined ? {} : { 'If-None-Match': tag } }
-    const request = get(`http://${host}:${INTERNAL_PORT}/status/sources`, options, (response) => {
+    const request = get(`http://${host}:${INTERNAL_PORT}${path}`, options, (response) => {
       const parts: Buffer[] = []
       let bytes = 0
       response.on('data', (part: Buffer) => {
         bytes += part.length
-        if (bytes > MAX_BYTES) request.destroy()
+        if (bytes > maxBytes) request.destroy()
         else parts.push(part)
       })
       response.on('error', () => resolve(undefined))

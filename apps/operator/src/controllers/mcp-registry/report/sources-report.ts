@@ -1,4 +1,5 @@
 import { isObject, objectsAt } from '@thv/kernel/json'
+import type { ReportKind } from './report-reader.ts'
 
 /** The state of the sources, as the registry server reports it on its internal port. */
 export interface SourcesReport {
@@ -17,6 +18,10 @@ export interface SourceReport {
   readonly hash?: string
   readonly message: string
 }
+
+const MAX_BYTES = 1 << 20
+
+export const SOURCES: ReportKind<SourcesReport> = { path: '/status/sources', maxBytes: MAX_BYTES, read: readSourcesReport }
 
 const MAX_TRIGGER = 262_144
 

@@ -5,6 +5,7 @@ import type { MCPRegistry } from '@thv/resources/kinds/mcp-registry/schema'
 import { planFacts } from '../../../testing/fixture-namespace.ts'
 import { aggregateEntry } from '../aggregate/aggregate-entry.ts'
 import { isSelected } from '../aggregate/selected-maps.ts'
+import { enforcementCondition } from '../report/enforced-images.ts'
 import { storedData } from '../sync/fetch-documents.ts'
 import { decideSync } from '../sync/sync-decision.ts'
 import { planOf } from './plan-registry.ts'
@@ -62,7 +63,15 @@ export function registryOutcomes(spec: MCPRegistry['spec']) {
     { works: true, made: planOf(spec, { missing }).conditions },
     {
       works: blockers.length === 0,
-      made: { data, children, unwanted, conditions, aggregates, sync: 'source' in canonical ? syncOf(canonical) : undefined },
+      made: {
+        data,
+        children,
+        unwanted,
+        conditions,
+        aggregates,
+        enforced: enforcementCondition(canonical, undefined),
+        sync: 'source' in canonical ? syncOf(canonical) : undefined,
+      },
     },
   ]
 }

@@ -1,5 +1,7 @@
+import { listedHashes } from '@thv/catalog/images/image-hashes'
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
+import { REGISTRY_NAME_LABEL, type RegistryOfNamespace } from '../../../enforcement/judge-image.ts'
 import type { OperatorSettings } from '../../../operator-settings.ts'
 import { snapshot } from '../../../proxy/resolve/testing/snapshot.ts'
 import type { Lookup } from '../../../references/lookup.ts'
@@ -14,6 +16,8 @@ export interface ServerCase {
   readonly lookup?: Lookup
   readonly name?: string
   readonly settings?: Partial<OperatorSettings>
+  readonly registries?: readonly RegistryOfNamespace[]
+  readonly labels?: Readonly<Record<string, string>>
 }
 
 const image = 'ghcr.io/example/fetch:1.4.0'
@@ -114,7 +118,24 @@ const uses: Spec = { ...http, externalAuthConfigRef: { name: 'auth' } }
 const logsIn: Spec = { ...http, authServerRef: { name: 'login' } }
 
 /** One for each way to be refused. */
+const listing = (name: string, ...images: string[]): RegistryOfNamespace => ({
+  name,
+  enforces: true,
+  list: { hashes: new Set(images.flatMap(listedHashes)) },
+})
+const unread: RegistryOfNamespace = { name: 'unread', enforces: true, list: undefined }
+const open: RegistryOfNamespace = { name: 'open', enforces: false, list: undefined }
+const only = (name: string) => ({ [REGISTRY_NAME_LABEL]: name })
+
 export const BLOCKED: Readonly<Record<string, ServerCase>> = {
+  'an image that no registry lists': { spec: { image }, registries: [listing('a', 'other:1'), open, unread] },
+  'an image that another registry lists than the label names': {
+    spec: { image },
+    registries: [listing('a', 'other:1'), listing('b', image)],
+    labels: only('a'),
+  },
+  'a label that names no registry': { spec: { image }, registries: [listing('a', image)], labels: only('none') },
+  'images that are not known yet': { spec: { image }, registries: [open, unread] },
   'two spellings that differ': { spec: { image, proxyPort: 1, port: 2 } },
   'a group that is no name': { spec: { image, groupRef: 3 as never } },
   'no ConfigMap with OIDC settings': { spec: fromConfigMap, lookup: nothing },
@@ -181,6 +202,13 @@ const profile = (network: object, rest: object = {}): ServerCase => ({
 /** One for each condition that is set although nothing blocks. */
 export const NOTABLE: Readonly<Record<string, ServerCase>> = {
   'nothing to tell': { spec: { image } },
+  'an image that a registry lists': { spec: { image }, registries: [unread, listing('a', 'other:1'), listing('b', `${image}@sha256:1`)] },
+  'a label that names a registry which does not enforce': {
+    spec: { image },
+    registries: [listing('a', 'other:1'), open],
+    labels: only('open'),
+  },
+  'registries that do not enforce': { spec: { image }, registries: [open], labels: only('none') },
   'a group that is missing': { spec: { image, groupRef: 'g' }, lookup: nothing },
   'a group that is not ready': { spec: { image, groupRef: 'g' }, lookup: snapshot({ groups: { g: {} } }) },
   'a group': { spec: { image, groupRef: 'g' } },
