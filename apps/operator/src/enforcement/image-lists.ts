@@ -5,7 +5,7 @@ export interface ImageList {
   readonly hashes: ReadonlySet<string>
 }
 
-/** What registries with `enforceServers` list, as far as it was ever known. The MCPRegistry controller writes it, that of MCPServers reads. */
+/** Last known images of the registries with `enforceServers`. The MCPRegistry controller writes it, that of MCPServers reads. */
 export interface ImageLists {
   get(registry: ObjectKey): ImageList | undefined
   /** Wakes readers if the list is another. */

@@ -28,7 +28,7 @@ export function createListedImages({ store, catalogue, pause }: ListedImagesOpti
   return async () => {
     const listed = new Set((await store.registries()).flatMap(({ spec }) => spec.sources))
     const sources = (await store.sources()).filter(({ config }) => listed.has(config.name))
-    // What a source lists is known once it was read. One that cannot be read must not hide the others for ever.
+    // The list waits for sources that have not been tried yet, not for one that cannot be read.
     const isRead = sources.map(({ config, sync }) => config.managed !== undefined || sync.lastSuccess !== undefined)
     const isOpen = sources.some(({ sync }, i) => !isRead[i] && sync.phase !== 'failed' && sync.attemptCount === 0)
     const synced = isRead.includes(true) && !isOpen

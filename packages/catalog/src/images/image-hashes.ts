@@ -28,7 +28,7 @@ function hasTag(tagged: string): boolean {
   return tagged.lastIndexOf(':') > tagged.lastIndexOf('/')
 }
 
-/** 128 bits: short, and still nobody finds another image with the same one. */
+/** 128 bits: short, and too many to find another image with the same hash. */
 const HASH_BYTES = 16
 
 function hash(text: string): string {

@@ -55,7 +55,7 @@ export class EnforcedImages {
       for (const pod of pods) {
         const report = await reports.read(pod, signal)
         if (report === undefined) continue
-        // Members of groups are served by nobody, and count all the same.
+        // The server lists no members of groups; they count all the same.
         if (report.synced) lists.set(key, { hashes: stored === undefined ? report.images : new Set([...report.images, ...stored]) })
         break
       }
