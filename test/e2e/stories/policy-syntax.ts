@@ -1,4 +1,5 @@
 import { deployments } from '@thv/kube'
+import { podLogs } from '@thv/kube/streams/pod-logs'
 import { connect, namesOf } from './clients.ts'
 import type { Story } from './story.ts'
 import { SERVER, type World } from './world.ts'
@@ -14,6 +15,7 @@ export const policySyntax: Story = {
     const withPolicy = (...policies: string[]) => ({
       image: world.images.fixture,
       transport: 'streamable-http',
+      audit: { enabled: true },
       authzConfig: { type: 'inline', inline: { policies } },
     })
     await world.create(SERVER, 'guarded', withPolicy('permit(principal, action, resource'))
@@ -32,6 +34,7 @@ export const policySyntax: Story = {
     }
 
     await editsReachTheProxy(world, url, async (...policies) => void (await world.edit(SERVER, 'guarded', withPolicy(...policies))))
+    await candidatesAreTried(world, url)
 
     // An open server whose new guard cannot be resolved is stopped.
     await world.edit(SERVER, 'guarded', { authzConfig: null })
@@ -82,4 +85,26 @@ async function editsReachTheProxy(world: World, url: string | undefined, edit: (
   world.expect(failed).toEqual([])
   world.expect(await hash()).toBe(hashBefore)
   world.expect(await processes()).toEqual(before)
+}
+
+/** Policies that are only tried change no answer; the audit events show where they decide otherwise. */
+async function candidatesAreTried(world: World, url: string | undefined): Promise<void> {
+  const candidate = { type: 'inline', inline: { policies: [`@id("next") ${MAY('who_am_i')}`] } }
+  await world.edit(SERVER, 'guarded', { authzConfig: { candidate } })
+  await using client = await connect('v2', await world.outside(url))
+  const [pod] = await world.proxyPods('guarded')
+  await world.eventually(
+    'an audit event shows that the candidate would permit a call',
+    async () => {
+      await world.expect(client.call('who_am_i')).rejects.toThrow(/Unauthorized/)
+      let text = ''
+      const decoder = new TextDecoder()
+      for await (const chunk of podLogs(world.client, { namespace: world.namespace, pod: pod?.metadata.name ?? '' }))
+        text += decoder.decode(chunk, { stream: true })
+      return text.split('\n').some((line) => line.includes('"candidate":{"decision":"allow","policies":["next"]'))
+    },
+    KUBELET_LIMIT_MS,
+  )
+  world.expect(namesOf(await client.tools())).toEqual(['echo'])
+  world.expect(await client.call('echo', { text: 'hi' })).toHaveProperty('structuredContent')
 }

@@ -36,7 +36,11 @@ describe('referencesOfServer', () => {
             caBundleRef: { configMapRef: { name: 'ca' } },
           },
         },
-        authzConfig: { type: 'configMap', configMap: { name: 'policies' } },
+        authzConfig: {
+          type: 'configMap',
+          configMap: { name: 'policies' },
+          candidate: { type: 'configMap', configMap: { name: 'next-policies' } },
+        },
         permissionProfile: { type: 'configmap', name: 'profile', key: 'p.json' },
         secrets: [
           { name: 's1', key: 'a' },
@@ -49,7 +53,7 @@ describe('referencesOfServer', () => {
       groups: ['g'],
       toolConfigs: ['t'],
       externalAuthConfigs: ['e', 'login'],
-      configMaps: ['ca', 'policies', 'profile'],
+      configMaps: ['ca', 'policies', 'next-policies', 'profile'],
       secrets: ['s1', 's2', 's3'],
     })
   })

@@ -8,6 +8,7 @@ import { normaliseMcpServerEntry } from '@thv/resources/kinds/mcp-server-entry/n
 import type { MCPServerEntry } from '@thv/resources/kinds/mcp-server-entry/schema'
 import { normaliseVirtualMcpServer } from '@thv/resources/kinds/virtual-mcp-server/normalise'
 import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import { authzConfigMaps } from '@thv/resources/shared/authz-config'
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
 import type { CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
 import type { CanonicalSessionStorage } from '@thv/resources/shared/session-storage'
@@ -32,7 +33,7 @@ export function referencesOfServer(server: MCPServer): References {
     configMaps: unique([
       ...oidc.configMaps,
       ...bundle(spec.telemetry.openTelemetry.caBundleRef),
-      ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
+      ...authzConfigMaps(spec.authzConfig),
       ...storageReferences(spec.sessionStorage).configMaps,
       ...(spec.permissionProfile?.type === 'configmap' ? [spec.permissionProfile.name] : []),
     ]),
@@ -57,7 +58,7 @@ export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
       ...oidc.configMaps,
       ...bundle(spec.telemetry.openTelemetry.caBundleRef),
       ...bundle(spec.caBundleRef),
-      ...(spec.authzConfig?.type === 'configMap' ? [spec.authzConfig.configMap.name] : []),
+      ...authzConfigMaps(spec.authzConfig),
       ...storageReferences(spec.sessionStorage).configMaps,
     ]),
     secrets: unique([

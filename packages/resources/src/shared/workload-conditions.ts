@@ -11,6 +11,8 @@ export const WorkloadCondition = {
   ExternalAuthConfigValidated: 'ExternalAuthConfigValidated',
   AuthServerRefValidated: 'AuthServerRefValidated',
   AuthzPrimaryUpstreamProviderIgnored: 'AuthzPrimaryUpstreamProviderIgnored',
+  /** True: policies name tools by names that only clients see. They decide by the names of the server. */
+  AuthzVisibleToolNames: 'AuthzVisibleToolNames',
   SessionStorageWarning: 'SessionStorageWarning',
   ToolConfigValidated: 'ToolConfigValidated',
   /** True: something the spec asks for cannot be applied, so no proxy runs. */
@@ -45,6 +47,7 @@ export const WorkloadReason = {
   AuthzConfigMapNotFound: 'AuthzConfigMapNotFound',
   AuthzConfigMapInvalid: 'AuthzConfigMapInvalid',
   AuthzPolicySyntaxInvalid: 'AuthzPolicySyntaxInvalid',
+  PolicyNamesVisibleTool: 'PolicyNamesVisibleTool',
   SecretNotFound: 'SecretNotFound',
   /** `oidcConfig.external` names an MCPExternalAuthConfig that says nothing about clients. */
   NotIncomingAuth: 'NotIncomingAuth',

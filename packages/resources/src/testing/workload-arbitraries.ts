@@ -2,7 +2,7 @@ import { jsonEqual } from '@thv/kernel/json'
 import fc from 'fast-check'
 import { compact, isRecord } from '../schema/normalize.ts'
 import { type CanonicalAuditConfig, REQUEST_EVENT_TYPES } from '../shared/audit-config.ts'
-import type { CanonicalAuthzConfig } from '../shared/authz-config.ts'
+import type { CanonicalAuthzConfig, CanonicalPolicySource } from '../shared/authz-config.ts'
 import type { CABundleRef, CanonicalCABundleRef } from '../shared/ca-bundle-ref.ts'
 import type { CanonicalOidcConfig, OidcConfig } from '../shared/oidc-config.ts'
 import type { CanonicalResourceOverrides } from '../shared/resource-overrides.ts'
@@ -100,11 +100,11 @@ export const serverOidcConfig: fc.Arbitrary<CanonicalOidcConfig> = fc
   .tuple(oidcConfig, fc.boolean())
   .map(([config, forwards]) => (forwards ? { ...config, forwardToken: true } : config))
 
-type AuthzConfigMap = Extract<CanonicalAuthzConfig, { type: 'configMap' }>
-type AuthzInline = Extract<CanonicalAuthzConfig, { type: 'inline' }>
+type AuthzConfigMap = Extract<CanonicalPolicySource, { type: 'configMap' }>
+type AuthzInline = Extract<CanonicalPolicySource, { type: 'inline' }>
 const claims = { groupClaimName: name, roleClaimName: name, groupEntityType: name }
 
-export const authzConfig: fc.Arbitrary<CanonicalAuthzConfig> = fc.oneof(
+const policySource: fc.Arbitrary<CanonicalPolicySource> = fc.oneof(
   partial<AuthzConfigMap, 'type' | 'configMap'>(
     { ...claims, type: fc.constant('configMap'), configMap: fc.record({ name, key: fc.constantFrom('authz.json', 'p.json') }) },
     ['type', 'configMap'],
@@ -125,6 +125,17 @@ export const authzConfig: fc.Arbitrary<CanonicalAuthzConfig> = fc.oneof(
     ['type', 'inline'],
   ),
 )
+
+/** Only the enforced policies may name a provider. */
+const candidateSource = policySource.map((source): CanonicalPolicySource => {
+  if (source.type !== 'inline') return source
+  const { primaryUpstreamProvider: _, ...inline } = source.inline
+  return { ...source, inline }
+})
+
+export const authzConfig: fc.Arbitrary<CanonicalAuthzConfig> = fc
+  .tuple(policySource, fc.option(candidateSource, { nil: undefined }))
+  .map(([source, candidate]) => (candidate === undefined ? source : { ...source, candidate }))
 
 type Otel = CanonicalTelemetryConfig['openTelemetry']
 const flag = fc.record({ enabled: fc.boolean() })
@@ -271,7 +282,12 @@ export const COMMON_DEFAULTS = {
     },
   },
   authServerRef: { kind: 'MCPExternalAuthConfig' },
-  authzConfig: { type: 'configMap', configMap: { key: 'authz.json' }, inline: { entitiesJson: '[]' } },
+  authzConfig: {
+    type: 'configMap',
+    configMap: { key: 'authz.json' },
+    inline: { entitiesJson: '[]' },
+    candidate: { type: 'configMap', configMap: { key: 'authz.json' }, inline: { entitiesJson: '[]' } },
+  },
   audit: {
     enabled: false,
     eventTypes: [],

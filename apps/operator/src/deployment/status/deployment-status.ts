@@ -34,6 +34,7 @@ const WARNS_WHEN_TRUE: ReadonlySet<string> = new Set([
   WorkloadCondition.EnvironmentShadowed,
   WorkloadCondition.SessionStorageWarning,
   WorkloadCondition.AuthzPrimaryUpstreamProviderIgnored,
+  WorkloadCondition.AuthzVisibleToolNames,
   WorkloadCondition.PlaintextSecret,
   'StdioReplicaCapped',
   'PermissionProfilePartial',

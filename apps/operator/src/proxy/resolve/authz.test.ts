@@ -1,7 +1,7 @@
 import { readAuthzDocument } from '@thv/authz/load/authz-document'
 import { checkPolicies } from '@thv/authz/policy-syntax'
 import { configHash } from '@thv/kernel/config-hash'
-import type { CanonicalAuthzConfig } from '@thv/resources/shared/authz-config'
+import type { CanonicalAuthzConfig, CanonicalPolicySource } from '@thv/resources/shared/authz-config'
 import { authzConfig as authzConfigs } from '@thv/resources/testing/workload-arbitraries'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -109,6 +109,85 @@ describe('resolveAuthz', () => {
         message: expect.stringContaining('spec.authzConfig.inline.primaryUpstreamProvider'),
       },
     ])
+  })
+
+  describe('candidates', () => {
+    const NEXT = 'permit(principal in Team::"x", action, resource);'
+    const source = (roleClaimName?: string): CanonicalPolicySource => ({
+      type: 'inline',
+      inline: { policies: [NEXT], entitiesJson: '[]' },
+      ...(roleClaimName !== undefined && { roleClaimName }),
+    })
+    const text = (candidate?: object) => JSON.stringify({ version: '1.0', type: 'cedarv1', cedar: { policies: [PERMIT] }, candidate })
+
+    it('are in the same document, and mean the same claims unless they name others', () => {
+      const enforced = { ...inline([PERMIT]), groupClaimName: 'teams', roleClaimName: 'duties', groupEntityType: 'Team' }
+      const resolved = resolve({ ...enforced, candidate: source('roles') })
+      expect(documentOf(resolved).candidate).toEqual({
+        policies: [NEXT],
+        entities_json: '[]',
+        group_claim_name: 'teams',
+        role_claim_name: 'roles',
+        group_entity_type: 'Team',
+      })
+      const without = contributionOf(resolve(enforced)).status
+      expect(contributionOf(resolved).status).not.toEqual(without)
+    })
+
+    it('may be in the document of the enforced policies, or in a document of their own', () => {
+      expect(documentOf(fromMap(text({ policies: [NEXT] }))).candidate?.policies).toEqual([NEXT])
+      const own = { ...inline([NEXT]), candidate: FROM_MAP }
+      expect(documentOf(resolve(own, { configMaps: { policies: { 'authz.json': text() } } })).candidate?.policies).toEqual([PERMIT])
+    })
+
+    it('are refused twice, and in themselves', () => {
+      const both = fromMap(text({ policies: [NEXT] }), { candidate: source() })
+      expect(blockersOf(both)).toMatchObject([{ reason: 'AuthzConfigMapInvalid', message: expect.stringContaining('keep one') }])
+      const nested = resolve(
+        { ...inline([PERMIT]), candidate: FROM_MAP },
+        { configMaps: { policies: { 'authz.json': text({ policies: [NEXT] }) } } },
+      )
+      expect(blockersOf(nested)).toMatchObject([{ message: expect.stringContaining('cannot have a candidate itself') }])
+    })
+
+    it('block with a mistake as enforced ones do, which the message names', () => {
+      const spec = resolve({ ...inline([PERMIT]), candidate: { type: 'inline', inline: { policies: ['permit('], entitiesJson: '[]' } } })
+      const document = fromMap(text({ policies: ['permit('] }))
+      for (const [resolved, where] of [
+        [spec, 'spec.authzConfig.candidate.inline.policies[0]: '],
+        [document, 'key authz.json of ConfigMap policies, candidate.policies[0]: '],
+      ] as const)
+        expect(blockersOf(resolved)).toMatchObject([{ reason: 'AuthzPolicySyntaxInvalid', message: expect.stringContaining(where) }])
+      const missing = resolve({ ...inline([PERMIT]), candidate: FROM_MAP })
+      expect(blockersOf(missing)).toMatchObject([
+        { reason: 'AuthzConfigMapNotFound', message: expect.stringMatching(/^spec\.authzConfig\.candidate\.configMap names key/) },
+      ])
+    })
+  })
+
+  it.each([
+    ['its name at the server', 'Tool::"search"', []],
+    ['a name that nothing renames', 'Tool::"other"', []],
+    ['the name that clients see', 'Tool::"find"', ['Tool::"find" (the server calls it "search")']],
+    [
+      'the name that clients see, in a condition',
+      'Tool::"other"); forbid(principal, action, resource) when { resource == Tool :: "fi\\nd"',
+      ['Tool::"fi\\nd"'],
+    ],
+    ['a name that is another tool at the server', 'Tool::"list"', []],
+  ])('warns of a policy that names a tool by %s, or does not', (_, tool, warned) => {
+    const toolOverrides = { search: { name: 'find' }, get: { name: 'list' }, list: { name: 'get' }, odd: { name: 'fi\nd' } }
+    const policies = tool.includes(');')
+      ? tool.split('; ').map((part, at) => (at === 0 ? `permit(principal, action, resource == ${part};` : `${part} };`))
+      : [`permit(principal, action, resource == ${tool});`]
+    const { conditions = [] } = contributionOf(
+      resolveAuthz({ kind: 'MCPServer', name: 'demo', authzConfig: inline(policies), toolOverrides, checkPolicies, lookup: snapshot() }),
+    )
+    expect(conditions).toHaveLength(warned.length)
+    for (const message of warned)
+      expect(conditions).toMatchObject([
+        { type: 'AuthzVisibleToolNames', status: 'True', reason: 'PolicyNamesVisibleTool', message: expect.stringContaining(message) },
+      ])
   })
 
   describe('from a ConfigMap', () => {

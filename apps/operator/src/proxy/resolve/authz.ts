@@ -1,5 +1,4 @@
-import { AUTHZ_TYPE, AUTHZ_VERSION, checkAuthzConfig, readAuthzDocument } from '@thv/authz/load/authz-document'
-import type { PolicyChecker } from '@thv/authz/policy-syntax'
+import { AUTHZ_TYPE, AUTHZ_VERSION, checkAuthzConfig } from '@thv/authz/load/authz-document'
 import { configHash } from '@thv/kernel/config-hash'
 import type { ConditionUpdate } from '@thv/kube'
 import { compact } from '@thv/resources/schema/normalize'
@@ -7,55 +6,38 @@ import type { CanonicalAuthzConfig } from '@thv/resources/shared/authz-config'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { AuthzConfig, CedarConfig } from '@thv/runconfig/policy-config'
 import { AUTHZ_FOLDER, AUTHZ_PATH } from '@thv/runconfig/run-config-mount'
-import type { Blocker } from '../../deployment/contribution.ts'
-import type { Lookup } from '../../references/lookup.ts'
+import { type Blocker, blocked } from '../../deployment/contribution.ts'
 import { contributes, nothing, type Resolved } from '../contribution.ts'
 import { type ProxyKind, proxyNames } from '../names.ts'
+import { invalid, type PolicySet, type PolicySourceDeps, readPolicies } from './authz-source.ts'
+import { type ToolOverrides, visibleToolNames } from './visible-tool-names.ts'
 
-export interface AuthzArgs {
+export interface AuthzArgs extends Omit<PolicySourceDeps, 'ownMap'> {
   readonly kind: ProxyKind
   /** Of the workload. */
   readonly name: string
   readonly authzConfig: CanonicalAuthzConfig | undefined
-  /** Given from outside, so that the policy engine is loaded only where policies are used. */
-  readonly checkPolicies: PolicyChecker
-  readonly lookup: Pick<Lookup, 'configMap'>
+  /** RunConfig `tools_override`. */
+  readonly toolOverrides?: ToolOverrides | undefined
 }
 
 /** Authorization. Policies that cannot be read block: without them every caller could do everything. */
-export function resolveAuthz({ kind, name, authzConfig, checkPolicies, lookup }: AuthzArgs): Resolved {
+export function resolveAuthz({ kind, name, authzConfig, toolOverrides = {}, ...deps }: AuthzArgs): Resolved {
   if (authzConfig === undefined) return nothing
   const { authz: ownMap } = proxyNames(kind, name)
-  const source = readSource(authzConfig, { lookup, ownMap })
-  if (!source.ok) return { ok: false, blockers: [source.blocker] }
+  const made = documentOf(authzConfig, { ...deps, ownMap })
+  if (!made.ok) return blocked(made.blocker)
 
-  const { cedar, where } = source
-  const problems = checkPolicies(cedar.policies, cedar.entities_json)
-  if (problems.length > 0) {
-    const message = problems.map(({ path, message: what }) => `${where(path)}: ${what}`).join('; ')
-    return { ok: false, blockers: [invalid(WorkloadReason.AuthzPolicySyntaxInvalid, message)] }
-  }
-  const { primary_upstream_provider: ignored, ...used } = cedar
-  const authz: AuthzConfig = {
-    version: AUTHZ_VERSION,
-    type: AUTHZ_TYPE,
-    cedar: compact({
-      ...used,
-      group_claim_name: authzConfig.groupClaimName || used.group_claim_name,
-      role_claim_name: authzConfig.roleClaimName || used.role_claim_name,
-      group_entity_type: authzConfig.groupEntityType || used.group_entity_type,
-    }),
-  }
-  const checked = checkAuthzConfig(authz)
-  if (!checked.ok) return { ok: false, blockers: [invalid(WorkloadReason.InvalidSpec, `spec.authzConfig: ${checked.problems.join('; ')}`)] }
+  const { authz, ignored } = made
   const document = `${JSON.stringify(authz, undefined, 2)}\n`
-  if (Buffer.byteLength(document) > MAX_BYTES) return { ok: false, blockers: [tooLarge(authzConfig)] }
+  if (Buffer.byteLength(document) > MAX_BYTES) return blocked(tooLarge(authzConfig))
+  const policies = [...authz.cedar.policies, ...(authz.candidate?.policies ?? [])]
   return contributes({
     runConfig: { authz_config_path: AUTHZ_PATH },
     authzDocument: document,
     volumes: [{ name: VOLUME, configMap: { name: ownMap } }],
     volumeMounts: [{ name: VOLUME, mountPath: AUTHZ_FOLDER, readOnly: true }],
-    conditions: ignored === undefined ? [] : [providerIgnored(where('primary_upstream_provider'))],
+    conditions: [...(ignored === undefined ? [] : [providerIgnored(ignored)]), ...visibleToolNames(policies, toolOverrides)],
     status: { authzConfigHash: configHash(authz) },
   })
 }
@@ -70,38 +52,61 @@ function tooLarge({ type }: CanonicalAuthzConfig): Blocker {
   return invalid(WorkloadReason.AuthzConfigMapInvalid, message)
 }
 
-interface SourceDeps extends Pick<AuthzArgs, 'lookup'> {
-  /** The ConfigMap that the operator itself writes. */
-  readonly ownMap: string
+type Document =
+  | {
+      readonly ok: true
+      readonly authz: AuthzConfig & { readonly cedar: CedarConfig }
+      /** Where a provider is named that has no effect. */
+      readonly ignored: string | undefined
+    }
+  | { readonly ok: false; readonly blocker: Blocker }
+
+function documentOf(config: CanonicalAuthzConfig, deps: PolicySourceDeps): Document {
+  const field = 'spec.authzConfig'
+  const enforced = readPolicies(field, config, deps)
+  if (!enforced.ok) return enforced
+  const { set } = enforced
+  const candidate = candidateOf(config, set, deps)
+  if (!candidate.ok) return candidate
+  const cedar = cedarOf(set.cedar, config)
+  const tried = candidate.cedar && cedarOf({ ...mappingOf(cedar), ...candidate.cedar }, config.candidate ?? {})
+  const authz = { version: AUTHZ_VERSION, type: AUTHZ_TYPE, cedar, ...(tried && { candidate: tried }) }
+  const checked = checkAuthzConfig(authz)
+  if (!checked.ok) return { ok: false, blocker: invalid(WorkloadReason.InvalidSpec, `${field}: ${checked.problems.join('; ')}`) }
+  const ignored = set.cedar.primary_upstream_provider === undefined ? undefined : set.where('primary_upstream_provider')
+  return { ok: true, authz, ignored }
 }
 
-type Source = { ok: true; cedar: CedarConfig; where: (path: string) => string } | { ok: false; blocker: Blocker }
+type Candidate = { readonly ok: true; readonly cedar: CedarConfig | undefined } | { readonly ok: false; readonly blocker: Blocker }
 
-function readSource(config: CanonicalAuthzConfig, { lookup, ownMap }: SourceDeps): Source {
-  if (config.type === 'inline') {
-    const { policies, entitiesJson, primaryUpstreamProvider } = config.inline
-    const cedar = compact({ policies, entities_json: entitiesJson, primary_upstream_provider: primaryUpstreamProvider })
-    return { ok: true, cedar, where: (path) => `spec.authzConfig.inline.${camelCase(path)}` }
-  }
-  const { name, key } = config.configMap
-  if (name === ownMap) {
-    const message = `spec.authzConfig.configMap names ConfigMap ${name}, which the operator writes: keep the policies in one of another name`
-    return { ok: false, blocker: invalid(WorkloadReason.AuthzConfigMapInvalid, message) }
-  }
-  const text = lookup.configMap(name)?.data[key]
-  if (text === undefined) {
-    const message = `spec.authzConfig.configMap names key ${key} of ConfigMap ${name}, which does not exist: create it with a document {version, type, cedar: {policies}} in JSON or YAML`
-    return { ok: false, blocker: invalid(WorkloadReason.AuthzConfigMapNotFound, message) }
-  }
-  const where = (path: string) => `key ${key} of ConfigMap ${name}, ${path}`
-  const read = readAuthzDocument(text)
-  if (read.ok) return { ok: true, cedar: read.config.cedar, where: (path) => where(`cedar.${path}`) }
-  const message = read.problems.map((problem) => where(problem)).join('; ')
-  return { ok: false, blocker: invalid(WorkloadReason.AuthzConfigMapInvalid, message) }
+/** Of the spec, or of the document that the enforced policies are in. */
+function candidateOf({ candidate: source }: CanonicalAuthzConfig, enforced: PolicySet, deps: PolicySourceDeps): Candidate {
+  if (source === undefined) return { ok: true, cedar: enforced.candidate }
+  const field = 'spec.authzConfig.candidate'
+  const twice = (message: string): Candidate => ({ ok: false, blocker: invalid(WorkloadReason.AuthzConfigMapInvalid, message) })
+  if (enforced.candidate !== undefined)
+    return twice(`${field} is set, and the document of the enforced policies has a candidate, too: keep one`)
+  const read = readPolicies(field, source, deps)
+  if (!read.ok) return read
+  if (read.set.candidate !== undefined) return twice(`${field}: the document of a candidate cannot have a candidate itself: remove it`)
+  return { ok: true, cedar: read.set.cedar }
 }
 
-function camelCase(path: string): string {
-  return path.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+type ClaimNames = Pick<CanonicalAuthzConfig, 'groupClaimName' | 'roleClaimName' | 'groupEntityType'>
+
+/** Names of claims in the spec win. */
+function cedarOf({ primary_upstream_provider: _, ...cedar }: CedarConfig, names: ClaimNames): CedarConfig {
+  return compact({
+    ...cedar,
+    group_claim_name: names.groupClaimName || cedar.group_claim_name,
+    role_claim_name: names.roleClaimName || cedar.role_claim_name,
+    group_entity_type: names.groupEntityType || cedar.group_entity_type,
+  })
+}
+
+/** The claims that candidates mean as well, unless they say otherwise. */
+function mappingOf({ policies: _, entities_json: __, ...mapping }: CedarConfig): Partial<CedarConfig> {
+  return mapping
 }
 
 function providerIgnored(field: string): ConditionUpdate {
@@ -111,8 +116,4 @@ function providerIgnored(field: string): ConditionUpdate {
     reason: WorkloadReason.PrimaryUpstreamProviderIgnored,
     message: `${field} has no effect here: only a VirtualMCPServer has several upstream providers; remove it`,
   }
-}
-
-function invalid(reason: string, message: string): Blocker {
-  return { condition: WorkloadCondition.ConfigurationValid, reason, message }
 }

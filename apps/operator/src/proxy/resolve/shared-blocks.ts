@@ -59,13 +59,21 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
   const place = { name, namespace, lookup, now, clusterDomain }
   const oidc = resolveOidc({ ...place, oidcConfig: spec.oidcConfig, serviceHost: host, proxyPort: spec.proxyPort })
   const login = loginRef(spec, lookup)
+  const toolConfig = resolveToolConfig({ toolConfigRef: spec.toolConfigRef, lookup, ...(spec.tools && { tools: spec.tools }) })
   const session = resolveSessionStorage({ ...place, sessionStorage: spec.sessionStorage, defaultRedis, replicas })
   return {
     oidc,
     hasSharedStore: session.contribution?.runConfig?.scaling_config?.session_redis !== undefined,
     resolved: [
       oidc,
-      resolveAuthz({ kind, name, authzConfig: spec.authzConfig, checkPolicies, lookup }),
+      resolveAuthz({
+        kind,
+        name,
+        authzConfig: spec.authzConfig,
+        toolOverrides: toolConfig.contribution?.runConfig?.tools_override,
+        checkPolicies,
+        lookup,
+      }),
       resolveExternalAuth({
         ...place,
         ref: spec.externalAuthConfigRef,
@@ -77,7 +85,7 @@ export function resolveSharedBlocks(input: SharedBlocksInput): SharedBlocks {
       }),
       ...(login.blockers.length > 0 ? [blocked(...login.blockers)] : []),
       session,
-      resolveToolConfig({ toolConfigRef: spec.toolConfigRef, lookup, ...(spec.tools && { tools: spec.tools }) }),
+      toolConfig,
       resolveTelemetry({ telemetry: spec.telemetry, sendsAudit: spec.audit.enabled && spec.audit.otlp, name, namespace, lookup, now }),
       resolveAudit({ audit: spec.audit, telemetry: spec.telemetry }),
       resolveGroupRef({ groupRef: spec.groupRef, lookup }),

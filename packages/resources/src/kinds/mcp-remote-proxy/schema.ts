@@ -2,7 +2,7 @@ import { type CelRule, sameIfBoth } from '../../schema/cel.ts'
 import { AGE_COLUMN, conditionColumn, type ObjectOf, resourceTypeOf, WORKLOAD_NAME_RULES } from '../../schema/kind-definition.ts'
 import { bool, nameOrRef, obj, oneOf, opt, str } from '../../schema/nodes.ts'
 import { auditConfig } from '../../shared/audit-config.ts'
-import { authzConfig } from '../../shared/authz-config.ts'
+import { authzConfigWithCandidate } from '../../shared/authz-config.ts'
 import { caBundleRef } from '../../shared/ca-bundle-ref.ts'
 import { headerForward, noAuthorizationBesideExternalAuth } from '../../shared/header-forward.ts'
 import { oidcConfig } from '../../shared/oidc-config.ts'
@@ -48,7 +48,9 @@ const spec = obj(
     oidcConfig: opt(oidcConfig('Authentication of clients. Without it, anyone who can reach the proxy can use it.')),
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
-    authzConfig: opt(authzConfig('Authorization policies. Without them, every client that the proxy accepts may do everything.')),
+    authzConfig: opt(
+      authzConfigWithCandidate('Authorization policies. Without them, every client that the proxy accepts may do everything.'),
+    ),
     rateLimiting: opt(rateLimiting('How many calls are let through. Several replicas need Redis as session storage.')),
     audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),

@@ -9,7 +9,7 @@ import {
 } from '../../schema/kind-definition.ts'
 import { bool, int32, list, nameOrRef, obj, oneOf, opt, port, str } from '../../schema/nodes.ts'
 import { auditConfig } from '../../shared/audit-config.ts'
-import { authzConfig } from '../../shared/authz-config.ts'
+import { authzConfigWithCandidate } from '../../shared/authz-config.ts'
 import { serverOidcConfig } from '../../shared/oidc-config.ts'
 import { anyPerUser, rateLimiting } from '../../shared/rate-limiting.ts'
 import { resourceOverrides } from '../../shared/resource-overrides.ts'
@@ -124,7 +124,9 @@ const spec = obj(
     oidcConfig: opt(serverOidcConfig('How clients prove who they are. Without it the proxy lets everybody in.')),
     externalAuthConfigRef: opt(fields.externalAuthConfigRef()),
     authServerRef: opt(fields.authServerRef()),
-    authzConfig: opt(authzConfig('Authorization policies. Without them, every client that the proxy accepts may do everything.')),
+    authzConfig: opt(
+      authzConfigWithCandidate('Authorization policies. Without them, every client that the proxy accepts may do everything.'),
+    ),
     rateLimiting: opt(rateLimiting('Rate limits. Several replicas need Redis as session storage.')),
     audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),

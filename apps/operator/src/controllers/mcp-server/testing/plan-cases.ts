@@ -225,6 +225,14 @@ export const NOTABLE: Readonly<Record<string, ServerCase>> = {
     spec: { image, env: [{ name: 'TOKEN', value: 'x' }], secrets: [{ name: 's', key: 'k', targetEnvName: 'TOKEN' }] },
   },
   'a client secret in clear': { spec: inline({ clientId: 'c', clientSecret: 'not-a-real-secret' }) },
+  'a policy that names a tool as clients do': {
+    spec: {
+      image,
+      toolConfigRef: { name: 't' },
+      authzConfig: { type: 'inline', inline: { policies: ['permit(principal, action, resource == Tool::"find");'] } },
+    },
+    lookup: snapshot({ toolConfigs: { t: { spec: { toolsOverride: { search: { name: 'find' } } } } } }),
+  },
   'a provider that is ignored': {
     spec: {
       image,
