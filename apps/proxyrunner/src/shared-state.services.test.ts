@@ -5,6 +5,7 @@ import { startRedis, startSentinels, type TestRedis } from '@thv/testkit/redis/r
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type RunningDocument, runDocument } from './testing/run-document.ts'
+import { spawnReadyRunner } from './testing/runner-process.ts'
 
 const describeRedis = redisProblem() === undefined || process.env['CI'] ? describe : describe.skip
 
@@ -55,6 +56,16 @@ describeRedis('runners that share a Redis', () => {
     const stranger = new WireClient(two.url)
     stranger.sessionId = randomUUID()
     await expect.poll(async () => (await stranger.call('echo')).status, { timeout: 30_000 }).toBe(404)
+  })
+
+  it('work as the bundle that users start', async () => {
+    const fixture = await fixtureOf('legacy')
+    const { address } = await redis()
+    const config = { remote_url: fixture.url, remote_policy: { allow_loopback: true }, transport: 'streamable-http' }
+    await using runner = await spawnReadyRunner({ ...config, scaling_config: { session_redis: { address } } }, ENV)
+    const client = new WireClient(runner.url)
+    await expect.poll(async () => (await client.initialize()).status, { timeout: 30_000 }).toBe(200)
+    expect((await client.call('echo', { text: 'a' })).status).toBe(200)
   })
 
   it('count one limit together, each its own while Redis is away, and together again afterwards', async () => {

@@ -49,7 +49,9 @@ export interface RedisClient extends AsyncDisposable {
 
 /** Loads the client library, which nothing else does. Does not wait for a connection. */
 export async function openRedis(options: RedisClientOptions): Promise<RedisClient> {
-  const { Redis: Client } = await import('ioredis')
+  // The default export is the module of CommonJS: a bundle has no other.
+  const { default: library } = await import('ioredis')
+  const Client = library.Redis
   return new ResilientRedis(new Client(settingsOf(options)), options)
 }
 
