@@ -1,12 +1,12 @@
 import { givenFilters, type SearchFilters } from '@thv/catalog/search/search-filters'
-import { MAX_QUERY_LENGTH } from '@thv/catalog/search/search-index'
+import { MAX_HITS, MAX_QUERY_LENGTH } from '@thv/catalog/search/search-index'
 import { isProblem } from '@thv/catalog/snapshot/list-query'
 import type { Page } from '@thv/catalog/snapshot/page'
 import type { Static } from 'typebox'
 import type { ServedView } from '../engine/engine.ts'
 import { ApiError, unavailable } from './http/api-error.ts'
 import type { ApiRequest } from './http/route.ts'
-import { DEFAULT_HITS, type listQuery, MAX_HITS, type searchQuery, type versionQuery } from './http/schemas.ts'
+import { DEFAULT_HITS, type listQuery, type searchQuery, type versionQuery } from './http/schemas.ts'
 import { viewOf } from './http/visible-view.ts'
 
 /** Every entry of a registry, page by page. */

@@ -49,7 +49,7 @@ const env = (context = valueOfJson(CONTEXT) as CedarRecord) => ({
 
 /** Together more than 10,000 policies in CI: sets of one to four, single conditions, and conditions with unknown arguments. */
 const SETS = 900 * soakRounds()
-const CONDITIONS = 7_500 * soakRounds()
+const CONDITIONS = 2_500 * soakRounds()
 const UNKNOWNS = 900 * soakRounds()
 
 describe('the evaluator decides as the Cedar engine', () => {

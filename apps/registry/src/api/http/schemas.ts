@@ -1,5 +1,5 @@
 import { MAX_FILTER_LENGTH, MAX_FILTER_VALUES } from '@thv/catalog/search/search-filters'
-import { MAX_QUERY_LENGTH } from '@thv/catalog/search/search-index'
+import { MAX_HITS, MAX_QUERY_LENGTH } from '@thv/catalog/search/search-index'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_SEARCH_LENGTH } from '@thv/catalog/snapshot/list-query'
 import { claimsSchema, sourceSpecSchema } from '@thv/catalog/sources/fetch/source-config'
 import Type, { type TSchema } from 'typebox'
@@ -62,7 +62,6 @@ const filterBy = <Items extends TSchema>(items: Items, description: string) =>
   Type.Optional(Type.Array(items, { maxItems: MAX_FILTER_VALUES, description }))
 const filterText = Type.String({ minLength: 1, maxLength: MAX_FILTER_LENGTH })
 
-export const MAX_HITS = 100
 export const DEFAULT_HITS = 10
 
 export const searchQuery = Type.Object({
