@@ -3,11 +3,9 @@ import {
   bearerToken,
   configMaps,
   createKubeClient,
-  createSharedCaches,
   deployments,
   type KubeClient,
   type KubeObject,
-  keyOf,
   namespaces,
   type ResourceType,
   roleBindings,
@@ -21,6 +19,7 @@ import { startApiServer } from '@thv/testkit/cluster/api-server'
 import { ensureBinaries } from '@thv/testkit/cluster/programs/binaries'
 import type { Figure } from './figure.ts'
 import { difference, requestsByVerb } from './operator/api-requests.ts'
+import { changeServers, createServers, inParallel, untilAllDone, watchProgress } from './operator/server-load.ts'
 import { startMeasured } from './proxy/measured-process.ts'
 
 /*
@@ -30,8 +29,6 @@ import { startMeasured } from './proxy/measured-process.ts'
  */
 
 const SERVERS = Number(process.env['BENCH_SERVERS'] ?? 1_000)
-const CONNECTIONS = 16
-const LIMIT_MS = 300_000
 const QUIET_MS = 3_000
 
 type Log = (line: string) => void
@@ -50,20 +47,12 @@ export async function run(log: Log): Promise<Figure[]> {
   })
   await sleep(QUIET_MS)
   const idle = await operator.usage()
-  const progress = await watchProgress(client)
+  const progress = await watchProgress(client, 'bench')
   const before = await requestsByVerb(client)
   log(`creating ${SERVERS} MCPServers …`)
   const started = performance.now()
-  await inParallel(
-    Array.from({ length: SERVERS }, (_, index) => index),
-    async (index) => {
-      await client.create(mcpServerType, {
-        metadata: { name: `server-${index}`, namespace: 'bench' },
-        spec: { image: 'example.test/server:1', transport: 'streamable-http', env: [{ name: 'INDEX', value: String(index) }] },
-      })
-    },
-  )
-  const seconds = await untilAllDone(progress, started)
+  await createServers(client, { namespace: 'bench', count: SERVERS })
+  const seconds = await untilAllDone(progress, { started, count: SERVERS })
   await progress.close()
   await sleep(QUIET_MS)
   const after = await requestsByVerb(client)
@@ -101,42 +90,12 @@ export async function run(log: Log): Promise<Figure[]> {
   ]
 }
 
-interface Progress {
-  readonly settled: () => number
-  readonly close: () => Promise<void>
-}
-
-/** Watched and not polled: lists of a thousand objects would keep the server from its work. */
-async function watchProgress(client: KubeClient): Promise<Progress> {
-  const caches = createSharedCaches(client)
-  const servers = caches.of(mcpServerType, { namespace: 'bench' })
-  const made = caches.metadataOf(deployments, { namespace: 'bench' })
-  await caches.waitForSync(AbortSignal.timeout(30_000))
-  const hasStatus = new Set<string>()
-  servers.addHandler(({ object }) => {
-    if (object.status?.observedGeneration !== undefined && object.status.url !== undefined) hasStatus.add(object.metadata.name)
-  })
-  return { settled: () => Math.min(hasStatus.size, made.store.size), close: () => caches.close() }
-}
-
-async function untilAllDone(progress: Progress, started: number): Promise<number> {
-  while (progress.settled() < SERVERS) {
-    if (performance.now() - started > LIMIT_MS) throw new Error(`after ${LIMIT_MS} ms ${progress.settled()} of ${SERVERS} servers are done`)
-    await sleep(20)
-  }
-  return (performance.now() - started) / 1000
-}
-
 /** Every object is looked at again (their Secret-free namespaces get a label on each server), and nothing may be written. */
 async function noOpWrites(client: KubeClient): Promise<number> {
-  const { items } = await client.listAll(mcpServerType, { namespace: 'bench' })
-  const annotation = { 'mcpserver.toolhive.stacklok.dev/restart-strategy': 'rolling' }
   const before = await requestsByVerb(client)
-  await inParallel(items, async (item) => {
-    await client.patch(mcpServerType, keyOf(item), { kind: 'merge', body: { metadata: { annotations: annotation } } })
-  })
+  const changed = await changeServers(client, 'bench')
   await sleep(QUIET_MS)
-  return difference(before, await requestsByVerb(client), 'writes') - items.length
+  return difference(before, await requestsByVerb(client), 'writes') - changed
 }
 
 /** In the order in which the operator sends them, with as many at a time. */
@@ -172,13 +131,4 @@ function bare(object: KubeObject): KubeObject {
   const spec = copy['spec'] as Record<string, unknown> | undefined
   if (object.kind === 'Service' && spec) for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) delete spec[field]
   return { ...copy, metadata: { name, namespace: 'bare', ...(labels && { labels }), ...(annotations && { annotations }) } }
-}
-
-async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const queue = items.values()
-  await Promise.all(
-    Array.from({ length: CONNECTIONS }, async () => {
-      for (const item of queue) await work(item)
-    }),
-  )
 }

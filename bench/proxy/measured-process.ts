@@ -26,6 +26,8 @@ export interface MeasuredProcess extends AsyncDisposable {
 export interface MeasuredOptions {
   /** Path of the script below the repository; it is bundled. */
   readonly script: string
+  /** Path of a bundle to start instead. */
+  readonly bundle?: string | undefined
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly nodeArgs?: readonly string[]
@@ -35,7 +37,7 @@ export interface MeasuredOptions {
 /** Starts a bundled program that can be asked what it uses. */
 export async function startMeasured(options: MeasuredOptions): Promise<MeasuredProcess> {
   const { script, args = [], env = {}, nodeArgs = [], onLine } = options
-  const [bundle, probe] = await Promise.all([ensureBundle(script), ensureBundle('bench/proxy/usage-probe.ts')])
+  const [bundle, probe] = await Promise.all([options.bundle ?? ensureBundle(script), ensureBundle('bench/proxy/usage-probe.ts')])
   const child = spawn(process.execPath, [...nodeArgs, '--import', probe, bundle, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

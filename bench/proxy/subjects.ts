@@ -30,6 +30,8 @@ export async function leanStdioCommand(): Promise<readonly [string, string]> {
 }
 
 export interface RunnerOptions {
+  /** Of the runner. Default: made from the sources as they are. */
+  readonly bundle?: string | undefined
   readonly env?: Readonly<Record<string, string>>
   readonly nodeArgs?: readonly string[]
   readonly onLine?: (line: string) => void
@@ -51,7 +53,7 @@ export async function startRunner(config: Record<string, unknown>, options: Runn
   const file = join(folder, 'runconfig.json')
   await writeFile(file, JSON.stringify({ schema_version: 'v0.1.0', host: '127.0.0.1', port: 0, ...config }))
   const script = 'apps/proxyrunner/src/main.ts'
-  await ensureBundle(script) // not part of the start
+  if (options.bundle === undefined) await ensureBundle(script) // not part of the start
   const startedAt = performance.now()
   const child = await startMeasured({ script, args: ['run', '--config', file, '--runtime', 'local'], ...options })
   try {

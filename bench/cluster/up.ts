@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface RunningUp {
+  readonly pid: number
+  readonly started: number
+  readonly seconds: number
+  readonly output: string
+  stop(): Promise<void>
+}
+
+/** `thv up`, as users start it: it says itself where its compiled code is kept. Resolves when it says that it runs. */
+export async function runUp(dataDir: string, args: readonly string[], root = REPOSITORY): Promise<RunningUp> {
+  const started = performance.now()
+  const child = spawn(process.execPath, [join(root, 'apps/cli/bin/thv.js'), 'up', '--data-dir', dataDir, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const ready = new Promise<void>((resolve, reject) => {
+    const take = (chunk: Buffer) => {
+      output += chunk.toString()
+      if (output.includes('Ctrl-C stops it')) resolve()
+    }
+    child.stdout.on('data', take)
+    child.stderr.on('data', take)
+    child.once('exit', (code) => reject(new Error(`thv up ended with ${code}:\n${output}`)))
+  })
+  await ready
+  const stop = async () => {
+    const gone = once(child, 'exit')
+    child.kill('SIGINT')
+    await gone
+  }
+  return { pid: child.pid ?? -1, started, seconds: (performance.now() - started) / 1000, output, stop }
+}
+
+/** Calls a tool of both servers. */
+export async function callQuickStart({ output }: RunningUp): Promise<void> {
+  const urls = [...output.matchAll(/http:\/\/127[\d.]+:\d+\/mcp(?=\s)/g)].map(([url]) => url)
+  if (urls.length < 2) throw new Error(`the quick start named no two servers:\n${output}`)
+  await callTool(urls[0] ?? '', 'echo')
+  await callTool(urls[1] ?? '', 'say')
+}
+
+async function callTool(url: string, tool: string): Promise<void> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+  const post = async (body: object, session?: string) => {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { ...headers, ...(session !== undefined && { 'mcp-session-id': session }) },
+      body: JSON.stringify({ jsonrpc: '2.0', ...body }),
+      signal: AbortSignal.timeout(30_000),
+    })
+    return { session: response.headers.get('mcp-session-id') ?? undefined, text: await response.text() }
+  }
+  const clientInfo = { name: 'bench', version: '1' }
+  const opened = await post({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo } })
+  await post({ method: 'notifications/initialized' }, opened.session)
+  const answer = await post({ id: 2, method: 'tools/call', params: { name: tool, arguments: { message: 'hello' } } }, opened.session)
+  if (!answer.text.includes('hello')) throw new Error(`${tool} at ${url} answered ${answer.text.slice(0, 500)}`)
+}

@@ -1,0 +1,41 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { callQuickStart, runUp } from '../cluster/up.ts'
+import type { Figure } from '../figure.ts'
+import { familyOf, memoryOf, type ProcessMemory } from './process-memory.ts'
+import type { State } from './states.ts'
+
+/** After the calls: long enough for every process to have had its first quiet moment. */
+const SETTLE_MS = 12_000
+
+/** `thv up` with its examples, after a call to each of them: all processes of it, those of the MCP servers included. */
+export async function measureQuickStart(states: readonly State[], log: (line: string) => void): Promise<Figure[]> {
+  const memory = new Map<State['name'], ProcessMemory>()
+  for (const state of states) {
+    log(`the quick start, ${state.name} …`)
+    for (const app of ['cli', 'operator', 'proxyrunner', 'registry'] as const) await state.bundle(app)
+    memory.set(state.name, await quickStart(state))
+  }
+  const [before, now] = [memory.get('before')?.pssMb ?? Number.NaN, memory.get('now')?.pssMb ?? Number.NaN]
+  return [{ name: 'quick start, PSS of all processes', unit: 'MB', value: now, baseline: before, aim: { of: 'ratio', limit: 0.85 } }]
+}
+
+async function quickStart(state: State): Promise<ProcessMemory> {
+  const folder = await mkdtemp(join(tmpdir(), 'thv-bench-memory-'))
+  try {
+    const first = await runUp(join(folder, 'data'), [], state.root) // it installs the servers
+    await first.stop()
+    const running = await runUp(join(folder, 'data'), [], state.root)
+    try {
+      await callQuickStart(running)
+      await sleep(SETTLE_MS)
+      return await memoryOf(await familyOf(running.pid))
+    } finally {
+      await running.stop()
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+}

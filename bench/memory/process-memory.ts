@@ -1,0 +1,30 @@
+import { readdir, readFile } from 'node:fs/promises'
+
+export interface ProcessMemory {
+  /** A page that several processes share counts for each of them by its share. */
+  readonly pssMb: number
+  readonly rssMb: number
+  /** Shared with no other process. */
+  readonly privateMb: number
+}
+
+/** A process and all that came from it, also what is in groups and sessions of its own. */
+export async function familyOf(pid: number): Promise<number[]> {
+  const parents = new Map<number, number>()
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue
+    const stat = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '') // it may have ended meanwhile
+    const parent = Number(/\) \S (\d+)/.exec(stat)?.[1])
+    if (parent > 0) parents.set(Number(name), parent)
+  }
+  const isOurs = (each: number): boolean => each === pid || (parents.has(each) && isOurs(parents.get(each) ?? 0))
+  return [...parents.keys()].filter(isOurs)
+}
+
+/** Of all these processes together, as Linux counts it. */
+export async function memoryOf(pids: readonly number[]): Promise<ProcessMemory> {
+  const maps = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '')))
+  const sum = (name: string) =>
+    maps.reduce((all, text) => all + Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0), 0) / 1024
+  return { pssMb: sum('Pss'), rssMb: sum('Rss'), privateMb: sum('Private_Clean') + sum('Private_Dirty') }
+}
