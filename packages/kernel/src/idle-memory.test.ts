@@ -108,6 +108,31 @@ it('shrinks the nursery of a real process and keeps no process alive', { timeout
   expect(isExposed).toBe(false)
 })
 
+it('leaves memory bounded in a burst that never ends, without a collection of its own', { timeout: 60_000 }, async () => {
+  const program = `
+    import { releaseMemoryWhenIdle } from ${JSON.stringify(new URL('idle-memory.ts', import.meta.url))}
+    const stopped = new AbortController()
+    let collections = 0
+    releaseMemoryWhenIdle({ signal: stopped.signal, onCollected: () => collections++ })
+    const work = async (rounds) => {
+      for (let round = 0; round < rounds; round++) {
+        JSON.parse(JSON.stringify(Array.from({ length: 4_000 }, (_, index) => ({ index }))))
+        await new Promise(setImmediate)
+      }
+      return process.memoryUsage().rss
+    }
+    const before = await work(300)
+    const ends = performance.now() + 4_500
+    let after = 0
+    while (performance.now() < ends) after = await work(100)
+    stopped.abort()
+    console.log(JSON.stringify({ before, after, collections }))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], { timeout: 50_000 })
+  const { before, after, collections } = JSON.parse(stdout) as { before: number; after: number; collections: number }
+  expect(collections).toBe(0)
+  expect(after).toBeLessThan(2 * before)
+})
+
 interface Setting {
   readonly onCollect?: () => void
   readonly onError?: (error: unknown) => void

@@ -1,16 +1,20 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
-import { releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
+import { type IdleMemoryOptions, releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
 import type { Metrics } from './metrics.ts'
 
 const RESOLUTION_MS = 20
 const NANOSECONDS = 1e9
 
 /** Gives memory back after each burst until the signal aborts, and counts how often. */
-export function addMemoryRelease(metrics: Metrics, signal: AbortSignal): void {
+export function addMemoryRelease(
+  metrics: Metrics,
+  signal: AbortSignal,
+  idle: Pick<IdleMemoryOptions, 'clock' | 'busyMs' | 'collect'> = {},
+): void {
   const help = 'Collections that gave memory back after a burst of work.'
   const releases = metrics.counter({ name: 'toolhive_memory_releases_total', help, labels: ['result'] })
   const [done, failed] = [releases.with('done'), releases.with('failed')]
-  releaseMemoryWhenIdle({ signal, onCollected: () => done.inc(), onError: () => failed.inc() })
+  releaseMemoryWhenIdle({ ...idle, signal, onCollected: () => done.inc(), onError: () => failed.inc() })
 }
 
 /** Memory, CPU and event loop of this process, read when the page is rendered. Dispose to stop the measuring. */

@@ -16,7 +16,7 @@ import {
   services,
 } from '@thv/kube/objects/resource-types'
 import type { KubeObject } from '@thv/kube/objects/types'
-import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
+import { memorySettings } from '@thv/programs/memory-settings'
 import { KINDS } from '@thv/resources/kinds/kinds'
 import { crdOf } from '@thv/resources/schema/crd'
 import { parseAllDocuments } from 'yaml'
@@ -44,14 +44,14 @@ const OPERATOR_FILE = 'deploy/manifests/operator.yaml'
 const OPERATOR_ENV = { TOOLHIVE_SERVICE_URLS: 'address', TOOLHIVE_PACKAGE_IMAGES: 'native' }
 const OPERATOR_KINDS = [namespaces, serviceAccounts, clusterRoles, clusterRoleBindings, roles, roleBindings, services, deployments]
 
-/** Bundles our programs if they changed, and reads the operator's manifests. Needs the checkout that this program runs from. */
-export async function loadPlatformParts(root = findCheckout()): Promise<PlatformParts> {
+/** Bundles our programs if they changed, and reads the operator's manifests. Programs get the memory settings of `env`, or ours. Needs the checkout that this program runs from. */
+export async function loadPlatformParts(env: Readonly<Record<string, string | undefined>>, root = findCheckout()): Promise<PlatformParts> {
   const { ensureBundle, compileCache } = (await import(pathToFileURL(join(root, 'scripts/bundle.mjs')).href)) as Bundler
   const programs = await Promise.all(
     Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, await ensureBundle(entry)]] as const),
   )
   const byName: Readonly<Record<string, readonly string[]>> = Object.fromEntries(programs)
-  const programEnv = { ...MEMORY_SETTINGS, NODE_COMPILE_CACHE: compileCache }
+  const programEnv = { ...memorySettings(env), NODE_COMPILE_CACHE: compileCache }
   return {
     ownImages: [{ repository: IMAGE, programs: { ...byName, node: [process.execPath] }, main: 'thv-operator', env: programEnv }],
     programEnv,

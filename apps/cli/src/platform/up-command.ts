@@ -8,6 +8,7 @@ import { peerLookupProblem } from '@thv/http/server/peer-lookup'
 import { systemClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
+import { memorySettingProblems } from '@thv/programs/memory-settings'
 import type { Logger } from '@thv/telemetry/log'
 import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-cluster.ts'
 import { findRunning, noteRunning, writePrivate } from '../local-platform/running-platform.ts'
@@ -92,8 +93,12 @@ async function runHere({ folder, options, env, since }: Starting): Promise<void>
 }
 
 async function runSteps({ folder, options, env, since }: Starting, { log, steps }: { log: Logger; steps: StepView }): Promise<void> {
+  for (const problem of memorySettingProblems(env.variables)) {
+    log.warn(problem)
+    if (!options.bare) env.err(`${problem}\n`)
+  }
   steps.step('Building the programs')
-  const { registryProgram, programEnv, ...parts } = await loadPlatformParts()
+  const { registryProgram, programEnv, ...parts } = await loadPlatformParts(env.variables)
   const platform = await startPlatform({
     folder,
     port: portOf(options.port),

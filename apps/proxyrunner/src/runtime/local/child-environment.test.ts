@@ -26,8 +26,18 @@ describe('the environment of a server', () => {
   })
 
   it('has none of the memory settings of our own programs', () => {
-    expect(inheritedEnvironment(MEMORY_SETTINGS)).toEqual({})
-    expect(installerEnvironment(MEMORY_SETTINGS)).toEqual({})
+    const ours = { ...MEMORY_SETTINGS, NODE_COMPILE_CACHE: '/app/compile-cache', NODE_COMPILE_CACHE_PORTABLE: '1' }
+    expect(inheritedEnvironment(ours)).toEqual({})
+    expect(installerEnvironment(ours)).toEqual({})
+    expect(serverEnvironment(configOf({}), ours, undefined)).toEqual({ MCP_TRANSPORT: 'stdio' })
+  })
+
+  it('has the settings that its run config gives it', () => {
+    const config = configOf({ env_vars: { NODE_OPTIONS: '--max-semi-space-size=64' } })
+    expect(serverEnvironment(config, MEMORY_SETTINGS, undefined)).toEqual({
+      NODE_OPTIONS: '--max-semi-space-size=64',
+      MCP_TRANSPORT: 'stdio',
+    })
   })
 
   it('lets secrets win over env_vars, and what the transport demands over both', () => {
