@@ -27,7 +27,7 @@ interface IdleSample {
   readonly cachedStartMs: number
 }
 
-/** What proxies hold that do nothing, and how long one takes to start. */
+/** Memory of proxies that do nothing, and the time that one takes to start. */
 export async function measureIdle({ states, backend, rounds, log }: IdleOptions): Promise<Figure[]> {
   const samples = { before: [] as IdleSample[], now: [] as IdleSample[] }
   for (let round = 0; round < rounds; round++) {
