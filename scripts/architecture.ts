@@ -25,6 +25,7 @@ const LAYER: Readonly<Record<string, number>> = {
   authserver: 2,
   middleware: 2,
   gateway: 2,
+  workflow: 2,
   catalog: 2,
   cluster: 2,
 }

@@ -1,0 +1,3 @@
+module toolhive-ts/template-judge
+
+go 1.24
