@@ -1,4 +1,5 @@
 import { TestClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
 import { afterEach, describe, expect, test } from 'vitest'
 import { Reflector } from '../cache/reflector.ts'
 import { formatKey } from '../objects/object-key.ts'
@@ -327,6 +328,24 @@ describe('start and stop', () => {
     expect(settled()).toBe('ended')
     expect(errors).toMatchObject([{ error: { code: 'shutdown_timeout' } }])
     hang.resolve()
+  })
+
+  test('running reconciles are aborted at once when the lease is lost', async () => {
+    const clock = new TestClock()
+    const ends: string[] = []
+    const { api, stop, settled } = setUp({
+      clock,
+      reconcile: async (_, { signal }) => {
+        await clock.sleep(1e9, signal).catch((reason: unknown) => ends.push(String(reason)))
+        return done
+      },
+    })
+    api.put('a', 1)
+    await clock.advance(10)
+    stop.abort(new ThvError('lease_lost', 'taken by another'))
+    await clock.advance(0)
+    expect(ends).toEqual([expect.stringContaining('stopping')])
+    await expect.poll(settled).toBe('ended')
   })
 
   test('cannot be started twice', async () => {

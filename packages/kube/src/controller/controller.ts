@@ -43,7 +43,7 @@ export interface ControllerOptions {
   reconcileTimeoutMs?: number | undefined
   /** How long the caches may take to fill before `run` gives up. Default 2 min. */
   syncTimeoutMs?: number | undefined
-  /** How long `run` waits at its stop for reconciles under way before it aborts them. Default 10 s. */
+  /** How long `run` waits at its stop for reconciles under way before it aborts them. Default 10 s; none when the lease is lost. */
   drainMs?: number | undefined
   clock?: Clock | undefined
   /** Told what reconciles and hooks throw. `key` is absent when no object is concerned. */
@@ -100,7 +100,8 @@ export function createController(options: ControllerOptions): Controller {
       if (!(await cachesSynced(signal))) return
       for (let worker = 0; worker < concurrency; worker++) void work() // ends with the queue
       await aborted(signal)
-      await stop()
+      // Another process may hold the lease already: what is under way must write no more.
+      await stop(isThvError(signal.reason, 'lease_lost') ? 0 : drainMs)
     } finally {
       for (const unsubscribe of unsubscribes) unsubscribe()
       void queue.shutdown({ drain: false })
@@ -185,13 +186,15 @@ export function createController(options: ControllerOptions): Controller {
     if (outcome.kind === 'requeueAfter') queue.addAfter(text, outcome.ms)
   }
 
-  async function stop(): Promise<void> {
+  async function stop(patienceMs: number): Promise<void> {
     const idle = queue.shutdown({ drain: false })
-    const limit = clock.setTimer(drainMs, () => {
+    const abortAll = () => {
       for (const controller of active) controller.abort(new ThvError('aborted', `controller ${name} is stopping`))
-    })
+    }
+    if (patienceMs === 0) abortAll()
+    const limit = clock.setTimer(patienceMs, abortAll)
     const last = Promise.withResolvers<void>()
-    const lastLimit = clock.setTimer(drainMs + ABORT_GRACE_MS, last.resolve)
+    const lastLimit = clock.setTimer(patienceMs + ABORT_GRACE_MS, last.resolve)
     await Promise.race([idle, last.promise])
     limit.cancel()
     lastLimit.cancel()
