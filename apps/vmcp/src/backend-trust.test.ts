@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
+import { createCertificate } from '@thv/http/tls/certificate'
+import { afterAll, describe, expect, it } from 'vitest'
+import { startTestVmcp, type TestVmcp } from './testing/test-vmcp.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'vmcp-trust-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A legacy server without sessions, with one tool. */
+const handler: BackendHandler = ({ body }, response) => {
+  const { id, method } = JSON.parse(body) as { id?: number; method: string }
+  if (id === undefined) return void response.writeHead(202).end()
+  const result = {
+    initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
+    'tools/list': { tools: [{ name: 'hello', inputSchema: { type: 'object' } }] },
+    'tools/call': { content: [{ type: 'text', text: 'hi' }] },
+  }[method]
+  const answer = result === undefined ? { error: { code: -32601, message: 'no' } } : { result }
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+}
+
+function makeCa(name: string) {
+  const ca = createCertificate({ commonName: name, ca: true })
+  const path = join(folder, `${name}.crt`)
+  writeFileSync(path, ca.certPem)
+  return { path, server: createCertificate({ commonName: 'server', hosts: ['127.0.0.1'], issuer: ca }) }
+}
+
+function entry(name: string, url: string, caBundlePath?: string) {
+  return { name, url: `${url}/mcp`, type: 'entry', ...(caBundlePath !== undefined && { caBundlePath }) }
+}
+
+async function start(backends: readonly object[], more: Readonly<Record<string, unknown>> = {}): Promise<TestVmcp> {
+  const vmcp = await startTestVmcp({ backends: {}, config: { backends, aggregation: { conflictResolution: 'prefix' }, ...more } })
+  await vmcp.offer.view.attempted
+  return vmcp
+}
+
+const tools = ({ offer }: TestVmcp) => [...offer.view.now.tools.keys()]
+
+describe('trust in backends', () => {
+  it('[004-110] the CA bundle of one backend is not trusted for another', async () => {
+    const [one, two] = [makeCa('one'), makeCa('two')]
+    await using a = await startBackend(handler, one.server)
+    await using b = await startBackend(handler, two.server)
+    await using vmcp = await start([entry('a', a.url, one.path), entry('b', b.url, one.path), entry('c', b.url, two.path), entry('d', a.url)])
+    expect(tools(vmcp)).toEqual(['a_hello', 'c_hello'])
+    const health = vmcp.offer.members.map(({ name, health: { status } }) => `${name} ${status}`)
+    expect(health).toEqual(['a healthy', 'b degraded', 'c healthy', 'd degraded'])
+  })
+
+  it('[004-117] after a failed handshake the next attempt opens a new connection and succeeds', async () => {
+    const [trusted, other] = [makeCa('trusted'), makeCa('other')]
+    const wrong = await startBackend(handler, other.server)
+    const { port } = wrong
+    await using vmcp = await start([entry('a', wrong.url, trusted.path)])
+    expect(tools(vmcp)).toEqual([])
+    await wrong[Symbol.asyncDispose]()
+    await using _right = await startOn(port, trusted.server)
+    await expect.poll(() => tools(vmcp)).toEqual(['a_hello'])
+  })
+
+  it.each([
+    ['a link-local address', 'http://169.254.169.254/mcp', /link-local/],
+    ['a metadata name', 'http://metadata.google.internal/mcp', /metadata/],
+    ['a loopback address', 'http://127.0.0.1:1/mcp', /loopback/],
+  ])('rejects %s by its field', async (_, url, expected) => {
+    const started = start([{ name: 'a', url, type: 'entry' }], { remotePolicy: {} })
+    await expect(started).rejects.toThrow(expected)
+    await expect(started).rejects.toThrow('backends.a.url')
+  })
+
+  it.each(['169.254.169.254', '127.0.0.1', '0.0.0.0'])('[004-055] does not call a name that resolves to %s', async (address) => {
+    await using backend = await startBackend(handler)
+    const url = `http://tools.example:${backend.port}/mcp`
+    const resolve = async () => [{ address, family: 4 as const }]
+    const backends = [{ name: 'a', url, type: 'entry' }]
+    await using vmcp = await startTestVmcp({ backends: {}, config: { backends, remotePolicy: {} }, resolve })
+    await vmcp.offer.view.attempted
+    expect(tools(vmcp)).toEqual([])
+    expect(backend.connections).toBe(0)
+    expect(vmcp.logged.join()).toContain('tools.example')
+  })
+
+  it('rejects a CA bundle that cannot be read, by its field', async () => {
+    await expect(start([entry('a', 'https://127.0.0.1:1', '/none/ca.crt')])).rejects.toThrow(/backends\.a\.caBundlePath/)
+  })
+})
+
+/** `startBackend` chooses its port; this one comes back where another was. */
+async function startOn(port: number, tls: { certPem: string; keyPem: string }) {
+  const { createServer } = await import('node:https')
+  const server = createServer({ cert: tls.certPem, key: tls.keyPem }, async (incoming, response) => {
+    let body = ''
+    for await (const chunk of incoming) body += String(chunk)
+    await handler({ method: 'POST', url: '', headers: incoming.headers, rawHeaders: [], body }, response)
+  })
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  return {
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}

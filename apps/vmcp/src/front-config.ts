@@ -1,0 +1,56 @@
+import { ThvError } from '@thv/kernel/errors'
+import { readRunConfig } from '@thv/runconfig/read-run-config'
+import type { RunConfig } from '@thv/runconfig/run-config'
+import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import type { Env } from './discover/forwarded-headers.ts'
+
+/** The middleware in front of the virtual server, in the words that all proxies use. Throws `vmcp_config_invalid`. */
+export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
+  const { incomingAuth, audit, name } = config
+  const { authz } = incomingAuth
+  const read = readRunConfig({
+    schema_version: 'v0.1.0',
+    name,
+    transport: 'streamable-http',
+    // Required by the document, and never called: the backends are those of the virtual server.
+    remote_url: config.backends[0]?.url,
+    ...(incomingAuth.oidc !== undefined && { oidc_config: oidcConfig(incomingAuth.oidc, env) }),
+    ...(authz?.type === 'cedar' && {
+      authz_config: {
+        type: 'cedarv1',
+        cedar: {
+          policies: authz.policies,
+          entities_json: authz.entitiesJson,
+          group_claim_name: authz.groupClaimName,
+          role_claim_name: authz.roleClaimName,
+          group_entity_type: authz.groupEntityType,
+        },
+      },
+    }),
+    ...(audit !== undefined && { audit_config: { component: 'vmcp-server', ...audit } }),
+  })
+  if (read.ok) return read.config
+  const problems = read.problems.map(({ path, message }) => `${path} ${message}`).join('; ')
+  throw new ThvError('vmcp_config_invalid', `incomingAuth or audit is not usable: ${problems}`)
+}
+
+function oidcConfig(oidc: NonNullable<VmcpConfig['incomingAuth']['oidc']>, env: Env) {
+  const { clientSecretEnv: variable } = oidc
+  const secret = variable === undefined ? undefined : env[variable]
+  if (variable !== undefined && (secret === undefined || secret === ''))
+    throw new ThvError('vmcp_config_invalid', `incomingAuth.oidc.clientSecretEnv: variable ${variable} is missing or empty`)
+  return {
+    issuer: oidc.issuer,
+    audience: oidc.audience,
+    client_id: oidc.clientId,
+    client_secret: secret,
+    resource_url: oidc.resource,
+    jwks_url: oidc.jwksUrl,
+    introspection_url: oidc.introspectionUrl,
+    scopes: oidc.scopes,
+    allow_private_ip: oidc.protectedResourceAllowPrivateIp,
+    jwks_allow_private_ip: oidc.jwksAllowPrivateIp,
+    insecure_allow_http: oidc.insecureAllowHttp,
+    ca_cert_path: oidc.caBundlePath,
+  }
+}

@@ -1,0 +1,251 @@
+import { acceptedForms } from '@thv/gateway/response/accepted-forms'
+import { unavailable } from '@thv/gateway/response/backend-rejection'
+import { HttpReply } from '@thv/gateway/response/reply'
+import { sendRejection } from '@thv/gateway/response/send-rejection'
+import { LiveSessions, type SessionKey, type StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import { partyOf } from '@thv/gateway/sessions/party'
+import type { StreamMetrics } from '@thv/gateway/streams/client-stream'
+import { SessionStreams } from '@thv/gateway/streams/session-streams'
+import type { Exchange } from '@thv/http/server/exchange'
+import { sendEmpty } from '@thv/http/server/respond'
+import { McpErrorResponse } from '@thv/mcp/client/client-errors'
+import { isLogLevel } from '@thv/mcp/envelope'
+import { isObject, type JsonObject, type JsonRpcNotification, serialise } from '@thv/mcp/json-rpc'
+import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
+import type { ParsedNotification, ParsedRequest } from '@thv/mcp/parse-body'
+import { mintSessionId } from '@thv/mcp/session-id'
+import { isRejection, reject } from '@thv/mcp/wire-errors'
+import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/request-context'
+import type { SessionStore } from '@thv/store/session-store'
+import type { ListKind } from '../members/member-lists.ts'
+import type { Offer } from '../offer.ts'
+import { findRoute } from '../route/find-route.ts'
+import { legacyError, legacyResult, legacyTool } from '../route/project-result.ts'
+import { VirtualCall } from '../route/virtual-call.ts'
+import { recordOf, VirtualSession } from './virtual-session.ts'
+
+export interface LegacyEndpointOptions {
+  readonly offer: Offer
+  readonly store: SessionStore<StdioSessionRecord>
+  readonly ttlMs: number
+  readonly metrics: StreamMetrics
+}
+
+const REPLAY = { replayEvents: 256, replayBytes: 1 << 20 }
+
+const CHANGES: Readonly<Record<ListKind, string>> = {
+  tools: NOTIFICATIONS.toolsListChanged,
+  prompts: NOTIFICATIONS.promptsListChanged,
+  resources: NOTIFICATIONS.resourcesListChanged,
+  resourceTemplates: NOTIFICATIONS.resourcesListChanged,
+}
+
+/** Clients of the handshake era: sessions, their POSTs and their streams. */
+export class LegacyEndpoint {
+  readonly sessions: LiveSessions<VirtualSession>
+  readonly #options: LegacyEndpointOptions
+
+  constructor(options: LegacyEndpointOptions) {
+    const { offer, store, ttlMs } = options
+    this.#options = options
+    this.sessions = new LiveSessions<VirtualSession>({
+      ...{ store, ttlMs, clock: offer.clock, log: offer.log, recordOf },
+      revive: (key, record) => this.#revive(key, record),
+      onEnd: () => undefined,
+    })
+  }
+
+  async post(context: MessageContext): Promise<void> {
+    const { received, outgoing, exchange } = context
+    if (received.method === METHODS.initialize && outgoing.kind === 'request') return await this.#initialize(context, outgoing)
+    const session = await this.sessions.find(context.sessionId, context.caller.principal, exchange)
+    if (isRejection(session)) return sendRejection(exchange, session, received.kind === 'request' ? received.id : undefined)
+    if (outgoing.kind === 'request') return await this.#request(session, context, outgoing)
+    if (outgoing.kind === 'response') session.questions.answered(outgoing)
+    else this.#notified(session, outgoing)
+    sendEmpty(exchange, 202)
+  }
+
+  async openStream(context: SessionContext): Promise<void> {
+    const { exchange, sessionId, caller, lastEventId } = context
+    const session = await this.sessions.find(sessionId, caller.principal, exchange)
+    if (isRejection(session)) return sendRejection(exchange, session)
+    if (!acceptedForms(exchange.headers['accept']).sse) return sendRejection(exchange, reject('not_acceptable'))
+    if (exchange.closed) return
+    const stream = session.outlet.connect(exchange, lastEventId)
+    context.endStream = () => {
+      stream.disconnect(exchange)
+      return true
+    }
+    this.#options.offer.pipeline.streaming(context)
+  }
+
+  async endSession({ exchange, sessionId, caller }: SessionContext): Promise<void> {
+    const session = await this.sessions.find(sessionId, caller.principal, exchange)
+    const problem = isRejection(session) ? session : await this.sessions.end(session)
+    if (problem === undefined) sendEmpty(exchange, 204)
+    else sendRejection(exchange, problem)
+  }
+
+  /** Lists have changed: every session that is open hears of it. */
+  announce(changed: ReadonlySet<ListKind>): void {
+    const methods = new Set([...changed].map((kind) => CHANGES[kind]))
+    for (const method of methods) {
+      const text = serialise({ jsonrpc: '2.0', method })
+      for (const session of this.sessions.all()) if (session.isInitialized) session.outlet.deliver(text, { key: method })
+    }
+  }
+
+  endStandalone(): void {
+    for (const session of this.sessions.all()) session.outlet.endStandalone()
+  }
+
+  async #initialize(context: MessageContext, request: ParsedRequest): Promise<void> {
+    const { exchange, caller } = context
+    const { offer } = this.#options
+    const down = offer.refusal()
+    if (down !== undefined) return sendRejection(exchange, down, request.id)
+    const { principal } = caller
+    const params = request.message.params ?? {}
+    const session = this.#session({ id: mintSessionId(), principal, party: partyOf(principal, exchange) }, params)
+    const problem = exchange.closed ? unavailable('the client has gone') : await this.sessions.add(session)
+    if (problem !== undefined) {
+      session.end()
+      return sendRejection(exchange, problem, request.id)
+    }
+    const result = { protocolVersion: session.version, capabilities: offer.capabilities, serverInfo: offer.serverInfo }
+    const reply = this.#reply(exchange, session, ['Mcp-Session-Id', session.id])
+    this.#call(session, context, { request, reply }).finish(result)
+  }
+
+  async #request(session: VirtualSession, context: MessageContext, request: ParsedRequest): Promise<void> {
+    const reply = this.#reply(context.exchange, session)
+    const call = this.#call(session, context, { request, reply })
+    if (session.calls.has(request.id)) return call.reject(reject('invalid_request', { detail: 'the id is in use' }))
+    session.calls.set(request.id, call)
+    session.outlet.begin(reply)
+    try {
+      await this.#answer(session, context, { request, reply, call })
+    } finally {
+      session.calls.delete(request.id)
+      queueMicrotask(() => session.outlet.done(reply))
+    }
+  }
+
+  async #answer(session: VirtualSession, context: MessageContext, { request, reply, call }: Answering): Promise<void> {
+    const { offer } = this.#options
+    const { method, message } = request
+    const params = message.params ?? {}
+    switch (method) {
+      case METHODS.ping:
+        return call.finish({})
+      case METHODS.toolsList:
+      case METHODS.promptsList:
+      case METHODS.resourcesList:
+      case METHODS.resourceTemplatesList: {
+        const text = await offer.listText(context, request, { project: method === METHODS.toolsList ? legacyTool : undefined })
+        return typeof text === 'string' ? reply.finish(text) : call.reject(text)
+      }
+      case METHODS.setLevel:
+        if (!isLogLevel(params['level'])) return call.reject(reject('invalid_params', { detail: 'unknown level' }))
+        await session.setLevel(params['level'])
+        return call.finish({})
+      case METHODS.toolsCall:
+      case METHODS.promptsGet:
+      case METHODS.resourcesRead:
+      case METHODS.complete:
+        return await this.#forward(session, { request, reply, call })
+      case METHODS.resourcesSubscribe:
+      case METHODS.resourcesUnsubscribe:
+        return await this.#subscription(session, { request, reply, call })
+      default:
+        return call.reject(reject('method_not_found'))
+    }
+  }
+
+  async #forward(session: VirtualSession, { request, reply, call }: Answering): Promise<void> {
+    const { offer } = this.#options
+    const found = findRoute(await offer.view.current(), request.method, request.message.params ?? {})
+    if (found === undefined) return call.finish(NO_COMPLETION)
+    if (isRejection(found)) return call.reject(found)
+    const member = offer.member(found.backend)
+    if (member === undefined) return call.reject(reject('internal_error'))
+    const client = session.clientOf(member)
+    const isNew = client.era === undefined
+    if (isNew && session.level !== undefined) {
+      // Errors show in the call itself.
+      await client.connect({ signal: call.signal }).catch(() => undefined)
+      await session.applyLevel(client)
+    }
+    const handlers = session.handlers((text) => (reply.canStream ? reply.event(text) : session.outlet.deliver(text)))
+    await call.run(member, client, { params: found.params, handlers, logLevel: session.level })
+  }
+
+  async #subscription(session: VirtualSession, { request, call }: Answering): Promise<void> {
+    const { offer } = this.#options
+    const params = request.message.params ?? {}
+    const found = findRoute(await offer.view.current(), request.method, params)
+    if (found === undefined || isRejection(found)) return call.reject(found ?? reject('internal_error'))
+    const member = offer.member(found.backend)
+    const { uri } = params
+    if (member === undefined || typeof uri !== 'string') return call.reject(reject('invalid_params'))
+    try {
+      await (request.method === METHODS.resourcesSubscribe ? session.subscribe(member, uri) : session.unsubscribe(uri))
+      call.finish({})
+    } catch (error) {
+      const detail = error instanceof McpErrorResponse ? 'the backend refused it' : 'the backend did not answer'
+      call.reject(reject('internal_error', { detail, data: { backend: member.name } }))
+    }
+  }
+
+  #notified(session: VirtualSession, { method, message }: ParsedNotification): void {
+    if (method === NOTIFICATIONS.initialized) session.isInitialized = true
+    else if (method === NOTIFICATIONS.rootsListChanged) session.rootsChanged()
+    else if (method === NOTIFICATIONS.cancelled) cancel(session, message)
+  }
+
+  #call(session: VirtualSession, context: MessageContext, { request, reply }: Pick<Answering, 'request' | 'reply'>): VirtualCall {
+    const { offer } = this.#options
+    return new VirtualCall({
+      ...{ context, request, reply, deps: offer, timeoutMs: offer.timeoutMs(request) },
+      isAsking: () => session.questions.size > 0,
+      wantsLog: (params) => session.wantsLog(params),
+      project: (result) => legacyResult(result),
+      projectError: (error, client) => ({ error: client.era === 'modern' ? legacyError(error, request.method) : error, status: 200 }),
+    })
+  }
+
+  #reply(exchange: Exchange, session: VirtualSession, headers: readonly string[] = []): HttpReply {
+    const accepts = acceptedForms(exchange.headers['accept'])
+    return new HttpReply({ exchange, accepts, headers, openStream: () => session.outlet.openPost() })
+  }
+
+  #session({ id, principal, party }: SessionKey, params: JsonObject): VirtualSession {
+    const { offer, metrics } = this.#options
+    const { clock, log } = offer
+    const outlet = new SessionStreams({ clock, metrics }, { version: () => session.version, ...REPLAY })
+    const session: VirtualSession = new VirtualSession({ id, principal, party, params, outlet, clock, log })
+    return session
+  }
+
+  #revive(key: SessionKey, record: StdioSessionRecord): VirtualSession {
+    const params: unknown = JSON.parse(record.initialize)
+    const session = this.#session(key, isObject(params) ? params : {})
+    session.isInitialized = record.isInitialized
+    session.level = isLogLevel(record.level) ? record.level : undefined
+    return session
+  }
+}
+
+interface Answering {
+  readonly request: ParsedRequest
+  readonly reply: HttpReply
+  readonly call: VirtualCall
+}
+
+const NO_COMPLETION = { completion: { values: [], total: 0, hasMore: false } }
+
+function cancel(session: VirtualSession, { params = {} }: JsonRpcNotification): void {
+  const { requestId } = params
+  if (typeof requestId === 'string' || typeof requestId === 'number') session.calls.get(requestId)?.abandon('the client cancelled the call')
+}

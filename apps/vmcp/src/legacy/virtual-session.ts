@@ -1,0 +1,174 @@
+import type { LiveSession, StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { SessionStreams } from '@thv/gateway/streams/session-streams'
+import type { Clock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import type { ClientHandler, ClientHandlers, Listening, McpClient } from '@thv/mcp/client/mcp-client'
+import { isLogLevel, LOG_LEVELS, type LogLevel } from '@thv/mcp/envelope'
+import { type JsonObject, type JsonRpcNotification, type RequestId, serialise } from '@thv/mcp/json-rpc'
+import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
+import { type LegacyVersion, negotiateVersion } from '@thv/mcp/versions'
+import type { Log } from '@thv/telemetry/log'
+import type { Member } from '../members/member.ts'
+import { relayedCapabilities } from '../route/project-result.ts'
+import type { VirtualCall } from '../route/virtual-call.ts'
+import { ClientQuestions, type SendToClient } from './client-questions.ts'
+
+export interface VirtualSessionOptions {
+  readonly id: string
+  readonly principal: string
+  readonly party: string
+  /** Params of the client's `initialize`. */
+  readonly params: JsonObject
+  readonly outlet: SessionStreams
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** One session of a legacy client, with a session of its own at each backend that it has used. */
+export class VirtualSession implements LiveSession {
+  readonly id: string
+  readonly principal: string
+  readonly party: string
+  readonly params: JsonObject
+  readonly outlet: SessionStreams
+  readonly version: LegacyVersion
+  readonly questions: ClientQuestions
+  /** By the client's own ids. */
+  readonly calls = new Map<RequestId, VirtualCall>()
+  level: LogLevel | undefined
+  isInitialized = false
+  lastUsedAt: number
+  readonly #capabilities: JsonObject
+  readonly #clients = new Map<string, McpClient>()
+  readonly #subscriptions = new Map<string, Promise<Listening>>()
+  readonly #log: Log
+  #hasEnded = false
+
+  constructor({ id, principal, party, params, outlet, clock, log }: VirtualSessionOptions) {
+    this.id = id
+    this.principal = principal
+    this.party = party
+    this.params = params
+    this.outlet = outlet
+    this.version = negotiateVersion(params['protocolVersion'])
+    this.questions = new ClientQuestions(clock)
+    this.lastUsedAt = clock.monotonic()
+    this.#capabilities = relayedCapabilities(params['capabilities'])
+    this.#log = log
+  }
+
+  get isIdle(): boolean {
+    return this.calls.size === 0 && this.questions.size === 0
+  }
+
+  /** The client of a backend for this session; opened with the first call. */
+  clientOf(member: Member): McpClient {
+    let client = this.#clients.get(member.name)
+    if (client === undefined) {
+      client = member.open({
+        capabilities: this.#capabilities,
+        legacyVersion: this.version,
+        handlers: this.handlers((text) => this.outlet.deliver(text)),
+        onNotification: (notification) => this.#notified(notification),
+      })
+      this.#clients.set(member.name, client)
+    }
+    return client
+  }
+
+  /** Answers questions of a backend by asking the client, for what the client declared. */
+  handlers(send: SendToClient): ClientHandlers {
+    const ask =
+      (method: string): ClientHandler =>
+      (params, { signal }) =>
+        this.questions.ask({ method, params }, send, signal)
+    const { sampling, elicitation, roots } = this.#capabilities
+    return {
+      ...(sampling !== undefined && { sampling: ask(METHODS.createMessage) }),
+      ...(elicitation !== undefined && { elicitation: ask(METHODS.elicit) }),
+      ...(roots !== undefined && { roots: ask(METHODS.rootsList) }),
+    }
+  }
+
+  wantsLog({ level }: JsonObject): boolean {
+    return this.level === undefined || !isLogLevel(level) || LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(this.level)
+  }
+
+  /** Sets the level at the backends that are connected and speak the legacy era; others get it with each request. */
+  async setLevel(level: LogLevel): Promise<void> {
+    this.level = level
+    await Promise.all([...this.#clients.values()].map((client) => this.applyLevel(client)))
+  }
+
+  /** A level that a backend does not take is no failure of the client's request. */
+  async applyLevel(client: McpClient): Promise<void> {
+    if (this.level === undefined || client.era !== 'legacy' || client.capabilities['logging'] === undefined) return
+    await client.request(METHODS.setLevel, { level: this.level }, { timeoutMs: SETTING_MS }).catch((error: unknown) => this.#warn(error))
+  }
+
+  async subscribe(member: Member, uri: string): Promise<void> {
+    const known = this.#subscriptions.get(uri)
+    if (known !== undefined) return void (await known)
+    const onNotification = (notification: JsonRpcNotification) => this.#deliver(notification)
+    const opening = this.clientOf(member).listen({ resourceSubscriptions: [uri] }, { timeoutMs: SETTING_MS, onNotification })
+    this.#subscriptions.set(uri, opening)
+    try {
+      await opening
+    } catch (error) {
+      this.#subscriptions.delete(uri)
+      throw error
+    }
+  }
+
+  get subscriptions(): readonly string[] {
+    return [...this.#subscriptions.keys()]
+  }
+
+  async unsubscribe(uri: string): Promise<void> {
+    const opening = this.#subscriptions.get(uri)
+    this.#subscriptions.delete(uri)
+    await (await opening)?.close()
+  }
+
+  /** The roots of the client have changed: backends that it is connected to may ask again. */
+  rootsChanged(): void {
+    for (const client of this.#clients.values())
+      if (client.era === 'legacy') client.notify(NOTIFICATIONS.rootsListChanged).catch((error: unknown) => this.#warn(error))
+  }
+
+  /** Ends the sessions at all backends too. */
+  end(): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    for (const call of [...this.calls.values()]) call.abandon('the session has ended')
+    this.questions.end()
+    this.outlet.end()
+    for (const client of this.#clients.values()) void client.close()
+  }
+
+  /** Changes of lists are heard once for all sessions, by the view. */
+  #notified(notification: JsonRpcNotification): void {
+    if (notification.method === NOTIFICATIONS.message && this.wantsLog(notification.params ?? {})) this.#deliver(notification, 'log')
+  }
+
+  #deliver({ method, params }: JsonRpcNotification, kind?: 'log'): void {
+    const text = serialise({ jsonrpc: '2.0', method, ...(params !== undefined && { params }) })
+    this.outlet.deliver(text, kind === undefined ? {} : { kind })
+  }
+
+  #warn(error: unknown): void {
+    this.#log.info('could not pass on a setting of a session', { error: errorMessage(error) })
+  }
+}
+
+const SETTING_MS = 15_000
+
+export function recordOf(session: VirtualSession): StdioSessionRecord {
+  return {
+    version: session.version,
+    initialize: JSON.stringify(session.params),
+    isInitialized: session.isInitialized,
+    level: session.level ?? null,
+    subscriptions: session.subscriptions,
+  }
+}

@@ -1,0 +1,25 @@
+import type { Clock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import type { Log } from '@thv/telemetry/log'
+import type { Member } from './member.ts'
+
+export interface HealthChecksOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly intervalMs: number
+  readonly timeoutMs: number
+}
+
+/** Checks a backend that no call has proved alive within the interval, until the signal aborts. */
+export async function checkHealth(member: Member, options: HealthChecksOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log, intervalMs, timeoutMs } = options
+  while (!signal.aborted) {
+    await clock.sleep(intervalMs * (1 - Math.random() / 10), signal).catch(() => undefined)
+    if (signal.aborted || member.health.isFresh(intervalMs)) continue
+    try {
+      await member.observed(() => member.shared.ping({ signal, timeoutMs }))
+    } catch (error) {
+      if (!signal.aborted) log.info('a backend failed its health check', { backend: member.name, error: errorMessage(error) })
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import { createBackoff } from '@thv/kernel/backoff'
+import type { Clock } from '@thv/kernel/clock'
+import { withTimeLimit } from '@thv/kernel/deadline'
+import { errorMessage } from '@thv/kernel/errors'
+import type { Listening } from '@thv/mcp/client/mcp-client'
+import { isObject, type JsonRpcNotification } from '@thv/mcp/json-rpc'
+import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
+import type { Log } from '@thv/telemetry/log'
+import type { BackendLists } from '../aggregate/backend-lists.ts'
+import { listAll } from './list-pages.ts'
+import type { Member } from './member.ts'
+
+export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
+
+export const LIST_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources', 'resourceTemplates']
+
+const METHOD_OF: Readonly<Record<ListKind, string>> = {
+  tools: METHODS.toolsList,
+  prompts: METHODS.promptsList,
+  resources: METHODS.resourcesList,
+  resourceTemplates: METHODS.resourceTemplatesList,
+}
+
+/** The capability that a server announces where it has the list. */
+const CAPABILITY_OF: Readonly<Record<ListKind, string>> = {
+  tools: 'tools',
+  prompts: 'prompts',
+  resources: 'resources',
+  resourceTemplates: 'resources',
+}
+
+const KINDS_OF_CHANGE: ReadonlyMap<string, readonly ListKind[]> = new Map([
+  [NOTIFICATIONS.toolsListChanged, ['tools']],
+  [NOTIFICATIONS.promptsListChanged, ['prompts']],
+  [NOTIFICATIONS.resourcesListChanged, ['resources', 'resourceTemplates']],
+])
+
+export interface MemberListsOptions {
+  readonly member: Member
+  readonly clock: Clock
+  readonly log: Log
+  /** The lists may be different from before. */
+  onChange(): void
+}
+
+/** How long a list is taken for the truth: without announcements of the backend, and with them. */
+const FRESH_MS = 30_000
+const ANNOUNCED_FRESH_MS = 300_000
+const LIST_TIMEOUT_MS = 30_000
+const DEBOUNCE_MS = 50
+
+/** The lists of one backend, kept current in the background: no client ever waits for a backend that is slow to list. */
+export class MemberLists {
+  readonly #options: MemberListsOptions
+  readonly #closing = new AbortController()
+  readonly #first = Promise.withResolvers<void>()
+  readonly #due = new Set<ListKind>(LIST_KINDS)
+  #lists: BackendLists | undefined
+  #listening: Listening | undefined
+  #isListening = false
+  #wake: (() => void) | undefined
+  #freshUntil = 0
+
+  constructor(options: MemberListsOptions) {
+    this.#options = options
+  }
+
+  /** Undefined until the backend has answered once. Kept while it is away. */
+  get lists(): BackendLists | undefined {
+    return this.#lists
+  }
+
+  /** The first attempt has ended, however it did. */
+  get attempted(): Promise<void> {
+    return this.#first.promise
+  }
+
+  get freshForMs(): number {
+    return this.#lists === undefined ? 0 : Math.max(0, this.#freshUntil - this.#options.clock.monotonic())
+  }
+
+  /** Runs until it is closed. */
+  async run(): Promise<void> {
+    const { clock } = this.#options
+    const backoff = createBackoff({ baseMs: 500, maxMs: FRESH_MS })
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      const isLoaded = await this.#refresh(signal)
+      this.#first.resolve()
+      if (isLoaded) backoff.reset()
+      if (isLoaded && this.#due.size > 0) {
+        await clock.sleep(DEBOUNCE_MS, signal).catch(() => undefined)
+        continue
+      }
+      const freshMs = this.#listening === undefined ? FRESH_MS : ANNOUNCED_FRESH_MS
+      const delayMs = isLoaded ? freshMs * (1 - Math.random() / 10) : backoff.next()
+      this.#freshUntil = clock.monotonic() + delayMs
+      if (await this.#sleep(delayMs, signal)) for (const kind of LIST_KINDS) this.#due.add(kind)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#wake?.()
+    this.#first.resolve()
+    await this.#listening?.close()
+  }
+
+  /** True when the time is over, false when something became due before. */
+  async #sleep(ms: number, signal: AbortSignal): Promise<boolean> {
+    const { clock } = this.#options
+    const woken = new AbortController()
+    this.#wake = () => woken.abort()
+    signal.addEventListener('abort', this.#wake, { once: true })
+    const isOver = await clock.sleep(ms, woken.signal).then(
+      () => true,
+      () => false,
+    )
+    signal.removeEventListener('abort', this.#wake)
+    this.#wake = undefined
+    // Servers announce changes one by one.
+    if (!isOver) await clock.sleep(DEBOUNCE_MS, signal).catch(() => undefined)
+    return isOver
+  }
+
+  async #refresh(closing: AbortSignal): Promise<boolean> {
+    const { member, clock, log } = this.#options
+    const kinds = [...this.#due]
+    this.#due.clear()
+    const limit = { clock, timeoutMs: LIST_TIMEOUT_MS, what: 'listing', signals: [closing] }
+    try {
+      await withTimeLimit(limit, (signal) => member.observed(() => this.#load(kinds, signal)))
+      if (!this.#isListening) void this.#listen()
+      return true
+    } catch (error) {
+      for (const kind of kinds) this.#due.add(kind)
+      if (!closing.aborted) log.warn('could not list what a backend offers', { backend: member.name, error: errorMessage(error) })
+      return false
+    }
+  }
+
+  async #load(kinds: readonly ListKind[], signal: AbortSignal): Promise<void> {
+    const { member, log, onChange } = this.#options
+    const client = member.shared
+    await client.connect({ signal })
+    const loaded = await Promise.all(
+      kinds.map(async (kind) => {
+        // Some servers announce nothing and have tools all the same.
+        const { capabilities } = client
+        const isAnnounced = CAPABILITY_OF[kind] in capabilities || (kind === 'tools' && Object.keys(capabilities).length === 0)
+        const { items, isCut } = isAnnounced ? await listAll(client, METHOD_OF[kind], signal) : { items: [], isCut: false }
+        if (isCut) log.warn('a list of a backend is over the limit and was cut', { backend: member.name, list: kind, kept: items.length })
+        return [kind, items] as const
+      }),
+    )
+    const before = this.#lists ?? { backend: member.name, tools: [], prompts: [], resources: [], resourceTemplates: [] }
+    this.#lists = { ...before, ...Object.fromEntries(loaded) }
+    onChange()
+  }
+
+  /** Hears about changes, where the backend announces them. */
+  async #listen(): Promise<void> {
+    const { member, log } = this.#options
+    const { shared } = member
+    const announces = ['tools', 'prompts', 'resources'].some((name) => {
+      const capability = shared.capabilities[name]
+      return isObject(capability) && capability['listChanged'] === true
+    })
+    if (!announces) return
+    this.#isListening = true
+    const all = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
+    try {
+      this.#listening = await shared.listen(all, {
+        signal: this.#closing.signal,
+        onNotification: (notification) => this.#notified(notification),
+        onGap: () => this.#makeDue(LIST_KINDS),
+      })
+      this.#listening.done.catch((error: unknown) => {
+        this.#listening = undefined
+        this.#isListening = false
+        log.info('a backend does not announce changes any more', { backend: member.name, error: errorMessage(error) })
+      })
+      // Changes between the listing and now were not announced.
+      this.#makeDue(LIST_KINDS)
+    } catch (error) {
+      log.info('a backend does not announce changes', { backend: member.name, error: errorMessage(error) })
+    }
+  }
+
+  #notified({ method }: JsonRpcNotification): void {
+    this.#makeDue(KINDS_OF_CHANGE.get(method) ?? [])
+  }
+
+  #makeDue(kinds: readonly ListKind[]): void {
+    for (const kind of kinds) this.#due.add(kind)
+    if (kinds.length > 0) this.#wake?.()
+  }
+}

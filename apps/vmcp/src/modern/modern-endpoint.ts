@@ -1,0 +1,200 @@
+import { acceptedForms } from '@thv/gateway/response/accepted-forms'
+import { HttpReply } from '@thv/gateway/response/reply'
+import { sendRejection } from '@thv/gateway/response/send-rejection'
+import { ClientStream, type StreamMetrics } from '@thv/gateway/streams/client-stream'
+import { wireErrors } from '@thv/kernel/error-registry'
+import { errorMessage } from '@thv/kernel/errors'
+import { isLogLevel, LOG_LEVELS, META, metaOf } from '@thv/mcp/envelope'
+import type { ErrorObject, JsonObject } from '@thv/mcp/json-rpc'
+import { METHODS } from '@thv/mcp/methods'
+import { checkParamHeaders, collectAnnotations } from '@thv/mcp/param-headers'
+import type { ParsedRequest } from '@thv/mcp/parse-body'
+import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
+import type { ListKind } from '../members/member-lists.ts'
+import type { Offer } from '../offer.ts'
+import { findRoute } from '../route/find-route.ts'
+import { modernError, modernResult, relayedCapabilities } from '../route/project-result.ts'
+import { VirtualCall } from '../route/virtual-call.ts'
+import { ListenStream, readFilter } from './listen-stream.ts'
+
+const MAX_LISTENS = 1_000
+
+/** Clients of revision 2026-07-28: each request stands alone. */
+export class ModernEndpoint {
+  readonly #offer: Offer
+  readonly #metrics: StreamMetrics
+  readonly #listens = new Set<ListenStream>()
+
+  constructor(offer: Offer, metrics: StreamMetrics) {
+    this.#offer = offer
+    this.#metrics = metrics
+  }
+
+  async post(context: MessageContext): Promise<void> {
+    const { outgoing: request, exchange } = context
+    if (request.kind !== 'request') return
+    const reply = this.#reply(context)
+    const { method } = request
+    switch (method) {
+      case METHODS.discover:
+        return this.#call(context, { request, reply }).finish(this.#stamped(this.#offer.discovery, method))
+      case METHODS.toolsList:
+      case METHODS.promptsList:
+      case METHODS.resourcesList:
+      case METHODS.resourceTemplatesList:
+        return await this.#list(context, { request, reply })
+      case METHODS.toolsCall:
+      case METHODS.promptsGet:
+      case METHODS.resourcesRead:
+      case METHODS.complete:
+        return await this.#forward(context, { request, reply })
+      case METHODS.listen:
+        return await this.#listen(context, { request, reply })
+      default:
+        return sendRejection(exchange, reject('method_not_found'), request.id)
+    }
+  }
+
+  announce(changed: ReadonlySet<ListKind>): void {
+    for (const listen of this.#listens) listen.changed(changed)
+  }
+
+  endListens(): void {
+    for (const listen of [...this.#listens]) listen.drain()
+  }
+
+  async #list(context: MessageContext, { request, reply }: Answering): Promise<void> {
+    const { view, pipeline, serverInfo } = this.#offer
+    const ttlMs = view.isMissing ? 0 : view.freshForMs
+    const cacheScope = pipeline.edits(request.method) || context.caller.identity !== undefined ? 'private' : 'public'
+    const extra = { resultType: 'complete', ttlMs, cacheScope, _meta: { [META.serverInfo]: serverInfo } }
+    const text = await this.#offer.listText(context, request, { project: undefined, extra })
+    if (typeof text === 'string') reply.finish(text)
+    else this.#call(context, { request, reply }).reject(text)
+  }
+
+  async #forward(context: MessageContext, answering: Answering): Promise<void> {
+    const { request } = answering
+    const params = request.message.params ?? {}
+    const call = this.#call(context, answering)
+    const view = await this.#offer.view.current()
+    const found = findRoute(view, request.method, params)
+    if (found === undefined) return call.finish(this.#stamped({ completion: { values: [], total: 0, hasMore: false } }, request.method))
+    const mismatch = isRejection(found) ? undefined : this.#headerProblem(context, params)
+    if (mismatch !== undefined) return sendRejection(context.exchange, mismatch, request.id)
+    if (isRejection(found)) return call.reject(found)
+    const member = this.#offer.member(found.backend)
+    if (member === undefined) return call.reject(reject('internal_error'))
+    // A modern client cancels a call by hanging up.
+    const { signal } = context.exchange
+    const onGone = () => call.abandon('the client went away')
+    if (signal.aborted) return onGone()
+    signal.addEventListener('abort', onGone, { once: true })
+    const meta = metaOf(request.message)
+    const level = meta?.[META.logLevel]
+    try {
+      await call.run(member, member.shared, {
+        params: found.params,
+        capabilities: relayedCapabilities(meta?.[META.clientCapabilities]),
+        returnInputRequired: true,
+        ...(isLogLevel(level) && { logLevel: level }),
+      })
+    } finally {
+      signal.removeEventListener('abort', onGone)
+    }
+  }
+
+  /** Arguments that the tool wants repeated in headers must stand there as they stand in the body. */
+  #headerProblem({ exchange }: MessageContext, { name, arguments: args }: JsonObject): Rejection | undefined {
+    const route = typeof name === 'string' ? this.#offer.view.now.tools.get(name) : undefined
+    if (route === undefined) return undefined
+    const found = collectAnnotations(route.item['inputSchema'])
+    return 'annotations' in found ? checkParamHeaders(found.annotations, args, exchange.headers) : undefined
+  }
+
+  async #listen(context: MessageContext, { request, reply }: Answering): Promise<void> {
+    const { exchange } = context
+    const filter = readFilter(request.message.params ?? {})
+    if (filter === undefined) return sendRejection(exchange, reject('invalid_params', { detail: 'notifications is malformed' }), request.id)
+    if (!reply.canStream) return sendRejection(exchange, reject('not_acceptable'), request.id)
+    if (this.#listens.size >= MAX_LISTENS)
+      return sendRejection(exchange, reject('internal_error', { detail: 'too many subscriptions' }), request.id)
+    const stream = new ListenStream(reply, request.id, filter)
+    this.#listens.add(stream)
+    const onGone = () => stream.end()
+    exchange.signal.addEventListener('abort', onGone, { once: true })
+    context.endStream = () => {
+      stream.drain()
+      return true
+    }
+    stream.acknowledge()
+    this.#offer.pipeline.streaming(context)
+    await this.#subscribe(stream, filter.resourceSubscriptions ?? [])
+    if (exchange.signal.aborted) onGone()
+    await stream.done
+    this.#listens.delete(stream)
+    exchange.signal.removeEventListener('abort', onGone)
+  }
+
+  /** Each resource at the backend that has it. One that cannot be subscribed to stays silent, as one that never changes. */
+  async #subscribe(stream: ListenStream, uris: readonly string[]): Promise<void> {
+    const { view, log } = this.#offer
+    const byBackend = new Map<string, string[]>()
+    for (const uri of uris) {
+      const found = findRoute(view.now, METHODS.resourcesRead, { uri })
+      if (found !== undefined && !isRejection(found)) byBackend.set(found.backend, [...(byBackend.get(found.backend) ?? []), uri])
+    }
+    await Promise.all(
+      [...byBackend].map(async ([backend, resourceSubscriptions]) => {
+        const client = this.#offer.member(backend)?.shared
+        const options = { timeoutMs: SUBSCRIBE_MS, onNotification: stream.updated.bind(stream) }
+        try {
+          const listening = await client?.listen({ resourceSubscriptions }, options)
+          if (listening !== undefined) stream.add(listening)
+        } catch (error) {
+          log.info('could not subscribe at a backend', { backend, error: errorMessage(error) })
+        }
+      }),
+    )
+  }
+
+  #call(context: MessageContext, { request, reply }: Answering): VirtualCall {
+    const level = metaOf(request.message)?.[META.logLevel]
+    return new VirtualCall({
+      ...{ context, request, reply, deps: this.#offer, timeoutMs: this.#offer.timeoutMs(request) },
+      isAsking: () => false,
+      wantsLog: ({ level: of }) => isLogLevel(level) && (!isLogLevel(of) || LOG_LEVELS.indexOf(of) >= LOG_LEVELS.indexOf(level)),
+      project: (result, client) => this.#stamped(result, request.method, client.era === 'legacy'),
+      projectError: (error, client) => {
+        const projected = client.era === 'legacy' ? modernError(error) : error
+        return { error: projected, status: statusOf(projected) }
+      },
+    })
+  }
+
+  #stamped(result: JsonObject, method: string, isLegacy = false): JsonObject {
+    return modernResult(result, { method, serverInfo: this.#offer.serverInfo, isLegacy })
+  }
+
+  #reply({ exchange }: MessageContext): HttpReply {
+    const { clock } = this.#offer
+    const accepts = acceptedForms(exchange.headers['accept'])
+    return new HttpReply({ exchange, accepts, openStream: () => new ClientStream({ clock, metrics: this.#metrics }) })
+  }
+}
+
+interface Answering {
+  readonly request: ParsedRequest
+  readonly reply: HttpReply
+}
+
+const SUBSCRIBE_MS = 15_000
+
+/** Errors that the standard gives an HTTP status of its own. */
+function statusOf({ code }: ErrorObject): number {
+  if (code === wireErrors.method_not_found.jsonRpcCode) return 404
+  const { header_mismatch, missing_client_capability, unsupported_protocol_version } = wireErrors
+  const isRefused = [header_mismatch, missing_client_capability, unsupported_protocol_version].some((error) => error.jsonRpcCode === code)
+  return isRefused ? 400 : 200
+}

@@ -1,0 +1,125 @@
+import { unavailable } from '@thv/gateway/response/backend-rejection'
+import type { Clock } from '@thv/kernel/clock'
+import { tryParseDuration } from '@thv/kernel/duration'
+import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
+import { METHODS } from '@thv/mcp/methods'
+import type { ParsedRequest } from '@thv/mcp/parse-body'
+import { SERVED_VERSIONS } from '@thv/mcp/versions'
+import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
+import type { MessageContext } from '@thv/middleware/pipeline/request-context'
+import type { Log } from '@thv/telemetry/log'
+import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import type { Member } from './members/member.ts'
+import type { ListKind } from './members/member-lists.ts'
+import { pageOf } from './view/list-text.ts'
+import type { ViewCache } from './view/view-cache.ts'
+
+export interface OfferOptions {
+  readonly config: VmcpConfig
+  readonly members: readonly Member[]
+  readonly view: ViewCache
+  readonly pipeline: Pipeline
+  readonly clock: Clock
+  readonly log: Log
+  readonly version: string
+}
+
+export interface ListTextOptions {
+  /** Changes an item for the era of the client. */
+  readonly project: ((item: JsonObject) => JsonObject) | undefined
+  /** Further members of the result. */
+  readonly extra?: JsonObject
+}
+
+const KIND_OF: ReadonlyMap<string, ListKind> = new Map([
+  [METHODS.toolsList, 'tools'],
+  [METHODS.promptsList, 'prompts'],
+  [METHODS.resourcesList, 'resources'],
+  [METHODS.resourceTemplatesList, 'resourceTemplates'],
+])
+
+const CAPABILITIES: JsonObject = {
+  tools: { listChanged: true },
+  resources: { subscribe: true, listChanged: true },
+  prompts: { listChanged: true },
+  logging: {},
+  completions: {},
+}
+
+/** Everything about the virtual server that endpoints of both eras share. */
+export class Offer {
+  readonly view: ViewCache
+  readonly pipeline: Pipeline
+  readonly clock: Clock
+  readonly log: Log
+  readonly serverInfo: JsonObject
+  readonly capabilities = CAPABILITIES
+  readonly members: readonly Member[]
+  readonly #byName: ReadonlyMap<string, Member>
+  readonly #config: VmcpConfig
+
+  constructor({ config, members, view, pipeline, clock, log, version }: OfferOptions) {
+    this.view = view
+    this.pipeline = pipeline
+    this.clock = clock
+    this.log = log
+    this.members = members
+    this.serverInfo = { name: config.name, version }
+    this.#byName = new Map(members.map((member) => [member.name, member]))
+    this.#config = config
+  }
+
+  member(name: string): Member | undefined {
+    return this.#byName.get(name)
+  }
+
+  get discovery(): JsonObject {
+    return { supportedVersions: SERVED_VERSIONS, capabilities: this.capabilities, serverInfo: this.serverInfo }
+  }
+
+  /** With `partialFailureMode: fail`, why no new session begins. */
+  refusal(): Rejection | undefined {
+    if (this.#config.operational.failureHandling.partialFailureMode !== 'fail') return undefined
+    const down = this.members.filter(({ health }) => health.status === 'unhealthy').map(({ name }) => name)
+    if (down.length === 0) return undefined
+    const rejection = unavailable('a backend is unhealthy, and partialFailureMode is fail')
+    return { ...rejection, data: { ...rejection.data, backends: down } }
+  }
+
+  /** The limit of silence of a call: of its tool, else of its backend. */
+  timeoutMs({ method, message }: ParsedRequest): number {
+    const { timeouts } = this.#config.operational
+    const name = method === METHODS.toolsCall ? message.params?.['name'] : undefined
+    const own = typeof name === 'string' && Object.hasOwn(timeouts.perTool, name) ? timeouts.perTool[name] : undefined
+    if (own !== undefined) return tryParseDuration(own) ?? DEFAULT_TIMEOUT_MS
+    const route = typeof name === 'string' ? this.view.now.tools.get(name) : undefined
+    const member = route === undefined ? undefined : this.member(route.backend)
+    return member?.backend.timeoutMs ?? tryParseDuration(timeouts.default) ?? DEFAULT_TIMEOUT_MS
+  }
+
+  /** The response to a list request, out of memory. */
+  async listText(context: MessageContext, request: ParsedRequest, { project, extra = {} }: ListTextOptions): Promise<string | Rejection> {
+    const kind = KIND_OF.get(request.method)
+    if (kind === undefined) return reject('method_not_found')
+    await this.view.current()
+    const page = pageOf(this.view.textOf(kind), request.message.params?.['cursor'])
+    if (page === undefined) return reject('invalid_params', { detail: 'the cursor is not valid' })
+    const items = project === undefined ? page.text : projected(page.text, project)
+    const rest = { ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }), ...extra }
+    const tail = Object.entries(rest).map(([key, value]) => `,${JSON.stringify(key)}:${JSON.stringify(value)}`)
+    const text = `{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":{"${kind}":[${items}]${tail.join('')}}}`
+    context.outcome = 'ok'
+    return this.pipeline.edits(request.method) ? this.pipeline.responseText(context, text) : text
+  }
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000
+
+/** Only items that change are written again. */
+function projected(text: string, project: (item: JsonObject) => JsonObject): string {
+  if (!text.includes('"outputSchema"')) return text
+  const items: unknown = JSON.parse(`[${text}]`)
+  if (!Array.isArray(items)) return text
+  return items.map((item: unknown) => JSON.stringify(isObject(item) ? project(item) : item)).join(',')
+}

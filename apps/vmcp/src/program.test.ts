@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLifecycle } from '@thv/kernel/lifecycle'
+import { createLogger } from '@thv/telemetry/log'
+import { startFixture } from '@thv/testkit/mcp/fixture'
+import { afterAll, describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { buildProgram } from './program.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'vmcp-program-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const MINIMAL = {
+  name: 'eng',
+  groupRef: 'g',
+  backends: [{ name: 'one', url: 'http://127.0.0.1:1/mcp' }],
+  incomingAuth: { type: 'anonymous' },
+  outgoingAuth: { source: 'inline' },
+  aggregation: { conflictResolution: 'prefix' },
+}
+
+function fileWith(change: object): string {
+  const file = join(folder, 'config.yaml')
+  writeFileSync(file, stringify({ ...MINIMAL, ...change }))
+  return file
+}
+
+function program(env: Record<string, string> = {}) {
+  const printed: string[] = []
+  const lifecycle = createLifecycle()
+  const log = createLogger({ level: 'error', write: () => {} } as never)
+  const built = buildProgram({ out: (text) => printed.push(text), env, lifecycle, log })
+  return { lifecycle, printed, run: (...args: string[]) => built.parseAsync(['node', 'vmcp', ...args]) }
+}
+
+describe('the command line of vmcp', () => {
+  it('validates a file and prints a summary', async () => {
+    const { run, printed } = program()
+    await run('validate', '--config', fileWith({}))
+    expect(printed.join('')).toMatch(/is valid\.\nname: +eng\n[\s\S]*one {2}http:\/\/127\.0\.0\.1:1\/mcp {2}unauthenticated/)
+  })
+
+  it.each<[string, object, RegExp]>([
+    ['an unknown field', { colour: 1 }, /colour is not a known field/],
+    ['a part that is not built', { compositeTools: [{ name: 'x' }] }, /compositeTools is not built/],
+    [
+      'a missing variable',
+      {
+        outgoingAuth: {
+          source: 'inline',
+          default: { type: 'header_injection', headerInjection: { headerName: 'X-A', headerValueEnv: 'GONE' } },
+        },
+      },
+      /headerValueEnv: variable GONE is missing or empty/,
+    ],
+    [
+      'a header that is MCP itself',
+      {
+        outgoingAuth: {
+          source: 'inline',
+          default: { type: 'header_injection', headerInjection: { headerName: 'Mcp-Session-Id', headerValue: 'x' } },
+        },
+      },
+      /outgoingAuth\.default\.headerInjection.*Mcp-Session-Id/,
+    ],
+  ])('rejects %s', async (_, change, expected) => {
+    await expect(program().run('validate', '-c', fileWith(change))).rejects.toThrow(expected)
+    await expect(program().run('serve', '-c', fileWith(change), '--port', '0')).rejects.toThrow(expected)
+  })
+
+  it.each<[string[], RegExp]>([
+    [['serve'], /--config is required/],
+    [['serve', '--config', '/none'], /cannot be read/],
+    [['serve', '--config', 'x', '--port', '99999'], /from 0 to 65535/],
+    [['serve', '--config', 'x', '--session-ttl', '-1s'], /expects a duration/],
+    [['serve', '--config', 'x', '--colour'], /unknown option/],
+    [['dance'], /unknown command/],
+  ])('rejects the arguments %j', async (args, expected) => {
+    await expect(program().run(...args)).rejects.toThrow(expected)
+  })
+
+  it('serves until it is told to stop, with audit events on demand', async () => {
+    await using fixture = await startFixture({ only: ['echo'] })
+    const { run, printed, lifecycle } = program()
+    const logFile = join(folder, 'audit.log')
+    const file = fileWith({ backends: [{ name: 'one', url: fixture.url }], audit: { enabled: true, logFile } })
+    const running = run('serve', '--config', file, '--port', '0')
+    await expect.poll(() => printed.join('')).toMatch(/eng is served at http:\/\/127\.0\.0\.1:\d+\/mcp/)
+    const url = /http:\S+/.exec(printed.join(''))?.[0] ?? ''
+    const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: initialize }),
+    })
+    expect(await answer.json()).toMatchObject({ result: { serverInfo: { name: 'eng' }, protocolVersion: '2025-11-25' } })
+    await lifecycle.shutdown('test')
+    await running
+    const { readFileSync } = await import('node:fs')
+    expect(readFileSync(logFile, 'utf8')).toContain('mcp_initialize')
+  })
+})

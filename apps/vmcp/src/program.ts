@@ -1,0 +1,159 @@
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { tryParseDuration } from '@thv/kernel/duration'
+import { ThvError } from '@thv/kernel/errors'
+import type { Lifecycle } from '@thv/kernel/lifecycle'
+import { createLogger, type Logger } from '@thv/telemetry/log'
+import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import type { Env } from './discover/forwarded-headers.ts'
+import { staticBackends } from './discover/static-backends.ts'
+import { frontConfig } from './front-config.ts'
+import { loadVmcpConfig } from './load-vmcp-config.ts'
+import { startVmcp } from './vmcp-server.ts'
+
+export interface ProgramEnv {
+  readonly out: (text: string) => void
+  readonly env: Env
+  readonly lifecycle: Lifecycle
+  readonly clock?: Clock
+  /** For tests; else standard error. */
+  readonly log?: Logger
+  /** Main module of worker threads. A bundle names itself, because it has no other file. */
+  readonly workerEntry?: URL
+}
+
+export interface Program {
+  /** Runs the command of an argument list as in `process.argv`; a server, until its lifecycle ends. Fails with a ThvError. */
+  parseAsync(argv: readonly string[]): Promise<void>
+}
+
+interface ServeFlags {
+  readonly config?: string
+  readonly host: string
+  readonly port: number
+  readonly sessionTtl: number
+  readonly enableAudit?: boolean
+  readonly debug?: boolean
+}
+
+const VERSION = '0.1.0'
+const DEFAULT_TTL_MS = 30 * 60_000
+
+export function buildProgram(env: ProgramEnv): Program {
+  const program = new Command('vmcp').description('Join many MCP servers into one.')
+  configure(program, env)
+  program.addOption(configOption()).addOption(debugOption())
+  const serve = program
+    .command('serve')
+    .description('serve the virtual MCP server of a configuration file')
+    .addOption(configOption())
+    .addOption(debugOption())
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--port <number>', 'port to listen on; 0 for any free one', port, 4483)
+    .option('--session-ttl <duration>', 'time after which an unused session ends; 0 for 30m', duration, DEFAULT_TTL_MS)
+    .option('--enable-audit', 'write audit events when the file configures none')
+    .action((flags: ServeFlags) => runServe({ ...program.opts(), ...flags }, env))
+  const validate = program
+    .command('validate')
+    .description('check a configuration file and print a summary')
+    .addOption(configOption())
+    .action((flags: { config?: string }) => runValidate({ ...program.opts(), ...flags }, env))
+  const version = program
+    .command('version')
+    .description('print the version')
+    .action(() => env.out(`vmcp ${VERSION}\n`))
+  for (const command of [serve, validate, version]) configure(command, env)
+  return { parseAsync: (argv) => parse(program, argv) }
+}
+
+function configOption(): Option {
+  return new Option('-c, --config <file>', 'the configuration file')
+}
+
+function debugOption(): Option {
+  return new Option('--debug', 'log details')
+}
+
+async function runServe(flags: ServeFlags, program: ProgramEnv): Promise<void> {
+  const { env, lifecycle, out, clock = systemClock, workerEntry } = program
+  const config = withAudit(await loadVmcpConfig(fileOf(flags)), flags.enableAudit === true)
+  const wantsDebug = flags.debug === true || config.operational.logLevel === 'debug'
+  const log = program.log ?? createLogger({ level: wantsDebug ? 'debug' : 'info' })
+  const { host, port, sessionTtl: sessionTtlMs } = flags
+  const { url } = await startVmcp({ config, host, port, sessionTtlMs, version: VERSION, lifecycle, env, log, clock, workerEntry })
+  out(`${config.name} is served at ${url}\n`)
+  await ended(lifecycle.signal)
+}
+
+function withAudit(config: VmcpConfig, isWanted: boolean): VmcpConfig {
+  if (!isWanted || config.audit !== undefined) return config
+  return { ...config, audit: DEFAULT_AUDIT }
+}
+
+const DEFAULT_AUDIT: NonNullable<VmcpConfig['audit']> = {
+  enabled: true,
+  event_types: [],
+  exclude_event_types: [],
+  include_request_data: false,
+  include_response_data: false,
+  detect_application_errors: true,
+  max_data_size: 1_024,
+  max_delegation_depth: 10,
+  max_file_size: 100 * 1_024 * 1_024,
+  max_files: 5,
+  otlp: false,
+}
+
+async function runValidate(flags: { config?: string }, { out, env, log }: ProgramEnv): Promise<void> {
+  const file = fileOf(flags)
+  const config = await loadVmcpConfig(file)
+  frontConfig(config, env)
+  const backends = await staticBackends(config, env, log ?? createLogger({ level: 'warn' }))
+  const lines = [
+    `${file} is valid.`,
+    `name:      ${config.name}`,
+    `group:     ${config.groupRef}`,
+    `clients:   ${config.incomingAuth.type}`,
+    `conflicts: ${config.aggregation.conflictResolution}`,
+    `backends:  ${backends.length}`,
+    ...backends.map(({ name, url, authType }) => `  ${name}  ${url}  ${authType}`),
+  ]
+  out(`${lines.join('\n')}\n`)
+}
+
+function fileOf({ config }: { readonly config?: string }): string {
+  if (config === undefined) throw new ThvError('usage', '--config is required')
+  return config
+}
+
+function port(value: string): number {
+  const number = Number(value)
+  if (!/^\d+$/.test(value) || number > 65_535) throw new InvalidArgumentError('expects a port from 0 to 65535')
+  return number
+}
+
+function duration(value: string): number {
+  const ms = value === '0' ? 0 : tryParseDuration(value)
+  if (ms === undefined || ms < 0) throw new InvalidArgumentError('expects a duration such as 30m')
+  return ms === 0 ? DEFAULT_TTL_MS : ms
+}
+
+function ended(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
+/** Errors come back as errors, so that there is one place that prints them. */
+function configure(command: Command, { out }: ProgramEnv): void {
+  command.exitOverride().configureOutput({ writeOut: out, writeErr: () => {} })
+}
+
+async function parse(program: Command, argv: readonly string[]): Promise<void> {
+  try {
+    await program.parseAsync(argv)
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return // --help
+    throw new ThvError('usage', `${error.message.replace(/^error: /, '')}; "vmcp --help" lists the commands`)
+  }
+}

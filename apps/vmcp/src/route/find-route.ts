@@ -1,0 +1,90 @@
+import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
+import { METHODS } from '@thv/mcp/methods'
+import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { Route, View } from '../aggregate/aggregate.ts'
+import { matchesTemplate, parseUriTemplate } from '../aggregate/uri-template.ts'
+
+/** Where a request goes, and with which params. */
+export interface Destination {
+  readonly backend: string
+  readonly params: JsonObject
+}
+
+/** Undefined: no backend is meant, and the answer is empty (only `completion/complete`). */
+export function findRoute(view: View, method: string, params: JsonObject): Destination | Rejection | undefined {
+  switch (method) {
+    case METHODS.toolsCall:
+      return toolRoute(view, params)
+    case METHODS.promptsGet:
+      return promptRoute(view, params)
+    case METHODS.complete:
+      return completionRoute(view, params)
+    default:
+      return resourceRoute(view, params)
+  }
+}
+
+function toolRoute(view: View, params: JsonObject): Destination | Rejection {
+  const { name, arguments: args } = params
+  const route = typeof name === 'string' ? view.tools.get(name) : undefined
+  if (route === undefined) return unknown('tool', name)
+  if (args !== undefined && !isObject(args)) return invalid('arguments must be an object')
+  const { selector } = route
+  if (selector === undefined) return { backend: route.backend, params: { ...params, name: route.original } }
+  const { [selector.argument]: chosen, ...rest } = args ?? {}
+  const original = typeof chosen === 'string' ? selector.backends.get(chosen) : undefined
+  if (typeof chosen !== 'string' || original === undefined)
+    return invalid(`argument ${selector.argument} must be one of ${[...selector.backends.keys()].join(', ')}`)
+  return { backend: chosen, params: { ...params, name: original, arguments: rest } }
+}
+
+function promptRoute(view: View, params: JsonObject): Destination | Rejection {
+  const { name } = params
+  const route = typeof name === 'string' ? view.prompts.get(name) : undefined
+  return route === undefined ? unknown('prompt', name) : { backend: route.backend, params: { ...params, name: route.original } }
+}
+
+function resourceRoute(view: View, params: JsonObject): Destination | Rejection {
+  const { uri } = params
+  if (typeof uri !== 'string') return invalid('uri must be a string')
+  const route = routeOfUri(view, uri)
+  return route === undefined ? reject('invalid_params', { detail: 'unknown resource', data: { uri } }) : { backend: route.backend, params }
+}
+
+/** Exact URIs first, then templates in their order. */
+function routeOfUri(view: View, uri: string): Route | undefined {
+  const exact = view.resources.get(uri) ?? view.resourceTemplates.get(uri)
+  if (exact !== undefined) return exact
+  for (const route of view.resourceTemplates.values()) if (matchesTemplate(templateOf(route), uri)) return route
+  return undefined
+}
+
+const templates = new WeakMap<Route, ReturnType<typeof parseUriTemplate>>()
+
+function templateOf(route: Route): ReturnType<typeof parseUriTemplate> {
+  let template = templates.get(route)
+  if (template === undefined) {
+    template = parseUriTemplate(route.original)
+    templates.set(route, template)
+  }
+  return template
+}
+
+function completionRoute(view: View, params: JsonObject): Destination | Rejection | undefined {
+  const { ref, argument } = params
+  if (!isObject(ref) || !isObject(argument) || typeof argument['name'] !== 'string') return invalid('ref and argument.name are required')
+  if (ref['type'] === 'ref/prompt' && typeof ref['name'] === 'string') {
+    const route = view.prompts.get(ref['name'])
+    return route && { backend: route.backend, params: { ...params, ref: { ...ref, name: route.original } } }
+  }
+  const route = typeof ref['uri'] === 'string' ? routeOfUri(view, ref['uri']) : undefined
+  return route && { backend: route.backend, params }
+}
+
+function unknown(kind: string, name: unknown): Rejection {
+  return typeof name === 'string' ? invalid(`unknown ${kind}`) : invalid('name must be a string')
+}
+
+function invalid(detail: string): Rejection {
+  return reject('invalid_params', { detail })
+}

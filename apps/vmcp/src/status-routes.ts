@@ -1,0 +1,77 @@
+import type { Route } from '@thv/gateway/gateway'
+import type { Exchange } from '@thv/http/server/exchange'
+import { sendJson, sendMethodNotAllowed } from '@thv/http/server/respond'
+import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import type { Conflict } from './aggregate/conflict.ts'
+import type { Offer } from './offer.ts'
+import type { VirtualBackend } from './virtual-backend.ts'
+
+export interface StatusDeps {
+  readonly config: VmcpConfig
+  readonly offer: Offer
+  readonly backend: VirtualBackend
+  readonly version: string
+}
+
+const HEADERS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff']
+const MAX_CONFLICTS = 20
+
+/** `/readyz` is open; `/status` and `/api/backends/health` name backends, so they are guarded as the MCP endpoint is. */
+export function statusRoutes(deps: StatusDeps): Readonly<Record<string, Route>> {
+  const { backend } = deps
+  return {
+    '/readyz': {
+      guarded: false,
+      handle: (exchange) => {
+        const { ready, message } = backend.status
+        const body = ready ? { status: 'ready', mode: 'static' } : { status: 'not_ready', mode: 'static', reason: message.replaceAll(' ', '_') }
+        answer(exchange, body, ready ? 200 : 503)
+      },
+    },
+    '/status': { guarded: true, handle: (exchange) => answer(exchange, statusOf(deps)) },
+    '/api/backends/health': { guarded: true, handle: (exchange) => answer(exchange, healthOf(deps)) },
+  }
+}
+
+function answer(exchange: Exchange, body: unknown, status = 200): void {
+  if (exchange.method === 'GET' || exchange.method === 'HEAD') sendJson(exchange, body, { status, headers: HEADERS })
+  else sendMethodNotAllowed(exchange, 'GET, HEAD')
+}
+
+export function statusOf({ config, offer, version }: Omit<StatusDeps, 'backend'>) {
+  const backends = offer.members.map(({ name, health, backend, shared }) => ({
+    name,
+    health: health.status,
+    transport: backend.transport,
+    auth_type: backend.authType,
+    mcp_revision: shared.protocolVersion ?? null,
+    circuit: health.circuit,
+  }))
+  const { conflicts, tools, prompts, resources, resourceTemplates } = offer.view.now
+  return {
+    backends,
+    healthy: backends.some(({ health }) => health === 'healthy'),
+    version,
+    group_ref: config.groupRef,
+    offered: { tools: tools.size, prompts: prompts.size, resources: resources.size, resource_templates: resourceTemplates.size },
+    conflicts: conflictSummary(conflicts),
+    moved: offer.view.moved.slice(0, MAX_CONFLICTS),
+  }
+}
+
+function conflictSummary(conflicts: readonly Conflict[]) {
+  return { total: conflicts.length, named: conflicts.slice(0, MAX_CONFLICTS) }
+}
+
+function healthOf({ offer }: StatusDeps) {
+  const counts = { Total: offer.members.length, Healthy: 0, Degraded: 0, Unhealthy: 0, Unknown: 0, Unauthenticated: 0 }
+  const backends: Record<string, unknown> = {}
+  for (const { name, health, shared } of offer.members) {
+    const { status } = health
+    counts[COUNTER[status]]++
+    backends[name] = { ...health.report, MCPRevision: shared.protocolVersion ?? '' }
+  }
+  return { monitoring_enabled: true, summary: counts, backends }
+}
+
+const COUNTER = { unknown: 'Unknown', healthy: 'Healthy', degraded: 'Degraded', unhealthy: 'Unhealthy' } as const

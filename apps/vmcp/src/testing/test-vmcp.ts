@@ -1,0 +1,55 @@
+import type { Resolve } from '@thv/http/outbound/guarded-connector'
+import { createLifecycle } from '@thv/kernel/lifecycle'
+import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
+import { readVmcpDocument } from '@thv/vmcpconfig/read-vmcp-config'
+import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import type { Env } from '../discover/forwarded-headers.ts'
+import { type RunningVmcp, startVmcp } from '../vmcp-server.ts'
+
+export interface TestVmcp extends RunningVmcp, AsyncDisposable {
+  readonly logged: readonly string[]
+}
+
+export interface TestVmcpOptions {
+  /** Name to URL. */
+  readonly backends: Readonly<Record<string, string>>
+  /** Members of the file beside the backends. */
+  readonly config?: Readonly<Record<string, unknown>>
+  /** Members of each backend beside name and URL. */
+  readonly backend?: Readonly<Record<string, unknown>>
+  readonly env?: Env
+  readonly resolve?: Resolve
+}
+
+const BARE = { conflictResolution: 'prefixOnConflict' }
+
+export function testConfig({ backends, config = {}, backend = {} }: TestVmcpOptions): VmcpConfig {
+  const read = readVmcpDocument({
+    name: 'joined',
+    groupRef: 'group',
+    incomingAuth: { type: 'anonymous' },
+    outgoingAuth: { source: 'inline' },
+    aggregation: BARE,
+    backends: Object.entries(backends).map(([name, url]) => ({ name, url, ...backend })),
+    ...config,
+  })
+  if (!read.ok) throw new Error(JSON.stringify(read.problems))
+  return read.config
+}
+
+/** A whole virtual server, in this process, on a free port of loopback. */
+export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp> {
+  const lifecycle = createLifecycle()
+  const log = new CollectingLog()
+  const running = await startVmcp({
+    ...{ config: testConfig(options), lifecycle, log, env: options.env ?? {} },
+    ...{ host: '127.0.0.1', port: 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
+  })
+  return {
+    ...running,
+    logged: log.lines,
+    async [Symbol.asyncDispose]() {
+      await lifecycle.shutdown('the test is over')
+    },
+  }
+}

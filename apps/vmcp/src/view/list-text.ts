@@ -1,0 +1,68 @@
+import type { Route } from '../aggregate/aggregate.ts'
+import { byCodePoint } from '../aggregate/backend-lists.ts'
+
+/** One list of the virtual server as text, ready to be sent in pages. */
+export interface ListText {
+  readonly keys: readonly string[]
+  readonly items: readonly string[]
+}
+
+export interface ListPage {
+  /** JSON of the items, without brackets. */
+  readonly text: string
+  readonly nextCursor: string | undefined
+}
+
+const PAGE_SIZE = 1_000
+const MAX_CURSOR = 8_192
+
+export function listText(routes: ReadonlyMap<string, Route>): ListText {
+  const keys: string[] = []
+  const items: string[] = []
+  for (const [key, { item }] of routes) {
+    keys.push(key)
+    items.push(JSON.stringify(item))
+  }
+  return { keys, items }
+}
+
+export function isSameList(a: ListText, b: ListText): boolean {
+  return a.items.length === b.items.length && a.items.every((item, i) => item === b.items[i])
+}
+
+/** The page after a cursor; undefined for a cursor that is none of ours. It names the last item, so a list may change between two pages. */
+export function pageOf({ keys, items }: ListText, cursor: unknown): ListPage | undefined {
+  const last = cursor === undefined ? undefined : readCursor(cursor)
+  if (cursor !== undefined && last === undefined) return undefined
+  const start = last === undefined ? 0 : firstAfter(keys, last)
+  const end = Math.min(items.length, start + PAGE_SIZE)
+  const lastKey = keys[end - 1]
+  const nextCursor = end < items.length && lastKey !== undefined ? writeCursor(lastKey) : undefined
+  return { text: items.slice(start, end).join(','), nextCursor }
+}
+
+function firstAfter(keys: readonly string[], last: string): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (byCodePoint(keys[middle] ?? '', last) <= 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function writeCursor(last: string): string {
+  return Buffer.from(JSON.stringify({ after: last })).toString('base64url')
+}
+
+function readCursor(cursor: unknown): string | undefined {
+  if (typeof cursor !== 'string' || cursor.length > MAX_CURSOR) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
+    const after = typeof value === 'object' && value !== null && 'after' in value ? value.after : undefined
+    return typeof after === 'string' ? after : undefined
+  } catch {
+    return undefined // the client gets invalid params
+  }
+}

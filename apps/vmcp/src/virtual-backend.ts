@@ -1,0 +1,99 @@
+import type { Backend, BackendStatus } from '@thv/gateway/backend'
+import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { StreamMetrics } from '@thv/gateway/streams/client-stream'
+import { SERVED_VERSIONS } from '@thv/mcp/versions'
+import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/request-context'
+import type { SessionStore } from '@thv/store/session-store'
+import { LegacyEndpoint } from './legacy/legacy-endpoint.ts'
+import { checkHealth } from './members/health-checks.ts'
+import { ModernEndpoint } from './modern/modern-endpoint.ts'
+import type { Offer } from './offer.ts'
+
+export interface VirtualBackendOptions {
+  readonly offer: Offer
+  readonly store: SessionStore<StdioSessionRecord>
+  readonly sessionTtlMs: number
+  readonly metrics: StreamMetrics
+  readonly checks: { readonly intervalMs: number; readonly timeoutMs: number }
+}
+
+/** Many MCP servers, as one backend of the gateway. */
+export class VirtualBackend implements Backend {
+  readonly #options: VirtualBackendOptions
+  readonly #legacy: LegacyEndpoint
+  readonly #modern: ModernEndpoint
+  readonly #closing = new AbortController()
+  #isAttempted = false
+  #inFlight = 0
+  #onQuiet: (() => void) | undefined
+
+  constructor(options: VirtualBackendOptions) {
+    const { offer, store, sessionTtlMs: ttlMs, metrics } = options
+    this.#options = options
+    this.#legacy = new LegacyEndpoint({ offer, store, ttlMs, metrics })
+    this.#modern = new ModernEndpoint(offer, metrics)
+    offer.view.onChange((changed) => {
+      this.#legacy.announce(changed)
+      this.#modern.announce(changed)
+    })
+  }
+
+  start(): void {
+    const { offer, checks } = this.#options
+    offer.view.start()
+    void offer.view.attempted.then(() => {
+      this.#isAttempted = true
+    })
+    const { clock, log } = offer
+    for (const member of offer.members) void checkHealth(member, { clock, log, ...checks }, this.#closing.signal)
+  }
+
+  get status(): BackendStatus {
+    const refusal = this.#options.offer.refusal()
+    const message = this.#isAttempted ? (refusal === undefined ? 'ready' : 'a backend is unhealthy') : 'the backends are being listed'
+    return {
+      ready: this.#isAttempted && refusal === undefined,
+      message,
+      eras: ['legacy', 'modern'],
+      versions: SERVED_VERSIONS,
+      sessions: this.#legacy.sessions.size,
+      inFlight: this.#inFlight,
+    }
+  }
+
+  async post(context: MessageContext): Promise<void> {
+    this.#inFlight++
+    try {
+      await (context.era === 'modern' ? this.#modern : this.#legacy).post(context)
+    } finally {
+      if (--this.#inFlight === 0) this.#onQuiet?.()
+    }
+  }
+
+  openStream(context: SessionContext): Promise<void> {
+    return this.#legacy.openStream(context)
+  }
+
+  endSession(context: SessionContext): Promise<void> {
+    return this.#legacy.endSession(context)
+  }
+
+  async drain(signal: AbortSignal): Promise<void> {
+    this.#modern.endListens()
+    this.#legacy.endStandalone()
+    if (this.#inFlight === 0 || signal.aborted) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#onQuiet = resolve
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    await promise
+  }
+
+  async close(): Promise<void> {
+    const { offer } = this.#options
+    this.#closing.abort()
+    this.#modern.endListens()
+    this.#legacy.sessions.close()
+    await offer.view.close()
+    await Promise.all(offer.members.map((member) => member.close()))
+  }
+}

@@ -1,0 +1,127 @@
+import { createGateway } from '@thv/gateway/gateway'
+import { addGatewayGauges } from '@thv/gateway/metrics/gateway-gauges'
+import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { Resolve } from '@thv/http/outbound/guarded-connector'
+import { createOutbound } from '@thv/http/outbound/outbound'
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { tryParseDuration } from '@thv/kernel/duration'
+import type { Lifecycle } from '@thv/kernel/lifecycle'
+import { BackendEras } from '@thv/mcp/client/http/backend-eras'
+import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
+import { openPolicies } from '@thv/middleware/run-config/make-authorize'
+import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
+import { createMemorySessionStore } from '@thv/store/memory-session-store'
+import type { Log } from '@thv/telemetry/log'
+import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
+import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
+import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import type { Env } from './discover/forwarded-headers.ts'
+import { staticBackends } from './discover/static-backends.ts'
+import { frontConfig } from './front-config.ts'
+import { Member } from './members/member.ts'
+import { Offer } from './offer.ts'
+import { statusRoutes } from './status-routes.ts'
+import { ViewCache } from './view/view-cache.ts'
+import { VirtualBackend } from './virtual-backend.ts'
+
+export interface VmcpServerOptions {
+  readonly config: VmcpConfig
+  readonly host: string
+  readonly port: number
+  readonly sessionTtlMs: number
+  readonly version: string
+  readonly lifecycle: Lifecycle
+  readonly env: Env
+  readonly log: Log
+  readonly clock?: Clock
+  /** Name resolution for backends; the system's unless given. */
+  readonly resolve?: Resolve | undefined
+  /** Main module of the worker that reads policies. */
+  readonly workerEntry?: URL | undefined
+}
+
+export interface RunningVmcp {
+  readonly url: string
+  readonly base: string
+  readonly offer: Offer
+}
+
+/** Time limit for draining clients, below the 75 s that Kubernetes gives between the signal and the end. */
+const DRAIN_MS = 55_000
+
+/** Puts a virtual server together. It listens before its backends have answered, and `/readyz` says when they have. */
+export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp> {
+  const { config, lifecycle, env, log, host, port, version, clock = systemClock } = options
+  const backends = await staticBackends(config, env, log)
+  const front = frontConfig(config, env)
+  const metrics = createMetrics()
+  const providers = createOutbound({ clock })
+  lifecycle.onShutdown('providers', () => providers.close())
+  const policies = await openPolicies(front, { log, metrics, clock, workerEntry: options.workerEntry })
+  const pipeline = pipelineFromRunConfig(front, { env, log, metrics, clock, outbound: providers, policies })
+  lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
+  const processMetrics = addProcessMetrics(metrics)
+  addMemoryRelease(metrics, lifecycle.signal)
+  lifecycle.onShutdown('metrics', () => processMetrics[Symbol.dispose]())
+
+  const outbound = createOutbound({ clock, ...(options.resolve !== undefined && { resolve: options.resolve }) })
+  lifecycle.onShutdown('connections', () => outbound.close())
+  const eras = new BackendEras({ clock, onChange: (key, { verdict }) => log.info('found out the era of a backend', { key, verdict }) })
+  lifecycle.onShutdown('eras', async () => eras.close())
+  const health = healthSettings(config)
+  const members = backends.map((backend) => new Member(backend, { outbound, eras, clock, log, health, version }))
+  const view = new ViewCache({ members, config: config.aggregation, clock, log })
+  const offer = new Offer({ config, members, view, pipeline, clock, log, version })
+  const store = createMemorySessionStore<StdioSessionRecord>({ clock })
+  lifecycle.onShutdown('sessions', () => store.close())
+  const { checks, sessionTtlMs } = { checks: checkSettings(config), sessionTtlMs: options.sessionTtlMs }
+  const backend = new VirtualBackend({ offer, store, sessionTtlMs, checks, metrics: streamMetrics(metrics) })
+  lifecycle.onShutdown('backends', () => backend.close())
+  addViewGauges(metrics, offer)
+
+  const server = { name: config.name, transport: 'streamable-http', host, port, metricsHere: true, resource: protectedResourceOf(front) }
+  const routes = statusRoutes({ config, offer, backend, version })
+  const isPod = Boolean(env['VMCP_NAMESPACE'])
+  const gateway = createGateway({ backend, pipeline, log, metrics, clock, server, routes, ...(isPod ? {} : LEAVES_AT_ONCE) })
+  addGatewayGauges(metrics, { backend, gateway, server: config.name, transport: 'streamable-http' })
+  const address = await gateway.listen()
+  lifecycle.onShutdown('clients', (signal) => gateway.drain(signal), { timeoutMs: DRAIN_MS })
+  backend.start()
+  log.info('listening', { url: `${address.url}/mcp`, server: config.name, backends: members.length })
+  return { url: `${address.url}/mcp`, base: address.url, offer }
+}
+
+/** Without a cluster there is no endpoint to be removed first, and a user waits. */
+const LEAVES_AT_ONCE = { limits: { lameDuckMs: 0 }, httpLimits: { drainIdleMs: 0 } }
+
+function healthSettings({ operational }: VmcpConfig) {
+  const { unhealthyThreshold, circuitBreaker } = operational.failureHandling
+  const { enabled, failureThreshold, timeout } = circuitBreaker
+  return { unhealthyThreshold, circuit: { enabled, failureThreshold, timeoutMs: tryParseDuration(timeout) ?? 60_000 } }
+}
+
+function checkSettings({ operational }: VmcpConfig) {
+  const { healthCheckInterval, healthCheckTimeout } = operational.failureHandling
+  const intervalMs = tryParseDuration(healthCheckInterval) ?? 30_000
+  const given = healthCheckTimeout === undefined ? undefined : tryParseDuration(healthCheckTimeout)
+  return { intervalMs, timeoutMs: given ?? Math.min(10_000, intervalMs / 2) }
+}
+
+function streamMetrics(metrics: Metrics) {
+  const dropped = metrics.counter({
+    name: 'toolhive_mcp_frames_dropped_total',
+    help: 'Frames that a slow client never received.',
+    labels: ['kind', 'reason'],
+  })
+  return { dropped: (kind: string, reason: string) => dropped.with(kind, reason).inc() }
+}
+
+function addViewGauges(metrics: Metrics, { view, members }: Offer): void {
+  const conflicts = metrics.gauge({ name: 'toolhive_vmcp_conflicts', help: 'Items that are not offered as their backend lists them.', labels: ['outcome'] })
+  const healthy = metrics.gauge({ name: 'toolhive_vmcp_backend_healthy', help: '1 when the backend is healthy, else 0.', labels: ['backend'] })
+  metrics.onCollect(() => {
+    for (const outcome of ['lost', 'renamed', 'unresolved', 'duplicate', 'invalid'] as const)
+      conflicts.with(outcome).set(view.now.conflicts.filter((conflict) => conflict.outcome === outcome).length)
+    for (const { name, health } of members) healthy.with(name).set(health.status === 'healthy' ? 1 : 0)
+  })
+}
