@@ -347,7 +347,7 @@ export const design004: readonly Requirement[] = [
     line: 105,
     kind: 'feature',
     text: '`aggregation.tools[]` with the name of an entry as `workload` filters and renames its tools.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-043',
@@ -458,7 +458,7 @@ export const design004: readonly Requirement[] = [
     line: 212,
     kind: 'review',
     text: 'vMCP checks the resolved address at connect time, so a name that resolves to a blocked one is caught.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-056',
@@ -922,7 +922,7 @@ export const design004: readonly Requirement[] = [
     line: 448,
     kind: 'review',
     text: 'The CA bundle of one backend is not trusted for another.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-111',
@@ -962,7 +962,7 @@ export const design004: readonly Requirement[] = [
     line: 470,
     kind: 'review',
     text: 'After a network interruption later calls to the entry backend succeed again.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-116',
@@ -970,7 +970,7 @@ export const design004: readonly Requirement[] = [
     line: 471,
     kind: 'review',
     text: 'After a restart of the remote server later calls succeed, in the same client session.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-117',
@@ -978,7 +978,7 @@ export const design004: readonly Requirement[] = [
     line: 473,
     kind: 'review',
     text: 'After a failed TLS handshake the next call opens a new connection and succeeds.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-118',
@@ -986,7 +986,7 @@ export const design004: readonly Requirement[] = [
     line: 475,
     kind: 'review',
     text: 'A 404 for a known session, as after its expiry, makes vMCP initialize again and repeat the call.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-119',

@@ -46,7 +46,12 @@ describe('trust in backends', () => {
     const [one, two] = [makeCa('one'), makeCa('two')]
     await using a = await startBackend(handler, one.server)
     await using b = await startBackend(handler, two.server)
-    await using vmcp = await start([entry('a', a.url, one.path), entry('b', b.url, one.path), entry('c', b.url, two.path), entry('d', a.url)])
+    await using vmcp = await start([
+      entry('a', a.url, one.path),
+      entry('b', b.url, one.path),
+      entry('c', b.url, two.path),
+      entry('d', a.url),
+    ])
     expect(tools(vmcp)).toEqual(['a_hello', 'c_hello'])
     const health = vmcp.offer.members.map(({ name, health: { status } }) => `${name} ${status}`)
     expect(health).toEqual(['a healthy', 'b degraded', 'c healthy', 'd degraded'])

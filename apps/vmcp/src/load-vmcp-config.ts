@@ -16,7 +16,8 @@ export async function loadVmcpConfig(file: string): Promise<VmcpConfig> {
 
 async function readText(file: string): Promise<string> {
   try {
-    if ((await stat(file)).size > MAX_CONFIG_BYTES) throw invalidVmcpConfig(file, [{ path: '', message: `is larger than ${MAX_CONFIG_BYTES} bytes` }])
+    if ((await stat(file)).size > MAX_CONFIG_BYTES)
+      throw invalidVmcpConfig(file, [{ path: '', message: `is larger than ${MAX_CONFIG_BYTES} bytes` }])
     return await readFile(file, 'utf8')
   } catch (error) {
     if (error instanceof ThvError) throw error

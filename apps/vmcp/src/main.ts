@@ -1,5 +1,4 @@
 import { isMainThread } from 'node:worker_threads'
-import { runPolicyWorker } from '@thv/authz/load/policy-worker'
 import { errorMessage, isThvError } from '@thv/kernel/errors'
 import { createLifecycle, type Lifecycle } from '@thv/kernel/lifecycle'
 import { runMain } from '@thv/kernel/process-signals'
@@ -11,9 +10,9 @@ const DRAIN_MS = 65_000
 
 const print = (line: string) => console.error(`vmcp: ${line}`)
 
-/** The bundle is one file, so it is the entry of both threads. */
+/** The bundle has one entry, for both threads. The policy engine is loaded in the worker only. */
 if (isMainThread) await runMain(run, { lifecycle: createLifecycle({ drainMs: DRAIN_MS }), printError: print })
-else runPolicyWorker()
+else (await import('@thv/authz/load/policy-worker')).runPolicyWorker()
 
 async function run(lifecycle: Lifecycle): Promise<number> {
   const workerEntry = new URL(import.meta.url)

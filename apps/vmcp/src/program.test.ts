@@ -80,7 +80,7 @@ describe('the command line of vmcp', () => {
     await expect(program().run(...args)).rejects.toThrow(expected)
   })
 
-  it('serves until it is told to stop, with audit events on demand', async () => {
+  it('serves until its lifecycle ends, and writes audit events', async () => {
     await using fixture = await startFixture({ only: ['echo'] })
     const { run, printed, lifecycle } = program()
     const logFile = join(folder, 'audit.log')

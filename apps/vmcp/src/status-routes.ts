@@ -24,7 +24,9 @@ export function statusRoutes(deps: StatusDeps): Readonly<Record<string, Route>> 
       guarded: false,
       handle: (exchange) => {
         const { ready, message } = backend.status
-        const body = ready ? { status: 'ready', mode: 'static' } : { status: 'not_ready', mode: 'static', reason: message.replaceAll(' ', '_') }
+        const body = ready
+          ? { status: 'ready', mode: 'static' }
+          : { status: 'not_ready', mode: 'static', reason: message.replaceAll(' ', '_') }
         answer(exchange, body, ready ? 200 : 503)
       },
     },

@@ -43,7 +43,11 @@ describe('a virtual server', () => {
       await using vmcp = await startTestVmcp({ backends: { one: fixture.url } })
       const client = new ClientV1({ name: 'v1', version: '1' }, { capabilities: { sampling: {} } })
       const { CreateMessageRequestSchema } = await import('@modelcontextprotocol/sdk/types.js')
-      client.setRequestHandler(CreateMessageRequestSchema, () => ({ role: 'assistant', model: 'm', content: { type: 'text', text: 'forty-two' } }))
+      client.setRequestHandler(CreateMessageRequestSchema, () => ({
+        role: 'assistant',
+        model: 'm',
+        content: { type: 'text', text: 'forty-two' },
+      }))
       // The types of the two are not exact about optional members.
       await client.connect(new TransportV1(new URL(vmcp.url)) as never)
       const progress: unknown[] = []

@@ -117,8 +117,16 @@ function streamMetrics(metrics: Metrics) {
 }
 
 function addViewGauges(metrics: Metrics, { view, members }: Offer): void {
-  const conflicts = metrics.gauge({ name: 'toolhive_vmcp_conflicts', help: 'Items that are not offered as their backend lists them.', labels: ['outcome'] })
-  const healthy = metrics.gauge({ name: 'toolhive_vmcp_backend_healthy', help: '1 when the backend is healthy, else 0.', labels: ['backend'] })
+  const conflicts = metrics.gauge({
+    name: 'toolhive_vmcp_conflicts',
+    help: 'Items that are not offered as their backend lists them.',
+    labels: ['outcome'],
+  })
+  const healthy = metrics.gauge({
+    name: 'toolhive_vmcp_backend_healthy',
+    help: '1 when the backend is healthy, else 0.',
+    labels: ['backend'],
+  })
   metrics.onCollect(() => {
     for (const outcome of ['lost', 'renamed', 'unresolved', 'duplicate', 'invalid'] as const)
       conflicts.with(outcome).set(view.now.conflicts.filter((conflict) => conflict.outcome === outcome).length)

@@ -3,23 +3,50 @@ import { startFixture } from '@thv/testkit/mcp/fixture'
 import { describe, expect, it } from 'vitest'
 import { startTestVmcp } from './testing/test-vmcp.ts'
 
-/* The official suite through the virtual server, in every combination of eras. One backend without prefix: the suite knows names. */
+/*
+ * The official suite through the virtual server, in every combination of eras, twice on one server. One backend without prefix: the suite
+ * knows the names. Tasks are not offered, so the modern revision is judged by the active suite, which leaves them out.
+ */
 
 const PRIORITY = { conflictResolution: 'priority', conflictResolutionConfig: { priorityOrder: ['one'] } }
 
+const LEGACY = { requirements: '2025-11-25' } as const
+const MODERN = { suite: 'active', specVersion: '2026-07-28' } as const
+
+/** A legacy backend asks during the call, which a modern client cannot be asked yet. */
+const UNASKED = [
+  'input-required-result-basic-elicitation',
+  'input-required-result-basic-list-roots',
+  'input-required-result-basic-sampling',
+  'input-required-result-capability-check',
+  'input-required-result-multi-round',
+  'input-required-result-multiple-input-requests',
+  'input-required-result-non-tool-request',
+  'input-required-result-request-state',
+  'input-required-result-result-type',
+  'input-required-result-tampered-state',
+  'server-stateless',
+]
+
 const COMBINATIONS = [
-  { requirements: '2025-11-25', era: 'legacy', scored: 30 },
-  { requirements: '2026-07-28', era: 'modern', scored: 37 },
-  { requirements: '2025-11-25', era: 'modern', scored: 30 },
-  { requirements: '2026-07-28', era: 'legacy', scored: 26 },
+  { client: 'legacy', backend: 'legacy', judged: LEGACY, atLeast: 30, failing: [] },
+  { client: 'legacy', backend: 'modern', judged: LEGACY, atLeast: 30, failing: [] },
+  { client: 'legacy', backend: 'dual', judged: LEGACY, atLeast: 30, failing: [] },
+  { client: 'modern', backend: 'modern', judged: MODERN, atLeast: 36, failing: [] },
+  { client: 'modern', backend: 'dual', judged: MODERN, atLeast: 36, failing: [] },
+  { client: 'modern', backend: 'legacy', judged: MODERN, atLeast: 25, failing: UNASKED },
 ] as const
 
 describe('the official suite through the virtual server', () => {
-  it.each(COMBINATIONS)('requirements of $requirements, backend of the $era era', { timeout: 300_000 }, async ({ requirements, era, scored }) => {
+  it.each(COMBINATIONS)('$client client, $backend backend', { timeout: 300_000 }, async ({ backend: era, judged, atLeast, failing }) => {
     await using fixture = await startFixture({ era })
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url }, config: { aggregation: PRIORITY } })
-    const report = await runConformance({ url: vmcp.url.replace('127.0.0.1', 'localhost'), requirements })
-    console.log(requirements, era, report.scored, report.failures, report.scenarios.filter((s) => s.scored && !s.passed).map((s) => s.scenario))
-    expect(report.scored.passed).toBeGreaterThanOrEqual(scored)
+    const url = vmcp.url.replace('127.0.0.1', 'localhost')
+    for (let time = 0; time < 2; time++) {
+      const { scored, scenarios } = await runConformance({ url, ...judged })
+      const failed = scenarios.filter((each) => each.scored && !each.passed).map(({ scenario }) => scenario)
+      expect(failed.toSorted()).toEqual(failing)
+      expect(scored.passed).toBeGreaterThanOrEqual(atLeast)
+    }
   })
 })

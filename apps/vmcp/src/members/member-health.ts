@@ -68,19 +68,9 @@ export class MemberHealth {
   /** The outcome of a call or check that failed. An answer of the backend, also an error, proves that it is alive. */
   failed(error: unknown): void {
     const category = failureCategory(error)
-    if (category === 'alive') return this.succeeded()
-    if (category === undefined) {
-      this.#trialAt = undefined
-      return
-    }
-    const before = this.status
-    this.#isKnown = true
-    this.#failures++
-    this.#category = category
-    this.#lastCheckAt = this.#clock.now()
-    const { enabled, failureThreshold } = this.#settings.circuit
-    if (enabled && (this.#trialAt !== undefined || this.#failures >= failureThreshold)) this.#open()
-    if (before !== this.status) this.#changedAt = this.#clock.now()
+    if (category === undefined) this.#trialAt = undefined
+    else if (category === 'alive') this.succeeded()
+    else this.#count(category)
   }
 
   /** A call or check succeeded within that time. */
@@ -105,6 +95,17 @@ export class MemberHealth {
   get #remainingMs(): number {
     if (this.#openedAt === undefined) return 0
     return Math.max(0, this.#openedAt + this.#settings.circuit.timeoutMs - this.#clock.monotonic())
+  }
+
+  #count(category: FailureCategory): void {
+    const before = this.status
+    this.#isKnown = true
+    this.#failures++
+    this.#category = category
+    this.#lastCheckAt = this.#clock.now()
+    const { enabled, failureThreshold } = this.#settings.circuit
+    if (enabled && (this.#trialAt !== undefined || this.#failures >= failureThreshold)) this.#open()
+    if (before !== this.status) this.#changedAt = this.#clock.now()
   }
 
   #open(): void {

@@ -1,5 +1,5 @@
 import type { HttpReply } from '@thv/gateway/response/reply'
-import type { Listening, ListenFilter } from '@thv/mcp/client/mcp-client'
+import type { ListenFilter, Listening } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject, type JsonRpcNotification, type RequestId, resultResponse, serialise } from '@thv/mcp/json-rpc'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ListKind } from '../members/member-lists.ts'
@@ -50,7 +50,8 @@ export class ListenStream {
     const { toolsListChanged, promptsListChanged, resourcesListChanged } = this.#filter
     if (toolsListChanged && kinds.has('tools')) this.#send(NOTIFICATIONS.toolsListChanged, {})
     if (promptsListChanged && kinds.has('prompts')) this.#send(NOTIFICATIONS.promptsListChanged, {})
-    if (resourcesListChanged && (kinds.has('resources') || kinds.has('resourceTemplates'))) this.#send(NOTIFICATIONS.resourcesListChanged, {})
+    if (resourcesListChanged && (kinds.has('resources') || kinds.has('resourceTemplates')))
+      this.#send(NOTIFICATIONS.resourcesListChanged, {})
   }
 
   /** A subscription at a backend that ends with this stream. */

@@ -70,7 +70,8 @@ const INVALID_PARAMS = -32602
 /** An error of a backend for a legacy client. Codes that it cannot know do not get through. */
 export function legacyError(error: ErrorObject, method: string): ErrorObject {
   const { code, data } = error
-  if (code === INVALID_PARAMS && method === METHODS.resourcesRead && isObject(data) && 'uri' in data) return { ...error, code: NOT_FOUND_LEGACY }
+  if (code === INVALID_PARAMS && method === METHODS.resourcesRead && isObject(data) && 'uri' in data)
+    return { ...error, code: NOT_FOUND_LEGACY }
   return code >= -32099 && code <= -32020 ? foreign(error) : error
 }
 

@@ -4,8 +4,8 @@ import type { Log } from '@thv/telemetry/log'
 import type { AggregationConfig } from '@thv/vmcpconfig/vmcp-config'
 import { aggregate, type View } from '../aggregate/aggregate.ts'
 import { type ChangedHands, changedHands } from '../aggregate/changed-hands.ts'
-import { LIST_KINDS, type ListKind, MemberLists } from '../members/member-lists.ts'
 import type { Member } from '../members/member.ts'
+import { LIST_KINDS, type ListKind, MemberLists } from '../members/member-lists.ts'
 import { isSameList, type ListText, listText } from './list-text.ts'
 
 export interface ViewCacheOptions {
@@ -100,7 +100,8 @@ export class ViewCache {
     const changed = new Set(LIST_KINDS.filter((kind) => !isSameList(texts[kind], this.#texts[kind])))
     const moved = changedHands(this.#view, view)
     if (moved.length > 0) this.#moved = moved
-    for (const { kind, name, from, to } of moved.slice(0, MAX_LOGGED)) log.warn('a name leads to another backend now', { kind, name, from, to })
+    for (const { kind, name, from, to } of moved.slice(0, MAX_LOGGED))
+      log.warn('a name leads to another backend now', { kind, name, from, to })
     this.#view = view
     this.#texts = texts
     if (changed.size > 0) for (const listener of this.#listeners) listener(changed)
