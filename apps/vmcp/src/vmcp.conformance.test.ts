@@ -5,13 +5,18 @@ import { startTestVmcp } from './testing/test-vmcp.ts'
 
 /*
  * The official suite through the virtual server, in every combination of eras, twice on one server. One backend without prefix: the suite
- * knows the names. Tasks are not offered, so the modern revision is judged by the active suite, which leaves them out.
+ * knows the names. Tasks are not offered; the tools that wait for them are hidden, or their scenarios, which are not scored, would take minutes.
  */
 
-const PRIORITY = { conflictResolution: 'priority', conflictResolutionConfig: { priorityOrder: ['one'] } }
+const TASK_TOOLS = ['slow_compute', 'failing_job', 'protocol_error_job', 'confirm_delete', 'multi_input', 'test_tool_with_task']
+const PRIORITY = {
+  conflictResolution: 'priority',
+  conflictResolutionConfig: { priorityOrder: ['one'] },
+  tools: [{ workload: 'one', exclude: TASK_TOOLS }],
+}
 
 const LEGACY = { requirements: '2025-11-25' } as const
-const MODERN = { suite: 'active', specVersion: '2026-07-28' } as const
+const MODERN = { requirements: '2026-07-28' } as const
 
 /** A legacy backend asks during the call, which a modern client cannot be asked yet. */
 const UNASKED = [
@@ -32,9 +37,9 @@ const COMBINATIONS = [
   { client: 'legacy', backend: 'legacy', judged: LEGACY, atLeast: 30, failing: [] },
   { client: 'legacy', backend: 'modern', judged: LEGACY, atLeast: 30, failing: [] },
   { client: 'legacy', backend: 'dual', judged: LEGACY, atLeast: 30, failing: [] },
-  { client: 'modern', backend: 'modern', judged: MODERN, atLeast: 36, failing: [] },
-  { client: 'modern', backend: 'dual', judged: MODERN, atLeast: 36, failing: [] },
-  { client: 'modern', backend: 'legacy', judged: MODERN, atLeast: 25, failing: UNASKED },
+  { client: 'modern', backend: 'modern', judged: MODERN, atLeast: 37, failing: [] },
+  { client: 'modern', backend: 'dual', judged: MODERN, atLeast: 37, failing: [] },
+  { client: 'modern', backend: 'legacy', judged: MODERN, atLeast: 26, failing: UNASKED },
 ] as const
 
 describe('the official suite through the virtual server', () => {
