@@ -3,7 +3,7 @@ import { createSharedCaches, deployments, type KubeClient, keyOf } from '@thv/ku
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 
 const CONNECTIONS = 16
-const LIMIT_MS = 300_000
+const LIMIT_MS = 600_000
 
 /** Many MCPServers, as fast as the API server takes them. */
 export async function createServers(client: KubeClient, { namespace, count }: { namespace: string; count: number }): Promise<void> {

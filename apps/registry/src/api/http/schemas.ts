@@ -1,7 +1,7 @@
 import { MAX_FILTER_LENGTH, MAX_FILTER_VALUES } from '@thv/catalog/search/search-filters'
 import { MAX_HITS, MAX_QUERY_LENGTH } from '@thv/catalog/search/search-index'
 import { DEFAULT_LIMIT, MAX_LIMIT, MAX_SEARCH_LENGTH } from '@thv/catalog/snapshot/list-query'
-import { claimsSchema, sourceSpecSchema } from '@thv/catalog/sources/fetch/source-config'
+import { claimsSchema, sourceSpecSchema, sourceTypes } from '@thv/catalog/sources/fetch/source-config'
 import Type, { type TSchema } from 'typebox'
 import { statusCodes } from './api-error.ts'
 
@@ -195,7 +195,7 @@ const syncStatus = Type.Object({
   ),
 })
 
-const sourceType = Type.Enum(['git', 'api', 'file', 'managed'])
+const sourceType = Type.Enum([...sourceTypes])
 
 const SourceInfo = Type.Object({
   name: Type.String(),

@@ -8,6 +8,7 @@ import { createProblems, type Problems } from '../../problems.ts'
 import { checkKubernetesSource, KUBERNETES_INTERVAL_MS } from './kubernetes-source.ts'
 import { addressProblem, commitProblem, outsideProblem, pathInTreeProblem, refNameProblem, serverPathProblem } from './location-rules.ts'
 import type { Claims, SourceConfig, SourceFormat } from './source-config.ts'
+import { type SourceType, sourceTypes } from './source-types.ts'
 
 export interface SourceCheckOptions {
   /** RFC 6901: where the source stands in what is being read; goes before every pointer. */
@@ -43,19 +44,18 @@ export function checkSourceConfig(value: unknown, options: SourceCheckOptions): 
 /** Inline documents are part of it; what they hold is bounded when they are read. */
 const SOURCE_LIMITS = { maxSize: 16_777_216, maxDepth: 16, maxValues: 50_000, maxString: 8_388_608, maxName: 1_024 }
 
-type Type = 'git' | 'api' | 'file' | 'kubernetes' | 'managed'
-const TYPES: readonly Type[] = ['git', 'api', 'file', 'kubernetes', 'managed']
-const TOP = ['name', ...TYPES, 'format', 'strict', 'syncPolicy', 'filter', 'claims']
+const TOP = ['name', ...sourceTypes, 'format', 'strict', 'syncPolicy', 'filter', 'claims']
 
-function typeOf(reader: ObjectReader): Type | undefined {
-  const present = TYPES.filter((type) => member(reader.object, type) !== undefined)
-  if (present.length > 1)
-    reader.problem('', `must have exactly one of git, api, file, kubernetes and managed, not ${present.join(' and ')}`)
-  if (present.length === 0) reader.problem('', 'must have exactly one of git, api, file, kubernetes and managed')
+const ALL_TYPES = `${sourceTypes.slice(0, -1).join(', ')} and ${sourceTypes.at(-1)}`
+
+function typeOf(reader: ObjectReader): SourceType | undefined {
+  const present = sourceTypes.filter((type) => member(reader.object, type) !== undefined)
+  if (present.length > 1) reader.problem('', `must have exactly one of ${ALL_TYPES}, not ${present.join(' and ')}`)
+  if (present.length === 0) reader.problem('', `must have exactly one of ${ALL_TYPES}`)
   return present[0]
 }
 
-const BLOCKS: Readonly<Record<Type, (reader: ObjectReader, options: SourceCheckOptions) => Json | undefined>> = {
+const BLOCKS: Readonly<Record<SourceType, (reader: ObjectReader, options: SourceCheckOptions) => Json | undefined>> = {
   git: (reader, options) =>
     reader.child('git', {}, (git) => {
       known(git, ['repository', 'branch', 'tag', 'commit', 'path', 'auth'])
@@ -104,7 +104,7 @@ const BLOCKS: Readonly<Record<Type, (reader: ObjectReader, options: SourceCheckO
 }
 
 /** Settings of fetching: managed sources have none of it. */
-function fetching(reader: ObjectReader, type: Type | undefined): Partial<SourceConfig> {
+function fetching(reader: ObjectReader, type: SourceType | undefined): Partial<SourceConfig> {
   if (type === 'managed') {
     for (const name of ['syncPolicy', 'filter', 'format', 'strict'])
       if (member(reader.object, name) !== undefined) reader.problem(name, 'has no meaning for a managed source, which is never fetched')

@@ -1,7 +1,9 @@
 import Type, { type Static } from 'typebox'
 import { type KubernetesSource, kubernetesSourceSchema } from './kubernetes-source.ts'
+import { type SourceType, sourceTypes } from './source-types.ts'
 
 export { checkSourceConfig, type SourceCheck, type SourceCheckOptions } from './check-source-config.ts'
+export { type SourceType, sourceTypes } from './source-types.ts'
 
 /*
  * Configuration of a source, as files, the admin API and custom resources spell it. Descriptions become the reference.
@@ -113,9 +115,6 @@ export const sourceSpecSchema = Type.Object(
   },
   closed,
 )
-
-export const sourceTypes = ['git', 'api', 'file', 'kubernetes', 'managed'] as const
-export type SourceType = (typeof sourceTypes)[number]
 
 export type GitSource = Static<typeof gitSourceSchema>
 export type ApiSource = Static<typeof apiSourceSchema>

@@ -83,7 +83,7 @@ export class LegacyCall implements CallSink {
 
   /** A person takes as long as it takes: the question has a limit of its own. */
   mayIdle(): boolean {
-    return this.#options.session.isBeingAsked
+    return this.#options.session.questions.size > 0
   }
 
   /** The client has cancelled it, or its session is over. The server is notified; no client gets an answer. */

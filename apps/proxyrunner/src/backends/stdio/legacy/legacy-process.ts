@@ -66,7 +66,7 @@ export class LegacyProcess implements SlotListener {
     const link = slot.current
     const { method, id } = request
     const target = attributeRequest(this.#claims(link), method, request.message.params)
-    if ('to' in target && link !== undefined && target.to.ask(link, request, this.#own !== undefined)) {
+    if ('to' in target && link !== undefined && target.to.questions.ask(link, request, this.#own !== undefined)) {
       this.#remember(request, target.to)
       return
     }
@@ -102,7 +102,7 @@ export class LegacyProcess implements SlotListener {
   onDown(_slot: ProcessSlot, link: ProcessLink): void {
     this.#questions.clear()
     this.#elicitations.clear()
-    for (const session of this.sessions) session.linkDown(link)
+    for (const session of this.sessions) session.questions.askerDown(link)
   }
 
   /** A refusal with code -32042 names URLs that the session was sent to. */
@@ -147,7 +147,7 @@ export class LegacyProcess implements SlotListener {
     const session = isRequestId(id) ? this.#questions.get(id) : undefined
     if (session === undefined || slot.current === undefined || !isRequestId(id)) return
     this.#questions.delete(id)
-    session.withdrawn(slot.current, id, notification)
+    session.questions.withdrawn(slot.current, id, notification)
   }
 
   #elicited(id: unknown, { text }: ParsedNotification): void {

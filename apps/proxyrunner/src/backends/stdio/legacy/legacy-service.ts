@@ -107,7 +107,7 @@ export class LegacyService {
         this.#cancelled(session, message.params)
         return
       case NOTIFICATIONS.progress:
-        if (!session.progressed(notification)) this.#options.deps.metrics.dropped('progress', 'foreign_id')
+        if (!session.questions.progressed(notification)) this.#options.deps.metrics.dropped('progress', 'foreign_id')
         return
       case NOTIFICATIONS.rootsListChanged:
         // A shared process would ask for roots without a session that could answer.
@@ -119,7 +119,7 @@ export class LegacyService {
   }
 
   answered(session: LegacySession, response: ParsedResponse): void {
-    if (!session.answered(response)) this.#options.deps.metrics.dropped('response', 'foreign_id')
+    if (!session.questions.answered(response)) this.#options.deps.metrics.dropped('response', 'foreign_id')
   }
 
   async #ready(session: LegacySession): Promise<LegacyProcess | Rejection> {
