@@ -11,6 +11,8 @@ export interface BurstPlan {
   readonly sessions: number
   readonly tool: Tool
   readonly durationMs: number
+  /** It goes on until there are so many: on a busy machine few come in a short time. */
+  readonly minCalls?: number
 }
 
 export interface Sample {
@@ -23,10 +25,10 @@ export interface Sample {
 
 /** Opens sessions, calls for a while, closes them; only the calls are measured. */
 export async function burst(load: LoadGenerator, plan: BurstPlan): Promise<Sample> {
-  const { target, counted, era, sessions, tool, durationMs } = plan
+  const { target, counted, era, sessions, tool, durationMs, minCalls = 0 } = plan
   await load.order({ order: 'open', target, era, sessions, tool })
   const before = await counted?.usage()
-  const report = await load.order({ order: 'run', durationMs })
+  const report = await load.order({ order: 'run', durationMs, minCalls })
   const after = await counted?.usage()
   await load.order({ order: 'close' })
   if (report === undefined) throw new Error('the load generator did not report')

@@ -1,10 +1,11 @@
 import { Client, type Dispatcher } from 'undici'
-import { BASE_HEADERS, callHeaders, callText, checkAnswer, INITIALIZE, INITIALIZED } from './load-messages.ts'
+import { BASE_HEADERS, callHeaders, callText, checkAnswer, checkList, INITIALIZE, INITIALIZED } from './load-messages.ts'
 import type { Era, Tool } from './load-plan.ts'
 import type { LoadSession } from './load-session.ts'
 
 export interface HttpLoadOptions {
   readonly url: string
+  readonly headers: readonly string[]
   readonly era: Era
   readonly tool: Tool
   /** Makes its texts different from those of all others. */
@@ -28,13 +29,13 @@ export class HttpLoadSession implements LoadSession {
   }
 
   async open(): Promise<void> {
-    const { era, tool } = this.#options
+    const { era, tool, headers: own } = this.#options
     if (era === 'legacy') {
-      const { status, headers } = await this.#send('POST', BASE_HEADERS, INITIALIZE)
+      const { status, headers } = await this.#send('POST', [...BASE_HEADERS, ...own], INITIALIZE)
       this.#sessionId = typeof headers['mcp-session-id'] === 'string' ? headers['mcp-session-id'] : undefined
       if (status !== 200 || this.#sessionId === undefined) throw new Error(`initialize was answered with ${status} and no session`)
     }
-    this.#headers = callHeaders(era, tool, this.#sessionId)
+    this.#headers = [...callHeaders(era, tool, this.#sessionId), ...own]
     if (era === 'legacy') {
       const { status } = await this.#send('POST', this.#headers, INITIALIZED)
       if (status !== 202) throw new Error(`notifications/initialized was answered with ${status}`)
@@ -48,7 +49,8 @@ export class HttpLoadSession implements LoadSession {
     const text = `${name}.${id}`
     const { status, body } = await this.#send('POST', this.#headers, callText(era, tool, { id, text }))
     if (status !== 200) throw new Error(`a call was answered with ${status}: ${body.slice(0, 500)}`)
-    checkAnswer(body, { era, id, text })
+    if (tool === 'list') checkList(body, id)
+    else checkAnswer(body, { era, id, text })
   }
 
   async close(keep: boolean): Promise<void> {

@@ -24,7 +24,11 @@ const SERVER = { name: 'lean', version: '1.0.0' }
 const STAMP = { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': SERVER } }
 const CACHE = { ttlMs: 60_000, cacheScope: 'public' }
 const ECHO_SCHEMA = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
-const TOOLS = ['echo', 'echo_stream'].map((name) => ({ name, description: 'Returns its text.', inputSchema: ECHO_SCHEMA }))
+/** In every list, and the last of it. */
+export const LAST_TOOL = 'echo_stream'
+/** Further tools, for long lists. */
+const MORE = Array.from({ length: Number(process.env['THV_TOOLS'] ?? '0') }, (_, i) => `tool_${i}`)
+const TOOLS = [...MORE, 'echo', LAST_TOOL].map((name) => ({ name, description: 'Returns its text.', inputSchema: ECHO_SCHEMA }))
 
 export function answer(body: string): Call {
   const { id, method, params } = JSON.parse(body) as Message

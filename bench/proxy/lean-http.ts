@@ -5,7 +5,14 @@ import { announce } from './listening.ts'
 
 /* The lean server over streamable HTTP. Sessions are names: nothing is kept for them. */
 
+let requests = 0
+
 const server = createServer((request, response) => {
+  if (request.method === 'GET' && request.url === '/requests') {
+    response.end(String(requests))
+    return
+  }
+  requests++
   if (request.method === 'DELETE') response.writeHead(204).end()
   else if (request.method !== 'POST') response.writeHead(405, ['allow', 'POST, DELETE', 'content-length', '0']).end()
   else {

@@ -5,14 +5,16 @@ export type Era = 'legacy' | 'modern'
 export type Order =
   /** Opens the sessions: each has a connection of its own, and in the legacy era a handshake. */
   | { readonly order: 'open'; readonly target: LoadTarget; readonly era: Era; readonly sessions: number; readonly tool: Tool }
-  /** Every session calls, waits for its answer, checks it and calls again. */
-  | { readonly order: 'run'; readonly durationMs: number }
+  /** Every session calls, waits for its answer, checks it and calls again; until the time is over and there are so many calls. */
+  | { readonly order: 'run'; readonly durationMs: number; readonly minCalls?: number }
   /** With `keep` the legacy sessions stay open at the server; only the connections go. */
   | { readonly order: 'close'; readonly keep?: boolean }
 
-export type LoadTarget = { readonly url: string } | { readonly command: readonly string[] }
+/** `headers` go with every request: names and values in turn. */
+export type LoadTarget = { readonly url: string; readonly headers?: readonly string[] } | { readonly command: readonly string[] }
 
-export type Tool = 'echo' | 'echo_stream'
+/** `list` stands for `tools/list`. */
+export type Tool = 'echo' | 'echo_stream' | 'list'
 
 export interface LoadReport {
   readonly calls: number

@@ -19,13 +19,19 @@ export async function openAll(sessions: readonly LoadSession[]): Promise<void> {
   await Promise.all(Array.from({ length: 16 }, open))
 }
 
-/** Lets every session call again and again until the time is over. */
-export async function runAll(sessions: readonly LoadSession[], durationMs: number): Promise<LoadReport> {
+/** No run is longer, whatever number of calls it should have. */
+const RUN_LIMIT_MS = 30_000
+
+/** Lets every session call again and again until the time is over, and there are enough calls. */
+export async function runAll(
+  sessions: readonly LoadSession[],
+  { durationMs, minCalls = 0 }: { readonly durationMs: number; readonly minCalls?: number },
+): Promise<LoadReport> {
   const latencies: number[] = []
   const startedAt = performance.now()
   const endsAt = startedAt + durationMs
   const work = async (session: LoadSession) => {
-    for (let begun = startedAt; begun < endsAt; ) {
+    for (let begun = startedAt; begun < endsAt || (latencies.length < minCalls && begun < startedAt + RUN_LIMIT_MS); ) {
       await session.call()
       const now = performance.now()
       latencies.push(now - begun)

@@ -22,7 +22,7 @@ async function execute(order: Order): Promise<LoadReport | undefined> {
       await open(order)
       return undefined
     case 'run':
-      return await runAll(sessions, order.durationMs)
+      return await runAll(sessions, order)
     case 'close':
       await Promise.all(sessions.map((session) => session.close(order.keep ?? false)))
       pipe?.close()
@@ -34,7 +34,8 @@ async function execute(order: Order): Promise<LoadReport | undefined> {
 
 async function open({ target, era, tool, sessions: count }: Order & { order: 'open' }): Promise<void> {
   const names = Array.from({ length: count }, (_, index) => `${process.pid}.${index}`)
-  if ('url' in target) sessions = names.map((name) => new HttpLoadSession({ url: target.url, era, tool, name }))
+  if ('url' in target)
+    sessions = names.map((name) => new HttpLoadSession({ url: target.url, headers: target.headers ?? [], era, tool, name }))
   else {
     const opened = new StdioPipe(target.command)
     pipe = opened

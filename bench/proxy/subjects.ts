@@ -16,8 +16,8 @@ export interface Subject extends AsyncDisposable {
 
 const START_LIMIT_MS = 30_000
 
-export async function startLeanHttp(): Promise<Subject> {
-  return await listening(startMeasured({ script: 'bench/proxy/lean-http.ts' }))
+export async function startLeanHttp(env: Readonly<Record<string, string>> = {}): Promise<Subject> {
+  return await listening(startMeasured({ script: 'bench/proxy/lean-http.ts', env }))
 }
 
 export async function startBare(backend: string, nodeArgs: readonly string[] = []): Promise<Subject> {
