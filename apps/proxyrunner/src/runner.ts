@@ -12,6 +12,7 @@ import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
+import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
 import { openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { isRemote, type RunConfig } from '@thv/runconfig/run-config'
@@ -65,7 +66,8 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry })
   const state = await openSharedState({ config, env, log, metrics, clock })
   if (state !== undefined) lifecycle.onShutdown('redis', async () => void (await state[Symbol.asyncDispose]()))
-  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock, outbound, policies, redis: state?.redis })
+  const toolSource = new LateToolSource()
+  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock, outbound, policies, toolSource, redis: state?.redis })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)
@@ -78,6 +80,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
     return made
   }
   const backend = await makeBackend({ ...options, state, runtime, clock, settings, pipeline, metrics })
+  toolSource.bind(backend)
   lifecycle.onShutdown('backend', () => backend.close())
   for (const each of opened) void reportProblems({ backend, runtime: each, clock, signal: lifecycle.signal })
 

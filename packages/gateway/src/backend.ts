@@ -1,5 +1,6 @@
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Era, MessageContext, RequestContext, SessionContext } from '@thv/middleware/pipeline/request-context'
+import type { ToolSource } from '@thv/middleware/pipeline/tool-source'
 
 /**
  * The MCP server behind a gateway. The gateway has checked Host and Origin, run `open`, read and classified the message and run
@@ -10,7 +11,7 @@ import type { Era, MessageContext, RequestContext, SessionContext } from '@thv/m
  * DELETE too) and `pipeline.streaming` when an open-ended stream begins. An error that it throws before the answer has begun becomes a
  * coded error; later the connection is cut.
  */
-export interface Backend {
+export interface Backend extends Partial<ToolSource> {
   readonly status: BackendStatus
   /** False where `/mcp` is not spoken, as with HTTP+SSE. */
   readonly streamable?: false

@@ -25,6 +25,7 @@ import { InvalidOptions } from './pipeline/invalid-options.ts'
 import type { Middleware } from './pipeline/middleware.ts'
 import { compilePipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { fromField, secretVariable, secretVariableName } from './pipeline/run-config-options.ts'
+import type { ToolSource } from './pipeline/tool-source.ts'
 import { makeRateLimit } from './rate-limit/rate-limit-from-run-config.ts'
 import { makeAuthenticate } from './run-config/make-authenticate.ts'
 import { makeAuthorize } from './run-config/make-authorize.ts'
@@ -40,6 +41,8 @@ export interface MiddlewareDeps {
   readonly outbound: Outbound
   /** The policies that the document asks for, from `openPolicies`. The middleware closes them. */
   readonly policies?: LivePolicies | undefined
+  /** The backend, for what policies have to know of its tools. Absent: that is not known. */
+  readonly toolSource?: ToolSource | undefined
   /** Where replicas share limits; absent: each counts for itself. */
   readonly redis?: RedisClient | undefined
 }

@@ -2,6 +2,7 @@ import { WireClient } from '@thv/gateway/testing/wire-client'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
+import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
 import { openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
@@ -43,10 +44,12 @@ export async function startGuardedRunner(options: GuardedRunnerOptions = {}): Pr
   const outbound = createOutbound()
   stack.defer(() => outbound.close())
   const deps = { env: {}, log, metrics: createMetrics(), clock: authClock ?? systemClock, outbound }
-  const pipeline = pipelineFromRunConfig(config, { ...deps, policies: await openPolicies(config, deps) })
+  const toolSource = new LateToolSource()
+  const pipeline = pipelineFromRunConfig(config, { ...deps, toolSource, policies: await openPolicies(config, deps) })
   stack.defer(() => pipeline.close(AbortSignal.timeout(5_000)))
   const own = { ...server, resource: protectedResourceOf(config) }
   const runner = stack.use(await startTestRunner({ backend: fixture.url, pipeline, server: own, ...(transport && { transport }), ...rest }))
+  toolSource.bind(runner.backend)
   if (transport !== 'sse') await runner.probed()
   const owned = stack.move()
   return {

@@ -3,7 +3,7 @@ import type { Env } from '../evaluator/environment.ts'
 import type { Decision, PolicySet } from '../evaluator/policy-set.ts'
 import { CedarRecord, EntityUid, LayeredMembers, type Value } from '../evaluator/value.ts'
 import { ARGUMENT_PREFIX, argumentFacts } from './arguments.ts'
-import { ACTIONS, type Action, HINTS, type Operation } from './operation.ts'
+import { ACTIONS, type Action, HINT_NAMES, HINTS, type Operation } from './operation.ts'
 import { ANONYMOUS_SUBJECT, type ClaimMapping, mergedEntity, type Principal, principalOf, type Subject } from './principal.ts'
 
 export interface AccessOptions extends ClaimMapping {
@@ -17,6 +17,8 @@ export interface AccessOptions extends ClaimMapping {
  */
 export class AccessPolicies {
   readonly set: PolicySet
+  /** Some policy depends on the hints of a tool. */
+  readonly readsHints: boolean
   readonly #options: AccessOptions
   readonly #actions: Readonly<Record<Action, Entity>>
   readonly #ofServer: ReadonlySet<string>
@@ -27,6 +29,7 @@ export class AccessPolicies {
 
   constructor(set: PolicySet, options: AccessOptions) {
     this.set = set
+    this.readsHints = set.policies.some(({ attributes }) => HINTS.some((hint) => attributes.has(hint)))
     this.#options = options
     this.#ofServer = set.entities.ancestorsOf([new EntityUid('MCP', options.server)])
     this.#wanted = [...new Map(set.policies.map(({ scopes }) => [scopes.join(' '), scopes])).values()].filter((scopes) => scopes.length > 0)
@@ -95,7 +98,8 @@ export class AccessPolicies {
     const unknownPrefix = given === 'unknown' ? ARGUMENT_PREFIX : undefined
     const uid = new EntityUid(ACTIONS[operation.action].type, idOf(operation))
     const attributes = new LayeredMembers(resourceFacts(operation), args)
-    const resource = mergedEntity(uid, { attributes, ancestors: this.#ofServer, unknownPrefix }, entities)
+    const unknownNames = operation.action === 'call_tool' && operation.mayHaveMoreHints === true ? HINT_NAMES : undefined
+    const resource = mergedEntity(uid, { attributes, ancestors: this.#ofServer, unknownPrefix, unknownNames }, entities)
     const context = new CedarRecord(args.size === 0 ? claims : new LayeredMembers(args, claims), unknownPrefix)
     return new Question({ principal, action: this.#actions[operation.action], resource, context, entities, scopes })
   }

@@ -1,5 +1,6 @@
 /** Attributes of a tool that the server claims and a policy may rely on. */
 export const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
+export const HINT_NAMES: ReadonlySet<string> = new Set(HINTS)
 export type Hints = { readonly [H in (typeof HINTS)[number]]?: boolean }
 
 export type Feature = 'tool' | 'prompt' | 'resource'
@@ -13,6 +14,8 @@ export type Operation =
       readonly visibleName: string
       readonly args: Arguments
       readonly hints: Hints | undefined
+      /** The server may have further hints, which could not be obtained: they open nothing. */
+      readonly mayHaveMoreHints?: boolean
     }
   | { readonly action: 'get_prompt'; readonly name: string; readonly args: Arguments }
   /** A resource, or a template of resources. */

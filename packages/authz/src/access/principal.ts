@@ -80,12 +80,15 @@ interface Known {
   readonly attributes: Members
   readonly ancestors: ReadonlySet<string>
   readonly unknownPrefix?: string | undefined
+  readonly unknownNames?: ReadonlySet<string> | undefined
 }
 
 /** An entity of the request, with what the administrator's entities say about it. The request wins where both name an attribute. */
-export function mergedEntity(uid: EntityUid, { attributes, ancestors, unknownPrefix }: Known, store: EntityStore): Entity {
+export function mergedEntity(uid: EntityUid, known: Known, store: EntityStore): Entity {
+  const { attributes, ancestors, unknownPrefix, unknownNames } = known
   const written = store.get(uid.key)
-  if (written === undefined) return { uid, attributes, tags: NO_TAGS, ancestors, unknownPrefix }
+  if (written === undefined) return { uid, attributes, tags: NO_TAGS, ancestors, unknownPrefix, unknownNames }
   const all = written.ancestors.size === 0 ? ancestors : new Set([...ancestors, ...written.ancestors])
-  return { uid, attributes: new LayeredMembers(attributes, written.attributes), tags: written.tags, ancestors: all, unknownPrefix }
+  const { tags } = written
+  return { uid, attributes: new LayeredMembers(attributes, written.attributes), tags, ancestors: all, unknownPrefix, unknownNames }
 }

@@ -1,4 +1,5 @@
 import { isObject } from '@thv/kernel/json'
+import { mayHave } from './entities.ts'
 import { type Env, type Evaluate, isIn, memberOf } from './environment.ts'
 import { argumentFailure, EXTENSION_FUNCTIONS } from './extensions.ts'
 import { UnsupportedPolicy, valueOfJson } from './json-value.ts'
@@ -210,7 +211,7 @@ function hasMember(value: Value, name: string, env: Env): Outcome {
   const entity = env.entities.get(value.key)
   if (entity === undefined) return false
   if (entity.attributes.has(name)) return true
-  return entity.unknownPrefix !== undefined && name.startsWith(entity.unknownPrefix) ? UNKNOWN : false
+  return mayHave(entity, name) ? UNKNOWN : false
 }
 
 function extensionCall(name: string, args: readonly unknown[]): Evaluate {

@@ -13,6 +13,8 @@ export interface CompiledPolicy {
   readonly actions: readonly string[] | undefined
   /** Key of the only resource that the scope allows; undefined: not so narrow. */
   readonly resource: string | undefined
+  /** Names of the attributes that the conditions read, of whatever they read them. */
+  readonly attributes: ReadonlySet<string>
   /** True, false, a failure, or unknown. */
   readonly evaluate: Evaluate
 }
@@ -50,6 +52,7 @@ export function compilePolicy(id: string, json: PolicyJson): CompiledPolicy {
     scopes: scopesOf(json.effect, annotations),
     actions: actionKeys(json.action),
     resource: json.resource.op === '==' ? uidOfJson(json.resource.entity).key : undefined,
+    attributes: new Set(attributesIn(json.conditions)),
     evaluate: (env) => (principal(env) && action(env) && resource(env) ? all(conditions, env) : false),
   }
 }
@@ -114,4 +117,13 @@ function compileScope({ op, entity, entities, entity_type: type, in: within }: S
 function actionKeys({ op, entity, entities }: Scope): readonly string[] | undefined {
   if (op === '==' || op === 'in') return (entities ?? [entity]).map((one) => uidOfJson(one).key)
   return undefined
+}
+
+/** `.` and `has` name them in `attr`; a path of `has` names several. */
+function* attributesIn(node: unknown): Generator<string> {
+  if (typeof node !== 'object' || node === null) return
+  for (const [member, value] of Object.entries(node)) {
+    if (member === 'attr') yield* [value].flat().map(String)
+    else yield* attributesIn(value)
+  }
 }

@@ -10,6 +10,13 @@ export interface Entity {
   readonly ancestors: ReadonlySet<string>
   /** Attributes of this prefix are not known. */
   readonly unknownPrefix?: string | undefined
+  /** Further attributes that are not known. */
+  readonly unknownNames?: ReadonlySet<string> | undefined
+}
+
+/** Whether an attribute that the entity does not have may be there all the same. */
+export function mayHave({ unknownPrefix, unknownNames }: Entity, name: string): boolean {
+  return (unknownPrefix !== undefined && name.startsWith(unknownPrefix)) || unknownNames?.has(name) === true
 }
 
 export interface Entities {

@@ -1,4 +1,4 @@
-import type { Entities } from './entities.ts'
+import { type Entities, mayHave } from './entities.ts'
 import { CedarRecord, CedarSet, EntityUid, Failure, type Outcome, typeFailure, UNKNOWN } from './value.ts'
 
 /** One question: who wants to do what to what, and the entities that are known. */
@@ -26,7 +26,7 @@ export function memberOf(value: Outcome, name: string, env: Env): Outcome {
     if (entity === undefined) return new Failure(`entity \`${value}\` does not exist`)
     const attribute = entity.attributes.get(name)
     if (attribute !== undefined) return attribute
-    if (entity.unknownPrefix !== undefined && name.startsWith(entity.unknownPrefix)) return UNKNOWN
+    if (mayHave(entity, name)) return UNKNOWN
     return new Failure(`\`${value}\` does not have the attribute \`${name}\``)
   }
   return value === UNKNOWN || value instanceof Failure ? value : typeFailure('record or entity', value)

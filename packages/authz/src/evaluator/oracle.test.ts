@@ -52,7 +52,8 @@ const SETS = 900 * soakRounds()
 const CONDITIONS = 2_500 * soakRounds()
 const UNKNOWNS = 900 * soakRounds()
 
-describe('the evaluator decides as the Cedar engine', () => {
+// Thousands of questions to the engine take a while on a busy machine.
+describe('the evaluator decides as the Cedar engine', { timeout: 300_000 }, () => {
   it('for generated policies: the same permits and forbids apply, and the same policies fail', () => {
     fc.assert(
       fc.property(fc.array(policyArbitrary, { minLength: 1, maxLength: 4 }), (policies) => {

@@ -16,7 +16,7 @@ export interface Decision {
   readonly failures: readonly PolicyFailure[]
 }
 
-const UNKNOWN_ARGUMENTS = 'depends on arguments that are not known'
+const UNKNOWN_FACTS = 'depends on facts that are not known'
 
 interface Bucket {
   /** By the key of the resource that the scope names. */
@@ -43,7 +43,10 @@ export class PolicySet {
     }
   }
 
-  /** Denied unless permitted; a forbid wins; a policy that fails denies. */
+  /**
+   * Denied unless permitted; a forbid wins; a policy that fails denies. What is not known opens nothing: a permit that depends on it does
+   * not count, and a forbid that does denies.
+   */
   decide(env: Env): Decision {
     const permits: CompiledPolicy[] = []
     const forbids: CompiledPolicy[] = []
@@ -55,10 +58,10 @@ export class PolicySet {
         const outcome = policy.evaluate(env)
         if (outcome === false) continue
         if (outcome instanceof Failure) failures.push({ policy, message: outcome.message })
-        // An unknown here is a mistake of the caller: it must never open anything.
-        else if (outcome === UNKNOWN) failures.push({ policy, message: UNKNOWN_ARGUMENTS })
-        else if (policy.effect === 'permit') permits.push(policy)
-        else forbids.push(policy)
+        else if (policy.effect === 'forbid') {
+          if (outcome === UNKNOWN) failures.push({ policy, message: UNKNOWN_FACTS })
+          else forbids.push(policy)
+        } else if (outcome !== UNKNOWN) permits.push(policy)
       }
     }
     if (failures.length > 0 || forbids.length > 0) return { allowed: false, policies: forbids, failures }
@@ -93,7 +96,7 @@ export class PolicySet {
         const outcome = policy.evaluate(env)
         if (outcome === false) continue
         if (outcome === true) policies.push(policy)
-        else failures.push({ policy, message: outcome instanceof Failure ? outcome.message : UNKNOWN_ARGUMENTS })
+        else failures.push({ policy, message: outcome instanceof Failure ? outcome.message : UNKNOWN_FACTS })
       }
     }
     return { allowed: policies.length === 0 && failures.length === 0, policies, failures }

@@ -8,7 +8,7 @@ export type Value = boolean | bigint | string | EntityUid | CedarSet | CedarReco
 /** The outcome of an expression. Failures are values: throwing would cost more than the whole evaluation. */
 export type Outcome = Value | Failure | typeof UNKNOWN
 
-/** Depends on call arguments that are not known yet. */
+/** Depends on facts, such as the arguments of a call, that are not known. */
 export const UNKNOWN: unique symbol = Symbol('unknown')
 
 export class Failure {

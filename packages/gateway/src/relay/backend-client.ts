@@ -5,7 +5,7 @@ import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { HEADERS } from '@thv/mcp/header-names'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
-import type { BackendInfo, Hop } from '@thv/middleware/pipeline/request-context'
+import type { BackendInfo, Caller, Hop } from '@thv/middleware/pipeline/request-context'
 import { ask, type BackendAnswer, type Question } from './ask.ts'
 import type { BackendAddress } from './backend-address.ts'
 import { prepareHop } from './prepare-hop.ts'
@@ -78,17 +78,21 @@ export class BackendClient {
     return true
   }
 
-  /** A request that no client asked for. It carries static credentials only, and goes out without them where there are none. */
-  async ownHop(): Promise<Hop> {
+  /**
+   * A request that no client asked for. It carries static credentials only, and goes out without them where there are none. With a caller
+   * it carries those of the caller, and throws RejectedError where there are none.
+   */
+  async ownHop(caller?: Caller): Promise<Hop> {
     const hop: Hop = {
-      caller: undefined,
+      caller,
       backend: this.#info,
       exchange: undefined,
       outgoing: undefined,
       credentials: undefined,
       trace: undefined,
     }
-    await this.#pipeline.prepare(hop)
+    if (caller === undefined) await this.#pipeline.prepare(hop)
+    else await this.prepare(hop)
     return hop
   }
 

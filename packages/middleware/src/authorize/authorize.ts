@@ -1,13 +1,14 @@
 import type { Hints } from '@thv/authz/access/operation'
 import type { PolicyBundle } from '@thv/authz/load/load-policies'
 import type { JsonObject } from '@thv/mcp/json-rpc'
-import { LIST_MEMBERS } from '@thv/mcp/methods'
+import { LIST_MEMBERS, METHODS } from '@thv/mcp/methods'
 import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
-import type { Middleware } from '../pipeline/middleware.ts'
+import type { Awaitable, Middleware } from '../pipeline/middleware.ts'
 import type { MessageContext, RequestContext } from '../pipeline/request-context.ts'
-import { type Judged, judgedBy, LISTS } from './judged-message.ts'
+import { calledTool, type HintFacts, type Judged, judgedBy, LISTS } from './judged-message.ts'
 import { listedOperation } from './listed-item.ts'
 import { outcomeOf } from './policy-outcome.ts'
+import type { KnownHints, ToolHints } from './tool-hints.ts'
 
 /** The policies in force. A reload replaces the whole bundle. */
 export interface PolicyHolder {
@@ -20,6 +21,8 @@ export interface AuthorizeDeps {
   readonly visibleName: (name: string) => string
   /** Hints that the configuration sets for a tool: they win over those of the server. */
   readonly hintOverrides: (name: string) => Hints | undefined
+  /** Hints of the server. Absent: they are never known, and policies that depend on them permit nothing. */
+  readonly toolHints?: ToolHints | undefined
   /** The answer to a call that further scopes would permit. Absent where clients have no tokens. */
   readonly insufficientScope?: ((context: RequestContext, scopes: readonly string[]) => Rejection) | undefined
   /** Called for every decision. */
@@ -38,13 +41,33 @@ export function createAuthorize(deps: AuthorizeDeps): Middleware {
     message: (context) => judgeMessage(context, deps),
     edits: [...LIST_MEMBERS.keys()],
     item: (context, item, method) => (isShown(context, deps, { item, method }) ? item : undefined),
+    close: async () => deps.toolHints?.close(),
   }
 }
 
 const DENIED: Rejection = reject('access_denied')
 
-function judgeMessage(context: MessageContext, deps: AuthorizeDeps): Rejection | undefined {
-  const judged = judgedBy(context, deps.hintOverrides)
+function judgeMessage(context: MessageContext, deps: AuthorizeDeps): Awaitable<Rejection | undefined> {
+  const tool = calledTool(context)
+  if (tool === undefined) return judge(context, deps)
+  const overrides = deps.hintOverrides(tool)
+  if (!readsHints(deps)) return judge(context, deps, { hints: overrides, mayHaveMoreHints: false })
+  const given = deps.toolHints === undefined ? 'unknown' : deps.toolHints.of(context, tool)
+  if (given instanceof Promise) return given.then((settled) => judge(context, deps, hintFacts(settled, overrides)))
+  return judge(context, deps, hintFacts(given, overrides))
+}
+
+function readsHints({ policies: { current } }: AuthorizeDeps): boolean {
+  return current.enforced.readsHints || current.candidate?.readsHints === true
+}
+
+function hintFacts(given: KnownHints, overrides: Hints | undefined): HintFacts {
+  if (given === 'unknown') return { hints: overrides, mayHaveMoreHints: true }
+  return { hints: overrides === undefined ? given : { ...given, ...overrides }, mayHaveMoreHints: false }
+}
+
+function judge(context: MessageContext, deps: AuthorizeDeps, hints?: HintFacts): Rejection | undefined {
+  const judged = judgedBy(context, hints)
   if (judged === undefined || isRejection(judged)) return judged
   const { decision } = recordOutcome(context, judged, deps)
   return decision === 'deny' && judged.by !== 'forbid' ? denial(context, judged, deps) : undefined
@@ -72,6 +95,8 @@ function recordOutcome(context: MessageContext, judged: Judged, { policies, onDe
 function isShown(context: RequestContext, deps: AuthorizeDeps, { item, method }: { item: JsonObject; method: string }): boolean {
   const { enforced } = deps.policies.current
   const { identity } = context.caller
+  if (method === METHODS.toolsList && typeof item['name'] === 'string' && readsHints(deps))
+    deps.toolHints?.seen(context, item['name'], item)
   if (isForbiddenList(context, deps, method)) return false
   const operation = listedOperation(item, method, deps)
   return operation !== undefined && enforced.isShown(identity, operation)

@@ -35,11 +35,8 @@ const OPEN: ReadonlySet<string> = new Set<string>([
   ...Object.values(NOTIFICATIONS),
 ])
 
-/** Hints of a tool, by its name at the server. */
-export type HintsOf = (name: string) => Hints | undefined
-
 /** Undefined: passes without a decision. A rejection: cannot be judged, because a part that decides is missing or malformed. */
-export function judgedBy(context: MessageContext, hintsOf: HintsOf): Judged | Rejection | undefined {
+export function judgedBy(context: MessageContext, hints?: HintFacts): Judged | Rejection | undefined {
   const { outgoing, received } = context
   // A response to a request of the server: the request was sent to this client, so it may answer.
   if (outgoing.kind === 'response' || OPEN.has(outgoing.method)) return undefined
@@ -51,7 +48,7 @@ export function judgedBy(context: MessageContext, hintsOf: HintsOf): Judged | Re
       if (typeof name !== 'string' || !isArguments(args)) return MALFORMED
       const visible: unknown = received.kind === 'response' ? name : received.message.params?.['name']
       const visibleName = typeof visible === 'string' ? visible : name
-      return { by: 'decision', operation: { action: 'call_tool', name, visibleName, args: args ?? undefined, hints: hintsOf(name) } }
+      return { by: 'decision', operation: { action: 'call_tool', name, visibleName, args: args ?? undefined, ...(hints ?? NO_HINTS) } }
     }
     case METHODS.promptsGet:
       if (typeof name !== 'string' || !isArguments(args)) return MALFORMED
@@ -71,6 +68,23 @@ export function judgedBy(context: MessageContext, hintsOf: HintsOf): Judged | Re
       return { by: 'decision', operation: { action: 'request', method } }
     }
   }
+}
+
+/** Of the tool that a call names. */
+export interface HintFacts {
+  readonly hints: Hints | undefined
+  /** Undefined: these are all. */
+  readonly mayHaveMoreHints: boolean
+}
+
+const NO_HINTS: HintFacts = { hints: undefined, mayHaveMoreHints: false }
+
+/** The name of the tool that the message calls, as the server has it. */
+export function calledTool({ outgoing }: MessageContext): string | undefined {
+  if (outgoing.kind === 'response' || outgoing.method !== METHODS.toolsCall) return undefined
+  const params: unknown = outgoing.message.params
+  const name = isObject(params) ? params['name'] : undefined
+  return typeof name === 'string' ? name : undefined
 }
 
 const NO_PARAMS: Readonly<Record<string, unknown>> = {}

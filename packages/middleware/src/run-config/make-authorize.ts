@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { readBearer } from '@thv/auth/incoming/bearer'
 import { HINTS, type Hints } from '@thv/authz/access/operation'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import type { RunConfig } from '@thv/runconfig/run-config'
@@ -5,9 +7,11 @@ import { runConfigError } from '@thv/runconfig/run-config-errors'
 import { createAuthorize } from '../authorize/authorize.ts'
 import { createDecisionMetrics, createLoadMetrics } from '../authorize/authorize-metrics.ts'
 import { LivePolicies } from '../authorize/live-policies.ts'
+import { type CredentialClass, ToolHints } from '../authorize/tool-hints.ts'
 import type { MiddlewareDeps } from '../from-run-config.ts'
 import { InvalidOptions } from '../pipeline/invalid-options.ts'
 import type { Middleware } from '../pipeline/middleware.ts'
+import type { RequestContext } from '../pipeline/request-context.ts'
 import { compileToolNames } from '../tool-filter/tool-names.ts'
 import { challengesOf } from './make-authenticate.ts'
 
@@ -34,7 +38,8 @@ export async function openPolicies(config: RunConfig, deps: OpenPoliciesDeps): P
   }
 }
 
-export function makeAuthorize(config: RunConfig, { policies, metrics }: MiddlewareDeps): Middleware | undefined {
+export function makeAuthorize(config: RunConfig, deps: MiddlewareDeps): Middleware | undefined {
+  const { policies, metrics, toolSource, clock, log } = deps
   if (config.authz_config === undefined && config.authz_config_path === undefined) return undefined
   if (policies === undefined) throw new TypeError('the policies of the run config are not open')
   const { decided, differed } = createDecisionMetrics(metrics)
@@ -43,11 +48,45 @@ export function makeAuthorize(config: RunConfig, { policies, metrics }: Middlewa
     policies,
     visibleName: (name) => names.visibleOf(name) ?? name,
     hintOverrides: (name) => overriddenHints(names.overrides.get(name)?.annotations),
+    toolHints: toolSource && new ToolHints({ source: toolSource, classOf: credentialClasses(config), clock, log }),
     insufficientScope: challengesOf(config)?.insufficientScope,
     onDecision: decided,
     onDifference: differed,
   })
-  return { ...middleware, close: () => policies.close() }
+  return {
+    ...middleware,
+    async close(signal) {
+      await middleware.close?.(signal)
+      await policies.close()
+    },
+  }
+}
+
+/** Callers whose requests reach the backend with the same credentials get the same list of tools. */
+function credentialClasses(config: RunConfig): (context: RequestContext) => CredentialClass {
+  if (config.token_exchange_config !== undefined)
+    return ({ caller, exchange }) => {
+      if (caller.token !== undefined) return { key: caller.principal, caller, authorization: undefined }
+      // Nothing authenticates here: the bearer is exchanged as it comes.
+      const { authorization } = exchange.headers
+      const bearer = typeof authorization === 'string' ? readBearer(authorization) : 'missing'
+      if (typeof bearer !== 'object') return STATIC
+      return { key: hashed(bearer.token), caller: { ...caller, token: bearer.token }, authorization: undefined }
+    }
+  const isReplaced = config.header_injection_config !== undefined || config.remote_auth_config !== undefined
+  const passesOn = !isReplaced && (config.oidc_config === undefined || config.oidc_config.forward_token)
+  if (!passesOn) return () => STATIC
+  return ({ exchange }) => {
+    const { authorization } = exchange.headers
+    return typeof authorization === 'string' ? { key: hashed(authorization), caller: undefined, authorization } : STATIC
+  }
+}
+
+const STATIC: CredentialClass = { key: '', caller: undefined, authorization: undefined }
+
+/** No token is kept as a key. */
+function hashed(text: unknown): string {
+  return createHash('sha256').update(String(text)).digest('base64url')
 }
 
 function checkedPath(path: string): string {

@@ -9,12 +9,15 @@ import { rejectionOf, unavailable } from '@thv/gateway/response/backend-rejectio
 import { RejectedError } from '@thv/gateway/response/rejected-error'
 import { sendText } from '@thv/http/server/respond'
 import type { Clock } from '@thv/kernel/clock'
+import type { JsonObject } from '@thv/mcp/json-rpc'
 import { mintSessionId } from '@thv/mcp/session-id'
 import { reject, retryLater } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { BackendInfo, RequestContext } from '@thv/middleware/pipeline/request-context'
+import type { ToolsRequest } from '@thv/middleware/pipeline/tool-source'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLocation } from '../backend-location.ts'
+import { toolsOverSse } from './own-tool-list.ts'
 import { SseClient } from './sse-client.ts'
 
 export interface SseBackendOptions {
@@ -89,6 +92,11 @@ class SseBackend implements Backend {
 
   async endSession(): Promise<void> {
     throw new RejectedError(reject('method_not_allowed'))
+  }
+
+  async tools(request: ToolsRequest): Promise<readonly JsonObject[]> {
+    const { askTimeoutMs: timeoutMs, frameBytes } = this.#limits
+    return await toolsOverSse(this.#ready(), { request, timeoutMs, frameBytes })
   }
 
   /** The streams carry the answers to what is under way, so they are the last to go. */

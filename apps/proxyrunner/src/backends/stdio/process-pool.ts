@@ -1,8 +1,10 @@
 import type { BackendProblem } from '@thv/gateway/backend'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
+import { RejectedError } from '@thv/gateway/response/rejected-error'
 import type { ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { type Rejection, retryLater } from '@thv/mcp/wire-errors'
+import type { Era } from '@thv/middleware/pipeline/request-context'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
 import { EraMemory } from './era-memory.ts'
 import { LegacyProcess } from './legacy/legacy-process.ts'
@@ -20,6 +22,7 @@ import {
 } from './process/handshake.ts'
 import type { ProcessLink } from './process/process-connection.ts'
 import { ProcessSlot, type SlotListener } from './process/process-slot.ts'
+import { isUnavailable } from './process/process-unavailable.ts'
 import { RestartBackoff } from './process/restart-backoff.ts'
 import type { StdioDeps } from './process/stdio-deps.ts'
 
@@ -87,6 +90,16 @@ export class ProcessPool {
     const idle = this.#pods.find(({ slot }) => slot.link?.inFlight === 0)
     if (idle === undefined && this.#pods.length < this.#podLimit) return this.#pod(this.#pods.length).modern
     return (idle ?? leastBusy(this.#pods) ?? this.#pod(0)).modern
+  }
+
+  /** A process of the era, for requests of our own: one that runs, if there is one. */
+  async anyProcess(era: Era): Promise<ProcessSlot> {
+    const running = this.#all.find(({ slot }) => slot.link !== undefined && slot.greeting?.era === era)
+    if (running !== undefined) return running.slot
+    const { slot } = this.#hasPods ? this.#pod(0) : era === 'modern' ? this.modern() : this.#plainProcess()
+    const readiness = await slot.ready()
+    if (isUnavailable(readiness)) throw new RejectedError(readiness.rejection)
+    return slot
   }
 
   modernProcesses(): ModernProcess[] {

@@ -14,6 +14,7 @@ import { LegacyEndpoint } from './legacy/legacy-endpoint.ts'
 import { LegacyService } from './legacy/legacy-service.ts'
 import { SseClients } from './legacy/sse-endpoint.ts'
 import { ModernEndpoint } from './modern/modern-endpoint.ts'
+import { toolsOfProcess } from './process/own-tool-list.ts'
 import { type StdioSettings, stdioConfig } from './process/stdio-config.ts'
 import type { StdioDeps } from './process/stdio-deps.ts'
 import { createStdioMetrics } from './process/stdio-metrics.ts'
@@ -76,6 +77,7 @@ export function createStdioBackend(options: StdioBackendOptions): Backend {
       await legacy.openStream(context)
     },
     endSession: (context) => legacy.endSession(context),
+    tools: async ({ era }) => await toolsOfProcess(await pool.anyProcess(era), config),
     ...(config.era === 'modern' ? {} : { sse: drainable(sse, () => isDraining, reject) }),
     async drain(signal) {
       isDraining = true

@@ -9,15 +9,18 @@ import { HttpStreams } from '@thv/gateway/relay/http-streams'
 import { passOn } from '@thv/gateway/relay/pass-on'
 import type { HeldAnswer } from '@thv/gateway/relay/relay-call'
 import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
+import { toolsOverHttp } from '@thv/gateway/relay/tool-list'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import { noteResponse } from '@thv/gateway/response/outcome'
 import { RejectedError } from '@thv/gateway/response/rejected-error'
 import { afterMessage, type HttpSessionStore, STATEFUL_METHODS } from '@thv/gateway/sessions/session-record'
 import type { Clock } from '@thv/kernel/clock'
+import type { JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { BackendInfo, MessageContext, RequestContext, SessionContext } from '@thv/middleware/pipeline/request-context'
+import type { ToolsRequest } from '@thv/middleware/pipeline/tool-source'
 import type { SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLocation } from '../backend-location.ts'
@@ -170,6 +173,10 @@ class StreamableHttpBackend implements Backend {
         ? await this.#streams.get(backend, context)
         : await backend.ask(context, { method: 'DELETE', path: backend.path(exchange), timeoutMs: this.#limits.askTimeoutMs })
     if (held !== undefined) passOn(context, held, undefined)
+  }
+
+  async tools(request: ToolsRequest): Promise<readonly JsonObject[]> {
+    return await toolsOverHttp(this.#ready(), { request, timeoutMs: this.#limits.askTimeoutMs })
   }
 
   async drain(signal: AbortSignal): Promise<void> {
