@@ -69,6 +69,26 @@ describe('the command line of vmcp', () => {
     await expect(program().run('serve', '-c', fileWith(change), '--port', '0')).rejects.toThrow(expected)
   })
 
+  it('connects on demand and prints every name, hidden ones and conflicts too', async () => {
+    await using a = await startFixture({ only: ['echo', 'who_am_i', 'hang'] })
+    await using b = await startFixture({ only: ['echo'] })
+    const backends = [
+      { name: 'a', url: a.url },
+      { name: 'b', url: b.url },
+    ]
+    const tools = [{ workload: 'a', exclude: ['hang'] }]
+    const aggregation = { conflictResolution: 'priority', conflictResolutionConfig: { priorityOrder: ['b'] }, tools }
+    const { run, printed } = program()
+    await run('validate', '--connect', '--config', fileWith({ backends, aggregation }))
+    expect(printed.join('')).toContain('tools:\n  echo  b\n  who_am_i  a\nhidden tools:\n  hang  a\n')
+    expect(printed.join('')).toContain('tool echo of a is not offered: b has the name')
+    const manual = { ...aggregation, conflictResolution: 'manual', conflictResolutionConfig: {} }
+    await expect(program().run('validate', '--connect', '-c', fileWith({ backends, aggregation: manual }))).rejects.toThrow(
+      'tool echo of a is not offered: nothing says who gets the name',
+    )
+    await expect(program().run('validate', '--connect', '-c', fileWith({}))).rejects.toThrow('backend one did not answer')
+  })
+
   it.each<[string[], RegExp]>([
     [['serve'], /--config is required/],
     [['serve', '--config', '/none'], /cannot be read/],

@@ -9,6 +9,7 @@ import type { Env } from './discover/forwarded-headers.ts'
 import { staticBackends } from './discover/static-backends.ts'
 import { frontConfig } from './front-config.ts'
 import { loadVmcpConfig } from './load-vmcp-config.ts'
+import { preview } from './preview.ts'
 import { startVmcp } from './vmcp-server.ts'
 
 export interface ProgramEnv {
@@ -36,6 +37,11 @@ interface ServeFlags {
   readonly debug?: boolean
 }
 
+interface ValidateFlags {
+  readonly config?: string
+  readonly connect?: boolean
+}
+
 const VERSION = '0.1.0'
 const DEFAULT_TTL_MS = 30 * 60_000
 
@@ -57,7 +63,8 @@ export function buildProgram(env: ProgramEnv): Program {
     .command('validate')
     .description('check a configuration file and print a summary')
     .addOption(configOption())
-    .action((flags: { config?: string }) => runValidate({ ...program.opts(), ...flags }, env))
+    .option('--connect', 'connect to the backends and print every name that clients would see')
+    .action((flags: ValidateFlags) => runValidate({ ...program.opts(), ...flags }, env))
   const version = program
     .command('version')
     .description('print the version')
@@ -104,11 +111,12 @@ const DEFAULT_AUDIT: NonNullable<VmcpConfig['audit']> = {
   otlp: false,
 }
 
-async function runValidate(flags: { config?: string }, { out, env, log }: ProgramEnv): Promise<void> {
+async function runValidate(flags: ValidateFlags, program: ProgramEnv): Promise<void> {
+  const { out, env, clock = systemClock, log = createLogger({ level: 'error' }) } = program
   const file = fileOf(flags)
   const config = await loadVmcpConfig(file)
   frontConfig(config, env)
-  const backends = await staticBackends(config, env, log ?? createLogger({ level: 'warn' }))
+  const backends = await staticBackends(config, env, log)
   const lines = [
     `${file} is valid.`,
     `name:      ${config.name}`,
@@ -119,6 +127,10 @@ async function runValidate(flags: { config?: string }, { out, env, log }: Progra
     ...backends.map(({ name, url, authType }) => `  ${name}  ${url}  ${authType}`),
   ]
   out(`${lines.join('\n')}\n`)
+  if (flags.connect !== true) return
+  const seen = await preview(config, backends, { clock, log, version: VERSION })
+  out(`${seen.lines.join('\n')}\n`)
+  if (seen.problems.length > 0) throw new ThvError('vmcp_config_invalid', seen.problems.join('; '))
 }
 
 function fileOf({ config }: { readonly config?: string }): string {

@@ -1,0 +1,78 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { startFixture } from '@thv/testkit/mcp/fixture'
+import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
+import { startOidcServer } from '@thv/testkit/oidc/oidc-server'
+import { describe, expect, it } from 'vitest'
+import { startTestVmcp } from './testing/test-vmcp.ts'
+
+const POLICIES = [
+  'permit(principal, action == Action::"call_tool", resource == Tool::"b_who_am_i");',
+  'permit(principal == Client::"ada", action == Action::"call_tool", resource == Tool::"a_report_request");',
+]
+
+describe('a virtual server with OIDC, policies and audit', () => {
+  it('asks for tokens, judges the names that clients see, and passes no token on', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vmcp-audit-'))
+    await using stack = new AsyncDisposableStack()
+    stack.defer(() => rmSync(folder, { recursive: true }))
+    const idp = stack.use(await startOidcServer())
+    const a = stack.use(await startFixture({ only: ['who_am_i', 'report_request'] }))
+    const b = stack.use(await startFixture({ only: ['who_am_i'], era: 'legacy' }))
+    const oidc = { issuer: idp.issuer, audience: 'tests', protectedResourceAllowPrivateIp: true, insecureAllowHttp: true }
+    const vmcp = stack.use(
+      await startTestVmcp({
+        backends: { a: a.url, b: b.url },
+        config: {
+          incomingAuth: { type: 'oidc', oidc, authz: { type: 'cedar', policies: POLICIES } },
+          aggregation: { conflictResolution: 'prefix' },
+          audit: { enabled: true, logFile: join(folder, 'audit.log') },
+        },
+      }),
+    )
+    const tokenOf = (sub: string) => idp.token({ claims: { sub } })
+    const connect = async (sub: string, mode: 'legacy' | 'modern') => {
+      const requestInit = { headers: { authorization: `Bearer ${await tokenOf(sub)}` } }
+      return connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url), { requestInit }), mode)
+    }
+
+    for (const path of ['/mcp', '/status', '/api/backends/health', '/metrics']) {
+      const refused = await fetch(`${vmcp.base}${path}`, { headers: { accept: 'text/event-stream' } })
+      expect([path, refused.status]).toEqual([path, 401])
+      expect(refused.headers.get('www-authenticate')).toContain('resource_metadata')
+    }
+    expect((await fetch(`${vmcp.base}/readyz`)).status).not.toBe(401)
+    expect((await fetch(`${vmcp.base}/health`)).status).toBe(200)
+
+    for (const mode of ['legacy', 'modern'] as const) {
+      await using ada = await connect('ada', mode)
+      await using bob = await connect('bob', mode)
+      const names = async ({ client }: typeof ada) => (await client.listTools()).tools.map(({ name }) => name)
+      expect(await names(ada)).toEqual(['a_report_request', 'b_who_am_i'])
+      expect(await names(bob)).toEqual(['b_who_am_i'])
+      const { headers } = await ada.json('a_report_request')
+      expect(headers).not.toHaveProperty('authorization')
+      await expect(bob.text('a_report_request')).rejects.toThrow()
+      expect(await bob.text('b_who_am_i')).toContain('name')
+    }
+
+    // A session belongs to its principal.
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
+    const post = async (sub: string, message: object, more: Record<string, string> = {}) =>
+      fetch(vmcp.url, {
+        method: 'POST',
+        headers: { ...headers, authorization: `Bearer ${await tokenOf(sub)}`, ...more },
+        body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+      })
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    const opened = await post('ada', { id: 1, method: 'initialize', params })
+    const session = { 'mcp-session-id': opened.headers.get('mcp-session-id') ?? '' }
+    expect((await post('ada', { id: 2, method: 'ping' }, session)).status).toBe(200)
+    expect((await post('bob', { id: 2, method: 'ping' }, session)).status).toBe(404)
+
+    await expect.poll(() => readFileSync(join(folder, 'audit.log'), 'utf8')).toContain('"denied"')
+    expect(readFileSync(join(folder, 'audit.log'), 'utf8')).toContain('b_who_am_i')
+  })
+})

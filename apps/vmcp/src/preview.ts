@@ -1,0 +1,91 @@
+import { createOutbound } from '@thv/http/outbound/outbound'
+import type { Clock } from '@thv/kernel/clock'
+import { endsWithin } from '@thv/kernel/deadline'
+import { BackendEras } from '@thv/mcp/client/http/backend-eras'
+import type { Log } from '@thv/telemetry/log'
+import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import type { Route, View } from './aggregate/aggregate.ts'
+import type { Conflict } from './aggregate/conflict.ts'
+import type { ResolvedBackend } from './discover/resolved-backend.ts'
+import { Member } from './members/member.ts'
+import { ViewCache } from './view/view-cache.ts'
+
+export interface Preview {
+  /** Every name with its backend, real name and reason. */
+  readonly lines: readonly string[]
+  /** Backends without an answer, and names that are offered by none of their backends. */
+  readonly problems: readonly string[]
+}
+
+export interface PreviewDeps {
+  readonly clock: Clock
+  readonly log: Log
+  readonly version: string
+}
+
+const LIMIT_MS = 30_000
+const HEALTH = { unhealthyThreshold: 1, circuit: { enabled: false, failureThreshold: 1, timeoutMs: 1_000 } }
+
+/** Connects to all backends once and tells what clients would see. */
+export async function preview(config: VmcpConfig, backends: readonly ResolvedBackend[], deps: PreviewDeps): Promise<Preview> {
+  const { clock, log, version } = deps
+  await using outbound = createOutbound({ clock })
+  const eras = new BackendEras({ clock })
+  const members = backends.map((backend) => new Member(backend, { outbound, eras, clock, log, health: HEALTH, version }))
+  const cache = new ViewCache({ members, config: config.aggregation, clock, log })
+  try {
+    cache.start()
+    await endsWithin(cache.attempted, LIMIT_MS, clock)
+    const silent = members.filter(({ health }) => health.status !== 'healthy').map(({ name }) => `backend ${name} did not answer`)
+    return previewOf(cache.now, silent)
+  } finally {
+    await cache.close()
+    await Promise.all(members.map((member) => member.close()))
+    eras.close()
+  }
+}
+
+/** Pure. */
+export function previewOf(view: View, silent: readonly string[]): Preview {
+  const unresolved = view.conflicts.filter(({ outcome }) => outcome === 'unresolved')
+  return {
+    lines: [
+      ...section('tools', view.tools),
+      ...section('hidden tools', view.hiddenTools),
+      ...section('prompts', view.prompts),
+      ...section('resources', view.resources),
+      ...section('resource templates', view.resourceTemplates),
+      ...(view.conflicts.length > 0 ? ['conflicts:', ...view.conflicts.map((conflict) => `  ${conflictLine(conflict)}`)] : []),
+    ],
+    problems: [
+      ...silent,
+      ...unresolved.map(({ kind, name, backend }) => `${kind} ${name} of ${backend} is not offered: nothing says who gets the name`),
+    ],
+  }
+}
+
+function section(title: string, routes: ReadonlyMap<string, Route>): readonly string[] {
+  if (routes.size === 0) return []
+  return [`${title}:`, ...[...routes.values()].map((route) => `  ${route.key}  ${targetOf(route)}`)]
+}
+
+function targetOf({ key, backend, original, selector }: Route): string {
+  if (selector !== undefined) return `${[...selector.backends.keys()].join(', ')} by argument ${selector.argument}`
+  return original === key ? backend : `${backend} ${original}`
+}
+
+function conflictLine({ kind, outcome, backend, original, name, as, winner }: Conflict): string {
+  const what = `${kind} ${original === name ? name : `${name} (${original})`} of ${backend}`
+  switch (outcome) {
+    case 'lost':
+      return `${what} is not offered: ${winner ?? 'a composite tool'} has the name`
+    case 'renamed':
+      return `${what} is offered as ${as}`
+    case 'unresolved':
+      return `${what} is not offered: nothing says who gets the name`
+    case 'duplicate':
+      return `${what} is listed twice`
+    default:
+      return `${what} has no usable name`
+  }
+}
