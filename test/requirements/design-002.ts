@@ -255,7 +255,7 @@ export const design002: readonly Requirement[] = [
     line: 86,
     kind: 'feature',
     text: 'An MCPRegistry ends up as one Deployment, the registry API server.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-032',
@@ -661,7 +661,7 @@ export const design002: readonly Requirement[] = [
     line: 151,
     kind: 'feature',
     text: 'With `spec.api.enabled: false` data is synced but no API Deployment or Service exists.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-080',
@@ -669,7 +669,7 @@ export const design002: readonly Requirement[] = [
     line: 153,
     kind: 'feature',
     text: 'The MCPRegistry controller derives the overall phase from sync state and API state.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-081',
@@ -2069,7 +2069,7 @@ export const design002: readonly Requirement[] = [
     line: 433,
     kind: 'feature',
     text: 'The source handler is chosen by the type of the source; an unknown type is an error.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-252',
@@ -2077,7 +2077,7 @@ export const design002: readonly Requirement[] = [
     line: 438,
     kind: 'feature',
     text: 'The same data from git and from a ConfigMap gives the same stored registry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-253',
@@ -2085,7 +2085,7 @@ export const design002: readonly Requirement[] = [
     line: 442,
     kind: 'feature',
     text: 'The registry controller reconciles the API service apart from syncing: a failed sync leaves it serving.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-254',
@@ -2093,7 +2093,7 @@ export const design002: readonly Requirement[] = [
     line: 455,
     kind: 'feature',
     text: 'The git handler clones the repository at the given branch, tag or commit.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-255',
@@ -2101,7 +2101,7 @@ export const design002: readonly Requirement[] = [
     line: 455,
     kind: 'edge',
     text: 'An unreachable repository or missing ref ends as a condition; stored data stays.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-256',
@@ -2109,7 +2109,7 @@ export const design002: readonly Requirement[] = [
     line: 456,
     kind: 'feature',
     text: 'The git handler reads `registry.json`, or the file that `path` names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-257',
@@ -2117,7 +2117,7 @@ export const design002: readonly Requirement[] = [
     line: 457,
     kind: 'feature',
     text: 'The handler hashes the data; an unchanged hash rewrites nothing.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-258',
@@ -2182,7 +2182,7 @@ export const design002: readonly Requirement[] = [
     line: 471,
     kind: 'feature',
     text: 'Stored registry data outlives a restart of the operator.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-266',
@@ -2256,7 +2256,7 @@ export const design002: readonly Requirement[] = [
     line: 501,
     kind: 'edge',
     text: 'The same trigger value never syncs twice, also across an operator restart.',
-    state: 'planned',
+    state: 'met',
   },
   { id: '002-275', section: 'Sync Policy', line: 501, kind: 'edge', text: 'An empty trigger value causes no sync.', state: 'met' },
   {
@@ -2281,7 +2281,7 @@ export const design002: readonly Requirement[] = [
     line: 508,
     kind: 'feature',
     text: 'The storage ConfigMap is mounted into the API pod, which serves its data.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-279',

@@ -33,7 +33,7 @@ export const design003: readonly Requirement[] = [
     line: 17,
     kind: 'feature',
     text: 'Entries with `configMapRef` are served as before.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-005',
@@ -84,7 +84,7 @@ export const design003: readonly Requirement[] = [
     line: 27,
     kind: 'feature',
     text: 'For `registries[]` the operator does not fetch from git or HTTP APIs.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-011',
@@ -108,7 +108,7 @@ export const design003: readonly Requirement[] = [
     line: 54,
     kind: 'feature',
     text: 'The server rereads the mounted file with its ordinary file-source refresh.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-014',
@@ -116,7 +116,7 @@ export const design003: readonly Requirement[] = [
     line: 61,
     kind: 'feature',
     text: 'Only the operator lists and watches source ConfigMaps; the registry server has no right on them.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-015',
@@ -124,7 +124,7 @@ export const design003: readonly Requirement[] = [
     line: 63,
     kind: 'feature',
     text: 'For selector sources the registry server makes no Kubernetes API call.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-016',
@@ -132,7 +132,7 @@ export const design003: readonly Requirement[] = [
     line: 65,
     kind: 'feature',
     text: 'An edit of a source ConfigMap reaches the registry API through aggregated ConfigMap and mounted file.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-017',
@@ -149,7 +149,7 @@ export const design003: readonly Requirement[] = [
     line: 77,
     kind: 'feature',
     text: '`configMapRef` reads exactly the named ConfigMap, even if others carry the same labels.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-019',
@@ -259,7 +259,7 @@ export const design003: readonly Requirement[] = [
     line: 135,
     kind: 'feature',
     text: 'ConfigMaps with matching labels in other namespaces are not selected.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-032',
@@ -299,7 +299,7 @@ export const design003: readonly Requirement[] = [
     line: 152,
     kind: 'feature',
     text: 'The controller watches ConfigMaps of the namespace of the MCPRegistry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-037',
@@ -307,7 +307,7 @@ export const design003: readonly Requirement[] = [
     line: 153,
     kind: 'feature',
     text: 'Watches are filtered by the selector labels: events of ConfigMaps that no selector matches are not delivered.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-038',
@@ -347,7 +347,7 @@ export const design003: readonly Requirement[] = [
     line: 157,
     kind: 'feature',
     text: 'The operator discovers ConfigMaps from watch events only, without polling.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-043',
@@ -447,7 +447,7 @@ export const design003: readonly Requirement[] = [
     line: 188,
     kind: 'feature',
     text: 'Matching ConfigMaps are listed by their labels; their names play no part.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-055',
@@ -519,7 +519,7 @@ export const design003: readonly Requirement[] = [
     line: 215,
     kind: 'feature',
     text: 'The aggregated data is read by the unmodified file source handler.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-064',
@@ -527,7 +527,7 @@ export const design003: readonly Requirement[] = [
     line: 217,
     kind: 'feature',
     text: 'Git and API entries in the same MCPRegistry work as before.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-065',
@@ -669,7 +669,7 @@ export const design003: readonly Requirement[] = [
     line: 301,
     kind: 'feature',
     text: 'The basic example yields `team-a-mcp-servers/github-mcp`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-082',
@@ -677,7 +677,7 @@ export const design003: readonly Requirement[] = [
     line: 302,
     kind: 'feature',
     text: 'The basic example yields `team-b-mcp-servers/github-mcp`, with the image of team-b.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-083',
@@ -685,7 +685,7 @@ export const design003: readonly Requirement[] = [
     line: 303,
     kind: 'feature',
     text: 'The basic example yields `slack-mcp` without prefix.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-084',
@@ -693,7 +693,7 @@ export const design003: readonly Requirement[] = [
     line: 304,
     kind: 'feature',
     text: 'The basic example yields `snowflake-mcp` without prefix, and nothing beyond these four.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-085',
@@ -719,7 +719,7 @@ export const design003: readonly Requirement[] = [
     line: 323,
     kind: 'feature',
     text: 'The filtered example yields exactly `slack-mcp` and `snowflake-mcp`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-088',
@@ -744,7 +744,7 @@ export const design003: readonly Requirement[] = [
     line: 341,
     kind: 'feature',
     text: 'The two-label example selects only `team-a-mcp-servers`, so `github-mcp` keeps its name.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '003-091',
@@ -859,6 +859,6 @@ export const design003: readonly Requirement[] = [
     line: 406,
     kind: 'test',
     text: 'An e2e story (for Chainsaw) creates and deletes ConfigMaps during the full lifecycle.',
-    state: 'planned',
+    state: 'met',
   },
 ]

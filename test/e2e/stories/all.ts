@@ -7,6 +7,8 @@ import { operatorKilled } from './operator-killed.ts'
 import { permissionProfile } from './permission-profile.ts'
 import { podTemplate } from './pod-template.ts'
 import { policySyntax } from './policy-syntax.ts'
+import { registryGit } from './registry-git.ts'
+import { registrySelector } from './registry-selector.ts'
 import { remoteProxy } from './remote-proxy.ts'
 import { scale } from './scale.ts'
 import { stdioServer } from './stdio-server.ts'
@@ -19,6 +21,8 @@ export const STORIES: readonly Story[] = [
   crash,
   deletion,
   scale,
+  registrySelector,
+  registryGit,
   toolConfig,
   edit,
   remoteProxy,

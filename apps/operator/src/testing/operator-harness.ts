@@ -18,6 +18,8 @@ export interface OperatorUnderTest {
   readonly hasControllers: boolean
   /** Calls of the operator by verb, watches and lists left out. */
   readonly calls: CallLog
+  /** Plurals of what the operator listed, in order; that is, mostly, what its caches did. */
+  readonly lists: readonly string[]
   /** Reconciles in their order, as `CONTROLLER NAME`. */
   readonly reconciled: string[]
   /** Lines of the operator's log. */
@@ -76,12 +78,19 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
   }
   const token = await operatorAccount(admin, { namespace, watched: settings.watchNamespaces })
   const calls: Call[] = []
+  const lists: string[] = []
   const own = createKubeClient({ server: cluster.url, tls: { ca: cluster.caPem }, auth: bearerToken(token) })
   const lines: string[] = []
   const log = createLogger({ level: 'debug', format: 'json', write: (line) => lines.push(line) })
   const reconciled: string[] = []
   const onReconcile: ManagerOptions['onReconcile'] = (controller, { key }) => reconciled.push(`${controller} ${key.name}`)
-  const manager = createManager({ client: counting(own, calls, options.beforeCall), settings, metrics: createMetrics(), log, onReconcile })
+  const manager = createManager({
+    client: counting(own, { calls, lists }, options.beforeCall),
+    settings,
+    metrics: createMetrics(),
+    log,
+    onReconcile,
+  })
   const lifecycle: Lifecycle = createLifecycle()
   const running = manager.run(lifecycle)
   running.catch((error: unknown) => lines.push(`the operator failed: ${String(error)}\n`))
@@ -93,6 +102,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
     settings,
     hasControllers: cluster.form !== 'api-server',
     calls: callLog(calls),
+    lists,
     reconciled,
     log: lines,
     async stop() {
@@ -136,12 +146,18 @@ function callLog(calls: Call[]): CallLog {
   }
 }
 
-function counting(client: KubeClient, calls: Call[], beforeCall: BeforeCall = () => {}): KubeClient {
+const LISTS = ['list', 'listPages', 'listAll']
+
+function counting(client: KubeClient, { calls, lists }: { calls: Call[]; lists: string[] }, beforeCall: BeforeCall = () => {}): KubeClient {
   return new Proxy(client, {
     get(target, property: keyof KubeClient) {
       const value = target[property] as (...args: unknown[]) => unknown
-      if (typeof value !== 'function' || !COUNTED.includes(property)) return value
+      if (typeof value !== 'function' || ![...COUNTED, ...LISTS].includes(property)) return value
       return (...args: unknown[]) => {
+        if (LISTS.includes(property)) {
+          lists.push((args[0] as { plural: string }).plural)
+          return value.apply(target, args)
+        }
         const [type, second] = args as [{ plural: string }, { name?: string; metadata?: { name: string } }]
         const { subresource } = (args.at(-1) ?? {}) as { subresource?: string }
         const name = second?.name ?? second?.metadata?.name ?? ''

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { ensureGit, gitEnvironment } from './git-program.ts'
 import { createGitRepository, type GitRepository } from './git-repository.ts'
 
-/** git's own server for HTTP, on 127.0.0.1. */
+/** git's own server for HTTP, on 127.0.0.1 or another address of this machine. */
 export interface GitServer extends AsyncDisposable {
   readonly url: string
   readonly requests: readonly SeenGitRequest[]
@@ -33,7 +33,7 @@ export interface GitServerBehaviour {
   authorization?: string | undefined
 }
 
-export async function startGitServer(): Promise<GitServer> {
+export async function startGitServer({ host = '127.0.0.1' }: { host?: string } = {}): Promise<GitServer> {
   await ensureGit()
   const root = await mkdtemp(join(tmpdir(), 'git-server-'))
   const requests: SeenGitRequest[] = []
@@ -56,9 +56,9 @@ export async function startGitServer(): Promise<GitServer> {
     await runBackend({ request, body, root, legacy: behaviour.legacy === true, response, seen })
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
     requests,
     behaviour,
     repository: (name, initArgs) => createGitRepository(root, name, initArgs),

@@ -1,4 +1,5 @@
-import { type ConfigMap, configMaps, deployments, events, type KubeObject, type ResourceType, services } from '@thv/kube'
+import { randomBytes } from 'node:crypto'
+import { type ConfigMap, configMaps, deployments, events, type KubeObject, type ResourceType, roleBindings, services } from '@thv/kube'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -129,6 +130,56 @@ describeCluster('an MCPRegistry', () => {
     const refused = await registry('refusing', (found) => condition(found, 'SourcesValid')?.reason === 'NameConflict')
     expect(condition(refused, 'SourcesValid')?.message).toContain('x')
     expect(await operator.admin.tryGet(configMaps, key('refusing-teams-aggregated'))).toBeUndefined()
+  }, 60_000)
+
+  test('[003-036] [003-037] [003-042] learns of ConfigMaps from its watch alone, and is not woken by those that no selector matches', async () => {
+    await dataMap('watch-a', { watch: 'a' }, { fetch: image('1') })
+    // Without an API nothing but ConfigMaps can wake them.
+    for (const watch of ['a', 'b']) {
+      const registries: MCPRegistry['spec']['registries'] = [{ name: 'teams', configMapSelector: { matchLabels: { watch } } }]
+      await create(`watch-${watch}`, { registries, api: { enabled: false } })
+    }
+    await served('watch-a-teams-aggregated', ['fetch'])
+    await registry('watch-a', (found) => condition(found, 'SourcesValid')?.message?.includes('1 servers'))
+    const reconciles = () => operator.reconciled.filter((line) => line === 'mcpregistry watch-a').length
+    const quiet = async () => {
+      const count = reconciles()
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      return count === reconciles()
+    }
+    await eventually('watch-a is settled', quiet)
+    const before = reconciles()
+    const late = `watch-b-${randomBytes(3).toString('hex')}`
+    await dataMap(late, { watch: 'b' }, { [late]: image('1') })
+    await eventually('watch-b has it', async () => {
+      const { data } = await operator.admin.get(configMaps, key('watch-b-teams-aggregated'))
+      return data?.['registry.json']?.includes(late)
+    })
+    expect(reconciles()).toBe(before)
+    // A reconcile asks the API server for no ConfigMap: the watch has told of all.
+    const reads = () => operator.calls.all.filter(({ verb, plural }) => plural === 'configmaps' && /get/i.test(verb)).length
+    const [asked, listed] = [reads(), operator.lists.length]
+    const annotations = { 'toolhive.stacklok.dev/sync-trigger': late }
+    await operator.admin.patch(type, key('watch-a'), { kind: 'merge', body: { metadata: { annotations } } })
+    await eventually('it is reconciled', async () => reconciles() > before)
+    expect(reads()).toBe(asked)
+    expect(operator.lists.slice(listed)).not.toContain('configmaps')
+  }, 60_000)
+
+  test('[003-014] [003-015] gives the server of selected ConfigMaps neither a token nor a right', async () => {
+    await dataMap('rights-a', { rights: 'yes' }, { fetch: image('1') })
+    await create('rights', { registries: [{ name: 'teams', configMapSelector: { matchLabels: { rights: 'yes' } } }] })
+    await served('rights-teams-aggregated', ['fetch'])
+    const deployment = await eventually('the Deployment', () => operator.admin.tryGet(deployments, key('rights-api')))
+    const pod = deployment.spec?.template?.spec
+    expect(pod?.serviceAccountName).toBe('rights-registry-api')
+    expect(pod?.['automountServiceAccountToken']).toBe(false)
+    expect(JSON.stringify(pod?.volumes)).not.toContain('serviceAccountToken')
+    const bindings = (await operator.admin.list(roleBindings, { namespace: operator.namespace })).items
+    expect(JSON.stringify(bindings)).not.toContain('rights-registry-api')
+    const config = (await operator.admin.get(configMaps, key('rights-registry-server-config'))).data?.['config.yaml'] ?? ''
+    expect(config).toContain('path: /registry/teams')
+    expect(config).not.toContain('kubernetes')
   }, 60_000)
 
   test('reads no ConfigMap that no selector matches', async () => {

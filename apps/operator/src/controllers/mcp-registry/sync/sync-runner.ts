@@ -169,7 +169,8 @@ export function createSyncRunner(env: Env): SyncRunner {
   /** Gains before losses, so that no server is missing meanwhile. */
   async function store({ registry, plan, identity, outcome, signal }: Store): Promise<FetchOutcome> {
     const { name, namespace = '' } = registry.metadata
-    const format = 'source' in plan.spec ? plan.spec.source.format : 'toolhive'
+    // Another registry answers in the upstream format, whatever the spec says.
+    const format = 'source' in plan.spec && plan.spec.source.api === undefined ? plan.spec.source.format : 'upstream'
     const annotations = {
       'toolhive.stacklok.dev/registry-name': name,
       'toolhive.stacklok.dev/registry-format': format,

@@ -1,0 +1,27 @@
+import { REGISTRY, type World } from './world.ts'
+
+export interface ListedServer {
+  readonly name: string
+  readonly packages?: readonly { readonly identifier?: string }[]
+}
+
+/** All servers of an MCPRegistry, from its API. */
+export async function listedServers(world: World, registry: string): Promise<ListedServer[]> {
+  const { status } = await world.client.get(REGISTRY, world.at(registry))
+  const base = (await world.outside(status?.url)).replace(/\/$/, '')
+  const answer = await fetch(`${base}/registry/${registry}/v0.1/servers?limit=100`, { signal: AbortSignal.timeout(5_000) })
+  if (!answer.ok) throw new Error(`the API answers ${answer.status}`)
+  const { servers } = (await answer.json()) as { servers: { server: ListedServer }[] }
+  return servers.map(({ server }) => server)
+}
+
+/** Waits until the API lists these names and no others. */
+export function waitForServers(world: World, registry: string, names: readonly string[]): Promise<ListedServer[]> {
+  const wanted = [...names].sort().join(', ')
+  return world.eventually(`${registry} lists ${wanted}`, async () => {
+    const servers = await listedServers(world, registry)
+    const found = servers.map(({ name }) => name).sort()
+    if (found.join(', ') !== wanted) throw new Error(`it lists ${found.join(', ')}`)
+    return servers
+  })
+}
