@@ -31,6 +31,24 @@ describe('pages', () => {
   })
 })
 
+describe('pages about MCPRegistry', () => {
+  it('explain the registry system: shapes, selection, syncs, size, images [002-294]', () => {
+    const page = read('docs/architecture/registry-system.md')
+    const headings = [...page.matchAll(/^## (.+)$/gm)].map((match) => match[1])
+    const wanted = ['Shapes', 'ConfigMaps chosen by label', 'Syncs of `spec.source`', 'Size', 'Images of MCPServers']
+    expect(headings).toEqual(expect.arrayContaining(wanted))
+    for (const shape of ['spec.registries[]', 'spec.source', 'spec.configYAML']) expect(page).toContain(`| \`${shape}\` |`)
+    expect(read('docs/how-to/kubernetes-registry.md')).toContain('(../architecture/registry-system.md)')
+  })
+
+  it('have every field of configMapSelector and its default in the reference [003-060]', () => {
+    const page = read('docs/reference/resources.md')
+    for (const field of ['matchLabels', 'matchExpressions', 'key', 'conflictStrategy'])
+      expect(page).toMatch(new RegExp(`\\| \`registries\\[\\]\\.configMapSelector\\.${field}\` \\|`))
+    expect(page).toMatch(/configMapSelector\.key` .*registry\.json/)
+  })
+})
+
 describe('docs/reference/remote-servers.md', () => {
   const page = read('docs/reference/remote-servers.md')
 

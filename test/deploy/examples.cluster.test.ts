@@ -48,8 +48,8 @@ describeCluster('examples of the operator', () => {
     ['mcp-servers/mcpserver_with_configmap_oidc.yaml', ''],
     ['mcp-servers/mcpserver_with_pod_template.yaml', ''],
     ['mcp-servers/mcpserver_fetch_tools_filter.yaml', ''],
-    ['registries/git-source.yaml', '[002-081]'],
-    ['registries/configmap-source.yaml', '[002-081]'],
+    ['mcp-registries/git-source.yaml', '[002-081]'],
+    ['mcp-registries/configmap-source.yaml', '[002-081]'],
     ['composite-tools/answer-customer.yaml', '[002-191]'],
   ])('hold %s %s', (file, _ids) => {
     expect(FILES).toContain(file)

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { configMaps, deployments, pods, replicaSets, roleBindings, roles, serviceAccounts, services, statefulSets } from '@thv/kube'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
-import { SERVER, type World } from '../e2e/stories/world.ts'
+import { waitForServers } from '../e2e/stories/registry-client.ts'
+import { REGISTRY, SERVER, type World } from '../e2e/stories/world.ts'
 import { accessTo, eventually, fixtureFolder, worldOf } from './fixture-platform.ts'
 import { allGone, processesOf } from './folder-processes.ts'
 import type { DataFolder, PlatformProcess } from './platform-process.ts'
@@ -93,6 +94,32 @@ describe('on the local platform', () => {
     // The API server takes it for nothing: it was made for another audience.
     const { url: server } = await accessTo(platform)
     await expect(kubectl(platform, 'get', 'pods', '--server', server, '--token', token)).rejects.toThrow(/Unauthorized|logged in/)
+  })
+
+  test('[003-061] the page "run a registry on Kubernetes": its commands make a registry, and a label adds and removes servers', async () => {
+    const page = await readFile(new URL('../../docs/how-to/kubernetes-registry.md', import.meta.url), 'utf8')
+    const manifest = /```yaml\n(apiVersion[^`]*)```/.exec(page)?.[1] ?? ''
+    const labels = [...page.matchAll(/^kubectl (label configmap .*)$/gm)].map((match) => match[1]?.split(' ') ?? [])
+    expect(labels).toHaveLength(2)
+    const file = join(platform.folder, 'teams.yaml')
+    await using cleanup = new AsyncDisposableStack()
+    cleanup.defer(async () => {
+      await thv(platform, 'delete', 'mcpregistry', 'teams', '-n', NAMESPACE)
+      for (const name of ['team-a', 'team-b']) await world.client.delete(configMaps, world.at(name))
+      await eventually('its objects are gone', async () => !(await namesOfAll(world)).some((name) => name.includes('teams')))
+    })
+    await writeFile(file, manifest)
+    await thv(platform, 'apply', '-f', file, '-n', NAMESPACE)
+    await world.reaches(REGISTRY, 'teams', 'Ready')
+    const own = (name: string) => `io.github.stacklok/${name}`
+    const alone = [own('github-mcp'), own('slack-mcp')]
+    await waitForServers(world, 'teams', alone)
+    const expected = [['team-a/github-mcp', 'team-b/github-mcp', own('slack-mcp')], alone]
+    if (kubectlMissing() !== undefined) return
+    for (const [i, command] of labels.entries()) {
+      await kubectl(platform, ...command, '-n', NAMESPACE)
+      await waitForServers(world, 'teams', expected[i] ?? [])
+    }
   })
 
   test('a web page under a foreign name gets nothing from the servers (DNS rebinding)', async () => {

@@ -2415,7 +2415,7 @@ export const design002: readonly Requirement[] = [
     line: 574,
     kind: 'docs',
     text: 'A docs page on the registry system explains MCPRegistry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-295',

@@ -18,7 +18,7 @@ export const RECONCILED = KINDS.map(({ kind }) => kind)
 
 /** Files whose registries the operator fetches from hosts that do not exist: their state would be that of the network. */
 const FETCHED: ReadonlySet<string> = new Set([
-  'deploy/examples/operator/registries/git-source',
+  'deploy/examples/operator/mcp-registries/git-source',
   'test/fixtures/resources/mcpregistries/source',
   'test/fixtures/seeds/002-mcpregistry-sync-policy',
 ])

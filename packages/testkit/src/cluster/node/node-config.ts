@@ -73,6 +73,8 @@ export function kubeletConfig(files: { ca: string; cert: string; key: string; re
     },
     imageGCHighThresholdPercent: 100,
     localStorageCapacityIsolation: false,
+    // Mounted ConfigMaps follow their changes within seconds, not minutes.
+    syncFrequency: '5s',
     // Tests let containers crash: one that does so again is started again after about 10 s, not after minutes.
     featureGates: { KubeletCrashLoopBackOffMax: true },
     crashLoopBackOff: { maxContainerRestartPeriod: '2s' },
