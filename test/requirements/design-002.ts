@@ -322,7 +322,7 @@ export const design002: readonly Requirement[] = [
     line: 95,
     kind: 'feature',
     text: 'Workflow faults that a schema cannot see give `validationStatus: Invalid` and an entry in `validationErrors`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-040',
@@ -1513,7 +1513,7 @@ export const design002: readonly Requirement[] = [
     line: 285,
     kind: 'edge',
     text: 'A dependency cycle makes the definition `Invalid`, reason `DependencyCycle`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-183',
@@ -1572,7 +1572,7 @@ export const design002: readonly Requirement[] = [
     line: 289,
     kind: 'feature',
     text: 'A sound composite definition gets `validationStatus: Valid`; after a fix, `Invalid` turns to `Valid`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-190',
@@ -1580,7 +1580,7 @@ export const design002: readonly Requirement[] = [
     line: 289,
     kind: 'feature',
     text: '`referencingVirtualServers` names exactly the VirtualMCPServers that use the definition.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-191',

@@ -83,7 +83,7 @@ export function referringKinds(caches: readonly (readonly [CacheSpec, KindCache]
       return {
         kind: type.kind,
         cache,
-        names: (object: KubeObject) => references(object)[to],
+        names: (object: KubeObject) => references(object)[to] ?? [],
         objects: (key: string) => cache.byIndex(REFERENCE_INDEXES[to], key),
       }
     })

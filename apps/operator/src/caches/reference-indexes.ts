@@ -9,6 +9,7 @@ export const REFERENCE_INDEXES = {
   externalAuthConfigs: 'externalAuthConfig',
   configMaps: 'configMap',
   secrets: 'secret',
+  compositeTools: 'compositeTool',
 } as const satisfies Record<keyof References, string>
 
 /** `namespace/name` of what an object references, for an index. An object without a readable spec references nothing. */
@@ -16,7 +17,7 @@ export function indexValues<T extends KubeObject>(
   referencesOf: (object: T) => References,
   kind: keyof References,
 ): (object: T) => readonly string[] {
-  return (object) => referencesOf(object)[kind].map((name) => `${object.metadata.namespace}/${name}`)
+  return (object) => (referencesOf(object)[kind] ?? []).map((name) => `${object.metadata.namespace}/${name}`)
 }
 
 export function addReferenceIndexes<T extends KubeObject>(cache: KindCache<T>, referencesOf: (object: T) => References): void {

@@ -10,6 +10,7 @@ import { controller as mcpServer } from './mcp-server/controller.ts'
 import { controller as mcpServerEntry } from './mcp-server-entry/controller.ts'
 import { controller as mcpToolConfig } from './mcp-tool-config/controller.ts'
 import { notImplementedControllers } from './not-implemented/controller.ts'
+import { controller as virtualMcpCompositeToolDefinition } from './virtual-mcp-composite-tool-definition/controller.ts'
 import { controller as virtualMcpServer } from './virtual-mcp-server/controller.ts'
 
 /** A new kind adds a line here; all else lies in its folder. */
@@ -22,6 +23,7 @@ const OF_KINDS: readonly ControllerSpec[] = [
   mcpServerEntry,
   mcpRegistry,
   virtualMcpServer,
+  virtualMcpCompositeToolDefinition,
 ]
 
 export const CONTROLLERS: readonly ControllerSpec[] = [...OF_KINDS, ...notImplementedControllers(OF_KINDS)]

@@ -21,6 +21,8 @@ export interface References {
   readonly externalAuthConfigs: readonly string[]
   readonly configMaps: readonly string[]
   readonly secrets: readonly string[]
+  /** Only VirtualMCPServers name any. */
+  readonly compositeTools?: readonly string[]
 }
 
 export function referencesOfServer(server: MCPServer): References {
@@ -93,6 +95,7 @@ export function referencesOfVirtualServer(virtual: VirtualMCPServer): References
     externalAuthConfigs: unique(auths.flatMap((auth) => (auth.type === 'externalAuthConfigRef' ? [auth.externalAuthConfigRef.name] : []))),
     configMaps: [],
     secrets: [],
+    compositeTools: unique(spec.compositeToolRefs.map(({ name }) => name)),
   }
 }
 

@@ -44,6 +44,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   MCPRemoteProxy: 'mcpremoteproxies',
   MCPGroup: 'mcpgroups',
   VirtualMCPServer: 'virtualmcpservers',
+  VirtualMCPCompositeToolDefinition: 'virtualmcpcompositetooldefinitions',
   MCPToolConfig: 'mcptoolconfigs',
   MCPExternalAuthConfig: 'mcpexternalauthconfigs',
   MCPServerEntry: 'mcpserverentries',

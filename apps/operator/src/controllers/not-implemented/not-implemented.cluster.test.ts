@@ -1,4 +1,4 @@
-import { virtualMcpCompositeToolDefinitionType as type } from '@thv/resources/kinds/virtual-mcp-composite-tool-definition/schema'
+import { virtualMcpServerType as type } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ describeCluster('a kind that nothing is run for yet', () => {
   test('says so, follows new generations and can be deleted', async () => {
     const { admin, namespace } = operator
     const key = { namespace, name: 'catalog' }
-    const [fixture] = fixturesOf('virtualmcpcompositetooldefinitions')
+    const [fixture] = fixturesOf('virtualmcpservers')
     await admin.create(type, { metadata: key, spec: fixture?.manifest.spec } as never)
     const ready = async (generation: number) =>
       await eventually(`the condition of generation ${generation}`, async () => {
@@ -27,7 +27,7 @@ describeCluster('a kind that nothing is run for yet', () => {
     const told = await ready(1)
     expect(told).toMatchObject({ status: 'False', reason: 'NotImplemented' })
     expect(told.message).toContain('nothing runs for this object')
-    await admin.patch(type, key, { kind: 'merge', body: { spec: { description: 'changed' } } })
+    await admin.patch(type, key, { kind: 'merge', body: { spec: { config: { metadata: { note: 'changed' } } } } })
     expect(await ready(2)).toMatchObject({ reason: 'NotImplemented', lastTransitionTime: told.lastTransitionTime })
     await admin.delete(type, key)
     await eventually('it is gone', async () => (await admin.tryGet(type, key)) === undefined)

@@ -14,7 +14,6 @@ const status = obj('Validation result, and the VirtualMCPServers that use this t
 
 export const virtualMcpCompositeToolDefinition = {
   kind: 'VirtualMCPCompositeToolDefinition',
-  notImplemented: true,
   plural: 'virtualmcpcompositetooldefinitions',
   singular: 'virtualmcpcompositetooldefinition',
   shortNames: ['vmcpctd', 'compositetool'],
