@@ -91,8 +91,8 @@ export class VirtualBackend implements Backend {
   async close(): Promise<void> {
     const { offer } = this.#options
     this.#closing.abort()
-    this.#modern.endListens()
     this.#legacy.sessions.close()
+    await this.#modern.close()
     await offer.view.close()
     await Promise.all(offer.members.map((member) => member.close()))
   }

@@ -18,39 +18,34 @@ const PRIORITY = {
 const LEGACY = { requirements: '2025-11-25' } as const
 const MODERN = { requirements: '2026-07-28' } as const
 
-/** A legacy backend asks during the call, which a modern client cannot be asked yet. */
-const UNASKED = [
+/**
+ * A legacy question has no key of its own, a legacy server refuses a client without a capability in a result instead of an error, and
+ * questions come in one round only if they come at once.
+ */
+const UNTRANSLATABLE = [
   'input-required-result-basic-elicitation',
-  'input-required-result-basic-list-roots',
-  'input-required-result-basic-sampling',
-  'input-required-result-capability-check',
-  'input-required-result-multi-round',
   'input-required-result-multiple-input-requests',
-  'input-required-result-non-tool-request',
-  'input-required-result-request-state',
-  'input-required-result-result-type',
-  'input-required-result-tampered-state',
   'server-stateless',
-]
+] as const
 
 const COMBINATIONS = [
-  { client: 'legacy', backend: 'legacy', judged: LEGACY, atLeast: 30, failing: [] },
-  { client: 'legacy', backend: 'modern', judged: LEGACY, atLeast: 30, failing: [] },
-  { client: 'legacy', backend: 'dual', judged: LEGACY, atLeast: 30, failing: [] },
-  { client: 'modern', backend: 'modern', judged: MODERN, atLeast: 37, failing: [] },
-  { client: 'modern', backend: 'dual', judged: MODERN, atLeast: 37, failing: [] },
-  { client: 'modern', backend: 'legacy', judged: MODERN, atLeast: 26, failing: UNASKED },
+  { client: 'legacy', backend: 'legacy', judged: LEGACY, atLeast: 30, mayFail: [] },
+  { client: 'legacy', backend: 'modern', judged: LEGACY, atLeast: 30, mayFail: [] },
+  { client: 'legacy', backend: 'dual', judged: LEGACY, atLeast: 30, mayFail: [] },
+  { client: 'modern', backend: 'modern', judged: MODERN, atLeast: 37, mayFail: [] },
+  { client: 'modern', backend: 'dual', judged: MODERN, atLeast: 37, mayFail: [] },
+  { client: 'modern', backend: 'legacy', judged: MODERN, atLeast: 34, mayFail: UNTRANSLATABLE },
 ] as const
 
 describe('the official suite through the virtual server', () => {
-  it.each(COMBINATIONS)('$client client, $backend backend', { timeout: 300_000 }, async ({ backend: era, judged, atLeast, failing }) => {
+  it.each(COMBINATIONS)('$client client, $backend backend', { timeout: 300_000 }, async ({ backend: era, judged, atLeast, mayFail }) => {
     await using fixture = await startFixture({ era })
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url }, config: { aggregation: PRIORITY } })
     const url = vmcp.url.replace('127.0.0.1', 'localhost')
     for (let time = 0; time < 2; time++) {
       const { scored, scenarios } = await runConformance({ url, ...judged })
       const failed = scenarios.filter((each) => each.scored && !each.passed).map(({ scenario }) => scenario)
-      expect(failed.toSorted()).toEqual(failing)
+      expect(failed.filter((scenario) => !mayFail.some((known) => known === scenario))).toEqual([])
       expect(scored.passed).toBeGreaterThanOrEqual(atLeast)
     }
   })

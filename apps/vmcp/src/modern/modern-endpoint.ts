@@ -1,21 +1,24 @@
 import { acceptedForms } from '@thv/gateway/response/accepted-forms'
 import { HttpReply } from '@thv/gateway/response/reply'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
+import { partyOf } from '@thv/gateway/sessions/party'
 import { ClientStream, type StreamMetrics } from '@thv/gateway/streams/client-stream'
 import { wireErrors } from '@thv/kernel/error-registry'
 import { errorMessage } from '@thv/kernel/errors'
 import { isLogLevel, LOG_LEVELS, META, metaOf } from '@thv/mcp/envelope'
 import type { ErrorObject, JsonObject } from '@thv/mcp/json-rpc'
-import { METHODS } from '@thv/mcp/methods'
+import { INPUT_METHODS, METHODS } from '@thv/mcp/methods'
 import { checkParamHeaders, collectAnnotations } from '@thv/mcp/param-headers'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
+import type { Member } from '../members/member.ts'
 import type { ListKind } from '../members/member-lists.ts'
 import type { Offer } from '../offer.ts'
+import { ParkedCalls } from '../parked/parked-calls.ts'
 import { findRoute } from '../route/find-route.ts'
 import { modernError, modernResult, relayedCapabilities } from '../route/project-result.ts'
-import { VirtualCall } from '../route/virtual-call.ts'
+import { type CallingClient, VirtualCall } from '../route/virtual-call.ts'
 import { ListenStream, readFilter } from './listen-stream.ts'
 
 const MAX_LISTENS = 1_000
@@ -25,10 +28,12 @@ export class ModernEndpoint {
   readonly #offer: Offer
   readonly #metrics: StreamMetrics
   readonly #listens = new Set<ListenStream>()
+  readonly #parked: ParkedCalls
 
   constructor(offer: Offer, metrics: StreamMetrics) {
     this.#offer = offer
     this.#metrics = metrics
+    this.#parked = new ParkedCalls(offer.clock)
   }
 
   async post(context: MessageContext): Promise<void> {
@@ -64,6 +69,11 @@ export class ModernEndpoint {
     for (const listen of [...this.#listens]) listen.drain()
   }
 
+  async close(): Promise<void> {
+    this.endListens()
+    await this.#parked.close()
+  }
+
   async #list(context: MessageContext, { request, reply }: Answering): Promise<void> {
     const { view, pipeline, serverInfo } = this.#offer
     const ttlMs = view.isMissing ? 0 : view.freshForMs
@@ -93,16 +103,27 @@ export class ModernEndpoint {
     signal.addEventListener('abort', onGone, { once: true })
     const meta = metaOf(request.message)
     const level = meta?.[META.logLevel]
+    const capabilities = relayedCapabilities(meta?.[META.clientCapabilities])
     try {
-      await call.run(member, member.shared, {
+      await call.run(member, this.#clientFor(context, { member, method: request.method, params: found.params, capabilities }), {
         params: found.params,
-        capabilities: relayedCapabilities(meta?.[META.clientCapabilities]),
+        capabilities,
         returnInputRequired: true,
         ...(isLogLevel(level) && { logLevel: level }),
       })
     } finally {
       signal.removeEventListener('abort', onGone)
     }
+  }
+
+  /** A legacy backend that may ask gets a session for the call alone; all else goes over the shared one. */
+  #clientFor({ caller, exchange }: MessageContext, { member, method, params, capabilities }: Sending): CallingClient {
+    const { inputResponses, requestState, ...rest } = params
+    const mayAsk = Object.keys(capabilities).length > 0 || requestState !== undefined
+    if (member.shared.era !== 'legacy' || !mayAsk || !INPUT_METHODS.has(method)) return member.shared
+    const { principal } = caller
+    const party = partyOf(principal, exchange)
+    return this.#parked.clientFor({ member, method, params: rest, capabilities, principal, party, inputResponses, requestState })
   }
 
   /** Arguments that the tool wants repeated in headers must stand there as they stand in the body. */
@@ -187,6 +208,13 @@ export class ModernEndpoint {
 interface Answering {
   readonly request: ParsedRequest
   readonly reply: HttpReply
+}
+
+interface Sending {
+  readonly member: Member
+  readonly method: string
+  readonly params: JsonObject
+  readonly capabilities: JsonObject
 }
 
 const SUBSCRIBE_MS = 15_000

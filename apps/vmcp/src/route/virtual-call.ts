@@ -20,6 +20,9 @@ export interface CallDeps {
   readonly pipeline: Pipeline
 }
 
+/** The part of a client that a call uses. */
+export type CallingClient = Pick<McpClient, 'request' | 'era'>
+
 export interface VirtualCallOptions {
   readonly context: MessageContext
   readonly request: ParsedRequest
@@ -32,8 +35,8 @@ export interface VirtualCallOptions {
   /** Whether the client wants to see a log message. */
   wantsLog(params: JsonObject): boolean
   /** The result and the error as this client knows them; the HTTP status of an error. */
-  project(result: JsonObject, client: McpClient): JsonObject
-  projectError(error: ErrorObject, client: McpClient): { readonly error: ErrorObject; readonly status: number }
+  project(result: JsonObject, client: CallingClient): JsonObject
+  projectError(error: ErrorObject, client: CallingClient): { readonly error: ErrorObject; readonly status: number }
 }
 
 /** A call that lasts longer becomes a stream, so that nothing on the way takes the connection for dead. */
@@ -68,7 +71,7 @@ export class VirtualCall {
   }
 
   /** Sends the request and answers the client. Never rejects for a failure of the backend. */
-  async run(member: Member, client: McpClient, { params, ...given }: { readonly params: JsonObject } & RequestOptions): Promise<void> {
+  async run(member: Member, client: CallingClient, { params, ...given }: { readonly params: JsonObject } & RequestOptions): Promise<void> {
     const { request, deps, timeoutMs } = this.#options
     const retryAfterMs = member.health.admit()
     if (retryAfterMs !== undefined) return this.#fail({ error: circuitOpen(member.name, retryAfterMs), status: 200 })

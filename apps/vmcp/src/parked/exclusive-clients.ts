@@ -1,0 +1,120 @@
+import type { Clock, Timer } from '@thv/kernel/clock'
+import type { ClientHandler, McpClient } from '@thv/mcp/client/mcp-client'
+import type { JsonObject } from '@thv/mcp/json-rpc'
+import { METHODS } from '@thv/mcp/methods'
+import type { Member } from '../members/member.ts'
+
+/** Puts a question of the backend to the client of a call. */
+export type Ask = (request: { readonly method: string; readonly params: JsonObject }, signal: AbortSignal) => Promise<JsonObject>
+
+/** A session at a legacy backend that one call has for itself: whatever the backend asks belongs to that call. */
+export interface ExclusiveClient {
+  readonly client: McpClient
+  /** Of the call that has it now. */
+  ask: Ask | undefined
+}
+
+interface Pooled extends ExclusiveClient {
+  readonly key: string
+  timer: Timer | undefined
+}
+
+const MAX_PER_KEY = 16
+const IDLE_MS = 60_000
+/** Enough for the backend to hear that a call was cancelled, before its session ends. */
+const FAREWELL_MS = 2_000
+
+/** Sessions by backend and declared capabilities, kept for the next call of the same kind. */
+export class ExclusiveClients {
+  readonly #clock: Clock
+  readonly #idle = new Map<string, Pooled[]>()
+  readonly #counts = new Map<string, number>()
+  readonly #leaving = new Set<Pooled>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Undefined when too many calls have one already. */
+  take(member: Member, capabilities: JsonObject, principal: string): ExclusiveClient | undefined {
+    const key = JSON.stringify([member.name, principal, canonical(capabilities)])
+    const waiting = this.#idle.get(key)?.pop()
+    if (waiting !== undefined) {
+      waiting.timer?.cancel()
+      return waiting
+    }
+    const count = this.#counts.get(key) ?? 0
+    if (count >= MAX_PER_KEY) return undefined
+    this.#counts.set(key, count + 1)
+    const pooled: Pooled = {
+      key,
+      ask: undefined,
+      timer: undefined,
+      client: member.open({ capabilities, handlers: handlersOf(capabilities, () => pooled.ask) }),
+    }
+    return pooled
+  }
+
+  giveBack(used: ExclusiveClient): void {
+    const pooled = used as Pooled
+    pooled.ask = undefined
+    const idle = this.#idle.get(pooled.key) ?? []
+    this.#idle.set(pooled.key, idle)
+    idle.push(pooled)
+    pooled.timer = this.#clock.setTimer(IDLE_MS, () => {
+      const at = idle.indexOf(pooled)
+      if (at >= 0) idle.splice(at, 1)
+      if (idle.length === 0 && this.#idle.get(pooled.key) === idle) this.#idle.delete(pooled.key)
+      this.#drop(pooled)
+    })
+  }
+
+  /** Ends its session: the call was given up, and the backend may still be at it. */
+  discard(used: ExclusiveClient): void {
+    const pooled = used as Pooled
+    this.#leaving.add(pooled)
+    pooled.ask = undefined
+    pooled.timer = this.#clock.setTimer(FAREWELL_MS, () => {
+      this.#leaving.delete(pooled)
+      this.#drop(pooled)
+    })
+  }
+
+  async close(): Promise<void> {
+    const all = [...this.#idle.values(), [...this.#leaving]].flat()
+    this.#leaving.clear()
+    this.#idle.clear()
+    for (const { timer } of all) timer?.cancel()
+    await Promise.all(all.map(({ client }) => client.close()))
+  }
+
+  #drop(pooled: Pooled): void {
+    pooled.ask = undefined
+    const left = (this.#counts.get(pooled.key) ?? 1) - 1
+    if (left > 0) this.#counts.set(pooled.key, left)
+    else this.#counts.delete(pooled.key)
+    void pooled.client.close()
+  }
+}
+
+function handlersOf({ sampling, elicitation, roots }: JsonObject, current: () => Ask | undefined) {
+  const handler =
+    (method: string): ClientHandler =>
+    (params, { signal }) => {
+      const ask = current()
+      return ask === undefined ? Promise.reject(new Error('no call is under way')) : ask({ method, params }, signal)
+    }
+  return {
+    ...(sampling !== undefined && { sampling: handler(METHODS.createMessage) }),
+    ...(elicitation !== undefined && { elicitation: handler(METHODS.elicit) }),
+    ...(roots !== undefined && { roots: handler(METHODS.rootsList) }),
+  }
+}
+
+/** The same text for the same capabilities, whatever the order of their members. */
+function canonical(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.entries(value)
+    .map(([key, member]) => [key, canonical(member)] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+}

@@ -1,0 +1,123 @@
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
+import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
+import { describe, expect, it } from 'vitest'
+import { startTestVmcp, type TestVmcp } from '../testing/test-vmcp.ts'
+import { StateSeal } from './state-seal.ts'
+
+const MODERN = '2026-07-28'
+const CAPABILITIES = { elicitation: { form: {} }, sampling: {}, roots: {} }
+
+interface Answer {
+  readonly result?: {
+    readonly resultType: string
+    readonly requestState?: string
+    readonly inputRequests?: object
+    readonly content?: unknown
+  }
+  readonly error?: { readonly code: number; readonly data?: { readonly reason?: string } }
+}
+
+async function callTool(vmcp: TestVmcp, name: string, more: Record<string, unknown> = {}, signal?: AbortSignal): Promise<Answer> {
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': MODERN,
+    'io.modelcontextprotocol/clientCapabilities': CAPABILITIES,
+    'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
+  }
+  const params = { name, arguments: { message: 'who?' }, ...more, _meta: meta }
+  const response = await fetch(vmcp.url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      'mcp-protocol-version': MODERN,
+      'mcp-method': 'tools/call',
+      'mcp-name': name,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    ...(signal && { signal }),
+  })
+  return (await response.json()) as Answer
+}
+
+async function start(): Promise<{ vmcp: TestVmcp; fixture: Fixture; stack: AsyncDisposableStack }> {
+  const stack = new AsyncDisposableStack()
+  const fixture = stack.use(await startFixture({ era: 'legacy' }))
+  const vmcp = stack.use(await startTestVmcp({ backends: { one: fixture.url } }))
+  await vmcp.offer.view.attempted
+  return { vmcp, fixture, stack }
+}
+
+const ACCEPTED = { action: 'accept', content: { username: 'ada', email: 'ada@example.com' } }
+
+describe('questions of a legacy backend to a modern client', () => {
+  it('reach the official client, whatever is asked, over one session at the backend', async () => {
+    const { vmcp, fixture, stack } = await start()
+    await using _ = stack
+    await using sdk = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), 'modern')
+    expect(await sdk.text('test_sampling', { prompt: 'capital?' })).toContain('Paris')
+    expect(await sdk.text('test_elicitation', { message: 'who?' })).toContain('accept')
+    expect(await sdk.text('echo', { text: 'plain' })).toContain('plain')
+    expect(fixture.stats.count('initialize')).toBe(2)
+    expect(fixture.stats.count('tools/call')).toBe(3)
+  })
+
+  it('come with a sealed state that leads back to the same call, once', async () => {
+    const { vmcp, fixture, stack } = await start()
+    await using _ = stack
+    const { result } = await callTool(vmcp, 'test_elicitation')
+    expect(result).toMatchObject({ resultType: 'input_required', inputRequests: { 'elicitation-1': { method: 'elicitation/create' } } })
+    const requestState = result?.requestState
+    const inputResponses = { 'elicitation-1': ACCEPTED, 'elicitation-9': ACCEPTED }
+    const again = await callTool(vmcp, 'test_elicitation', { requestState, inputResponses: {} })
+    expect(again.result?.resultType).toBe('input_required')
+    const stale = await callTool(vmcp, 'test_elicitation', { requestState, inputResponses })
+    expect(stale.error).toMatchObject({ code: -32602, data: { reason: 'expired' } })
+    const done = await callTool(vmcp, 'test_elicitation', { requestState: again.result?.requestState, inputResponses })
+    expect(done.result).toMatchObject({ resultType: 'complete' })
+    expect(JSON.stringify(done.result?.content)).toContain('accept')
+    const replayed = await callTool(vmcp, 'test_elicitation', { requestState: again.result?.requestState, inputResponses })
+    expect(replayed.error?.code).toBe(-32602)
+    expect(fixture.stats.count('tools/call')).toBe(1)
+  })
+
+  it('are not answered under a forged state or with other arguments', async () => {
+    const { vmcp, stack } = await start()
+    await using _ = stack
+    const requestState = (await callTool(vmcp, 'test_elicitation')).result?.requestState ?? ''
+    const inputResponses = { 'elicitation-1': ACCEPTED }
+    const wrong: [string, Record<string, unknown>][] = [
+      ['test_elicitation', { requestState: `${requestState}A` }],
+      ['test_elicitation', { requestState: new StateSeal().seal({ id: 'x' }) }],
+      ['test_elicitation', { requestState: 'vmcp1.' }],
+      ['test_elicitation', { requestState, arguments: { message: 'another' } }],
+      ['test_sampling', { requestState }],
+    ]
+    for (const [name, more] of wrong) expect((await callTool(vmcp, name, { inputResponses, ...more })).error?.code).toBe(-32602)
+    expect((await callTool(vmcp, 'test_elicitation', { requestState, inputResponses })).result?.resultType).toBe('complete')
+  })
+
+  it('end with the client that hangs up: the call is cancelled at the backend', async () => {
+    const { vmcp, fixture, stack } = await start()
+    await using _ = stack
+    const leave = new AbortController()
+    const hanging = callTool(vmcp, 'hang', {}, leave.signal)
+    await expect.poll(() => fixture.stats.count('tools/call')).toBe(1)
+    leave.abort()
+    await expect(hanging).rejects.toThrow()
+    await expect.poll(() => fixture.stats.cancelled.length).toBe(1)
+  })
+})
+
+describe('StateSeal', () => {
+  it('opens exactly what it sealed', () => {
+    const seal = new StateSeal()
+    const text = seal.seal({ id: 'a', round: 1 })
+    expect(seal.open(text)).toEqual({ id: 'a', round: 1 })
+    expect(text).not.toContain('"')
+    for (let i = 0; i < text.length; i += 5)
+      expect(seal.open(`${text.slice(0, i)}${text[i] === 'A' ? 'B' : 'A'}${text.slice(i + 1)}`)).toBeUndefined()
+    for (const other of [undefined, 7, '', 'vmcp1.', `${text}=`, `${text} `, new StateSeal().seal({ id: 'a' })])
+      expect(seal.open(other)).toBeUndefined()
+  })
+})

@@ -1,0 +1,113 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Clock } from '@thv/kernel/clock'
+import { McpErrorResponse } from '@thv/mcp/client/client-errors'
+import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
+import type { JsonObject } from '@thv/mcp/json-rpc'
+import type { Member } from '../members/member.ts'
+import { modernError } from '../route/project-result.ts'
+import { ExclusiveClients } from './exclusive-clients.ts'
+import { PARKED_MS, ParkedCall } from './parked-call.ts'
+import { StateSeal } from './state-seal.ts'
+
+export interface ParkedRequest {
+  readonly member: Member
+  readonly method: string
+  /** For the backend, without the answers of the client and their state. */
+  readonly params: JsonObject
+  readonly capabilities: JsonObject
+  readonly principal: string
+  /** That limits count for: see `partyOf`. */
+  readonly party: string
+  readonly inputResponses: unknown
+  readonly requestState: unknown
+}
+
+const MAX_PARKED = 1_024
+const MAX_PER_PARTY = 16
+
+/**
+ * Calls of modern clients to legacy backends that may ask. Each has a session of the backend for itself. While the client is asked, the
+ * call stays open at the backend, and a sealed state leads the client's next request back to it.
+ */
+export class ParkedCalls {
+  readonly #clock: Clock
+  readonly #clients: ExclusiveClients
+  readonly #seal = new StateSeal()
+  readonly #calls = new Map<string, ParkedCall>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#clients = new ExclusiveClients(clock)
+  }
+
+  /** A client for one request: it starts the call or goes on with it. Its results are modern already. */
+  clientFor(request: ParkedRequest): Pick<McpClient, 'request' | 'era'> {
+    return { era: 'modern', request: (_method, _params, options = {}) => this.#round(request, options) }
+  }
+
+  async close(): Promise<void> {
+    for (const call of this.#calls.values()) call.end('shutting down')
+    await this.#clients.close()
+  }
+
+  async #round(request: ParkedRequest, options: RequestOptions): Promise<JsonObject> {
+    const call = request.requestState === undefined ? this.#start(request, options) : this.#found(request)
+    try {
+      const round = await call.next(options)
+      if ('result' in round) return { ...round.result, resultType: 'complete' }
+      const state = { id: call.id, round: call.round, until: this.#clock.now() + PARKED_MS }
+      return { resultType: 'input_required', inputRequests: round.inputRequests, requestState: this.#seal.seal(state) }
+    } catch (error) {
+      if (!(error instanceof McpErrorResponse)) throw error
+      const { rpcCode: code, message, data } = error
+      throw new McpErrorResponse(modernError(data === undefined ? { code, message } : { code, message, data }))
+    }
+  }
+
+  #start(request: ParkedRequest, options: RequestOptions): ParkedCall {
+    const { member, method, params, capabilities, principal, party } = request
+    const own = [...this.#calls.values()].filter((call) => call.party === party).length
+    const taken = own < MAX_PER_PARTY && this.#calls.size < MAX_PARKED ? this.#clients.take(member, capabilities, principal) : undefined
+    if (taken === undefined) throw new McpErrorResponse({ code: -32603, message: 'Too many calls at a time', data: { reason: 'busy' } })
+    const call: ParkedCall = new ParkedCall({
+      ...{ id: randomUUID(), principal, party, digest: digestOf(request), clock: this.#clock },
+      onEnd: (isClean) => {
+        this.#calls.delete(call.id)
+        if (isClean) this.#clients.giveBack(taken)
+        else this.#clients.discard(taken)
+      },
+    })
+    taken.ask = call.ask
+    this.#calls.set(call.id, call)
+    call.start(taken.client, method, params, options.onProgress !== undefined)
+    return call
+  }
+
+  /** Every doubt is the same error: a state tells nothing to a client that it was not sealed for. */
+  #found(request: ParkedRequest): ParkedCall {
+    const state = this.#seal.open(request.requestState)
+    const call = typeof state?.['id'] === 'string' ? this.#calls.get(state['id']) : undefined
+    const isLate = typeof state?.['until'] !== 'number' || state['until'] < this.#clock.now()
+    if (
+      call === undefined ||
+      isLate ||
+      state?.['round'] !== call.round ||
+      call.principal !== request.principal ||
+      call.digest !== digestOf(request)
+    )
+      throw new McpErrorResponse({
+        code: -32602,
+        message: 'Invalid params: requestState is not valid',
+        data: { reason: state === undefined ? 'invalid' : 'expired' },
+      })
+    call.answer(request.inputResponses)
+    return call
+  }
+}
+
+function digestOf({ member, method, params }: ParkedRequest): string {
+  const { _meta: _, ...rest } = params
+  return createHash('sha256')
+    .update(JSON.stringify([member.name, method, rest]))
+    .digest('base64url')
+}
