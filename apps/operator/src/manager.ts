@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { httpRoutes } from '@thv/catalog/cluster/cluster-kinds'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
-import type { Controller, KubeClient, ReconcileReport } from '@thv/kube'
+import type { Controller, KubeClient, ReconcileReport, ResourceType } from '@thv/kube'
 import { createEventRecorder } from '@thv/kube/events/events'
 import { runWithLease } from '@thv/kube/leader-election/lease-election'
 import { KINDS } from '@thv/resources/kinds/kinds'
@@ -148,7 +149,11 @@ async function allOrStop(controllers: readonly Controller[], signal: AbortSignal
   }
 }
 
-const TYPES = new Map(KINDS.map((definition) => [definition.kind, resourceTypeOf(definition)]))
+const TYPES = new Map<string, ResourceType>([
+  ...KINDS.map((definition) => [definition.kind, resourceTypeOf(definition)] as const),
+  // Other people's objects: all that the operator says about them is an Event.
+  ...httpRoutes.map((type) => [type.kind, type] as const),
+])
 
 function eventSink(recorder: ReturnType<typeof createEventRecorder>): EventSink {
   return {

@@ -13,6 +13,7 @@ import {
 import type { KindCache } from '../caches/kind-cache.ts'
 import type { OperatorCaches } from '../caches/operator-caches.ts'
 import { ownedBy } from '../caches/predicates.ts'
+import { exportSource } from '../export/follower-of.ts'
 import { type ProxyKind, workloadsThatName } from './names.ts'
 
 type Workloads = Pick<KindCache, 'get'>
@@ -32,6 +33,7 @@ export function proxySources(caches: OperatorCaches, kind: ProxyKind, workloads:
     ...caches.of(serviceAccountCache).owned(ownedBy(kind)),
     ...caches.of(podCache).mapped(workloadsOfPod),
     ...freedNames(caches, kind, workloads),
+    exportSource(caches, kind),
   ]
 }
 

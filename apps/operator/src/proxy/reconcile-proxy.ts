@@ -1,10 +1,12 @@
 import { checkPolicies } from '@thv/authz/policy-syntax'
 import {
   type Conditions,
+  type ConditionUpdate,
   configMaps,
   type Deployment,
   deployments,
   formatKey,
+  getCondition,
   isControlledBy,
   type KubeObject,
   keyOf,
@@ -17,6 +19,7 @@ import {
   services,
   writeStatus,
 } from '@thv/kube'
+import { WorkloadCondition } from '@thv/resources/shared/workload-conditions'
 import { RUN_CONFIG_KEY } from '@thv/runconfig/run-config-mount'
 import {
   configMapCache,
@@ -33,6 +36,7 @@ import { workloadEvents, workloadStatusOf } from '../deployment/status/deploymen
 import type { PodRole } from '../deployment/status/pod-problem.ts'
 import type { PodsHealth } from '../deployment/status/pods-health.ts'
 import type { Env } from '../environment.ts'
+import { exportConditionOf } from '../export/follower-of.ts'
 import { loadLookup } from '../references/load-lookup.ts'
 import type { Lookup } from '../references/lookup.ts'
 import type { References } from '../references/references.ts'
@@ -99,6 +103,7 @@ export async function reconcileWorkload<T extends KubeObject>(
   })
   const executed = await executePlan(plan, { object, type: kind.type }, env, signal)
   const url = urlOf(plan, { key, kind: kind.kind, env })
+  const exported = exportConditionOf(kind.kind, object, env)
   const health = kind.health(observe(object, { kind: kind.kind, plan, env }))
 
   const {
@@ -115,7 +120,7 @@ export async function reconcileWorkload<T extends KubeObject>(
           countsReady: kind.kind === 'MCPServer',
           aliasTaken: (taken) => aliasTaken(kind.kind, taken),
           generation: object.metadata.generation,
-          plan: { ...plan, url },
+          plan: { ...plan, url, conditions: [...plan.conditions, ...exportConditions(latest, exported)] },
           executed,
           health,
           managed: kind.conditionTypes,
@@ -132,6 +137,14 @@ export async function reconcileWorkload<T extends KubeObject>(
     for (const event of workloadEvents(statusOf(before ?? object).conditions, conditions ?? [], phase)) env.events.record(after, event)
   }
   return executed.conflicts.length > 0 || executed.aliasTaken !== undefined ? requeueAfter('1m') : requeueAfter(LOOK_AGAIN)
+}
+
+/** The condition that is there stays until the cluster has been read. */
+function exportConditions(latest: KubeObject, exported: ReturnType<typeof exportConditionOf>): ConditionUpdate[] {
+  const now = exported === 'unknown' ? getCondition(statusOf(latest).conditions, WorkloadCondition.RegistryExport) : exported
+  if (now === undefined) return []
+  const { type, status, reason, message } = now
+  return [{ type, status, reason, message }]
 }
 
 function statusOf(object: KubeObject): { conditions?: Conditions; phase?: string } {

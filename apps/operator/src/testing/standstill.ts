@@ -1,6 +1,7 @@
 import { type Deployment, deployments, type KubeClient, type KubeObject, pods, type ReplicaSet, replicaSets } from '@thv/kube'
 import { RUNNER_CONTROLLER } from '@thv/runconfig/runner-events'
 import { MANAGED_LABEL } from '../caches/cache-shapes.ts'
+import { isExportSettled } from '../export/follower-of.ts'
 import type { Manager } from '../manager.ts'
 import { eventually } from './operator-harness.ts'
 
@@ -23,7 +24,8 @@ export async function standstill(watched: Watched): Promise<void> {
   const isIdle = () => {
     const stats = watched.manager.controllers.map(({ stats: each }) => each)
     const now = stats.map(({ reconciles }) => reconciles).join()
-    if (now !== last || stats.some(({ depth, active }) => depth > 0 || active > 0)) since = performance.now()
+    const isBusy = stats.some(({ depth, active }) => depth > 0 || active > 0) || !isExportSettled(watched.manager.caches)
+    if (now !== last || isBusy) since = performance.now()
     last = now
     return performance.now() - since > CALM_MS
   }

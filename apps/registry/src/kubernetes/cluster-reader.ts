@@ -1,3 +1,4 @@
+import { gateways, httpRoutes, mcpKinds, referenceGrants } from '@thv/catalog/cluster/cluster-kinds'
 import type { ClusterObjects } from '@thv/catalog/discover/objects/cluster-objects'
 import { type Gateway, gatewayOf } from '@thv/catalog/discover/objects/gateway'
 import { type HttpRoute, httpRouteOf } from '@thv/catalog/discover/objects/http-route'
@@ -9,7 +10,6 @@ import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { KubeClient } from '@thv/kube/client/client'
 import { services as serviceType } from '@thv/kube/objects/resource-types'
-import { gateways, httpRoutes, mcpKinds, referenceGrants } from './cluster-kinds.ts'
 import { KindReader, readable } from './kind-reader.ts'
 
 export interface ClusterReading {

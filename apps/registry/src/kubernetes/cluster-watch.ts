@@ -1,4 +1,8 @@
 import { createHash } from 'node:crypto'
+import { gateways, httpRoutes, type KindVersions, mcpKinds, referenceGrants } from '@thv/catalog/cluster/cluster-kinds'
+import { Debounce } from '@thv/catalog/cluster/debounce'
+import { keptGateway, keptGrant, keptResource, keptRoute, keptService } from '@thv/catalog/cluster/kept-objects'
+import { KindWatch } from '@thv/catalog/cluster/kind-watch'
 import { Discovery, type DiscoveryResult } from '@thv/catalog/discover/discovery'
 import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
 import type { ExportOptions } from '@thv/catalog/discover/objects/export-options'
@@ -14,10 +18,6 @@ import { abortable } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { KubeClient, KubeObject, ObjectEvent } from '@thv/kube'
 import { services } from '@thv/kube'
-import { gateways, httpRoutes, type KindVersions, mcpKinds, referenceGrants } from './cluster-kinds.ts'
-import { Debounce } from './debounce.ts'
-import { keptGateway, keptGrant, keptResource, keptRoute, keptService } from './kept-objects.ts'
-import { KindWatch } from './kind-watch.ts'
 
 export interface ClusterWatchOptions {
   readonly source: KubernetesSource

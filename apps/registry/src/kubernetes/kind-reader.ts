@@ -1,9 +1,9 @@
+import type { KindVersions } from '@thv/catalog/cluster/cluster-kinds'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { KubeClient } from '@thv/kube/client/client'
 import { isForbidden, isNotFound } from '@thv/kube/client/kube-api-error'
 import type { KubeObject, ObjectKey } from '@thv/kube/objects/types'
-import type { KindVersions } from './cluster-kinds.ts'
 
 export interface KindReaderOptions {
   readonly client: KubeClient

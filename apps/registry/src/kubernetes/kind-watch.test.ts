@@ -1,10 +1,10 @@
+import { KindWatch } from '@thv/catalog/cluster/kind-watch'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import type { KubeClient, KubeObject, ResourceType } from '@thv/kube'
 import { KubeApiError } from '@thv/kube'
 import { FakeApi, things } from '@thv/kube/testing/fake-api'
 import { expect, it } from 'vitest'
 import { until } from '../testing/until.ts'
-import { KindWatch } from './kind-watch.ts'
 
 const failure = (status: number) => new KubeApiError({ status, call: { verb: 'list', target: 'things' }, body: { message: 'no' } })
 

@@ -25,6 +25,12 @@ export interface DiscoveryResult {
   readonly warnings: readonly ExportWarning[]
 }
 
+export interface ResourceExport {
+  /** Name of its entry. */
+  readonly server: string
+  readonly urls: readonly string[]
+}
+
 /** Where the entry of a resource is made: a name of its own, or the copy of a known server. */
 type Placement = { readonly base: string; readonly namespace: string } | { readonly copy: string; readonly version: string }
 
@@ -128,6 +134,16 @@ export class Discovery {
       ...outputs.flatMap((output) => output.warnings),
     ]
     return { entries: outputs.flatMap((output) => output.entries).sort(byName), warnings: warnings.sort(byObject) }
+  }
+
+  /** The entry of a resource and its URLs, as of the last `result`; undefined when it is not exported. */
+  exportOf(resource: Pick<McpResource, 'kind' | 'namespace' | 'name'>): ResourceExport | undefined {
+    const key = indexKey.resource(resource)
+    const placement = this.#placements.get(key)
+    if (placement === undefined) return undefined
+    const output = this.#outputs.get('copy' in placement ? `copy ${placement.copy}` : key)
+    const server = output?.entries[0]?.name
+    return server === undefined ? undefined : { server, urls: this.#exported(key)?.remotes.map(({ url }) => url) ?? [] }
   }
 
   #delete(key: string): void {

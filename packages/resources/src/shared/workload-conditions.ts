@@ -29,9 +29,15 @@ export const WorkloadCondition = {
   Authenticated: 'Authenticated',
   /** True: a secret stands in clear where a Secret could be named. */
   PlaintextSecret: 'PlaintextSecret',
+  /** Whether registries list the resource; absent for one that is not marked for export. */
+  RegistryExport: 'RegistryExport',
 } as const
 
 export const WorkloadReason = {
+  Exported: 'Exported',
+  ConflictingConfiguration: 'ConflictingConfiguration',
+  NoRegistry: 'NoRegistry',
+  NotOptedIn: 'NotOptedIn',
   NotReady: 'NotReady',
   ConfigurationValid: 'ConfigurationValid',
   ConflictingSpellings: 'ConflictingSpellings',

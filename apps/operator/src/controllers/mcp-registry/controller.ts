@@ -12,6 +12,7 @@ import {
 } from '../../caches/built-in-caches.ts'
 import type { OperatorCaches } from '../../caches/operator-caches.ts'
 import { ownedBy, specChanged } from '../../caches/predicates.ts'
+import { exportSource } from '../../export/follower-of.ts'
 import { referrersIn } from '../../references/reference-sources.ts'
 import type { ControllerSpec } from '../controller-spec.ts'
 import { selectsLabels } from './aggregate/selected-maps.ts'
@@ -42,6 +43,7 @@ export const controller: ControllerSpec = {
       ...caches.of(configMapCache).mapped(selectingRegistries(caches)),
       ...caches.of(secretCache).mapped(referrersIn(registries, 'secrets')),
       syncSource(caches),
+      exportSource(caches, KIND),
     ]
   },
 }

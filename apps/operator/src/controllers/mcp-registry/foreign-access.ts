@@ -17,7 +17,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../caches/cache-shapes.ts'
 import { FIELD_MANAGER } from '../../deployment/child-applier.ts'
 import { covers } from '../../deployment/is-subset.ts'
 import type { Env } from '../../environment.ts'
-import type { ExportScope } from './export/export-scope.ts'
+import type { ExportScope } from '../../export/export-scope.ts'
 import { clusterAccess, foreignAccess, foreignName } from './objects/export-access.ts'
 
 interface Work {

@@ -1,3 +1,4 @@
+import { MAX_SHARDS, shardName } from '@thv/catalog/shards/shards'
 import {
   configMaps,
   deployments,
@@ -22,6 +23,7 @@ import { isReady, type PodRole, worstProblem } from '../../deployment/status/pod
 import { tellTermination } from '../../deployment/status/terminating.ts'
 import { secretsHash } from '../../deployment/template/annotations.ts'
 import type { Env } from '../../environment.ts'
+import { followerOf } from '../../export/follower-of.ts'
 import { urlAtAddress } from '../../proxy/proxy-url.ts'
 import { aggregateEntry, type EntryAggregate } from './aggregate/aggregate-entry.ts'
 import { SELECTION_BYTES } from './aggregate/contribution-reader.ts'
@@ -30,6 +32,7 @@ import { cache, referencesOfRegistry } from './cache.ts'
 import { registryEvents, unsupportedTrigger } from './events.ts'
 import { ensureForeignAccess, removeForeignAccess } from './foreign-access.ts'
 import { COMPONENT_LABEL, registryNames } from './objects/names.ts'
+import type { HeldSource } from './plan/known-servers.ts'
 import { ownedDataMaps } from './plan/owned-data.ts'
 import { planMcpRegistry, type RegistryPlan } from './plan/plan.ts'
 import { type RegistryState, stateOf } from './registry-state.ts'
@@ -65,6 +68,7 @@ export async function reconcileMcpRegistry(key: ObjectKey, env: Env, { signal }:
   }
   const work: Work = { registry, key, env, state, signal }
   const aggregates = await aggregatesOf(work)
+  await lookUpImages(work, aggregates)
   const plan = planMcpRegistry({
     registry,
     settings: env.settings,
@@ -72,6 +76,7 @@ export async function reconcileMcpRegistry(key: ObjectKey, env: Env, { signal }:
     missing: missingReferences(work),
     live: liveDeployment(work),
     secretsHash: variablesHash(work),
+    exportReading: followerOf(env)?.read(key),
   })
   const conflict = await execute(plan, work)
   const sync = 'source' in plan.spec ? await state.syncs.step({ registry, plan, signal }) : await serverFacts(plan, work)
@@ -102,6 +107,29 @@ async function aggregatesOf({ registry, key, env, state, signal }: Work): Promis
     results.push(aggregateEntry(entry, maps))
   }
   return results
+}
+
+/** In mode operator the export looks images up in the sources that the operator holds; git and other registries are the server's. */
+async function lookUpImages({ registry, key, env, state, signal }: Work, aggregates: readonly EntryAggregate[]): Promise<void> {
+  const { spec } = normaliseMcpRegistry(registry)
+  if (spec.export?.mode !== 'operator') return
+  const held: HeldSource[] = []
+  if ('source' in spec) {
+    const shards = Array.from({ length: MAX_SHARDS }, (_, index) => shardName(registryNames(key.name).storage, index))
+    const texts = shards.map((name) => env.caches.of(configMapCache).get({ ...key, name })?.data?.['registry.json'])
+    held.push({ format: spec.source.type === 'api' ? 'upstream' : spec.source.format, texts: texts.filter((text) => text !== undefined) })
+  }
+  for (const entry of 'registries' in spec ? spec.registries : []) {
+    const { name, format, configMapRef, filter } = entry
+    const merged = aggregates.find((aggregate) => aggregate.entry === name)?.texts
+    if (merged !== undefined) held.push({ format, texts: merged.filter((text) => text !== undefined) })
+    // The server applies the filter: a copy must not bring back what it leaves out.
+    if (configMapRef === undefined || filter !== undefined) continue
+    const content = await env.caches.configMapContent({ ...key, name: configMapRef.name }, signal)
+    const text = content?.data[configMapRef.key]
+    if (text !== undefined) held.push({ format, texts: [text] })
+  }
+  followerOf(env)?.setKnown(key, state.knownServers.of(formatKey(key), held))
 }
 
 /** As `ConfigMap name` or `Secret name`. */

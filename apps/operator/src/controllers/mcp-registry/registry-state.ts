@@ -2,6 +2,7 @@ import { formatKey, type ObjectKey } from '@thv/kube'
 import { imageListsOf } from '../../enforcement/image-lists.ts'
 import type { Env } from '../../environment.ts'
 import { ContributionReader } from './aggregate/contribution-reader.ts'
+import { KnownServerLookup } from './plan/known-servers.ts'
 import { EnforcedImages } from './report/enforced-images.ts'
 import { IMAGES } from './report/images-report.ts'
 import { ReportReader } from './report/report-reader.ts'
@@ -13,6 +14,7 @@ export interface RegistryState {
   readonly contributions: ContributionReader
   readonly reports: ReportReader<SourcesReport>
   readonly images: EnforcedImages
+  readonly knownServers: KnownServerLookup
   readonly syncs: SyncRunner
   /** True at most once a minute for each registry: whether times that changed alone may be written. */
   mayWriteTimes(key: ObjectKey, now: number): boolean
@@ -35,6 +37,7 @@ export function stateOf(env: Env): RegistryState {
     contributions: new ContributionReader(env.client),
     reports: new ReportReader(SOURCES),
     images: new EnforcedImages({ lists: imageListsOf(env.caches), reports: new ReportReader(IMAGES) }),
+    knownServers: new KnownServerLookup(),
     syncs: createSyncRunner(env),
     mayWriteTimes(key, now) {
       const id = formatKey(key)
@@ -51,6 +54,7 @@ export function stateOf(env: Env): RegistryState {
     forget(key) {
       writtenAt.delete(formatKey(key))
       triggers.delete(formatKey(key))
+      state.knownServers.forget(formatKey(key))
     },
   }
   states.set(env.caches, state)

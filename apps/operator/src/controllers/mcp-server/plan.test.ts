@@ -79,6 +79,11 @@ const NOT_OF_PLANS: ReadonlySet<string> = new Set<string>([
   MCPServerReason.MiddlewareUnsupported,
   MCPServerReason.NameTakenByOtherWorkload,
   MCPServerReason.ServiceNameTaken,
+  // Found out by following the exports of registries.
+  MCPServerReason.Exported,
+  MCPServerReason.ConflictingConfiguration,
+  MCPServerReason.NoRegistry,
+  MCPServerReason.NotOptedIn,
   // Reported by the runner.
   ...Object.values(RunnerReason),
   // Reported by pods.

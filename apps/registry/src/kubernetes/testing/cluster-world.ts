@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gateways, httpRoutes, mcpKinds, referenceGrants } from '@thv/catalog/cluster/cluster-kinds'
 import type { KubeClient, KubeObject, ResourceType } from '@thv/kube'
 import { clusterRoleBindings, clusterRoles, serviceAccounts, services } from '@thv/kube'
 import type { ClusterAccess } from '@thv/testkit/cluster/cluster-access'
 import { type StartedRegistry, startRegistry } from '../../testing/run-registry.ts'
 import { until } from '../../testing/until.ts'
-import { gateways, httpRoutes, mcpKinds, referenceGrants } from '../cluster-kinds.ts'
 
 /** A manifest, whatever its kind. */
 export type Manifest = KubeObject & { readonly spec?: object; readonly status?: object }

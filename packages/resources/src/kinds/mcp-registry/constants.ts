@@ -66,5 +66,6 @@ export const MCPRegistryReason = {
   ConflictingConfiguration: 'ConflictingConfiguration',
   GatewayNotReadable: 'GatewayNotReadable',
   NoServer: 'NoServer',
+  ExportTooLarge: 'ExportTooLarge',
   ExportNamespaceNotAllowed: 'ExportNamespaceNotAllowed',
 } as const

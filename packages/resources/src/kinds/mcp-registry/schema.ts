@@ -100,6 +100,7 @@ const status = obj('State of the data and of the API server.', {
       readySince: opt(str('Time since which it has been ready.', { format: 'date-time' })),
     }),
   ),
+  exportedServers: opt(int32('Number of servers of the cluster that the registry lists; absent without spec.export.', { minimum: 0 })),
   lastAppliedFilterHash: opt(str('Hash of the filter of the last sync.')),
   lastManualSyncTrigger: opt(str('Value of the annotation toolhive.stacklok.dev/sync-trigger that was processed last.')),
   storageRef: opt(
@@ -141,6 +142,13 @@ export const mcpRegistry = {
     { name: 'Sync', type: 'string', jsonPath: '.status.syncStatus.phase', description: 'State of the last sync.', priority: 1 },
     { name: 'API', type: 'string', jsonPath: '.status.apiStatus.phase', description: 'State of the API server.', priority: 1 },
     { name: 'Servers', type: 'integer', jsonPath: '.status.syncStatus.serverCount', description: 'Number of servers.', priority: 1 },
+    {
+      name: 'Exported',
+      type: 'integer',
+      jsonPath: '.status.exportedServers',
+      description: 'Number of servers exported from the cluster.',
+      priority: 1,
+    },
     { name: 'Last Sync', type: 'date', jsonPath: '.status.syncStatus.lastSyncTime', description: 'Time of the last success.', priority: 1 },
     AGE_COLUMN,
   ],

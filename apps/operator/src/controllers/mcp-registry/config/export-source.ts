@@ -1,5 +1,5 @@
 import type { CanonicalMCPRegistrySpec } from '@thv/resources/kinds/mcp-registry/normalise'
-import type { ExportScope } from '../export/export-scope.ts'
+import type { ExportScope } from '../../../export/export-scope.ts'
 import { sourceFolder } from './registry-place.ts'
 import { STORAGE_ENTRY } from './storage-entry.ts'
 

@@ -1,7 +1,7 @@
 import { checkSourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type { CanonicalMCPRegistrySpec, CanonicalRegistryEntry } from '@thv/resources/kinds/mcp-registry/normalise'
 import { stringify } from 'yaml'
-import type { ExportScope } from '../export/export-scope.ts'
+import type { ExportScope } from '../../../export/export-scope.ts'
 import { authProblems, renderAuth } from './auth-config.ts'
 import { databaseProblems, renderDatabase } from './database-config.ts'
 import { exportSource } from './export-source.ts'

@@ -3,7 +3,7 @@ import { MAX_SHARDS, shardName, writeOrder } from '@thv/catalog/shards/shards'
 import type { ConfigMap, Service, ServiceAccount } from '@thv/kube'
 import type { CanonicalMCPRegistrySpec } from '@thv/resources/kinds/mcp-registry/normalise'
 import { CONFIG_FILE } from '../config/registry-place.ts'
-import { API_PORT, apiLabels, CONTENT_CHECKSUM, dataLabels, podSelector, registryNames } from './names.ts'
+import { API_PORT, apiLabels, CONTENT_CHECKSUM, type DataComponent, dataLabels, podSelector, registryNames } from './names.ts'
 
 interface Place {
   readonly name: string
@@ -58,7 +58,7 @@ export interface DataMaps {
 export interface DataPlace extends Place {
   /** Of the first ConfigMap. */
   readonly first: string
-  readonly component: 'registry-storage' | 'registry-aggregate'
+  readonly component: DataComponent
   readonly annotations?: Readonly<Record<string, string>>
 }
 

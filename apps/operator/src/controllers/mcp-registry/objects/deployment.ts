@@ -9,6 +9,7 @@ import { podTemplateProblems } from '../../../deployment/template/pod-template-s
 import { pullSecrets } from '../../../deployment/template/pull-secrets.ts'
 import { mergeProxyTemplate, type TemplateRole } from '../../../deployment/template/template-merge.ts'
 import { TEMPLATE_PATH, type TemplateProblem, templateCondition } from '../../../deployment/template/template-problem.ts'
+import type { ExportScope } from '../../../export/export-scope.ts'
 import type { OperatorSettings } from '../../../operator-settings.ts'
 import { databaseVariables } from '../config/database-config.ts'
 import { CONFIG_FILE, CONFIG_FOLDER, DATA_FOLDER, PGPASS_FOLDER, STORAGE_VOLUME } from '../config/registry-place.ts'
@@ -34,8 +35,7 @@ export interface DeploymentInput {
   readonly replicas: number | undefined
   /** The part of the configuration that a running server cannot take over. */
   readonly fixed: object
-  /** Whether the server reads the cluster itself, for which it needs a token. */
-  readonly readsCluster: boolean
+  readonly exported: ExportScope | undefined
   /** Of the Secrets whose content reaches the server as variables. */
   readonly secretsHash: string | undefined
 }
@@ -99,8 +99,8 @@ function templateAnnotations({ fixed, secretsHash }: DeploymentInput): Record<st
 
 const GRACE_SECONDS = 30
 
-function podSpec({ name, spec, settings, replicas, readsCluster }: DeploymentInput): PodSpec {
-  const { volumes, mounts } = podFiles(name, spec)
+function podSpec({ name, spec, settings, replicas, exported }: DeploymentInput): PodSpec {
+  const { volumes, mounts } = podFiles(name, spec, exported)
   const secrets = pullSecrets(settings.defaultImagePullSecrets, spec.imagePullSecrets)
   const spread = {
     maxSkew: 1,
@@ -131,7 +131,8 @@ function podSpec({ name, spec, settings, replicas, readsCluster }: DeploymentInp
   }
   return {
     serviceAccountName: registryNames(name).account,
-    automountServiceAccountToken: readsCluster,
+    // Needed by a server that reads the cluster itself.
+    automountServiceAccountToken: exported?.mode === 'server',
     enableServiceLinks: false,
     terminationGracePeriodSeconds: GRACE_SECONDS,
     ...(secrets.length > 0 && { imagePullSecrets: secrets }),

@@ -1,7 +1,7 @@
 import type { PolicyRule, Role, RoleBinding } from '@thv/kube'
 import type { CanonicalMCPRegistrySpec } from '@thv/resources/kinds/mcp-registry/normalise'
+import type { ExportScope } from '../../../export/export-scope.ts'
 import { exportLease } from '../config/export-source.ts'
-import type { ExportScope } from '../export/export-scope.ts'
 import { apiLabels, registryNames } from './names.ts'
 
 interface Place {

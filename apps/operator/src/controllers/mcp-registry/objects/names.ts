@@ -11,6 +11,8 @@ export interface RegistryNames {
   readonly storage: string
   /** Role and RoleBinding of a server that reads the cluster. */
   readonly exportRole: string
+  /** The first shard of the servers that the operator exports. */
+  readonly export: string
 }
 
 export function registryNames(name: string): RegistryNames {
@@ -21,6 +23,7 @@ export function registryNames(name: string): RegistryNames {
     config: `${name}-registry-server-config`,
     storage: `${name}-registry-storage`,
     exportRole: `${name}-registry-export`,
+    export: `${name}-registry-export`,
   }
 }
 
@@ -33,7 +36,9 @@ export const API_PORT = 8080
 /** Health, metrics and the state of the sources; no Service leads to it. */
 export const INTERNAL_PORT = 8081
 
-export type RegistryComponent = 'registry-api' | 'registry-storage' | 'registry-aggregate'
+/** ConfigMaps with registry data. */
+export type DataComponent = 'registry-storage' | 'registry-aggregate' | 'registry-export'
+export type RegistryComponent = 'registry-api' | DataComponent
 
 export const COMPONENT_LABEL = 'app.kubernetes.io/component'
 
@@ -51,7 +56,7 @@ export function podLabels(name: string): Record<string, string> {
   return { ...apiLabels(name), [MANAGED_LABEL]: 'true', 'toolhive-name': name }
 }
 
-export function dataLabels(name: string, component: 'registry-storage' | 'registry-aggregate'): Record<string, string> {
+export function dataLabels(name: string, component: DataComponent): Record<string, string> {
   return {
     'app.kubernetes.io/name': 'toolhive-operator',
     [COMPONENT_LABEL]: component,

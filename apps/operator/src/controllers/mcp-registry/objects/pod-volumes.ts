@@ -2,7 +2,9 @@ import { MAX_SHARDS, shardFile, shardName } from '@thv/catalog/shards/shards'
 import { configHash } from '@thv/kernel/config-hash'
 import type { CanonicalMCPRegistrySpec, CanonicalRegistryEntry } from '@thv/resources/kinds/mcp-registry/normalise'
 import type { Volume, VolumeMount } from '../../../deployment/contribution.ts'
+import type { ExportScope } from '../../../export/export-scope.ts'
 import { DEFAULT_CA_KEY } from '../config/auth-config.ts'
+import { exportSourceName } from '../config/export-source.ts'
 import {
   CONFIG_FOLDER,
   CONFIG_VOLUME,
@@ -25,7 +27,7 @@ export interface PodFiles {
 }
 
 /** All files of the API pod. A missing ConfigMap or Secret never keeps the pod from starting: its source fails, and says so. */
-export function podFiles(name: string, spec: CanonicalMCPRegistrySpec): PodFiles {
+export function podFiles(name: string, spec: CanonicalMCPRegistrySpec, exported: ExportScope | undefined): PodFiles {
   const all: { volume: Volume; mount: VolumeMount | undefined }[] = [
     {
       volume: { name: CONFIG_VOLUME, configMap: { name: registryNames(name).config } },
@@ -33,6 +35,7 @@ export function podFiles(name: string, spec: CanonicalMCPRegistrySpec): PodFiles
     },
     { volume: { name: TMP_VOLUME, emptyDir: {} }, mount: { name: TMP_VOLUME, mountPath: '/tmp' } },
     ...storage(spec),
+    ...exportFiles(name, spec, exported),
     ...sources(name, spec),
     ...keyed('secret', secretKeys(spec), (secret) => secretFolder(secret)),
     ...keyed('certs', certificateKeys(spec), (configMap) => certificateFolder(configMap)),
@@ -57,6 +60,13 @@ function storage(spec: CanonicalMCPRegistrySpec): File[] {
   // A whole configuration may bring its own data folder.
   if ('configYAML' in spec && spec.volumeMounts.some(({ mountPath }) => mountPath === DATA_FOLDER)) return []
   return [{ volume: { name: STORAGE_VOLUME, emptyDir: {} }, mount: { name: STORAGE_VOLUME, mountPath: DATA_FOLDER } }]
+}
+
+/** In mode operator the servers of the cluster come as files. */
+function exportFiles(name: string, spec: CanonicalMCPRegistrySpec, exported: ExportScope | undefined): File[] {
+  if (exported?.mode !== 'operator') return []
+  const source = exportSourceName(spec)
+  return [folder(source, shardVolume(source, registryNames(name).export))]
 }
 
 function sources(name: string, spec: CanonicalMCPRegistrySpec): File[] {

@@ -12,6 +12,8 @@ export function ownedDataMaps(maps: readonly ConfigMap[], registry: MCPRegistry,
   const kept = [
     ...plan.aggregates.filter(({ texts }) => texts === undefined).map(({ entry }) => aggregateName(name, entry)),
     ...('source' in plan.spec ? [registryNames(name).storage] : []),
+    // Until the cluster has been read, and when it exports too much.
+    ...(plan.exported?.mode === 'operator' ? [registryNames(name).export] : []),
   ]
   return maps
     .filter((map) => isData(map) && isControlledBy(map, registry))
@@ -21,7 +23,7 @@ export function ownedDataMaps(maps: readonly ConfigMap[], registry: MCPRegistry,
 
 function isData({ metadata }: ConfigMap): boolean {
   const component = metadata.labels?.[COMPONENT_LABEL]
-  return component === 'registry-storage' || component === 'registry-aggregate'
+  return component === 'registry-storage' || component === 'registry-aggregate' || component === 'registry-export'
 }
 
 function isShardOf(name: string, first: string): boolean {

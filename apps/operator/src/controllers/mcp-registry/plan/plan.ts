@@ -6,15 +6,17 @@ import { parse } from 'yaml'
 import type { Blocker } from '../../../deployment/contribution.ts'
 import type { PlannedChild } from '../../../deployment/deployment-plan.ts'
 import type { TemplateProblem } from '../../../deployment/template/template-problem.ts'
+import type { ExportReading } from '../../../export/export-follower.ts'
+import { decideExport, type ExportScope } from '../../../export/export-scope.ts'
 import type { OperatorSettings } from '../../../operator-settings.ts'
 import type { EntryAggregate } from '../aggregate/aggregate-entry.ts'
 import { STORAGE_VOLUME } from '../config/registry-place.ts'
 import { type FieldProblem, type RenderedConfig, renderServerConfig } from '../config/server-config.ts'
-import { decideExport, type ExportDecision, type ExportScope } from '../export/export-scope.ts'
 import { accountOf, configMapOf, type DataMaps, dataMaps, serviceOf } from '../objects/children.ts'
 import { registryDeployment } from '../objects/deployment.ts'
 import { ownAccess } from '../objects/export-access.ts'
 import { aggregateName, type RegistryNames, registryNames } from '../objects/names.ts'
+import { type ExportReport, reportExport } from './export-report.ts'
 
 export interface PlanInput {
   readonly registry: MCPRegistry
@@ -35,6 +37,8 @@ export interface PlanInput {
   /** The Deployment that is there. */
   readonly live: Deployment | undefined
   readonly secretsHash: string | undefined
+  /** Undefined until the operator has read the cluster. */
+  readonly exportReading: ExportReading | undefined
 }
 
 /** All that an MCPRegistry needs. Pure data. */
@@ -55,6 +59,10 @@ export interface RegistryPlan {
   readonly url: string
   /** Undefined: nothing of the cluster is exported. */
   readonly exported: ExportScope | undefined
+  /** Undefined while it is unknown. */
+  readonly exportedServers: number | undefined
+  /** The cluster has not been read yet: what the status says of the export stays. */
+  readonly exportPending: boolean
 }
 
 export function planMcpRegistry(input: PlanInput): RegistryPlan {
@@ -73,7 +81,7 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     settings,
     replicas: scale.replicas,
     fixed: 'configYAML' in spec ? fixedPart(spec.configYAML) : config.fixed,
-    readsCluster: exported?.mode === 'server',
+    exported,
     secretsHash: input.secretsHash,
   })
   const blockers = [
@@ -82,10 +90,11 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     ...templateBlockers(made.problems),
   ]
   const isServed = spec.api.enabled
+  const reported = reportExport(decision, input.exportReading)
   const names = registryNames(name)
   return {
     spec,
-    data: aggregateMaps(place, aggregates),
+    data: joined([aggregateMaps(place, aggregates), exportMaps(place, reported)]),
     children: isServed && blockers.length === 0 ? children(input, { spec, config, exported, deployment: made.deployment }) : [],
     unwanted: [
       ...(isServed ? [] : apiObjects(names)),
@@ -96,7 +105,7 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
       ...scale.conditions,
       ...availability(input.missing.filter((object) => !optionalObjects(spec).has(object))),
       ...selectorConditions(aggregates),
-      ...exportCondition(decision),
+      ...(reported === undefined ? [] : [reported.condition]),
       ...ephemeralCondition(spec),
     ],
     blockers,
@@ -104,6 +113,8 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     trigger,
     url: `http://${names.service}.${namespace}.svc.${settings.clusterDomain}:8080`,
     exported,
+    exportedServers: reported?.servers,
+    exportPending: exported !== undefined && reported === undefined,
   }
 }
 
@@ -150,6 +161,15 @@ function aggregateMaps(place: { name: string; namespace: string }, aggregates: r
     texts === undefined ? [] : [dataMaps({ ...place, first: aggregateName(place.name, entry), component: 'registry-aggregate' }, texts)],
   )
   return { wanted: all.flatMap(({ wanted }) => wanted) as ConfigMap[], unwanted: all.flatMap(({ unwanted }) => unwanted) }
+}
+
+function exportMaps(place: { name: string; namespace: string }, reported: ExportReport | undefined): DataMaps {
+  if (reported?.texts === undefined) return { wanted: [], unwanted: [] }
+  return dataMaps({ ...place, first: registryNames(place.name).export, component: 'registry-export' }, reported.texts)
+}
+
+function joined(all: readonly DataMaps[]): DataMaps {
+  return { wanted: all.flatMap(({ wanted }) => wanted), unwanted: all.flatMap(({ unwanted }) => unwanted) }
 }
 
 /** More than one pod needs a store that they share. */
@@ -252,16 +272,6 @@ export function partialMessage(maps: readonly { name: string; error?: string }[]
   const more = failed.length - MAX_NAMED
   const names = `${failed.slice(0, MAX_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
   return `${failed.length} of ${maps.length} ConfigMaps failed: ${names}. The others are served; see status.configMaps.`
-}
-
-/** Nothing is exported in silence, and nothing is silently left out. */
-function exportCondition(decision: ExportDecision): ConditionUpdate[] {
-  const type = MCPRegistryCondition.RegistryExport
-  if (decision.kind === 'none') return []
-  if (decision.kind === 'refused') return [{ type, status: 'False', ...decision.refusal }]
-  const { namespaces } = decision.scope
-  const where = namespaces === 'all' ? 'all namespaces' : `${namespaces.length === 1 ? 'namespace' : 'namespaces'} ${namespaces.join(', ')}`
-  return [{ type, status: 'True', reason: MCPRegistryReason.Exported, message: `the registry server exports ${where}` }]
 }
 
 /** Published servers live in the store; one in the pod goes with the pod. */

@@ -42,11 +42,12 @@ export function registryStatus(current: MCPRegistry, input: StatusInput): Status
     ...blocked(plan),
     ...taken(input),
   ]
+  const kept = plan.exportPending ? [MCPRegistryCondition.RegistryExport as string] : []
   const unique = [...new Map(set.map((update) => [update.type, update])).values()]
   const known = new Set<string>(unique.map(({ type }) => type))
   const conditions = nextConditions(
     before.conditions as Conditions | undefined,
-    { set: unique, remove: Object.values<string>(MCPRegistryCondition).filter((type) => !known.has(type)) },
+    { set: unique, remove: Object.values<string>(MCPRegistryCondition).filter((type) => !known.has(type) && !kept.includes(type)) },
     { generation, now },
   )
   const trigger = sync.doneTrigger ?? before.lastManualSyncTrigger
@@ -67,8 +68,15 @@ export function registryStatus(current: MCPRegistry, input: StatusInput): Status
     ...(trigger !== undefined && { lastManualSyncTrigger: trigger }),
     ...(input.storageRef !== undefined && { storageRef: input.storageRef }),
     ...(configMaps.length > 0 && { configMaps }),
+    ...exportedServers(plan, before),
     conditions: [...conditions],
   } as Status
+}
+
+/** The last number stays until the cluster has been read. */
+function exportedServers({ exportedServers: count, exportPending }: RegistryPlan, before: Status): Pick<Status, 'exportedServers'> {
+  const known = exportPending ? before.exportedServers : count
+  return known === undefined ? {} : { exportedServers: known }
 }
 
 type ApiStatus = NonNullable<Status['apiStatus']>

@@ -18,6 +18,7 @@ export function planOf(spec: Spec, change: Partial<PlanInput> & { metadata?: Par
     missing: [],
     live: undefined,
     secretsHash: undefined,
+    exportReading: { result: { entries: [], warnings: [] }, problems: [] },
     ...rest,
   })
 }

@@ -19,6 +19,11 @@ export class Debounce {
     this.#options = options
   }
 
+  /** Whether a change waits to be fired. */
+  get isPending(): boolean {
+    return this.#timer !== undefined
+  }
+
   change(): void {
     const { clock, windowMs } = this.#options
     const now = clock.monotonic()

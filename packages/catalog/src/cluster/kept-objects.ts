@@ -1,5 +1,5 @@
-import { optsIn } from '@thv/catalog/discover/objects/annotations'
 import type { KubeObject } from '@thv/kube'
+import { optsIn } from '../discover/objects/annotations.ts'
 
 /* The part of each object that a watch keeps in memory: what the export reads, and no more. */
 

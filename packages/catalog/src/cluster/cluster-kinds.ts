@@ -1,6 +1,6 @@
-import { GATEWAY_GROUP } from '@thv/catalog/discover/objects/http-route'
-import { type ResourceKind, TOOLHIVE_GROUP } from '@thv/catalog/discover/objects/mcp-resource'
 import type { ResourceType } from '@thv/kube/objects/types'
+import { GATEWAY_GROUP } from '../discover/objects/http-route.ts'
+import { type ResourceKind, TOOLHIVE_GROUP } from '../discover/objects/mcp-resource.ts'
 
 /** Versions in which a kind may be served, the preferred one first. */
 export type KindVersions = readonly ResourceType[]

@@ -1,5 +1,5 @@
 import type { CanonicalMCPRegistrySpec } from '@thv/resources/kinds/mcp-registry/normalise'
-import type { OperatorSettings } from '../../../operator-settings.ts'
+import type { OperatorSettings } from '../operator-settings.ts'
 
 export type CrossNamespaceGateway = NonNullable<CanonicalMCPRegistrySpec['export']>['crossNamespaceGateway']
 
@@ -12,7 +12,7 @@ export interface ExportScope {
 }
 
 export interface RefusedExport {
-  readonly reason: 'NoServer' | 'ExportNamespaceNotAllowed' | 'NotBuiltYet'
+  readonly reason: 'NoServer' | 'ExportNamespaceNotAllowed'
   readonly message: string
 }
 
@@ -31,7 +31,6 @@ export function decideExport(spec: CanonicalMCPRegistrySpec, own: string, settin
   if (policy === undefined || policy.mode === 'none' || 'configYAML' in spec) return NONE
   if (policy.mode === 'server' && !api.enabled)
     return refused('NoServer', 'Nothing is exported: mode server needs spec.api.enabled, mode operator does not.')
-  if (policy.mode === 'operator') return refused('NotBuiltYet', 'Nothing is exported: mode operator is not built yet. Use mode server.')
   const { crossNamespaceGateway, mode } = policy
   const wanted = policy.namespaces.length === 0 ? [own] : [...new Set(policy.namespaces)].sort()
   const outside = wanted.filter((namespace) => !isAllowed(namespace, own, settings))

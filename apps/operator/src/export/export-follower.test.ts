@@ -1,0 +1,200 @@
+import { TestClock } from '@thv/kernel/clock'
+import type { KubeClient, KubeObject, ObjectEvent } from '@thv/kube'
+import { createLogger } from '@thv/telemetry/log'
+import { expect, it } from 'vitest'
+import type { KindCache } from '../caches/kind-cache.ts'
+import { ExportFollower } from './export-follower.ts'
+import type { GatewayKind, GatewayWatchesOptions } from './gateway-watches.ts'
+
+/** A cache that a test fills. */
+class TestCache {
+  readonly #objects = new Map<string, KubeObject>()
+  readonly #handlers: ((event: ObjectEvent) => void)[] = []
+
+  readonly cache = {
+    list: () => [...this.#objects.values()],
+    reflectors: [
+      {
+        addHandler: (handler: (event: ObjectEvent) => void) => {
+          this.#handlers.push(handler)
+          for (const object of this.#objects.values()) handler({ type: 'ADDED', object })
+          return () => {}
+        },
+      },
+    ],
+  } as unknown as KindCache
+
+  put(object: KubeObject, type: ObjectEvent['type'] = 'MODIFIED'): void {
+    const id = `${object.metadata.namespace}/${object.metadata.name}`
+    if (type === 'DELETED') this.#objects.delete(id)
+    else this.#objects.set(id, object)
+    for (const handler of this.#handlers) handler({ type, object })
+  }
+}
+
+const annotation = (name: string) => `toolhive.stacklok.dev/${name}`
+const optedIn = { [annotation('registry-export')]: 'true' }
+const object = (namespace: string, name: string, more: object = {}, annotations: Record<string, string> = {}) =>
+  ({ metadata: { namespace, name, uid: `uid-${name}`, annotations }, ...more }) as KubeObject
+const registry = (namespace: string, policy?: object) =>
+  object(namespace, 'main', { spec: { registries: [{ name: 'a', managed: {} }], ...(policy && { export: policy }) } })
+const server = (namespace: string, name: string, annotations: Record<string, string> = {}) =>
+  object(namespace, name, { spec: { image: 'x.example/y:1', transport: 'sse' } }, annotations)
+const proxyService = (namespace: string, name: string) => ({
+  ...object(namespace, `mcp-${name}-proxy`, {
+    spec: { selector: { app: 'mcpserver', 'app.kubernetes.io/name': 'mcpserver', 'app.kubernetes.io/instance': name } },
+  }),
+  metadata: {
+    namespace,
+    name: `mcp-${name}-proxy`,
+    ownerReferences: [{ apiVersion: 'toolhive.stacklok.dev/v1beta1', kind: 'MCPServer', name, uid: `uid-${name}`, controller: true }],
+  },
+})
+const parent = { name: 'edge' }
+const conditions = ['Accepted', 'ResolvedRefs'].map((type) => ({ type, status: 'True' }))
+const route = (namespace: string, backend: string, accepted = true): KubeObject =>
+  object(
+    namespace,
+    'r',
+    {
+      spec: { parentRefs: [parent], rules: [{ backendRefs: [{ name: `mcp-${backend}-proxy`, port: 8080 }] }] },
+      status: { parents: accepted ? [{ parentRef: parent, conditions }] : [] },
+    },
+    optedIn,
+  )
+const gateway = (namespace: string, address: string) =>
+  object(namespace, 'edge', {
+    spec: { listeners: [{ name: 'http', port: 80, protocol: 'HTTP' }] },
+    status: { addresses: [{ type: 'Hostname', value: address }] },
+  })
+
+function setUp() {
+  const clock = new TestClock()
+  const caches = { registries: new TestCache(), services: new TestCache(), servers: new TestCache(), others: new TestCache() }
+  let woken: string[] = []
+  const recorded: string[] = []
+  let watches: GatewayWatchesOptions | undefined
+  const follower = new ExportFollower({
+    client: {} as KubeClient,
+    clock,
+    random: () => 0.5,
+    log: createLogger({ level: 'error', format: 'json', write: () => {} }),
+    settings: { watchNamespaces: undefined, registryExport: { namespaces: [], clusterRole: undefined } },
+    caches: {
+      registries: caches.registries.cache,
+      services: caches.services.cache,
+      resources: { MCPServer: caches.servers.cache, MCPRemoteProxy: caches.others.cache, VirtualMCPServer: caches.others.cache },
+    },
+    events: { record: ({ metadata }, { reason }) => void recorded.push(`${metadata.name} ${reason}`) },
+    wake: (kind, key) => void woken.push(`${kind} ${key.namespace}/${key.name}`),
+    openWatches: (options) => {
+      watches = options
+      return {
+        isReady: true,
+        problems: [],
+        close: async () => {
+          watches = undefined
+        },
+      }
+    },
+  })
+  return {
+    follower,
+    caches,
+    recorded,
+    isWatching: () => watches !== undefined,
+    tell: (kind: GatewayKind, each: KubeObject, type: ObjectEvent['type'] = 'MODIFIED') => watches?.onEvent(kind, { type, object: each }),
+    /** Objects woken by what happened since the last call. */
+    async woken() {
+      await clock.advance(1_000)
+      const list = woken.sort()
+      woken = []
+      return list
+    },
+  }
+}
+
+it('wakes the registries and resources whose export changed, and no others [000-072] [000-074]', async () => {
+  const { caches, follower, woken } = setUp()
+  for (const namespace of ['a', 'b']) {
+    caches.registries.put(registry(namespace, {}))
+    caches.servers.put(server(namespace, 'one'))
+  }
+  expect(await woken()).toEqual(['MCPRegistry a/main', 'MCPRegistry b/main'])
+  caches.servers.put(server('a', 'one', { ...optedIn, [annotation('registry-url')]: 'https://one.example/' }))
+  expect(await woken()).toEqual(['MCPRegistry a/main', 'MCPServer a/one'])
+  expect(follower.outcomeOf('MCPServer', { namespace: 'a', name: 'one' })).toMatchObject({
+    registries: ['a/main'],
+    urls: ['https://one.example/'],
+  })
+  caches.servers.put(server('a', 'one', { ...optedIn, [annotation('registry-url')]: 'https://one.example/', other: 'x' }))
+  expect(await woken()).toEqual([])
+})
+
+it('reaches registries through annotated routes only, and not through others [000-073] [000-108]', async () => {
+  const { caches, tell, woken } = setUp()
+  for (const namespace of ['a', 'b']) {
+    caches.registries.put(registry(namespace, {}))
+    caches.servers.put(server(namespace, 'one'))
+    caches.services.put(proxyService(namespace, 'one'))
+  }
+  await woken()
+  // As a watch keeps a route that does not opt in.
+  tell('HTTPRoute', { metadata: { namespace: 'b', name: 'r' } }, 'ADDED')
+  tell('Gateway', gateway('b', 'b.example'), 'ADDED')
+  expect(await woken()).toEqual([])
+  tell('Gateway', gateway('a', 'a.example'), 'ADDED')
+  tell('HTTPRoute', route('a', 'one'), 'ADDED')
+  expect(await woken()).toEqual(['MCPRegistry a/main', 'MCPServer a/one'])
+  tell('Gateway', gateway('a', 'new.example'))
+  expect(await woken()).toEqual(['MCPRegistry a/main', 'MCPServer a/one'])
+  tell('HTTPRoute', { metadata: { namespace: 'a', name: 'r' } })
+  expect(await woken()).toEqual(['MCPRegistry a/main', 'MCPServer a/one'])
+})
+
+it('watches the Gateway API only while a registry exports', async () => {
+  const { caches, isWatching, woken } = setUp()
+  caches.registries.put(registry('a'))
+  await woken()
+  expect(isWatching()).toBe(false)
+  caches.registries.put(registry('a', {}))
+  expect(isWatching()).toBe(true)
+  caches.registries.put(registry('a', { mode: 'none' }))
+  expect(isWatching()).toBe(false)
+})
+
+it('records a reason on a route once, and again after it was gone', async () => {
+  const { caches, tell, recorded, woken } = setUp()
+  caches.registries.put(registry('a', {}))
+  tell('HTTPRoute', route('a', 'one', false), 'ADDED')
+  await woken()
+  tell('Gateway', gateway('a', 'a.example'))
+  await woken()
+  expect(recorded.filter((line) => line === 'r RouteNotAccepted')).toHaveLength(1)
+  tell('HTTPRoute', route('a', 'one', false), 'DELETED')
+  await woken()
+  tell('HTTPRoute', route('a', 'one', false), 'ADDED')
+  await woken()
+  expect(recorded.filter((line) => line === 'r RouteNotAccepted')).toHaveLength(2)
+})
+
+it('says of a marked resource that no registry exports its namespace', async () => {
+  const { caches, follower, woken } = setUp()
+  caches.servers.put(server('a', 'one', optedIn))
+  caches.registries.put(registry('b', {}))
+  expect(follower.outcomeOf('MCPServer', { namespace: 'a', name: 'one' })).toBe('unknown')
+  await woken()
+  expect(follower.outcomeOf('MCPServer', { namespace: 'a', name: 'one' })).toMatchObject({ isCovered: false, registries: [] })
+})
+
+it('gives the result of mode operator only after images were looked up', async () => {
+  const { caches, follower, woken } = setUp()
+  const key = { namespace: 'a', name: 'main' }
+  caches.registries.put(registry('a', { mode: 'operator' }))
+  await woken()
+  expect(follower.read(key)).toBeUndefined()
+  follower.setKnown(key, { find: () => undefined, versions: () => [] })
+  expect(follower.read(key)).toBeUndefined()
+  expect(await woken()).toEqual(['MCPRegistry a/main'])
+  expect(follower.read(key)).toEqual({ result: { entries: [], warnings: [] }, problems: [] })
+})

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { Discovery, type DiscoveryResult, type ResourceExport } from '@thv/catalog/discover/discovery'
+import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
+import { gatewayOf } from '@thv/catalog/discover/objects/gateway'
+import { httpRouteOf } from '@thv/catalog/discover/objects/http-route'
+import { mcpResourceOf, type ResourceKind } from '@thv/catalog/discover/objects/mcp-resource'
+import { referenceGrantOf } from '@thv/catalog/discover/objects/reference-grant'
+import { backendServiceOf } from '@thv/catalog/discover/objects/service'
+import type { KubeObject, ObjectEvent, ObjectKey } from '@thv/kube'
+import type { ExportScope } from './export-scope.ts'
+import type { GatewayKind } from './gateway-watches.ts'
+
+export type FollowedKind = ResourceKind | GatewayKind | 'Service'
+
+/** The export of one registry, kept up to date with the objects of its namespaces. */
+export class RegistryExport {
+  readonly key: ObjectKey
+  readonly scope: ExportScope
+  readonly #discovery: Discovery
+  /** Namespaces whose objects the operator sees; undefined: all. */
+  readonly #seen: readonly string[] | undefined
+  #known: KnownServers | undefined
+  #identity = ''
+  #isStale = false
+  #result: DiscoveryResult | undefined
+
+  constructor(key: ObjectKey, scope: ExportScope, seen: readonly string[] | undefined) {
+    this.key = key
+    this.scope = scope
+    this.#seen = seen
+    this.#discovery = new Discovery({ mode: scope.mode, crossNamespaceGateway: scope.crossNamespaceGateway })
+  }
+
+  /** Undefined before the first `update`, and while known servers wait for one: mode operator looks images up before anything else. */
+  get result(): DiscoveryResult | undefined {
+    return this.#isStale || (this.scope.mode === 'operator' && this.#known === undefined) ? undefined : this.#result
+  }
+
+  covers(namespace: string): boolean {
+    return this.scope.namespaces === 'all' || this.scope.namespaces.includes(namespace)
+  }
+
+  /** Servers of the other sources of the registry. True when they are others than before. */
+  setKnown(known: KnownServers): boolean {
+    if (this.#known === known) return false
+    this.#known = known
+    this.#isStale = true
+    this.#discovery.setKnownServers(known)
+    return true
+  }
+
+  take(kind: FollowedKind, event: ObjectEvent): void {
+    const { object } = event
+    const { namespace = '', name } = object.metadata
+    const gone = event.type === 'DELETED'
+    const discovery = this.#discovery
+    if (kind === 'Service') gone ? discovery.deleteService(namespace, name) : discovery.setService(backendServiceOf(object))
+    else if (kind === 'ReferenceGrant') gone ? discovery.deleteGrant(namespace, name) : discovery.setGrant(referenceGrantOf(object))
+    else if (kind === 'Gateway') this.#takeGateway(object, gone)
+    else if (!this.covers(namespace)) return
+    else if (kind === 'HTTPRoute') this.#takeRoute(object, gone)
+    else {
+      const resource = gone ? undefined : mcpResourceOf(kind, object)
+      if (resource === undefined) discovery.deleteResource({ kind, namespace, name })
+      else discovery.setResource(resource)
+    }
+  }
+
+  /** Computes the result again. True when it is another than before. */
+  update(): boolean {
+    const result = this.#discovery.result()
+    const identity = identityOf(result)
+    const wasStale = this.#isStale
+    this.#result = result
+    this.#isStale = false
+    if (identity === this.#identity) return wasStale
+    this.#identity = identity
+    return true
+  }
+
+  exportOf(kind: ResourceKind, { namespace = '', name }: ObjectKey): ResourceExport | undefined {
+    return this.#discovery.exportOf({ kind, namespace, name })
+  }
+
+  #takeGateway(object: KubeObject, gone: boolean): void {
+    const { namespace = '', name } = object.metadata
+    if (!this.#readsGateways(namespace)) return
+    if (gone) this.#discovery.deleteGateway(namespace, name)
+    else this.#discovery.setGateway(gatewayOf(object))
+  }
+
+  #takeRoute(object: KubeObject, gone: boolean): void {
+    const { namespace = '', name } = object.metadata
+    const route = gone ? undefined : httpRouteOf(object)
+    if (route === undefined) {
+      this.#discovery.deleteRoute(namespace, name)
+      return
+    }
+    for (const parent of route.parents)
+      if (parent.kind === 'Gateway' && !this.#readsGateways(parent.namespace))
+        this.#discovery.setUnreadable(`Gateway/${parent.namespace}/${parent.name}`)
+    this.#discovery.setRoute(route)
+  }
+
+  /** The registry server has rights in the exported namespaces only. */
+  #readsGateways(namespace: string): boolean {
+    return this.scope.mode === 'server' ? this.covers(namespace) : (this.#seen?.includes(namespace) ?? true)
+  }
+}
+
+function identityOf({ entries, warnings }: DiscoveryResult): string {
+  const hash = createHash('sha256')
+  for (const { text } of entries) hash.update(text)
+  for (const { reason, object, message } of warnings) hash.update(`${reason} ${object.kind} ${object.namespace} ${object.name} ${message}`)
+  return hash.digest('base64url')
+}
