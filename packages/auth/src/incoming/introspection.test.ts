@@ -146,6 +146,32 @@ it.each([400, 413, 414, 422])('a token that the provider answers %s to costs the
   expect(auth.reasons.join()).toContain(String(status))
 })
 
+describe.each([429, 500, 503])('a token that the provider answers %s to', (status) => {
+  beforeEach(() => {
+    idp.routes.set(INTROSPECT, (request, response) => {
+      if (request.body.includes('hostile')) response.writeHead(status).end('{"active":true,"sub":"x"}')
+      else answerJson(response, answer)
+    })
+  })
+
+  it('is not judged, and closes the provider to no other token', async () => {
+    for (let i = 0; i < 5; i++) {
+      expect(await auth.outcome(`hostile${i}`)).toBe('unavailable')
+      expect(await auth.outcome(`good${i}`)).toBe('accepted')
+    }
+    expect(auth.problems).toHaveLength(1)
+    expect(auth.problems.join()).not.toContain('hostile')
+  })
+
+  it('is asked about once a second', async () => {
+    for (let i = 0; i < 5; i++) expect(await auth.outcome('hostile')).toBe('unavailable')
+    expect(idp.hits(INTROSPECT)).toBe(1)
+    await idp.clock.advance(1_000)
+    expect(await auth.outcome('hostile')).toBe('unavailable')
+    expect(idp.hits(INTROSPECT)).toBe(2)
+  })
+})
+
 it('the size of a cache entry includes the answer of the provider', async () => {
   answer = { ...answer, note: 'x'.repeat(4_000) }
   const introspection = { url: `${idp.issuer}${INTROSPECT}` }
@@ -157,7 +183,6 @@ it('the size of a cache entry includes the answer of the provider', async () => 
 describe('a provider that cannot be asked', () => {
   it.each<[string, (response: import('node:http').ServerResponse) => void]>([
     ['refuses our own credentials', (response) => void response.writeHead(401).end()],
-    ['fails', (response) => void response.writeHead(500).end('{"active":true,"sub":"x"}')],
     ['talks nonsense', (response) => void response.writeHead(200).end('active')],
     ['talks without end', (response) => void response.writeHead(200).end(`{"active":true,"sub":"${'x'.repeat(1 << 17)}"}`)],
     ['hangs up', (response) => void response.destroy()],

@@ -20,7 +20,11 @@ const MAX_ANSWER_BYTES = 64 << 10
 /** Opaque tokens cost nothing to invent: so many questions to one provider at a time, and no more. */
 const MAX_IN_FLIGHT = 64
 /** About the token, not about the provider: a client that sends such tokens must not close it to all others. */
-const REFUSED_TOKEN: readonly unknown[] = [400, 413, 414, 422]
+const REFUSED_TOKEN: readonly number[] = [400, 413, 414, 422]
+
+/** How long a token that the provider failed on is not asked about again, and how often such failures are reported. */
+const TOKEN_WAIT_MS = 1_000
+const QUIET_MS = 5_000
 
 /** RFC 7662: asks the provider about a token that only it can read. */
 export interface Introspection {
@@ -32,6 +36,7 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
   const { provider, endpoint, client, clock, gate, onProblem } = options
   let inFlight = 0
   let questions = 0
+  let quietUntil = -Infinity
 
   async function ask(token: string): Promise<Verdict> {
     questions++
@@ -52,10 +57,20 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
     try {
       return (await client.json({ url: endpoint.url, maxBytes: MAX_ANSWER_BYTES, form, authorization })).json
     } catch (error) {
-      const status = isThvError(error) ? error.details['status'] : undefined
-      if (typeof status === 'number' && REFUSED_TOKEN.includes(status)) return status
+      const status = statusOf(error)
+      if (status !== undefined && REFUSED_TOKEN.includes(status)) return status
       throw error
     }
+  }
+
+  /** An answer, though a failure: a client that sends tokens which upset the provider must not close it to all others. */
+  function failedOnToken(error: unknown): Verdict {
+    const now = clock.monotonic()
+    if (now >= quietUntil) {
+      quietUntil = now + QUIET_MS
+      onProblem(error)
+    }
+    return { kind: 'unavailable', waitMs: TOKEN_WAIT_MS, ofToken: true }
   }
 
   return {
@@ -68,6 +83,7 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
         gate.succeeded()
         return verdict
       } catch (error) {
+        if (isFailure(statusOf(error))) return failedOnToken(error)
         // Those that were on their way together fail together: that is one failure.
         if (gate.waitMs === 0) {
           gate.failed()
@@ -82,6 +98,16 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
       return questions
     },
   }
+}
+
+/** With which the provider answered, if it did. */
+function statusOf(error: unknown): number | undefined {
+  const status = isThvError(error) ? error.details['status'] : undefined
+  return typeof status === 'number' ? status : undefined
+}
+
+function isFailure(status: number | undefined): boolean {
+  return status !== undefined && (status === 429 || status >= 500)
 }
 
 /**

@@ -90,13 +90,20 @@ export function createAuthenticator(options: TokenAuthenticatorOptions): TokenAu
       ? verifiers.filter(({ provider }) => provider.discoversIssuer === true || provider.issuer === jwt.claims['iss'])
       : verifiers.filter(({ provider }) => provider.introspection !== undefined)
     let waitMs: number | undefined
+    let isOfToken = true
     for (const verifier of asked) {
       const verdict = jwt ? await verifier.jwt(jwt) : await verifier.opaque(token)
       if (verdict.kind === 'accepted') return keep(verdict.identity, { digest, token, isJwt: jwt !== undefined })
-      if (verdict.kind === 'unavailable') waitMs = Math.min(waitMs ?? Infinity, verdict.waitMs)
-      else onRejected(verifier.provider.name, verdict.reason)
+      if (verdict.kind === 'unavailable') {
+        waitMs = Math.min(waitMs ?? Infinity, verdict.waitMs)
+        isOfToken &&= verdict.ofToken === true
+      } else onRejected(verifier.provider.name, verdict.reason)
     }
-    if (waitMs !== undefined) return unavailable(waitMs)
+    if (waitMs !== undefined) {
+      const result = unavailable(waitMs)
+      if (isOfToken) refused.set(digest, result, { ttlMs: waitMs, weight: 0 })
+      return result
+    }
     // A JWT's verdict may change with the next key, and costs no provider anything: only requests to providers are cached.
     if (!jwt && asked.length > 0) refused.set(digest, REJECTED, { ttlMs: limits.rejectedCacheMs, weight: 0 })
     return REJECTED

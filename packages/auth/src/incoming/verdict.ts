@@ -4,4 +4,5 @@ import type { Identity } from './authenticator.ts'
 export type Verdict =
   | { readonly kind: 'accepted'; readonly identity: Identity }
   | { readonly kind: 'rejected'; readonly reason: string }
-  | { readonly kind: 'unavailable'; readonly waitMs: number }
+  /** `ofToken`: only this token was not judged, and it is not asked about again before the wait is over. */
+  | { readonly kind: 'unavailable'; readonly waitMs: number; readonly ofToken?: boolean }
