@@ -24,7 +24,7 @@ export const design000: readonly Requirement[] = [
     line: 15,
     kind: 'feature',
     text: 'In export mode `operator` the operator itself writes route-discovered servers into the registry data.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-004',
@@ -40,7 +40,7 @@ export const design000: readonly Requirement[] = [
     line: 17,
     kind: 'feature',
     text: 'A route exports an MCP resource whose spec says nothing about ingress.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-006',
@@ -88,7 +88,7 @@ export const design000: readonly Requirement[] = [
     line: 26,
     kind: 'feature',
     text: 'Operator-mode entries built from annotations do not carry tier, tools or tags.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-012',
@@ -96,7 +96,7 @@ export const design000: readonly Requirement[] = [
     line: 27,
     kind: 'feature',
     text: 'An entry generated for an unknown image does not copy metadata from source registries.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-013',
@@ -184,7 +184,7 @@ export const design000: readonly Requirement[] = [
     line: 65,
     kind: 'feature',
     text: 'The Service that the MCPServer controller creates works as backend of an exporting route.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-024',
@@ -331,7 +331,7 @@ export const design000: readonly Requirement[] = [
     line: 151,
     kind: 'feature',
     text: 'Every annotated MCP resource in scope of the MCPRegistry is scanned and adds its own remote.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-042',
@@ -347,7 +347,7 @@ export const design000: readonly Requirement[] = [
     line: 165,
     kind: 'feature',
     text: 'In operator mode `registry-url` on the MCP resource suffices; `registry-export` is not needed there.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-044',
@@ -355,7 +355,7 @@ export const design000: readonly Requirement[] = [
     line: 166,
     kind: 'feature',
     text: '`registry-description` is mandatory only for servers that no source registry lists.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-045',
@@ -371,7 +371,7 @@ export const design000: readonly Requirement[] = [
     line: 180,
     kind: 'edge',
     text: 'An unregistered server without description causes a warning that names the missing description.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-047',
@@ -379,7 +379,7 @@ export const design000: readonly Requirement[] = [
     line: 181,
     kind: 'edge',
     text: 'An unregistered server without description is left out while the other exports go on.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-048',
@@ -508,7 +508,7 @@ export const design000: readonly Requirement[] = [
     line: 259,
     kind: 'edge',
     text: 'In operator mode a known server keeps its source description even if `registry-description` differs.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-064',
@@ -581,7 +581,7 @@ export const design000: readonly Requirement[] = [
     line: 313,
     kind: 'feature',
     text: 'An HTTPRoute event reconciles the MCPRegistries it affects and no others.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-073',
@@ -589,7 +589,7 @@ export const design000: readonly Requirement[] = [
     line: 314,
     kind: 'feature',
     text: 'A Gateway event reaches MCPRegistries through the annotated routes that name the Gateway.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-074',
@@ -597,7 +597,7 @@ export const design000: readonly Requirement[] = [
     line: 315,
     kind: 'feature',
     text: 'A change of annotations on an MCP resource reconciles the affected MCPRegistries.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-075',
@@ -621,7 +621,7 @@ export const design000: readonly Requirement[] = [
     line: 321,
     kind: 'feature',
     text: 'The constructed URL is compared with the stored one; when equal nothing is written.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-078',
@@ -677,7 +677,7 @@ export const design000: readonly Requirement[] = [
     line: 342,
     kind: 'edge',
     text: 'A status condition of the MCPRegistry says that the Gateway address is awaited.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-085',
@@ -717,7 +717,7 @@ export const design000: readonly Requirement[] = [
     line: 354,
     kind: 'edge',
     text: 'Conflicting direct and route configuration is shown as a warning in a status condition.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-090',
@@ -789,7 +789,7 @@ export const design000: readonly Requirement[] = [
     line: 382,
     kind: 'feature',
     text: 'Removing the annotation hides the server while the HTTPRoute keeps routing.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-099',
@@ -869,7 +869,7 @@ export const design000: readonly Requirement[] = [
     line: 417,
     kind: 'feature',
     text: 'Events of routes that never had the annotation do not enqueue any MCPRegistry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-109',
@@ -917,7 +917,7 @@ export const design000: readonly Requirement[] = [
     line: 433,
     kind: 'test',
     text: 'Real-API-server tests (for envtest) cover the watch triggers.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-115',
@@ -925,7 +925,7 @@ export const design000: readonly Requirement[] = [
     line: 433,
     kind: 'test',
     text: 'Real-API-server tests (for envtest) cover annotation filtering.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-116',
@@ -933,7 +933,7 @@ export const design000: readonly Requirement[] = [
     line: 433,
     kind: 'test',
     text: 'Real-API-server tests (for envtest) cover status updates of the MCPRegistry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-117',
@@ -941,7 +941,7 @@ export const design000: readonly Requirement[] = [
     line: 433,
     kind: 'test',
     text: 'Real-API-server tests (for envtest) check the content of the registry ConfigMap.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-118',
@@ -989,7 +989,7 @@ export const design000: readonly Requirement[] = [
     line: 445,
     kind: 'feature',
     text: 'With annotated and plain routes side by side, only the annotated ones create entries.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-124',
@@ -1079,7 +1079,7 @@ export const design000: readonly Requirement[] = [
     line: 108,
     kind: 'feature',
     text: 'A route may name the Service that the MCPServer controller creates as its backend.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-135',

@@ -17,7 +17,7 @@ export const design001: readonly Requirement[] = [
     line: 8,
     kind: 'feature',
     text: 'Within `spec.export` the mode defaults to `server`; only one of server and operator feeds a registry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-003',
@@ -606,7 +606,7 @@ export const design001: readonly Requirement[] = [
     line: 315,
     kind: 'feature',
     text: 'Why a resource is missing from the registry is reported by a condition and an event.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-077',
