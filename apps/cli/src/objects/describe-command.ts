@@ -2,6 +2,7 @@ import { ThvError } from '@thv/kernel/errors'
 import type { KubeClient } from '@thv/kube/client/client'
 import type { StatusCondition } from '@thv/kube/objects/builtin-kinds'
 import type { KubeObject, ResourceType } from '@thv/kube/objects/types'
+import type { VirtualMCPCompositeToolDefinition } from '@thv/resources/kinds/virtual-mcp-composite-tool-definition/schema'
 import { loadKinds } from '../cluster/kind-catalog.ts'
 import { type ClusterFlags, withCluster } from '../cluster/open-cluster.ts'
 import { parseTargets } from '../cluster/targets.ts'
@@ -25,7 +26,8 @@ export async function runDescribe(words: readonly string[], options: ClusterFlag
           : await Promise.all(names.map((name) => client.get(type, { ...place, name }, { signal: env.signal })))
       for (const object of objects) {
         if (printed++ > 0) env.out('\n\n')
-        env.out(describeObject(object, await eventsOf(client, object), Date.now()))
+        const [events, steps] = [await eventsOf(client, object), await stepLines(object)]
+        env.out(describeObject(object, { events, steps }, Date.now()))
       }
     }
     if (printed === 0) throw new ThvError('usage', `no objects to describe in namespace ${namespace}`)
@@ -54,7 +56,26 @@ async function eventsOf(client: KubeClient, { metadata }: KubeObject): Promise<C
   return items.sort((a, b) => (lastTime(a) < lastTime(b) ? -1 : 1))
 }
 
-function describeObject(object: KubeObject, events: readonly CoreEvent[], now: number): string {
+/** The steps of a composite tool in the order in which they run; none if its definition is not valid, which its status says. */
+async function stepLines({ kind, ...rest }: KubeObject): Promise<string[]> {
+  if (kind !== 'VirtualMCPCompositeToolDefinition') return []
+  // Few commands need the check of composite tools.
+  const { checkWorkflow } = await import('@thv/workflow/check-workflow')
+  const { workflowOutline } = await import('@thv/workflow/dry-run')
+  const { workflow } = checkWorkflow((rest as unknown as VirtualMCPCompositeToolDefinition).spec)
+  return workflow ? workflowOutline(workflow).trimEnd().split('\n').map(indentedText) : []
+}
+
+function indentedText(line: string): string {
+  return `${/^ */.exec(line)?.[0] ?? ''}${plainText(line)}`
+}
+
+interface Described {
+  readonly events: readonly CoreEvent[]
+  readonly steps: readonly string[]
+}
+
+function describeObject(object: KubeObject, { events, steps }: Described, now: number): string {
   const { apiVersion, kind, metadata, ...rest } = object as KubeObject & Record<string, unknown>
   const { status, ...content } = shownContent(kind, rest)
   const { conditions, ...state } = (typeof status === 'object' && status !== null ? status : {}) as Record<string, unknown>
@@ -62,6 +83,7 @@ function describeObject(object: KubeObject, events: readonly CoreEvent[], now: n
     ...headLines(object, now),
     ...section('Conditions', conditionLines(conditions, now)),
     ...(Object.keys(state).length > 0 ? section('Status', yamlLines(state)) : []),
+    ...section('Steps', steps),
     ...Object.entries(content).flatMap(([name, value]) => section(`${name[0]?.toUpperCase()}${name.slice(1)}`, yamlLines(value))),
     ...(events.length === 0 ? ['', 'Events: none'] : section('Events', eventLines(events, now))),
     '',

@@ -12,7 +12,18 @@ import { evaluate, type Template, TemplateError } from '../template/template.ts'
 export function dryRun(workflow: Workflow, params: JsonObject): string {
   const checked = workflow.parameters?.check(params) ?? { value: params, problems: [] }
   if (checked.problems.length > 0) return `the parameters do not fit: ${checked.problems.join('; ')}\n`
-  const scope = { params: checked.value }
+  return outline(workflow, { params: checked.value })
+}
+
+/** The same without parameters: every template is shown as it is written. */
+export function workflowOutline(workflow: Workflow): string {
+  return outline(workflow, undefined)
+}
+
+/** Undefined: nothing is known. */
+type Scope = JsonObject | undefined
+
+function outline(workflow: Workflow, scope: Scope): string {
   const lines: string[] = []
   for (const [level, steps] of levelsOf(workflow.steps).entries()) {
     lines.push(`${level + 1}. ${steps.length > 1 ? `${steps.length} steps at the same time` : 'one step'}`)
@@ -36,7 +47,7 @@ export function levelsOf(steps: readonly WorkflowStep[]): WorkflowStep[][] {
   return levels
 }
 
-function stepLines(step: WorkflowStep, scope: JsonObject): string[] {
+function stepLines(step: WorkflowStep, scope: Scope): string[] {
   const lines: string[] = []
   if (step.type === 'elicitation') lines.push(`${step.id}: ask ${shown(step.message, scope)}`)
   if (step.type === 'tool') lines.push(`${step.id}: call ${step.call.tool} ${argumentText(step.call, scope)}`)
@@ -57,8 +68,8 @@ function isKnown(template: Template): boolean {
   return referencesOf(template).every(({ path }) => path[0] === 'params')
 }
 
-function shown(template: Template, scope: JsonObject): string {
-  if (!isKnown(template)) return template.source
+function shown(template: Template, scope: Scope): string {
+  if (!scope || !isKnown(template)) return template.source
   try {
     return JSON.stringify(evaluate(template, scope) ?? null)
   } catch (error) {
@@ -67,17 +78,21 @@ function shown(template: Template, scope: JsonObject): string {
   }
 }
 
-function argumentText(call: CallPlan, scope: JsonObject): string {
+function argumentText(call: CallPlan, scope: Scope): string {
   try {
-    return JSON.stringify(renderArguments({ ...call, arguments: known(call.arguments) }, scope, undefined))
+    return JSON.stringify(renderArguments({ ...call, arguments: known(call.arguments, scope !== undefined) }, scope ?? {}, undefined))
   } catch (error) {
     if (error instanceof StepError) return `(fails: ${error.message})`
     throw error
   }
 }
 
-function known(value: ArgumentValue): ArgumentValue {
-  if (value.kind === 'template') return isKnown(value.template) ? value : { kind: 'constant', value: value.template.source as Json }
-  if (value.kind === 'list') return { ...value, items: value.items.map(known) }
-  return value.kind === 'object' ? { ...value, members: value.members.map(([name, member]) => [name, known(member)] as const) } : value
+/** Templates that cannot be rendered stand for themselves. */
+function known(value: ArgumentValue, hasParams: boolean): ArgumentValue {
+  if (value.kind === 'template')
+    return hasParams && isKnown(value.template) ? value : { kind: 'constant', value: value.template.source as Json }
+  if (value.kind === 'list') return { ...value, items: value.items.map((item) => known(item, hasParams)) }
+  return value.kind === 'object'
+    ? { ...value, members: value.members.map(([name, member]) => [name, known(member, hasParams)] as const) }
+    : value
 }

@@ -2,7 +2,7 @@ import type { CompositeTool } from '@thv/resources/shared/composite/composite-to
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { expect, it } from 'vitest'
 import { checkWorkflow } from '../check/check-workflow.ts'
-import { dryRun } from './dry-run.ts'
+import { dryRun, workflowOutline } from './dry-run.ts'
 import { workflowGraph } from './graph.ts'
 
 const { workflow } = checkWorkflow(
@@ -33,6 +33,14 @@ it('a dry run shows order, conditions and arguments as far as they are known', (
 
 it('a dry run says which parameters do not fit', () => {
   expect(dryRun(workflow, {})).toBe("the parameters do not fit: must have required property 'service'\n")
+})
+
+it('an outline shows every template as it is written', () => {
+  expect(workflowOutline(workflow).split('\n').slice(0, 3)).toEqual([
+    '1. one step',
+    '   build: call ci.build {"service":"{{.params.service}}","options":{"version":"{{.params.version}}","clean":true}}',
+    '     up to 4 tries',
+  ])
 })
 
 it('the graph is Mermaid', () => {

@@ -138,6 +138,35 @@ export function objectStory(open: () => Promise<{ access: ServerAccess; namespac
     expect(secret).not.toContain(Buffer.from('hunter2').toString('base64'))
   })
 
+  it('describe draws the steps of a composite tool', async () => {
+    const steps = [
+      { id: 'find', tool: 'orders.find' },
+      { id: 'track', tool: 'parcels.track', dependsOn: ['find'], arguments: { code: '{{.steps.find.output.parcel}}' } },
+    ]
+    const spec = { name: 'order', description: 'Orders.', steps }
+    place.write(
+      'tool.json',
+      JSON.stringify({
+        apiVersion: 'toolhive.stacklok.dev/v1beta1',
+        kind: 'VirtualMCPCompositeToolDefinition',
+        metadata: { name: 'order' },
+        spec,
+      }),
+    )
+    await thv('apply', '-f', 'tool.json')
+    expect((await thv('describe', 'compositetool', 'order')).out).toContain(
+      [
+        'Steps:',
+        '  1. one step',
+        '     find: call orders.find {}',
+        '  2. one step',
+        '     track: call parcels.track {"code":"{{.steps.find.output.parcel}}"}',
+        '       after find',
+      ].join('\n'),
+    )
+    await thv('delete', 'compositetool', 'order')
+  })
+
   it('ls lists the servers of all kinds, rm deletes them by name', async () => {
     place.write('short.yaml', `${SERVER('short')}---\n${REMOTE('far')}---\n${REMOTE('short')}`)
     await thv('apply', '-f', 'short.yaml')
