@@ -18,6 +18,7 @@ import type { OtlpExporter } from '@thv/telemetry/otlp/otlp-exporter'
 import { createAudit } from './audit/audit.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { withOtlp } from './audit/audit-otlp.ts'
+import { systemEvent } from './audit/system-event.ts'
 import type { LivePolicies } from './authorize/live-policies.ts'
 import { makeHeaderInjection, makeRemoteAuth, makeTokenExchange } from './credentials/credentials-from-run-config.ts'
 import { createHeaderForward } from './header-forward/header-forward.ts'
@@ -76,7 +77,7 @@ export function pipelineFromRunConfig(config: RunConfig, deps: MiddlewareDeps): 
   return compilePipeline(BUILT_MIDDLEWARE.map((name) => MAKERS[name](config, shared)).filter((made) => made !== undefined))
 }
 
-function makeAudit(config: RunConfig, { log, metrics, clock, exporter }: MakerDeps): Middleware | undefined {
+function makeAudit(config: RunConfig, { log, metrics, clock, exporter, policies }: MakerDeps): Middleware | undefined {
   const audit = auditConfigOf(config, log)
   if (audit?.enabled !== true) return undefined
   const component = audit.component ?? config.name
@@ -94,10 +95,18 @@ function makeAudit(config: RunConfig, { log, metrics, clock, exporter }: MakerDe
     trustedProxies: config.trusted_proxies,
   }
   const lines = createAuditLog({ output, component, backend: config.name, clock, log, metrics })
-  if (!audit.otlp) return createAudit(options, { clock, sink: lines })
-  if (exporter === undefined) throw runConfigError('run_config_invalid', 'audit_config.otlp needs telemetry_config.endpoint')
-  return createAudit(options, { clock, sink: withOtlp(lines, exporter) })
+  if (audit.otlp && exporter === undefined) throw runConfigError('run_config_invalid', 'audit_config.otlp needs telemetry_config.endpoint')
+  const sink = audit.otlp && exporter !== undefined ? withOtlp(lines, exporter) : lines
+  policies?.observe((event) => {
+    if (event.outcome === 'ok') return
+    const problems = event.problems.slice(0, MAX_PROBLEMS).map((problem) => problem.slice(0, 256))
+    sink.write(systemEvent('authz_reload_failed', { component, backend: config.name, clock }, { problems }))
+  })
+  return createAudit(options, { clock, sink })
 }
+
+/** More of them do not help, and an event must not become large. */
+const MAX_PROBLEMS = 10
 
 function auditConfigOf({ audit_config: config, audit_config_path: path }: RunConfig, log: Log): AuditConfig | undefined {
   if (config !== undefined || path === undefined) return config

@@ -55,6 +55,14 @@ export function editedFrames(frames: Buffer, edit: (text: string) => string): Bu
   return mayHoldResponse(frames) ? editFrames(frames, (data) => editedData(data, edit)) : frames
 }
 
+/** As `editedData`, for a whole body. */
+export function editedBody(body: Buffer, edit: (text: string) => string): Buffer {
+  if (!body.includes('"result"')) return body
+  const text = body.toString('utf8')
+  const edited = editedData(text, edit)
+  return edited === text ? body : Buffer.from(edited)
+}
+
 /**
  * The data of one event, edited where it has a result, whatever else is wrong with it. A batch, and what only lenient parsers take for JSON,
  * cannot be edited: it could hold a list. Throws OutboundError.

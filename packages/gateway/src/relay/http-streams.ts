@@ -75,10 +75,16 @@ export class HttpStreams {
   }
 
   #listen(backend: BackendClient, context: MessageContext): Promise<HeldAnswer | undefined> {
+    const { pipeline } = this.#options
     const { exchange, outgoing } = context
     const { id, text: body } = outgoing
     return backend.following(backend.path(exchange), async (path) => {
-      const relay = this.#relay(context, id === undefined ? {} : { farewell: () => listenResult(id) })
+      // Its own result has no list; a response to another request of the client might.
+      const edit = (frames: Buffer) => editedFrames(frames, (data) => pipeline.strayResponseText(context, data))
+      const relay = this.#relay(context, {
+        ...(pipeline.editsStrays && { edit }),
+        ...(id !== undefined && { farewell: () => listenResult(id) }),
+      })
       const headers = backend.headers(context, { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined })
       return await this.#send(relay, { backend, sessionId: undefined, request: { method: 'POST', path, headers, body } })
     })

@@ -1,13 +1,30 @@
 import { headerText } from '@thv/http/header-map'
 import { ClientAnswer } from '@thv/http/server/client-answer'
 import type { RequestId } from '@thv/mcp/json-rpc'
+import { METHODS } from '@thv/mcp/methods'
 import { reject } from '@thv/mcp/wire-errors'
+import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { RequestContext } from '@thv/middleware/pipeline/request-context'
 import { brokenAnswer, timedOut, unavailable } from '../response/backend-rejection.ts'
 import { RejectedError } from '../response/rejected-error.ts'
+import { editedBody, editedFrames } from './answer-frames.ts'
 import { encodedAnswer, isEncoded } from './encoded-answer.ts'
-import type { HeldAnswer } from './relay-call.ts'
+import { type HeldAnswer, isEventStream } from './relay-call.ts'
 import { responseKind } from './response-check.ts'
+
+/**
+ * An answer that was held back, with the lists in it edited as in any other answer. Without a request whose method is known, the form of
+ * the result decides. Throws OutboundError for a result that cannot be checked.
+ */
+export function editedAnswer(pipeline: Pipeline, context: RequestContext, held: HeldAnswer): HeldAnswer {
+  const method = context.received?.kind === 'request' ? context.received.method : undefined
+  const isList = method !== undefined && pipeline.edits(method)
+  const isStray = pipeline.editsStrays && (method === undefined || method === METHODS.listen)
+  if (!isList && !isStray) return held
+  const edit = (text: string) => (isList ? pipeline.responseText(context, text) : pipeline.strayResponseText(context, text))
+  const isEvents = isEventStream(held.headers)
+  return { ...held, body: isEvents ? editedFrames(held.body, edit) : editedBody(held.body, edit) }
+}
 
 /**
  * Passes on an answer that was held back. The backend's own rejections get to the client as they are; its failures become ours, so that

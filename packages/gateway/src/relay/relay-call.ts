@@ -11,7 +11,7 @@ import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import { brokenAnswer, connectionLost, rejectionOf, unanswered } from '../response/backend-rejection.ts'
 import { noteFailure, noteResponseBytes } from '../response/outcome.ts'
-import { AnswerFrames, editedFrames } from './answer-frames.ts'
+import { AnswerFrames, editedBody, editedFrames } from './answer-frames.ts'
 import { CallCancellation } from './call-cancellation.ts'
 import type { WatchedCall } from './call-watch.ts'
 import { encodedAnswer, isEncoded } from './encoded-answer.ts'
@@ -153,7 +153,8 @@ export class RelayCall implements ResponseSink, WatchedCall {
   #modeOf(status: number, headers: MutableHeaderMap): Mode {
     if (this.#options.holds(status) || (status === 401 && this.#context.credentials !== undefined)) return 'hold'
     if (isEncoded(headers)) throw encodedAnswer()
-    if (status !== 200) return 'inspect'
+    // A list is a list whatever the status: clients take many for success.
+    if (status !== 200 && !this.#edits) return 'inspect'
     if (isEventStream(headers)) return 'frames'
     return this.#edits ? 'edit' : 'inspect'
   }
@@ -210,7 +211,7 @@ export class RelayCall implements ResponseSink, WatchedCall {
   #endWhole(body: Buffer): void {
     const id = this.#id
     if (id === undefined || this.#status !== 200) {
-      this.#answer.whole(this.#status, this.#headers, body)
+      this.#answer.whole(this.#status, this.#headers, this.#edits ? editedBody(body, (text) => this.#editedText(text)) : body)
       return
     }
     const kind = bytesKind(body, id)

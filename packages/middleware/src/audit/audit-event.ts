@@ -9,7 +9,7 @@ export interface AuditEvent {
   readonly level: 'AUDIT'
   readonly msg: 'audit_event'
   readonly audit_id: string
-  readonly type: AuditEventType | 'audit_dropped'
+  readonly type: AuditEventType | SystemEventType
   readonly logged_at: string
   readonly outcome: AuditOutcome
   readonly component: string
@@ -77,7 +77,12 @@ export interface AuditExtra {
   readonly span_id: string | undefined
   /** Of `audit_dropped`: events that were not written. */
   readonly dropped: number | undefined
+  /** Of `authz_reload_failed`: why the policies were not replaced. */
+  readonly problems?: readonly string[] | undefined
 }
+
+/** Events that no client caused. They are written whatever types are selected. */
+export type SystemEventType = 'audit_dropped' | 'authz_reload_failed'
 
 export interface AuditData {
   readonly request: unknown

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import type { LineOutput } from '@thv/telemetry/lines/line-output'
@@ -6,7 +5,7 @@ import { LineWriter } from '@thv/telemetry/lines/line-writer'
 import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
 import type { AuditSink } from './audit.ts'
-import type { AuditEvent } from './audit-event.ts'
+import { systemEvent } from './system-event.ts'
 
 export interface AuditLogOptions {
   readonly output: LineOutput
@@ -28,7 +27,7 @@ export function createAuditLog({ output, component, backend, clock, log, metrics
     output,
     clock,
     ...(maxBytes !== undefined && { maxBytes }),
-    droppedLine: (count) => `${JSON.stringify(droppedEvent(count, { component, backend, clock }))}\n`,
+    droppedLine: (dropped) => `${JSON.stringify(systemEvent('audit_dropped', { component, backend, clock }, { dropped }))}\n`,
     onDropped: (count) => dropped.inc(count),
     onFailure: (error) => log.error('could not write audit events; retrying', { error: errorMessage(error) }),
   })
@@ -38,27 +37,5 @@ export function createAuditLog({ output, component, backend, clock, log, metrics
       writer.write(`${JSON.stringify(event)}\n`)
     },
     close: (signal) => writer.close(signal),
-  }
-}
-
-function droppedEvent(
-  dropped: number,
-  { component, backend, clock }: Pick<AuditLogOptions, 'component' | 'backend' | 'clock'>,
-): AuditEvent {
-  const time = new Date(clock.now()).toISOString()
-  return {
-    ...{ time, level: 'AUDIT', msg: 'audit_event', audit_id: randomUUID(), type: 'audit_dropped', logged_at: time, outcome: 'error' },
-    component,
-    source: { type: 'local', value: 'audit', extra: undefined },
-    subjects: { user: 'system', user_id: undefined, issuer: undefined, client_name: undefined, client_version: undefined },
-    delegation: undefined,
-    target: { endpoint: '', http_method: '', method: undefined, name: undefined, type: 'endpoint', backend_name: backend },
-    metadata: {
-      extra: {
-        ...{ duration_ms: 0, transport: 'http', status_code: undefined, response_size_bytes: 0, rejection: undefined, aborted: undefined },
-        ...{ jsonrpc_error_code: undefined, jsonrpc_error_message: undefined, trace_id: undefined, span_id: undefined, dropped },
-      },
-    },
-    data: undefined,
   }
 }

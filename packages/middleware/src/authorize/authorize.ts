@@ -40,6 +40,7 @@ export function createAuthorize(deps: AuthorizeDeps): Middleware {
     name: 'authorization',
     message: (context) => judgeMessage(context, deps),
     edits: [...LIST_MEMBERS.keys()],
+    editsPerCaller: true,
     item: (context, item, method) => (isShown(context, deps, { item, method }) ? item : undefined),
     close: async () => deps.toolHints?.close(),
   }

@@ -41,6 +41,7 @@ export class LivePolicies implements PolicyHolder {
   /** The text that was loaded, or tried, last. */
   #text: string | undefined
   #watch: FileWatch | undefined
+  readonly #observers: ((event: PolicyLoad) => void)[] = []
   readonly #closing = new AbortController()
   readonly #options: LivePoliciesOptions
   readonly #deps: LivePoliciesDeps
@@ -65,6 +66,11 @@ export class LivePolicies implements PolicyHolder {
     deps.onLoaded?.({ outcome: 'ok', hash: loaded.bundle.hash })
     if ('path' in source) live.#follow(source.path, read?.text)
     return live
+  }
+
+  /** Called after each further load. */
+  observe(observer: (event: PolicyLoad) => void): void {
+    this.#observers.push(observer)
   }
 
   async close(): Promise<void> {
@@ -99,16 +105,21 @@ export class LivePolicies implements PolicyHolder {
   }
 
   #settle(path: string, loaded: LoadedPolicies): void {
-    const { log, onLoaded } = this.#deps
+    const { log } = this.#deps
     if (!loaded.ok) {
       log.error('the policies are not replaced; those before stay in force', { path, problems: loaded.problems.join('; ') })
-      onLoaded?.({ outcome: 'failed', problems: loaded.problems })
+      this.#tell({ outcome: 'failed', problems: loaded.problems })
       return
     }
     const { hash } = loaded.bundle
     this.#current = loaded.bundle
     log.info('policies replaced', { path, hash })
-    onLoaded?.({ outcome: 'ok', hash })
+    this.#tell({ outcome: 'ok', hash })
+  }
+
+  #tell(event: PolicyLoad): void {
+    this.#deps.onLoaded?.(event)
+    for (const observer of this.#observers) observer(event)
   }
 }
 

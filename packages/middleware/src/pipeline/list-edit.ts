@@ -6,6 +6,8 @@ import type { RequestContext } from './request-context.ts'
 export interface ListEditor {
   /** The member of the result that holds the items. */
   readonly member: string
+  /** The list is the caller's alone. */
+  readonly isPerCaller: boolean
   /** Returns the same object to keep the item, another one to replace it, undefined to hide it. */
   readonly edit: (context: RequestContext, item: JsonObject) => JsonObject | undefined
 }
@@ -13,9 +15,10 @@ export interface ListEditor {
 /**
  * Edits the items of one list in the text of a JSON-RPC response. Everything else keeps its letters: the other members of the response
  * and of the result, the items that stay, and the members of an item that the edit did not touch. An item that is not an object is
- * removed, because no middleware can judge it. Returns the same text when the response has no such list or nothing changed.
+ * removed, because no middleware can judge it. Returns the same text when the response has no such list or nothing changed. A list that
+ * is the caller's alone is not marked as public to caches, changed or not.
  */
-export function editItems(text: string, { member, edit }: ListEditor, context: RequestContext): string {
+export function editItems(text: string, { member, isPerCaller, edit }: ListEditor, context: RequestContext): string {
   const message: unknown = JSON.parse(text)
   const result = isObject(message) ? message['result'] : undefined
   const items = isObject(result) ? result[member] : undefined
@@ -36,7 +39,13 @@ export function editItems(text: string, { member, edit }: ListEditor, context: R
     }
     at = skipSpace(text, skipSpace(text, end) + 1) // over the comma
   }
-  return changed ? `${text.slice(0, list.start)}[${kept.join(',')}]${text.slice(list.end)}` : text
+  const edited = changed ? `${text.slice(0, list.start)}[${kept.join(',')}]${text.slice(list.end)}` : text
+  return isPerCaller && isObject(result) && isShareable(result) ? spliceMember(edited, ['result', 'cacheScope'], '"private"') : edited
+}
+
+/** A cacheable result of the modern era that does not say that it is private. */
+function isShareable({ cacheScope, ttlMs }: JsonObject): boolean {
+  return cacheScope === undefined ? ttlMs !== undefined : cacheScope !== 'private'
 }
 
 function respell(text: string, before: JsonObject, after: JsonObject): string {

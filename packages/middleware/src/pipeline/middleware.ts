@@ -21,6 +21,8 @@ export interface Middleware {
   message?(context: MessageContext): Awaitable<Rejection | undefined>
   /** List methods whose items `item` edits. Lists are edited in one pass for all middleware; other results pass untouched. */
   readonly edits?: readonly string[]
+  /** The result of `item` depends on the caller, so no cache may give one caller's list to another. */
+  readonly editsPerCaller?: boolean
   /** Returns the same object to keep the item, another one to replace it, undefined to hide it. `method` is the one of the list. */
   item?(context: RequestContext, item: JsonObject, method: string): JsonObject | undefined
   /** Before each hop, after all `message` steps. Sets `hop.credentials` or replaces `hop.outgoing`. */

@@ -134,8 +134,10 @@ function runAll(all: readonly ((context: RequestContext) => void)[], context: Re
 function editorsOf(middleware: readonly Middleware[]): ReadonlyMap<string, ListEditor> {
   const editors = new Map<string, ListEditor>()
   for (const [method, member] of LIST_MEMBERS) {
-    const edits = steps(middleware, (one) => (one.edits?.includes(method) ? itemStep(one, method) : undefined)).toReversed()
-    if (edits.length > 0) editors.set(method, { member, edit: (context, item) => throughAll(edits, context, item) })
+    const editing = middleware.filter((one) => one.edits?.includes(method))
+    const edits = steps(editing, (one) => itemStep(one, method)).toReversed()
+    const isPerCaller = editing.some((one) => one.editsPerCaller === true)
+    if (edits.length > 0) editors.set(method, { member, isPerCaller, edit: (context, item) => throughAll(edits, context, item) })
   }
   return editors
 }

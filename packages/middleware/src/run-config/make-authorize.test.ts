@@ -1,4 +1,5 @@
 import { createOutbound } from '@thv/http/outbound/outbound'
+import type { Exchange } from '@thv/http/server/exchange'
 import { systemClock } from '@thv/kernel/clock'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
@@ -6,8 +7,9 @@ import { createMetrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { expect, it } from 'vitest'
 import { pipelineFromRunConfig } from '../from-run-config.ts'
+import type { ToolsRequest } from '../pipeline/tool-source.ts'
 import { testContext } from '../testing/test-context.ts'
-import { openPolicies } from './make-authorize.ts'
+import { makeAuthorize, openPolicies } from './make-authorize.ts'
 
 function configOf(document: object): RunConfig {
   const read = readRunConfig({ name: 'x', transport: 'streamable-http', remote_url: 'https://example.com/mcp', ...document })
@@ -59,4 +61,38 @@ it('a pipeline without the policies that its run config asks for cannot be made'
   expect(() => pipelineFromRunConfig(configOf(cedar('permit(principal, action, resource);')), { ...deps(), env: {}, outbound })).toThrow(
     TypeError,
   )
+})
+
+const oidc_config = { issuer: 'https://idp.example.com', audience: 'a' }
+const token_exchange_config = { token_url: 'https://idp.example.com/token' }
+const header_injection_config = { header_name: 'X-Key', header_value_env: 'KEY' }
+
+it.each([
+  ['nothing authenticates: each bearer', {}, ['Bearer a', 'Bearer b']],
+  ['the token is passed on: each bearer', { oidc_config: { ...oidc_config, forward_token: true } }, ['Bearer a', 'Bearer b']],
+  ['the token stays here: one for all', { oidc_config }, [undefined]],
+  ['a header is injected: one for all', { oidc_config, header_injection_config }, [undefined]],
+  ['tokens are exchanged: each caller', { oidc_config, token_exchange_config }, ['token a', 'token b']],
+  ['bearers are exchanged as they come: each bearer', { token_exchange_config }, ['token a', 'token b']],
+])('the server is asked for hints with the credentials that its calls have; where %s', async (_, document, expected) => {
+  const parts = deps()
+  const config = configOf({ ...cedar('permit(principal, action, resource) when { resource.readOnlyHint };'), ...document })
+  const policies = await openPolicies(config, parts)
+  const asked: ToolsRequest[] = []
+  const toolSource = {
+    async tools(request: ToolsRequest) {
+      asked.push(request)
+      return [{ name: 'look', annotations: { readOnlyHint: true } }]
+    },
+  }
+  await using outbound = createOutbound()
+  const middleware = makeAuthorize(config, { ...parts, env: {}, outbound, policies, toolSource })
+  for (const user of ['a', 'b', 'a']) {
+    const caller = 'oidc_config' in document ? { principal: user, token: user } : { principal: 'anonymous' }
+    const exchange = { headers: { authorization: `Bearer ${user}`, 'x-tenant': user } } as unknown as Exchange
+    const context = testContext({ id: 1, method: 'tools/call', params: { name: 'look' } }, { caller, exchange })
+    expect(await middleware?.message?.(context)).toBeUndefined()
+  }
+  expect(asked.map(({ authorization, caller }) => authorization ?? (caller && `token ${caller.token}`))).toEqual(expected)
+  await middleware?.close?.(AbortSignal.timeout(1_000))
 })

@@ -6,7 +6,7 @@ import { BackendMonitor } from '@thv/gateway/relay/backend-monitor'
 import { BackendSessions } from '@thv/gateway/relay/backend-sessions'
 import { HttpCalls } from '@thv/gateway/relay/http-calls'
 import { HttpStreams } from '@thv/gateway/relay/http-streams'
-import { passOn } from '@thv/gateway/relay/pass-on'
+import { editedAnswer, passOn } from '@thv/gateway/relay/pass-on'
 import type { HeldAnswer } from '@thv/gateway/relay/relay-call'
 import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import { toolsOverHttp } from '@thv/gateway/relay/tool-list'
@@ -15,7 +15,7 @@ import { noteResponse } from '@thv/gateway/response/outcome'
 import { RejectedError } from '@thv/gateway/response/rejected-error'
 import { afterMessage, type HttpSessionStore, STATEFUL_METHODS } from '@thv/gateway/sessions/session-record'
 import type { Clock } from '@thv/kernel/clock'
-import type { JsonObject } from '@thv/mcp/json-rpc'
+import type { JsonObject, RequestId } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
@@ -116,7 +116,7 @@ class StreamableHttpBackend implements Backend {
       const isAlone = kind === 'request' && this.#options.pipeline.editsStrays
       held = await (isAlone ? this.#useAlone(backend, context, sessionId) : this.#use(backend, context, sessionId))
     }
-    if (held !== undefined) passOn(context, held, received.kind === 'request' ? received.id : undefined)
+    if (held !== undefined) this.#passOn(context, held, received.kind === 'request' ? received.id : undefined)
   }
 
   #use(backend: BackendClient, context: MessageContext, sessionId: string): Promise<HeldAnswer | undefined> {
@@ -152,7 +152,7 @@ class StreamableHttpBackend implements Backend {
       isFirst = false
       return this.#streams.get(backend, context, { sessionId, backendId, lastEventId: from })
     })
-    if (held !== undefined) passOn(context, held, undefined)
+    if (held !== undefined) this.#passOn(context, held)
   }
 
   async endSession(context: SessionContext): Promise<void> {
@@ -172,7 +172,7 @@ class StreamableHttpBackend implements Backend {
       exchange.method === 'GET'
         ? await this.#streams.get(backend, context)
         : await backend.ask(context, { method: 'DELETE', path: backend.path(exchange), timeoutMs: this.#limits.askTimeoutMs })
-    if (held !== undefined) passOn(context, held, undefined)
+    if (held !== undefined) this.#passOn(context, held)
   }
 
   async tools(request: ToolsRequest): Promise<readonly JsonObject[]> {
@@ -188,6 +188,10 @@ class StreamableHttpBackend implements Backend {
     this.#closing.abort()
     await this.#streams.finishAll()
     this.#calls.close()
+  }
+
+  #passOn(context: RequestContext, held: HeldAnswer, id?: RequestId): void {
+    passOn(context, editedAnswer(this.#options.pipeline, context, held), id)
   }
 
   #ready(): BackendClient {
