@@ -21,8 +21,9 @@ export default defineConfig({
           pool: 'threads',
           // By default all processors but one, which on two is one file at a time. Much here is waiting.
           maxWorkers: Math.max(2, availableParallelism() - 1),
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          // For a test that hangs, not for one on a busy machine.
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           // The default second is short on a busy machine. Looking again soon makes waits short.
           expect: { ...REQUIRE_ASSERTIONS, poll: { timeout: 15_000, interval: 10 } },
         },

@@ -25,7 +25,7 @@ afterEach(() => {
 })
 
 describe('a process that is killed while it writes a sync', () => {
-  it('leaves all of it or nothing, and no lock', { timeout: 120_000 }, async () => {
+  it('leaves all of it or nothing, and no lock', { timeout: 300_000 }, async () => {
     const rounds = 3 * soakRounds()
     let last = 0
     for (let round = 0; round < rounds; round++) {

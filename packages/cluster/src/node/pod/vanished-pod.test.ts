@@ -48,7 +48,7 @@ const POD: NodePod = {
   metadata: { name: 'twin', namespace: 'default', uid: 'first' },
   spec: { restartPolicy: 'Never', ...script('sh', 'exit 0') } as NodePod['spec'],
 }
-const outcome = (life: PodLife) => Promise.race([life.ended.then(() => 'ended'), systemClock.sleep(10_000).then(() => 'still there')])
+const outcome = (life: PodLife) => Promise.race([life.ended.then(() => 'ended'), systemClock.sleep(60_000).then(() => 'still there')])
 
 describe('a pod whose object is gone', () => {
   it('ends although another pod of its name refuses its status', async () => {
