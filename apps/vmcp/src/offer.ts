@@ -109,8 +109,10 @@ export class Offer {
     const rest = { ...(page.nextCursor !== undefined && { nextCursor: page.nextCursor }), ...extra }
     const tail = Object.entries(rest).map(([key, value]) => `,${JSON.stringify(key)}:${JSON.stringify(value)}`)
     const text = `{"jsonrpc":"2.0","id":${JSON.stringify(request.id)},"result":{"${kind}":[${items}]${tail.join('')}}}`
+    const edited = this.pipeline.edits(request.method) ? this.pipeline.responseText(context, text) : text
     context.outcome = 'ok'
-    return this.pipeline.edits(request.method) ? this.pipeline.responseText(context, text) : text
+    if (edited.length <= this.pipeline.answerBytes) context.answer = edited
+    return edited
   }
 }
 
