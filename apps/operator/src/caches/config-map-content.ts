@@ -36,6 +36,6 @@ export function configMapReader(client: KubeClient, metadata: KindCache<ConfigMa
   }
 }
 
-function contentOf({ metadata, data }: ConfigMap): ConfigMapContent {
-  return { uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', data: data ?? {} }
+function contentOf({ metadata, data, binaryData }: ConfigMap): ConfigMapContent {
+  return { uid: metadata.uid ?? '', resourceVersion: metadata.resourceVersion ?? '', data: data ?? {}, ...(binaryData && { binaryData }) }
 }

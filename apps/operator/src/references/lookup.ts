@@ -18,6 +18,8 @@ export interface ConfigMapContent {
   readonly uid: string
   readonly resourceVersion: string
   readonly data: Readonly<Record<string, string>>
+  /** Base64. */
+  readonly binaryData?: Readonly<Record<string, string>>
 }
 
 export interface SecretFacts {

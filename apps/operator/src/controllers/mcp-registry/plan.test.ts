@@ -148,6 +148,21 @@ describe('the plan of an MCPRegistry', () => {
     },
   )
 
+  it.each<[string, Spec]>([
+    ['spec.source.git.repository', { source: { git: { repository: 'https://me:c4n4ry@git.example.com/r', branch: 'main' } } }],
+    ['spec.source.api.endpoint', { source: { api: { endpoint: 'https://c4n4ry@registry.example.com' } } }],
+    [
+      'spec.registries[0].git.repository',
+      { registries: [{ name: 'a', git: { repository: 'https://c4n4ry@git.example.com/r', branch: 'main' } }] },
+    ],
+  ])('refuses a password in %s, and repeats it nowhere', (field, spec) => {
+    const plan = planOf(spec)
+    expect(plan.blockers).toMatchObject([{ condition: 'SourceAvailable', reason: 'ValidationFailed' }])
+    expect(plan.blockers[0]?.message).toContain(`${field} must not hold a user name or password`)
+    const { spec: _, ...made } = plan
+    expect(JSON.stringify(made)).not.toContain('c4n4ry')
+  })
+
   it('[001-101] refuses several replicas without a shared store, and runs one', () => {
     const plan = planOf({ registries: [{ name: 'a', git }], replicas: 3 })
     expect(condition(plan, 'SharedStore')).toMatchObject({ status: 'False', reason: 'SharedStoreRequired' })

@@ -253,11 +253,13 @@ function urlOf(plan: RegistryPlan, { key, env }: Work): string | undefined {
 
 const SOON_MS = 5_000
 const LATER_MS = 60_000
+const MAX_SPREAD_MS = 30_000
 
 /** The server tells nothing by itself, so it is asked: soon while something is under way, else once a minute. */
 function next(sync: SyncFacts, { spec, trigger }: RegistryPlan): Outcome {
   const spread = 1 + 0.2 * Math.random()
-  if (sync.nextMs !== undefined) return requeueAfter(sync.nextMs)
+  // Registries that failed together do not come back together.
+  if (sync.nextMs !== undefined) return requeueAfter(Math.round(sync.nextMs + Math.min(0.2 * sync.nextMs, MAX_SPREAD_MS) * Math.random()))
   if ('source' in spec) return done
   const isWaiting = sync.pending || (trigger !== undefined && 'registries' in spec && sync.doneTrigger !== trigger)
   return spec.api.enabled ? requeueAfter(Math.round((isWaiting ? SOON_MS : LATER_MS) * spread)) : done

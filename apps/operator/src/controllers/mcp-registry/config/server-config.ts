@@ -70,17 +70,39 @@ export function servedName(name: string): string {
   return RESERVED.has(name) ? 'registry' : name
 }
 
+type Git = Pick<NonNullable<CanonicalRegistryEntry['git']>, 'repository'>
+type Api = Pick<NonNullable<CanonicalRegistryEntry['api']>, 'endpoint'>
+
+/** Addresses end up in ConfigMaps and messages, so that no password may be in them. */
+export function credentialProblems({ git, api }: { git?: Git | undefined; api?: Api | undefined }, field: string): FieldProblem[] {
+  const advice = 'set git.auth, with the password in a Secret'
+  return [
+    ...(hasCredentials(git?.repository)
+      ? [{ field: `${field}.git.repository`, message: `must not hold a user name or password: ${advice}` }]
+      : []),
+    ...(hasCredentials(api?.endpoint) ? [{ field: `${field}.api.endpoint`, message: 'must not hold a user name or password' }] : []),
+  ]
+}
+
+function hasCredentials(address: string | undefined): boolean {
+  const url = address === undefined ? null : URL.parse(address)
+  return url !== null && /^https?:$/.test(url.protocol) && (url.username !== '' || url.password !== '')
+}
+
 type RenderedSource = Readonly<Record<string, unknown>> & { readonly name: string }
 
 function renderSources(spec: CanonicalMCPRegistrySpec): { sources: RenderedSource[]; problems: FieldProblem[] } {
   if ('source' in spec) {
     const format = spec.source.type === 'api' ? 'upstream' : spec.source.format
-    return { sources: [{ name: STORAGE_ENTRY, format, file: { path: sourceFolder(STORAGE_ENTRY) } }], problems: [] }
+    const sources = [{ name: STORAGE_ENTRY, format, file: { path: sourceFolder(STORAGE_ENTRY) } }]
+    return { sources, problems: credentialProblems(spec.source, 'spec.source') }
   }
   if (!('registries' in spec)) return { sources: [], problems: [] }
   const problems: FieldProblem[] = []
   const sources = spec.registries.map((entry, index) => {
     const source = renderSource(entry)
+    // Those of an API are refused below.
+    problems.push(...credentialProblems({ git: entry.git, api: undefined }, `spec.registries[${index}]`))
     const check = checkSourceConfig(source, { path: '', fromApi: false })
     if (!check.ok)
       for (const { pointer, message } of check.problems)

@@ -14,14 +14,17 @@ const registry = { metadata: { name: 'demo', namespace: 'team', uid: 'uid-demo',
 const { signal } = new AbortController()
 
 /** A runner over a namespace with the ConfigMap `servers`; `ensure` stands for the write of a ConfigMap. */
-function runnerWith(ensure: (object: ConfigMap, signal: AbortSignal) => Promise<ChildOutcome>, servers = 1) {
+function runnerWith(ensure: (object: ConfigMap, signal: AbortSignal) => Promise<ChildOutcome>, servers = 1, isBinary = false) {
   const maps: ConfigMap[] = []
   const entries = Array.from({ length: servers }, (_, index) => [
     `server-${index}`,
     { image: 'example.com/a:1', description: 'x'.repeat(900) },
   ])
-  const data = { 'registry.json': JSON.stringify({ servers: Object.fromEntries(entries) }) }
-  const caches = { of: () => ({ list: () => maps }), configMapContent: async () => ({ uid: 'u', resourceVersion: '1', data }) }
+  const text = JSON.stringify({ servers: Object.fromEntries(entries) })
+  const held = isBinary
+    ? { data: {}, binaryData: { 'registry.json': Buffer.from(text).toString('base64') } }
+    : { data: { 'registry.json': text } }
+  const caches = { of: () => ({ list: () => maps }), configMapContent: async () => ({ uid: 'u', resourceVersion: '1', ...held }) }
   const clock = new TestClock(Date.parse('2026-03-01T10:00:00Z'))
   const children = {
     ensure: (_owner: unknown, child: { object: ConfigMap }, until: AbortSignal) => ensure(child.object, until),
@@ -95,6 +98,20 @@ describe('createSyncRunner', () => {
     await runner.step(step)
     expect(written.length).toBe(2 * count)
     expect(maps.length).toBe(16)
+  })
+
+  it('reads a source ConfigMap whose file is binary data', async () => {
+    const stored: string[] = []
+    const { runner, step } = runnerWith(
+      async (object) => {
+        stored.push(object.data?.['registry.json'] ?? '')
+        return { kind: 'applied' }
+      },
+      1,
+      true,
+    )
+    expect(await runner.step(step)).toMatchObject({ status: { phase: 'Complete', serverCount: 1 } })
+    expect(stored.join()).toContain('server-0')
   })
 
   it('tells of the storage only while the spec has a source', async () => {

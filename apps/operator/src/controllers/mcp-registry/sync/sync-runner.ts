@@ -10,6 +10,7 @@ import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-regi
 import { scrub } from '@thv/telemetry/redact'
 import { configMapCache } from '../../../caches/built-in-caches.ts'
 import type { Env } from '../../../environment.ts'
+import { credentialProblems } from '../config/server-config.ts'
 import { dataMaps } from '../objects/children.ts'
 import { CONTENT_CHECKSUM, registryNames } from '../objects/names.ts'
 import type { RegistryPlan } from '../plan/plan.ts'
@@ -28,7 +29,7 @@ export interface SyncStep {
   readonly signal: AbortSignal
 }
 
-/** Syncs of the `source` shape: at most two at a time, one per registry. */
+/** Syncs of the `source` shape: at most two at a time, one per registry; namespaces take turns. */
 export interface SyncRunner {
   /** Starts what is due and gives the state. */
   step(step: SyncStep): Promise<SyncFacts>
@@ -120,7 +121,7 @@ export function createSyncRunner(env: Env): SyncRunner {
     const { signal } = job.abort
     let outcome: FetchOutcome
     try {
-      outcome = text ?? (await slots.use(() => fetched(registry, plan, signal)))
+      outcome = text ?? (await slots.use(key.namespace ?? '', () => fetched(registry, plan, signal)))
       if (outcome.ok && !signal.aborted) outcome = await store({ registry, plan, identity, outcome, signal })
     } catch (error) {
       outcome = { ok: false, reason: 'StorageFailed', message: errorMessage(error) }
@@ -141,6 +142,8 @@ export function createSyncRunner(env: Env): SyncRunner {
 
   async function fetched(registry: MCPRegistry, { spec }: RegistryPlan, signal: AbortSignal): Promise<FetchOutcome> {
     if (!('source' in spec)) throw new TypeError('only the source shape is synced by the operator')
+    const [problem] = credentialProblems(spec.source, 'spec.source')
+    if (problem !== undefined) return { ok: false, reason: 'ValidationFailed', message: `${problem.field} ${problem.message}` }
     const { git } = spec.source
     const ref = git?.auth?.passwordSecretRef
     let password: string | undefined
