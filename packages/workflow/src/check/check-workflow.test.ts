@@ -216,6 +216,15 @@ describe('checkWorkflow', () => {
     ).toEqual([])
   })
 
+  it.each<[string, string, unknown, string[]]>([
+    ['a definition, with a default that fits', '#/$defs/n', 3, []],
+    ['a definition, with a default that does not', '#/$defs/n', 'x', ['spec.parameters.properties.a.default: must be integer']],
+    ['another property, which only the whole schema knows', '#/properties/b', 'x', []],
+  ])('a parameter may refer to %s', (_title, $ref, value, expected) => {
+    const properties = { a: { $ref, default: value }, b: { type: 'integer' } }
+    expect(messages({ parameters: { type: 'object', $defs: { n: { type: 'integer' } }, properties } })).toEqual(expected)
+  })
+
   it('names the path of an inline tool', () => {
     const [problem] = checkWorkflow(tool({ steps: [echo('one', { a: '{{' })] }), 'spec.config.compositeTools[3]').problems
     expect(problem?.field).toBe('spec.config.compositeTools[3].steps[0].arguments.a')

@@ -101,9 +101,22 @@ function schemaOf(problems: Problems, field: string, schema: Record<string, unkn
 /** A default that does not fit its own schema would fail every call that relies on it. */
 function checkDefaults(problems: Problems, field: string, parameters: Record<string, unknown>): void {
   const properties = isObject(parameters['properties']) ? parameters['properties'] : {}
+  const { $defs, definitions: older } = parameters
+  const definitions = { ...($defs !== undefined && { $defs }), ...(older !== undefined && { definitions: older }) }
   for (const [name, property] of Object.entries(properties)) {
     if (!isObject(property) || !('default' in property)) continue
-    const { problems: found } = compileSchema(property as JsonObject).check(property['default'] as Json)
+    const found = defaultProblems({ ...definitions, ...property } as JsonObject, property['default'] as Json)
     if (found.length > 0) problems.add('schema', { field: `${field}.properties.${name}.default` }, found.join('; '))
   }
+}
+
+/** A property that refers to more than definitions is no schema alone; then its default is checked when the tool is called. */
+function defaultProblems(schema: JsonObject, value: Json): readonly string[] {
+  let compiled: JsonSchema
+  try {
+    compiled = compileSchema(schema)
+  } catch {
+    return []
+  }
+  return compiled.check(value).problems
 }

@@ -128,7 +128,9 @@ describe('arguments', () => {
     ['with a pattern that takes too long', { n: 1, p: `${'a'.repeat(40)}b` }, 'a pattern of the schema takes too long on this value'],
   ])('parameters %s start nothing', async (_title, params, problem) => {
     const { run, calls } = harness(() => text('ok'))
-    const schema = { type: 'object', properties: { n: { type: 'integer' }, p: { type: 'string', pattern: '^(a+)+$' } }, required: ['n'] }
+    // Only the one that needs it: values under a pattern are checked against the clock.
+    const p = { type: 'string', ...('p' in params && { pattern: '^(a+)+$' }) }
+    const schema = { type: 'object', properties: { n: { type: 'integer' }, p }, required: ['n'] }
     expect(await run({ parameters: schema }, { params })).toEqual({ kind: 'invalid_params', problems: [problem] })
     expect(calls).toEqual([])
   })
