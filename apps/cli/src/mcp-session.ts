@@ -38,13 +38,14 @@ export async function withServer<T>(
 ): Promise<T> {
   const { env, verbose = false } = options
   const url = await resolveServer(nameOrUrl, options, env)
-  const timeoutMs = timeoutOf(options.timeout) ?? (env.ask ? INTERACTIVE_TIMEOUT_MS : DEFAULT_TIMEOUT_MS)
+  const { timeoutMs, connectTimeoutMs, limits } = waitsOf(options.timeout, { isInteractive: env.ask !== undefined })
   const headers = headersOf(options.header)
   await using outbound = createOutbound()
   await using client = createStreamableHttpClient({
     url,
     outbound,
     clientInfo: CLIENT_INFO,
+    limits,
     headers,
     capabilities: OFFERED,
     handlers: serverHandlers(env),
@@ -54,7 +55,7 @@ export async function withServer<T>(
     }),
   })
   try {
-    await client.connect({ timeoutMs: Math.min(timeoutMs, CONNECT_TIMEOUT_MS), signal: env.signal })
+    await client.connect({ timeoutMs: connectTimeoutMs, signal: env.signal })
     return await work({ client, limits: { timeoutMs, signal: env.signal } })
   } catch (error) {
     throw withHint(error, url)
@@ -62,6 +63,15 @@ export async function withServer<T>(
 }
 
 const CONNECT_TIMEOUT_MS = 30_000
+
+/** With --timeout every step may take that long, the first answer too: a server may have to be installed for it. */
+export function waitsOf(timeout: string | undefined, { isInteractive }: { isInteractive: boolean }) {
+  const asked = timeoutOf(timeout)
+  if (asked === undefined) {
+    return { timeoutMs: isInteractive ? INTERACTIVE_TIMEOUT_MS : DEFAULT_TIMEOUT_MS, connectTimeoutMs: CONNECT_TIMEOUT_MS, limits: {} }
+  }
+  return { timeoutMs: asked, connectTimeoutMs: asked, limits: { connectTimeoutMs: asked, probeTimeoutMs: asked } }
+}
 
 function timeoutOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
