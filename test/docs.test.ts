@@ -5,7 +5,7 @@ import { KINDS } from '@thv/resources/kinds/kinds'
 import { MCPServerEntryCondition, MCPServerEntryPhase, MCPServerEntryReason } from '@thv/resources/kinds/mcp-server-entry/constants'
 import { describe, expect, it } from 'vitest'
 
-/* What the pages promise: links lead somewhere, files that are named exist, and pages say what they were written for. */
+/* Promises of the pages: links lead somewhere, files that are named exist, and pages say what they were written for. */
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8')

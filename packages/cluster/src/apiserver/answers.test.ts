@@ -7,7 +7,7 @@ const MAPS = '/api/v1/namespaces/default/configmaps'
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
 const WIDGETS = '/apis/parity.example.com/v1/namespaces/default/widgets'
 
-/** What the table of parity cannot hold: there the real server answers in a form of its own, or only after a while. */
+/** Cases that the table of parity cannot hold: the real server answers them in a form of its own, or only after a while. */
 describe('answers', () => {
   const errors: unknown[] = []
   let server: EmbeddedApiServer

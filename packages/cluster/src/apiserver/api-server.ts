@@ -45,7 +45,7 @@ export interface EmbeddedApiServer extends AsyncDisposable {
   /** Of system:masters. */
   readonly adminToken: string
   readonly store: ObjectStore
-  /** Who answers for logs and attach from now on. Without anyone these are refused. */
+  /** The source of logs and attach from now on. Without one these are rejected. */
   servePods(streams: PodStreams | undefined): void
   close(): Promise<void>
 }
@@ -151,7 +151,7 @@ function answerError(exchange: Exchange, error: unknown, onError: (error: unknow
   else sendBytes(exchange, status.code, encodeAnswer(JSON.stringify(failure(status)), headerOf(exchange, 'accept')))
 }
 
-/** Surprises are told to `onError` alone, but whoever writes must know that the disk is full. */
+/** Unexpected errors go to `onError` alone, but a writer must know that the disk is full. */
 function internalError(error: unknown): StatusInit {
   const why = isThvError(error, 'data_folder_failed') ? `: ${errorMessage(error)}` : ''
   return { code: 500, reason: 'InternalError', message: `Internal error occurred${why}` }

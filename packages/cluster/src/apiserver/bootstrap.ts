@@ -25,7 +25,7 @@ const SERVER = 'kubernetes'
 
 /**
  * The Service and EndpointSlice `default/kubernetes`, by which clients know that there is a cluster and where its API server is. The slice
- * follows the address of the server. Nothing listens on the Service's own address: pods are told the server's in KUBERNETES_SERVICE_HOST.
+ * follows the address of the server. Nothing listens on the Service's own address: pods receive the server's in KUBERNETES_SERVICE_HOST.
  */
 export function ensureServerService(env: ApiEnv, { host, port }: { host: string; port: number }): void {
   const key = objectKey('default', SERVER)

@@ -77,7 +77,7 @@ function userOf(exchange: Exchange, { tokens, accounts }: FrontEnv): User | unde
   return token === undefined ? undefined : (tokens.userOf(token) ?? accounts.userOf(token))
 }
 
-/** Everything but the reading of bodies is one synchronous step, so nobody can write between a read and the write that follows from it. */
+/** Everything but the reading of bodies is one synchronous step, so no other write comes between a read and the write that follows from it. */
 async function runVerb(call: ApiCall): Promise<ApiAnswer | undefined> {
   const { path, exchange, query, kind } = call
   if (path.watch) {
@@ -202,7 +202,7 @@ async function runToken(call: ApiCall): Promise<ApiAnswer> {
 
 const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(['ephemeralcontainers', 'eviction', 'exec', 'portforward', 'proxy', 'resize'])
 
-/** What Kubernetes has and this server has not yet says so, so that nobody looks for a mistake of their own. */
+/** Features of Kubernetes that this server lacks say so, so that users do not look for a mistake of their own. */
 function missingSubresource({ kind }: ApiCall, subresource: string): StatusError {
   if (kind.custom || !KNOWN_SUBRESOURCES.has(subresource)) return noSuchPath()
   return notImplemented(`${kind.plural}/${subresource}`)

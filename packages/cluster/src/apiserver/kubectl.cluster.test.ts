@@ -86,7 +86,7 @@ const STORY: readonly (readonly [command: string, input?: object])[] = [
   ['get doodad w -o jsonpath={.metadata.annotations.note}'],
   ['delete doodad w'],
   ['get doodads'],
-  // What kubectl makes by itself it sends as protobuf.
+  // Objects that kubectl makes by itself are sent as protobuf.
   ['create configmap made --from-literal=a=b --from-literal=empty='],
   ['create configmap made --from-literal=a=b'],
   ['create configmap bad_name --from-literal=a=b'],

@@ -1,4 +1,4 @@
-/** What /version says. Clients read major and minor; the rest tells people what they talk to. */
+/** Content of /version. Clients read major and minor; the rest tells people what they talk to. */
 export const VERSION = {
   major: '1',
   minor: '34',

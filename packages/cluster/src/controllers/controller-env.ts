@@ -1,7 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import type { Controller, EventRecorder, KubeClient, ObjectKey, SharedCaches } from '@thv/kube'
 
-/** What every controller of the platform is given. Nothing in it says whether the API server is ours or a real one. */
+/** Dependencies of every controller of the platform. Nothing in it says whether the API server is ours or a real one. */
 export interface ControllerEnv {
   readonly client: KubeClient
   readonly caches: SharedCaches

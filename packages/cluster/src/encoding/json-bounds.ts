@@ -1,15 +1,15 @@
 /** Far more than any manifest has, and little enough for everyone who walks the value by recursion. */
 export const MAX_DEPTH = 500
-/** A ConfigMap of the greatest size has fewer, and whoever walks them all holds up everyone else. */
+/** A ConfigMap of the greatest size has fewer, and walking more of them delays every other request. */
 export const MAX_VALUES = 100_000
 
-/** Why nobody should parse this JSON, let alone walk it; undefined when it is of a usual shape. */
+/** Why this JSON should not be parsed, let alone walked; undefined when it is of a usual shape. */
 export function boundsProblem(bytes: Uint8Array): string | undefined {
   const shape = jsonShape(bytes)
   return typeof shape === 'string' ? shape : undefined
 }
 
-/** The number of members of all objects together, those that come twice counted twice; or why nobody should parse it. */
+/** The number of members of all objects together, those that come twice counted twice; or why it should not be parsed. */
 export function jsonShape(bytes: Uint8Array): { readonly members: number } | string {
   let depth = 0
   let values = 1

@@ -37,7 +37,7 @@ export interface NodeOptions {
   /** Of a kubelet unless told otherwise. */
   readonly timings?: Partial<NodeTimings>
   readonly logLimits?: LogLimits
-  /** What `status.addresses` of the Node says. Default 127.0.0.1. */
+  /** For `status.addresses` of the Node. Default 127.0.0.1. */
   readonly address?: string
   readonly onError: (error: unknown, key?: ObjectKey) => void
 }

@@ -177,7 +177,7 @@ describe('init containers', () => {
   })
 })
 
-describe('what is missing', () => {
+describe('missing objects', () => {
   it('an image is asked for again and again', async () => {
     let isThere = false
     const late = async (): Promise<ImageProgram> => {

@@ -16,7 +16,7 @@ export interface ApplyManifestsOptions {
 }
 
 const FIELD_MANAGER = 'thv-platform'
-/** What was applied last, so that an unchanged object costs one read, and what a user changed by hand stays. */
+/** The last applied state, so that an unchanged object costs one read, and what a user changed by hand stays. */
 const HASH = 'toolhive.stacklok.dev/platform-manifest'
 const DEFINITION = 'CustomResourceDefinition'
 const ESTABLISHED_WITHIN_MS = 10_000

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Platform, type PlatformOptions, startPlatform } from './platform.ts'
 
 const OWN = 'example-own'
-/** Listens on the port that it is told, on all addresses: the platform turns that into the pod's own. */
+/** Listens on the given port, on all addresses: the platform turns that into the pod's own. */
 const web = (answer: string) =>
   `require('node:http').createServer((_, response) => response.end(${answer} + '')).listen(Number(process.env.PORT))`
 
@@ -155,7 +155,7 @@ describe('the platform', () => {
     await first?.client.list(pods)
   })
 
-  it('lets nobody else write into its folder, nor read what is secret', async () => {
+  it('lets no other user write into its folder, nor read its secrets', async () => {
     chmodSync(folder, 0o777)
     await start()
     expect(statSync(folder).mode & 0o022).toBe(0)

@@ -34,7 +34,7 @@ export interface PlatformOptions {
   readonly port?: number | undefined
   /** The images whose programs are this repository's. */
   readonly ownImages: readonly OwnImage[]
-  /** What must be there before anything else: definitions, and the operator. In this order. */
+  /** Objects that come before all others: definitions, and the operator. In this order. */
   readonly manifests: readonly PlatformManifest[]
   /** For the programs that install packages. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -106,7 +106,7 @@ async function start(options: PlatformOptions, life: Lifecycle): Promise<Platfor
   life.onShutdown('API server', () => server.close(), { timeoutMs: PART_STOP_MS })
   log.info('the API server answers', { url: server.url, network: claimed.podRange, mode: claimed.mode })
 
-  // Under the names that managed fields have on every cluster, so that nobody takes these for users.
+  // Under the names that managed fields have on every cluster, so that these are not taken for users.
   const clientOf = (name: string) => {
     const connection = { server: server.url, tls: { ca: server.caPem }, auth: bearerToken(server.adminToken) }
     const opened = createKubeClient(connection, { clock, userAgent: `${name}/thv` })
@@ -195,7 +195,7 @@ async function opened<T extends { close(): Promise<void> }>(part: Promise<T>, na
   return open
 }
 
-/** Whoever can write to it can say in images.yaml what runs as this user, and can put other keys in the place of ours. */
+/** Write access to it means control of images.yaml, so of the programs that run as this user, and of our keys. */
 async function prepareFolder(folder: string): Promise<void> {
   try {
     makeFolder(folder, 0o700)

@@ -6,7 +6,7 @@ export interface Change {
   readonly current: StoredObject
   readonly previous: StoredObject | undefined
   readonly deleted: boolean
-  /** What watchers send for it, by form, so that one serialisation is shared by all of them. */
+  /** Its events for watchers, by form, so that all of them share one serialization. */
   readonly encoded: Map<string, Buffer>
 }
 
@@ -18,7 +18,7 @@ export interface LogLimits {
 }
 
 /**
- * The latest changes of one type, in order. Watchers read it by revision and hold no queue of their own: whoever falls behind its
+ * The latest changes of one type, in order. Watchers read it by revision and hold no queue of their own: one that falls behind its
  * oldest change has to list again.
  */
 export class ChangeLog {
@@ -86,7 +86,7 @@ export class ChangeLog {
     this.#forgotten = change.revision
   }
 
-  /** What was dropped is given back in one piece now and then: a shift per write would cost too much. */
+  /** Memory of dropped changes is given back in one piece now and then: a shift per write would cost too much. */
   #tidy(): void {
     if (this.#first < 1_024 && this.#first < this.#changes.length) return
     this.#changes = this.#changes.slice(this.#first)

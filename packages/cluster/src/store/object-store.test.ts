@@ -174,7 +174,7 @@ describe('ObjectStore', () => {
       expect(store.revision).toBeGreaterThanOrEqual(last)
       for (const [key, { revision, number }] of acknowledged) {
         const found = store.get('things', key)
-        // One write may have been done and not been told any more.
+        // One write may be done and not acknowledged.
         if (store.revision > last && (found?.revision ?? last + 1) > last) continue
         expect([key, found?.body['number'] ?? null]).toEqual([key, number])
         if (found) expect(found.revision).toBe(revision)

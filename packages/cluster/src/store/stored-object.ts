@@ -2,7 +2,7 @@ import type { JsonObject } from '@thv/kube-schema/kind-schema'
 
 /**
  * One version of an object, never changed. The body has no `apiVersion` and no `kind`: a type may be served under several versions,
- * and lists of built-in kinds leave both out of their items, so whoever serves it puts them in front of `text`.
+ * and lists of built-in kinds leave both out of their items, so the code that serves it puts them in front of `text`.
  */
 export class StoredObject {
   /** The resource with its group, for example `configmaps` or `deployments.apps`. */

@@ -142,7 +142,7 @@ describe('SseWriter', () => {
     await expect(stream.writer.ready(stop.signal)).rejects.toThrow('enough')
   })
 
-  it('does not wait for ever for a client that does not take the end', async () => {
+  it('waits a limited time for a client that does not take the end', async () => {
     const clock = new TestClock()
     await using stream = await openStream({ paused: true, clock, endTimeoutMs: 1_000 })
     stream.writer.send(big)

@@ -8,7 +8,7 @@ export const HEADER_NAME_PATTERN = "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 export const HEADER_VALUE_PATTERN = '^[^\\x00-\\x08\\x0a-\\x1f\\x7f]*$'
 
 /**
- * Headers, in lower case, that belong to the connection, to the trust between proxies or to MCP itself. Whoever could set them could
+ * Headers, in lower case, that belong to the connection, to the trust between proxies or to MCP itself. A user who could set them could
  * smuggle requests, pose as another caller or break sessions.
  */
 export const MANAGED_HEADERS = [

@@ -16,7 +16,7 @@ export interface Route<Query extends TObject = TObject> {
   readonly tag: Tag
   readonly summary: string
   readonly description?: string
-  /** What a caller must be; without it everybody who may sign in. `nobody` asks for no token at all. */
+  /** Role that a caller needs; without it every signed-in caller. `nobody` asks for no token at all. */
   readonly access?: Role | 'nobody'
   readonly query?: Query
   readonly body?: TSchema

@@ -7,7 +7,7 @@ import type { User } from '../http/tokens.ts'
 import { at, isObject, textAt } from '../objects/served-kind.ts'
 import type { TokenKey } from './token-key.ts'
 
-/** Who signs, and the audience of tokens that ask for none: the same on every cluster, so that programs need no setting for ours. */
+/** Issuer, and audience of tokens that ask for none: the same on every cluster, so that programs need no setting for ours. */
 export const ISSUER = 'https://kubernetes.default.svc.cluster.local'
 
 /** An object that a token dies with. */
@@ -30,7 +30,7 @@ export interface MintedToken {
 }
 
 const OBJECT_TYPES = { pod: 'pods', secret: 'secrets', node: 'nodes' } as const
-/** What is being deleted may use its tokens for so long: it has work to do at its end. */
+/** An object that is being deleted may use its tokens for so long: it has work to do at its end. */
 const DELETED_GRACE_MS = 60_000
 /** For clocks that differ: at both ends of a token's life, as on the real server. */
 const LEEWAY_SECONDS = 60
@@ -109,7 +109,7 @@ export class AccountTokens {
     return claims
   }
 
-  /** A pod's node is told for others to know; a token lives and dies with the pod only. */
+  /** The pod's node is for information; a token lives and dies with the pod only. */
   #areBoundAlive(own: JsonObject[string] | undefined, namespace: string): boolean {
     const bound = (['pod', 'secret', 'node'] as const).find((name) => at(own, name) !== undefined)
     return bound === undefined || this.#isAlive(OBJECT_TYPES[bound], bound === 'node' ? undefined : namespace, at(own, bound))

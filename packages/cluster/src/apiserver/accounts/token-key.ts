@@ -59,7 +59,7 @@ function decode(part: string): JsonObject | undefined {
   }
 }
 
-/** Node overlooks what does not belong into base64url; one token must have one form only. */
+/** Node ignores characters that are not base64url; one token must have one form only. */
 function bytesOf(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.length > 0 && bytes.toString('base64url') === part ? bytes : undefined

@@ -1,6 +1,6 @@
 import { badRequest } from '../objects/status-error.ts'
 
-/** What a path under /api or /apis names. */
+/** Object or collection that a path under /api or /apis names. */
 export interface ResourcePath {
   readonly group: string
   readonly version: string

@@ -6,7 +6,7 @@ import { badRequest, type StatusError } from '../objects/status-error.ts'
 
 export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf'
 
-/** What a body should hold. */
+/** Type that a body should hold. */
 export interface ExpectedKind {
   readonly kind: string
   /** The core's `v1` unless told otherwise. */

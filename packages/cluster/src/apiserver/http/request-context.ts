@@ -23,7 +23,7 @@ export interface ApiEnv {
   /** The addresses of Services, as a CIDR. */
   readonly serviceRange: string
   readonly accounts: AccountTokens
-  /** Of whoever runs the pods; undefined while nobody does. */
+  /** Of the node that runs the pods; undefined without one. */
   podStreams(): PodStreams | undefined
 }
 
@@ -40,7 +40,7 @@ export interface ApiCall {
   readonly upgrade: Upgrade | undefined
 }
 
-/** What is sent back; undefined when the verb has taken over the response itself. */
+/** The response; undefined when the verb has written it itself. */
 export interface ApiAnswer {
   readonly status: number
   readonly text: string
@@ -100,7 +100,7 @@ export function timestamp(clock: Clock): string {
   return new Date(clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** What the metadata of a Table repeat of its object. */
+/** Part of its object that the metadata of a Table repeat. */
 export function revisionOf(body: JsonObject): JsonObject {
   const metadata = body['metadata'] as JsonObject
   const version = metadata['resourceVersion']

@@ -2,7 +2,7 @@ import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { metaOf, type ServedKind } from '../objects/served-kind.ts'
 import { StatusError } from '../objects/status-error.ts'
 
-/** What a client asks for instead of the object itself. */
+/** Form that a client asks for instead of the object itself. */
 export type AnswerForm = 'Object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
 const YAML = 'application/yaml'

@@ -4,7 +4,7 @@ import type { ServedKind } from '../objects/served-kind.ts'
 import { badRequest } from '../objects/status-error.ts'
 import { partialObject } from './response-form.ts'
 
-/** What a row carries of its object. */
+/** Part of its object that a row carries. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object'
 
 export interface TableOptions {

@@ -72,7 +72,7 @@ export class TlsFront {
       .on('request', (request: IncomingMessage, response: ServerResponse) => received(request, response))
       .on('checkContinue', (request: IncomingMessage, response: ServerResponse) => received(request, response, { expectsContinue: true }))
       .on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
-        // Node leaves the answer to whoever listens here.
+        // Node leaves the answer to the listener of this event.
         const response = new ServerResponse(request)
         response.shouldKeepAlive = false
         response.assignSocket(socket)

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** Who a bearer token stands for. */
+/** User that a bearer token stands for. */
 export interface User {
   readonly name: string
   readonly uid?: string

@@ -5,7 +5,7 @@ import { type Certificate, createCertificate } from '@thv/http/tls/certificate'
 import type { Clock } from '@thv/kernel/clock'
 import { type IdentityRecord, readIdentity, writeIdentity } from './identity-file.ts'
 
-/** What the server shows to its clients, and by what it knows them. */
+/** Certificates that the server shows to its clients, and keys by which it knows them. */
 export interface ServerIdentity {
   readonly ca: Certificate
   readonly server: Certificate
@@ -29,7 +29,7 @@ export interface IdentityOptions {
 const DAY_MS = 86_400_000
 const CA_DAYS = 3_650
 const SERVER_DAYS = 365
-/** What a certificate must still be good for at a start. */
+/** Time that a certificate must still be valid for at a start. */
 const SERVER_DAYS_LEFT = 180
 
 /** Kept in `folder`; certificates are renewed when they grow old or do not fit any more. Throws `data_folder_failed`. */

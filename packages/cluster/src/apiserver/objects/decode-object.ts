@@ -31,7 +31,7 @@ export function decodeObject(call: ApiCall, input: Json, validation: FieldValida
 
 interface DecodeOptions {
   readonly refuse?: Refusal
-  /** What was sent, where the object is made from it: a patch. */
+  /** The body as sent, where the object is made from it: a patch. */
   readonly source?: Json
 }
 

@@ -29,7 +29,7 @@ export function typeProblem(kind: ServedKind, object: JsonObject): string | unde
 
 /**
  * As Go reads an object of a built-in kind: null is as good as nothing to a field, and in a list or a map it is an item with nothing in it.
- * What the schema does not know is left alone; it is pruned later.
+ * Members that the schema does not know are left alone; they are pruned later.
  */
 export function withoutNulls(kind: ServedKind, object: JsonObject): JsonObject {
   const id = builtinSchemas().kinds[`${apiVersionOf(kind)} ${kind.kind}`]
@@ -60,7 +60,7 @@ function nullsRead(value: Json, node: BuiltinNode): Json {
   return Object.fromEntries(members)
 }
 
-/** What Go makes of nothing. */
+/** Zero values, as in Go. */
 function nothingOf(node: BuiltinNode): Json {
   if (node.$ref === QUANTITY) return '0'
   switch (resolved(node).type) {
@@ -174,7 +174,7 @@ function quantityProblem(value: Json): string | undefined {
 
 function base64Problem(text: string): string | undefined {
   const at = text.search(/[^A-Za-z0-9+/\r\n]/)
-  // An end that is cut off is told by where its group of four begins.
+  // The error of a truncated end names the start of its group of four.
   const end = at < 0 ? text.length - (text.length % 4) : at
   const rest = text.slice(end).replaceAll(/[\r\n]/g, '')
   const good = /^={0,2}$/.test(rest) && text.replaceAll(/[\r\n]/g, '').length % 4 === 0

@@ -3,7 +3,7 @@ import { isObject } from './served-kind.ts'
 
 /**
  * Of a kind. The real server reads an object into structs and writes it from them, so a field with nothing in it disappears; which ones stay
- * cannot be told from the schema.
+ * cannot be derived from the schema.
  */
 export interface EmptyFields {
   /** Names of fields that keep an empty text, a zero, a false or an empty list. */

@@ -7,7 +7,7 @@ import { TypedValueError } from '@thv/kube-schema/patch/typed-value'
 import { servedObject, storedBody } from './object-encoder.ts'
 import { apiVersionOf, keptByStatus, metaOf, type ServedKind, without } from './served-kind.ts'
 
-/** Who writes, for `metadata.managedFields`. */
+/** The writer, for `metadata.managedFields`. */
 export interface FieldWriter {
   readonly fieldManager: string
   readonly subresource?: string | undefined
@@ -24,7 +24,7 @@ export const fieldTracker: FieldTracker = (kind, { object, old }, writer) => {
     const tracked = withOwnership(live, servedObject(kind, object), ownershipOf(kind, writer))
     return storedBody(kind, writer.subresource === 'scale' ? withoutTime(tracked) : tracked)
   } catch (error) {
-    // Nobody can own the items of a list without their keys. Validation comes next and says it better.
+    // Items of a list without their keys cannot be owned. Validation comes next and says it better.
     if (!(error instanceof TypedValueError)) throw error
     return { ...object, metadata: without(metaOf(object), 'managedFields') }
   }
@@ -44,7 +44,7 @@ export function ownershipOf(kind: ServedKind, { fieldManager, subresource, now }
   }
 }
 
-/** What a write of this kind cannot change, whatever it says: nobody comes to own it. */
+/** Fields that a write of this kind cannot change, whatever it says: they get no owner. */
 function resetFields({ status, type }: ServedKind, subresource: string | undefined): FieldSet {
   if (subresource === 'status') return setOf(['f:spec'], ...(keptByStatus[type] ?? []).map((name) => ['f:metadata', `f:${name}`]))
   return status ? setOf(['f:status']) : EMPTY_SET

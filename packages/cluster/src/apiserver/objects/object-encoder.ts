@@ -14,7 +14,7 @@ export function storedBody(kind: ServedKind, object: JsonObject): JsonObject {
   return kind.conversion?.toStored(body) ?? body
 }
 
-/** The same as text, without parsing or serialising anew where it is not needed. */
+/** The same as text, without parsing or serializing again where it is not needed. */
 export function servedText(kind: ServedKind, object: StoredObject): string {
   if (kind.conversion) return JSON.stringify(servedObject(kind, object.body))
   return `${headOf(kind)},${object.text.slice(1)}`
@@ -26,7 +26,7 @@ export function itemText(kind: ServedKind, object: StoredObject): string {
   return kind.conversion ? JSON.stringify(kind.conversion.fromStored(object.body)) : object.text
 }
 
-/** What a watcher is sent for a change; made once for all who ask for the same form. */
+/** Event of a change for watchers; made once for all who ask for the same form. */
 export function sharedEvent(change: Change, form: string, encode: () => string): Buffer {
   let bytes = change.encoded.get(form)
   if (bytes === undefined) {

@@ -8,7 +8,7 @@ import { forbiddenValue, invalidValue, problem, requiredValue } from './status-e
 const MAX_ANNOTATION_BYTES = 256 * 1024
 const STANDARD_FINALIZERS = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
-/** What every object's metadata must keep to. */
+/** Rules for the metadata of every object. */
 export function metaProblems(kind: ServedKind, object: JsonObject): FieldProblem[] {
   const metadata = metaOf(object)
   return [
@@ -22,7 +22,7 @@ export function metaProblems(kind: ServedKind, object: JsonObject): FieldProblem
   ]
 }
 
-/** What an update may not change. */
+/** Fields that an update may not change. */
 export function metaUpdateProblems(object: JsonObject, old: JsonObject): FieldProblem[] {
   const [after, before] = [metaOf(object), metaOf(old)]
   const problems: FieldProblem[] = []

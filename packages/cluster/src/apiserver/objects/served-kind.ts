@@ -11,7 +11,7 @@ export interface ServedKind extends KindName {
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
   readonly namespaced: boolean
-  /** What the store calls it: the same for all versions of a kind. */
+  /** Its name in the store: the same for all versions of a kind. */
   readonly type: string
   readonly schema: KindSchema
   /** The schema as clients may read it. */
@@ -28,7 +28,7 @@ export interface ServedKind extends KindName {
   readonly conversion?: { toStored(body: JsonObject): JsonObject; fromStored(body: JsonObject): JsonObject }
 }
 
-/** What is special about a kind beyond its schema. All pure but `allocate`, which may look at what is stored. */
+/** Rules of a kind beyond its schema. All pure but `allocate`, which may look at what is stored. */
 export interface KindRules {
   readonly name: NameRule
   /** Members (`spec`, `metadata.annotations`) whose change is a new generation; none when the kind has no generations. `*`: all but metadata and status. */
@@ -39,7 +39,7 @@ export interface KindRules {
   readonly orphansDependents?: boolean
   /** A deletion that was done at once answers with the object instead of a Status. */
   readonly returnsDeleted: boolean
-  /** What the schema cannot tell of defaults: filled in when an object comes in, as if the client had sent it. In stored form. */
+  /** Defaults that the schema cannot express: filled in when an object comes in, as if the client had sent it. In stored form. */
   applyDefaults?(object: JsonObject): JsonObject
   /** A PUT of what is not there creates it. */
   readonly createOnUpdate?: boolean
@@ -48,7 +48,7 @@ export interface KindRules {
    * Refuses with a StatusError.
    */
   allocate?(object: JsonObject, from: Allocation): JsonObject
-  /** What the server adds to a new object, or takes away from it. */
+  /** Fields that the server adds to a new object, or removes from it. */
   prepareCreate?(object: JsonObject): JsonObject
   prepareUpdate?(object: JsonObject, old: JsonObject): JsonObject
   /** The same for a write of the status only. */
@@ -60,7 +60,7 @@ export interface KindRules {
   validateStatus?(object: JsonObject, old: JsonObject): readonly FieldProblem[]
   /** Seconds until the object may go; 0 is at once. Asked for what is deleted gracefully only. */
   gracePeriod?(object: JsonObject, asked: number | undefined): number
-  /** What happens to the object when its deletion begins and cannot be completed yet. */
+  /** The object when its deletion begins and cannot be completed yet. */
   beginDeletion?(object: JsonObject): JsonObject
   /** Something besides metadata.finalizers still holds a deleted object. */
   held?(object: JsonObject): boolean
@@ -75,7 +75,7 @@ export interface Allocation {
   readonly store: ObjectStore
   /** A CIDR. */
   readonly serviceRange: string
-  /** What the object is to replace. */
+  /** The object before the write. */
   readonly old?: JsonObject
 }
 

@@ -5,7 +5,7 @@ import { type ServedKind, textAt } from './served-kind.ts'
 import { invalid } from './status-error.ts'
 
 export interface ValidationContext {
-  /** What the object is to replace. */
+  /** The object before the write. */
   readonly old?: JsonObject | undefined
   /** The write is of the status subresource. */
   readonly statusOnly?: boolean
@@ -20,7 +20,7 @@ export function validateObject(kind: ServedKind, object: JsonObject, { old, stat
     ...(statusOnly ? found.map(belowStatus) : found),
     ...ruleProblems(kind, object, { old, statusOnly }),
   ]
-  // What is stored in the form of another group is named as that one.
+  // An object that is stored in the form of another group is named as that one.
   const named = kind.conversion === undefined ? kind : { ...kind, group: '' }
   if (problems.length > 0) throw invalid(named, textAt(object, 'metadata', 'name'), problems)
 }

@@ -18,7 +18,7 @@ const binding = (name: string, target: JsonObject = { kind: 'Node', name: 'no-su
   target,
 })
 const bind = (name: string, body: JsonObject, query = ''): Step => post(`${PODS}/${name}/binding${query}`, body)
-/** Nobody runs it, so nobody would ever say that it has ended. */
+/** It runs on no node, so no node would ever report its end. */
 const gone = (name: string): Step => del(`${PODS}/${name}`, { gracePeriodSeconds: 0 })
 
 /** A pod is given to a node once. */

@@ -46,7 +46,7 @@ const byStatus = (title: string, path: string, body: JsonObject, status: JsonObj
 const twice = (name: string, spec: string) =>
   `{"apiVersion":"parity.example.com/v1","kind":"Widget","metadata":{"name":"${name}"},"spec":${spec}}`
 
-/** What Go clients do and kubectl does not. */
+/** Requests of Go clients that kubectl does not make. */
 export const clientRows: readonly ParityRow[] = [
   deleted('of the core', { kind: 'DeleteOptions', apiVersion: 'v1' }),
   deleted('of another group', { kind: 'DeleteOptions', apiVersion: 'apiextensions.k8s.io/v1' }),

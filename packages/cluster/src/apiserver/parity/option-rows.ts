@@ -29,7 +29,7 @@ const deletionBy = (name: string, query: string) =>
   row(`options: delete ?${query}`, post(MAPS, map(name)), del(`${MAPS}/${name}?${query}`), get(`${MAPS}/${name}`))
 const owned = (name: string, owner: JsonObject) => post(`${MAPS}?dryRun=All`, { metadata: { name, ownerReferences: [owner] } })
 
-/** What may be said beside an object, and what may be left out or be null in it. */
+/** Options beside an object, and members of it that may be absent or null. */
 export const optionRows: readonly ParityRow[] = [
   row('options: list by a match without a version', list('resourceVersionMatch=Exact'), list('resourceVersionMatch=NotOlderThan')),
   row('options: list by an unknown match', list('resourceVersionMatch=Any&resourceVersion=0'), list('resourceVersionMatch=Any')),

@@ -142,7 +142,7 @@ const leases: readonly ParityRow[] = [
   ),
 ]
 
-/** Whoever creates a node gets this taint; here it is sent along, so that nothing depends on who adds it. */
+/** A new node gets this taint; here it is sent along, so that nothing depends on the server that adds it. */
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
 const node = (name: string, spec: JsonObject = {}, more: JsonObject = {}): JsonObject => ({
   metadata: { name: `{ns}-${name}` },

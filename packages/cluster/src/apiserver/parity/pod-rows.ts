@@ -10,7 +10,7 @@ const pod = (name: string, spec: JsonObject = {}, metadata: JsonObject = {}): Js
   metadata: { name, ...metadata },
   spec: { containers: [container()], ...spec },
 })
-/** What becomes of a pod when it is made; nothing is kept, so no controller comes in between. */
+/** A pod after its creation; nothing is kept, so no controller comes in between. */
 const made = (title: string, spec: JsonObject, metadata: JsonObject = {}): ParityRow =>
   row(`pod: ${title}`, post(DRY, pod('p', spec, metadata)))
 /** The same for its one container. */
@@ -21,7 +21,7 @@ const volume = (title: string, source: JsonObject): ParityRow => made(title, { v
 const probe = (title: string, livenessProbe: JsonObject): ParityRow => contained(title, { livenessProbe })
 const env = (title: string, ...variables: JsonObject[]): ParityRow => contained(title, { env: variables })
 
-/** Nobody schedules it. */
+/** No scheduler takes it. */
 const kept = (name: string, spec: JsonObject = {}, metadata: JsonObject = {}): Step =>
   post(PODS, pod(name, { schedulerName: 'nobody', automountServiceAccountToken: false, ...spec }, metadata))
 const last = (earlier: readonly JsonObject[]): JsonObject => earlier.at(-1) ?? {}

@@ -9,7 +9,7 @@ const service = (name: string, spec: JsonObject = {}): JsonObject => named(name,
 const at = (path: string) => `${SERVICES}/${path}`
 const specOf = (body: JsonObject | undefined): JsonObject => (body?.['spec'] as JsonObject | undefined) ?? {}
 const last = (earlier: readonly JsonObject[]): JsonObject => earlier.at(-1) ?? {}
-/** What was answered last, with another spec. */
+/** The last answer, with another spec. */
 const changed =
   (spec: JsonObject) =>
   (earlier: readonly JsonObject[]): Json => ({ ...last(earlier), spec: { ...specOf(last(earlier)), ...spec } })

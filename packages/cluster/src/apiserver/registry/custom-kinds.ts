@@ -75,7 +75,7 @@ function printerColumn(row: JsonObject): Column {
   }
 }
 
-/** As the real server: a value of another type than the column's is left out, a date is told as an age. */
+/** As the real server: a value of another type than the column's is left out, a date becomes an age. */
 function cellOf(values: readonly Json[], type: string, now: number): Json {
   const [value] = values
   if (value === undefined) return null

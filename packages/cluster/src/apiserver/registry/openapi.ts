@@ -5,7 +5,7 @@ import { groupsOf } from './discovery.ts'
 import type { KindRegistry } from './kind-registry.ts'
 import { openApiSchemas } from './openapi-schemas.ts'
 
-/** /openapi/v3: where each group version's document is. The hash changes with its content, so clients may keep it for ever. */
+/** /openapi/v3: where each group version's document is. The hash changes with its content, so clients may keep it without limit. */
 export function openApiIndex(registry: KindRegistry): object {
   const paths = documentNames(registry).map(({ name, kinds }) => {
     const hash = createHash('sha256')

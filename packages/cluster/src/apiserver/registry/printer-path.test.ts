@@ -25,7 +25,7 @@ test.each([
   expect(compilePrinterPath(path)?.(object)).toEqual(found)
 })
 
-test('what is no such path is not compiled', () => {
+test('another text is not compiled', () => {
   expect(compilePrinterPath('.spec[')).toBeUndefined()
   expect(compilePrinterPath(".spec['a',]")).toBeUndefined()
 })

@@ -28,7 +28,7 @@ function mapped(properties: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, isObject(member) ? swaggerNode(member) : member]))
 }
 
-/** What may be null may be missing. */
+/** Nullable members may be absent. */
 function requiredOf({ required, properties, additionalProperties }: JsonObject): JsonObject {
   if (!Array.isArray(required) || (isObject(additionalProperties) && additionalProperties['nullable'] === true)) return {}
   const isNullable = (name: Json) => {

@@ -77,7 +77,7 @@ function hasNull(value: Json): boolean {
   return typeof value === 'object' && Object.values(value).some(hasNull)
 }
 
-/** What is there already has its name; what is to be made must say it. */
+/** An existing object has its name; a new one must state it. */
 function checkNamed({ path }: ApiCall, object: JsonObject): void {
   if (textAt(object, 'metadata', 'name') === '')
     throw badRequest(`the name of the object (${path.name} based on URL) was undeterminable: name must be provided`)

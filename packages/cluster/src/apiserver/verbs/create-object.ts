@@ -38,7 +38,7 @@ export function createDecoded(call: ApiCall, { body, track, options }: NewObject
   checkDefinition(call, textAt(body, 'metadata', 'name'))
   if (textAt(body, 'metadata', 'resourceVersion') !== '')
     throw new StatusError({ code: 500, reason: '', message: 'resourceVersion should not be set on objects to be created' })
-  // As on the real server: what the server itself adds belongs to nobody.
+  // As on the real server: fields that the server itself adds have no owner.
   const object = prepare(call, track(body))
   validateObject(kind, object)
   kind.rules.permit?.(object, env)

@@ -57,7 +57,7 @@ function deleteStored(call: ApiCall, object: StoredObject, options: DeleteOption
   const held = finalizers.length > 0 || (kind.rules.held?.(object.body) ?? false) || grace > 0
   if (!held) {
     if (options.dryRun) return { gone: true, state: object }
-    // What may have time to end shows in its last state that it was given none.
+    // An object with a grace period shows in its last state that it had none.
     const last = kind.rules.gracePeriod === undefined ? undefined : begin(call, object.body, { finalizers, grace })
     const result = env.store.delete(object, last)
     if ('refused' in result) throw conflict(kind, object.name)

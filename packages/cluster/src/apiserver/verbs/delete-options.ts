@@ -9,7 +9,7 @@ export interface DeleteOptions {
   readonly graceSeconds: number | undefined
   /** Empty where the finalizers of the object decide. */
   readonly propagation: string
-  /** What the object must still be. An empty text fits no object. */
+  /** Preconditions on the object. An empty text fits no object. */
   readonly uid?: string | undefined
   readonly resourceVersion?: string | undefined
 }

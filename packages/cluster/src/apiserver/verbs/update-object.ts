@@ -58,7 +58,7 @@ export function updateDecoded(call: ApiCall, { old, body, options, tracker, subr
   const prepared = prepare(call, tracked, old.body)
   validateObject(kind, prepared, { old: old.body, statusOnly: path.subresource === 'status' })
   if (isSame(prepared, old.body)) return answerStored(call, old)
-  // What comes by way of the status is no new wish, not even an annotation.
+  // A write of the status changes no spec, so the generation stays, whatever else it holds.
   const object = path.subresource === 'status' ? prepared : withGeneration(kind, prepared, old.body)
   if (options.dryRun) return answerBody(call, withVersion(object, old))
   const result = isFinished(kind, object) ? env.store.delete(old, object) : env.store.update(old, object)
@@ -87,7 +87,7 @@ function checkVersion({ kind, path, exchange }: ApiCall, body: JsonObject, old: 
   throw conflict(kind, old.name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`)
 }
 
-/** What belongs to the server stays as it is; the status changes by its subresource only, and nothing else by that. */
+/** Fields of the server stay as they are; the status changes by its subresource only, and nothing else by that. */
 function prepare({ kind, path, env }: ApiCall, body: JsonObject, old: JsonObject): JsonObject {
   const before = metaOf(old)
   const given = metaOf(body)
@@ -116,7 +116,7 @@ function statusMetadata({ custom, type }: ServedKind, given: JsonObject, before:
   return { ...without(given, ...(keptByStatus[type] ?? [])), ...Object.fromEntries(kept.map((name) => [name, before[name] ?? null])) }
 }
 
-/** What no client can change at all; `immutable` lists what it must repeat if it says it. */
+/** Fields that no client can change; `immutable` lists those that it must repeat if it sends them. */
 const OWNED = ['generation', 'selfLink', 'resourceVersion', 'creationTimestamp', 'uid']
 
 function immutable(given: JsonObject, before: JsonObject): JsonObject {

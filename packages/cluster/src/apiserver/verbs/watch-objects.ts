@@ -40,7 +40,7 @@ class WatchStream {
   readonly #partial: boolean
   readonly #prefix: string
   readonly #timers: Timer[] = []
-  /** What was there at the beginning and is still to be sent. */
+  /** Objects of the beginning that are still to be sent. */
   #initial: Iterator<StoredObject> | undefined
   #initialBookmark: boolean
   /** Everything up to it has been sent. */
@@ -136,7 +136,7 @@ class WatchStream {
   #sendShared(change: Change, type: string, object: StoredObject | JsonObject): void {
     const { kind } = this.#call
     const form = `${type} ${apiVersionOf(kind)} ${this.#table ?? ''} ${this.#partial}`
-    // The first Table of a watch has the column definitions, so it is nobody else's.
+    // The first Table of a watch has the column definitions, so no other watch shares it.
     if (this.#table !== undefined && !this.#headSent) this.#write(Buffer.from(`${this.#eventOf(type, object)}\n`))
     else this.#write(sharedEvent(change, form, () => this.#eventOf(type, object)))
   }

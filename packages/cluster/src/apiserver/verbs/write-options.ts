@@ -5,7 +5,7 @@ import { forbiddenValue, invalid, invalidValue, problem, requiredValue } from '.
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
-/** What a write says about itself in its query. */
+/** Options of a write, from its query. */
 export interface WriteOptions {
   readonly dryRun: boolean
   readonly fieldManager: string

@@ -1,6 +1,6 @@
 import type { Deployment, NumberOrPercent, ReplicaSet } from '../workload/workload-kinds.ts'
 
-/** What a Deployment asks for, with the server's defaults and its shares as numbers of pods. */
+/** Settings of a Deployment, with the server's defaults and its shares as numbers of pods. */
 export interface DeploymentSettings {
   readonly replicas: number
   readonly recreate: boolean
@@ -49,7 +49,7 @@ function limit(value: number): number | undefined {
   return value === NO_LIMIT ? undefined : value
 }
 
-/** How many pods the set is told to have. */
+/** Number of pods for the set. */
 export function sizeOf(set: ReplicaSet): number {
   return set.spec?.replicas ?? 1
 }

@@ -61,7 +61,7 @@ function progressConditions(input: StatusInput, status: DeploymentStatus): Condi
   const who = sets.newest ? `ReplicaSet "${sets.newest.metadata.name}"` : `Deployment "${deployment.metadata.name}"`
   const available = progressing('True', 'NewReplicaSetAvailable', `${who} has successfully progressed.`)
   if (settled) {
-    // What was said of an earlier set, where nothing could be written between the two, is corrected.
+    // A condition about an earlier set, where nothing could be written between the two, is corrected.
     const saysSo = current.message === available.message || (status.replicas ?? 0) === 0
     return saysSo || !isComplete(deployment, settings, status) ? conditions : withRefreshed(conditions, available, now)
   }

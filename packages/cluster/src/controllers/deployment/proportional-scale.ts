@@ -16,7 +16,7 @@ export function isScaled({ newest, old }: Sets, { replicas }: DeploymentSettings
 
 /**
  * Sizes after the wanted number was changed, also in the middle of a rollout and while paused. `sized` marks those whose notes about
- * their size must be written anew even if it stays.
+ * their size must be written again even if it stays.
  */
 export function scaleSets(deployment: Deployment, sets: Sets, settings: DeploymentSettings): (Resize & { sized?: boolean })[] {
   const active = activeOf(sets)

@@ -38,7 +38,7 @@ export async function reconcileDeployment(deployment: Deployment, context: Deplo
   return await new Sync(deployment, owned, context).run()
 }
 
-/** What one reconcile of a Deployment finds out and changes on its way. The status is written once, at the end. */
+/** State of one reconcile of a Deployment. The status is written once, at the end. */
 class Sync {
   readonly #deployment: Deployment
   readonly #settings: DeploymentSettings

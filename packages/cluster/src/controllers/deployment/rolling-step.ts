@@ -13,7 +13,7 @@ export interface Resize {
   readonly to: number
 }
 
-/** What may be done next in a rolling update: the newest set grows, or else old ones shrink. Nothing when pods must get ready first. */
+/** The next step of a rolling update: the newest set grows, or else old ones shrink. Nothing when pods must get ready first. */
 export function rollingStep({ newest, old }: Rollout, settings: DeploymentSettings): Resize[] {
   const to = newestSize(newest, old, settings)
   return to === sizeOf(newest) ? shrinkOld({ newest, old }, settings) : [{ set: newest, to }]
@@ -37,7 +37,7 @@ function shrinkOld({ newest, old }: Rollout, { replicas, maxUnavailable }: Deplo
   const minAvailable = replicas - maxUnavailable
   const newestMissing = sizeOf(newest) - availableOf(newest)
   const most = sum([newest, ...active], sizeOf) - minAvailable - newestMissing
-  // A set that shrinks still counts pods that are about to go; nobody may be shrunk on their account.
+  // A set that shrinks still counts pods that are about to go; no set may shrink on their account.
   const shrinking = active.some((set) => availableOf(set) > sizeOf(set))
   if (active.length === 0 || most <= 0 || shrinking) return []
   const sizes = new Map(active.map((set) => [set, sizeOf(set)]))

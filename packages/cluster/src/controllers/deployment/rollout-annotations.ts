@@ -47,7 +47,7 @@ function longerHistory(history: string, revision: string): string {
   return numbers.join(',')
 }
 
-/** What the set was sized for: tells a change of the wanted number from a step of a rollout. */
+/** Number of replicas that the set was sized for: tells a change of the wanted number from a step of a rollout. */
 export function sizeAnnotations({ replicas, maxSurge }: DeploymentSettings): Annotations {
   return { [DESIRED_REPLICAS]: String(replicas), [MAX_REPLICAS]: String(replicas + maxSurge) }
 }

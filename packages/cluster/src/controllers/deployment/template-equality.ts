@@ -9,7 +9,7 @@ export function hasTemplateOf(set: ReplicaSet, deployment: Deployment): boolean 
   const wanted = withoutHash(deployment.spec?.template ?? {})
   const given = withoutHash(set.spec?.template ?? {})
   if (jsonEqual(given, wanted)) return true
-  // A Deployment that was stored before the server learned a default would else get a new set for ever.
+  // A Deployment that was stored before the server learned a default would else get new sets without end.
   const hash = templateHash(deployment.spec?.template ?? {}, deployment.status?.collisionCount)
   return set.metadata.labels?.[TEMPLATE_HASH] === hash && covers(given, wanted)
 }

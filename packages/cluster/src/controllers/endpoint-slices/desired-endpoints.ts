@@ -23,7 +23,7 @@ export interface EndpointGroup {
   readonly endpoints: readonly Endpoint[]
 }
 
-/** What the slices of a Service must say, by `portKey`. `nodeOf` finds a pod's node. */
+/** Endpoints of the slices of a Service, by `portKey`. `nodeOf` finds a pod's node. */
 export function desiredEndpoints(
   service: Service,
   selected: readonly Pod[],
@@ -59,7 +59,7 @@ function endpointOf(service: Service, pod: Pod, nodeOf: (name: string) => KubeNo
   const ready = service.spec?.['publishNotReadyAddresses'] === true || (serving && !terminating)
   const { nodeName, hostname, subdomain }: Partial<PodSpec> = pod.spec ?? {}
   const node = nodeName ? nodeOf(nodeName) : undefined
-  // Nobody runs it any more; it will be collected.
+  // No node runs it any more; it will be collected.
   if (nodeName && node === undefined && service.spec?.['publishNotReadyAddresses'] !== true) return undefined
   const zone = node?.metadata.labels?.['topology.kubernetes.io/zone']
   return {

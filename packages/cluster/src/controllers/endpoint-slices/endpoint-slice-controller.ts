@@ -37,7 +37,7 @@ export function endpointSliceController(env: ControllerEnv): RunningController {
     const desired = desiredEndpoints(service, selected, (node) => nodeCache.store.get({ name: node }))
     const cached = sliceCache.store.list({ namespace }).filter(({ metadata }) => isSliceOf(metadata.labels, name))
     if (isEmpty(planSlices(service, cached, desired))) return done
-    // What the cache has not seen yet, a slice that was just made say, must not be made again.
+    // A slice that was just made, and that the cache has not seen yet, must not be made again.
     const labelSelector = `${SERVICE_NAME}=${name},${MANAGED_BY}=${MANAGER}`
     const { items } = await client.listAll(endpointSlices, { namespace, labelSelector, signal })
     return await write(planSlices(service, items, desired), signal)

@@ -20,7 +20,7 @@ function pod(index: number, { port, ready }: { port: number; ready: boolean }): 
 
 const desired = (pods: readonly Pod[]) => desiredEndpoints(service, pods, () => undefined)
 
-/** What the server holds after a plan was written. */
+/** Slices on the server after a plan was written. */
 function written(existing: readonly EndpointSlice[], pods: readonly Pod[]) {
   const plan = planSlices(service, existing, desired(pods))
   const updated = new Map(plan.update.map((slice) => [slice.metadata.name, slice]))

@@ -17,7 +17,7 @@ function pod(name: string, more: { labels?: JsonObject; spec?: JsonObject; ports
   return { do: 'create', object: { apiVersion: 'v1', kind: 'Pod', metadata: { name, labels: more.labels ?? { app: 'web' } }, spec } }
 }
 
-/** What a node would write. */
+/** Status as a node would write it. */
 function runs(name: string, ip: string, more: { ready?: boolean; phase?: string } = {}): Step {
   const conditions = [{ type: 'Ready', status: more.ready === false ? 'False' : 'True' }]
   const status = { phase: more.phase ?? 'Running', podIP: ip, podIPs: [{ ip }], hostIP: '127.0.0.1', conditions }

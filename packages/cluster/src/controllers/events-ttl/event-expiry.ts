@@ -9,7 +9,7 @@ export interface EventExpirySettings {
 const BATCH = 50
 const PAUSE_MS = 100
 
-/** Deletes Events that are old, a few at a time: there may be many, and nobody waits for it. */
+/** Deletes Events that are old, a few at a time: there may be many, and it is not urgent. */
 export function eventExpiry(env: ControllerEnv, { eventTtlMs = 3_600_000 }: EventExpirySettings = {}): RunningController {
   const { client, clock } = env
 

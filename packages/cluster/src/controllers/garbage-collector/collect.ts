@@ -62,7 +62,7 @@ interface Item {
   readonly signal: AbortSignal
 }
 
-/** Somebody names this owner; nobody has seen it. */
+/** An object names this owner; no watch has shown it. */
 async function verify({ node, type, env, signal }: Item): Promise<Outcome> {
   const { identity } = node
   if (type.namespaced && identity.namespace === '') return done // cannot be an owner, which is for people to mend
@@ -122,7 +122,7 @@ async function ownerState(
   const clusterWide = { ...identity, namespace: '' }
   if (env.graph.isAbsent(identity) || env.graph.isAbsent(clusterWide)) return 'absent'
   const known = env.graph.get(uid)
-  // Whoever is seen here and has gone since comes back by its deletion; a deletion that has begun is not undone.
+  // An object that is seen here and has gone since comes back by its deletion; a deletion that has begun is not undone.
   if (known !== undefined && !known.isVirtual && isNamed(reference, known.identity) && ['', namespace].includes(known.identity.namespace))
     return isDeletingDependents(known) ? 'waiting' : 'solid'
   const type = env.find(apiVersion, kind)
@@ -162,7 +162,7 @@ async function unblock(item: Item): Promise<string> {
   return metadata.resourceVersion ?? ''
 }
 
-/** Goes when nobody holds it any more. */
+/** Goes when no owner holds it any more. */
 async function endForeground(item: Item): Promise<Outcome> {
   const { node, env } = item
   const { uid } = node.identity

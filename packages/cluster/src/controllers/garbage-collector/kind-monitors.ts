@@ -19,7 +19,7 @@ export interface KindMonitors {
 
 export interface StoppedKind {
   readonly resource: ServedResource
-  /** What was known of it. */
+  /** Its last known state. */
   readonly objects: readonly KubeObject[]
 }
 

@@ -16,7 +16,7 @@ export interface GraphNode {
   readonly finalizers: readonly string[]
   readonly resourceVersion: string
   readonly isBeingDeleted: boolean
-  /** Known from references only: nobody has seen it, and it may not exist. */
+  /** Known from references only: no watch has shown it, and it may not exist. */
   readonly isVirtual: boolean
 }
 
@@ -40,7 +40,7 @@ export function isOrphaning(node: GraphNode): boolean {
   return node.isBeingDeleted && node.finalizers.includes(ORPHAN)
 }
 
-/** Who owns whom, by uid, as far as watches have told. It decides nothing: it says whom to look at. */
+/** Owners and dependents by uid, as far as watches have shown them. It decides nothing: it names the objects to look at. */
 export class OwnerGraph {
   readonly #nodes = new Map<string, GraphNode>()
   /** Owners that were seen to go, or were looked for and not found; the latest ones only. */

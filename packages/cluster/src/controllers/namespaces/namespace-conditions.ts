@@ -20,7 +20,7 @@ export function deletionConditions(state: DeletionState, before: readonly Status
 }
 
 function findings({ discoveryError, contentErrors, remainders }: DeletionState): Finding[] {
-  // As Kubernetes has it: while pods remain nobody has looked at the rest, and neither is told of.
+  // As in Kubernetes: while pods remain the rest is not looked at, and both conditions are absent.
   const left = remainders.filter(({ count, resource }) => count > 0 && !(resource.group === '' && resource.plural === 'pods'))
   const resources = left.map(({ resource, count }) => `${resource.plural}.${resource.group} has ${count} resource instances`).sort()
   const finalizers = new Map<string, number>()

@@ -1,7 +1,7 @@
 import type { KubeClient, KubeObject } from '@thv/kube'
 import type { ServedResource } from '../served-resources.ts'
 
-/** What is left of one kind in a namespace after its deletion was asked for. */
+/** Remaining objects of one kind in a namespace after the request to delete them. */
 export interface Remainder {
   readonly resource: ServedResource
   readonly count: number

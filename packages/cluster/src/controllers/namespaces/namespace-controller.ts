@@ -43,7 +43,7 @@ export function namespaceController(env: ControllerEnv): RunningController {
       if (namespace === undefined || namespace.metadata.uid !== cached.metadata.uid || !isOurs(namespace)) return done
       const isEmpty =
         state.discoveryError === undefined && state.contentErrors.length === 0 && state.remainders.every(({ count }) => count === 0)
-      // Nobody will read them on a namespace that goes right now.
+      // They would go unread on a namespace that goes right now.
       const stays = !isEmpty || (namespace.metadata.finalizers?.length ?? 0) > 0
       const current = stays ? await writeConditions(namespace, state, signal) : namespace
       if (isEmpty) await finalize(current, signal)
@@ -66,7 +66,7 @@ export function namespaceController(env: ControllerEnv): RunningController {
     }
     const contentErrors: string[] = []
     const remainders: Remainder[] = []
-    // What runs may still need its configuration while it ends.
+    // Pods may still need their configuration while they end.
     const [pods, others] = [resources.filter(isPod), resources.filter((resource) => !isPod(resource))]
     for (const part of [pods, others]) {
       for (const resource of part)

@@ -21,7 +21,7 @@ export interface PodCollectorSettings {
   readonly lostNodeGraceMs?: number | undefined
 }
 
-/** Removes pods that nobody will ever end: those of nodes that are gone, and those that were deleted before they had a node. */
+/** Removes pods that no node will ever end: those of nodes that are gone, and those that were deleted before they had a node. */
 export function podCollector(env: ControllerEnv, { lostNodeGraceMs = 40_000 }: PodCollectorSettings = {}): RunningController {
   const { client, caches, clock } = env
   const [podCache, nodeCache] = [caches.of(pods), caches.of(nodes)]
@@ -51,7 +51,7 @@ export function podCollector(env: ControllerEnv, { lostNodeGraceMs = 40_000 }: P
     return done
   }
 
-  /** So that whoever looks at the pod before it goes learns why. */
+  /** The reason, for readers of the pod before it goes. */
   async function fail(pod: Pod, signal: AbortSignal): Promise<void> {
     if (pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed') return
     const condition = {

@@ -48,7 +48,7 @@ describe('changes that a cache may not know', () => {
     expect(pending.settled(OWNER)).toBe(true)
   })
 
-  it('nothing is waited for for ever, and one owner does not wait for another', async () => {
+  it('every wait ends, and one owner does not wait for another', async () => {
     const { clock, pending } = setUp()
     pending.created(OWNER, pod('a', '11'))
     expect(pending.settled('ns/other')).toBe(true)

@@ -1,7 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import { compareResourceVersions, type Pod, type Reflector } from '@thv/kube'
 
-/** What is not seen after this long is not waited for any longer: a set that does nothing is worse than one that does too much. */
+/** A change that is not seen after this long is not waited for any longer: a set that does nothing is worse than one that does too much. */
 const GIVE_UP_MS = 5 * 60_000
 
 interface Change {

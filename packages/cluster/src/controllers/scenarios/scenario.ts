@@ -4,14 +4,14 @@ export type Json = null | boolean | number | string | readonly Json[] | { readon
 export type JsonObject = { readonly [member: string]: Json }
 
 /**
- * What is done to a control plane, and when to look at it. In all texts `{ns}` and `{ns2}` are the scenario's namespaces and
+ * Steps on a control plane, and when to look at it. In all texts `{ns}` and `{ns2}` are the scenario's namespaces and
  * `{uid:ConfigMap/a}` is the uid of the object that was made first under this kind and name, `{uid:ConfigMap/a#2}` of the second one.
  */
 export type Step =
   | { readonly do: 'create'; readonly object: JsonObject }
   | { readonly do: 'delete'; readonly of: Target; readonly policy?: 'Foreground' | 'Background' | 'Orphan'; readonly graceSeconds?: number }
   | { readonly do: 'patch'; readonly of: Target; readonly body: JsonObject; readonly subresource?: string }
-  /** All of one kind in the first namespace, for objects whose names nobody knows. */
+  /** All of one kind in the first namespace, for objects with generated names. */
   | { readonly do: 'deleteAll' | 'patchAll'; readonly kind: string; readonly body?: JsonObject }
   | { readonly do: 'look' }
 
@@ -38,7 +38,7 @@ export interface ScenarioSet {
   readonly nodes?: readonly string[]
   /** How long the real controllers may rest between two steps of theirs. */
   readonly restMs?: number
-  /** What is compared of an object that belongs to a scenario; undefined leaves it out. */
+  /** The compared part of an object of a scenario; undefined leaves it out. */
   readonly view: (object: KubeObject) => Json | undefined
 }
 

@@ -42,7 +42,7 @@ describe('accounts and authorities of namespaces', () => {
     const namespace = 'going'
     await client.create(namespaces, { metadata: { name: namespace } })
     await expect.poll(() => authority(namespace)).toBeDefined()
-    await client.delete(namespaces, { name: namespace }) // nobody finalizes it here
+    await client.delete(namespaces, { name: namespace }) // no controller finalizes it here
     await client.delete(serviceAccounts, { namespace, name: 'default' })
     await client.create(namespaces, { metadata: { name: 'later' } })
     await expect.poll(() => account('later')).toBeDefined()

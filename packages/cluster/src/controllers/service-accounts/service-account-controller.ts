@@ -20,7 +20,7 @@ const ACCOUNT = 'default'
 const ROOT_CA = 'kube-root-ca.crt'
 
 export interface ServiceAccountSettings {
-  /** What pods trust the API server by, in each namespace as ConfigMap `kube-root-ca.crt`. Without it there is none. */
+  /** CA by which pods trust the API server, in each namespace as ConfigMap `kube-root-ca.crt`. Without it there is none. */
   readonly rootCaPem?: string | undefined
 }
 

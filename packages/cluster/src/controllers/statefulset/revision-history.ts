@@ -17,9 +17,9 @@ const HASH = 'controller.kubernetes.io/hash'
 const MAX_COLLISIONS = 16
 
 export interface Revisions {
-  /** What pods were told to be before the last change; the same as `update` when that is through. */
+  /** The revision before the last change; the same as `update` when that is rolled out. */
   readonly current: ControllerRevision
-  /** What the set says now. */
+  /** The revision of the present spec. */
   readonly update: ControllerRevision
   readonly collisionCount: number
 }

@@ -56,7 +56,7 @@ export function statefulSetController(env: ControllerEnv): Controller {
       try {
         deleted = await stepStatefulSet(set, placed, { settings, revisions, actions, now })
       } catch (error) {
-        failure = error // the status is told all the same
+        failure = error // the status is written all the same
       }
     }
     const mutate = () => statefulSetStatus(set, { pods: members, revisions, settings, deleted, now })

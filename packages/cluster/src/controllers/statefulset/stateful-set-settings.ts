@@ -1,6 +1,6 @@
 import type { StatefulSet } from '../workload/workload-kinds.ts'
 
-/** What a StatefulSet asks for, with the server's defaults. */
+/** Settings of a StatefulSet, with the server's defaults. */
 export interface StatefulSetSettings {
   readonly replicas: number
   /** The number in the name of the first pod. */

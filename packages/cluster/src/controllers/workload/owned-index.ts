@@ -5,7 +5,7 @@ const INDEX = 'workload controller'
 /** A store is shared, and an index can be added to it once. */
 const indexed = new WeakSet<object>()
 
-/** The objects that the owner controls, and those of its namespace that nobody controls. */
+/** The objects that the owner controls, and those of its namespace without a controller. */
 export function ownedAndOrphans<T extends KubeObject>(store: ReadonlyStore<T>, owner: KubeObject): T[] {
   const { uid = '', namespace } = owner.metadata
   return [...ownedBy(store, uid), ...indexedStore(store).byIndex(INDEX, orphansOf(namespace))]

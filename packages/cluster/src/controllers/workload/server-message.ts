@@ -1,7 +1,7 @@
 import { errorMessage } from '@thv/kernel/errors'
 import { KubeApiError } from '@thv/kube'
 
-/** What the server itself said, without the name of the call: for conditions and events, which people compare with kubectl's. */
+/** Message of the server itself, without the name of the call: for conditions and events, which people compare with kubectl's. */
 export function serverMessage(error: unknown): string {
   if (!(error instanceof KubeApiError)) return errorMessage(error)
   const { verb, target, status, reason } = error.details

@@ -98,7 +98,7 @@ export interface StatefulSetStatus {
   conditions?: WorkloadCondition[]
 }
 
-/** What a StatefulSet's template was at some time. */
+/** A former template of a StatefulSet. */
 export interface ControllerRevision extends KubeObject {
   revision: number
   data?: { spec?: { template?: PodTemplate & { $patch?: string } } }

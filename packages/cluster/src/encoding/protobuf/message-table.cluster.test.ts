@@ -10,7 +10,7 @@ import { generateMessageTable, sourceFolders } from './generate-message-table.ts
 import { readEnvelope } from './read-envelope.ts'
 import { OBJECTS, type SentObject } from './testing/objects.ts'
 
-/* `vitest run --project cluster <this file> -u` writes the table anew after a new version of Kubernetes. */
+/* `vitest run --project cluster <this file> -u` writes the table again after a new version of Kubernetes. */
 
 describeCluster('the table of protobuf messages', () => {
   let namespace: string

@@ -9,7 +9,7 @@ export interface Envelope {
 
 const PREFIX = Buffer.from('k8s\0')
 
-/** What stands around an object in a body of `application/vnd.kubernetes.protobuf`. Throws ProtobufError. */
+/** The envelope of an object in a body of `application/vnd.kubernetes.protobuf`. Throws ProtobufError. */
 export function readEnvelope(body: Buffer): Envelope {
   if (body.length === 0) throw new ProtobufError('empty data')
   if (!body.subarray(0, PREFIX.length).equals(PREFIX))

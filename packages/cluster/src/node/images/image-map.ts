@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { parse } from 'yaml'
 
-/** What a user says to run in place of a container image. */
+/** Programs that a user runs in place of container images. */
 export interface MappedImage {
   readonly match: string
   readonly command: readonly string[]

@@ -31,7 +31,7 @@ export interface OwnImage {
   readonly programs: Readonly<Record<string, readonly string[]>>
   /** Name of the program that runs when a container names none. */
   readonly main: string
-  /** What the image brings for all of them; a container's own variables win. */
+  /** Variables of the image, for all of them; a container's own variables win. */
   readonly env?: Readonly<Record<string, string>>
 }
 

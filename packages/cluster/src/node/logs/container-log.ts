@@ -20,7 +20,7 @@ export interface ContainerLogOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** More than this waiting for the disk, and whoever writes should wait. */
+/** With more than this waiting for the disk, writers should wait. */
 const FULL_BYTES = 1 << 20
 
 /** The log of one run of a container: lines in files that are cut off at the old end. */

@@ -16,7 +16,7 @@ export interface OutputSink {
 const READER_FULL = 256 << 10
 
 /**
- * What one run of a container prints, passed on at once to its log and to everyone attached. Nobody loses anything: the slowest sets
+ * Output of one run of a container, passed on at once to its log and to all attached clients. Nothing is lost: the slowest sets
  * the pace.
  */
 export class ContainerOutput {
@@ -57,7 +57,7 @@ export class ContainerOutput {
     return reader
   }
 
-  /** Gives up what was not read yet: somebody else may hold the other end for ever. */
+  /** Gives up what was not read yet: another process may hold the other end without end. */
   destroy(): void {
     for (const stream of this.#streams) stream.destroy()
   }
@@ -107,13 +107,13 @@ class OutputReader implements AsyncIterable<OutputChunk> {
     this.#wake?.()
   }
 
-  /** What is held can still be read. */
+  /** Held output can still be read. */
   end(): void {
     this.#over = true
     this.#wake?.()
   }
 
-  /** What is held is thrown away. */
+  /** Held output is dropped. */
   leave(): void {
     this.end()
     this.#chunks.length = 0

@@ -57,7 +57,7 @@ export class LineCutter {
     }
   }
 
-  /** What has no end of line yet. */
+  /** Text without an end of line yet. */
   end(): void {
     if (this.#size > 0) this.#flush(true)
   }

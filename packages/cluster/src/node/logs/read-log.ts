@@ -14,7 +14,7 @@ export interface LogSource {
 const CHUNK = 65_536
 const NEWLINE = 0x0a
 
-/** What the options keep of one run's log, in pieces of a comfortable size; with `follow` until the run is over. */
+/** The part of one run's log that the options select, in pieces of a comfortable size; with `follow` until the run is over. */
 export async function* readLog(source: LogSource, options: PodLogOptions): AsyncGenerator<Uint8Array, void, undefined> {
   const { limitBytes = Infinity, since } = options
   if (limitBytes <= 0) return

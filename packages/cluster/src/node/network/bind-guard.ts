@@ -8,7 +8,7 @@ export interface BindGuard {
   envFor(address: string): Readonly<Record<string, string>>
 }
 
-/** Written anew at each start, so that nothing depends on where this program's own files are, and no old version stays. */
+/** Written again at each start, so that nothing depends on where this program's own files are, and no old version stays. */
 export async function installBindGuard(folder: string): Promise<BindGuard> {
   const python = join(folder, 'python')
   await mkdir(python, { recursive: true, mode: 0o700 })
@@ -25,7 +25,7 @@ export async function installBindGuard(folder: string): Promise<BindGuard> {
   }
 }
 
-/** What a container says itself stands behind the guard, for these two; everything else of its own wins. */
+/** A container's own values stand behind the guard, for these two; all its other variables win. */
 export function withBindGuard(own: Readonly<Record<string, string>>, guard: Readonly<Record<string, string>>): Record<string, string> {
   const merged: Record<string, string> = { ...guard, ...own }
   if (guard['THV_BIND_ADDRESS'] !== undefined) merged['THV_BIND_ADDRESS'] = guard['THV_BIND_ADDRESS']

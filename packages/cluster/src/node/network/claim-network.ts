@@ -12,7 +12,7 @@ export type NetworkMode = 'addresses' | 'single'
 
 export interface ClaimedNetwork {
   readonly mode: NetworkMode
-  /** Cluster IPs come from here in both modes; in mode `single` nobody listens on them. */
+  /** Cluster IPs come from here in both modes; in mode `single` nothing listens on them. */
   readonly serviceRange: string
   readonly podRange: string
   release(): Promise<void>
@@ -86,7 +86,7 @@ async function markNetwork(net: number, ports: readonly number[]): Promise<Serve
     const mark = await tryListen(`127.${net}.255.254`, port)
     if (typeof mark !== 'string') return mark
     if (mark !== 'EADDRINUSE') throw new ThvError('network_unavailable', `127.${net}.255.254:${port} cannot be bound: ${mark}`)
-    // Nobody ever claims 127.1: if the port is taken there too, it is by a server that listens on all addresses.
+    // 127.1 is never claimed: if the port is taken there too, it is by a server that listens on all addresses.
     const elsewhere = await tryListen('127.1.255.254', port)
     if (elsewhere !== 'EADDRINUSE') {
       if (typeof elsewhere !== 'string') await closed(elsewhere)

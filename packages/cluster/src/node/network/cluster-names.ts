@@ -1,4 +1,4 @@
-/** What a host name may mean inside the cluster. */
+/** Meaning of a host name inside the cluster. */
 export interface ClusterName {
   readonly namespace: string
   readonly service: string

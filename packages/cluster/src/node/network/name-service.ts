@@ -47,7 +47,7 @@ export interface NameServiceOptions {
 /** More are never tried by a caller. */
 const MAX_ADDRESSES = 8
 
-/** What cluster DNS and kube-proxy are together: from a name and a port to ready pods. Wait for the caches before asking. */
+/** Cluster DNS and kube-proxy together: from a name and a port to ready pods. Wait for the caches before asking. */
 export function createNameService(options: NameServiceOptions): NameService {
   const { caches, clock = systemClock, clusterDomain: domain = 'cluster.local' } = options
   const known = caches.of(services)

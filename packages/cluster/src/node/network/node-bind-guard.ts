@@ -33,7 +33,7 @@ function guardListen() {
   }
 }
 
-// What is listened on, where it is TCP; reads the arguments as Node does.
+// The address to listen on, where it is TCP; reads the arguments as Node does.
 function listenOptions(args) {
   const first = args[0]
   if (args.length === 0 || typeof first === 'function') return { port: 0 }

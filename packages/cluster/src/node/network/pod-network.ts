@@ -10,7 +10,7 @@ import { listeningPorts, unsafeBinds } from './unsafe-binds.ts'
 export interface PodPlace {
   /** The pod's own address; `127.0.0.1` for every pod in mode `single`. */
   readonly address: string
-  /** What `status.hostIP` says. */
+  /** For `status.hostIP`. */
   readonly hostAddress: string
   /**
    * For the environment of every container: the bind guard, and the resolver of cluster names for our own programs. Join it with
@@ -33,7 +33,7 @@ export interface PodNetwork {
 }
 
 export interface AddPodOptions {
-  /** Whose short names (`web` instead of `web.team`) the pod means. */
+  /** Namespace of short names (`web` instead of `web.team`). */
   readonly namespace?: string
 }
 
@@ -41,7 +41,7 @@ export interface PodNetworkOptions {
   readonly claimed: ClaimedNetwork
   /** The guard's files go below it. */
   readonly folder: string
-  /** What THV_RESOLVER says, see `startResolver`. */
+  /** Value of THV_RESOLVER, see `startResolver`. */
   readonly resolver?: string | undefined
   readonly clock?: Clock
 }

@@ -92,7 +92,7 @@ function parseQuestion(text: string): (NameQuestion & { readonly token?: string 
   try {
     value = JSON.parse(text)
   } catch {
-    return undefined // the caller is told so
+    return undefined // the caller reports it
   }
   if (typeof value !== 'object' || value === null) return undefined
   const { host, port, namespace, from, token } = value as Record<string, unknown>

@@ -142,7 +142,7 @@ export async function startServiceForwarders(options: ServiceForwarderOptions): 
     events.record(services, service, { type: 'Warning', reason, note, action: 'Forward' })
   }
 
-  /** A Service that was made anew has another address. */
+  /** A Service that was deleted and created again has another address. */
   function dropUnwanted(forwarders: Map<number, PortForwarder>, service: Service | undefined, ports: readonly ServicePort[]): void {
     for (const [number, forwarder] of forwarders) {
       const wanted = ports.some(({ port, protocol = 'TCP' }) => port === number && protocol === 'TCP')

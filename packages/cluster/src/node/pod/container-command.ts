@@ -22,7 +22,7 @@ export interface SurroundingsInput {
   readonly container: ContainerSpec
   readonly program: ImageProgram
   readonly podPlace: PodPlace
-  /** What the spec asks for. */
+  /** Variables of the spec. */
   readonly wanted: Readonly<Record<string, string>>
   /** The container's root folder. */
   readonly root: string
@@ -54,7 +54,7 @@ export async function containerSurroundings(input: SurroundingsInput): Promise<C
   return { env, cwd, place: (text) => rewrite(expand(text, wanted)) }
 }
 
-/** What to run. Throws ConfigError when the image has no program and the spec names none, and StartProblem when it is not there. */
+/** The command to run. Throws ConfigError when the image has no program and the spec names none, and StartProblem when it is not there. */
 export function containerCommand(
   container: ContainerSpec,
   program: ImageProgram,

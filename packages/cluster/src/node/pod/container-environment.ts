@@ -10,7 +10,7 @@ export interface EnvironmentInput {
   readonly container: ContainerSpec
   readonly place: PodPlace
   readonly objects: ObjectSource
-  /** What every pod is told, such as where the API server is. A container's own variables win. */
+  /** Variables of every pod, such as the address of the API server. A container's own variables win. */
   readonly podEnv: Readonly<Record<string, string>>
 }
 

@@ -1,4 +1,4 @@
-/** What is known of one container; what its status is made of. */
+/** Known state of one container; its status is made of it. */
 export interface ContainerRecord {
   state: RecordState
   lastState: { terminated?: Terminated }

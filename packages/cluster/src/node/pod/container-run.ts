@@ -207,7 +207,7 @@ export class ContainerRun {
     short.abort()
   }
 
-  /** What it printed last, where its spec wants that as the message of its end. */
+  /** Its last output, where its spec wants that as the termination message. */
   async #lastWords(): Promise<string> {
     const { spec, context } = this.#input
     if (spec.terminationMessagePolicy !== 'FallbackToLogsOnError') return ''

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { CrashBackoff } from './crash-backoff.ts'
 import { KUBELET_TIMINGS } from './node-env.ts'
 
-it('starts at once, then waits 10 s doubling to 5 min, and begins anew after a long run', async () => {
+it('starts at once, then waits 10 s doubling to 5 min, and begins again after a long run', async () => {
   const clock = new TestClock()
   const backoff = new CrashBackoff(clock, KUBELET_TIMINGS)
   const delays: number[] = []

@@ -6,7 +6,7 @@ import type { ImageResolver } from '../images/image-resolver.ts'
 import type { LogLimits } from '../logs/container-log.ts'
 import type { PodNetwork } from '../network/pod-network.ts'
 
-/** What all pods of the node share. */
+/** Dependencies that all pods of the node share. */
 export interface NodeEnv {
   readonly client: KubeClient
   readonly events: EventRecorder
@@ -28,7 +28,7 @@ export interface NodeTimings {
   /** Of restarts and of pulls: the first delay and the longest. */
   readonly backoffBase: number
   readonly backoffMax: number
-  /** A container that ran this long since its last delay begins anew. */
+  /** A container that ran this long since its last delay begins again. */
   readonly backoffReset: number
   /** Until a container whose configuration is not complete, or a volume, is tried again. */
   readonly retry: number

@@ -3,7 +3,7 @@ import type { PodVolumes } from '../volumes/pod-volumes.ts'
 import type { NodeEnv } from './node-env.ts'
 import type { NodePod } from './pod-spec.ts'
 
-/** What the containers of one pod share. */
+/** State that the containers of one pod share. */
 export interface PodContext {
   readonly env: NodeEnv
   /** As it is now. */

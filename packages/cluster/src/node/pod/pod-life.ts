@@ -78,7 +78,7 @@ export class PodLife {
 
   /** The object is gone. */
   vanish(): void {
-    this.#stopStatus.abort() // another pod may have the name by now, and would refuse our status for ever
+    this.#stopStatus.abort() // another pod may have the name by now, and would reject our status each time
     this.#finish('vanished', Math.min(VANISHED_GRACE_MS, graceSecondsOf(this.#pod) * 1_000))
   }
 
@@ -253,7 +253,7 @@ export class PodLife {
     const { clock, timings } = this.#env
     const told = new AbortController()
     const enough = once(this.#close.signal).then(() => clock.sleep(timings.lastStatus, told.signal))
-    await Promise.race([this.#status.flush(), enough.catch(() => undefined)]) // rejects when it was told
+    await Promise.race([this.#status.flush(), enough.catch(() => undefined)]) // rejects after its abort
     told.abort()
   }
 

@@ -1,7 +1,7 @@
 import type { Pod } from '@thv/kube/objects/builtin-kinds'
 import type { ObjectMeta } from '@thv/kube/objects/types'
 
-/** What the node reads of a pod, as the API server has validated and completed it. */
+/** The part of a pod that the node reads, as the API server has validated and completed it. */
 export interface NodePod extends Pod {
   metadata: ObjectMeta & { namespace: string; uid: string }
   spec: NodePodSpec
@@ -151,7 +151,7 @@ const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 
 /**
  * The pod with the types above. Undefined when a name in it could leave the pod's folder: the API server refuses such names, so
- * whoever sends one is no API server.
+ * a sender of one is no API server.
  */
 export function asNodePod(pod: Pod): NodePod | undefined {
   const { namespace, uid } = pod.metadata

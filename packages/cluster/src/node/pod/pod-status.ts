@@ -38,7 +38,7 @@ export interface NodePodStatus {
   containerStatuses?: object[]
 }
 
-/** What the node says about a pod, as a kubelet would. */
+/** Status of a pod, as a kubelet would write it. */
 export function podStatus(input: StatusInput): NodePodStatus {
   const { pod, place, containers, failure, now } = input
   const phase = failure ? 'Failed' : podPhase(input)

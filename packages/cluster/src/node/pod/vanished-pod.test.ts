@@ -62,7 +62,7 @@ describe('a pod whose object is gone', () => {
 })
 
 describe('a pod that is deleted', () => {
-  it('goes although its last status is refused for ever', async () => {
+  it('goes although its last status is rejected each time', async () => {
     let removed = 0
     const { seen, env, network } = refusing(422, { remove: async () => void removed++ })
     const life = new PodLife(POD, env)

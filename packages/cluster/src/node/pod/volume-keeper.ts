@@ -57,7 +57,7 @@ export class VolumeKeeper {
       this.#isWanted = false
       let isCurrent = false
       try {
-        // What is mounted stays; whoever looks at the events learns that it is out of date.
+        // Mounted files stay; an event says that they are out of date.
         const errors = await volumes.refresh(this.#context.pod, this.#signal)
         for (const error of errors) this.#tell(error)
         isCurrent = errors.length === 0
@@ -69,7 +69,7 @@ export class VolumeKeeper {
     }
   }
 
-  /** For the next token that grows old, or at the latest after `retryMs`: what failed may not be told of again. */
+  /** For the next token that grows old, or at the latest after `retryMs`: a failure may not be reported again. */
   #armRenewal(retryMs = Infinity): void {
     const { clock } = this.#context.env
     this.#renewal?.cancel()

@@ -76,7 +76,7 @@ describe('startGuarded', () => {
   })
 })
 
-describe('what a node has left behind', () => {
+describe('processes that a node has left behind', () => {
   it('is ended by mark, and by id and start time', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'thv-left-'))
     const own = mark()

@@ -3,7 +3,7 @@ import type { PodNetwork } from '../network/pod-network.ts'
 export interface FakeNetwork extends PodNetwork {
   /** Pods that have an address now. */
   readonly pods: ReadonlySet<string>
-  /** What is said to be unsafe from now on. */
+  /** Sockets that are reported as unsafe from now on. */
   unsafe: string[]
   /** Ports that every process seems to listen on from now on. */
   ports: number[]

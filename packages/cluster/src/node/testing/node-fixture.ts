@@ -16,7 +16,7 @@ import { type FakeNetwork, fakeNetwork } from './fake-network.ts'
 export const NAMESPACE = 'default'
 export const NODE = 'node-1'
 
-/** So that nobody waits; a test that is about the waiting says its own. */
+/** No waits; a test of the waiting sets its own. */
 export const QUICK: Partial<NodeTimings> = {
   backoffBase: 30,
   backoffMax: 200,

@@ -45,7 +45,7 @@ export class PodVolumes {
     for (const volume of pod.spec.volumes ?? []) await this.#setUpOne(pod, volume, signal)
   }
 
-  /** Brings files up to date. What cannot be had now stays as it is; the errors are returned. */
+  /** Brings files up to date. Files whose source is missing now stay as they are; the errors are returned. */
   async refresh(pod: NodePod, signal: AbortSignal): Promise<MountError[]> {
     const errors: MountError[] = []
     for (const volume of pod.spec.volumes ?? []) {

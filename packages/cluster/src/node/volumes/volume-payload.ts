@@ -12,7 +12,7 @@ export interface PayloadInput {
   readonly token: (source: TokenSource) => Promise<string>
 }
 
-/** What the files of a volume are now. Undefined for a volume that is not made of objects. Throws MountError. */
+/** Files of a volume. Undefined for a volume that is not made of objects. Throws MountError. */
 export async function volumePayload(volume: VolumeSpec, input: PayloadInput): Promise<Payload | undefined> {
   const { configMap, secret, projected, downwardAPI } = volume
   const own = configMap ?? secret ?? projected ?? downwardAPI
@@ -93,7 +93,7 @@ function checkOverlap(volume: string, files: ReadonlyMap<string, unknown>): void
   }
 }
 
-/** The processes run as the user who started the platform, so nobody else needs to read what pods are given. */
+/** The processes run as the user who started the platform, so no other user needs to read the files of pods. */
 function ownerOnly(mode: number): number {
   return (mode & 0o700) | 0o400
 }

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { ObjectStore } from '../object-store.ts'
 
-/** Writes for ever and says what is acknowledged, one line per write, until it is killed. */
+/** Writes without end and prints each acknowledged write, one line per write, until it is killed. */
 const store = new ObjectStore({ folder: process.argv[2] ?? '' })
 for (let number = 0; ; number++) {
   const key = `default/o${number % 50}`

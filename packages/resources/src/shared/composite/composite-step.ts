@@ -5,7 +5,7 @@ import { duration, free, int32, list, obj, oneOf, opt, str } from '../../schema/
 export const MAX_STEPS = 100
 export const MAX_RETRIES = 10
 
-/* Conditions, messages and arguments are Go templates over .params and .steps; whoever runs the tool parses them. */
+/* Conditions, messages and arguments are Go templates over .params and .steps; the engine that runs the tool parses them. */
 const template = (description: string) => str(description, { minLength: 1, maxLength: 65536 })
 
 const toolReference = () =>
@@ -14,7 +14,7 @@ const toolReference = () =>
     pattern: '^[a-zA-Z0-9][a-zA-Z0-9._-]*$',
   })
 
-/** `action` has no default here: the tool's failureMode is its default, and a stored default could not be told from a wish. */
+/** `action` has no default here: the tool's failureMode is its default, and a stored default would look like a setting of the user. */
 const onError = () =>
   obj(
     'Behavior when the step fails.',
@@ -52,7 +52,7 @@ const onAnswer = (description: string) =>
     action: opt(oneOf('Abort the tool, skip all later steps, or continue.', ['skip_remaining', 'abort', 'continue'], { default: 'abort' })),
   })
 
-/** What a step that calls a tool and the inner step of a loop have in common. */
+/** Fields that a step that calls a tool shares with the inner step of a loop. */
 const commonFields = () => ({
   arguments: opt(free('Arguments of the call; strings may be templates.')),
   condition: opt(template('Template that yields true or false; on false the step is skipped.')),

@@ -25,7 +25,7 @@ export const secretRules: KindRules = plainRules('subdomain', {
   selectable: { type: (object) => textAt(object, 'type') },
 })
 
-/** A map with nothing in it is none, so nobody owns it either. */
+/** An empty map counts as absent, so it has no owner either. */
 function withoutEmptyMaps(object: JsonObject): JsonObject {
   const members = Object.entries(object).filter(([name, value]) => name === 'metadata' || emptyIsAbsent(value) !== undefined)
   return Object.fromEntries(members)
@@ -81,7 +81,7 @@ function sameKeyProblems(object: JsonObject): FieldProblem[] {
     .map((key) => invalid(`data[${key}]`, key, 'duplicate of key present in binaryData'))
 }
 
-/** What a Secret of a known type must hold. */
+/** Keys that a Secret of a known type must hold. */
 function typeProblems(secret: JsonObject): FieldProblem[] {
   const data = objectAt(secret, 'data')
   const missing = (...keys: readonly string[]) => keys.filter((key) => !Object.hasOwn(data, key)).map((key) => required(`data[${key}]`))

@@ -4,7 +4,7 @@ import { plainRules } from '../../objects/kind-rules.ts'
 import type { KindRules } from '../../objects/served-kind.ts'
 import { invalidValue, problem } from '../../objects/status-error.ts'
 
-/** What a StatefulSet was: its data never changes, only its place in the order of revisions. */
+/** A former state of a StatefulSet: its data never changes, only its place in the order of revisions. */
 export const controllerRevisionRules: KindRules = plainRules('subdomain', {
   applyDefaults: (object) => ({ revision: 0, ...object }),
   validate,

@@ -116,7 +116,7 @@ function seriesProblems(event: JsonObject): FieldProblem[] {
   ]
 }
 
-/** What the real server names in refusals of changes, in its order; all but the series stays as it was. */
+/** Fields that the real server names when it rejects a change, in its order; all but the series are immutable. */
 const FIXED = [
   'reason',
   'message',

@@ -9,7 +9,7 @@ import { at, isObject, type KindRules, textAt } from '../../objects/served-kind.
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP']
 const TYPES = ['Ingress', 'Egress']
 
-/** Stored for whoever enforces them; the platform itself does not. */
+/** Stored for a network plugin that enforces them; the platform itself does not. */
 export const networkPolicyRules: KindRules = plainRules('subdomain', {
   generation: ['spec'],
   applyDefaults: withPolicyDefaults,

@@ -10,7 +10,7 @@ import { problem } from '../../objects/status-error.ts'
 
 const EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
 
-/** A new node gets no taint here: it is there to run pods at once, and nobody would take the taint away. */
+/** A new node gets no taint here: it is there to run pods at once, and no controller would remove the taint. */
 export const nodeRules: KindRules = plainRules('subdomain', {
   applyDefaults: withNodeDefaults,
   validate: (node, old) => [
@@ -57,7 +57,7 @@ function conditions(status: JsonObject): JsonObject {
   return list.length === 0 ? {} : { conditions: list }
 }
 
-/** One is the first of the many; whoever writes both differently meant the one. */
+/** The single value is the first of the list; where both differ, the single value counts. */
 function podRanges(spec: JsonObject): JsonObject {
   const one = textAt(spec, 'podCIDR')
   const many = textsOf(spec['podCIDRs'])
@@ -99,7 +99,7 @@ function podRangeProblems(ranges: readonly string[]): FieldProblem[] {
   return [invalid(field, ranges, 'may specify no more than one CIDR for each IP family')]
 }
 
-/** What a node has been given once it keeps. Also of a write of its status. */
+/** Fields that a node keeps once they are set. Also on a write of its status. */
 function changeProblems(node: JsonObject, old: JsonObject): FieldProblem[] {
   const problems: FieldProblem[] = []
   const seen = new Set<string>()

@@ -2,7 +2,7 @@ import type { JsonObject } from '@thv/kube-schema/kind-schema'
 import { without } from '../../objects/served-kind.ts'
 import { changed, changedItems, objectAt } from './validation/fields.ts'
 
-/** Fields that version 1.34 knows but does not use unless it is told to: it drops them. */
+/** Fields that version 1.34 knows and drops unless their feature gate is on. */
 export function withoutDisabled(spec: JsonObject): JsonObject {
   let result = without(spec, 'hostnameOverride')
   for (const list of ['containers', 'initContainers', 'ephemeralContainers'])

@@ -11,7 +11,7 @@ const VOLUME_PREFIX = 'kube-api-access-'
 /** An hour and seven seconds, by which the server knows the tokens that it asked for itself. */
 const TOKEN_SECONDS = 3_607
 
-/** What the server itself adds to a pod, from its ServiceAccount and by custom. Throws 403 for a pod that nobody could run. */
+/** Fields that the server itself adds to a pod, from its ServiceAccount and by custom. Throws 403 for a pod that no node could run. */
 export function admitPod(pod: JsonObject, context: Pick<Allocation, 'store' | 'old'>): JsonObject {
   const spec = (pod['spec'] ?? {}) as JsonObject
   const { old } = context

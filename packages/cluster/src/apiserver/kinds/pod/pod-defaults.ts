@@ -72,7 +72,7 @@ function envDefaults(variable: JsonObject): JsonObject {
   return changed(variable, 'valueFrom', referenceDefaults)
 }
 
-/** What a variable or a file of the downward API may refer to. */
+/** Fields that a variable or a file of the downward API may refer to. */
 function referenceDefaults(source: JsonObject): JsonObject {
   const fields = changed(source, 'fieldRef', (ref) => withDefaults(ref, { apiVersion: 'v1' }))
   return changed(fields, 'resourceFieldRef', (ref) => ({ ...ref, divisor: quantityText(quantityOf(ref['divisor'])) }))
@@ -128,7 +128,7 @@ function hostNetworkPorts(spec: JsonObject): JsonObject {
   return changedItems(changedItems(spec, 'containers', container), 'initContainers', container)
 }
 
-/** What a whole pod asks for when it says what it may use at most: the sum of its containers, or that limit. */
+/** Requests of a whole pod that sets limits only: the sum of its containers, or that limit. */
 function withPodResources(spec: JsonObject): JsonObject {
   const known = Object.entries(objectAt(spec, 'resources', 'limits') ?? {}).filter(([name]) => /^(cpu$|memory$|hugepages-)/.test(name))
   if (known.length === 0) return spec

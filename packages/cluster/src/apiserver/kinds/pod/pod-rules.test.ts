@@ -35,7 +35,7 @@ describe('rules of workloads', () => {
     }
   })
 
-  it('what a pod is given does not change what came in', () => {
+  it('defaults of a pod do not change the input', () => {
     const before = pod({ volumes: [] })
     const copy = structuredClone(before)
     podDefaults(before)
@@ -57,7 +57,7 @@ describe('rules of workloads', () => {
     expect(at(admitted({ automountServiceAccountToken: true }, account), 'spec', 'volumes')).toHaveLength(1)
   })
 
-  it('a pod that nobody runs goes at once, another gets the time that it or its user says', () => {
+  it('a pod that is on no node goes at once, another gets the time that it or its user says', () => {
     const grace = (spec: JsonObject, asked?: number, phase = 'Running') => podRules.gracePeriod?.({ spec, status: { phase } }, asked)
     expect(grace({ terminationGracePeriodSeconds: 5 })).toBe(0)
     expect(grace({ nodeName: 'n', terminationGracePeriodSeconds: 5 })).toBe(5)

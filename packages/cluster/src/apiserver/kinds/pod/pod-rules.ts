@@ -28,7 +28,7 @@ export const podRules: KindRules = plainRules('subdomain', {
   validateStatus: podStatusProblems,
   gracePeriod: (pod, asked) => {
     const period = asked ?? numberAt(pod, 'spec', 'terminationGracePeriodSeconds') ?? 30
-    // Nobody runs it, so nobody has to stop it.
+    // It runs on no node, so no node has to stop it.
     if (textAt(pod, 'spec', 'nodeName') === '') return 0
     if (['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))) return 0
     return period < 0 ? 1 : period

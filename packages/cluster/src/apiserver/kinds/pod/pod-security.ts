@@ -25,7 +25,7 @@ interface Subject {
   readonly containers: readonly JsonObject[]
 }
 
-/** What is wrong, with a word before it, or nothing. */
+/** The problem, with a word before it, or nothing. */
 type Check = (subject: Subject) => readonly [reason: string, detail: string] | undefined
 
 function podViolations(pod: JsonObject, checks: readonly Check[]): string[] {
@@ -213,7 +213,7 @@ const RESTRICTED: readonly Check[] = [
   strictSeccomp,
 ]
 
-/** Who in a pod, the pod itself included, has wrong values in a security context, and which. */
+/** Parts of a pod, the pod itself included, with wrong values in a security context, and these values. */
 function setBy({ spec, containers }: Subject, wrong: (context: JsonObject) => readonly string[]): { setters: string[]; values: string[] } {
   const own = wrong(objectAt(spec, 'securityContext') ?? {})
   const { bad, values } = offenders(containers, (one) => wrong(objectAt(one, 'securityContext') ?? {}))

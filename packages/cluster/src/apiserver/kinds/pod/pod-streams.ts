@@ -1,4 +1,4 @@
-/** Whoever runs pods gives their logs and streams to the API server through this. */
+/** The node gives logs and streams of its pods to the API server through this. */
 export interface PodStreams {
   /** Rejects with a StatusError when there is nothing to read: no such container, or one that has not started. */
   logs(target: ContainerTarget, options: PodLogOptions): Promise<AsyncIterable<Uint8Array>>

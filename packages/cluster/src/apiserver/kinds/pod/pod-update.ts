@@ -15,7 +15,7 @@ const CHANGEABLE = [
   '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
 ].join(',')
 
-/** What an update may not change about a pod. */
+/** Fields of a pod that an update may not change. */
 export function podUpdateProblems(pod: JsonObject, old: JsonObject): FieldProblem[] {
   const [after, before] = [objectAt(pod, 'spec') ?? {}, objectAt(old, 'spec') ?? {}]
   const problems: FieldProblem[] = []
@@ -75,7 +75,7 @@ function withOld(after: JsonObject, before: JsonObject): JsonObject {
   const grace = numberAt(before, 'terminationGracePeriodSeconds') ?? 0
   const isReset = grace < 0 && numberAt(spec, 'terminationGracePeriodSeconds') === 1
   if (isReset) spec = withMember(spec, 'terminationGracePeriodSeconds', grace)
-  // A pod that is held back may still be told where to go.
+  // A pod with scheduling gates may still get a node selector.
   return objectsAt(before, 'schedulingGates').length > 0 ? withMember(spec, 'nodeSelector', before['nodeSelector']) : spec
 }
 

@@ -69,7 +69,7 @@ function withAddresses(status: JsonObject): JsonObject {
   return one === first ? status : { ...status, podIPs: [{ ip: one }] }
 }
 
-/** What a writer of a status leaves out, although it is known, stays. */
+/** Known fields that a writer of a status leaves out stay. */
 export function keptStatus(status: JsonObject, old: JsonObject): JsonObject {
   const kept = ['qosClass', 'observedGeneration'].filter((name) => status[name] === undefined && old[name] !== undefined)
   const before = objectsAt(old, 'conditions')

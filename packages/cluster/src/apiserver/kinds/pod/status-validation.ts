@@ -55,7 +55,7 @@ interface Revival {
   readonly spec: JsonObject
 }
 
-/** What has ended for good does not run again. */
+/** A container that has ended for good does not run again. */
 function revivedProblems(list: string, { status, before, spec }: Revival): FieldProblem[] {
   const policy = textAt(spec, 'restartPolicy')
   const ephemeral = list === 'ephemeralContainerStatuses'

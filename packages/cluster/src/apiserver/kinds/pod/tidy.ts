@@ -99,7 +99,7 @@ function tidiedValue(name: string, value: Json): Json {
   // A null in a list reads as an item with nothing in it.
   const nothing = TEXT_LISTS.has(name) ? '' : {}
   if (Array.isArray(value)) return value.map((item: Json) => (isObject(item) ? tidied(item, name) : (item ?? nothing)))
-  // What stands in a map is no field.
+  // The entries of a map are no fields.
   return isObject(value) && !MAPS.has(name) ? tidied(value, name) : value
 }
 

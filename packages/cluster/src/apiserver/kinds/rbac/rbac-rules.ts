@@ -115,7 +115,7 @@ function subjectProblems(field: string, subject: JsonObject, namespaced: boolean
   }
 }
 
-/** Whoever wants to bind another role makes another binding, so that nobody is given more by an edit than they were shown. */
+/** Another role needs another binding, so that an edit never grants more than its subjects were shown. */
 function changeProblems(binding: JsonObject, old: JsonObject): FieldProblem[] {
   const shown = (of: JsonObject) =>
     JSON.stringify({

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { formatFour, inRange, parseAddress, parseRange, rangeSize } from '../../objects/ip-address.ts'
 
-/** Where Services get their addresses from. Knows nothing of its own: what is taken is told each time. */
+/** Where Services get their addresses from. Stateless: the caller passes the addresses in use each time. */
 export interface AddressPool {
-  /** Why an address cannot be had, in the words of the real server; undefined when it can. */
+  /** Why an address is not available, in the words of the real server; undefined when it is. */
   refusal(address: string, taken: ReadonlySet<string>): string | undefined
   /** A free one; undefined when there is none. */
   next(taken: ReadonlySet<string>): string | undefined
@@ -20,7 +20,7 @@ export function addressPool(text: string): AddressPool {
   // The first and the last address stand for the range itself.
   const count = size - 2
   const nth = (index: number) => formatFour(range.first + 1n + BigInt(index))
-  // As on the real server: the lower end is given out last, so that whoever asks for an address there finds it free.
+  // As on the real server: the lower end is given out last, so that a request for an address there finds it free.
   const reserved = Math.min(Math.max(16, Math.floor(size / 16)), 256, count)
   return {
     refusal(address, taken) {

@@ -26,7 +26,7 @@ function storeOf(): { create(name: string, spec?: JsonObject): JsonObject; store
 
 const addressOf = (body: JsonObject) => textAt(body, 'spec', 'clusterIP')
 
-describe('what a Service is given', () => {
+describe('addresses and ports of a Service', () => {
   it('is a distinct address for each, until there are none, and again when one has gone', () => {
     const { create, store } = storeOf()
     const addresses = ['s1', 's2', 's3', 's4', 's5', 's6'].map((name) => addressOf(create(name)))

@@ -10,7 +10,7 @@ import { draftOf, givesNodePorts, isOpen, NONE, needsAddress, needsHealthCheck, 
 
 /**
  * Gives a Service its address and its node ports. What is given out is nowhere but in the Services themselves: all calls of the store are
- * synchronous, so nobody takes the same in between, and a deleted Service gives back by being gone.
+ * synchronous, so no other Service takes the same in between, and a deleted Service gives back by being gone.
  */
 export function allocateForService(service: JsonObject, from: Allocation): JsonObject {
   const draft = draftOf(service)
@@ -25,7 +25,7 @@ export function allocateForService(service: JsonObject, from: Allocation): JsonO
   return withDraft(service, draft)
 }
 
-/** Whoever writes a Service again from its manifest does not repeat what it was given. */
+/** A Service that is written again from its manifest keeps what was allocated to it. */
 function keepGiven(draft: ServiceDraft, before: ServiceDraft): void {
   if (needsAddress(before) && needsAddress(draft)) {
     if (draft.clusterIP === '') draft.clusterIP = before.clusterIP

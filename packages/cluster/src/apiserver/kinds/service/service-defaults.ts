@@ -6,7 +6,7 @@ import { portsOf, specOf } from './service-spec.ts'
 
 const CLIENT_SECONDS = 10_800
 
-/** What a Service has when its manifest does not say. */
+/** Defaults of a Service. */
 export function withServiceDefaults(service: JsonObject): JsonObject {
   const tidy = withoutEmpty(without(service, 'metadata'), EMPTY)
   const spec = specOf(tidy)

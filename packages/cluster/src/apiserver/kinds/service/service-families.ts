@@ -50,7 +50,7 @@ function isSettled(draft: ServiceDraft, before: ServiceDraft | undefined): boole
   return before.type === draft.type && sameTexts(before.clusterIPs, draft.clusterIPs) && sameTexts(before.families, draft.families)
 }
 
-/** What the members say about addresses and families does not fit together. */
+/** Contradictions between addresses and families. */
 export function familyProblems(draft: ServiceDraft, known: readonly string[] = []): FieldProblem[] {
   const { clusterIP, clusterIPs, families, policy, type } = draft
   if (type === 'ExternalName') return []

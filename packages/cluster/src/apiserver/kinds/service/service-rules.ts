@@ -27,7 +27,7 @@ function withoutInnerPolicy(service: JsonObject): JsonObject {
   return { ...service, spec: without(specOf(service), 'internalTrafficPolicy') }
 }
 
-/** What came with the old type and was not touched goes with it; what the client has changed at the same time is left to be refused. */
+/** Fields of the old type that the client has not touched go with it; those that it has changed are left to be rejected. */
 function withoutForeign(service: JsonObject, old: JsonObject): JsonObject {
   const [draft, before] = [draftOf(service), draftOf(old)]
   const spec = specOf(service)

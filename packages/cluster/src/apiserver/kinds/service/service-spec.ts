@@ -9,7 +9,7 @@ export interface DraftPort {
   nodePort: number
 }
 
-/** What addresses and node ports of a Service depend on. Changed step by step while they are given out. */
+/** Fields that addresses and node ports of a Service depend on. Changed step by step while they are given out. */
 export interface ServiceDraft {
   readonly type: string
   readonly hasSelector: boolean

@@ -178,7 +178,7 @@ function supported(field: string, value: unknown, values: readonly string[]): Fi
   return values.includes(text) ? [] : [notSupported(field, text, values)]
 }
 
-/** What stays with a Service once it has it. */
+/** Fields that a Service keeps once they are set. */
 function changeProblems(
   draft: ServiceDraft,
   old: ServiceDraft,

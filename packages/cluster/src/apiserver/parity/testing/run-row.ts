@@ -12,7 +12,7 @@ export interface ParityTarget {
   readonly serviceRange: string
 }
 
-/** What is compared: the status code and the body without what differs from run to run. */
+/** Compared values: the status code and the body without what differs from run to run. */
 export interface ParityAnswer {
   readonly code: number
   readonly body: Json

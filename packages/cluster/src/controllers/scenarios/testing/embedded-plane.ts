@@ -6,7 +6,7 @@ import type { ControllerEnv, ControllerFactory } from '../../controller-env.ts'
 export interface EmbeddedPlane extends AsyncDisposable {
   readonly env: ControllerEnv
   readonly errors: unknown[]
-  /** What the controllers asked the server for, by verb; watches and lists of caches apart. */
+  /** Requests of the controllers, by verb; watches and lists of caches apart. */
   readonly requests: Map<string, number>
 }
 

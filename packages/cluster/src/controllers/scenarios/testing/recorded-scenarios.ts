@@ -50,7 +50,7 @@ export async function runAll(
   return { seen: ordered, goldens: record ? ordered : goldens }
 }
 
-/** Whoever of the real controllers hears of something first may act first: what they can do is looked for, not what they always do. */
+/** The real controllers act in any order: the recording is one of the possible results, not the only one. */
 async function runAsRecorded(plane: Plane, options: Parameters<typeof runScenario>[1]): Promise<Snapshots> {
   const { scenario, expected } = options
   let seen: Snapshots = []

@@ -5,7 +5,7 @@ import type { Json, Scenario, ScenarioSet, Snapshots, Step, Target } from '../sc
 
 export interface Plane {
   readonly client: KubeClient
-  /** Of the names of namespaces: nobody else may have it. */
+  /** Prefix of the names of namespaces, unique to this run. */
   readonly prefix: string
 }
 

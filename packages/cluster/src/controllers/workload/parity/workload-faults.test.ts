@@ -137,7 +137,7 @@ async function watchPods(stage: StageOptions, work: () => Promise<void>): Promis
   })
   try {
     await work()
-    // What the work saw by asking may not have been told yet.
+    // The watch may not have shown yet what the reconcile read by a request.
     const told = () => namesOf(cache.store.list())
     await expect.poll(async () => told() === namesOf((await stage.client.listAll(pods, { namespace: stage.namespace })).items)).toBe(true)
   } finally {

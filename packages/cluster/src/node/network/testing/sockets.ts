@@ -69,7 +69,7 @@ export async function firstLine(socket: Socket): Promise<string> {
   return text.slice(0, text.indexOf('\n'))
 }
 
-/** Who answers at this address now: the server's name, or `closed`. */
+/** The server at this address now: its name, or `closed`. */
 export async function whoAnswers(host: string, port: number): Promise<string> {
   const socket = connect({ host, port })
   socket.on('error', () => undefined)

@@ -105,7 +105,7 @@ function frame(channel: number, bytes: Uint8Array): Buffer {
   return whole
 }
 
-/** Resolves when there is room for more, also when the client is gone: whoever waits for its end learns of it. */
+/** Resolves when there is room for more, also when the client is gone: its end is reported elsewhere. */
 function send(socket: WebSocket, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     const isCrowded = socket.bufferedAmount + bytes.length > MAX_UNSENT

@@ -30,7 +30,7 @@ export async function sendPodLog(call: ApiCall): Promise<void> {
     }
     response.end()
   } catch (error) {
-    if (!exchange.aborted) throw error // else it is only that nobody reads any more
+    if (!exchange.aborted) throw error // else the client has only stopped reading
   }
 }
 

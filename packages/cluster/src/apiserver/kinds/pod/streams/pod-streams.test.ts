@@ -97,7 +97,7 @@ describe('logs and attach', () => {
     expect(await refusal(`${PODS}/one/log?${query}`)).toEqual([status, message])
   })
 
-  it('say so while nobody runs pods, and that other streams are not there', async () => {
+  it('say so while there is no node, and that other streams are not there', async () => {
     expect(await refusal(`${PODS}/one/log`)).toEqual([501, expect.stringContaining('while it has no node that runs pods')])
     expect(await attach().catch((error: unknown) => error)).toMatchObject({ status: 501 })
     expect(await refusal(`${PODS}/one/exec?command=x`, { method: 'POST' })).toEqual([501, 'pods/exec is not implemented by this server'])
@@ -279,7 +279,7 @@ describe('logs and attach', () => {
     expect((await call(path, { headers: { ...upgrade, 'sec-websocket-version': '12' } })).status).toBe(400)
     expect((await call(`${PODS}/one/attach?container=c`, { headers: upgrade })).status).toBe(400)
     await expect.poll(() => streams.attached).toBe(0)
-    // An upgrade that nobody knows is just a request.
+    // An unknown upgrade is just a request.
     expect((await call(PODS, { headers: { connection: 'Upgrade', upgrade: 'websocket' } })).status).toBe(200)
     expect((await call(PODS, { headers: { connection: 'Upgrade', upgrade: 'h2c' } })).status).toBe(200)
   })

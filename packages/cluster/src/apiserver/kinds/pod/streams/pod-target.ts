@@ -23,7 +23,7 @@ export function podTarget(call: ApiCall): PodTarget {
   return { target, nodeName: textAt(body, 'spec', 'nodeName') }
 }
 
-/** Of whoever runs the pods; 501 while nobody does. */
+/** Of the node that runs the pods; 501 without one. */
 export function streamsOf({ env, path }: ApiCall): PodStreams {
   const streams = env.podStreams()
   if (streams !== undefined) return streams

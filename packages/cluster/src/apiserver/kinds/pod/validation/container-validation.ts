@@ -11,7 +11,7 @@ import { invalidAll, notFoundValue, oneOf } from './problems.ts'
 import { resourceProblems } from './resource-validation.ts'
 import { securityProblems } from './security-validation.ts'
 
-/** What the containers of a pod have in common. */
+/** State that the containers of a pod share. */
 export interface ContainerPlace {
   readonly spec: JsonObject
   readonly volumes: ReadonlyMap<string, JsonObject>

@@ -180,7 +180,7 @@ function osProblems(spec: JsonObject, path: string): FieldProblem[] {
   return ['linux', 'windows'].includes(name) ? [] : [notSupported(path, name, ['linux', 'windows'])]
 }
 
-/** What a new pod cannot have yet. */
+/** Fields that a new pod cannot have yet. */
 export function newPodProblems(pod: JsonObject): FieldProblem[] {
   const problems: FieldProblem[] = []
   if (objectsAt(pod, 'spec', 'ephemeralContainers').length > 0)

@@ -93,7 +93,7 @@ function isHugePages(name: string): boolean {
   return name.startsWith('hugepages-')
 }
 
-/** What a node offers besides its own resources: `example.com/gpu`. */
+/** Extended resources of a node: `example.com/gpu`. */
 function isExtended(name: string): boolean {
   if (!name.includes('/') || name.includes(NATIVE_PREFIX) || name.startsWith('requests.')) return false
   return qualifiedNameProblems(`requests.${name}`).length === 0

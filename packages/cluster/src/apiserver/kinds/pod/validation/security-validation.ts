@@ -43,7 +43,7 @@ export function podSecurityProblems(spec: JsonObject, path: string): FieldProble
   ]
 }
 
-/** What a pod with users of its own cannot have. */
+/** Fields that a pod with a user namespace cannot have. */
 export function hostUserProblems(spec: JsonObject, path: string): FieldProblem[] {
   if (flagAt(spec, 'hostUsers') !== false) return []
   const fields = { hostNetwork: 'hostNetwork', hostPID: 'HostPID', hostIPC: 'HostIPC' }

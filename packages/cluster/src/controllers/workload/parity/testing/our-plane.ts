@@ -22,7 +22,7 @@ import type { StageOptions } from './stage.ts'
 export interface OurPlane extends AsyncDisposable {
   readonly server: EmbeddedApiServer
   readonly client: KubeClient
-  /** What was no ordinary failure. */
+  /** Unexpected errors. */
   readonly errors: readonly unknown[]
   /** A new one, with all that a scenario needs. */
   stage(namespace: string): Promise<StageOptions>
@@ -31,9 +31,9 @@ export interface OurPlane extends AsyncDisposable {
 }
 
 export interface PlaneOptions {
-  /** What controllers write with. */
+  /** Client for the writes of controllers. */
   readonly writes?: (client: KubeClient) => KubeClient
-  /** What caches read with. */
+  /** Client for the reads of caches. */
   readonly reads?: (client: KubeClient) => ReflectorClient
 }
 

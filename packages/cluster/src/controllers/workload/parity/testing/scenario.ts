@@ -68,7 +68,7 @@ export const muchLater: Step = () => sleep(9_700)
 
 /**
  * The controllers have seen every change of a pod that came before: a set that wants no pods deletes one made now, and they hear of pods in
- * order. What is told to them by another kind's watch is not waited for: such a change may overtake or be overtaken without this.
+ * order. Events of another kind's watch are not waited for: such a change may overtake or be overtaken without this.
  */
 export const podsSeen: Step = async ({ client, namespace }) => {
   const metadata = { name: 'marker', namespace, labels: { marker: 'set' } }

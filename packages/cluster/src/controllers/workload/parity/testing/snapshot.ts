@@ -13,7 +13,7 @@ import {
   type WorkloadCondition,
 } from '../../workload-kinds.ts'
 
-/** What a namespace holds, without what differs from run to run: times, uids, random parts of names, hashes. */
+/** Content of a namespace, without parts that differ from run to run: times, uids, random parts of names, hashes. */
 export interface Snapshot {
   readonly deployments?: Readonly<Record<string, unknown>>
   readonly replicaSets?: Readonly<Record<string, unknown>>
@@ -24,7 +24,7 @@ export interface Snapshot {
   readonly events?: readonly string[]
 }
 
-/** Hashes are told apart by what they stand for: the tag of the template's image. */
+/** Hashes are distinguished by their meaning: the tag of the template's image. */
 type Rename = (text: string) => string
 
 /** All objects of a kind in the scenario's namespace. */

@@ -6,7 +6,7 @@ import type { AttachedContainer, ContainerTarget, PodLogOptions, PodStreams } fr
 /** A node of one container: a program of this machine. It keeps no files: its log is what it says while someone follows. */
 export interface ChildStreams extends PodStreams {
   readonly child: ChildProcess
-  /** What was asked for, in order. */
+  /** Requests, in order. */
   readonly asked: (ContainerTarget & Partial<PodLogOptions>)[]
   readonly attached: number
 }
