@@ -12,6 +12,8 @@ import type { Log } from '@thv/telemetry/log'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Member } from './members/member.ts'
 import type { ListKind } from './members/member-lists.ts'
+import { limitResult } from './route/limit-result.ts'
+import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
 import { pageOf } from './view/list-text.ts'
 import type { ViewCache } from './view/view-cache.ts'
 
@@ -58,6 +60,7 @@ export class Offer {
   readonly members: readonly Member[]
   readonly #byName: ReadonlyMap<string, Member>
   readonly #config: VmcpConfig
+  readonly #retry: RetryPolicy | undefined
 
   constructor({ config, members, view, pipeline, clock, log, version }: OfferOptions) {
     this.view = view
@@ -68,6 +71,8 @@ export class Offer {
     this.serverInfo = { name: config.name, version }
     this.#byName = new Map(members.map((member) => [member.name, member]))
     this.#config = config
+    const { retry } = config.operational
+    this.#retry = retry && { attempts: retry.attempts, backoffMs: tryParseDuration(retry.backoff) ?? 250, on: new Set(retry.on) }
   }
 
   member(name: string): Member | undefined {
@@ -85,6 +90,19 @@ export class Offer {
     if (down.length === 0) return undefined
     const rejection = unavailable('a backend is unhealthy, and partialFailureMode is fail')
     return { ...rejection, data: { ...rejection.data, backends: down } }
+  }
+
+  /** How a failed call is sent again. */
+  retryOf({ method, message }: ParsedRequest): { readonly retry: RetryPolicy | undefined; readonly isIdempotent: boolean } {
+    const name = message.params?.['name']
+    const tool = typeof name === 'string' ? this.view.now.tools.get(name)?.item : undefined
+    return { retry: this.#retry, isIdempotent: isIdempotentCall(method, tool) }
+  }
+
+  /** A result within the configured limit. Only tools have one. */
+  limited(result: JsonObject, method: string): JsonObject {
+    const { toolResults } = this.#config.operational
+    return toolResults === undefined || method !== METHODS.toolsCall ? result : limitResult(result, toolResults)
   }
 
   /** The limit of silence of a call: of its tool, else of its backend. */

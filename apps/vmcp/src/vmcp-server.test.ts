@@ -200,6 +200,25 @@ describe('a virtual server', () => {
     await expect(connect(vmcp, 'legacy')).rejects.toThrow()
   })
 
+  it('sends a call again that an unavailable backend refused, where it is idempotent, and limits results', async () => {
+    await using fixture = await startFixture({ era: 'legacy' })
+    const operational = {
+      retry: { attempts: 3, backoff: '1ms', on: ['unavailable'] },
+      toolResults: { maxBytes: 2_000, onExceed: 'truncate' },
+    }
+    await using vmcp = await startTestVmcp({ backends: { one: fixture.url }, config: { operational } })
+    await vmcp.offer.view.attempted
+    await using sdk = await connect(vmcp, 'legacy')
+    await sdk.text('echo')
+    const before = fixture.stats.count('resources/read')
+    fixture.admin.fail({ status: 503, times: 2 })
+    expect(await sdk.client.readResource({ uri: 'test://static-text' })).toMatchObject({ contents: [{ mimeType: 'text/plain' }] })
+    fixture.admin.fail({ status: 503, times: 1 })
+    await expect(sdk.text('echo')).rejects.toThrow()
+    expect(fixture.stats.count('resources/read')).toBe(before + 1)
+    expect(await sdk.text('echo', { text: 'x'.repeat(5_000) }).catch(String)).toMatch(/bytes left out|limit is 2000/)
+  })
+
   it('reports health, status and metrics', async () => {
     await using a = await startFixture({ only: ['echo'] })
     await using b = await startFixture({ only: ['echo'] })

@@ -129,6 +129,7 @@ describe('the configuration file of a virtual server', () => {
       },
       'aggregation.conflictResolutionConfig.priorityOrder names github, which needs an entry in tools',
     ],
+    ['a limit of nothing', { operational: { toolResults: { maxBytes: 0 } } }, 'operational.toolResults.maxBytes expects'],
     ['a duration of zero', { operational: { timeouts: { default: '0s' } } }, 'operational.timeouts.default expects a duration above zero'],
     [
       'a check that outlasts its interval',
@@ -186,8 +187,7 @@ describe('the configuration file of a virtual server', () => {
     [{ telemetry: {} }, 'telemetry'],
     [{ sessionStorage: { provider: 'redis', address: 'r:6379' } }, 'sessionStorage.provider'],
     [{ passthroughHeaders: ['X-Tenant'] }, 'passthroughHeaders'],
-    [{ operational: { retry: {} } }, 'operational.retry'],
-    [{ operational: { toolResults: {} } }, 'operational.toolResults'],
+    [{ operational: { retry: { on: ['timeout'] } } }, 'operational.retry.on'],
   ])('names a part that is not built: %j', (change, path) => {
     const read = readVmcpDocument({ ...MINIMAL, ...change })
     if (!read.ok) throw new Error(JSON.stringify(read.problems))

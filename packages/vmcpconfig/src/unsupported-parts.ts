@@ -22,8 +22,7 @@ export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
     if (config[block] !== undefined) refuse(block)
   if (config.sessionStorage.provider === 'redis') refuse('sessionStorage.provider', 'redis is not built')
   if (config.passthroughHeaders.length > 0) refuse('passthroughHeaders')
-  if (config.operational.retry !== undefined) refuse('operational.retry')
-  if (config.operational.toolResults !== undefined) refuse('operational.toolResults')
+  if (config.operational.retry?.on.includes('timeout')) refuse('operational.retry.on', 'timeout is not built')
   return parts
 }
 

@@ -14,9 +14,12 @@ import {
   type ConflictResolutionConfig,
   type FailureHandlingConfig,
   type OperationalConfig,
+  RETRY_REASONS,
   type RemotePolicyConfig,
+  type RetryConfig,
   type SessionStorageConfig,
   type TimeoutsConfig,
+  type ToolResultsConfig,
   type VmcpConfig,
   type WorkloadToolsConfig,
 } from './vmcp-config.ts'
@@ -100,12 +103,27 @@ const FAILURE_HANDLING: FieldTable<FailureHandlingConfig> = {
   circuitBreaker: { reader: objectOf(CIRCUIT_BREAKER), default: defaultsOf(CIRCUIT_BREAKER), doc: 'Circuit breaker.' },
 }
 
+const RETRY: FieldTable<RetryConfig> = {
+  attempts: { reader: integer({ min: 1, max: 10 }), default: 3, doc: 'Attempts of a call in all.' },
+  backoff: { reader: duration, default: '250ms', doc: 'Delay before the second attempt, doubled each time.' },
+  on: {
+    reader: listOf(oneOf(RETRY_REASONS)),
+    default: ['connect'],
+    doc: 'Failures to retry. `connect`: never sent. `unavailable`: 502, 503 or 504 to an idempotent call.',
+  },
+}
+
+const TOOL_RESULTS: FieldTable<ToolResultsConfig> = {
+  maxBytes: { reader: integer({ min: 1_024 }), required: true, doc: 'Bytes of the JSON of a result.' },
+  onExceed: { reader: oneOf(['error', 'truncate']), default: 'error', doc: 'Answer with an error, or cut texts.' },
+}
+
 const OPERATIONAL: FieldTable<OperationalConfig> = {
   logLevel: { reader: oneOf(['debug']), doc: 'More log lines.' },
   timeouts: { reader: objectOf(TIMEOUTS), default: defaultsOf(TIMEOUTS), doc: 'Limits of calls.' },
   failureHandling: { reader: objectOf(FAILURE_HANDLING), default: defaultsOf(FAILURE_HANDLING), doc: 'Health checks.' },
-  retry: { reader: anyObject, doc: 'Retries of failed calls.' },
-  toolResults: { reader: anyObject, doc: 'Limits of results.' },
+  retry: { reader: objectOf(RETRY), doc: 'Retries of failed calls.' },
+  toolResults: { reader: objectOf(TOOL_RESULTS), doc: 'Limits of results.' },
 }
 
 const SESSION_STORAGE: FieldTable<SessionStorageConfig> = {

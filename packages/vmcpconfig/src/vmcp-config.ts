@@ -160,8 +160,21 @@ export interface OperationalConfig {
   readonly logLevel?: 'debug'
   readonly timeouts: TimeoutsConfig
   readonly failureHandling: FailureHandlingConfig
-  readonly retry?: JsonObject
-  readonly toolResults?: JsonObject
+  readonly retry?: RetryConfig
+  readonly toolResults?: ToolResultsConfig
+}
+
+export const RETRY_REASONS = ['connect', 'unavailable', 'timeout'] as const
+
+export interface RetryConfig {
+  readonly attempts: number
+  readonly backoff: string
+  readonly on: readonly (typeof RETRY_REASONS)[number][]
+}
+
+export interface ToolResultsConfig {
+  readonly maxBytes: number
+  readonly onExceed: 'error' | 'truncate'
 }
 
 /** Durations as in the file, such as `30s`. */

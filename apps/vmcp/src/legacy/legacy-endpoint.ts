@@ -207,10 +207,10 @@ export class LegacyEndpoint {
   #call(session: VirtualSession, context: MessageContext, { request, reply }: Pick<Answering, 'request' | 'reply'>): VirtualCall {
     const { offer } = this.#options
     return new VirtualCall({
-      ...{ context, request, reply, deps: offer, timeoutMs: offer.timeoutMs(request) },
+      ...{ context, request, reply, deps: offer, timeoutMs: offer.timeoutMs(request), ...offer.retryOf(request) },
       isAsking: () => session.questions.size > 0,
       wantsLog: (params) => session.wantsLog(params),
-      project: (result) => legacyResult(result),
+      project: (result) => legacyResult(offer.limited(result, request.method)),
       projectError: (error, client) => ({ error: client.era === 'modern' ? legacyError(error, request.method) : error, status: 200 }),
     })
   }

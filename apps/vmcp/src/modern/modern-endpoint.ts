@@ -183,10 +183,10 @@ export class ModernEndpoint {
   #call(context: MessageContext, { request, reply }: Answering): VirtualCall {
     const level = metaOf(request.message)?.[META.logLevel]
     return new VirtualCall({
-      ...{ context, request, reply, deps: this.#offer, timeoutMs: this.#offer.timeoutMs(request) },
+      ...{ context, request, reply, deps: this.#offer, timeoutMs: this.#offer.timeoutMs(request), ...this.#offer.retryOf(request) },
       isAsking: () => false,
       wantsLog: ({ level: of }) => isLogLevel(level) && (!isLogLevel(of) || LOG_LEVELS.indexOf(of) >= LOG_LEVELS.indexOf(level)),
-      project: (result, client) => this.#stamped(result, request.method, client.era === 'legacy'),
+      project: (result, client) => this.#stamped(this.#offer.limited(result, request.method), request.method, client.era === 'legacy'),
       projectError: (error, client) => {
         const projected = client.era === 'legacy' ? modernError(error) : error
         return { error: projected, status: statusOf(projected) }

@@ -1,5 +1,6 @@
 import { noteResponse } from '@thv/gateway/response/outcome'
 import type { Reply } from '@thv/gateway/response/reply'
+import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock, Timer } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
@@ -13,6 +14,7 @@ import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import type { Member } from '../members/member.ts'
 import { callFailure, circuitOpen } from './call-failure.ts'
+import { mayRepeat, type RetryPolicy } from './retry-policy.ts'
 
 export interface CallDeps {
   readonly clock: Clock
@@ -30,6 +32,9 @@ export interface VirtualCallOptions {
   readonly deps: CallDeps
   /** Silence of the backend after which the call is given up. */
   readonly timeoutMs: number
+  /** Undefined: a failed call is not sent again. */
+  readonly retry: RetryPolicy | undefined
+  readonly isIdempotent: boolean
   /** A person is being asked: that takes as long as it takes. */
   isAsking(): boolean
   /** Whether the client wants to see a log message. */
@@ -42,6 +47,7 @@ export interface VirtualCallOptions {
 /** A call that lasts longer becomes a stream, so that nothing on the way takes the connection for dead. */
 const STREAM_AFTER_MS = 5_000
 const TOTAL_MS = 600_000
+const MAX_BACKOFF_MS = 10_000
 
 /** One request of a client on its way to a backend and back. */
 export class VirtualCall {
@@ -84,7 +90,7 @@ export class VirtualCall {
       ...(this.#token !== undefined && { onProgress: (progress: JsonObject) => this.#progressed(progress) }),
     }
     try {
-      const result = await member.observed(() => client.request(request.method, params, options))
+      const result = await this.#send(member, () => client.request(request.method, params, options))
       this.#finish(this.#options.project(result, client))
     } catch (error) {
       if (this.#isAbandoned) return
@@ -106,6 +112,21 @@ export class VirtualCall {
 
   reject(rejection: Rejection, status = 200): void {
     this.#fail({ error: errorObjectOf(rejection), status })
+  }
+
+  async #send(member: Member, attempt: () => Promise<JsonObject>): Promise<JsonObject> {
+    const { retry, isIdempotent, deps } = this.#options
+    const backoff =
+      retry === undefined ? undefined : createBackoff({ baseMs: retry.backoffMs, maxMs: Math.max(retry.backoffMs, MAX_BACKOFF_MS) })
+    for (let attempts = 1; ; attempts++) {
+      try {
+        return await member.observed(attempt)
+      } catch (error) {
+        const isOver = retry === undefined || backoff === undefined || attempts >= retry.attempts || this.#abort.signal.aborted
+        if (isOver || !mayRepeat(error, retry, isIdempotent)) throw error
+        await deps.clock.sleep(backoff.next(), this.#abort.signal)
+      }
+    }
   }
 
   #finish(result: JsonObject): void {
