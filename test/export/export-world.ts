@@ -25,7 +25,7 @@ export interface RegistryPod extends AsyncDisposable {
 export async function startRegistryPod(
   cluster: ClusterAccess,
   admin: KubeClient,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
+  { namespace, name, files = {} }: { readonly namespace: string; readonly name: string; readonly files?: Readonly<Record<string, string>> },
 ): Promise<RegistryPod> {
   const config = await eventually('the configuration', async () => {
     const map = await admin.tryGet(configMaps, { namespace, name: `${name}-registry-server-config` })
@@ -42,6 +42,7 @@ export async function startRegistryPod(
     files: (root) => ({
       'config/config.yaml': config.replaceAll(/path: \/(registry|data)/g, `path: ${root}/$1`),
       'data/.keep': '',
+      ...files,
       ...Object.fromEntries(Object.entries(exported).map(([file, text]) => [`registry/cluster/${file}`, text])),
     }),
   })

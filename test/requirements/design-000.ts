@@ -452,7 +452,7 @@ export const design000: readonly Requirement[] = [
     line: 217,
     kind: 'feature',
     text: '`internal-analytics` yields an entry that deep-equals the printed JSON in every printed member.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-057',
@@ -468,7 +468,7 @@ export const design000: readonly Requirement[] = [
     line: 235,
     kind: 'feature',
     text: 'With its image known to a source, `github-mcp` yields the printed entry `io.github.stacklok/github-mcp`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-059',
@@ -685,7 +685,7 @@ export const design000: readonly Requirement[] = [
     line: 348,
     kind: 'edge',
     text: 'In operator mode a Gateway in another namespace needs a matching ReferenceGrant; without it no entry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-086',
@@ -693,7 +693,7 @@ export const design000: readonly Requirement[] = [
     line: 348,
     kind: 'edge',
     text: 'A missing ReferenceGrant causes a warning with reason `ReferenceNotPermitted`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-087',
@@ -701,7 +701,7 @@ export const design000: readonly Requirement[] = [
     line: 348,
     kind: 'edge',
     text: 'Creating the missing ReferenceGrant later makes the entry appear.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-088',

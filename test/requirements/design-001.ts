@@ -243,7 +243,7 @@ export const design001: readonly Requirement[] = [
     line: 120,
     kind: 'feature',
     text: 'The direct-annotation example is listed at `https://mcp.example.com/servers/my-mcp-server`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-032',
@@ -251,7 +251,7 @@ export const design001: readonly Requirement[] = [
     line: 121,
     kind: 'feature',
     text: 'The direct-annotation example is listed as `Production MCP server for code analysis`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-033',

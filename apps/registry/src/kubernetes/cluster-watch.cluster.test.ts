@@ -107,6 +107,25 @@ describeCluster('the kubernetes source, watching', () => {
       await put(client, route('/b', {}))
       await url(undefined)
     }, 180_000)
+
+    it('follows the Gateways of at most 64 namespaces, however many its routes name, and says so', async () => {
+      const own = await testNamespace('many')
+      const route = (index: number): Manifest => ({
+        kind: 'HTTPRoute',
+        metadata: { name: `many-${index}`, namespace: own, annotations: { [annotation('registry-export')]: 'true' } },
+        spec: {
+          parentRefs: Array.from({ length: 32 }, (_, at) => ({ name: 'g', namespace: `nowhere-${index}-${at}` })),
+          rules: [{ backendRefs: [{ name: 'none', port: 8080 }] }],
+        },
+      })
+      for (const index of [1, 2, 3]) await put(client, route(index))
+      const beside = server('beside', exported('https://beside.example/'))
+      await put(client, { ...beside, metadata: { ...beside.metadata, namespace: own } })
+      await using running = await startClusterRegistry(config().replace(`namespaces: [${namespace}]`, `namespaces: [${own}]`))
+      await running.untilServers((found) => found[`dev.stacklok.toolhive/${own}.beside`] !== undefined)
+      await until(() => running.registry.lines.find(({ msg }) => msg.includes('routes name Gateways of more than 64 namespaces')))
+      expect(Object.keys(await running.servers())).toEqual([`dev.stacklok.toolhive/${own}.beside`])
+    }, 180_000)
   })
 
   it('reads the cluster only while it holds the Lease, and hands it over at a stop [001-093] [001-095] [001-096] [001-103] [001-105] [001-107]', async () => {

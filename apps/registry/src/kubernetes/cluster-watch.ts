@@ -45,6 +45,8 @@ interface Watched {
 }
 
 const PROBE_MS = 30_000
+/** Namespaces whose Gateways a source of some namespaces follows. */
+const MAX_GATEWAY_NAMESPACES = 64
 
 /** The export of a cluster, followed by watches. `read` asks the cluster nothing. */
 export class ClusterWatch {
@@ -52,6 +54,7 @@ export class ClusterWatch {
   readonly #discovery: Discovery
   readonly #watches = new Map<string, Watched>()
   readonly #routes = new Map<string, HttpRoute>()
+  readonly #gatewayNamespaces = new Set<string>()
   readonly #debounce: Debounce
   readonly #stopped = new AbortController()
   readonly #running: Promise<void>
@@ -93,6 +96,8 @@ export class ClusterWatch {
     }
     if (this.#known !== known) this.#discovery.setKnownServers(known)
     this.#known = known
+    if (this.#gatewayNamespaces.size >= MAX_GATEWAY_NAMESPACES)
+      notes.push(`routes name Gateways of more than ${MAX_GATEWAY_NAMESPACES} namespaces; those of further ones are not read`)
     const result = this.#discovery.result()
     this.#readIdentity = identityOf(result)
     const routesReadable = ![...this.#watches.values()].some(({ kind, watch }) => kind === 'HTTPRoute' && watch.state === 'forbidden')
@@ -185,7 +190,7 @@ export class ClusterWatch {
     // A source of some namespaces follows Gateways where its routes name them.
     if (!this.#watches.has('Gateway/')) {
       for (const parent of route.parents) {
-        if (parent.kind !== 'Gateway') continue
+        if (parent.kind !== 'Gateway' || !this.#mayFollow(parent.namespace)) continue
         this.#follow('Gateway', gateways, parent.namespace)
         if (this.#options.exportOptions.crossNamespaceGateway === 'referenceGrant')
           this.#follow('ReferenceGrant', referenceGrants, parent.namespace)
@@ -194,12 +199,21 @@ export class ClusterWatch {
     this.#markUnreadable()
   }
 
-  /** Gateways of namespaces that may not be read. */
+  /** Routes name namespaces as their authors like; each costs an open watch. */
+  #mayFollow(namespace: string): boolean {
+    if (this.#gatewayNamespaces.has(namespace)) return true
+    if (this.#gatewayNamespaces.size >= MAX_GATEWAY_NAMESPACES) return false
+    this.#gatewayNamespaces.add(namespace)
+    return true
+  }
+
+  /** Gateways of namespaces that may not be read, or are too many to be followed. */
   #markUnreadable(): void {
     for (const route of this.#routes.values())
       for (const { kind, namespace, name } of route.parents) {
         const watched = this.#watches.get(`Gateway/${namespace}`) ?? this.#watches.get('Gateway/')
-        if (kind === 'Gateway' && watched?.watch.state === 'forbidden') this.#discovery.setUnreadable(`Gateway/${namespace}/${name}`)
+        if (kind === 'Gateway' && (watched === undefined || watched.watch.state === 'forbidden'))
+          this.#discovery.setUnreadable(`Gateway/${namespace}/${name}`)
       }
   }
 
