@@ -927,7 +927,7 @@ export const design002: readonly Requirement[] = [
     line: 189,
     kind: 'feature',
     text: 'What the policies of an MCPRemoteProxy do not permit never reaches the remote server.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-112',
@@ -2348,7 +2348,7 @@ export const design002: readonly Requirement[] = [
     line: 541,
     kind: 'feature',
     text: 'Policies are read from the JSON in the ConfigMap and enforced.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-287',
@@ -2391,7 +2391,7 @@ export const design002: readonly Requirement[] = [
     line: 567,
     kind: 'feature',
     text: 'The printed inline policy lets every call through; with `forbid` in its place none passes.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-292',

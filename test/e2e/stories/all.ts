@@ -6,6 +6,7 @@ import { incomingIdentity } from './incoming-identity.ts'
 import { operatorKilled } from './operator-killed.ts'
 import { permissionProfile } from './permission-profile.ts'
 import { podTemplate } from './pod-template.ts'
+import { policiesOfARemoteProxy } from './policies-of-a-remote-proxy.ts'
 import { policySyntax } from './policy-syntax.ts'
 import { registryGit } from './registry-git.ts'
 import { registrySelector } from './registry-selector.ts'
@@ -28,6 +29,7 @@ export const STORIES: readonly Story[] = [
   remoteProxy,
   wrongImage,
   policySyntax,
+  policiesOfARemoteProxy,
   incomingIdentity,
   podTemplate,
   httpServers,
