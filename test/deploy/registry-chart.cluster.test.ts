@@ -117,6 +117,18 @@ describeHelm('chart toolhive-registry', () => {
     }
   })
 
+  it('covers the Leases of further kubernetes sources [001-104]', async () => {
+    const more = ['sources[0].name=east', 'sources[0].kubernetes.kubeconfig.path=/k', 'sources[0].kubernetes.leaderElection.enabled=true']
+    const rules = rolesOf(await render([...more, 'sources[1].name=west', 'sources[1].kubernetes.leaderElection.id=own'])).flatMap(
+      (role) => role.rules as readonly { resources: readonly string[]; resourceNames?: readonly string[] }[],
+    )
+    expect(rules.find(({ resources, resourceNames }) => resources.includes('leases') && resourceNames)?.resourceNames).toEqual([
+      'toolhive-registry-kubernetes-source',
+      'toolhive-registry-kubernetes-source-east',
+      'own-west',
+    ])
+  })
+
   it('adds list and watch on services for watching [001-080]', async () => {
     expect(verbsOn(await render(['kubernetes.watch.enabled=true']), 'services')).toEqual(['get', 'list', 'watch'])
   })

@@ -1,4 +1,7 @@
 import { bundledCatalogue } from '@thv/catalog/bundled/bundled-catalogue'
+import { knownServers } from '@thv/catalog/discover/entry/known-servers'
+import { source } from '@thv/catalog/discover/testing/decision-row'
+import { discoverWorld, exportWorld } from '@thv/catalog/discover/testing/export-world'
 import { checkServerDocument } from '@thv/catalog/server-document'
 import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -90,6 +93,20 @@ describeOfficial('the official schemas of server.json', () => {
     const { servers } = (bundledCatalogue as { data: { servers: Record<string, unknown>[] } }).data
     expect(servers.length).toBeGreaterThanOrEqual(25)
     for (const server of servers) expect(validate(server), `${String(server['name'])}: ${JSON.stringify(validate.errors)}`).toBe(true)
+  })
+
+  it('accept what is exported from a cluster, new entries and copies, in both modes', () => {
+    const validate = verdicts('2025-12-11')
+    for (const mode of ['server', 'operator'] as const) {
+      const world = exportWorld()
+      world.options = { ...world.options, mode }
+      const { entries } = discoverWorld(world)
+      world.known = knownServers([[source('io.github.stacklok/github', '1.2.0')]])
+      const copied = discoverWorld(world).entries
+      expect([entries.length, copied.length]).toEqual([1, 1])
+      for (const { name, text } of [...entries, ...copied])
+        expect(validate(JSON.parse(text)), `${mode} ${name}: ${JSON.stringify(validate.errors)}`).toBe(true)
+    }
   })
 
   it('accept what we accept: documents of every version, right in every part', () => {

@@ -38,6 +38,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- include "toolhive-registry.fullname" . }}-kubernetes-source
 {{- end -}}
 
+{{/* That of the cluster, and those of further kubernetes sources: the server puts their names behind their ids. */}}
+{{- define "toolhive-registry.leases" -}}
+{{- $leases := list (include "toolhive-registry.lease" .) -}}
+{{- range .Values.sources -}}
+{{- if .kubernetes -}}
+{{- $election := .kubernetes.leaderElection | default dict -}}
+{{- $leases = append $leases (printf "%s-%s" ($election.id | default "toolhive-registry-kubernetes-source") .name) -}}
+{{- end -}}
+{{- end -}}
+{{- join ", " $leases -}}
+{{- end -}}
+
 {{/* Rights to read MCP resources and what HTTPRoutes lead through. */}}
 {{- define "toolhive-registry.rules" -}}
 - apiGroups: [toolhive.stacklok.dev]
