@@ -2061,7 +2061,7 @@ export const design002: readonly Requirement[] = [
     line: 424,
     kind: 'feature',
     text: 'MCPRegistry sync state, API state, phase and conditions pass through the same status collector.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-251',

@@ -54,6 +54,7 @@ describe('the engine in a thread of its own', () => {
     await expect(engine.admin.publish(document)).rejects.toMatchObject({ name: 'ThvError', code: 'version_exists' })
     expect(await engine.admin.entriesOf('files')).toHaveLength(600)
     expect((await engine.admin.sources()).map(({ config }) => config.name)).toEqual(['files', 'own'])
+    expect(JSON.parse((await engine.admin.listedImages()).body)).toEqual({ synced: true, images: expect.any(Array) })
     await expect(engine.reload({ ...config, storage: { kind: 'sqlite' } })).rejects.toMatchObject({ code: 'registry_config_invalid' })
   })
 
