@@ -181,7 +181,7 @@ describeCluster('the export of an MCPRegistry', () => {
       },
     })
 
-    test('follows routes, Gateways and addresses; tells who waits, and says so on the route [000-003] [000-005] [000-023] [000-073] [000-084] [000-089] [000-098] [000-114] [000-115] [000-123] [000-134]', async () => {
+    test('follows routes, Gateways and addresses; tells who waits, and says so on the route [000-003] [000-005] [000-023] [000-073] [000-084] [000-089] [000-098] [000-107] [000-114] [000-115] [000-123] [000-134]', async () => {
       await put(admin, server('routed', { [annotation('registry-description')]: 'A routed server' }))
       await put(admin, gateway(undefined))
       await apply('routes', { registries, export: { mode: 'operator' } })

@@ -46,7 +46,7 @@ describeCluster('an MCPRegistry that exports the cluster', () => {
       return found
     })
 
-  test('lists an annotated server of its own namespace, with rights there and nowhere else [001-002]', async () => {
+  test('lists an annotated server of its own namespace, with rights there and nowhere else [000-001] [001-002]', async () => {
     await put(admin, server('shown', exported('https://shown.example/')))
     await put(admin, server('silent', {}))
     await put(admin, server('elsewhere', exported('https://elsewhere.example/'), closed))
