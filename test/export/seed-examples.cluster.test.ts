@@ -80,7 +80,7 @@ describeCluster('examples of the design documents', () => {
     return manifest
   }
 
-  test('000: the internal server is a new entry, the known one gets a remote [000-044] [000-056] [000-058]', async () => {
+  test('000: the internal server is a new entry, the known one gets a remote [000-012] [000-044] [000-056] [000-058]', async () => {
     const known = { ...GITHUB, remotes: undefined, packages: [image('ghcr.io/stacklok/mcp-github:v1.0.0')] }
     const data = { 'registry.json': JSON.stringify({ data: { servers: [known] } }) }
     await admin.apply(configMaps, { metadata: { namespace: SERVERS, name: 'known-servers' }, data }, { fieldManager: 'test', force: true })

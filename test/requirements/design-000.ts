@@ -789,7 +789,7 @@ export const design000: readonly Requirement[] = [
     line: 382,
     kind: 'feature',
     text: 'Removing the annotation hides the server while the HTTPRoute keeps routing.',
-    state: 'met',
+    state: 'planned',
   },
   {
     id: '000-099',
