@@ -830,7 +830,7 @@ export const design001: readonly Requirement[] = [
     line: 412,
     kind: 'future',
     text: 'Operator-rendered servers append the MCPRegistry name to the election id, further sources their own name.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-105',
