@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { createOutbound } from '@thv/http/outbound/outbound'
-import { systemClock } from '@thv/kernel/clock'
+import { systemClock, TestClock } from '@thv/kernel/clock'
 import { afterEach, describe, expect, it } from 'vitest'
 import { CLIENT, sendJson, startTokenServer, type TokenServer } from './testing/token-server.ts'
 import { createTokenEndpoint, type TokenEndpoint, type TokenEndpointOptions } from './token-endpoint.ts'
@@ -135,6 +135,7 @@ describe('a token endpoint', () => {
   it('is left alone for a while when no connection to it can be made', async () => {
     let asked = 0
     const { server, endpoint } = await start({
+      clock: new TestClock(),
       url: () => {
         asked++
         return server.url

@@ -247,7 +247,7 @@ describe('token exchange', () => {
 
   it('of one caller that upsets the endpoint does not close it to the others', async () => {
     const server = await tokenServer()
-    const { pipeline } = make(config(server.url), { env: SECRET })
+    const { pipeline } = make(config(server.url), { env: SECRET, clock: new TestClock() })
     const usual = { access_token: 'fine', token_type: 'Bearer', issued_token_type: 'x', expires_in: 600 }
     server.answer = ({ body }, response) => sendJson(response, body.includes('hostile') ? 500 : 200, usual)
     for (let i = 0; i < 5; i++) {
