@@ -4,6 +4,7 @@ import { conditionHolds, templateValue } from './render-arguments.ts'
 import { StepError } from './step-error.ts'
 import type { ForEachStep } from './workflow.ts'
 import type { StepResult, WorkflowHost } from './workflow-host.ts'
+import { MAX_OUTPUTS_LENGTH, OUTPUTS_TOO_LARGE } from './workflow-outcome.ts'
 
 interface Iteration {
   readonly index: number
@@ -26,10 +27,15 @@ export async function runForEach(
   const signal = AbortSignal.any([run.signal, over.signal])
   const iterations = new Array<Iteration>(items.length)
   let next = 0
+  let length = 0
   const worker = async () => {
     while (next < items.length && !signal.aborted) {
       const index = next++
-      iterations[index] = await iterate(host, step, { scope: run.scope, signal, index, item: items[index] ?? null })
+      const iteration = await iterate(host, step, { scope: run.scope, signal, index, item: items[index] ?? null })
+      // Counted here and not at the end of the loop: 1,000 large results would not fit into memory.
+      length += JSON.stringify(iteration).length
+      if (length > MAX_OUTPUTS_LENGTH) throw new StepError(OUTPUTS_TOO_LARGE, { isFinal: true })
+      iterations[index] = iteration
     }
   }
   const workers = Array.from({ length: Math.min(step.definition.maxParallel, items.length) }, async () => {

@@ -544,6 +544,17 @@ describe('loops', () => {
     expect(calls).toEqual([])
   })
 
+  it('end when the results of the items are larger than 16 MiB, and call for no further item', async () => {
+    const large = 'x'.repeat(4 * 1024 * 1024)
+    const { run, calls } = harness(() => ({ content: [], structuredContent: { large } }))
+    const many = Array.from({ length: 100 }, () => ({ id: 'a' }))
+    expect(await run({ parameters, steps: [loop({ maxParallel: 1 })] }, { params: { items: many } })).toMatchObject({
+      kind: 'failed',
+      message: expect.stringContaining('larger than 16 MiB'),
+    })
+    expect(calls).toHaveLength(4)
+  })
+
   it('end at the timeout of the step', async () => {
     const h = harness((call, signal) => waits(h.clock, 60_000, text('x'))(call, signal))
     expect(await h.run({ parameters, steps: [loop({ timeout: '5s' })] }, { params: { items } })).toMatchObject({

@@ -28,6 +28,10 @@ export interface SuspendedWorkflow {
   readonly questions: readonly string[]
 }
 
+/** Of all results of a run, and of all items of a loop, in characters of JSON. */
+export const MAX_OUTPUTS_LENGTH = 16 * 1024 * 1024
+export const OUTPUTS_TOO_LARGE = 'the results of the steps are larger than 16 MiB'
+
 export function failed(message: string, step?: string): WorkflowOutcome {
   const text = `Workflow execution failed: ${message}`
   return {

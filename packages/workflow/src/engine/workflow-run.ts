@@ -8,7 +8,7 @@ import { conditionHolds } from './render-arguments.ts'
 import { StepError } from './step-error.ts'
 import type { ElicitationStep, Workflow, WorkflowStep } from './workflow.ts'
 import type { Answer, StepResult, WorkflowHost } from './workflow-host.ts'
-import { failed, type SuspendedWorkflow, type WorkflowOutcome } from './workflow-outcome.ts'
+import { failed, MAX_OUTPUTS_LENGTH, OUTPUTS_TOO_LARGE, type SuspendedWorkflow, type WorkflowOutcome } from './workflow-outcome.ts'
 
 export interface WorkflowRunOptions {
   readonly host: WorkflowHost
@@ -19,7 +19,6 @@ export interface WorkflowRunOptions {
   readonly resume?: { readonly state: SuspendedWorkflow; readonly answers: Readonly<Record<string, Answer>> }
 }
 
-const MAX_OUTPUTS_LENGTH = 16 * 1024 * 1024
 const MAX_STATE_LENGTH = 1024 * 1024
 
 /** One run: each step starts as soon as those it depends on are done and a place is free. */
@@ -151,7 +150,7 @@ export class WorkflowRun {
   #record(step: WorkflowStep, result: StepResult): void {
     this.#outputs += JSON.stringify(result).length
     if (this.#outputs > MAX_OUTPUTS_LENGTH) {
-      this.#end(step, new StepError('the results of the steps are larger than 16 MiB', { isFinal: true }))
+      this.#end(step, new StepError(OUTPUTS_TOO_LARGE, { isFinal: true }))
       return
     }
     this.#results.set(step.id, result)
