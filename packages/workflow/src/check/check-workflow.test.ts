@@ -219,10 +219,51 @@ describe('checkWorkflow', () => {
   it.each<[string, string, unknown, string[]]>([
     ['a definition, with a default that fits', '#/$defs/n', 3, []],
     ['a definition, with a default that does not', '#/$defs/n', 'x', ['spec.parameters.properties.a.default: must be integer']],
-    ['another property, which only the whole schema knows', '#/properties/b', 'x', []],
+    [
+      'another property, with a default that does not fit',
+      '#/properties/b',
+      'x',
+      ['spec.parameters.properties.a.default: must be integer'],
+    ],
+    ['a part that only the whole schema has', '#/allOf/0', 'x', []],
   ])('a parameter may refer to %s', (_title, $ref, value, expected) => {
     const properties = { a: { $ref, default: value }, b: { type: 'integer' } }
-    expect(messages({ parameters: { type: 'object', $defs: { n: { type: 'integer' } }, properties } })).toEqual(expected)
+    const parameters = { type: 'object', $defs: { n: { type: 'integer' } }, allOf: [{ type: ['object', 'integer'] }], properties }
+    expect(messages({ parameters })).toEqual(expected)
+  })
+
+  it('names the member of a default that does not fit', () => {
+    const inner = { type: 'object', properties: { 'c.d': { type: 'integer' } } }
+    const properties = { 'a/b~': { ...inner, default: { 'c.d': 'x' } }, a: { ...inner, default: { 'c.d': 1 } } }
+    expect(messages({ parameters: { type: 'object', properties } })).toEqual([
+      'spec.parameters.properties.a/b~.default: c.d must be integer',
+    ])
+  })
+
+  describe('a hostile definition does not hold up its reader:', () => {
+    const named = (count: number, value: unknown) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, value]))
+
+    it('1,000 defaults that take as long as they may', () => {
+      const properties = named(1_000, { pattern: '^(a+)+$', default: `${'a'.repeat(40)}b` })
+      expect(messages({ parameters: { type: 'object', properties } })).toEqual([
+        'spec.parameters.properties.p0.default: the schema takes too long to check on this value',
+      ])
+    })
+
+    it.each([
+      ['references to a definition of as many members', {}],
+      ['defaults of such references', { default: null }],
+    ])('1,000 %s', (_title, more) => {
+      const large = { type: ['object', 'null'], properties: named(1_000, { type: 'string', minLength: 1 }) }
+      const properties = named(1_000, { $ref: '#/$defs/large', ...more })
+      expect(messages({ parameters: { type: 'object', $defs: { large }, properties } })).toEqual([])
+    })
+
+    it('messages that quote a long text', () => {
+      const [message = ''] = messages({ parameters: { type: 'object', properties: { a: { pattern: `(${'x'.repeat(50_000)}` } } } })
+      expect(message.length).toBeLessThan(1_100)
+      expect(message).toMatch(/^spec\.parameters: is not a JSON Schema: Invalid regular expression: .*…$/)
+    })
   })
 
   it('names the path of an inline tool', () => {

@@ -98,25 +98,36 @@ function schemaOf(problems: Problems, field: string, schema: Record<string, unkn
   }
 }
 
-/** A default that does not fit its own schema would fail every call that relies on it. */
+/**
+ * A default that does not fit its own schema would fail every call that relies on it. All are checked with one schema, of the properties
+ * and definitions alone and without the defaults, which would be filled in. Where that is no schema, as with references to other parts, they
+ * are checked when the tool is called.
+ */
 function checkDefaults(problems: Problems, field: string, parameters: Record<string, unknown>): void {
-  const properties = isObject(parameters['properties']) ? parameters['properties'] : {}
-  const { $defs, definitions: older } = parameters
-  const definitions = { ...($defs !== undefined && { $defs }), ...(older !== undefined && { definitions: older }) }
-  for (const [name, property] of Object.entries(properties)) {
-    if (!isObject(property) || !('default' in property)) continue
-    const found = defaultProblems({ ...definitions, ...property } as JsonObject, property['default'] as Json)
-    if (found.length > 0) problems.add('schema', { field: `${field}.properties.${name}.default` }, found.join('; '))
+  const { properties, $defs, definitions } = parameters
+  const given = Object.entries(isObject(properties) ? properties : {}).filter(([, property]) => isObject(property) && 'default' in property)
+  if (given.length === 0) return
+  const withoutDefaults = given.map(([name, property]) => [name, { ...(property as JsonObject), default: undefined }] as const)
+  let compiled: JsonSchema
+  try {
+    compiled = compileSchema({
+      ...($defs !== undefined && { $defs }),
+      ...(definitions !== undefined && { definitions }),
+      properties: { ...(properties as JsonObject), ...Object.fromEntries(withoutDefaults) },
+    } as JsonObject)
+  } catch {
+    return
+  }
+  const values = given.map(([name, property]): JsonObject => Object.fromEntries([[name, (property as JsonObject)['default'] as Json]]))
+  for (const [at, { problems: found }] of compiled.checkAll(values).entries()) {
+    const name = given[at]?.[0] ?? ''
+    if (found.length > 0)
+      problems.add('schema', { field: `${field}.properties.${name}.default` }, found.map((text) => belowName(text, name)).join('; '))
   }
 }
 
-/** A property that refers to more than definitions is no schema alone; then its default is checked when the tool is called. */
-function defaultProblems(schema: JsonObject, value: Json): readonly string[] {
-  let compiled: JsonSchema
-  try {
-    compiled = compileSchema(schema)
-  } catch {
-    return []
-  }
-  return compiled.check(value).problems
+/** `city.name must be string` is said of the field of `city`. */
+function belowName(text: string, name: string): string {
+  const path = name.replaceAll('~', '~0').replaceAll('/', '~1')
+  return text.startsWith(`${path} `) || text.startsWith(`${path}.`) ? text.slice(path.length + 1) : text
 }

@@ -21,6 +21,8 @@ export interface Site {
 
 /** More would fill a status without helping its reader. */
 const MAX_PROBLEMS = 50
+/** Names and patterns in a message are the author's, of any length; a status takes 32 KiB. */
+const MAX_MESSAGE_LENGTH = 1_000
 
 /** Collects problems. The first fifty are kept. */
 export class Problems {
@@ -42,6 +44,7 @@ export class Problems {
 
   /** A sentence that names the field itself. */
   addWhole(code: WorkflowProblemCode, site: Site, message: string): void {
-    if (this.all.length < MAX_PROBLEMS) this.all.push({ code, ...site, message })
+    const text = message.length > MAX_MESSAGE_LENGTH ? `${message.slice(0, MAX_MESSAGE_LENGTH).toWellFormed()}…` : message
+    if (this.all.length < MAX_PROBLEMS) this.all.push({ code, ...site, message: text })
   }
 }

@@ -1,43 +1,73 @@
 import type { Json, JsonObject } from '@thv/kernel/json'
 import { boundedTime, TimeExceeded } from '@thv/kube-schema/values/bounded-time'
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
+import { Ajv2020, type ErrorObject, type Options } from 'ajv/dist/2020.js'
 
 /** A compiled JSON Schema (2020-12). */
 export interface JsonSchema {
-  /** A copy with the defaults of the schema filled in, or what is wrong with the value. */
-  check(value: Json): { readonly value: Json; readonly problems: readonly string[] }
+  check(value: Json): CheckedValue
+  /** One after the other, all within the time of one. What comes after the value that takes too long is not checked. */
+  checkAll(values: readonly Json[]): readonly CheckedValue[]
+}
+
+/** A copy with the defaults of the schema filled in, or what is wrong with the value. */
+export interface CheckedValue {
+  readonly value: Json
+  readonly problems: readonly string[]
 }
 
 /** Text of a schema, in characters of JSON. */
 export const MAX_SCHEMA_LENGTH = 100 * 1024
-const PATTERN_LIMIT_MS = 2_000
+const TIME_LIMIT_MS = 2_000
+/** Patterns, comparisons of all items with each other and schemas that contain themselves can take a time out of proportion to the value. */
+const SLOW_KEYWORDS = /"(?:pattern|patternProperties|uniqueItems|\$ref|\$dynamicRef)":/
 
-let ajv: Ajv2020 | undefined
+/** A schema that is referred to is compiled once, not at every reference: the code grows in proportion to the text. */
+const OPTIONS: Options = {
+  ...{ strict: false, validateFormats: false, logger: false, useDefaults: true, addUsedSchema: false, allErrors: false },
+  ...{ inlineRefs: false, code: { optimize: false } },
+}
+
+let compiler: Ajv2020 | undefined
 
 /** @throws Error that says why it is no schema */
 export function compileSchema(schema: JsonObject): JsonSchema {
   const text = JSON.stringify(schema)
   if (text.length > MAX_SCHEMA_LENGTH) throw new Error('the schema is larger than 100 KiB')
-  ajv ??= new Ajv2020({ strict: false, validateFormats: false, logger: false, useDefaults: true, addUsedSchema: false, allErrors: false })
   // Authors name the draft they know; the keywords in use mean the same in all of them.
   const { $schema: _draft, $id: _id, ...own } = JSON.parse(text) as Record<string, unknown>
+  const ajv = compiler ?? new Ajv2020(OPTIONS)
+  compiler = undefined
   // Not in bounded time: a compilation that is interrupted leaves the compiler broken. No pattern of the schema runs here.
   const validate = ajv.compile(own)
   ajv.removeSchema(own)
-  const hasPatterns = /"pattern(?:Properties)?":/.test(text)
-  return {
-    check(value) {
-      const copy = structuredClone(value) as Json
-      const isValid = () => validate(copy) as boolean
-      try {
-        const ok = hasPatterns ? boundedTime(PATTERN_LIMIT_MS, isValid) : isValid()
-        return { value: copy, problems: ok ? [] : (validate.errors ?? []).map(problemText) }
-      } catch (error) {
-        if (error instanceof TimeExceeded) return { value: copy, problems: ['a pattern of the schema takes too long on this value'] }
-        throw error
-      }
-    },
+  // One that has failed, or knows names out of this schema, is not used for others.
+  if (!text.includes('"$id":')) compiler = ajv
+  const mayBeSlow = SLOW_KEYWORDS.test(text)
+
+  function checkOne(value: Json): CheckedValue {
+    const copy = structuredClone(value) as Json
+    return { value: copy, problems: validate(copy) ? [] : (validate.errors ?? []).map(problemText) }
   }
+  function checkAll(values: readonly Json[]): CheckedValue[] {
+    const checked: CheckedValue[] = []
+    const work = () => {
+      for (const value of values) checked.push(checkOne(value))
+    }
+    try {
+      if (mayBeSlow) boundedTime(TIME_LIMIT_MS, work)
+      else work()
+    } catch (error) {
+      checked.push({ value: values[checked.length] ?? null, problems: [failureText(error)] })
+    }
+    return checked
+  }
+  return { checkAll, check: (value) => checkAll([value])[0] as CheckedValue }
+}
+
+function failureText(error: unknown): string {
+  if (error instanceof TimeExceeded) return 'the schema takes too long to check on this value'
+  if (error instanceof RangeError) return 'is nested too deep'
+  throw error
 }
 
 /** Paths and rules, never values: these may be secrets. */
