@@ -123,7 +123,9 @@ function actionKeys({ op, entity, entities }: Scope): readonly string[] | undefi
 function* attributesIn(node: unknown): Generator<string> {
   if (typeof node !== 'object' || node === null) return
   for (const [member, value] of Object.entries(node)) {
-    if (member === 'attr') yield* [value].flat().map(String)
+    const names = [value].flat()
+    // Under any other value it is a member of a record that happens to have this name.
+    if (member === 'attr' && names.every((name) => typeof name === 'string')) yield* names
     else yield* attributesIn(value)
   }
 }

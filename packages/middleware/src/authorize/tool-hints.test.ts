@@ -83,6 +83,12 @@ describe('hints of the server', () => {
     expect(asked).toHaveLength(1)
   })
 
+  it('are asked for where a policy reads them in a record, whatever its members are called', async () => {
+    const read = 'resource has destructiveHint && resource.destructiveHint'
+    const { call } = setup({ policies: [PERMIT, `forbid(principal, action, resource) when { {attr: ${read}}.attr };`] })
+    expect([(await call('wipe')).isAllowed, (await call('look')).isAllowed]).toEqual([false, true])
+  })
+
   it('give way to those of the configuration', async () => {
     const { call } = setup({ overrides: { wipe: { destructiveHint: false }, plain: { destructiveHint: true } } })
     expect([(await call('wipe')).isAllowed, (await call('plain')).isAllowed]).toEqual([true, false])
