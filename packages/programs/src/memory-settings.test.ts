@@ -45,8 +45,12 @@ describe('nonsense in the settings', () => {
     ])
   })
 
-  it.each(['', '--max-semi-space-size=4', '--require ./hook.js', '--require "./my hook.js" --trace-warnings', '-r ./a.js'])(
-    '%j is no nonsense',
-    (options) => expect(memorySettingProblems({ NODE_OPTIONS: options, MALLOC_TRIM_THRESHOLD_: '0' })).toEqual([]),
-  )
+  it.each([
+    '',
+    '--max-semi-space-size=4',
+    '--require ./hook.js',
+    '--require "./my hook.js" --trace-warnings',
+    '--require="./my hook.js"',
+    '-r ./a.js',
+  ])('%j is no nonsense', (options) => expect(memorySettingProblems({ NODE_OPTIONS: options, MALLOC_TRIM_THRESHOLD_: '0' })).toEqual([]))
 })

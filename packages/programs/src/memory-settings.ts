@@ -19,7 +19,7 @@ export function memorySettings(env: Env): Record<string, string> {
 
 /** Values of the user that Node and malloc would pass over without a word. What Node rejects, it names itself and does not start. */
 export function memorySettingProblems(env: Env): string[] {
-  const words = (env['NODE_OPTIONS'] ?? '').match(/"[^"]*"|\S+/g) ?? []
+  const words = (env['NODE_OPTIONS'] ?? '').match(/(?:"(?:[^"\\]|\\.)*"|[^\s"])+/g) ?? []
   const noOptions = words.filter((word, at) => !/^"?-/.test(word) && !takesValue(words[at - 1]))
   const notNumbers = Object.keys(MEMORY_SETTINGS).filter((name) => name.startsWith('MALLOC_') && env[name] && !/^\d+$/.test(env[name]))
   return [
