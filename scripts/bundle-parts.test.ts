@@ -14,7 +14,7 @@ import { ROOT } from './run.ts'
 const LIMIT_MS = 120_000
 const RUNNER = 'apps/proxyrunner/src/main.ts'
 
-describe('a runner loads what its run config needs', { timeout: LIMIT_MS }, () => {
+describe('a runner loads what its run config needs', { timeout: 2 * LIMIT_MS }, () => {
   let folder: string
   let backend: Server
 

@@ -9,7 +9,7 @@ import * as lean from './lean-undici.mjs'
 import { noticeOf, packageFolders } from './notices.mjs'
 import { ROOT } from './run.ts'
 
-const BUNDLING_MS = 120_000
+const BUNDLING_MS = 300_000
 
 test('a trace of a bundle names the line of the source', { timeout: BUNDLING_MS }, async () => {
   const bundle = await ensureBundle('scripts/testing/throwing.ts')

@@ -50,7 +50,7 @@ test('the Dockerfile describes the same image', () => {
 
 test.runIf(process.platform === 'linux')(
   'the image has a compile cache that V8 accepts for every program',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const files = (await imageFiles()).filter(({ path }) => path.startsWith('app/'))
     const root = mkdtempSync(join(tmpdir(), 'image-test-'))
