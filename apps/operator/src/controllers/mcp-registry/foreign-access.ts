@@ -2,10 +2,12 @@ import {
   clusterRoleBindings,
   dropFinalizer,
   ensureFinalizer,
+  formatKey,
   hasFinalizer,
   isNotFound,
   type KubeObject,
   keyOf,
+  type ObjectKey,
   type ResourceType,
   roleBindings,
   roles,
@@ -18,7 +20,7 @@ import { FIELD_MANAGER } from '../../deployment/child-applier.ts'
 import { covers } from '../../deployment/is-subset.ts'
 import type { Env } from '../../environment.ts'
 import type { ExportScope } from '../../export/export-scope.ts'
-import { clusterAccess, foreignAccess, foreignName } from './objects/export-access.ts'
+import { clusterAccess, type ExportAccess, foreignAccess, foreignName } from './objects/export-access.ts'
 
 interface Work {
   readonly registry: MCPRegistry
@@ -28,27 +30,54 @@ interface Work {
 
 const finalizer = (registry: MCPRegistry) => ({ type, object: registry, name: MCP_REGISTRY_FINALIZER })
 
+/** By operator and registry: the namespaces with rights that it made and the caches may not show yet. */
+const granted = new WeakMap<object, Map<string, Set<string>>>()
+
+function grantedTo({ registry, env }: Work): Set<string> {
+  const all = granted.get(env.caches) ?? new Map<string, Set<string>>()
+  granted.set(env.caches, all)
+  const id = formatKey(keyOf(registry))
+  const namespaces = all.get(id) ?? new Set()
+  all.set(id, namespaces)
+  return namespaces
+}
+
 /**
  * Rights in other namespaces, which have no owner: a finalizer, set only while there are some, removes them with the registry. Objects
  * of somebody else with such a name are left alone.
  */
 export async function ensureForeignAccess(work: Work, scope: ExportScope | undefined): Promise<void> {
   const { registry, env, signal } = work
-  const place = placeOf(registry)
-  const wanted = foreignAccess(place, scope)
-  const everywhere = clusterAccess(place, scope, env.settings.registryExport.clusterRole ?? '')
-  const isNeeded = wanted.length > 0 || everywhere !== undefined
-  if (!isNeeded && !hasFinalizer(registry, MCP_REGISTRY_FINALIZER)) return
-  // Before the first of them, so that none can be left behind.
-  if (isNeeded) await ensureFinalizer(env.client, finalizer(registry), { signal, clock: env.clock })
-  for (const { role, binding } of wanted) {
-    await ensure(work, { type: roles, object: role, live: env.caches.of(roleCache).get(keyOf(role)) })
-    await ensure(work, { type: roleBindings, object: binding, live: env.caches.of(roleBindingCache).get(keyOf(binding)) })
+  const { wanted, everywhere, isNeeded } = accessFor(work, scope)
+  if (isNeeded) {
+    // Before the first of them, so that none can be left behind.
+    const held = await ensureFinalizer(env.client, finalizer(registry), { signal, clock: env.clock })
+    if (held === undefined || !hasFinalizer(held, MCP_REGISTRY_FINALIZER)) return // it is being deleted, or gone
   }
+  for (const access of wanted) await grant(work, access)
   if (everywhere !== undefined) {
     const live = await env.client.tryGet(clusterRoleBindings, { name: everywhere.metadata.name }, { signal })
     await ensure(work, { type: clusterRoleBindings, object: everywhere, live })
   }
+  await withdrawForeignAccess(work, scope)
+}
+
+async function grant(work: Work, { role, binding }: ExportAccess): Promise<void> {
+  const { caches } = work.env
+  grantedTo(work).add(role.metadata.namespace ?? '')
+  try {
+    await ensure(work, { type: roles, object: role, live: caches.of(roleCache).get(keyOf(role)) })
+    await ensure(work, { type: roleBindings, object: binding, live: caches.of(roleBindingCache).get(keyOf(binding)) })
+  } catch (error) {
+    if (!isNotFound(error)) throw error // the namespace does not exist, which the server reports
+  }
+}
+
+/** Removes what the scope does not need any more, and grants nothing. */
+export async function withdrawForeignAccess(work: Work, scope: ExportScope | undefined): Promise<void> {
+  const { registry, env, signal } = work
+  const { wanted, everywhere, isNeeded } = accessFor(work, scope)
+  if (!isNeeded && !hasFinalizer(registry, MCP_REGISTRY_FINALIZER)) return
   await removeOthers(work, {
     namespaces: new Set(wanted.map(({ role }) => role.metadata.namespace ?? '')),
     everywhere: everywhere !== undefined,
@@ -58,21 +87,37 @@ export async function ensureForeignAccess(work: Work, scope: ExportScope | undef
 
 /** Removes them all, then the finalizer; also one that another operator left behind. */
 export async function removeForeignAccess(work: Work): Promise<void> {
-  const { registry, env, signal } = work
-  if (!hasFinalizer(registry, MCP_REGISTRY_FINALIZER)) return
-  await removeOthers(work, { namespaces: new Set(), everywhere: false })
-  await dropFinalizer(env.client, finalizer(registry), { signal, clock: env.clock })
+  await withdrawForeignAccess(work, undefined)
+  granted.get(work.env.caches)?.delete(formatKey(keyOf(work.registry)))
+}
+
+function accessFor({ registry, env }: Work, scope: ExportScope | undefined) {
+  const place = placeOf(registry)
+  const wanted = foreignAccess(place, scope)
+  const everywhere = clusterAccess(place, scope, env.settings.registryExport.clusterRole ?? '')
+  return { wanted, everywhere, isNeeded: wanted.length > 0 || everywhere !== undefined }
 }
 
 async function removeOthers(work: Work, kept: { namespaces: ReadonlySet<string>; everywhere: boolean }): Promise<void> {
-  const { registry, env, signal } = work
+  const { registry, env } = work
   const name = foreignName(placeOf(registry))
-  const isOver = ({ metadata }: KubeObject) => metadata.name === name && !kept.namespaces.has(metadata.namespace ?? '')
+  const made = grantedTo(work)
+  const isOver = ({ metadata }: KubeObject) =>
+    metadata.name === name && !kept.namespaces.has(metadata.namespace ?? '') && !made.has(metadata.namespace ?? '')
   for (const binding of env.caches.of(roleBindingCache).list().filter(isOver)) await remove(work, roleBindings, binding)
   for (const role of env.caches.of(roleCache).list().filter(isOver)) await remove(work, roles, role)
+  for (const namespace of [...made].filter((each) => !kept.namespaces.has(each))) {
+    await removeLive(work, roleBindings, { namespace, name })
+    await removeLive(work, roles, { namespace, name })
+    made.delete(namespace)
+  }
   if (kept.everywhere || env.settings.registryExport.namespaces !== 'all') return
-  const binding = await env.client.tryGet(clusterRoleBindings, { name }, { signal })
-  if (binding !== undefined) await remove(work, clusterRoleBindings, binding)
+  await removeLive(work, clusterRoleBindings, { name })
+}
+
+async function removeLive<T extends KubeObject>(work: Work, type: ResourceType<T>, key: ObjectKey): Promise<void> {
+  const live = await work.env.client.tryGet(type, key, { signal: work.signal })
+  if (live !== undefined) await remove(work, type, live)
 }
 
 async function ensure<T extends KubeObject>(

@@ -30,7 +30,7 @@ import { SELECTION_BYTES } from './aggregate/contribution-reader.ts'
 import { isSelected } from './aggregate/selected-maps.ts'
 import { cache, referencesOfRegistry } from './cache.ts'
 import { registryEvents, unsupportedTrigger } from './events.ts'
-import { ensureForeignAccess, removeForeignAccess } from './foreign-access.ts'
+import { ensureForeignAccess, removeForeignAccess, withdrawForeignAccess } from './foreign-access.ts'
 import { COMPONENT_LABEL, registryNames } from './objects/names.ts'
 import type { HeldSource } from './plan/known-servers.ts'
 import { ownedDataMaps } from './plan/owned-data.ts'
@@ -163,9 +163,24 @@ function variablesHash({ registry, key, env }: Work): string | undefined {
   )
 }
 
-/** Writes what differs: data first, the Deployment last. Gives the object of somebody else that is in the way. */
-async function execute(plan: RegistryPlan, { registry, key, env, signal }: Work): Promise<ForeignChild | undefined> {
+/** Writes what differs. Gives the object of somebody else that is in the way. */
+async function execute(plan: RegistryPlan, work: Work): Promise<ForeignChild | undefined> {
+  const { registry, key, env, signal } = work
   const owner: Owner = { object: registry, type }
+  const conflict = await applyObjects(plan, owner, work)
+  const isHeld = conflict !== undefined || plan.blockers.length > 0
+  // Rights that are not allowed any more go also while something else is wrong.
+  await (isHeld ? withdrawForeignAccess : ensureForeignAccess)({ registry, env, signal }, plan.exported)
+  if (conflict !== undefined) return conflict
+  const maps = { type: configMaps, cache: env.caches.of(configMapCache) }
+  for (const { kind, name } of plan.unwanted) await env.children.remove(owner, { ...cachedKind(kind, env.caches), name }, signal)
+  for (const name of ownedDataMaps(env.caches.of(configMapCache).list(key.namespace), registry, plan))
+    await env.children.remove(owner, { ...maps, name }, signal)
+  return undefined
+}
+
+/** Data first, the Deployment last. Ends at an object of somebody else. */
+async function applyObjects(plan: RegistryPlan, owner: Owner, { env, signal }: Work): Promise<ForeignChild | undefined> {
   const maps = { type: configMaps, cache: env.caches.of(configMapCache) }
   for (const object of plan.data.wanted) {
     const outcome = await env.children.ensure(owner, { ...maps, object }, signal)
@@ -175,10 +190,6 @@ async function execute(plan: RegistryPlan, { registry, key, env, signal }: Work)
     const outcome = await env.children.ensure(owner, { ...cachedKind(kind, env.caches), object }, signal)
     if (outcome.kind === 'foreign') return outcome
   }
-  if (plan.blockers.length === 0) await ensureForeignAccess({ registry, env, signal }, plan.exported)
-  for (const { kind, name } of plan.unwanted) await env.children.remove(owner, { ...cachedKind(kind, env.caches), name }, signal)
-  for (const name of ownedDataMaps(env.caches.of(configMapCache).list(key.namespace), registry, plan))
-    await env.children.remove(owner, { ...maps, name }, signal)
   return undefined
 }
 
