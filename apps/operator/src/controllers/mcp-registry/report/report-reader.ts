@@ -4,6 +4,7 @@ import { INTERNAL_PORT } from '../objects/names.ts'
 
 const TIMEOUT_MS = 2_000
 const MAX_KNOWN = 2_000
+const MAX_KNOWN_BYTES = 64 << 20
 
 export interface ReportKind<T> {
   /** On the internal port. */
@@ -13,14 +14,23 @@ export interface ReportKind<T> {
   readonly read: (text: string) => T | undefined
 }
 
+interface KnownReport<T> {
+  readonly tag: string
+  readonly report: T
+  readonly bytes: number
+}
+
 /** Asks registry pods for a report: within two seconds, with the tag of the last answer. */
 export class ReportReader<T> {
   readonly #kind: ReportKind<T>
-  /** By pod. */
-  readonly #known = new Map<string, { readonly tag: string; readonly report: T }>()
+  readonly #ask: typeof ask
+  /** By pod, the one that was read last at the end. Pods that are gone make room for others. */
+  readonly #known = new Map<string, KnownReport<T>>()
+  #bytes = 0
 
-  constructor(kind: ReportKind<T>) {
+  constructor(kind: ReportKind<T>, askPod = ask) {
     this.#kind = kind
+    this.#ask = askPod
   }
 
   /** Undefined when the pod does not answer as it should. */
@@ -29,14 +39,26 @@ export class ReportReader<T> {
     if (typeof address !== 'string' || address === '') return undefined
     const id = metadata.uid ?? address
     const known = this.#known.get(id)
-    const answer = await ask(address, { ...this.#kind, tag: known?.tag, signal })
+    const answer = await this.#ask(address, { ...this.#kind, tag: known?.tag, signal })
     if (answer?.status === 304) return known?.report
     const report = answer?.status === 200 ? this.#kind.read(answer.body) : undefined
-    this.#known.delete(id)
-    if (report !== undefined && answer?.tag !== undefined) this.#known.set(id, { tag: answer.tag, report })
-    const oldest = this.#known.keys().next().value
-    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest)
+    this.#forget(id)
+    if (report !== undefined && answer?.tag !== undefined) this.#keep(id, { tag: answer.tag, report, bytes: answer.body.length })
     return report
+  }
+
+  #keep(id: string, known: KnownReport<T>): void {
+    this.#known.set(id, known)
+    this.#bytes += known.bytes
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= MAX_KNOWN && this.#bytes <= MAX_KNOWN_BYTES) return
+      this.#forget(oldest)
+    }
+  }
+
+  #forget(id: string): void {
+    this.#bytes -= this.#known.get(id)?.bytes ?? 0
+    this.#known.delete(id)
   }
 }
 
