@@ -152,7 +152,11 @@ describeCluster('the export of an MCPRegistry', () => {
   test('feeds the registry by exactly one mode, before and after a switch [001-002]', async () => {
     await put(admin, server('stays', { ...optedIn, ...described('https://stays.example/') }))
     await apply('switched', { registries, export: { mode: 'operator' } })
-    await eventually('the ConfigMap', async () => Object.keys(await exportedFiles(admin, key('switched'))).length > 0)
+    // The pod gets the files that are there when it starts.
+    await eventually('the server in the ConfigMap', async () => {
+      const { 'registry.json': text = '' } = await exportedFiles(admin, key('switched'))
+      return text.includes(`"${entry('stays')}"`)
+    })
     {
       await using pod = await startRegistryPod(sharedCluster(), admin, key('switched'))
       await pod.untilServers('the server by the operator', (found) => entry('stays') in found)

@@ -147,14 +147,19 @@ describeCluster('an MCPRegistry', () => {
       await new Promise((resolve) => setTimeout(resolve, 300))
       return count === reconciles()
     }
+    const late = `watch-b-${randomBytes(3).toString('hex')}`
+    const joins = async (name: string) => {
+      await dataMap(name, { watch: 'b' }, { [name]: image('1') })
+      await eventually(`watch-b has ${name}`, async () => {
+        const { data } = await operator.admin.get(configMaps, key('watch-b-teams-aggregated'))
+        return data?.['registry.json']?.includes(`"${name}"`)
+      })
+    }
+    // One watch brings all ConfigMaps in their order, so after this one it has brought those of watch-a.
+    await joins(`${late}-first`)
     await eventually('watch-a is settled', quiet)
     const before = reconciles()
-    const late = `watch-b-${randomBytes(3).toString('hex')}`
-    await dataMap(late, { watch: 'b' }, { [late]: image('1') })
-    await eventually('watch-b has it', async () => {
-      const { data } = await operator.admin.get(configMaps, key('watch-b-teams-aggregated'))
-      return data?.['registry.json']?.includes(late)
-    })
+    await joins(late)
     expect(reconciles()).toBe(before)
     // A reconcile asks the API server for no ConfigMap: the watch has told of all.
     const reads = () => operator.calls.all.filter(({ verb, plural }) => plural === 'configmaps' && /get/i.test(verb)).length

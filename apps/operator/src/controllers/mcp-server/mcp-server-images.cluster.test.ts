@@ -114,7 +114,10 @@ async function internalPort(address: string, images: string): Promise<AsyncDispo
     paths.push(request.url ?? '')
     response.end(request.url === '/status/images' ? images : '{"sources":[]}')
   })
-  await new Promise<void>((resolve) => server.listen(8081, address, resolve))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(8081, address, resolve)
+  })
   return {
     paths,
     async [Symbol.asyncDispose]() {
