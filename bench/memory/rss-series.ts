@@ -58,6 +58,7 @@ export function drawSvg(title: string, series: readonly RssSeries[]): string {
   })
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" font-family="sans-serif" font-size="12">`,
+    `<title>${title}</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>`,
     `<text x="${MARGIN.left}" y="14">${title}</text>`,
     ...grid,

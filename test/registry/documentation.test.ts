@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { problemLine } from '../../apps/registry/src/config/config-problem.ts'
 import { readConfig } from '../../apps/registry/src/config/read-config.ts'
 
@@ -12,6 +12,12 @@ const blocks = readdirSync(PAGES)
   .flatMap((page) => {
     const text = readFileSync(new URL(page, PAGES), 'utf8')
     return [...text.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map((match, index) => ({ page, number: index + 1, yaml: match[1] ?? '' }))
+  })
+  // Manifests are applied by the tests of the operator; what they hold for the server is read here.
+  .flatMap((block) => {
+    if (!block.yaml.startsWith('apiVersion:')) return [block]
+    const manifests = parseAllDocuments(block.yaml).map((document) => document.toJS() as { spec?: { configYAML?: string } })
+    return manifests.flatMap(({ spec }) => (spec?.configYAML === undefined ? [] : [{ ...block, yaml: spec.configYAML }]))
   })
 
 it('there are some', () => {

@@ -1,4 +1,7 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
@@ -59,12 +62,10 @@ describe('trust in backends', () => {
 
   it('[004-117] after a failed handshake the next attempt opens a new connection and succeeds', async () => {
     const [trusted, other] = [makeCa('trusted'), makeCa('other')]
-    const wrong = await startBackend(handler, other.server)
-    const { port } = wrong
-    await using vmcp = await start([entry('a', wrong.url, trusted.path)])
+    await using backend = await startWithCertificate(other.server)
+    await using vmcp = await start([entry('a', backend.url, trusted.path)])
     expect(tools(vmcp)).toEqual([])
-    await wrong[Symbol.asyncDispose]()
-    await using _right = await startOn(port, trusted.server)
+    backend.use(trusted.server)
     await expect.poll(() => tools(vmcp)).toEqual(['a_hello'])
   })
 
@@ -95,16 +96,18 @@ describe('trust in backends', () => {
   })
 })
 
-/** `startBackend` chooses its port; this one comes back where another was. */
-async function startOn(port: number, tls: { certPem: string; keyPem: string }) {
-  const { createServer } = await import('node:https')
-  const server = createServer({ cert: tls.certPem, key: tls.keyPem }, async (incoming, response) => {
+/** A server whose certificate can be exchanged while it listens. */
+async function startWithCertificate(first: { certPem: string; keyPem: string }) {
+  const server = createServer({ cert: first.certPem, key: first.keyPem }, async (incoming, response) => {
     let body = ''
     for await (const chunk of incoming) body += String(chunk)
     await handler({ method: 'POST', url: '', headers: incoming.headers, rawHeaders: [], body }, response)
   })
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
   return {
+    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    use: ({ certPem, keyPem }: { certPem: string; keyPem: string }) => server.setSecureContext({ cert: certPem, key: keyPem }),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
