@@ -188,6 +188,7 @@ describe('the configuration file of a virtual server', () => {
     [{ sessionStorage: { provider: 'redis', address: 'r:6379' } }, 'sessionStorage.provider'],
     [{ passthroughHeaders: ['X-Tenant'] }, 'passthroughHeaders'],
     [{ operational: { retry: { on: ['timeout'] } } }, 'operational.retry.on'],
+    [{ operational: { failureHandling: { statusReportingInterval: '10s' } } }, 'operational.failureHandling.statusReportingInterval'],
   ])('names a part that is not built: %j', (change, path) => {
     const read = readVmcpDocument({ ...MINIMAL, ...change })
     if (!read.ok) throw new Error(JSON.stringify(read.problems))

@@ -22,6 +22,8 @@ export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
     if (config[block] !== undefined) refuse(block)
   if (config.sessionStorage.provider === 'redis') refuse('sessionStorage.provider', 'redis is not built')
   if (config.passthroughHeaders.length > 0) refuse('passthroughHeaders')
+  const { failureHandling } = config.operational
+  if (failureHandling.statusReportingInterval !== undefined) refuse('operational.failureHandling.statusReportingInterval')
   if (config.operational.retry?.on.includes('timeout')) refuse('operational.retry.on', 'timeout is not built')
   return parts
 }

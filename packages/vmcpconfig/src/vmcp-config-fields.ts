@@ -94,7 +94,7 @@ const FAILURE_HANDLING: FieldTable<FailureHandlingConfig> = {
     doc: 'Timeout of a health check.',
   },
   unhealthyThreshold: { reader: integer({ min: 1 }), default: 3, doc: 'Failures in a row until a backend counts as unhealthy.' },
-  statusReportingInterval: { reader: duration, default: '30s', doc: 'Interval of status updates.' },
+  statusReportingInterval: { reader: duration, doc: 'Interval of status updates of a VirtualMCPServer.' },
   partialFailureMode: {
     reader: oneOf(['fail', 'best_effort']),
     default: 'best_effort',

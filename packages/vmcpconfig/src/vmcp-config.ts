@@ -189,7 +189,7 @@ export interface FailureHandlingConfig {
   readonly healthCheckInterval: string
   readonly healthCheckTimeout?: string
   readonly unhealthyThreshold: number
-  readonly statusReportingInterval: string
+  readonly statusReportingInterval?: string
   readonly partialFailureMode: 'fail' | 'best_effort'
   readonly circuitBreaker: CircuitBreakerConfig
 }
