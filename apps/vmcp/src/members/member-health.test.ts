@@ -2,6 +2,7 @@ import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { McpErrorResponse, McpHttpError } from '@thv/mcp/client/client-errors'
 import { describe, expect, it } from 'vitest'
+import { LocalRefusal } from './local-refusal.ts'
 import { failureCategory, MemberHealth } from './member-health.ts'
 
 const TIMEOUT = new ThvError('timeout', 'silent')
@@ -56,6 +57,7 @@ describe('the health of a backend', () => {
     [new McpHttpError('mcp_auth_required', 'x', { status: 401 }), 'alive'],
     [new McpHttpError('mcp_http_status', 'x', { status: 500 }), 'alive'],
     [new McpHttpError('mcp_http_status', 'x', { status: 503 }), 'backend_unavailable'],
+    [new LocalRefusal({ code: -32602, message: 'x' }), undefined],
     [TIMEOUT, 'timeout'],
     [new ThvError('mcp_stream_broken', 'x'), 'connection_failed'],
     [new ThvError('aborted', 'x'), undefined],

@@ -1,6 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
 import { McpErrorResponse, McpHttpError } from '@thv/mcp/client/client-errors'
+import { LocalRefusal } from './local-refusal.ts'
 
 export type HealthStatus = 'unknown' | 'healthy' | 'degraded' | 'unhealthy'
 export type CircuitState = 'closed' | 'open' | 'half-open'
@@ -117,6 +118,7 @@ export class MemberHealth {
 
 /** `alive`: the backend answered. Undefined: the failure says nothing about the backend, as when the client went away. */
 export function failureCategory(error: unknown): FailureCategory | 'alive' | undefined {
+  if (error instanceof LocalRefusal) return undefined
   if (error instanceof McpErrorResponse) return 'alive'
   if (error instanceof McpHttpError) return error.status >= 502 && error.status <= 504 ? 'backend_unavailable' : 'alive'
   if (!isThvError(error)) return undefined

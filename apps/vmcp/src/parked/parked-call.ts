@@ -22,8 +22,10 @@ export interface ParkedCallOptions {
   /** Of the method and of what it is called with: a retry must be the same call. */
   readonly digest: string
   readonly clock: Clock
-  /** However it ended. */
-  onEnd(isClean: boolean): void
+  /** The backend has answered, or the call was given up. */
+  onOver(isClean: boolean): void
+  /** The client is not expected back any more. */
+  onEnd(): void
 }
 
 /** Several questions at once come to the client in one round. */
@@ -47,6 +49,9 @@ export class ParkedCall {
   #expiry: Timer | undefined
   #count = 0
   #round = 0
+  #isOver = false
+  /** The client has been asked and is expected back. */
+  #isParked = false
 
   constructor(options: ParkedCallOptions) {
     this.id = options.id
@@ -65,7 +70,10 @@ export class ParkedCall {
     const key = `${KINDS[method] ?? 'question'}-${++this.#count}`
     const { promise, resolve, reject } = Promise.withResolvers<JsonObject>()
     this.#questions.set(key, { request: { method, params }, resolve, reject })
-    this.#gather ??= this.#options.clock.setTimer(GATHER_MS, () => this.#asked.resolve())
+    this.#gather ??= this.#options.clock.setTimer(GATHER_MS, () => {
+      this.#gather = undefined
+      this.#asked.resolve()
+    })
     return abortable(promise, AbortSignal.any([signal, this.#abort.signal])).finally(() => this.#questions.delete(key))
   }
 
@@ -76,14 +84,9 @@ export class ParkedCall {
       ...(wantsProgress && { onProgress: (progress: JsonObject) => this.#listener?.onProgress?.(progress) }),
     }
     this.#outcome = client.request(method, params, options)
-    const end = (isClean: boolean) => {
-      this.#gather?.cancel()
-      this.#expiry?.cancel()
-      this.#options.onEnd(isClean)
-    }
     this.#outcome.then(
-      () => end(true),
-      () => end(!this.#abort.signal.aborted),
+      () => this.#over(true),
+      () => this.#over(!this.#abort.signal.aborted),
     )
   }
 
@@ -102,13 +105,19 @@ export class ParkedCall {
   async next(options: RequestOptions): Promise<Round> {
     const { signal = new AbortController().signal } = options
     this.#round++
+    this.#isParked = false
     this.#expiry?.cancel()
     this.#listener = options
     const onAbort = () => this.end('the client gave the call up')
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      if (this.#questions.size === 0) await abortable(Promise.race([this.#outcome, this.#asked.promise]), signal)
+      // A question may have been withdrawn before it is put.
+      while (this.#questions.size === 0 && !this.#isOver) {
+        await abortable(Promise.race([this.#outcome, this.#asked.promise]), signal)
+        this.#asked = Promise.withResolvers<void>()
+      }
       if (this.#questions.size === 0) return { result: await abortable(this.#outcome ?? Promise.resolve({}), signal) }
+      this.#isParked = true
       this.#expiry = this.#options.clock.setTimer(PARKED_MS, () => this.end('the client did not come back'))
       return { inputRequests: Object.fromEntries([...this.#questions].map(([key, { request }]) => [key, request])) }
     } finally {
@@ -117,12 +126,30 @@ export class ParkedCall {
       this.#gather?.cancel()
       this.#gather = undefined
       this.#asked = Promise.withResolvers<void>()
+      if (this.#isOver && !this.#isParked) this.#finish()
     }
   }
 
   /** Cancels the call at the backend. */
   end(reason: string): void {
+    this.#isParked = false
     if (!this.#abort.signal.aborted) this.#abort.abort(new ThvError('aborted', reason))
+    if (this.#isOver) this.#finish()
+  }
+
+  /** A backend need not wait for its answers. The outcome is kept for a client that is expected back: the call has run. */
+  #over(isClean: boolean): void {
+    this.#isOver = true
+    this.#gather?.cancel()
+    for (const { reject } of this.#questions.values()) reject(new ThvError('aborted', 'the call has ended'))
+    this.#questions.clear()
+    this.#options.onOver(isClean)
+    if (!this.#isParked) this.#finish()
+  }
+
+  #finish(): void {
+    this.#expiry?.cancel()
+    this.#options.onEnd()
   }
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '@thv/kernel/clock'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
+import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import { modernError } from '../route/project-result.ts'
 import { ExclusiveClients } from './exclusive-clients.ts'
@@ -68,11 +69,11 @@ export class ParkedCalls {
     const { member, method, params, capabilities, principal, party } = request
     const own = [...this.#calls.values()].filter((call) => call.party === party).length
     const taken = own < MAX_PER_PARTY && this.#calls.size < MAX_PARKED ? this.#clients.take(member, capabilities, principal) : undefined
-    if (taken === undefined) throw new McpErrorResponse({ code: -32603, message: 'Too many calls at a time', data: { reason: 'busy' } })
+    if (taken === undefined) throw new LocalRefusal({ code: -32603, message: 'Too many calls at a time', data: { reason: 'busy' } })
     const call: ParkedCall = new ParkedCall({
       ...{ id: randomUUID(), principal, party, digest: digestOf(request), clock: this.#clock },
-      onEnd: (isClean) => {
-        this.#calls.delete(call.id)
+      onEnd: () => void this.#calls.delete(call.id),
+      onOver: (isClean) => {
         if (isClean) this.#clients.giveBack(taken)
         else this.#clients.discard(taken)
       },
@@ -95,7 +96,7 @@ export class ParkedCalls {
       call.principal !== request.principal ||
       call.digest !== digestOf(request)
     )
-      throw new McpErrorResponse({
+      throw new LocalRefusal({
         code: -32602,
         message: 'Invalid params: requestState is not valid',
         data: { reason: state === undefined ? 'invalid' : 'expired' },
