@@ -20,6 +20,10 @@ interface Pooled extends ExclusiveClient {
 }
 
 const MAX_PER_KEY = 16
+/** In use, idle and leaving: clients choose what they declare, and so how many kinds there are. */
+const MAX_IN_ALL = 1_024
+/** A declaration that is longer is kept no longer than its call. */
+const MAX_KEPT_KEY = 4_096
 const IDLE_MS = 60_000
 /** Enough for the backend to hear that a call was cancelled, before its session ends. */
 const FAREWELL_MS = 2_000
@@ -29,7 +33,10 @@ export class ExclusiveClients {
   readonly #clock: Clock
   readonly #idle = new Map<string, Pooled[]>()
   readonly #counts = new Map<string, number>()
+  /** All idle ones, the longest idle first. */
+  readonly #waiting = new Set<Pooled>()
   readonly #leaving = new Set<Pooled>()
+  #size = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -40,12 +47,14 @@ export class ExclusiveClients {
     const key = JSON.stringify([member.name, principal, canonical(capabilities)])
     const waiting = this.#idle.get(key)?.pop()
     if (waiting !== undefined) {
+      this.#waiting.delete(waiting)
       waiting.timer?.cancel()
       return waiting
     }
     const count = this.#counts.get(key) ?? 0
-    if (count >= MAX_PER_KEY) return undefined
+    if (count >= MAX_PER_KEY || !this.#hasRoom()) return undefined
     this.#counts.set(key, count + 1)
+    this.#size++
     const pooled: Pooled = {
       key,
       ask: undefined,
@@ -58,15 +67,15 @@ export class ExclusiveClients {
   giveBack(used: ExclusiveClient): void {
     const pooled = used as Pooled
     pooled.ask = undefined
+    if (pooled.key.length > MAX_KEPT_KEY) {
+      this.#drop(pooled)
+      return
+    }
     const idle = this.#idle.get(pooled.key) ?? []
     this.#idle.set(pooled.key, idle)
     idle.push(pooled)
-    pooled.timer = this.#clock.setTimer(IDLE_MS, () => {
-      const at = idle.indexOf(pooled)
-      if (at >= 0) idle.splice(at, 1)
-      if (idle.length === 0 && this.#idle.get(pooled.key) === idle) this.#idle.delete(pooled.key)
-      this.#drop(pooled)
-    })
+    this.#waiting.add(pooled)
+    pooled.timer = this.#clock.setTimer(IDLE_MS, () => this.#drop(pooled))
   }
 
   /** Ends its session: the call was given up, and the backend may still be at it. */
@@ -74,22 +83,35 @@ export class ExclusiveClients {
     const pooled = used as Pooled
     this.#leaving.add(pooled)
     pooled.ask = undefined
-    pooled.timer = this.#clock.setTimer(FAREWELL_MS, () => {
-      this.#leaving.delete(pooled)
-      this.#drop(pooled)
-    })
+    pooled.timer = this.#clock.setTimer(FAREWELL_MS, () => this.#drop(pooled))
   }
 
   async close(): Promise<void> {
     const all = [...this.#idle.values(), [...this.#leaving]].flat()
     this.#leaving.clear()
+    this.#waiting.clear()
     this.#idle.clear()
     for (const { timer } of all) timer?.cancel()
     await Promise.all(all.map(({ client }) => client.close()))
   }
 
+  /** Makes room, where there is none, by ending what no call uses. */
+  #hasRoom(): boolean {
+    if (this.#size < MAX_IN_ALL) return true
+    const [unused] = this.#waiting.size > 0 ? this.#waiting : this.#leaving
+    if (unused !== undefined) this.#drop(unused)
+    return unused !== undefined
+  }
+
   #drop(pooled: Pooled): void {
+    pooled.timer?.cancel()
     pooled.ask = undefined
+    this.#leaving.delete(pooled)
+    this.#waiting.delete(pooled)
+    const idle = this.#idle.get(pooled.key)?.filter((each) => each !== pooled) ?? []
+    if (idle.length > 0) this.#idle.set(pooled.key, idle)
+    else this.#idle.delete(pooled.key)
+    this.#size--
     const left = (this.#counts.get(pooled.key) ?? 1) - 1
     if (left > 0) this.#counts.set(pooled.key, left)
     else this.#counts.delete(pooled.key)
