@@ -35,7 +35,7 @@ export interface VirtualCallOptions {
   /** Undefined: a failed call is not sent again. */
   readonly retry: RetryPolicy | undefined
   readonly isIdempotent: boolean
-  /** A person is being asked: that takes as long as it takes. */
+  /** A person is being asked: silence is no fault of the backend. The limit of the whole call stays. */
   isAsking(): boolean
   /** Whether the client wants to see a log message. */
   wantsLog(params: JsonObject): boolean
@@ -165,7 +165,7 @@ export class VirtualCall {
     this.#silence?.cancel()
     const leftMs = this.#startedAt + Math.max(TOTAL_MS, timeoutMs) - deps.clock.monotonic()
     this.#silence = deps.clock.setTimer(Math.max(0, Math.min(timeoutMs, leftMs)), () => {
-      if (this.#options.isAsking()) this.#heard()
+      if (this.#options.isAsking() && leftMs > timeoutMs) this.#heard()
       else this.#abort.abort(new ThvError('timeout', `the backend was silent for ${timeoutMs} ms`))
     })
   }
