@@ -75,4 +75,17 @@ describe('a virtual server with OIDC, policies and audit', () => {
     await expect.poll(() => readFileSync(join(folder, 'audit.log'), 'utf8')).toContain('"denied"')
     expect(readFileSync(join(folder, 'audit.log'), 'utf8')).toContain('b_who_am_i')
   })
+
+  it('judges calls by the hints of tools as it judges lists', async () => {
+    await using fixture = await startFixture({ only: ['add_numbers', 'greet'] })
+    const policies = ['permit(principal, action, resource) when { resource has readOnlyHint && resource.readOnlyHint };']
+    const incomingAuth = { type: 'anonymous', authz: { type: 'cedar', policies } }
+    await using vmcp = await startTestVmcp({ backends: { a: fixture.url }, config: { incomingAuth } })
+    for (const mode of ['legacy', 'modern'] as const) {
+      await using sdk = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), mode)
+      expect((await sdk.client.listTools()).tools.map(({ name }) => name)).toEqual(['add_numbers'])
+      expect(await sdk.text('add_numbers', { a: 1, b: 2 })).toBe('3')
+      await expect(sdk.text('greet')).rejects.toThrow()
+    }
+  })
 })

@@ -1,6 +1,7 @@
 import type { Backend, BackendStatus } from '@thv/gateway/backend'
 import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { StreamMetrics } from '@thv/gateway/streams/client-stream'
+import type { JsonObject } from '@thv/mcp/json-rpc'
 import { SERVED_VERSIONS } from '@thv/mcp/versions'
 import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
@@ -68,6 +69,12 @@ export class VirtualBackend implements Backend {
     } finally {
       if (--this.#inFlight === 0) this.#onQuiet?.()
     }
+  }
+
+  /** As clients would see them, for policies that read their hints. */
+  async tools(): Promise<readonly JsonObject[]> {
+    const { tools } = await this.#options.offer.view.current()
+    return [...tools.values()].map(({ item }) => item)
   }
 
   openStream(context: SessionContext): Promise<void> {

@@ -8,6 +8,7 @@ import { tryParseDuration } from '@thv/kernel/duration'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { BackendEras } from '@thv/mcp/client/http/backend-eras'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
+import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
 import { openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
@@ -58,7 +59,8 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const providers = createOutbound({ clock })
   lifecycle.onShutdown('providers', () => providers.close())
   const policies = await openPolicies(front, { log, metrics, clock, workerEntry: options.workerEntry })
-  const pipeline = pipelineFromRunConfig(front, { env, log, metrics, clock, outbound: providers, policies })
+  const toolSource = new LateToolSource()
+  const pipeline = pipelineFromRunConfig(front, { env, log, metrics, clock, outbound: providers, policies, toolSource })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)
@@ -76,6 +78,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   lifecycle.onShutdown('sessions', () => store.close())
   const { checks, sessionTtlMs } = { checks: checkSettings(config), sessionTtlMs: options.sessionTtlMs }
   const backend = new VirtualBackend({ offer, store, sessionTtlMs, checks, metrics: streamMetrics(metrics) })
+  toolSource.bind(backend)
   lifecycle.onShutdown('backends', () => backend.close())
   addViewGauges(metrics, offer)
 
