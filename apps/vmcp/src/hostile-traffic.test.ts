@@ -16,7 +16,6 @@ describe('a virtual server under hostile clients', () => {
   beforeAll(async () => {
     fixture = await startFixture({ only: ['echo', 'who_am_i', 'rpc_error', 'test_elicitation'] })
     vmcp = await startTestVmcp({ backends: { a: fixture.url } })
-    await vmcp.offer.view.attempted
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
     const opened = await send(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }), {})
     session = opened.headers.get('mcp-session-id') ?? ''
@@ -120,7 +119,6 @@ describe('a virtual server with broken backends', () => {
   it('follows a backend whose era turns while sessions are open', async () => {
     await using fixture = await startFixture({ era: 'legacy' })
     await using vmcp = await startTestVmcp({ backends: { a: fixture.url } })
-    await vmcp.offer.view.attempted
     await using legacy = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), 'legacy')
     expect(await legacy.text('echo', { text: 'before' })).toContain('before')
     fixture.admin.setEra('modern')

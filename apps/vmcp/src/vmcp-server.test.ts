@@ -72,7 +72,6 @@ describe('a virtual server', () => {
     const { port } = new URL(late.url)
     await late.stop()
     await using vmcp = await startTestVmcp({ backends: { alive: alive.url, late: late.url } })
-    await vmcp.offer.view.attempted
     await using sdk = await connect(vmcp, 'legacy')
     const names = async () => (await sdk.client.listTools()).tools.map(({ name }) => name)
     expect(await names()).toEqual(['echo'])
@@ -84,7 +83,6 @@ describe('a virtual server', () => {
   it('announces a change of one backend to sessions that are open, and keeps its tools while it is away', async () => {
     const fixture = await startFixture({ era: 'legacy' })
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url } })
-    await vmcp.offer.view.attempted
     await using legacy = await connect(vmcp, 'legacy')
     const { tools } = await legacy.client.listTools()
     await expect.poll(() => fixture.stats.streams).toBeGreaterThan(0)
@@ -149,10 +147,11 @@ describe('a virtual server', () => {
 
   it('gives up a call after the silence of its backend, and cancels it there', async () => {
     await using fixture = await startFixture({ era: 'legacy' })
-    const config = { operational: { timeouts: { perTool: { hang: '200ms' } } } }
+    const config = { operational: { timeouts: { perTool: { hang: '1s' } } } }
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url }, config })
     await using sdk = await connect(vmcp, 'legacy')
-    await expect(sdk.text('hang')).rejects.toMatchObject({ data: { backend: 'one', timeoutMs: 200, mayHaveRun: true } })
+    await sdk.text('echo', { text: 'opens the session at the backend' })
+    await expect(sdk.text('hang')).rejects.toMatchObject({ data: { backend: 'one', timeoutMs: 1_000, mayHaveRun: true } })
     await expect.poll(() => fixture.stats.cancelled.length).toBe(1)
     expect(await sdk.text('echo', { text: 'next' })).toContain('next')
   })
@@ -172,6 +171,13 @@ describe('a virtual server', () => {
     expect(headers).toMatchObject({ 'x-api-key': 's3cret', 'x-team': 'core', 'x-token': 'hush' })
     for (const name of ['authorization', 'cookie', 'x-tenant']) expect(headers).not.toHaveProperty(name)
     expect(vmcp.logged.join()).not.toMatch(/s3cret|hush/)
+  })
+
+  it('refuses names of backends that would share the headers of one', async () => {
+    const env = { TOOLHIVE_HEADER_FORWARD_MY_ENTRY: JSON.stringify({ addPlaintextHeaders: { 'X-Key': 's3cret' } }) }
+    const backends = { 'my-entry': 'http://127.0.0.1:1/mcp', 'my.entry': 'http://127.0.0.1:2/mcp' }
+    const refused = expect(startTestVmcp({ backends, env })).rejects
+    await refused.toThrow('TOOLHIVE_HEADER_FORWARD_MY_ENTRY is for both my-entry and my.entry')
   })
 
   it('opens the circuit of a failing backend, answers at once, and keeps its tools listed', async () => {
@@ -207,7 +213,9 @@ describe('a virtual server', () => {
       toolResults: { maxBytes: 2_000, onExceed: 'truncate' },
     }
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url }, config: { operational } })
-    await vmcp.offer.view.attempted
+    // The backend is listed again after its changes can be heard. Later only the client asks it, so the failures are the client's.
+    const lists = ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']
+    await expect.poll(() => Math.min(...lists.map((method) => fixture.stats.count(method)))).toBeGreaterThanOrEqual(2)
     await using sdk = await connect(vmcp, 'legacy')
     await sdk.text('echo')
     const before = fixture.stats.count('resources/read')

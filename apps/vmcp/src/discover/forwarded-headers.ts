@@ -8,7 +8,7 @@ export type Env = Readonly<Record<string, string | undefined>>
  * A missing value is an error: the backend would answer with a riddle.
  */
 export function forwardedHeaders(entry: string, env: Env): Readonly<Record<string, string>> {
-  const variable = `TOOLHIVE_HEADER_FORWARD_${normalized(entry)}`
+  const variable = headerVariable(entry)
   const text = env[variable]
   if (text === undefined || text === '') return {}
   const manifest = parsed(text)
@@ -23,9 +23,20 @@ export function forwardedHeaders(entry: string, env: Env): Readonly<Record<strin
   return { ...plain, ...Object.fromEntries(values) }
 }
 
+/** Headers are for one backend: names that lead to one variable would share its secrets. */
+export function checkHeaderVariables(names: readonly string[], env: Env): void {
+  const owners = new Map<string, string>()
+  for (const name of names) {
+    const variable = headerVariable(name)
+    const owner = owners.get(variable)
+    if (owner !== undefined && env[variable]) throw invalid(`${variable} is for both ${owner} and ${name}: rename one of these backends`)
+    owners.set(variable, name)
+  }
+}
+
 /** As the operator writes it. */
-function normalized(name: string): string {
-  return name.toUpperCase().replace(/[^A-Z0-9_]/g, '_')
+function headerVariable(name: string): string {
+  return `TOOLHIVE_HEADER_FORWARD_${name.toUpperCase().replace(/[^A-Z0-9_]/g, '_')}`
 }
 
 function parsed(text: string) {

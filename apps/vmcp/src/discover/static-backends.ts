@@ -9,12 +9,16 @@ import { InvalidOptions } from '@thv/middleware/pipeline/invalid-options'
 import { checkedHeader } from '@thv/middleware/pipeline/outgoing-header'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendAuthConfig, BackendConfig, VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
-import { type Env, forwardedHeaders } from './forwarded-headers.ts'
+import { checkHeaderVariables, type Env, forwardedHeaders } from './forwarded-headers.ts'
 import type { ResolvedBackend } from './resolved-backend.ts'
 
 /** The backends of the file, sorted by name. Throws `vmcp_config_invalid`, naming the field. */
 export async function staticBackends(config: VmcpConfig, env: Env, log: Log): Promise<readonly ResolvedBackend[]> {
   const policy = policyOf(config, env)
+  checkHeaderVariables(
+    config.backends.map(({ name }) => name),
+    env,
+  )
   const resolved = await Promise.all(config.backends.map((backend) => resolve(backend, { config, env, policy, log })))
   return resolved.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }

@@ -44,7 +44,6 @@ async function start(): Promise<{ vmcp: TestVmcp; fixture: Fixture; stack: Async
   const stack = new AsyncDisposableStack()
   const fixture = stack.use(await startFixture({ era: 'legacy' }))
   const vmcp = stack.use(await startTestVmcp({ backends: { one: fixture.url } }))
-  await vmcp.offer.view.attempted
   return { vmcp, fixture, stack }
 }
 

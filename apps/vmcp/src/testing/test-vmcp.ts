@@ -37,7 +37,7 @@ export function testConfig({ backends, config = {}, backend = {} }: TestVmcpOpti
   return read.config
 }
 
-/** A whole virtual server, in this process, on a free port of loopback. */
+/** A whole virtual server, in this process, on a free port of loopback. Its backends have answered or failed once: clients wait a second only. */
 export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp> {
   const lifecycle = createLifecycle()
   const log = new CollectingLog()
@@ -45,6 +45,7 @@ export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp>
     ...{ config: testConfig(options), lifecycle, log, env: options.env ?? {} },
     ...{ host: '127.0.0.1', port: 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
   })
+  await running.offer.view.attempted
   return {
     ...running,
     logged: log.lines,
