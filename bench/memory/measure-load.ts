@@ -74,8 +74,9 @@ async function measureOne(state: State, transport: (typeof TRANSPORTS)[number], 
   const work = () => burst(load, { target: { url }, counted, era: 'legacy', sessions: SESSIONS, tool: 'echo', durationMs: burstMs })
   const rss = async () => (await memoryOf([counted.pid])).rssMb
   await work() // until the compiler is done
+  const calls = await work() // before a collection in a quiet moment, which also forgets compiled code
   await sleep(QUIET_MS)
-  const calls = await work()
+  await work()
   const atWorkMb = await rss()
   await sleep(QUIET_MS)
   const afterMb = await rss()
