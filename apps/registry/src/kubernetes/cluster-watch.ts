@@ -45,7 +45,7 @@ interface Watched {
 }
 
 const PROBE_MS = 30_000
-/** Namespaces whose Gateways a source of some namespaces follows. */
+/** Namespaces, beside its own, whose Gateways a source of some namespaces follows. */
 const MAX_GATEWAY_NAMESPACES = 64
 
 /** The export of a cluster, followed by watches. `read` asks the cluster nothing. */
@@ -96,7 +96,7 @@ export class ClusterWatch {
     }
     if (this.#known !== known) this.#discovery.setKnownServers(known)
     this.#known = known
-    if (this.#gatewayNamespaces.size >= MAX_GATEWAY_NAMESPACES)
+    if (this.#leavesOutGateways())
       notes.push(`routes name Gateways of more than ${MAX_GATEWAY_NAMESPACES} namespaces; those of further ones are not read`)
     const result = this.#discovery.result()
     this.#readIdentity = identityOf(result)
@@ -199,12 +199,19 @@ export class ClusterWatch {
     this.#markUnreadable()
   }
 
-  /** Routes name namespaces as their authors like; each costs an open watch. */
+  /** Routes name namespaces as their authors like; each costs an open watch. Those of the source are bounded by its configuration. */
   #mayFollow(namespace: string): boolean {
-    if (this.#gatewayNamespaces.has(namespace)) return true
+    if (this.#options.source.namespaces?.includes(namespace) || this.#gatewayNamespaces.has(namespace)) return true
     if (this.#gatewayNamespaces.size >= MAX_GATEWAY_NAMESPACES) return false
     this.#gatewayNamespaces.add(namespace)
     return true
+  }
+
+  #leavesOutGateways(): boolean {
+    if (this.#gatewayNamespaces.size < MAX_GATEWAY_NAMESPACES) return false
+    const isLeftOut = ({ kind, namespace }: HttpRoute['parents'][number]) =>
+      kind === 'Gateway' && !this.#watches.has(`Gateway/${namespace}`)
+    return [...this.#routes.values()].some(({ parents }) => parents.some(isLeftOut))
   }
 
   /** Gateways of namespaces that may not be read, or are too many to be followed. */
