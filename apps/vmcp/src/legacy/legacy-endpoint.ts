@@ -17,6 +17,7 @@ import { mintSessionId } from '@thv/mcp/session-id'
 import { isRejection, reject } from '@thv/mcp/wire-errors'
 import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
+import { LocalRefusal } from '../members/local-refusal.ts'
 import type { ListKind } from '../members/member-lists.ts'
 import type { Offer } from '../offer.ts'
 import { findRoute } from '../route/find-route.ts'
@@ -193,6 +194,7 @@ export class LegacyEndpoint {
       await (request.method === METHODS.resourcesSubscribe ? session.subscribe(member, uri) : session.unsubscribe(uri))
       call.finish({})
     } catch (error) {
+      if (error instanceof LocalRefusal) return call.reject(reject('invalid_params', { detail: error.message }))
       const detail = error instanceof McpErrorResponse ? 'the backend refused it' : 'the backend did not answer'
       call.reject(reject('internal_error', { detail, data: { backend: member.name } }))
     }

@@ -8,6 +8,7 @@ import { type JsonObject, type JsonRpcNotification, type RequestId, serialise } 
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import { type LegacyVersion, negotiateVersion } from '@thv/mcp/versions'
 import type { Log } from '@thv/telemetry/log'
+import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import { relayedCapabilities } from '../route/project-result.ts'
 import type { VirtualCall } from '../route/virtual-call.ts'
@@ -109,6 +110,8 @@ export class VirtualSession implements LiveSession {
   async subscribe(member: Member, uri: string): Promise<void> {
     const known = this.#subscriptions.get(uri)
     if (known !== undefined) return void (await known)
+    if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
+      throw new LocalRefusal({ code: -32602, message: `a session may subscribe to ${MAX_SUBSCRIPTIONS} resources` })
     const onNotification = (notification: JsonRpcNotification) => this.#deliver(notification)
     const opening = this.clientOf(member).listen({ resourceSubscriptions: [uri] }, { timeoutMs: SETTING_MS, onNotification })
     this.#subscriptions.set(uri, opening)
@@ -162,6 +165,7 @@ export class VirtualSession implements LiveSession {
 }
 
 const SETTING_MS = 15_000
+const MAX_SUBSCRIPTIONS = 1_000
 
 export function recordOf(session: VirtualSession): StdioSessionRecord {
   return {
