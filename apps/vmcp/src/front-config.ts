@@ -1,4 +1,5 @@
-import { ThvError } from '@thv/kernel/errors'
+import { isThvError, ThvError } from '@thv/kernel/errors'
+import { type OpenPoliciesDeps, openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
@@ -32,6 +33,16 @@ export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
   if (read.ok) return read.config
   const problems = read.problems.map(({ path, message }) => `${path} ${message}`).join('; ')
   throw new ThvError('vmcp_config_invalid', `incomingAuth or audit is not usable: ${problems}`)
+}
+
+/** The policies of the front, which take a thread and a while to load. Throws `vmcp_config_invalid` when they do not work. */
+export async function openFrontPolicies(front: RunConfig, deps: OpenPoliciesDeps): ReturnType<typeof openPolicies> {
+  try {
+    return await openPolicies(front, deps)
+  } catch (error) {
+    if (!isThvError(error, 'run_config_invalid')) throw error
+    throw new ThvError('vmcp_config_invalid', `incomingAuth.authz is not usable: ${error.message}`)
+  }
 }
 
 function oidcConfig(oidc: NonNullable<VmcpConfig['incomingAuth']['oidc']>, env: Env) {

@@ -45,6 +45,11 @@ describe('the command line of vmcp', () => {
     ['an unknown field', { colour: 1 }, /colour is not a known field/],
     ['a part that is not built', { compositeTools: [{ name: 'x' }] }, /compositeTools is not built/],
     [
+      'policies that do not work',
+      { incomingAuth: { type: 'anonymous', authz: { type: 'cedar', policies: ['permit(principal'] } } },
+      /incomingAuth\.authz is not usable/,
+    ],
+    [
       'a missing variable',
       {
         outgoingAuth: {

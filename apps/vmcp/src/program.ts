@@ -3,11 +3,12 @@ import { tryParseDuration } from '@thv/kernel/duration'
 import { ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { createLogger, type Logger } from '@thv/telemetry/log'
+import { createMetrics } from '@thv/telemetry/metrics'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import type { Env } from './discover/forwarded-headers.ts'
 import { staticBackends } from './discover/static-backends.ts'
-import { frontConfig } from './front-config.ts'
+import { frontConfig, openFrontPolicies } from './front-config.ts'
 import { loadVmcpConfig } from './load-vmcp-config.ts'
 import { preview } from './preview.ts'
 import { startVmcp } from './vmcp-server.ts'
@@ -115,7 +116,13 @@ async function runValidate(flags: ValidateFlags, program: ProgramEnv): Promise<v
   const { out, env, clock = systemClock, log = createLogger({ level: 'error' }) } = program
   const file = fileOf(flags)
   const config = await loadVmcpConfig(file)
-  frontConfig(config, env)
+  const policies = await openFrontPolicies(frontConfig(config, env), {
+    log,
+    clock,
+    metrics: createMetrics(),
+    workerEntry: program.workerEntry,
+  })
+  await policies?.close()
   const backends = await staticBackends(config, env, log)
   const lines = [
     `${file} is valid.`,

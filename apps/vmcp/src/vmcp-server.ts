@@ -9,7 +9,6 @@ import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { BackendEras } from '@thv/mcp/client/http/backend-eras'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
 import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
-import { openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import type { Log } from '@thv/telemetry/log'
@@ -18,7 +17,7 @@ import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metr
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Env } from './discover/forwarded-headers.ts'
 import { staticBackends } from './discover/static-backends.ts'
-import { frontConfig } from './front-config.ts'
+import { frontConfig, openFrontPolicies } from './front-config.ts'
 import { Member } from './members/member.ts'
 import { Offer } from './offer.ts'
 import { statusRoutes } from './status-routes.ts'
@@ -58,7 +57,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const metrics = createMetrics()
   const providers = createOutbound({ clock })
   lifecycle.onShutdown('providers', () => providers.close())
-  const policies = await openPolicies(front, { log, metrics, clock, workerEntry: options.workerEntry })
+  const policies = await openFrontPolicies(front, { log, metrics, clock, workerEntry: options.workerEntry })
   const toolSource = new LateToolSource()
   const pipeline = pipelineFromRunConfig(front, { env, log, metrics, clock, outbound: providers, policies, toolSource })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))

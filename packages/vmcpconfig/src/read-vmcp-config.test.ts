@@ -78,6 +78,11 @@ describe('the configuration file of a virtual server', () => {
       'incomingAuth.authz.policies is required beside type cedar',
     ],
     [
+      'policies without an engine',
+      { incomingAuth: { type: 'anonymous', authz: { type: 'none', policies: ['forbid(principal, action, resource);'] } } },
+      'incomingAuth.authz.policies must not stand beside type none',
+    ],
+    [
       'authentication for an unknown backend',
       { outgoingAuth: { source: 'inline', backends: { gitlab: { type: 'unauthenticated' } } } },
       'outgoingAuth.backends.gitlab names no backend of this file',

@@ -48,6 +48,7 @@ function checkIncoming({ type, oidc, authz }: IncomingAuthConfig, report: Report
   if (type !== 'oidc' && oidc !== undefined) report('incomingAuth.oidc', `must not stand beside type ${type}`)
   if (oidc?.clientSecretEnv !== undefined && oidc.clientId === undefined) report('incomingAuth.oidc.clientSecretEnv', 'needs clientId')
   if (authz?.type === 'cedar' && authz.policies.length === 0) report('incomingAuth.authz.policies', 'is required beside type cedar')
+  if (authz?.type === 'none' && authz.policies.length > 0) report('incomingAuth.authz.policies', 'must not stand beside type none')
 }
 
 function checkAggregation(aggregation: AggregationConfig, report: Report): void {
