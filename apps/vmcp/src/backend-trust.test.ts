@@ -4,8 +4,10 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
 import { createCertificate } from '@thv/http/tls/certificate'
+import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { afterAll, describe, expect, it } from 'vitest'
 import { startTestVmcp, type TestVmcp } from './testing/test-vmcp.ts'
 
@@ -14,6 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 /** A legacy server without sessions, with one tool. */
 const handler: BackendHandler = ({ body }, response) => {
+  if (body === '') return void response.writeHead(405).end() // GET: it has no stream
   const { id, method } = JSON.parse(body) as { id?: number; method: string }
   if (id === undefined) return void response.writeHead(202).end()
   const result = {
@@ -58,13 +61,16 @@ describe('trust in backends', () => {
     expect(health).toEqual(['a true', 'b false', 'c true', 'd false'])
   })
 
-  it('[004-117] after a failed handshake the next attempt opens a new connection and succeeds', async () => {
+  it('[004-117] after a failed handshake the next call opens a new connection and succeeds', async () => {
     const [trusted, other] = [makeCa('trusted'), makeCa('other')]
-    await using backend = await startWithCertificate(other.server)
+    await using backend = await startWithCertificate(trusted.server)
     await using vmcp = await start([entry('a', backend.url, trusted.path)])
-    expect(tools(vmcp)).toEqual([])
+    await using sdk = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), 'legacy')
+    expect(await sdk.text('a_hello')).toBe('hi')
+    backend.use(other.server)
+    await expect(sdk.text('a_hello')).rejects.toThrow()
     backend.use(trusted.server)
-    await expect.poll(() => tools(vmcp)).toEqual(['a_hello'])
+    expect(await sdk.text('a_hello')).toBe('hi')
   })
 
   it.each([
@@ -89,7 +95,12 @@ describe('trust in backends', () => {
   })
 
   it('rejects a CA bundle that cannot be read, by its field', async () => {
-    await expect(start([entry('a', 'https://127.0.0.1:1', '/none/ca.crt')])).rejects.toThrow(/backends\.a\.caBundlePath/)
+    const empty = join(folder, 'empty.crt')
+    writeFileSync(empty, 'no certificate')
+    for (const path of ['/none/ca.crt', empty]) {
+      const refused = expect(start([entry('a', 'https://127.0.0.1:1', path)])).rejects
+      await refused.toMatchObject({ code: 'vmcp_config_invalid', message: expect.stringContaining('backends.a.caBundlePath') })
+    }
   })
 })
 
@@ -104,7 +115,11 @@ async function startWithCertificate(first: { certPem: string; keyPem: string }) 
   await once(server, 'listening')
   return {
     url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    use: ({ certPem, keyPem }: { certPem: string; keyPem: string }) => server.setSecureContext({ cert: certPem, key: keyPem }),
+    /** For connections from now on; those before are cut. */
+    use({ certPem, keyPem }: { certPem: string; keyPem: string }) {
+      server.setSecureContext({ cert: certPem, key: keyPem })
+      server.closeAllConnections()
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

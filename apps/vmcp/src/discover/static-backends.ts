@@ -3,7 +3,7 @@ import { type AddressPolicy, vetUrl } from '@thv/http/outbound/address-policy'
 import { apiServerAddresses } from '@thv/http/outbound/api-server-addresses'
 import { type CaBundle, parseCaBundle } from '@thv/http/outbound/ca-bundle'
 import { tryParseDuration } from '@thv/kernel/duration'
-import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import { InvalidOptions } from '@thv/middleware/pipeline/invalid-options'
 import { checkedHeader } from '@thv/middleware/pipeline/outgoing-header'
@@ -75,9 +75,18 @@ async function readBundle(path: string, name: string, log: Log): Promise<CaBundl
   const pem = await readFile(mountedPath(path), 'utf8').catch((error: unknown) => {
     throw invalid(`backends.${name}.caBundlePath: ${path} cannot be read: ${errorMessage(error)}`)
   })
-  const bundle = parseCaBundle(pem, { name: path })
+  const bundle = parsedBundle(pem, path, name)
   for (const subject of bundle.expired) log.warn('a certificate of the CA bundle has expired', { backend: name, path, subject })
   return bundle
+}
+
+function parsedBundle(pem: string, path: string, name: string): CaBundle {
+  try {
+    return parseCaBundle(pem, { name: path })
+  } catch (error) {
+    if (isThvError(error, 'ca_bundle_invalid')) throw invalid(`backends.${name}.caBundlePath: ${error.message}`)
+    throw error
+  }
 }
 
 /** Outside of a cluster the servers of this machine are what people want to join. */
