@@ -146,10 +146,23 @@ it.each([400, 413, 414, 422])('a token that the provider answers %s to costs the
   expect(auth.reasons.join()).toContain(String(status))
 })
 
-describe.each([429, 500, 503])('a token that the provider answers %s to', (status) => {
+type Misbehave = (response: import('node:http').ServerResponse) => void
+const answers =
+  (status: number): Misbehave =>
+  (response) =>
+    void response.writeHead(status).end('{"active":true,"sub":"x"}')
+
+describe.each<[string, Misbehave]>([
+  ['429', answers(429)],
+  ['500', answers(500)],
+  ['503', answers(503)],
+  ['nonsense', (response) => void response.writeHead(200).end('active')],
+  ['without end', (response) => void response.writeHead(200).end(`{"active":true,"sub":"${'x'.repeat(1 << 17)}"}`)],
+  ['by hanging up', (response) => void response.destroy()],
+])('a token that the provider answers %s', (_name, behave) => {
   beforeEach(() => {
     idp.routes.set(INTROSPECT, (request, response) => {
-      if (request.body.includes('hostile')) response.writeHead(status).end('{"active":true,"sub":"x"}')
+      if (request.body.includes('hostile')) behave(response)
       else answerJson(response, answer)
     })
   })
@@ -183,9 +196,6 @@ it('the size of a cache entry includes the answer of the provider', async () => 
 describe('a provider that cannot be asked', () => {
   it.each<[string, (response: import('node:http').ServerResponse) => void]>([
     ['refuses our own credentials', (response) => void response.writeHead(401).end()],
-    ['talks nonsense', (response) => void response.writeHead(200).end('active')],
-    ['talks without end', (response) => void response.writeHead(200).end(`{"active":true,"sub":"${'x'.repeat(1 << 17)}"}`)],
-    ['hangs up', (response) => void response.destroy()],
     ['sends us elsewhere', (response) => void response.writeHead(307, { location: '/keys' }).end()],
   ])('because it %s makes 503', async (_name, behave) => {
     idp.routes.set(INTROSPECT, (_request, response) => behave(response))

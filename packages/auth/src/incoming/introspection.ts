@@ -1,3 +1,4 @@
+import { OutboundError } from '@thv/http/outbound/outbound-error'
 import type { Clock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
 import { CLIENT_SUBJECT_PREFIX, claimProblem, principalProblem, subjectProblem, type TokenClaims } from './claim-checks.ts'
@@ -63,7 +64,7 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
     }
   }
 
-  /** An answer, though a failure: a client that sends tokens which upset the provider must not close it to all others. */
+  /** A client that sends tokens which upset the provider must not close it to all others. */
   function failedOnToken(error: unknown): Verdict {
     const now = clock.monotonic()
     if (now >= quietUntil) {
@@ -83,7 +84,7 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
         gate.succeeded()
         return verdict
       } catch (error) {
-        if (isFailure(statusOf(error))) return failedOnToken(error)
+        if (isOfToken(error)) return failedOnToken(error)
         // Those that were on their way together fail together: that is one failure.
         if (gate.waitMs === 0) {
           gate.failed()
@@ -106,8 +107,12 @@ function statusOf(error: unknown): number | undefined {
   return typeof status === 'number' ? status : undefined
 }
 
-function isFailure(status: number | undefined): boolean {
-  return status !== undefined && (status === 429 || status >= 500)
+/** The provider was reached and failed, maybe on this token alone: its user may have claims without end. A time limit says nothing of that. */
+function isOfToken(error: unknown): boolean {
+  const status = statusOf(error)
+  if (status !== undefined) return status === 200 || status === 429 || status >= 500
+  const cause = error instanceof Error ? error.cause : undefined
+  return isThvError(cause, 'backend_response_too_large') || (cause instanceof OutboundError && cause.sent)
 }
 
 /**

@@ -81,7 +81,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
         const { status, headers, body } = await exchange(request, limit.signal)
         if (status !== 200) throw unusable(provider, `${place} answered ${status}`, { status })
         const json = jsonObject(body)
-        if (json === undefined) throw unusable(provider, `${place} did not answer with a JSON object`)
+        if (json === undefined) throw unusable(provider, `${place} did not answer with a JSON object`, { status })
         return { json, cacheControl: String(headers['cache-control'] ?? '') }
       } catch (error) {
         throw asUnusable(error, (cause) => unusable(provider, `${place}: ${errorMessage(cause)}${allowHint(cause)}`, { cause }))
