@@ -39,6 +39,15 @@ describe('ClientQuestions', () => {
     expect(waiting).toHaveLength(1)
   })
 
+  it('does not ask a client that has 256 questions open, until one is answered', () => {
+    const { questions, sent, asker } = started()
+    const server = asker()
+    const asked = Array.from({ length: 300 }, (_, at) => questions.ask(server, question(at), false))
+    expect([asked.filter(Boolean).length, questions.size, sent.length]).toEqual([256, 256, 256])
+    questions.answered(answer((JSON.parse(sent[0] ?? '') as { id: string }).id))
+    expect(questions.ask(server, question(300), false)).toBe(true)
+  })
+
   it('tells the server when the client did not answer in time, sooner without a stream', async () => {
     for (const [isConnected, limit] of [
       [true, ASK_MS],

@@ -35,6 +35,8 @@ interface Question {
 
 /** A client opens its stream right after the handshake, if it opens one at all. */
 const NO_STREAM_MS = 10_000
+/** A person does not answer more at once. Each is kept until it is answered or given up. */
+const MAX_QUESTIONS = 256
 
 /** Requests of servers to the client of one session (sampling, elicitation, roots), from the question to its answer or its end. */
 export class ClientQuestions {
@@ -53,9 +55,10 @@ export class ClientQuestions {
 
   /**
    * Puts a question of the server to the client, under an id of its own, on the stream that the client opened last. Without any stream it
-   * waits for one if `mayWait` says so. False if it cannot be put: then the caller refuses it.
+   * waits for one if `mayWait` says so. False if it cannot be put, or too many are open: then the caller refuses it.
    */
   ask(asker: Asker, request: ParsedRequest, mayWait: boolean): boolean {
+    if (this.#questions.size >= MAX_QUESTIONS) return false
     const stream = this.#options.outlet.newest()
     if (stream === undefined && !mayWait) return false
     const id = `${this.#mark}.${++this.#asked}`
