@@ -27,6 +27,19 @@ describe('a value that is costly to check', () => {
     ])
   })
 
+  it('is not one during whose check the machine stood still', () => {
+    let reads = 0
+    const value = {
+      get a() {
+        if (++reads === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500)
+        return 'aa'
+      },
+    }
+    const schema = compileSchema({ properties: { a: { pattern: '^(a+)+$' } } })
+    expect(schema.checkAll(['x', value, 'y']).map(({ problems }) => problems)).toEqual([[], [], []])
+    expect(reads).toBe(2)
+  })
+
   it('leaves the schema in order', () => {
     const schema = compileSchema(TREE)
     schema.check(nested(100_000))
