@@ -10,6 +10,7 @@ import { startTestVmcp } from './testing/test-vmcp.ts'
 
 const POLICIES = [
   'permit(principal, action == Action::"call_tool", resource == Tool::"b_who_am_i");',
+  'permit(principal == Client::"ada", action == Action::"call_tool", resource == Tool::"mine");',
   'permit(principal == Client::"ada", action == Action::"call_tool", resource == Tool::"a_report_request");',
 ]
 
@@ -28,6 +29,7 @@ describe('a virtual server with OIDC, policies and audit', () => {
         config: {
           incomingAuth: { type: 'oidc', oidc, authz: { type: 'cedar', policies: POLICIES } },
           aggregation: { conflictResolution: 'prefix' },
+          compositeTools: [{ name: 'mine', description: 'Says who it is.', steps: [{ id: 'who', tool: 'a.who_am_i' }] }],
           audit: { enabled: true, logFile: join(folder, 'audit.log') },
         },
       }),
@@ -50,12 +52,16 @@ describe('a virtual server with OIDC, policies and audit', () => {
       await using ada = await connect('ada', mode)
       await using bob = await connect('bob', mode)
       const names = async ({ client }: typeof ada) => (await client.listTools()).tools.map(({ name }) => name)
-      expect(await names(ada)).toEqual(['a_report_request', 'b_who_am_i'])
+      expect(await names(ada)).toEqual(['a_report_request', 'b_who_am_i', 'mine'])
       expect(await names(bob)).toEqual(['b_who_am_i'])
       const { headers } = await ada.json('a_report_request')
       expect(headers).not.toHaveProperty('authorization')
       await expect(bob.text('a_report_request')).rejects.toThrow()
       expect(await bob.text('b_who_am_i')).toContain('name')
+      // Policies judge the composite tool, not its steps: no policy permits a_who_am_i.
+      expect(await ada.text('mine')).toContain('name')
+      await expect(ada.text('a_who_am_i')).rejects.toThrow()
+      await expect(bob.text('mine')).rejects.toThrow()
     }
 
     // A session belongs to its principal.
@@ -74,18 +80,22 @@ describe('a virtual server with OIDC, policies and audit', () => {
 
     await expect.poll(() => readFileSync(join(folder, 'audit.log'), 'utf8')).toContain('"denied"')
     expect(readFileSync(join(folder, 'audit.log'), 'utf8')).toContain('b_who_am_i')
+    expect(readFileSync(join(folder, 'audit.log'), 'utf8')).toContain('"mine"')
   })
 
   it('judges calls by the hints of tools as it judges lists', async () => {
     await using fixture = await startFixture({ only: ['add_numbers', 'greet'] })
     const policies = ['permit(principal, action, resource) when { resource has readOnlyHint && resource.readOnlyHint };']
     const incomingAuth = { type: 'anonymous', authz: { type: 'cedar', policies } }
-    await using vmcp = await startTestVmcp({ backends: { a: fixture.url }, config: { incomingAuth } })
+    const composed = (name: string, tool: string) => ({ name, description: 'Calls one tool.', steps: [{ id: 'only', tool }] })
+    const compositeTools = [composed('sum', 'a.add_numbers'), composed('hello', 'a.greet')]
+    await using vmcp = await startTestVmcp({ backends: { a: fixture.url }, config: { incomingAuth, compositeTools } })
     for (const mode of ['legacy', 'modern'] as const) {
       await using sdk = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), mode)
-      expect((await sdk.client.listTools()).tools.map(({ name }) => name)).toEqual(['add_numbers'])
+      expect((await sdk.client.listTools()).tools.map(({ name }) => name)).toEqual(['add_numbers', 'sum'])
       expect(await sdk.text('add_numbers', { a: 1, b: 2 })).toBe('3')
-      await expect(sdk.text('greet')).rejects.toThrow()
+      expect(await sdk.text('sum')).toBe('0')
+      for (const name of ['greet', 'hello']) await expect(sdk.text(name)).rejects.toThrow()
     }
   })
 })

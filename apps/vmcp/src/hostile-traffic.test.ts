@@ -8,6 +8,16 @@ import { startTestVmcp, type TestVmcp } from './testing/test-vmcp.ts'
 const MODERN = '2026-07-28'
 const JSON_TYPE = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
+const COMPOSED = {
+  name: 'composed',
+  description: 'Asks, then says it.',
+  parameters: { type: 'object', properties: { uri: { type: 'string' } } },
+  steps: [
+    { id: 'ask', type: 'elicitation', message: 'What?', onCancel: { action: 'continue' }, onError: { action: 'continue' } },
+    { id: 'say', tool: 'a.echo', dependsOn: ['ask'], arguments: { text: '{{.params.uri}}' } },
+  ],
+}
+
 describe('a virtual server under hostile clients', () => {
   let fixture: Fixture
   let vmcp: TestVmcp
@@ -15,7 +25,7 @@ describe('a virtual server under hostile clients', () => {
 
   beforeAll(async () => {
     fixture = await startFixture({ only: ['echo', 'who_am_i', 'rpc_error', 'test_elicitation'] })
-    vmcp = await startTestVmcp({ backends: { a: fixture.url } })
+    vmcp = await startTestVmcp({ backends: { a: fixture.url }, config: { compositeTools: [COMPOSED] } })
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
     const opened = await send(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }), {})
     session = opened.headers.get('mcp-session-id') ?? ''
@@ -34,7 +44,7 @@ describe('a virtual server under hostile clients', () => {
     ...['prompts/get', 'completion/complete', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'server/discover'],
     ...['notifications/initialized', 'notifications/cancelled', 'notifications/roots/list_changed', 'tasks/get', 'nothing', '__proto__'],
   )
-  const name = fc.constantFrom('echo', 'who_am_i', 'rpc_error', 'hasOwnProperty', '__proto__', '', 'x'.repeat(5_000))
+  const name = fc.constantFrom('echo', 'who_am_i', 'rpc_error', 'composed', 'hasOwnProperty', '__proto__', '', 'x'.repeat(5_000))
   const odd = fc.oneof(fc.jsonValue({ maxDepth: 3 }), name)
   const params = fc.record(
     {

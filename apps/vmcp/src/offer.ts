@@ -10,6 +10,8 @@ import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import type { Route } from './aggregate/aggregate.ts'
+import { CompositeCalls, type ToolLimits } from './compose/composite-calls.ts'
 import type { Member } from './members/member.ts'
 import type { ListKind } from './members/member-lists.ts'
 import { limitResult } from './route/limit-result.ts'
@@ -58,6 +60,7 @@ export class Offer {
   readonly serverInfo: JsonObject
   readonly capabilities = CAPABILITIES
   readonly members: readonly Member[]
+  readonly composites: CompositeCalls
   readonly #byName: ReadonlyMap<string, Member>
   readonly #config: VmcpConfig
   readonly #retry: RetryPolicy | undefined
@@ -71,6 +74,11 @@ export class Offer {
     this.serverInfo = { name: config.name, version }
     this.#byName = new Map(members.map((member) => [member.name, member]))
     this.#config = config
+    this.composites = new CompositeCalls({
+      ...{ clock, log, maxParallelSteps: config.workflows.maxParallelSteps, toolLimits: this.toolLimits },
+      offered: (name) => view.composites.offered.get(name),
+      member: (name) => this.member(name),
+    })
     const { retry } = config.operational
     this.#retry = retry && { attempts: retry.attempts, backoffMs: tryParseDuration(retry.backoff) ?? 250, on: new Set(retry.on) }
   }
@@ -92,8 +100,14 @@ export class Offer {
     return { ...rejection, data: { ...rejection.data, backends: down } }
   }
 
+  /** Limits of the call of a tool, advertised or hidden. */
+  readonly toolLimits = ({ key, item }: Route, backend: string): ToolLimits => {
+    const timeoutMs = this.#ownTimeoutMs(key) ?? this.member(backend)?.backend.timeoutMs ?? this.#defaultTimeoutMs
+    return { timeoutMs, retry: this.#retry, isIdempotent: isIdempotentCall(METHODS.toolsCall, item) }
+  }
+
   /** How a failed call is sent again. */
-  retryOf({ method, message }: ParsedRequest): { readonly retry: RetryPolicy | undefined; readonly isIdempotent: boolean } {
+  retryOf({ method, message }: ParsedRequest): Omit<ToolLimits, 'timeoutMs'> {
     const name = message.params?.['name']
     const tool = typeof name === 'string' ? this.view.now.tools.get(name)?.item : undefined
     return { retry: this.#retry, isIdempotent: isIdempotentCall(method, tool) }
@@ -107,13 +121,22 @@ export class Offer {
 
   /** The limit of silence of a call: of its tool, else of its backend. */
   timeoutMs({ method, message }: ParsedRequest): number {
-    const { timeouts } = this.#config.operational
     const name = method === METHODS.toolsCall ? message.params?.['name'] : undefined
-    const own = typeof name === 'string' && Object.hasOwn(timeouts.perTool, name) ? timeouts.perTool[name] : undefined
-    if (own !== undefined) return tryParseDuration(own) ?? DEFAULT_TIMEOUT_MS
+    const own = typeof name === 'string' ? this.#ownTimeoutMs(name) : undefined
+    if (own !== undefined) return own
     const route = typeof name === 'string' ? this.view.now.tools.get(name) : undefined
     const member = route === undefined ? undefined : this.member(route.backend)
-    return member?.backend.timeoutMs ?? tryParseDuration(timeouts.default) ?? DEFAULT_TIMEOUT_MS
+    return member?.backend.timeoutMs ?? this.#defaultTimeoutMs
+  }
+
+  #ownTimeoutMs(tool: string): number | undefined {
+    const { perTool } = this.#config.operational.timeouts
+    const own = Object.hasOwn(perTool, tool) ? perTool[tool] : undefined
+    return own === undefined ? undefined : (tryParseDuration(own) ?? DEFAULT_TIMEOUT_MS)
+  }
+
+  get #defaultTimeoutMs(): number {
+    return tryParseDuration(this.#config.operational.timeouts.default) ?? DEFAULT_TIMEOUT_MS
   }
 
   /** The response to a list request, out of memory. */

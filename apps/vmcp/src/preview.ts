@@ -6,6 +6,7 @@ import type { Log } from '@thv/telemetry/log'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Route, View } from './aggregate/aggregate.ts'
 import type { Conflict } from './aggregate/conflict.ts'
+import { type CompositeOffer, type CompositeOffers, compileWorkflows, NO_COMPOSITES } from './compose/composite-offers.ts'
 import type { ResolvedBackend } from './discover/resolved-backend.ts'
 import { Member } from './members/member.ts'
 import { ViewCache } from './view/view-cache.ts'
@@ -32,12 +33,12 @@ export async function preview(config: VmcpConfig, backends: readonly ResolvedBac
   await using outbound = createOutbound({ clock })
   const eras = new BackendEras({ clock })
   const members = backends.map((backend) => new Member(backend, { outbound, eras, clock, log, health: HEALTH, version }))
-  const cache = new ViewCache({ members, config: config.aggregation, clock, log })
+  const cache = new ViewCache({ members, config: config.aggregation, workflows: compileWorkflows(config.compositeTools), clock, log })
   try {
     cache.start()
     await endsWithin(cache.attempted, LIMIT_MS, clock)
     const silent = members.filter(({ health }) => health.status !== 'healthy').map(({ name }) => `backend ${name} did not answer`)
-    return previewOf(cache.now, silent)
+    return previewOf(cache.now, silent, cache.composites)
   } finally {
     await cache.close()
     await Promise.all(members.map((member) => member.close()))
@@ -46,22 +47,33 @@ export async function preview(config: VmcpConfig, backends: readonly ResolvedBac
 }
 
 /** Pure. */
-export function previewOf(view: View, silent: readonly string[]): Preview {
+export function previewOf(view: View, silent: readonly string[], composites: CompositeOffers = NO_COMPOSITES): Preview {
+  const { offered, leftOut, warnings } = composites
   const unresolved = view.conflicts.filter(({ outcome }) => outcome === 'unresolved')
   return {
     lines: [
       ...section('tools', view.tools),
+      ...(offered.size > 0 ? ['composite tools:', ...[...offered.values()].map(compositeLine)] : []),
       ...section('hidden tools', view.hiddenTools),
       ...section('prompts', view.prompts),
       ...section('resources', view.resources),
       ...section('resource templates', view.resourceTemplates),
+      ...(warnings.length > 0 ? ['warnings:', ...warnings.map((warning) => `  ${warning}`)] : []),
       ...(view.conflicts.length > 0 ? ['conflicts:', ...view.conflicts.map((conflict) => `  ${conflictLine(conflict)}`)] : []),
     ],
     problems: [
       ...silent,
+      ...leftOut.map(({ name, reason }) => `composite tool ${name} is not offered: ${reason}`),
       ...unresolved.map(({ kind, name, backend }) => `${kind} ${name} of ${backend} is not offered: nothing says who gets the name`),
     ],
   }
+}
+
+function compositeLine({ name, targets }: CompositeOffer): string {
+  const tools = [...targets].map(([tool, { backend, original }]) =>
+    tool === `${backend}.${original}` ? tool : `${tool} (${backend} ${original})`,
+  )
+  return `  ${name}  ${tools.join(', ')}`
 }
 
 function section(title: string, routes: ReadonlyMap<string, Route>): readonly string[] {

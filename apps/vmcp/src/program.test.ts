@@ -20,6 +20,16 @@ const MINIMAL = {
   aggregation: { conflictResolution: 'prefix' },
 }
 
+const COMPOSED = {
+  name: 'both',
+  description: 'Calls both.',
+  parameters: { type: 'object', properties: { who: { type: 'string' } }, required: ['who'] },
+  steps: [
+    { id: 'first', tool: 'one.a', arguments: { name: '{{.params.who}}' } },
+    { id: 'second', tool: 'one.b', dependsOn: ['first'], condition: '{{eq .params.who "Ada"}}' },
+  ],
+}
+
 function fileWith(change: object): string {
   const file = join(folder, 'config.yaml')
   writeFileSync(file, stringify({ ...MINIMAL, ...change }))
@@ -35,6 +45,22 @@ function program(env: Record<string, string> = {}) {
 }
 
 describe('the command line of vmcp', () => {
+  it('shows a composite tool before it runs', async () => {
+    const { run, printed } = program()
+    const file = fileWith({ compositeTools: [COMPOSED] })
+    await run('workflow', 'both', '--config', file, '--dry-run', '--params', '{"who":"Bob"}')
+    expect(printed.join('')).toMatch(/first: call one\.a \{"name":"Bob"\}[\s\S]*second: call one\.b[\s\S]*if false/)
+    await run('workflow', 'both', '--config', file, '--graph')
+    expect(printed.at(-1)).toMatch(/^%% both\nflowchart TD\n/)
+    await run('workflow', 'both', '--config', file, '--dry-run')
+    expect(printed.at(-1)).toContain('{{.params.who}}')
+    await expect(run('workflow', 'none', '--config', file, '--graph')).rejects.toThrow('it has both')
+    await expect(run('workflow', 'both', '--config', file)).rejects.toThrow('one of --dry-run and --graph')
+    await expect(run('workflow', 'both', '--config', file, '--dry-run', '--params', '[')).rejects.toThrow('not JSON')
+    await run('validate', '--config', file)
+    expect(printed.at(-1)).toContain('composite: both')
+  })
+
   it('validates a file and prints a summary', async () => {
     const { run, printed } = program()
     await run('validate', '--config', fileWith({}))
@@ -43,7 +69,17 @@ describe('the command line of vmcp', () => {
 
   it.each<[string, object, RegExp]>([
     ['an unknown field', { colour: 1 }, /colour is not a known field/],
-    ['a part that is not built', { compositeTools: [{ name: 'x' }] }, /compositeTools is not built/],
+    ['a part that is not built', { workflows: { authorizeSteps: true } }, /workflows\.authorizeSteps is not built/],
+    ['a composite tool without steps', { compositeTools: [{ name: 'x', description: 'd' }] }, /compositeTools\[0\]\.steps is required/],
+    [
+      'a template that uses a step before it is done',
+      {
+        compositeTools: [
+          { ...COMPOSED, steps: [COMPOSED.steps[0], { id: 'second', tool: 'one.b', arguments: { x: '{{.steps.first.output}}' } }] },
+        ],
+      },
+      /: compositeTools\[0\]\.steps\[1\]\.arguments\.x \(step second\): column 3: step first may not be done yet: add it to dependsOn$/,
+    ],
     [
       'policies that do not work',
       { incomingAuth: { type: 'anonymous', authz: { type: 'cedar', policies: ['permit(principal'] } } },

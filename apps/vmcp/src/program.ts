@@ -12,6 +12,7 @@ import { frontConfig, openFrontPolicies } from './front-config.ts'
 import { loadVmcpConfig } from './load-vmcp-config.ts'
 import { preview } from './preview.ts'
 import { startVmcp } from './vmcp-server.ts'
+import { type WorkflowFlags, workflowText } from './workflow-text.ts'
 
 export interface ProgramEnv {
   readonly out: (text: string) => void
@@ -66,11 +67,23 @@ export function buildProgram(env: ProgramEnv): Program {
     .addOption(configOption())
     .option('--connect', 'connect to the backends and print every name that clients would see')
     .action((flags: ValidateFlags) => runValidate({ ...program.opts(), ...flags }, env))
+  const workflow = program
+    .command('workflow')
+    .description('show what a composite tool of a configuration file does, without a call')
+    .argument('<name>', 'name of the composite tool')
+    .addOption(configOption())
+    .option('--params <json>', 'arguments of the tool, for --dry-run')
+    .option('--dry-run', 'print the steps in order, with conditions and arguments')
+    .option('--graph', 'print the steps as a Mermaid flowchart')
+    .action(async (name: string, flags: WorkflowFlags) => {
+      const config = await loadVmcpConfig(fileOf({ ...program.opts(), ...flags }))
+      env.out(workflowText(config.compositeTools, name, flags))
+    })
   const version = program
     .command('version')
     .description('print the version')
     .action(() => env.out(`vmcp ${VERSION}\n`))
-  for (const command of [serve, validate, version]) configure(command, env)
+  for (const command of [serve, validate, workflow, version]) configure(command, env)
   return { parseAsync: (argv) => parse(program, argv) }
 }
 
@@ -130,6 +143,7 @@ async function runValidate(flags: ValidateFlags, program: ProgramEnv): Promise<v
     `group:     ${config.groupRef}`,
     `clients:   ${config.incomingAuth.type}`,
     `conflicts: ${config.aggregation.conflictResolution}`,
+    ...(config.compositeTools.length > 0 ? [`composite: ${config.compositeTools.map(({ name }) => name).join(', ')}`] : []),
     `backends:  ${backends.length}`,
     ...backends.map(({ name, url, authType }) => `  ${name}  ${url}  ${authType}`),
   ]

@@ -49,13 +49,18 @@ export function statusOf({ config, offer, version }: Omit<StatusDeps, 'backend'>
     mcp_revision: shared.protocolVersion ?? null,
     circuit: health.circuit,
   }))
+  const { offered, leftOut, warnings } = offer.view.composites
   const { conflicts, tools, prompts, resources, resourceTemplates } = offer.view.now
   return {
     backends,
     healthy: backends.some(({ health }) => health === 'healthy'),
     version,
     group_ref: config.groupRef,
-    offered: { tools: tools.size, prompts: prompts.size, resources: resources.size, resource_templates: resourceTemplates.size },
+    offered: {
+      tools: tools.size + offered.size,
+      ...{ prompts: prompts.size, resources: resources.size, resource_templates: resourceTemplates.size },
+    },
+    composite_tools: { offered: [...offered.keys()], left_out: leftOut, warnings: warnings.slice(0, MAX_CONFLICTS) },
     conflicts: conflictSummary(conflicts),
     moved: offer.view.moved.slice(0, MAX_CONFLICTS),
   }

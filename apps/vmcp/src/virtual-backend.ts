@@ -73,8 +73,9 @@ export class VirtualBackend implements Backend {
 
   /** As clients would see them, for policies that read their hints. */
   async tools(): Promise<readonly JsonObject[]> {
-    const { tools } = await this.#options.offer.view.current()
-    return [...tools.values()].map(({ item }) => item)
+    const { view } = this.#options.offer
+    const { tools } = await view.current()
+    return [...tools.values(), ...view.composites.offered.values()].map(({ item }) => item)
   }
 
   openStream(context: SessionContext): Promise<void> {
@@ -100,6 +101,7 @@ export class VirtualBackend implements Backend {
     this.#closing.abort()
     this.#legacy.sessions.close()
     await this.#modern.close()
+    offer.composites.close()
     await offer.view.close()
     await Promise.all(offer.members.map((member) => member.close()))
   }

@@ -15,6 +15,7 @@ import type { Log } from '@thv/telemetry/log'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
+import { compileWorkflows } from './compose/composite-offers.ts'
 import type { Env } from './discover/forwarded-headers.ts'
 import { staticBackends } from './discover/static-backends.ts'
 import { frontConfig, openFrontPolicies } from './front-config.ts'
@@ -71,7 +72,8 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   lifecycle.onShutdown('eras', async () => eras.close())
   const health = healthSettings(config)
   const members = backends.map((backend) => new Member(backend, { outbound, eras, clock, log, health, version }))
-  const view = new ViewCache({ members, config: config.aggregation, clock, log })
+  const workflows = compileWorkflows(config.compositeTools)
+  const view = new ViewCache({ members, config: config.aggregation, workflows, clock, log })
   const offer = new Offer({ config, members, view, pipeline, clock, log, version })
   const store = createMemorySessionStore<StdioSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())

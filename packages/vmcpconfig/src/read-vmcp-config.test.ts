@@ -1,7 +1,9 @@
+import { checkWorkflow } from '@thv/workflow/check-workflow'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { MAX_CONFIG_BYTES, readVmcpConfig, readVmcpDocument } from './read-vmcp-config.ts'
 import { unsupportedParts } from './unsupported-parts.ts'
+import { invalidVmcpConfig } from './vmcp-config-errors.ts'
 
 const MINIMAL = {
   name: 'eng',
@@ -183,12 +185,11 @@ describe('the configuration file of a virtual server', () => {
     [{ outgoingAuth: { source: 'discovered' } }, 'outgoingAuth.source'],
     [{ outgoingAuth: { source: 'inline', default: { type: 'aws_sts', awsSts: {} } } }, 'outgoingAuth.default.type'],
     [{ backends: [{ name: 'a', url: 'http://h/sse', transport: 'sse' }] }, 'backends[0].transport'],
-    [{ compositeTools: [{ name: 'x' }] }, 'compositeTools'],
     [{ optimizer: {} }, 'optimizer'],
     [{ codeMode: {} }, 'codeMode'],
     [{ rateLimiting: {} }, 'rateLimiting'],
     [{ tokenCache: {} }, 'tokenCache'],
-    [{ workflows: {} }, 'workflows'],
+    [{ workflows: { authorizeSteps: true } }, 'workflows.authorizeSteps'],
     [{ telemetry: {} }, 'telemetry'],
     [{ sessionStorage: { provider: 'redis', address: 'r:6379' } }, 'sessionStorage.provider'],
     [{ passthroughHeaders: ['X-Tenant'] }, 'passthroughHeaders'],
@@ -198,5 +199,80 @@ describe('the configuration file of a virtual server', () => {
     const read = readVmcpDocument({ ...MINIMAL, ...change })
     if (!read.ok) throw new Error(JSON.stringify(read.problems))
     expect(unsupportedParts(read.config).map((part) => part.path)).toContain(path)
+  })
+})
+
+describe('composite tools of the file', () => {
+  const STEP = { id: 'a', tool: 'github.search' }
+  const TOOL = { name: 'find', description: 'Finds it.', steps: [STEP] }
+  const withTool = (change: Document) => problemsOf({ compositeTools: [{ ...TOOL, ...change }] })
+  const withStep = (change: Document) => withTool({ steps: [{ ...STEP, ...change }] })
+
+  it('accepts the shape of the resource', () => {
+    const forEach = {
+      id: 'all',
+      type: 'forEach',
+      dependsOn: ['a'],
+      collection: '{{json .steps.a.output.items}}',
+      step: { tool: 'github.get' },
+    }
+    const ask = {
+      id: 'ask',
+      type: 'elicitation',
+      message: 'Go on?',
+      schema: { type: 'object', properties: {} },
+      onDecline: { action: 'continue' },
+    }
+    const onError = { action: 'retry', retryCount: 3, retryDelay: '2s' }
+    const read = readVmcpDocument({
+      ...MINIMAL,
+      compositeTools: [{ ...TOOL, timeout: '10m', annotations: { title: 'Find' }, steps: [{ ...STEP, onError }, ask, forEach] }],
+      workflows: { maxParallelSteps: 3 },
+    })
+    if (!read.ok) throw new Error(JSON.stringify(read.problems))
+    expect(read.config.workflows).toEqual({ authorizeSteps: false, maxParallelSteps: 3 })
+    expect(unsupportedParts(read.config)).toEqual([])
+  })
+
+  it.each<[string, string[], string]>([
+    ['no steps', withTool({ steps: [] }), 'compositeTools[0].steps is empty'],
+    [
+      'too many steps',
+      withTool({ steps: Array.from({ length: 101 }, (_, i) => ({ ...STEP, id: `s${i}` })) }),
+      'compositeTools[0].steps has more',
+    ],
+    ['an unknown member', withTool({ retries: 1 }), 'compositeTools[0].retries is not a known field'],
+    ['an unknown member of a step', withStep({ onFailure: {} }), 'compositeTools[0].steps[0].onFailure is not a known field'],
+    ['a wrong type', withStep({ tool: 7 }), 'compositeTools[0].steps[0].tool expects workload.tool'],
+    ['a name that is none', withTool({ name: 'a b' }), 'compositeTools[0].name expects a name of letters'],
+    ['a missing description', withTool({ description: undefined }), 'compositeTools[0].description is required'],
+    ['no tool', withStep({ tool: undefined }), 'compositeTools[0].steps[0].tool is required beside type tool'],
+    ['a field of another type', withStep({ message: 'x' }), 'compositeTools[0].steps[0].message must not stand beside type tool'],
+    ['a retry without a count', withStep({ onError: { action: 'retry' } }), 'compositeTools[0].steps[0].onError.retryCount must be'],
+    ['a delay without a count', withStep({ onError: { retryDelay: '1s' } }), 'compositeTools[0].steps[0].onError.retryDelay has no effect'],
+    ['a wrong duration', withStep({ timeout: 'soon' }), 'compositeTools[0].steps[0].timeout expects a duration'],
+    ['a name twice', problemsOf({ compositeTools: [TOOL, TOOL] }), 'compositeTools[1].name is the name of compositeTools[0] already'],
+    [
+      'too many tools',
+      problemsOf({ compositeTools: Array.from({ length: 65 }, (_, i) => ({ ...TOOL, name: `t${i}` })) }),
+      'compositeTools has more',
+    ],
+    ['parallel steps without end', problemsOf({ workflows: { maxParallelSteps: 0 } }), 'workflows.maxParallelSteps expects'],
+  ])('rejects %s by name', (_, problems, expected) => {
+    expect(problems).toContainEqual(expect.stringContaining(expected))
+  })
+
+  it('shows the texts of the one check of composite tools', () => {
+    const steps = [
+      { ...STEP, dependsOn: ['b'] },
+      { id: 'b', tool: 'github.get', dependsOn: ['a'], arguments: { x: '{{.params.y}}' } },
+    ]
+    const compositeTools = [{ ...TOOL, steps }]
+    const read = readVmcpDocument({ ...MINIMAL, compositeTools })
+    const own = checkWorkflow(compositeTools[0] as never, 'compositeTools[0]').problems.map(({ message }) => message)
+    expect(own.length).toBeGreaterThan(1)
+    expect(read.ok ? [] : read.problems.map(({ message }) => message)).toEqual(own)
+    const { message } = invalidVmcpConfig('f.yaml', read.ok ? [] : read.problems)
+    expect(message).toBe(`configuration f.yaml has ${own.length} problems: ${own.join('; ')}`)
   })
 })

@@ -1,12 +1,13 @@
-import { type Findings, type Problem, readFields } from '@thv/runconfig/field'
+import { type Findings, readFields } from '@thv/runconfig/field'
 import { LineCounter, parseDocument } from 'yaml'
+import type { VmcpProblem } from './composite-rules.ts'
 import type { VmcpConfig } from './vmcp-config.ts'
 import { VMCP_CONFIG_FIELDS } from './vmcp-config-fields.ts'
 import { ruleProblems } from './vmcp-config-rules.ts'
 
 export type ReadVmcpConfig =
   | { readonly ok: true; readonly config: VmcpConfig }
-  | { readonly ok: false; readonly problems: readonly Problem[] }
+  | { readonly ok: false; readonly problems: readonly VmcpProblem[] }
 
 export const MAX_CONFIG_BYTES = 1 << 20
 /** A YAML parser takes long over a megabyte of brackets. */
@@ -25,7 +26,7 @@ export function readVmcpDocument(document: unknown): ReadVmcpConfig {
   const findings: Findings = { problems: [], warnings: [] }
   const config = readFields<VmcpConfig>(VMCP_CONFIG_FIELDS, { value: document, path: '', findings })
   const unknown = findings.warnings.map(({ path }) => ({ path, message: 'is not a known field' }))
-  const problems = [...findings.problems, ...unknown]
+  const problems: VmcpProblem[] = [...findings.problems, ...unknown]
   if (config !== undefined && problems.length === 0) problems.push(...ruleProblems(config))
   return config === undefined || problems.length > 0 ? { ok: false, problems } : { ok: true, config }
 }

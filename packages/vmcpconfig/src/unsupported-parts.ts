@@ -16,10 +16,10 @@ export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
   for (const [name, auth] of Object.entries(backends)) refuseAuth(auth, `outgoingAuth.backends.${name}`, refuse)
   for (const [index, { transport }] of config.backends.entries())
     if (transport === 'sse') refuse(`backends[${index}].transport`, 'sse is not built')
-  if (config.compositeTools.length > 0) refuse('compositeTools')
   if (config.compositeToolRefs.length > 0) refuse('compositeToolRefs', 'is for the operator, which writes compositeTools')
-  for (const block of ['optimizer', 'codeMode', 'rateLimiting', 'tokenCache', 'workflows', 'telemetry'] as const)
+  for (const block of ['optimizer', 'codeMode', 'rateLimiting', 'tokenCache', 'telemetry'] as const)
     if (config[block] !== undefined) refuse(block)
+  if (config.workflows.authorizeSteps) refuse('workflows.authorizeSteps')
   if (config.sessionStorage.provider === 'redis') refuse('sessionStorage.provider', 'redis is not built')
   if (config.passthroughHeaders.length > 0) refuse('passthroughHeaders')
   const { failureHandling } = config.operational

@@ -4,6 +4,7 @@ import type { ToolOverride } from '@thv/runconfig/run-config'
 import { TELEMETRY_FIELDS } from '@thv/runconfig/telemetry-config'
 import { anyObject, flag, httpUrl, integer, listOf, mapOf, objectOf, oneOf, text } from '@thv/runconfig/value-readers'
 import { INCOMING_AUTH, OUTGOING_AUTH } from './auth-fields.ts'
+import { COMPOSITE_TOOL } from './composite-fields.ts'
 import { duration } from './durations.ts'
 import {
   type AggregationConfig,
@@ -21,6 +22,7 @@ import {
   type TimeoutsConfig,
   type ToolResultsConfig,
   type VmcpConfig,
+  type WorkflowsConfig,
   type WorkloadToolsConfig,
 } from './vmcp-config.ts'
 
@@ -133,6 +135,11 @@ const SESSION_STORAGE: FieldTable<SessionStorageConfig> = {
   keyPrefix: { reader: text(), doc: 'Prefix of its keys.' },
 }
 
+const WORKFLOWS: FieldTable<WorkflowsConfig> = {
+  authorizeSteps: { reader: flag, default: false, doc: 'Whether policies judge every step, not the composite tool alone.' },
+  maxParallelSteps: { reader: integer({ min: 1, max: 100 }), default: 10, doc: 'Steps of one call that run at the same time.' },
+}
+
 export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   name: { reader: text(), required: true, doc: 'Name of the virtual server.' },
   groupRef: { reader: text(), required: true, doc: 'MCPGroup whose members are joined.' },
@@ -140,7 +147,7 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   incomingAuth: { reader: objectOf(INCOMING_AUTH), required: true, doc: 'Authentication of clients.' },
   outgoingAuth: { reader: objectOf(OUTGOING_AUTH), required: true, doc: 'Authentication to backends.' },
   aggregation: { reader: objectOf(AGGREGATION), required: true, doc: 'How the tools of all backends become one list.' },
-  compositeTools: { reader: listOf(anyObject), default: [], doc: 'Tools composed of calls to other tools.' },
+  compositeTools: { reader: listOf(objectOf(COMPOSITE_TOOL)), default: [], doc: 'Tools composed of calls to other tools.' },
   compositeToolRefs: { reader: listOf(anyObject), default: [], doc: 'Read by the operator only.' },
   operational: { reader: objectOf(OPERATIONAL), default: defaultsOf(OPERATIONAL), doc: 'Timeouts, health checks and failure handling.' },
   metadata: { reader: strings, default: {}, doc: 'Notes.' },
@@ -152,7 +159,7 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   rateLimiting: { reader: anyObject, doc: 'Rate limits.' },
   passthroughHeaders: { reader: listOf(text()), default: [], doc: 'Headers of the client that are passed on to all backends.' },
   tokenCache: { reader: anyObject, doc: 'Cache of tokens for backends.' },
-  workflows: { reader: anyObject, doc: 'Settings of composite tools.' },
+  workflows: { reader: objectOf(WORKFLOWS), default: defaultsOf(WORKFLOWS), doc: 'Settings of composite tools.' },
   remotePolicy: {
     reader: objectOf(REMOTE_POLICY),
     doc: 'Addresses that backends may have. Without it all but link-local and metadata addresses, unless the server runs in a cluster.',

@@ -1,5 +1,5 @@
 import { isAbsolute } from 'node:path'
-import type { Problem } from '@thv/runconfig/field'
+import { compositeProblems, type VmcpProblem } from './composite-rules.ts'
 import { durationMs } from './durations.ts'
 import type {
   AggregationConfig,
@@ -13,8 +13,8 @@ import type {
 type Report = (path: string, message: string) => void
 
 /** Rules that join several fields. Pure; the fields themselves are right already. */
-export function ruleProblems(config: VmcpConfig): readonly Problem[] {
-  const problems: Problem[] = []
+export function ruleProblems(config: VmcpConfig): readonly VmcpProblem[] {
+  const problems: VmcpProblem[] = []
   const report: Report = (path, message) => problems.push({ path, message })
   checkBackends(config, report)
   checkIncoming(config.incomingAuth, report)
@@ -24,6 +24,7 @@ export function ruleProblems(config: VmcpConfig): readonly Problem[] {
   for (const [name, auth] of Object.entries(backends)) checkBackendAuth(auth, `outgoingAuth.backends.${name}`, report)
   checkOperational(config.operational, report)
   checkPassthrough(config.passthroughHeaders, report)
+  problems.push(...compositeProblems(config.compositeTools))
   return problems
 }
 

@@ -1,7 +1,10 @@
+import type { CompositeTool } from '@thv/resources/shared/composite/composite-tool'
 import type { AuditConfig } from '@thv/runconfig/audit-config'
 import type { ToolOverride } from '@thv/runconfig/run-config'
 import type { TelemetryConfig } from '@thv/runconfig/telemetry-config'
 import type { JsonObject } from '@thv/runconfig/value-readers'
+
+export type { CompositeTool }
 
 /**
  * The configuration file of a virtual MCP server, with defaults filled in. Members have the names of the file, so that messages,
@@ -14,7 +17,7 @@ export interface VmcpConfig {
   readonly incomingAuth: IncomingAuthConfig
   readonly outgoingAuth: OutgoingAuthConfig
   readonly aggregation: AggregationConfig
-  readonly compositeTools: readonly JsonObject[]
+  readonly compositeTools: readonly CompositeTool[]
   readonly compositeToolRefs: readonly JsonObject[]
   readonly operational: OperationalConfig
   readonly metadata: Texts
@@ -26,8 +29,14 @@ export interface VmcpConfig {
   readonly rateLimiting?: JsonObject
   readonly passthroughHeaders: readonly string[]
   readonly tokenCache?: JsonObject
-  readonly workflows?: JsonObject
+  readonly workflows: WorkflowsConfig
   readonly remotePolicy?: RemotePolicyConfig
+}
+
+/** Settings of all composite tools. */
+export interface WorkflowsConfig {
+  readonly authorizeSteps: boolean
+  readonly maxParallelSteps: number
 }
 
 export type Texts = Readonly<Record<string, string>>

@@ -41,14 +41,17 @@ export function aggregate(lists: readonly BackendLists[], { config, reservedName
   const conflicts: Conflict[] = []
   const report = (conflict: Conflict) => void conflicts.push(conflict)
   const { visible, hidden } = toolCandidates(lists, config, report)
-  const tools = routesOf('tool', applyStrategy({ kind: 'tool', candidates: visible, config, report }), { reservedNames, report })
+  const replaced: Candidate[] = []
+  const onReserved = (candidate: Candidate) => void replaced.push(candidate)
+  const named = applyStrategy({ kind: 'tool', candidates: visible, config, report })
+  const tools = routesOf('tool', named, { reservedNames, onReserved, report })
   const candidates = sortedByBackend(lists).flatMap(({ backend, prompts: items }) =>
     namedItems({ kind: 'prompt', backend, items, key: 'name' }, report),
   )
   const prompts = routesOf('prompt', applyStrategy({ kind: 'prompt', candidates, config, report }), { reservedNames: new Set(), report })
   return {
     tools,
-    hiddenTools: hiddenRoutes(hidden, tools, config),
+    hiddenTools: hiddenRoutes([...hidden, ...replaced], (name) => tools.has(name) || reservedNames.has(name), config),
     prompts,
     resources: uriRoutes('resource', lists, report),
     resourceTemplates: uriRoutes('resourceTemplate', lists, report),
@@ -58,11 +61,13 @@ export function aggregate(lists: readonly BackendLists[], { config, reservedName
 
 interface Naming {
   readonly reservedNames: ReadonlySet<string>
+  /** A composite tool has the name of this one, and may still call it. */
+  readonly onReserved?: (candidate: Candidate) => void
   readonly report: (conflict: Conflict) => void
 }
 
 /** Makes names legal and unique: of two items with one name the first by backend and name keeps it. */
-function routesOf(kind: ItemKind, named: readonly Named[], { reservedNames, report }: Naming): ReadonlyMap<string, Route> {
+function routesOf(kind: ItemKind, named: readonly Named[], { reservedNames, onReserved, report }: Naming): ReadonlyMap<string, Route> {
   const ordered = named.toSorted((a, b) => inOrder(a.candidate, b.candidate))
   const taken = new Map<string, Route>()
   // Names that are legal as they are come first: no changed name takes theirs.
@@ -72,9 +77,10 @@ function routesOf(kind: ItemKind, named: readonly Named[], { reservedNames, repo
       const { backend, original } = each.candidate
       const key = legalName(each.name, (name) => taken.has(name) || reservedNames.has(name))
       const holder = taken.get(key)
-      if (holder !== undefined || reservedNames.has(key))
+      if (holder !== undefined || reservedNames.has(key)) {
         report({ kind, outcome: 'lost', backend, original, name: key, winner: holder?.backend })
-      else {
+        if (holder === undefined) onReserved?.(each.candidate)
+      } else {
         taken.set(key, routeOf(key, each))
         if (each.isRenamed || key !== each.name) report({ kind, outcome: 'renamed', backend, original, name: each.candidate.name, as: key })
       }
@@ -89,9 +95,9 @@ function routeOf(key: string, { candidate, selector }: Named): Route {
 }
 
 /** Hidden tools never take a name that clients see, and are no conflict worth a report. */
-function hiddenRoutes(hidden: readonly Candidate[], tools: ReadonlyMap<string, Route>, config: AggregationConfig) {
+function hiddenRoutes(hidden: readonly Candidate[], isSeen: (name: string) => boolean, config: AggregationConfig) {
   const found = new Map<string, Route>()
-  const isTaken = (name: string) => tools.has(name) || found.has(name)
+  const isTaken = (name: string) => isSeen(name) || found.has(name)
   for (const candidate of hidden) {
     const withPrefix = prefixed(candidate, config, false)
     const isBare = config.conflictResolution !== 'prefix' && !isTaken(candidate.name)
@@ -117,7 +123,7 @@ function uriRoutes(kind: 'resource' | 'resourceTemplate', lists: readonly Backen
   return sortedByKey(found)
 }
 
-function sortedByKey(routes: ReadonlyMap<string, Route>): ReadonlyMap<string, Route> {
+export function sortedByKey<T>(routes: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
   return new Map([...routes].toSorted(([a], [b]) => byCodePoint(a, b)))
 }
 

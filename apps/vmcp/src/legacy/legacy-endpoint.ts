@@ -9,6 +9,7 @@ import { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendEmpty } from '@thv/http/server/respond'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
+import type { McpClient } from '@thv/mcp/client/mcp-client'
 import { isLogLevel } from '@thv/mcp/envelope'
 import { isObject, type JsonObject, type JsonRpcNotification, serialise } from '@thv/mcp/json-rpc'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
@@ -17,12 +18,16 @@ import { mintSessionId } from '@thv/mcp/session-id'
 import { isRejection, reject } from '@thv/mcp/wire-errors'
 import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
+import type { CompositeClient } from '../compose/composite-calls.ts'
+import type { CompositeOffer } from '../compose/composite-offers.ts'
 import { LocalRefusal } from '../members/local-refusal.ts'
+import type { Member } from '../members/member.ts'
 import type { ListKind } from '../members/member-lists.ts'
 import type { Offer } from '../offer.ts'
 import { findRoute } from '../route/find-route.ts'
 import { legacyError, legacyResult, legacyTool } from '../route/project-result.ts'
 import { VirtualCall } from '../route/virtual-call.ts'
+import type { SendToClient } from './client-questions.ts'
 import { recordOf, VirtualSession } from './virtual-session.ts'
 
 export interface LegacyEndpointOptions {
@@ -166,20 +171,37 @@ export class LegacyEndpoint {
 
   async #forward(session: VirtualSession, { request, reply, call }: Answering): Promise<void> {
     const { offer } = this.#options
-    const found = findRoute(await offer.view.current(), request.method, request.message.params ?? {})
+    const params = request.message.params ?? {}
+    const view = await offer.view.current()
+    const composite = offer.composites.find(request.method, params)
+    if (composite !== undefined) return await this.#compose(session, { request, reply, call }, composite)
+    const found = findRoute(view, request.method, params)
     if (found === undefined) return call.finish(NO_COMPLETION)
     if (isRejection(found)) return call.reject(found)
     const member = offer.member(found.backend)
     if (member === undefined) return call.reject(reject('internal_error'))
-    const client = session.clientOf(member)
-    const isNew = client.era === undefined
-    if (isNew && session.level !== undefined) {
-      // Errors show in the call itself.
-      await client.connect({ signal: call.signal }).catch(() => undefined)
-      await session.applyLevel(client)
-    }
-    const handlers = session.handlers((text) => (reply.canStream ? reply.event(text) : session.outlet.deliver(text)))
+    const client = await readyClient(session, member, call.signal)
+    const handlers = session.handlers(wayTo(session, reply))
     await call.run(member, client, { params: found.params, handlers, logLevel: session.level })
+  }
+
+  /** Steps use the sessions of this client at the backends; questions of steps and of backends reach it on the stream of its call. */
+  async #compose(session: VirtualSession, { request, reply, call }: Answering, composite: CompositeOffer): Promise<void> {
+    const { offer } = this.#options
+    const send = wayTo(session, reply)
+    const handlers = session.handlers(send)
+    const client: CompositeClient = {
+      ...{ principal: session.principal, party: session.party, isAsking: () => session.questions.size > 0 },
+      asks: session.canFillForms ? (params, signal) => session.questions.ask({ method: METHODS.elicit, params }, send, signal) : 'no',
+      clientOf: async (member, signal) => ({
+        client: await readyClient(session, member, signal),
+        options: { handlers, logLevel: session.level },
+      }),
+    }
+    await call.work(async (running) => {
+      const answer = await offer.composites.run({ offer: composite, params: request.message.params ?? {}, client }, running)
+      return isRejection(answer) ? answer : legacyResult(offer.limited(answer, request.method))
+    })
   }
 
   async #subscription(session: VirtualSession, { request, call }: Answering): Promise<void> {
@@ -243,6 +265,22 @@ interface Answering {
   readonly request: ParsedRequest
   readonly reply: HttpReply
   readonly call: VirtualCall
+}
+
+/** Sends on the stream of the call, or on that of the session. */
+function wayTo(session: VirtualSession, reply: HttpReply): SendToClient {
+  return (text) => (reply.canStream ? reply.event(text) : session.outlet.deliver(text))
+}
+
+/** The session's client of a backend, at the level that the session asked for. */
+async function readyClient(session: VirtualSession, member: Member, signal: AbortSignal): Promise<McpClient> {
+  const client = session.clientOf(member)
+  if (client.era === undefined && session.level !== undefined) {
+    // Errors show in the call itself.
+    await client.connect({ signal }).catch(() => undefined)
+    await session.applyLevel(client)
+  }
+  return client
 }
 
 const NO_COMPLETION = { completion: { values: [], total: 0, hasMore: false } }

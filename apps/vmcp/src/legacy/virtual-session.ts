@@ -10,7 +10,7 @@ import { type LegacyVersion, negotiateVersion } from '@thv/mcp/versions'
 import type { Log } from '@thv/telemetry/log'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
-import { relayedCapabilities } from '../route/project-result.ts'
+import { fillsForms, relayedCapabilities } from '../route/project-result.ts'
 import type { VirtualCall } from '../route/virtual-call.ts'
 import { ClientQuestions, type SendToClient } from './client-questions.ts'
 
@@ -75,6 +75,11 @@ export class VirtualSession implements LiveSession {
       this.#clients.set(member.name, client)
     }
     return client
+  }
+
+  /** Whether the client can show a form. One that names no mode means forms. */
+  get canFillForms(): boolean {
+    return fillsForms(this.#capabilities)
   }
 
   /** Answers questions of a backend by asking the client, for what the client declared. */

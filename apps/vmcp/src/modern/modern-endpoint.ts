@@ -12,12 +12,14 @@ import { checkParamHeaders, collectAnnotations } from '@thv/mcp/param-headers'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
+import type { CompositeClient } from '../compose/composite-calls.ts'
+import type { CompositeOffer } from '../compose/composite-offers.ts'
 import type { Member } from '../members/member.ts'
 import type { ListKind } from '../members/member-lists.ts'
 import type { Offer } from '../offer.ts'
 import { ParkedCalls } from '../parked/parked-calls.ts'
 import { findRoute } from '../route/find-route.ts'
-import { modernError, modernResult, relayedCapabilities } from '../route/project-result.ts'
+import { fillsForms, modernError, modernResult, relayedCapabilities } from '../route/project-result.ts'
 import { type CallingClient, VirtualCall } from '../route/virtual-call.ts'
 import { ListenStream, readFilter } from './listen-stream.ts'
 
@@ -89,6 +91,8 @@ export class ModernEndpoint {
     const params = request.message.params ?? {}
     const call = this.#call(context, answering)
     const view = await this.#offer.view.current()
+    const composite = this.#offer.composites.find(request.method, params)
+    if (composite !== undefined) return await this.#compose(context, { params, call, composite })
     const found = findRoute(view, request.method, params)
     if (found === undefined) return call.finish(this.#stamped({ completion: { values: [], total: 0, hasMore: false } }, request.method))
     const mismatch = isRejection(found) ? undefined : this.#headerProblem(context, params)
@@ -96,24 +100,36 @@ export class ModernEndpoint {
     if (isRejection(found)) return call.reject(found)
     const member = this.#offer.member(found.backend)
     if (member === undefined) return call.reject(reject('internal_error'))
-    // A modern client cancels a call by hanging up.
-    const { signal } = context.exchange
-    const onGone = () => call.abandon('the client went away')
-    if (signal.aborted) return onGone()
-    signal.addEventListener('abort', onGone, { once: true })
     const meta = metaOf(request.message)
     const level = meta?.[META.logLevel]
     const capabilities = relayedCapabilities(meta?.[META.clientCapabilities])
-    try {
-      await call.run(member, this.#clientFor(context, { member, method: request.method, params: found.params, capabilities }), {
+    await whilePresent(context, call, () =>
+      call.run(member, this.#clientFor(context, { member, method: request.method, params: found.params, capabilities }), {
         params: found.params,
         capabilities,
         returnInputRequired: true,
         ...(isLogLevel(level) && { logLevel: level }),
-      })
-    } finally {
-      signal.removeEventListener('abort', onGone)
+      }),
+    )
+  }
+
+  /** Backends of steps can ask nothing: their sessions are shared, and the client does not know them. */
+  async #compose(context: MessageContext, { params, call, composite }: Composing): Promise<void> {
+    const { caller, exchange, outgoing } = context
+    if (outgoing.kind !== 'request') return
+    const { principal } = caller
+    const capabilities = relayedCapabilities(metaOf(outgoing.message)?.[META.clientCapabilities])
+    const client: CompositeClient = {
+      ...{ principal, party: partyOf(principal, exchange), isAsking: () => false },
+      asks: fillsForms(capabilities) ? 'input_required' : 'no',
+      clientOf: async (member) => ({ client: member.shared, options: {} }),
     }
+    await whilePresent(context, call, () =>
+      call.work(async (running) => {
+        const answer = await this.#offer.composites.run({ offer: composite, params, client }, running)
+        return isRejection(answer) ? answer : this.#stamped(this.#offer.limited(answer, METHODS.toolsCall), METHODS.toolsCall)
+      }),
+    )
   }
 
   /** A legacy backend that may ask gets a session for the call alone; all else goes over the shared one. */
@@ -210,6 +226,12 @@ interface Answering {
   readonly reply: HttpReply
 }
 
+interface Composing {
+  readonly params: JsonObject
+  readonly call: VirtualCall
+  readonly composite: CompositeOffer
+}
+
 interface Sending {
   readonly member: Member
   readonly method: string
@@ -218,6 +240,19 @@ interface Sending {
 }
 
 const SUBSCRIBE_MS = 15_000
+
+/** A modern client cancels a call by hanging up. */
+async function whilePresent({ exchange }: MessageContext, call: VirtualCall, work: () => Promise<void>): Promise<void> {
+  const { signal } = exchange
+  const onGone = () => call.abandon('the client went away')
+  if (signal.aborted) return onGone()
+  signal.addEventListener('abort', onGone, { once: true })
+  try {
+    await work()
+  } finally {
+    signal.removeEventListener('abort', onGone)
+  }
+}
 
 /** Errors that the standard gives an HTTP status of its own. */
 function statusOf({ code }: ErrorObject): number {

@@ -25,9 +25,14 @@ export function findRoute(view: View, method: string, params: JsonObject): Desti
 }
 
 function toolRoute(view: View, params: JsonObject): Destination | Rejection {
-  const { name, arguments: args } = params
+  const { name } = params
   const route = typeof name === 'string' ? view.tools.get(name) : undefined
-  if (route === undefined) return unknown('tool', name)
+  return route === undefined ? unknown('tool', name) : toolDestination(route, params)
+}
+
+/** The call of a tool as its backend knows it. */
+export function toolDestination(route: Route, params: JsonObject): Destination | Rejection {
+  const { arguments: args } = params
   if (args !== undefined && !isObject(args)) return invalid('arguments must be an object')
   const { selector } = route
   if (selector === undefined) return { backend: route.backend, params: { ...params, name: route.original } }

@@ -92,6 +92,11 @@ export function relayedCapabilities(declared: unknown): JsonObject {
   return { ...(isObject(sampling) && { sampling }), ...(isObject(elicitation) && { elicitation }), ...(isObject(roots) && { roots }) }
 }
 
+/** Whether a client with these capabilities can be asked with a form. One that names no mode means forms. */
+export function fillsForms({ elicitation }: JsonObject): boolean {
+  return isObject(elicitation) && (elicitation['form'] !== undefined || elicitation['url'] === undefined)
+}
+
 /** `_meta` of a message that belongs to a subscription. */
 export function subscriptionMeta(id: string | number): JsonObject {
   return { [META.subscriptionId]: id }

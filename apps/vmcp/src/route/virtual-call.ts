@@ -1,20 +1,21 @@
 import { noteResponse } from '@thv/gateway/response/outcome'
 import type { Reply } from '@thv/gateway/response/reply'
-import { createBackoff } from '@thv/kernel/backoff'
-import type { Clock, Timer } from '@thv/kernel/clock'
+import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import { metaOf, progressTokenOf } from '@thv/mcp/envelope'
 import { type ErrorObject, errorResponse, type JsonObject, type JsonRpcNotification, resultResponse, serialise } from '@thv/mcp/json-rpc'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
-import { errorObjectOf, type Rejection, reject } from '@thv/mcp/wire-errors'
+import { errorObjectOf, isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import type { Member } from '../members/member.ts'
 import { callFailure, circuitOpen } from './call-failure.ts'
-import { mayRepeat, type RetryPolicy } from './retry-policy.ts'
+import type { RetryPolicy } from './retry-policy.ts'
+import { sendRequest } from './send-request.ts'
+import { SilenceLimit } from './silence-limit.ts'
 
 export interface CallDeps {
   readonly clock: Clock
@@ -44,24 +45,31 @@ export interface VirtualCallOptions {
   projectError(error: ErrorObject, client: CallingClient): { readonly error: ErrorObject; readonly status: number }
 }
 
+/** The call, for work of this program that answers it. */
+export interface RunningWork {
+  readonly signal: AbortSignal
+  progress(progress: JsonObject): void
+}
+
 /** A call that lasts longer becomes a stream, so that nothing on the way takes the connection for dead. */
 const STREAM_AFTER_MS = 5_000
-const TOTAL_MS = 600_000
-const MAX_BACKOFF_MS = 10_000
 
 /** One request of a client on its way to a backend and back. */
 export class VirtualCall {
   readonly #options: VirtualCallOptions
   readonly #abort = new AbortController()
   readonly #token: string | number | undefined
-  readonly #startedAt: number
-  #silence: Timer | undefined
+  readonly #silence: SilenceLimit
   #isAbandoned = false
 
   constructor(options: VirtualCallOptions) {
     this.#options = options
     this.#token = progressTokenOf(metaOf(options.request.message))
-    this.#startedAt = options.deps.clock.monotonic()
+    const { deps, timeoutMs } = options
+    this.#silence = new SilenceLimit({
+      ...{ clock: deps.clock, timeoutMs, isAsking: () => options.isAsking() },
+      onSilent: (error) => this.#abort.abort(error),
+    })
   }
 
   get signal(): AbortSignal {
@@ -78,11 +86,11 @@ export class VirtualCall {
 
   /** Sends the request and answers the client. Never rejects for a failure of the backend. */
   async run(member: Member, client: CallingClient, { params, ...given }: { readonly params: JsonObject } & RequestOptions): Promise<void> {
-    const { request, deps, timeoutMs } = this.#options
+    const { request, deps, timeoutMs, retry, isIdempotent } = this.#options
     const retryAfterMs = member.health.admit()
     if (retryAfterMs !== undefined) return this.#fail({ error: circuitOpen(member.name, retryAfterMs), status: 200 })
     const slow = deps.clock.setTimer(STREAM_AFTER_MS, () => void this.#options.reply.openStream())
-    this.#heard()
+    this.#silence.heard()
     const options: RequestOptions = {
       ...given,
       signal: this.#abort.signal,
@@ -90,7 +98,9 @@ export class VirtualCall {
       ...(this.#token !== undefined && { onProgress: (progress: JsonObject) => this.#progressed(progress) }),
     }
     try {
-      const result = await this.#send(member, () => client.request(request.method, params, options))
+      const result = await sendRequest(member, () => client.request(request.method, params, options), {
+        ...{ clock: deps.clock, signal: this.#abort.signal, retry, isIdempotent },
+      })
       this.#finish(this.#options.project(result, client))
     } catch (error) {
       if (this.#isAbandoned) return
@@ -101,7 +111,24 @@ export class VirtualCall {
       else this.#fail(failure.isAnswer ? this.#options.projectError(failure.error, client) : { error: failure.error, status: 200 })
     } finally {
       slow.cancel()
-      this.#silence?.cancel()
+      this.#silence.end()
+    }
+  }
+
+  /** Answers by work of this program, which keeps its own time. */
+  async work(work: (running: RunningWork) => Promise<JsonObject | Rejection>): Promise<void> {
+    const { deps, request } = this.#options
+    const slow = deps.clock.setTimer(STREAM_AFTER_MS, () => void this.#options.reply.openStream())
+    try {
+      const result = await work({ signal: this.#abort.signal, progress: (progress) => this.#progress(progress) })
+      if (isRejection(result)) this.reject(result)
+      else this.#finish(result)
+    } catch (error) {
+      if (this.#isAbandoned) return
+      deps.log.error('a call failed', { method: request.method, error: errorMessage(error) })
+      this.#fail({ error: errorObjectOf(reject('internal_error')), status: 200 })
+    } finally {
+      slow.cancel()
     }
   }
 
@@ -112,21 +139,6 @@ export class VirtualCall {
 
   reject(rejection: Rejection, status = 200): void {
     this.#fail({ error: errorObjectOf(rejection), status })
-  }
-
-  async #send(member: Member, attempt: () => Promise<JsonObject>): Promise<JsonObject> {
-    const { retry, isIdempotent, deps } = this.#options
-    const backoff =
-      retry === undefined ? undefined : createBackoff({ baseMs: retry.backoffMs, maxMs: Math.max(retry.backoffMs, MAX_BACKOFF_MS) })
-    for (let attempts = 1; ; attempts++) {
-      try {
-        return await member.observed(attempt)
-      } catch (error) {
-        const isOver = retry === undefined || backoff === undefined || attempts >= retry.attempts || this.#abort.signal.aborted
-        if (isOver || !mayRepeat(error, retry, isIdempotent)) throw error
-        await deps.clock.sleep(backoff.next(), this.#abort.signal)
-      }
-    }
   }
 
   #finish(result: JsonObject): void {
@@ -148,25 +160,19 @@ export class VirtualCall {
   }
 
   #progressed(progress: JsonObject): void {
-    this.#heard()
+    this.#silence.heard()
+    this.#progress(progress)
+  }
+
+  #progress(progress: JsonObject): void {
+    if (this.#token === undefined || this.#isAbandoned) return
     const params = { ...progress, progressToken: this.#token }
     this.#options.reply.event(serialise({ jsonrpc: '2.0', method: NOTIFICATIONS.progress, params }), { kind: 'progress' })
   }
 
   #notified({ method, params = {} }: JsonRpcNotification): void {
-    this.#heard()
+    this.#silence.heard()
     if (method !== NOTIFICATIONS.message || !this.#options.wantsLog(params)) return
     this.#options.reply.event(serialise({ jsonrpc: '2.0', method, params }), { kind: 'log' })
-  }
-
-  /** The backend has shown a sign of life. */
-  #heard(): void {
-    const { deps, timeoutMs } = this.#options
-    this.#silence?.cancel()
-    const leftMs = this.#startedAt + Math.max(TOTAL_MS, timeoutMs) - deps.clock.monotonic()
-    this.#silence = deps.clock.setTimer(Math.max(0, Math.min(timeoutMs, leftMs)), () => {
-      if (this.#options.isAsking() && leftMs > timeoutMs) this.#heard()
-      else this.#abort.abort(new ThvError('timeout', `the backend was silent for ${timeoutMs} ms`))
-    })
   }
 }

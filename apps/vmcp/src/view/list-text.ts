@@ -1,4 +1,4 @@
-import type { Route } from '../aggregate/aggregate.ts'
+import type { JsonObject } from '@thv/mcp/json-rpc'
 import { byCodePoint } from '../aggregate/backend-lists.ts'
 
 /** One list of the virtual server as text, ready to be sent in pages. */
@@ -16,7 +16,12 @@ export interface ListPage {
 const PAGE_SIZE = 1_000
 const MAX_CURSOR = 8_192
 
-export function listText(routes: ReadonlyMap<string, Route>): ListText {
+/** Whatever has an item in a list. */
+export interface Listed {
+  readonly item: JsonObject
+}
+
+export function listText(routes: ReadonlyMap<string, Listed>): ListText {
   const keys: string[] = []
   const items: string[] = []
   for (const [key, { item }] of routes) {

@@ -1,0 +1,149 @@
+import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
+import { METHODS } from '@thv/mcp/methods'
+import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import { runWorkflow, type WorkflowOutcome } from '@thv/workflow/run-workflow'
+import type { Answer, Question, WorkflowHost } from '@thv/workflow/workflow-host'
+import { WorkflowSlots } from '@thv/workflow/workflow-slots'
+import type { RunningWork } from '../route/virtual-call.ts'
+import type { CompositeOffer } from './composite-offers.ts'
+import { callStepTool, type StepClients, type StepDeps } from './step-call.ts'
+import { type Belonging, SuspendedWorkflows } from './suspended-workflows.ts'
+
+export type { ToolLimits } from './step-call.ts'
+
+export interface CompositeCallsOptions extends StepDeps {
+  readonly maxParallelSteps: number
+  /** The tool as it can run now. */
+  offered(name: string): CompositeOffer | undefined
+}
+
+/** The client that called a composite tool. */
+export interface CompositeClient extends StepClients {
+  readonly principal: string
+  readonly party: string
+  /** How it is asked: on its stream, by a result that it answers with its next request, or not at all. */
+  readonly asks: 'no' | 'input_required' | ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>)
+}
+
+export interface CompositeRequest {
+  readonly offer: CompositeOffer
+  readonly params: JsonObject
+  readonly client: CompositeClient
+}
+
+const MAX_DETAIL = 1_000
+
+/** Calls of composite tools, of clients of both eras. */
+export class CompositeCalls {
+  readonly #options: CompositeCallsOptions
+  readonly #slots = new WorkflowSlots()
+  readonly #suspended: SuspendedWorkflows
+
+  constructor(options: CompositeCallsOptions) {
+    this.#options = options
+    this.#suspended = new SuspendedWorkflows(options.clock)
+  }
+
+  /** The composite tool of a call, if it calls one. */
+  find(method: string, { name }: JsonObject): CompositeOffer | undefined {
+    return method === METHODS.toolsCall && typeof name === 'string' ? this.#options.offered(name) : undefined
+  }
+
+  /** Runs the workflow to its end, or to its next question. Rejects with the reason of the signal only. */
+  async run(request: CompositeRequest, running: RunningWork): Promise<JsonObject | Rejection> {
+    const { offer, params, client } = request
+    const { arguments: args = {}, requestState, inputResponses } = params
+    if (!isObject(args)) return reject('invalid_params', { detail: 'arguments must be an object' })
+    const belonging = { principal: client.principal, party: client.party, tool: offer.name, arguments: args }
+    const free = this.#slots.take(client.party)
+    if (free === undefined) return busy()
+    try {
+      const kept = requestState === undefined ? undefined : this.#suspended.take(belonging, requestState)
+      if (requestState !== undefined && kept === undefined)
+        return reject('invalid_params', { detail: 'requestState is not valid', data: { reason: 'expired' } })
+      const answers = kept && answersOf(Object.keys(kept.inputRequests), kept.state.questions, inputResponses)
+      if (kept !== undefined && answers === undefined) return this.#asked(belonging, kept, kept.until)
+      const outcome = await runWorkflow(offer.workflow, {
+        ...{ host: this.#host(request, running), params: args as never, signal: running.signal },
+        maxParallelSteps: this.#options.maxParallelSteps,
+        asks: client.asks === 'input_required' ? 'suspend' : 'wait',
+        ...(kept && { resume: { state: kept.state, answers: answers ?? {} } }),
+      })
+      return this.#answer(request, belonging, outcome)
+    } finally {
+      free()
+    }
+  }
+
+  close(): void {
+    this.#suspended.close()
+  }
+
+  #answer({ offer }: CompositeRequest, belonging: Belonging, outcome: WorkflowOutcome): JsonObject | Rejection {
+    switch (outcome.kind) {
+      case 'completed':
+        return { ...outcome.result }
+      case 'invalid_params':
+        return reject('invalid_params', { detail: outcome.problems.join('; ').slice(0, MAX_DETAIL) })
+      case 'failed':
+        this.#options.log.warn('a composite tool failed', { tool: offer.name, step: outcome.step, error: outcome.message })
+        return { ...outcome.result }
+      default: {
+        const inputRequests = Object.fromEntries(
+          outcome.questions.map((question, index) => [
+            `elicitation-${index + 1}`,
+            { method: METHODS.elicit, params: { mode: 'form', ...elicitation(question) } },
+          ]),
+        )
+        return this.#asked(belonging, { state: outcome.state, inputRequests })
+      }
+    }
+  }
+
+  #asked(belonging: Belonging, { state, inputRequests }: Parameters<SuspendedWorkflows['keep']>[1], until?: number) {
+    const requestState = this.#suspended.keep(belonging, { state, inputRequests }, until)
+    return requestState === undefined ? busy() : { resultType: 'input_required', inputRequests, requestState }
+  }
+
+  #host({ offer, client }: CompositeRequest, { progress }: RunningWork): WorkflowHost {
+    const { asks } = client
+    // The view may change while the workflow runs: each step asks it again.
+    const routeOf = (tool: string) => this.#options.offered(offer.name)?.targets.get(tool)
+    return {
+      clock: this.#options.clock,
+      callTool: (call, signal) => callStepTool(this.#options, { call, route: routeOf(call.tool), clients: client }, signal),
+      inputSchema: (tool) => {
+        const schema = routeOf(tool)?.item['inputSchema']
+        return isObject(schema) ? (schema as never) : undefined
+      },
+      progress: (done, total) => progress({ progress: done, total }),
+      ...(typeof asks === 'function' && {
+        elicit: async (question: Question, signal: AbortSignal) => answerOf(await asks(elicitation(question), signal)) ?? CANCEL,
+      }),
+    }
+  }
+}
+
+const CANCEL: Answer = { action: 'cancel' }
+
+function elicitation({ message, schema }: Question): JsonObject {
+  return { message, requestedSchema: schema }
+}
+
+/** The answers by step; undefined while one is missing. */
+function answersOf(keys: readonly string[], steps: readonly string[], responses: unknown): Record<string, Answer> | undefined {
+  const found = keys.map((key) => (isObject(responses) && Object.hasOwn(responses, key) ? answerOf(responses[key]) : undefined))
+  if (found.includes(undefined)) return undefined
+  return Object.fromEntries(steps.map((step, index) => [step, found[index] ?? CANCEL]))
+}
+
+function answerOf(value: unknown): Answer | undefined {
+  if (!isObject(value)) return undefined
+  const { action, content } = value
+  if (action !== 'accept' && action !== 'decline' && action !== 'cancel') return undefined
+  return { action, ...(isObject(content) && { content: content as never }) }
+}
+
+function busy(): Rejection {
+  return reject('internal_error', { detail: 'too many composite tools run at a time', data: { reason: 'busy' } })
+}

@@ -1,0 +1,89 @@
+import { createHash, randomUUID } from 'node:crypto'
+import type { Clock, Timer } from '@thv/kernel/clock'
+import type { JsonObject } from '@thv/mcp/json-rpc'
+import type { SuspendedWorkflow } from '@thv/workflow/run-workflow'
+import { StateSeal } from '../parked/state-seal.ts'
+
+/** The request that a workflow belongs to: only the same one goes on with it. */
+export interface Belonging {
+  readonly principal: string
+  /** That limits count for. */
+  readonly party: string
+  readonly tool: string
+  readonly arguments: JsonObject
+}
+
+export interface Suspension {
+  readonly state: SuspendedWorkflow
+  /** Of `input_required`, without the state. */
+  readonly inputRequests: JsonObject
+}
+
+interface Kept extends Suspension {
+  readonly owner: string
+  readonly party: string
+  readonly bytes: number
+  readonly until: number
+  readonly timer: Timer
+}
+
+const KEPT_MS = 600_000
+const MAX_KEPT = 1_024
+const MAX_PER_PARTY = 16
+const MAX_BYTES = 64 * 1_024 * 1_024
+
+/** Workflows that wait for answers of modern clients. Each goes on once: a state that was used is void. */
+export class SuspendedWorkflows {
+  readonly #clock: Clock
+  readonly #seal = new StateSeal()
+  readonly #kept = new Map<string, Kept>()
+  #bytes = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#kept.size
+  }
+
+  /** The state for the client; undefined where there is no room. */
+  keep(belonging: Belonging, suspension: Suspension, until = this.#clock.now() + KEPT_MS): string | undefined {
+    const bytes = Buffer.byteLength(JSON.stringify(suspension))
+    const { party } = belonging
+    const own = [...this.#kept.values()].filter((kept) => kept.party === party).length
+    if (this.#kept.size >= MAX_KEPT || own >= MAX_PER_PARTY || this.#bytes + bytes > MAX_BYTES) return undefined
+    const id = randomUUID()
+    const timer = this.#clock.setTimer(Math.max(0, until - this.#clock.now()), () => this.#remove(id))
+    this.#kept.set(id, { ...suspension, owner: ownerOf(belonging), party, bytes, until, timer })
+    this.#bytes += bytes
+    return this.#seal.seal({ id })
+  }
+
+  /** Undefined for every state that is not one of this client, this call and this moment. */
+  take(belonging: Belonging, requestState: unknown): (Suspension & { readonly until: number }) | undefined {
+    const id = this.#seal.open(requestState)?.['id']
+    const kept = typeof id === 'string' ? this.#kept.get(id) : undefined
+    if (typeof id !== 'string' || kept === undefined || kept.owner !== ownerOf(belonging)) return undefined
+    this.#remove(id)
+    return kept
+  }
+
+  close(): void {
+    for (const id of [...this.#kept.keys()]) this.#remove(id)
+  }
+
+  #remove(id: string): void {
+    const kept = this.#kept.get(id)
+    if (kept === undefined) return
+    this.#kept.delete(id)
+    this.#bytes -= kept.bytes
+    kept.timer.cancel()
+  }
+}
+
+function ownerOf({ principal, tool, arguments: args }: Belonging): string {
+  return createHash('sha256')
+    .update(JSON.stringify([principal, tool, args]))
+    .digest('base64url')
+}
