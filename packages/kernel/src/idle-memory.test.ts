@@ -32,6 +32,30 @@ describe('releaseMemoryWhenIdle', () => {
     expect(collections()).toBe(2)
   })
 
+  it('waits longer each time work comes back within a minute of a collection, and two seconds again after a quiet minute', async () => {
+    const { seconds, collections } = started()
+    const idle = (count: number) => seconds(...Array.from({ length: count }, () => IDLE))
+    await idle(2)
+    await seconds(BUSY)
+    for (const [index, needed] of [4, 8, 16, 32, 60, 60].entries()) {
+      await seconds(...Array.from({ length: 10 }, () => BUSY))
+      await idle(needed - 1)
+      expect(collections(), `before ${needed} quiet seconds`).toBe(1 + index)
+      await idle(1)
+      expect(collections(), `after ${needed} quiet seconds`).toBe(2 + index)
+    }
+    await idle(60)
+    await seconds(BUSY)
+    await idle(2)
+    expect(collections()).toBe(8)
+  })
+
+  it('does not collect in the gaps of bursts that follow each other', async () => {
+    const { seconds, collections } = started()
+    for (let burst = 0; burst < 100; burst++) await seconds(BUSY, BUSY, IDLE, IDLE, IDLE, IDLE)
+    expect(collections()).toBeLessThanOrEqual(2)
+  })
+
   it('never collects during a burst that does not end', async () => {
     const { seconds, collections } = started()
     await seconds(...Array.from({ length: 1_000 }, () => BUSY))

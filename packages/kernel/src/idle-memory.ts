@@ -19,7 +19,10 @@ const LOOK_MS = 1_000
 /** A second with less work than this is quiet. */
 const QUIET_MS = 50
 const QUIET_LOOKS = 2
+const MOST_QUIET_LOOKS = 60
 const PAUSE_MS = 10_000
+/** Work that comes back sooner after a collection than this would have been faster without it. */
+const SOON_MS = 60_000
 /** A collection takes about two milliseconds per megabyte in use: a larger heap is left to V8, which collects it in steps. */
 const LARGEST_HEAP = 64 * 1024 * 1024
 
@@ -29,11 +32,16 @@ const LARGEST_HEAP = 64 * 1024 * 1024
  *
  * Collects once when the event loop was nearly idle for two seconds: never during a burst, never twice without work in between, and at
  * most once in ten seconds. A large heap is left alone. Keeps no process alive and ends with the signal.
+ *
+ * A collection also drops the compiled code of what is called most, so that the next thousands of calls cost more than twice the CPU.
+ * When work comes back within a minute, the next collection therefore waits for twice as many quiet seconds, up to a minute; after a
+ * quiet minute two are enough again.
  */
 export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
   const { signal, clock = systemClock, busyMs = eventLoopBusyMs(), collect = collectAll, heapUsed = usedHeap } = options
   let hasWorked = true // the start is work
   let quietLooks = 0
+  let neededLooks = QUIET_LOOKS
   let isCollecting = false
   let lastCollection = Number.NEGATIVE_INFINITY
   let timer: Timer | undefined
@@ -43,8 +51,9 @@ export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
     const isQuiet = busyMs() < QUIET_MS
     if (isCollecting) return
     quietLooks = isQuiet ? quietLooks + 1 : 0
+    if (!isQuiet && !hasWorked) neededLooks = looksAfter(clock.monotonic() - lastCollection, neededLooks)
     if (!isQuiet) hasWorked = true
-    if (hasWorked && quietLooks >= QUIET_LOOKS && clock.monotonic() - lastCollection >= PAUSE_MS && heapUsed() <= LARGEST_HEAP)
+    if (hasWorked && quietLooks >= neededLooks && clock.monotonic() - lastCollection >= PAUSE_MS && heapUsed() <= LARGEST_HEAP)
       void collectNow()
   }
 
@@ -66,6 +75,10 @@ export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
   if (signal.aborted) return
   timer = clock.setTimer(LOOK_MS, look)
   signal.addEventListener('abort', () => timer?.cancel(), { once: true })
+}
+
+function looksAfter(quietMs: number, looks: number): number {
+  return quietMs < SOON_MS ? Math.min(2 * looks, MOST_QUIET_LOOKS) : QUIET_LOOKS
 }
 
 function usedHeap(): number {
