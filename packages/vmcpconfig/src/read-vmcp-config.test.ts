@@ -148,6 +148,33 @@ describe('the configuration file of a virtual server', () => {
       { operational: { failureHandling: { circuitBreaker: { timeout: '10ms' } } } },
       'operational.failureHandling.circuitBreaker.timeout must be at least 1s',
     ],
+    [
+      'a hidden tool of no backend',
+      { aggregation: { conflictResolution: 'prefix', tools: [{ workload: 'typo', exclude: ['x'] }] } },
+      'aggregation.tools[0].workload names no backend',
+    ],
+    [
+      'a limit of no backend',
+      { operational: { timeouts: { perWorkload: { typo: '1s' } } } },
+      'operational.timeouts.perWorkload.typo names no backend',
+    ],
+    [
+      'a priority of no backend',
+      { aggregation: { conflictResolution: 'priority', conflictResolutionConfig: { priorityOrder: ['typo'] } } },
+      'aggregation.conflictResolutionConfig.priorityOrder[0] names no backend',
+    ],
+    [
+      'a winner that is no backend',
+      { aggregation: { conflictResolution: 'manual', conflictResolutionConfig: { winners: { x: 'typo' } } } },
+      'aggregation.conflictResolutionConfig.winners.x names no backend',
+    ],
+    [
+      'an argument without its strategy',
+      { aggregation: { conflictResolution: 'prefix', conflictResolutionConfig: { selectorArgument: 'where' } } },
+      'aggregation.conflictResolutionConfig.selectorArgument is for conflictResolution selector',
+    ],
+    ['an address beside memory', { sessionStorage: { address: 'r:6379' } }, 'sessionStorage.address is for provider redis'],
+    ['a database beside memory', { sessionStorage: { db: 2 } }, 'sessionStorage.db is for provider redis'],
     ['credentials that pass through', { passthroughHeaders: ['AUTHORIZATION'] }, 'passthroughHeaders[0] must not be AUTHORIZATION'],
     ['a header that is none', { passthroughHeaders: ['a b'] }, 'passthroughHeaders[0] is not a valid header name'],
   ])('rejects %s by name', (_, change, expected) => {

@@ -7,6 +7,7 @@ import type {
   BackendAuthType,
   IncomingAuthConfig,
   OperationalConfig,
+  SessionStorageConfig,
   VmcpConfig,
 } from './vmcp-config.ts'
 
@@ -23,12 +24,14 @@ export function ruleProblems(config: VmcpConfig): readonly VmcpProblem[] {
   if (fallback !== undefined) checkBackendAuth(fallback, 'outgoingAuth.default', report)
   for (const [name, auth] of Object.entries(backends)) checkBackendAuth(auth, `outgoingAuth.backends.${name}`, report)
   checkOperational(config.operational, report)
+  checkNames(config, report)
+  checkSessionStorage(config.sessionStorage, report)
   checkPassthrough(config.passthroughHeaders, report)
   problems.push(...compositeProblems(config.compositeTools))
   return problems
 }
 
-function checkBackends({ backends, outgoingAuth }: VmcpConfig, report: Report): void {
+function checkBackends({ backends }: VmcpConfig, report: Report): void {
   const seen = new Map<string, number>()
   for (const [index, { name, caBundlePath, type }] of backends.entries()) {
     const first = seen.get(name)
@@ -39,9 +42,26 @@ function checkBackends({ backends, outgoingAuth }: VmcpConfig, report: Report): 
     if (type !== 'entry') report(at, 'is for backends of type entry')
     if (!isAbsolute(caBundlePath) || caBundlePath.split('/').includes('..')) report(at, 'must be an absolute path without ".."')
   }
+}
+
+/** A name that is misspelled would leave what it hides, limits or authenticates without effect. */
+function checkNames({ backends, outgoingAuth, aggregation, operational }: VmcpConfig, report: Report): void {
   if (backends.length === 0) return
-  for (const name of Object.keys(outgoingAuth.backends))
-    if (!seen.has(name)) report(`outgoingAuth.backends.${name}`, 'names no backend of this file')
+  const known = new Set(backends.map(({ name }) => name))
+  const check = (path: string, name: string) => known.has(name) || report(path, 'names no backend of this file')
+  for (const name of Object.keys(outgoingAuth.backends)) check(`outgoingAuth.backends.${name}`, name)
+  for (const [index, { workload }] of aggregation.tools.entries()) check(`aggregation.tools[${index}].workload`, workload)
+  const { priorityOrder, winners } = aggregation.conflictResolutionConfig
+  const at = 'aggregation.conflictResolutionConfig'
+  for (const [index, name] of priorityOrder.entries()) check(`${at}.priorityOrder[${index}]`, name)
+  for (const [tool, name] of Object.entries(winners)) check(`${at}.winners.${tool}`, name)
+  for (const name of Object.keys(operational.timeouts.perWorkload)) check(`operational.timeouts.perWorkload.${name}`, name)
+}
+
+function checkSessionStorage({ provider, address, db, keyPrefix }: SessionStorageConfig, report: Report): void {
+  if (provider !== 'memory') return
+  const given = { address: address !== undefined, db: db !== 0, keyPrefix: keyPrefix !== undefined }
+  for (const [name, isGiven] of Object.entries(given)) if (isGiven) report(`sessionStorage.${name}`, 'is for provider redis')
 }
 
 function checkIncoming({ type, oidc, authz }: IncomingAuthConfig, report: Report): void {
@@ -60,6 +80,8 @@ function checkAggregation(aggregation: AggregationConfig, report: Report): void 
   if (strategy !== 'priority' && settings.priorityOrder.length > 0) report(`${at}.priorityOrder`, 'is for conflictResolution priority')
   if (new Set(settings.priorityOrder).size < settings.priorityOrder.length) report(`${at}.priorityOrder`, 'names a backend twice')
   if (strategy !== 'manual' && Object.keys(settings.winners).length > 0) report(`${at}.winners`, 'is for conflictResolution manual')
+  if (strategy !== 'selector' && settings.selectorArgument !== 'backend')
+    report(`${at}.selectorArgument`, 'is for conflictResolution selector')
   if (strategy === 'manual' && tools.length === 0 && Object.keys(settings.winners).length === 0)
     report('aggregation.tools', 'expects an entry, or conflictResolutionConfig.winners, beside conflictResolution manual')
   const seen = new Set<string>()
