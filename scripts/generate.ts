@@ -20,9 +20,7 @@ import { ROOT } from './run.ts'
 function generatedFiles(): Map<string, string> {
   const files = new Map<string, string>()
   for (const definition of KINDS) {
-    const crd = GENERATED_YAML + crdYamlOf(definition)
-    files.set(`deploy/crds/${definition.plural}.yaml`, crd)
-    files.set(`${CRD_TEMPLATES}/${definition.plural}.yaml`, crdTemplateOf(crd))
+    files.set(`deploy/crds/${definition.plural}.yaml`, GENERATED_YAML + crdYamlOf(definition))
   }
   files.set('docs/reference/resources.md', renderResourceReference(KINDS))
   files.set('docs/reference/errors.md', renderErrorReference())
@@ -35,19 +33,8 @@ function generatedFiles(): Map<string, string> {
 }
 
 const GENERATED_YAML = '# Generated from packages/resources by "npm run generate". Do not edit.\n'
-const CRD_TEMPLATES = 'deploy/charts/toolhive-operator-crds/templates'
 /** Folders that hold nothing but generated files: what is not generated any more is stale too. */
-const GENERATED_FOLDERS = ['deploy/crds', CRD_TEMPLATES]
-
-/** The CRD as a template of the chart. What helm would take for a template of its own in a description stays text. */
-function crdTemplateOf(crd: string): string {
-  const text = crd.replaceAll('{{', '{{ "{{" }}')
-  const kept = text.replace(/^metadata:\n/m, `$&${KEEP_ANNOTATION}`)
-  if (kept === text || /^ {2}annotations:/m.test(text)) throw new Error('the CRD has no metadata, or annotations of its own')
-  return `{{- if .Values.crds.install }}\n${kept}{{- end }}\n`
-}
-
-const KEEP_ANNOTATION = '  {{- if .Values.crds.keep }}\n  annotations:\n    helm.sh/resource-policy: keep\n  {{- end }}\n'
+const GENERATED_FOLDERS = ['deploy/crds']
 
 export async function staleGeneratedFiles(): Promise<string[]> {
   const files = generatedFiles()
