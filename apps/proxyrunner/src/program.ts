@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { aborted } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { createLogger, type Logger } from '@thv/telemetry/log'
@@ -76,12 +77,7 @@ async function serve(image: string | undefined, flags: RunFlags, program: Progra
   const runtime = () => createRuntime({ runtime: flags.runtime, config, env, log, clock })
   const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock, workerEntry: program.workerEntry })
   out(`${config.name} is served at ${url}\n`)
-  await ended(lifecycle.signal)
-}
-
-function ended(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+  await aborted(lifecycle.signal)
 }
 
 /** Errors come back as errors, so that there is one place that prints them. */

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { aborted } from '@thv/kernel/deadline'
 import { tryParseDuration } from '@thv/kernel/duration'
 import { ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
@@ -103,7 +104,7 @@ async function runServe(flags: ServeFlags, program: ProgramEnv): Promise<void> {
   const { host, port, sessionTtl: sessionTtlMs } = flags
   const { url } = await startVmcp({ config, host, port, sessionTtlMs, version: VERSION, lifecycle, env, log, clock, workerEntry })
   out(`${config.name} is served at ${url}\n`)
-  await ended(lifecycle.signal)
+  await aborted(lifecycle.signal)
 }
 
 function withAudit(config: VmcpConfig, isWanted: boolean): VmcpConfig {
@@ -169,11 +170,6 @@ function duration(value: string): number {
   const ms = value === '0' ? 0 : tryParseDuration(value)
   if (ms === undefined || ms < 0) throw new InvalidArgumentError('expects a duration such as 30m')
   return ms === 0 ? DEFAULT_TTL_MS : ms
-}
-
-function ended(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 /** Errors come back as errors, so that there is one place that prints them. */

@@ -25,6 +25,12 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal, late?: (valu
   })
 }
 
+/** Ends when the signal aborts. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve()
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+}
+
 export interface TimeLimit {
   readonly clock: Clock
   /** Infinity: only the signals count. */

@@ -1,3 +1,4 @@
+import { aborted } from './deadline.ts'
 import { errorMessage, isThvError } from './errors.ts'
 import { createLifecycle, type Lifecycle, type ShutdownReport } from './lifecycle.ts'
 
@@ -75,11 +76,6 @@ async function outcomeOf(main: Main, lifecycle: Lifecycle): Promise<Outcome> {
     if (lifecycle.signal.aborted && (e === lifecycle.signal.reason || isThvError(e, 'aborted'))) return { code: 0 }
     return { code: isThvError(e, 'usage') ? 2 : 1, error: errorMessage(e) }
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
 function failuresOf(report: ShutdownReport): string[] {

@@ -1,3 +1,4 @@
+import { bracketDepth } from '@thv/kernel/bracket-depth'
 import { type Findings, readFields } from '@thv/runconfig/field'
 import { LineCounter, parseDocument } from 'yaml'
 import type { VmcpProblem } from './composite-rules.ts'
@@ -10,7 +11,6 @@ export type ReadVmcpConfig =
   | { readonly ok: false; readonly problems: readonly VmcpProblem[] }
 
 export const MAX_CONFIG_BYTES = 1 << 20
-/** A YAML parser takes long over a megabyte of brackets. */
 const MAX_BRACKETS = 200
 
 /** Reads the text of a configuration file. Pure. Unknown members are problems too: a misspelled protection must not be absent. */
@@ -51,15 +51,4 @@ function parseYaml(text: string): { readonly value: unknown } | { readonly probl
     if (error instanceof ReferenceError) return { problem: 'uses aliases, which are not accepted: write the values out' }
     throw error
   }
-}
-
-function bracketDepth(text: string): number {
-  let depth = 0
-  let deepest = 0
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charCodeAt(i)
-    if (char === 0x5b || char === 0x7b) deepest = Math.max(deepest, ++depth)
-    else if (char === 0x5d || char === 0x7d) depth--
-  }
-  return deepest
 }

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { aborted } from '@thv/kernel/deadline'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { createLogger, parseLogLevel } from '@thv/telemetry/log'
 import { ensureWriteToken } from '../access/write-token.ts'
@@ -47,7 +48,7 @@ export async function serveCommand(flags: ServeFlags, command: CommandEnv): Prom
     const off = command.onHangup?.(() => reloader.trigger())
     if (off) lifecycle.onShutdown('SIGHUP', off)
   }
-  await ended(lifecycle.signal)
+  await aborted(lifecycle.signal)
   log.info('stopping')
 }
 
@@ -91,9 +92,4 @@ function unknownLogLevel(env: Env): string | undefined {
   return text === undefined || parseLogLevel(text)
     ? undefined
     : `the log level ${JSON.stringify(text)} is not debug, info, warn or error: info is used`
-}
-
-function ended(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }

@@ -1,3 +1,4 @@
+import { bracketDepth } from '@thv/kernel/bracket-depth'
 import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type Range, type YAMLMap } from 'yaml'
 import { keyPath, NO_PLACE, type Place, ProblemList } from './config-problem.ts'
 
@@ -53,18 +54,6 @@ export function parseYamlTree(text: string, problems: ProblemList): TreeMap | un
   const tree = found.list.length === 0 ? new TreeBuilder(document, lines, found).build() : undefined
   for (const { line, column, path, message } of found.list) problems.add({ line, column }, path, message)
   return found.list.length === 0 ? tree : undefined
-}
-
-/** A parser of YAML takes half a minute over a megabyte of brackets. Those in texts are counted too, which does no harm. */
-function bracketDepth(text: string): number {
-  let depth = 0
-  let deepest = 0
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charCodeAt(i)
-    if (char === 0x5b || char === 0x7b) deepest = Math.max(deepest, ++depth)
-    else if (char === 0x5d || char === 0x7d) depth--
-  }
-  return deepest
 }
 
 const MAX_BRACKETS = 500

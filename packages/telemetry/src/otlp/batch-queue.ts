@@ -1,5 +1,6 @@
 import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock, Timer } from '@thv/kernel/clock'
+import { aborted } from '@thv/kernel/deadline'
 
 /** The collector's answer. `retryAfterMs`: as it asks. */
 export interface SendResult {
@@ -154,9 +155,4 @@ export class BatchQueue<T> {
     if (!this.#isFailing) this.#options.onFailure(status === 0 ? 'no answer' : `status ${status}`)
     this.#isFailing = true
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
