@@ -1,0 +1,64 @@
+/** The tokens of one user at one upstream provider, as its token endpoint answered. */
+export interface UpstreamTokenSet {
+  readonly accessToken: string
+  /** Absent: the answer had none, so the one before stays good. */
+  readonly refreshToken?: string | undefined
+  readonly idToken?: string | undefined
+  /** Epoch milliseconds. Absent: the provider did not say. */
+  readonly expiresAt?: number | undefined
+  readonly scope?: string | undefined
+}
+
+/** One row of the vault. */
+export interface UpstreamKey {
+  /** The user, as in `sub` of our tokens. */
+  readonly account: string
+  /** Name of the provider in the configuration. */
+  readonly provider: string
+}
+
+export interface UpstreamLogin extends UpstreamKey {
+  /** The user at the provider. */
+  readonly subject: string
+  readonly tokens: UpstreamTokenSet
+  /** Of the client that we are at the provider: tokens of another generation cannot be refreshed. */
+  readonly generation: string
+}
+
+/**
+ * `usable`: send it. `missing`: the user has not logged in there. `ended`: no longer refreshable, the user must log in again.
+ * `unavailable`: the provider or the store does not answer now.
+ */
+export type UpstreamTokenResult =
+  | { readonly kind: 'usable'; readonly accessToken: string; readonly idToken?: string | undefined }
+  | { readonly kind: 'missing' | 'ended' }
+  | { readonly kind: 'unavailable'; readonly retryAfterMs: number }
+
+/** Where tokens of upstream providers lie, by (account, provider). */
+export interface UpstreamTokens extends AsyncDisposable {
+  /** Resolves when the tokens are stored. A set without a refresh token keeps the one of the same subject and generation. */
+  save(login: UpstreamLogin): Promise<void>
+  /** Synchronous when nothing has to be asked. */
+  use(key: UpstreamKey): UpstreamTokenResult | Promise<UpstreamTokenResult>
+  /** A backend rejected this token: the next `use` gives another one, or says that there is none. */
+  rejected(key: UpstreamKey, accessToken: string): void
+  /** Names of the providers with a row, for the account page. */
+  connected(account: string): Promise<readonly string[]>
+  remove(key: UpstreamKey): Promise<void>
+}
+
+/** How the vault refreshes; one for each configured provider. */
+export interface UpstreamRefresher {
+  readonly provider: string
+  readonly generation: string
+  /**
+   * Rejects with `auth_provider_unavailable` when the provider could not be asked or failed, and with `UpstreamRefused` when it will not
+   * take this refresh token again.
+   */
+  refresh(refreshToken: string, signal: AbortSignal): Promise<UpstreamTokenSet>
+}
+
+/** The provider answered `invalid_grant` or the like. The text is the provider's error code, without any token. */
+export class UpstreamRefused extends Error {
+  override readonly name = 'UpstreamRefused'
+}

@@ -1,0 +1,149 @@
+import { type Clock, systemClock, type Timer } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import type { JsonObject } from '@thv/kernel/json'
+import type { AuthRecordKind, AuthStore, RevocationListener } from './auth-store.ts'
+
+export interface MemoryAuthStoreOptions {
+  readonly clock?: Clock
+  /** Of all kinds together. */
+  readonly maxRecords?: number
+  /** Of logins that have begun and not ended. */
+  readonly maxPending?: number
+}
+
+interface Entry {
+  value: JsonObject
+  expiresAt: number
+  family: string | undefined
+  consumedAt: number | undefined
+  consumedAtMonotonic: number
+}
+
+const SWEEP_MS = 60_000
+const PENDING_KINDS: ReadonlySet<AuthRecordKind> = new Set(['interaction', 'pending'])
+
+/** For one replica. Lost with the process. */
+export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): AuthStore {
+  const { clock = systemClock, maxRecords = 1_000_000, maxPending = 10_000 } = options
+  const records = new Map<AuthRecordKind, Map<string, Entry>>()
+  const families = new Map<string, Set<string>>()
+  const revoked = new Map<string, number>()
+  const listeners = new Set<RevocationListener>()
+  let size = 0
+  let timer: Timer | undefined
+  let closed = false
+
+  const ofKind = (kind: AuthRecordKind): Map<string, Entry> => {
+    const map = records.get(kind) ?? new Map<string, Entry>()
+    records.set(kind, map)
+    return map
+  }
+  const isOver = ({ expiresAt }: Entry) => expiresAt <= clock.monotonic()
+
+  function find(kind: AuthRecordKind, id: string): Entry | undefined {
+    const entry = ofKind(kind).get(id)
+    if (entry === undefined || !isOver(entry)) return entry
+    drop(kind, id)
+    return undefined
+  }
+
+  function drop(kind: AuthRecordKind, id: string): void {
+    const entry = ofKind(kind).get(id)
+    if (entry === undefined) return
+    ofKind(kind).delete(id)
+    size--
+    const { family } = entry
+    const members = family === undefined ? undefined : families.get(family)
+    members?.delete(`${kind} ${id}`)
+    if (family !== undefined && members?.size === 0) families.delete(family)
+  }
+
+  function insert(kind: AuthRecordKind, id: string, entry: Entry): void {
+    const map = ofKind(kind)
+    if (size >= maxRecords || (PENDING_KINDS.has(kind) && map.size >= maxPending)) sweep()
+    if (size >= maxRecords || (PENDING_KINDS.has(kind) && map.size >= maxPending))
+      throw new ThvError('store_unavailable', `the store of the authorization server is full: no room for another ${kind}`)
+    map.set(id, entry)
+    size++
+    if (entry.family !== undefined) {
+      const members = families.get(entry.family) ?? new Set()
+      families.set(entry.family, members.add(`${kind} ${id}`))
+    }
+    timer ??= closed ? undefined : clock.setTimer(SWEEP_MS, sweepLater)
+  }
+
+  function sweep(): void {
+    for (const [kind, map] of records) for (const [id, entry] of map) if (isOver(entry)) drop(kind, id)
+    for (const [family, until] of revoked) if (until <= clock.monotonic()) revoked.delete(family)
+  }
+
+  function sweepLater(): void {
+    timer = undefined
+    sweep()
+    if (!closed && size + revoked.size > 0) timer = clock.setTimer(SWEEP_MS, sweepLater)
+  }
+
+  const isRevoked = (family: string | undefined) => family !== undefined && (revoked.get(family) ?? 0) > clock.monotonic()
+
+  return {
+    async get(kind, id) {
+      const entry = find(kind, id)
+      return entry && { value: entry.value, consumedAt: entry.consumedAt }
+    },
+    async put(kind, id, { value, ttlMs, family }) {
+      if (!(ttlMs > 0)) throw new RangeError(`a record needs a lifetime above 0, not ${ttlMs}`)
+      if (isRevoked(family)) return
+      const before = find(kind, id)
+      const expiresAt = clock.monotonic() + ttlMs
+      if (before === undefined) insert(kind, id, { value, expiresAt, family, consumedAt: undefined, consumedAtMonotonic: 0 })
+      else Object.assign(before, { value, expiresAt })
+    },
+    async take(kind, id) {
+      const entry = find(kind, id)
+      drop(kind, id)
+      return entry?.value
+    },
+    async consume(kind, id, { graceMs }) {
+      const entry = find(kind, id)
+      if (entry === undefined) return 'missing'
+      const now = clock.monotonic()
+      if (entry.consumedAt !== undefined) return now - entry.consumedAtMonotonic < graceMs ? 'again' : 'reused'
+      Object.assign(entry, { consumedAt: clock.now(), consumedAtMonotonic: now })
+      return 'first'
+    },
+    async remove(kind, id) {
+      drop(kind, id)
+    },
+    async addOnce(kind, id, ttlMs) {
+      if (find(kind, id) !== undefined) return false
+      const expiresAt = clock.monotonic() + ttlMs
+      insert(kind, id, { value: {}, expiresAt, family: undefined, consumedAt: undefined, consumedAtMonotonic: 0 })
+      return true
+    },
+    async revokeFamily(family, ttlMs) {
+      revoked.set(family, clock.monotonic() + ttlMs)
+      timer ??= closed ? undefined : clock.setTimer(SWEEP_MS, sweepLater)
+      for (const member of families.get(family) ?? []) {
+        const at = member.indexOf(' ')
+        drop(member.slice(0, at) as AuthRecordKind, member.slice(at + 1))
+      }
+      for (const listener of listeners) listener(family, ttlMs)
+    },
+    async isRevoked(family) {
+      return isRevoked(family)
+    },
+    observeRevocations(listener) {
+      listeners.add(listener)
+      for (const [family, until] of revoked) if (until > clock.monotonic()) listener(family, until - clock.monotonic())
+      return { [Symbol.dispose]: () => void listeners.delete(listener) }
+    },
+    async [Symbol.asyncDispose]() {
+      closed = true
+      timer?.cancel()
+      for (const map of records.values()) map.clear()
+      families.clear()
+      revoked.clear()
+      size = 0
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { AuthStore } from '../auth/auth-store.ts'
+
+const MINUTE = 60_000
+/** Long enough for a few steps of a busy machine. */
+const SHORT = 3_000
+
+/** The behavior that every store of an authorization server has. `passed`: resolves when that much time has passed for the store. */
+export function describeAuthStore(name: string, open: () => Promise<{ store: AuthStore; passed(ms: number): Promise<void> }>) {
+  describe(`${name}: a store of an authorization server`, () => {
+    it('keeps a record of one kind under its id until it expires', async () => {
+      const { store, passed } = await open()
+      const id = randomUUID()
+      await store.put('code', id, { value: { a: [1, { b: null }] }, ttlMs: SHORT })
+      expect(await store.get('code', id)).toEqual({ value: { a: [1, { b: null }] }, consumedAt: undefined })
+      expect(await store.get('refresh', id)).toBeUndefined()
+      await store.put('code', id, { value: { a: 2 }, ttlMs: SHORT })
+      expect((await store.get('code', id))?.value).toEqual({ a: 2 })
+      await passed(SHORT + 1)
+      expect(await store.get('code', id)).toBeUndefined()
+      expect(await store.consume('code', id, { graceMs: 0 })).toBe('missing')
+    })
+
+    it('removes a record', async () => {
+      const { store } = await open()
+      const id = randomUUID()
+      await store.put('login', id, { value: {}, ttlMs: MINUTE })
+      await store.remove('login', id)
+      await store.remove('login', id)
+      expect(await store.get('login', id)).toBeUndefined()
+    })
+
+    it('gives a record to one of many who take it', async () => {
+      const { store } = await open()
+      const id = randomUUID()
+      await store.put('pending', id, { value: { n: 1 }, ttlMs: MINUTE })
+      const taken = await Promise.all(Array.from({ length: 20 }, () => store.take('pending', id)))
+      expect(taken.filter((value) => value !== undefined)).toEqual([{ n: 1 }])
+    })
+
+    it('lets one of many be the first to consume, and keeps saying so after another put', async () => {
+      const { store, passed } = await open()
+      const id = randomUUID()
+      await store.put('refresh', id, { value: { n: 1 }, ttlMs: 10 * MINUTE })
+      const outcomes = await Promise.all(Array.from({ length: 50 }, () => store.consume('refresh', id, { graceMs: MINUTE })))
+      expect(outcomes.toSorted()).toEqual([...Array.from({ length: 49 }, () => 'again'), 'first'])
+      expect((await store.get('refresh', id))?.consumedAt).toEqual(expect.any(Number))
+      await store.put('refresh', id, { value: { n: 2 }, ttlMs: 10 * MINUTE })
+      expect(await store.consume('refresh', id, { graceMs: 0 })).toBe('reused')
+      await passed(SHORT)
+      expect(await store.consume('refresh', id, { graceMs: SHORT - 1 })).toBe('reused')
+    })
+
+    it('adds an id once', async () => {
+      const { store, passed } = await open()
+      const id = randomUUID()
+      const added = await Promise.all(Array.from({ length: 20 }, () => store.addOnce('assertion', id, SHORT)))
+      expect(added.filter(Boolean)).toHaveLength(1)
+      await passed(SHORT + 1)
+      expect(await store.addOnce('assertion', id, SHORT)).toBe(true)
+    })
+
+    it('ends a family with all its records, those included that come later, and tells observers', async () => {
+      const { store } = await open()
+      const [family, other, late] = [randomUUID(), randomUUID(), randomUUID()]
+      await store.put('grant', family, { value: {}, ttlMs: MINUTE, family })
+      await store.put('refresh', family, { value: {}, ttlMs: MINUTE, family })
+      await store.put('refresh', other, { value: {}, ttlMs: MINUTE, family: other })
+      const seen: string[] = []
+      using _observer = store.observeRevocations((revoked) => seen.push(revoked))
+      await store.revokeFamily(family, MINUTE)
+      await store.put('refresh', late, { value: {}, ttlMs: MINUTE, family })
+      const found = await Promise.all([store.get('grant', family), store.get('refresh', family), store.get('refresh', late)])
+      expect(found).toEqual([undefined, undefined, undefined])
+      expect(await store.consume('refresh', family, { graceMs: MINUTE })).toBe('missing')
+      expect(await store.get('refresh', other)).toBeDefined()
+      expect([await store.isRevoked(family), await store.isRevoked(other)]).toEqual([true, false])
+      expect(seen).toContain(family)
+      expect(seen).not.toContain(other)
+      const before: string[] = []
+      using _later = store.observeRevocations((revoked) => before.push(revoked))
+      await expect.poll(() => before, { timeout: 10_000 }).toContain(family)
+    })
+  })
+}
