@@ -45,7 +45,7 @@ const PLACES: Values = {
   registryName: ['default', 'readonly', 'missing'],
   serverName: ['com.example%2Fmine', 'io.github.example%2Fweather', 'com.example%2Fgone', 'com.example%2Fmissing'],
   version: ['0.2.0', 'latest', '1.10.0', '1.0.0%2Bbuild.5', '99.0.0'],
-  name: ['table', 'catalogue', 'own', 'missing'],
+  name: ['table', 'catalog', 'own', 'missing'],
   type: ['server'],
 }
 const ENTRY_NAMES = ['com.example%2Fmine', 'com.example%2Fmissing']
@@ -154,7 +154,7 @@ const SAMPLES: Partial<Record<ComponentName, object>> = {
     syncPolicy: { interval: '1h' },
     filter: { names: { include: ['a*'] } },
   },
-  RegistryCreateRequest: { sources: ['own', 'catalogue'], claims: { team: ['a', 'b'] } },
+  RegistryCreateRequest: { sources: ['own', 'catalog'], claims: { team: ['a', 'b'] } },
   PublishRequest: { server: { name: 'com.example/table', description: 'From the table', version: '1.0.0' } },
   ClaimsBody: { claims: { team: 'a' } },
 }

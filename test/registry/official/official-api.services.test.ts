@@ -1,4 +1,4 @@
-import { bundledCatalogue } from '@thv/catalog/bundled/bundled-catalogue'
+import { bundledCatalog } from '@thv/catalog/bundled/bundled-catalog'
 import { knownServers } from '@thv/catalog/discover/entry/known-servers'
 import { source } from '@thv/catalog/discover/testing/decision-row'
 import { discoverWorld, exportWorld } from '@thv/catalog/discover/testing/export-world'
@@ -88,9 +88,9 @@ describeOfficial('the official schemas of server.json', () => {
     return ajv.compile(schema)
   }
 
-  it('accept the bundled catalogue, every entry', () => {
+  it('accept the bundled catalog, every entry', () => {
     const validate = verdicts('2025-12-11')
-    const { servers } = (bundledCatalogue as { data: { servers: Record<string, unknown>[] } }).data
+    const { servers } = (bundledCatalog as { data: { servers: Record<string, unknown>[] } }).data
     expect(servers.length).toBeGreaterThanOrEqual(25)
     for (const server of servers) expect(validate(server), `${String(server['name'])}: ${JSON.stringify(validate.errors)}`).toBe(true)
   })

@@ -13,7 +13,7 @@ export interface LocalRegistryOptions {
   readonly folder: string
   /** How `thv-registry-api` is started. */
   readonly program: readonly string[]
-  /** A configuration of the user's own; without one the bundled catalogue is served to everybody on this machine. */
+  /** A configuration of the user's own; without one the bundled catalog is served to everybody on this machine. */
   readonly configFile?: string | undefined
   readonly variables: Readonly<Record<string, string | undefined>>
   readonly log: ProgramLog

@@ -28,7 +28,7 @@ const tokens = new Map<CallerName, string>()
 beforeAll(async () => {
   idp = await startOidcServer()
   engine = await createSampleEngine({
-    claims: { own: { team: 'a' }, catalogue: { team: ['a', 'b'] }, mirror: { team: 'c' }, default: { team: [] }, readonly: { team: 'b' } },
+    claims: { own: { team: 'a' }, catalog: { team: ['a', 'b'] }, mirror: { team: 'c' }, default: { team: [] }, readonly: { team: 'b' } },
     published: [
       { name: 'com.example/inherits', version: '1.0.0' },
       { name: 'com.example/for-b', version: '1.0.0', claims: { team: 'b' } },

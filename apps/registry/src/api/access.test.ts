@@ -41,7 +41,7 @@ let engine: SampleEngine
 let api: ApiServer
 beforeAll(async () => {
   engine = await createSampleEngine({
-    claims: { default: team('a', 'b'), readonly: team('b'), own: team('a'), catalogue: team('a', 'b'), mirror: team('b') },
+    claims: { default: team('a', 'b'), readonly: team('b'), own: team('a'), catalog: team('a', 'b'), mirror: team('b') },
     published: [
       { name: 'com.example/shadow', version: '3.0.0' },
       { name: 'com.example/private', version: '1.0.0', claims: team('x') },
@@ -146,7 +146,7 @@ describe('administration under claims', () => {
   it('single reads hide what the caller may not see; lists leave it out', async () => {
     const names = async (token: string, path: string, member: string) =>
       (await get(token, path)).json[member].map(({ name }: { name: string }) => name)
-    expect(await names('team=a,role=sources', '/v1/sources', 'sources')).toEqual(['catalogue', 'own'])
+    expect(await names('team=a,role=sources', '/v1/sources', 'sources')).toEqual(['catalog', 'own'])
     expect((await get('team=a,role=sources', '/v1/sources/mirror')).status).toBe(404)
     expect((await get('team=a', '/v1/registries/readonly')).status).toBe(404)
     expect(await names('team=a', '/v1/registries', 'registries')).toEqual(['default'])
@@ -170,8 +170,8 @@ describe('administration under claims', () => {
     const registry = (sources: string[], claims: Claims) =>
       call('team=a,role=registries', 'PUT', '/v1/registries/mine', { sources, claims })
     expect((await registry(['mirror'], team('a'))).status, 'a source that one does not see does not exist').toBe(400)
-    expect((await registry(['catalogue'], team('b'))).status).toBe(403)
-    expect((await registry(['catalogue'], team('a'))).status).toBe(201)
+    expect((await registry(['catalog'], team('b'))).status).toBe(403)
+    expect((await registry(['catalog'], team('a'))).status).toBe(201)
   })
 
   it('publishing under claims', async () => {

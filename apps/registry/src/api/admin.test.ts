@@ -9,8 +9,8 @@ const put = (path: string, body: unknown) => api.call('PUT', path, { body })
 describe('/v1/sources', () => {
   it('lists what there is, with the state of the last sync and without passwords', async () => {
     const { json, text } = await api.get('/v1/sources')
-    const catalogue = json.sources.find(({ name }: { name: string }) => name === 'catalogue')
-    expect(catalogue).toMatchObject({
+    const catalog = json.sources.find(({ name }: { name: string }) => name === 'catalog')
+    expect(catalog).toMatchObject({
       type: 'file',
       sourceType: 'file',
       creationType: 'CONFIG',
@@ -54,7 +54,7 @@ describe('/v1/sources', () => {
     ['short', { ...file, syncPolicy: { interval: '1ms' } }, 400, /at least 1s/],
     ['kube', { kubernetes: {} }, 400, /cannot be given through the admin API/],
     ['list', [], 400, /must be an object/],
-    ['catalogue', file, 403, /config-created|configuration/],
+    ['catalog', file, 403, /config-created|configuration/],
     ['another', { managed: {} }, 409, /managed/],
   ])('%s → refused', async (name, body, status, error) => {
     const answer = await put(`/v1/sources/${encodeURIComponent(name)}`, body)
@@ -71,7 +71,7 @@ describe('/v1/sources', () => {
   })
 
   it('syncs on demand', async () => {
-    expect((await api.call('POST', '/v1/sources/catalogue/sync')).status).toBe(202)
+    expect((await api.call('POST', '/v1/sources/catalog/sync')).status).toBe(202)
     expect((await api.call('POST', '/v1/sources/own/sync')).status).toBe(400)
     expect((await api.call('POST', '/v1/sources/none/sync')).status).toBe(404)
   })
@@ -90,12 +90,12 @@ describe('/v1/sources', () => {
 
 describe('/v1/registries', () => {
   it('makes, changes, serves and deletes', async () => {
-    expect(await put('/v1/registries/team', { sources: ['catalogue'] })).toMatchObject({
+    expect(await put('/v1/registries/team', { sources: ['catalog'] })).toMatchObject({
       status: 201,
-      json: { name: 'team', sources: ['catalogue'], creationType: 'API' },
+      json: { name: 'team', sources: ['catalog'], creationType: 'API' },
     })
     expect((await api.get('/registry/team/v0.1/servers')).status).toBe(200)
-    expect((await put('/v1/registries/team', { sources: ['own', 'catalogue'] })).status).toBe(200)
+    expect((await put('/v1/registries/team', { sources: ['own', 'catalog'] })).status).toBe(200)
     expect((await api.get('/v1/registries')).json.registries.map(({ name }: { name: string }) => name)).toEqual([
       'default',
       'readonly',
@@ -135,7 +135,7 @@ describe('/v1/registries', () => {
     const shadow = json.entries.filter(({ name }: { name: string }) => name === 'com.example/shadow')
     expect(shadow).toMatchObject([
       { entryType: 'MCP', version: '3.0.0', sourceName: 'own', position: 0 },
-      { entryType: 'MCP', version: '9.0.0', sourceName: 'catalogue', position: 1 },
+      { entryType: 'MCP', version: '9.0.0', sourceName: 'catalog', position: 1 },
     ])
   })
 })

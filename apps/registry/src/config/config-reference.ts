@@ -51,7 +51,7 @@ a restart, and so do addresses, which are flags.
 
 Without \`--config\` the server listens on 127.0.0.1 alone, lets everyone read and callers with the token in \`write-token\` of the data folder
 publish, keeps its data in the data folder, and serves the bundled
-catalogue together with a managed source as registry \`default\`.`
+catalog together with a managed source as registry \`default\`.`
 
 const VARIABLES = `\`\${NAME}\` in a value stands for a variable of the environment, \`\${NAME:-otherwise}\` gives another value when it is not set or empty, and \`$\${\`
 stands for \`\${\`. What comes in stays one value, whatever is in it; in a key of a number or switch it is read as one. Inside of \`{ }\` and \`[ ]\`

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { bundledCatalogue } from '@thv/catalog/bundled/bundled-catalogue'
+import { bundledCatalog } from '@thv/catalog/bundled/bundled-catalog'
 import { type ReadOptions, type ReadResult, readConfig } from './read-config.ts'
 import type { RegistryConfig } from './registry-config.ts'
 
 /**
  * Served without a configuration: well-known public servers, and a place to publish own ones. Every user of this machine may read;
- * publishing needs the token in the data folder, and never takes a name of the catalogue. All other defaults are those of a file.
+ * publishing needs the token in the data folder, and never takes a name of the catalog. All other defaults are those of a file.
  */
 export function defaultConfig(options: ReadOptions): ReadResult {
   const { env, dataDir } = options
@@ -19,16 +19,16 @@ export function defaultConfig(options: ReadOptions): ReadResult {
     auth: auth.mode === 'anonymous' ? { writeTokenFile: tokenFile, ...auth } : auth,
     sources: [
       ...read.config.sources,
-      { name: CATALOGUE, file: { data: JSON.stringify(bundledCatalogue) }, format: 'upstream', intervalMs: A_DAY_MS },
+      { name: CATALOG, file: { data: JSON.stringify(bundledCatalog) }, format: 'upstream', intervalMs: A_DAY_MS },
     ],
-    registries: [{ name: 'default', sources: [CATALOGUE, PUBLISHED] }],
+    registries: [{ name: 'default', sources: [CATALOG, PUBLISHED] }],
   }
   return { ...read, config }
 }
 
 const WRITE_TOKEN_FILE = 'write-token'
 const PUBLISHED = 'published'
-const CATALOGUE = 'catalogue'
+const CATALOG = 'catalog'
 const A_DAY_MS = 24 * 60 * 60_000
 const PUBLISH_ONLY = `sources: [{name: ${PUBLISHED}, managed: {}}]\nregistries: [{name: default, sources: [${PUBLISHED}]}]\n`
 

@@ -483,13 +483,13 @@ describe('files', () => {
 })
 
 describe('without a file', () => {
-  it('serves the bundled catalogue to everybody on this machine, and behind it a place to publish with a token', () => {
+  it('serves the bundled catalog to everybody on this machine, and behind it a place to publish with a token', () => {
     const result = defaultConfig({ env: {}, dataDir: '/data' })
     if (!result.ok) throw new Error('not good')
     expect(result.config.auth).toEqual({ mode: 'anonymous', publicPaths: [], writeTokenFile: '/data/write-token' })
     expect(result.config.storage).toEqual({ kind: 'sqlite', path: '/data/registry.db' })
-    expect(result.config.registries).toEqual([{ name: 'default', sources: ['catalogue', 'published'] }])
-    const text = result.config.sources.find(({ name }) => name === 'catalogue')?.file?.data ?? ''
+    expect(result.config.registries).toEqual([{ name: 'default', sources: ['catalog', 'published'] }])
+    const text = result.config.sources.find(({ name }) => name === 'catalog')?.file?.data ?? ''
     expect(JSON.parse(text)).toMatchObject({ data: { servers: expect.any(Array) } })
   })
 

@@ -1,13 +1,13 @@
 import { runInTurns } from '@thv/kernel/steps'
-import type { Catalogue } from '../views/catalogue.ts'
-import type { Arenas } from '../views/catalogue-row.ts'
+import type { Catalog } from '../views/catalog.ts'
+import type { Arenas } from '../views/catalog-row.ts'
 import { createSearchBuilder } from '../views/search-builder.ts'
 import { createViewBuilder, type LatestRow, type ViewBuilder, type ViewSpec } from '../views/view-builder.ts'
 import { type Publication, targetKey, type ViewTarget } from './publication.ts'
 import { type LaidOutView, type SourceContent, viewTag } from './view-layout.ts'
 
 export interface BuiltViewsOptions {
-  readonly catalogue: Catalogue
+  readonly catalog: Catalog
   readonly contentOf: (source: string) => SourceContent
   readonly publish: (publication: Publication) => void
   readonly pause: () => Promise<void>
@@ -29,24 +29,24 @@ export interface BuiltViews {
 /** A search index gives way to newer lists so often in a row. */
 const MAX_INTERRUPTIONS = 3
 
-export function createBuiltViews({ catalogue, contentOf, publish, pause, signal }: BuiltViewsOptions): BuiltViews {
+export function createBuiltViews({ catalog, contentOf, publish, pause, signal }: BuiltViewsOptions): BuiltViews {
   const search = createSearchBuilder()
   const views = new Map<string, View>()
 
   async function build(view: View, { spec, targets }: LaidOutView): Promise<void> {
-    const built = await runInTurns(view.builder.build(catalogue, spec), { pause, signal })
+    const built = await runInTurns(view.builder.build(catalog, spec), { pause, signal })
     const tag = viewTag(spec, contentOf)
     const { snapshot, claimSets } = built
     publish({ kind: 'view', targets, revision: revisionOf(spec), tag, snapshot, claimSets })
     view.tag = tag
-    view.arenas = catalogue.arenas
+    view.arenas = catalog.arenas
     view.told = new Set(targets.map(targetKey))
     view.targets = targets
     view.unsearched = built.latest
   }
 
   function revisionOf(spec: ViewSpec): number {
-    return Math.max(0, ...spec.sources.map(({ name }) => catalogue.newest(name).revision))
+    return Math.max(0, ...spec.sources.map(({ name }) => catalog.newest(name).revision))
   }
 
   async function interruptible(view: View, latest: readonly LatestRow[], newer: () => boolean) {
@@ -79,7 +79,7 @@ export function createBuiltViews({ catalogue, contentOf, publish, pause, signal 
         views.set(key, view)
         const told = laidOut.targets.every((target) => view.told.has(targetKey(target)))
         // Entries that have moved leave memory behind, which views from before would keep.
-        const stale = view.tag !== viewTag(laidOut.spec, contentOf) || view.arenas !== catalogue.arenas
+        const stale = view.tag !== viewTag(laidOut.spec, contentOf) || view.arenas !== catalog.arenas
         if (stale || !told) await build(view, laidOut)
       }
     },

@@ -63,8 +63,8 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   await requestOnce(store)
   const pause = async () => void (await setImmediate())
   const views = startViewLoop({ store, clock, log, publish, pause, onStatus: () => publishStatus() })
-  const known = createKnownEntries({ store, catalogue: views.catalogue, pause })
-  const listedImages = createListedImages({ store, catalogue: views.catalogue, pause })
+  const known = createKnownEntries({ store, catalog: views.catalog, pause })
+  const listedImages = createListedImages({ store, catalog: views.catalog, pause })
   const connect = options.connectCluster ?? connectCluster
   const leadership = createLeadership({ clock, log, random, env: options.env ?? process.env, connect, onChange: () => leadershipChanged() })
   leadership.set(config.sources)
@@ -182,7 +182,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       await store.requestSync(source)
       sync.poke()
     },
-    entryPage: async (source, after) => entryPage(views.catalogue, source, after),
+    entryPage: async (source, after) => entryPage(views.catalog, source, after),
     async listedImages() {
       await views.caughtUp(SERVED_WITHIN_MS)
       return await listedImages()

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
-import { createCatalogue } from '../views/catalogue.ts'
+import { createCatalog } from '../views/catalog.ts'
 import { fill, stored } from '../views/testing/view-tools.ts'
 import { allEntries } from './all-entries.ts'
 import { entryPage } from './entry-page.ts'
 
 it('has 500 entries at most, also when one server has more versions', async () => {
-  const catalogue = createCatalogue()
+  const catalog = createCatalog()
   const versions = Array.from({ length: 1_234 }, (_, i) => `1.0.${i}`)
-  fill(catalogue, [
+  fill(catalog, [
     stored('a', 'x/a', { revision: 1 }),
     ...versions.map((version) => stored('a', 'x/b', { version, revision: 2 })),
     stored('b', 'x/b', { revision: 3 }),
@@ -15,7 +15,7 @@ it('has 500 entries at most, also when one server has more versions', async () =
   ])
   const sizes: number[] = []
   const all = await allEntries(async (after) => {
-    const page = entryPage(catalogue, 'a', after)
+    const page = entryPage(catalog, 'a', after)
     sizes.push(page.entries.length)
     return page
   })

@@ -1,8 +1,8 @@
 import type { Json } from '@thv/catalog/catalog-entry'
 import { officialKey } from '@thv/catalog/official-envelope'
 import { compareCodePoints } from '@thv/catalog/text'
-import type { Catalogue, NameSlot } from '../views/catalogue.ts'
-import { documentOf, metaOf, type Row } from '../views/catalogue-row.ts'
+import type { Catalog, NameSlot } from '../views/catalog.ts'
+import { documentOf, metaOf, type Row } from '../views/catalog-row.ts'
 import { type Group, placeOf } from '../views/version-group.ts'
 import type { EntrySummary } from './engine.ts'
 
@@ -21,9 +21,9 @@ export interface EntryPage {
 const ENTRIES_PER_PAGE = 500
 
 /** Entries of one source, by name, then version ascending. */
-export function entryPage(catalogue: Catalogue, source: string, after: EntryPlace | undefined): EntryPage {
+export function entryPage(catalog: Catalog, source: string, after: EntryPlace | undefined): EntryPage {
   const entries: EntrySummary[] = []
-  const { slots } = catalogue
+  const { slots } = catalog
   for (let i = after === undefined ? 0 : firstFrom(slots, after.name); i < slots.length; i++) {
     const slot = slots[i]
     const group = slot?.groups.find((group) => group.source === source)

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { packageImages } from '@thv/catalog/images/document-images'
 import { listedHashes } from '@thv/catalog/images/image-hashes'
 import type { RegistryStore } from '../store/registry-store.ts'
-import type { Catalogue } from '../views/catalogue.ts'
-import { documentOf, documentText } from '../views/catalogue-row.ts'
+import type { Catalog } from '../views/catalog.ts'
+import { documentOf, documentText } from '../views/catalog-row.ts'
 
 export interface ListedImagesOptions {
   readonly store: Pick<RegistryStore, 'sources' | 'registries'>
-  readonly catalogue: Catalogue
+  readonly catalog: Catalog
   readonly pause: () => Promise<void>
 }
 
@@ -22,7 +22,7 @@ export interface ListedImages {
 const PER_TURN = 500
 
 /** Hashes of the images that living entries of all registries name; worked out again only after a change. */
-export function createListedImages({ store, catalogue, pause }: ListedImagesOptions): () => Promise<ListedImages> {
+export function createListedImages({ store, catalog, pause }: ListedImagesOptions): () => Promise<ListedImages> {
   let known: { readonly identity: string; readonly images: ListedImages } | undefined
 
   return async () => {
@@ -32,7 +32,7 @@ export function createListedImages({ store, catalogue, pause }: ListedImagesOpti
     const isRead = sources.map(({ config, sync }) => config.managed !== undefined || sync.lastSuccess !== undefined)
     const isOpen = sources.some(({ sync }, i) => !isRead[i] && sync.phase !== 'failed' && sync.attemptCount === 0)
     const synced = isRead.includes(true) && !isOpen
-    const identity = JSON.stringify([synced, sources.map(({ id, config }) => [id, catalogue.newest(config.name).revision])])
+    const identity = JSON.stringify([synced, sources.map(({ id, config }) => [id, catalog.newest(config.name).revision])])
     if (known?.identity === identity) return known.images
     const body = JSON.stringify({ synced, images: await collect(new Set(sources.map(({ config }) => config.name))) })
     const images = { tag: createHash('sha256').update(body).digest('base64url'), body }
@@ -43,7 +43,7 @@ export function createListedImages({ store, catalogue, pause }: ListedImagesOpti
   /** Sorted, so that equal lists are equal texts. */
   async function collect(sources: ReadonlySet<string>): Promise<readonly string[]> {
     const hashes = new Set<string>()
-    for (const [i, { groups }] of catalogue.slots.entries()) {
+    for (const [i, { groups }] of catalog.slots.entries()) {
       if (i % PER_TURN === 0) await pause()
       for (const { source, rows } of groups) {
         if (!sources.has(source)) continue

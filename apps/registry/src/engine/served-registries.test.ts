@@ -1,7 +1,7 @@
 import { TestClock } from '@thv/kernel/clock'
 import { runAtOnce } from '@thv/kernel/steps'
 import { describe, expect, it } from 'vitest'
-import { createCatalogue } from '../views/catalogue.ts'
+import { createCatalog } from '../views/catalog.ts'
 import { createSearchBuilder } from '../views/search-builder.ts'
 import { fill, specOf, stored } from '../views/testing/view-tools.ts'
 import { createViewBuilder } from '../views/view-builder.ts'
@@ -140,9 +140,9 @@ function rigOf() {
   const layout = (...names: readonly string[]) =>
     served.accept({ kind: 'layout', registries: names.map((name) => ({ name, claims: undefined })) })
   layout('main')
-  const catalogue = createCatalogue()
-  fill(catalogue, [stored('a', 'x/y', { revision: 1 })])
-  const built = () => runAtOnce(createViewBuilder().build(catalogue, specOf('a')))
+  const catalog = createCatalog()
+  fill(catalog, [stored('a', 'x/y', { revision: 1 })])
+  const built = () => runAtOnce(createViewBuilder().build(catalog, specOf('a')))
   const targetOf = (visible?: readonly string[]): ViewTarget => ({ registry: 'main', visible })
   return {
     clock,

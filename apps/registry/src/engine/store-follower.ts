@@ -4,7 +4,7 @@ import { ThvError } from '@thv/kernel/errors'
 import { runInTurns } from '@thv/kernel/steps'
 import type { RegistryRecord, RegistryStore, SourceRecord, StoreRevision } from '../store/registry-store.ts'
 import { endsWithin } from '../sync/waker.ts'
-import { type Catalogue, createCatalogue } from '../views/catalogue.ts'
+import { type Catalog, createCatalog } from '../views/catalog.ts'
 import type { SourceContent } from './view-layout.ts'
 
 export interface FollowerOptions {
@@ -18,7 +18,7 @@ export interface FollowerOptions {
 
 /** The known state of the store. A failed read is repeated by the next `follow`; earlier data stay. */
 export interface StoreFollower {
-  readonly catalogue: Catalogue
+  readonly catalog: Catalog
   readonly sources: readonly SourceRecord[]
   readonly registries: readonly RegistryRecord[]
   contentOf(source: string): SourceContent
@@ -39,7 +39,7 @@ const LOOK_MS = 5_000
 const MAX_ROUNDS = 5
 
 export function createStoreFollower({ store, clock, pause, signal, onStructure }: FollowerOptions): StoreFollower {
-  const catalogue = createCatalogue()
+  const catalog = createCatalog()
   let known: StoreRevision = { data: 0, structure: -1 }
   let sources: readonly SourceRecord[] = []
   let registries: readonly RegistryRecord[] = []
@@ -51,7 +51,7 @@ export function createStoreFollower({ store, clock, pause, signal, onStructure }
     if (first.structure !== known.structure) await readStructure()
     else if (statusToo) sources = await store.sources()
     const revision = first.data === known.data ? first : await readEntries(first)
-    await runInTurns(catalogue.settle(), { pause, signal })
+    await runInTurns(catalog.settle(), { pause, signal })
     const moved = revision.data !== known.data || revision.structure !== known.structure
     known = revision
     return { revision, moved }
@@ -72,7 +72,7 @@ export function createStoreFollower({ store, clock, pause, signal, onStructure }
     registries = await store.registries()
     const now = new Map(sources.map((source) => [source.config.name, source.id]))
     const gone = new Set([...ids].filter(([name, id]) => now.get(name) !== id).map(([name]) => name))
-    await runInTurns(catalogue.dropSources(gone), { pause, signal })
+    await runInTurns(catalog.dropSources(gone), { pause, signal })
     ids = now
     onStructure()
   }
@@ -96,21 +96,21 @@ export function createStoreFollower({ store, clock, pause, signal, onStructure }
 
   async function readAfter(after: number): Promise<void> {
     for await (const batch of store.entriesAfter(after, signal)) {
-      for (const entry of batch) if (ids.has(entry.source)) catalogue.add(entry)
+      for (const entry of batch) if (ids.has(entry.source)) catalog.add(entry)
       await pause()
       signal.throwIfAborted()
     }
   }
 
   return {
-    catalogue,
+    catalog,
     get sources() {
       return sources
     },
     get registries() {
       return registries
     },
-    contentOf: (source) => ({ id: ids.get(source), ...catalogue.newest(source) }),
+    contentOf: (source) => ({ id: ids.get(source), ...catalog.newest(source) }),
     follow,
   }
 }

@@ -4,7 +4,7 @@ import { errorMessage } from '@thv/kernel/errors'
 import type { Logger } from '@thv/telemetry/log'
 import type { RegistryStore, SourceRecord, StoreRevision } from '../store/registry-store.ts'
 import { createWaker, endsWithin } from '../sync/waker.ts'
-import type { Catalogue } from '../views/catalogue.ts'
+import type { Catalog } from '../views/catalog.ts'
 import { createBuiltViews } from './built-views.ts'
 import { type Publication, targetKey, type ViewTarget } from './publication.ts'
 import { createStoreFollower } from './store-follower.ts'
@@ -22,7 +22,7 @@ export interface ViewLoopOptions {
 
 /** Follows the store, and publishes whatever becomes another by it. */
 export interface ViewLoop extends AsyncDisposable {
-  readonly catalogue: Catalogue
+  readonly catalog: Catalog
   readonly facts: ViewFacts
   /** Resolves when everything that is in the store now is served, or when the time is over. Never rejects. */
   caughtUp(limitMs: number): Promise<void>
@@ -49,8 +49,8 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   const { signal } = stopped
   const waker = createWaker(clock)
   const follower = createStoreFollower({ store, clock, pause, signal, onStructure: publishLayout })
-  const { catalogue, contentOf } = follower
-  const views = createBuiltViews({ catalogue, contentOf, publish, pause, signal })
+  const { catalog, contentOf } = follower
+  const views = createBuiltViews({ catalog, contentOf, publish, pause, signal })
   const wanted = new Map<string, ViewTarget>()
   /** Everything up to this is served. */
   let served: StoreRevision = { data: 0, structure: -1 }
@@ -110,7 +110,7 @@ export function startViewLoop(options: ViewLoopOptions): ViewLoop {
   }
 
   return {
-    catalogue,
+    catalog,
     get facts() {
       const built = new Set(views.targets.map((target) => target.registry))
       const unbuilt = follower.registries.map(({ spec }) => spec.name).filter((name) => !built.has(name))

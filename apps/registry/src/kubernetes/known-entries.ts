@@ -2,13 +2,13 @@ import { type KnownEntry, type KnownServers, knownServers } from '@thv/catalog/d
 import { officialKey } from '@thv/catalog/official-envelope'
 import { documentTags } from '@thv/catalog/server-extensions'
 import type { RegistryStore, SourceRecord } from '../store/registry-store.ts'
-import type { Catalogue } from '../views/catalogue.ts'
-import { documentOf, documentText, metaOf, type Row } from '../views/catalogue-row.ts'
+import type { Catalog } from '../views/catalog.ts'
+import { documentOf, documentText, metaOf, type Row } from '../views/catalog-row.ts'
 import type { Group } from '../views/version-group.ts'
 
 export interface KnownEntriesOptions {
   readonly store: Pick<RegistryStore, 'sources' | 'registries'>
-  readonly catalogue: Catalogue
+  readonly catalog: Catalog
   readonly pause: () => Promise<void>
 }
 
@@ -18,12 +18,12 @@ const PER_TURN = 500
  * Servers of the sources that every registry with the kubernetes source lists too. Only those: a copy is shown wherever the
  * kubernetes source is, and must not carry an entry into a registry that does not list its source.
  */
-export function createKnownEntries({ store, catalogue, pause }: KnownEntriesOptions): (source: string) => Promise<KnownServers> {
+export function createKnownEntries({ store, catalog, pause }: KnownEntriesOptions): (source: string) => Promise<KnownServers> {
   const kept = new Map<string, { readonly identity: string; readonly servers: KnownServers }>()
 
   return async (source) => {
     const sources = await lookUpSources(store, source)
-    const identity = JSON.stringify(sources.map(({ id, config }) => [id, config.claims, catalogue.newest(config.name).revision]))
+    const identity = JSON.stringify(sources.map(({ id, config }) => [id, config.claims, catalog.newest(config.name).revision]))
     const known = kept.get(source)
     if (known?.identity === identity) return known.servers
     const servers = knownServers(await collect(sources))
@@ -34,7 +34,7 @@ export function createKnownEntries({ store, catalogue, pause }: KnownEntriesOpti
   async function collect(sources: readonly SourceRecord[]): Promise<readonly KnownEntry[][]> {
     const lists = sources.map((): KnownEntry[] => [])
     const order = new Map(sources.map(({ config }, i) => [config.name, i]))
-    for (const [i, slot] of catalogue.slots.entries()) {
+    for (const [i, slot] of catalog.slots.entries()) {
       if (i % PER_TURN === 0) await pause()
       // The first source hides the name of all others.
       const [group] = slot.groups

@@ -104,12 +104,12 @@ describe('without a configuration', () => {
     ['the paths of the registry', PUBLISH, (name: string) => document(name)],
     ['the paths of all registries', '/registry/v0.1/publish', (name: string) => document(name)],
     ['the admin API', '/v1/entries', (name: string) => ({ server: document(name) })],
-  ])('a name of the bundled catalogue cannot be published through %s', async (_, path, body) => {
+  ])('a name of the bundled catalog cannot be published through %s', async (_, path, body) => {
     await using registry = await startRegistry(['--data-dir', folder])
     await ready(registry)
     expect(await send(registry, path, { token: token(), body: body(BUNDLED) })).toMatchObject({
       status: 409,
-      json: { error: `${BUNDLED} is a server of the source catalogue, which is listed before published: choose another name` },
+      json: { error: `${BUNDLED} is a server of the source catalog, which is listed before published: choose another name` },
     })
     const latest = `/registry/default/v0.1/servers/${encodeURIComponent(BUNDLED)}/versions/latest`
     const { json } = await send(registry, latest, { method: 'GET' })

@@ -38,7 +38,7 @@ function ask(url: string, headers: Record<string, string> = {}): Promise<{ statu
 const statusOf = async (url: string, headers: Record<string, string> = {}) => (await ask(url, headers)).status
 
 describe('serve', () => {
-  it('serves the bundled catalogue without a file, and says how to ask', async () => {
+  it('serves the bundled catalog without a file, and says how to ask', async () => {
     await using registry = await startRegistry(['--data-dir', folder], { terminal: true })
     await until(async () => (await statusOf(`${registry.internalUrl}/readiness`)) === 200)
     const answer: unknown = JSON.parse((await ask(`${registry.url}/registry/default/v0.1/servers?limit=100`)).body)

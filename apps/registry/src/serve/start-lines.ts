@@ -11,7 +11,7 @@ export function startLines(
   const authorization = config.auth.mode === 'oauth' ? '-H "Authorization: Bearer $TOKEN" ' : ''
   return [
     `${config.registryName ?? 'MCP registry'} is served at ${url}`,
-    `  configuration  ${file ?? 'none: the bundled catalogue, and a place to publish'}`,
+    `  configuration  ${file ?? 'none: the bundled catalog, and a place to publish'}`,
     `  registries     ${config.registries.map(({ name, sources }) => `${name} (${sources.join(', ')})`).join('; ')}`,
     `  access         ${accessText(config)}`,
     `  store          ${storeText(config)}`,

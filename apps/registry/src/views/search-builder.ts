@@ -3,7 +3,7 @@ import { searchDocumentOf } from '@thv/catalog/search/search-document'
 import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
 import { createSearchTerms, type Occurrences, type SearchTerms } from '@thv/catalog/search/search-terms'
 import type { Steps } from '@thv/kernel/steps'
-import { documentOf, type Row } from './catalogue-row.ts'
+import { documentOf, type Row } from './catalog-row.ts'
 import type { LatestRow } from './view-builder.ts'
 
 /** Indexes for all views; each document is read once, however many views show it and however often they are built. */

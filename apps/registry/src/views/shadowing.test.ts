@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StoredEntry } from '../store/registry-store.ts'
-import { createCatalogue } from './catalogue.ts'
+import { createCatalog } from './catalog.ts'
 import { fill, type ListedServer, listed, openView, specOf, stored } from './testing/view-tools.ts'
 import { createViewBuilder } from './view-builder.ts'
 
@@ -9,26 +9,26 @@ const SOURCES = ['a', 'b', 'c']
 
 describe('which source has a name', () => {
   it('the first one with a version that is not deleted, by position', () => {
-    const catalogue = createCatalogue()
-    fill(catalogue, [
+    const catalog = createCatalog()
+    fill(catalog, [
       stored('b', 'x/y', { revision: 1, version: '9.0.0' }),
       stored('a', 'x/y', { revision: 2, version: '1.0.0' }),
       stored('b', 'x/z', { revision: 3 }),
     ])
-    const shown = listed(openView(catalogue, specOf('a', 'b'))).map(({ name, version, by }) => [name, version, by])
+    const shown = listed(openView(catalog, specOf('a', 'b'))).map(({ name, version, by }) => [name, version, by])
     expect(shown).toEqual([
       ['x/y', '1.0.0', 2],
       ['x/z', '1.0.0', 3],
     ])
-    expect(listed(openView(catalogue, specOf('b', 'a'))).map(({ by }) => by)).toEqual([1, 3])
+    expect(listed(openView(catalog, specOf('b', 'a'))).map(({ by }) => by)).toEqual([1, 3])
   })
 
   it('a later one when all versions of the first are deleted', () => {
-    const catalogue = createCatalogue()
-    fill(catalogue, [stored('b', 'x/y', { revision: 1 }), stored('a', 'x/y', { revision: 2, version: '2.0.0' })])
+    const catalog = createCatalog()
+    fill(catalog, [stored('b', 'x/y', { revision: 1 }), stored('a', 'x/y', { revision: 2, version: '2.0.0' })])
     const since = new Date(Date.UTC(2026, 0, 1) + 2_500).toISOString()
-    fill(catalogue, [stored('a', 'x/y', { revision: 3, version: '2.0.0', status: 'deleted' })])
-    const view = openView(catalogue, specOf('a', 'b'))
+    fill(catalog, [stored('a', 'x/y', { revision: 3, version: '2.0.0', status: 'deleted' })])
+    const view = openView(catalog, specOf('a', 'b'))
     expect(listed(view)).toMatchObject([{ version: '1.0.0', by: 1, isLatest: true }])
     // A client that had 2.0.0 of the first learns that it is gone and that 1.0.0 is there now, though that was written long ago.
     expect(listed(view, { updatedSince: since })).toMatchObject([
@@ -38,13 +38,13 @@ describe('which source has a name', () => {
   })
 
   it('never an entry that the reader may not see: the next one takes its place', () => {
-    const catalogue = createCatalogue()
-    fill(catalogue, [
+    const catalog = createCatalog()
+    fill(catalog, [
       stored('a', 'x/y', { revision: 1, claims: { team: 'one' } }),
       stored('b', 'x/y', { revision: 2 }),
       stored('b', 'x/z', { revision: 3 }),
     ])
-    const view = openView(catalogue, { ...specOf('a', 'b'), visible: new Set(['']) })
+    const view = openView(catalog, { ...specOf('a', 'b'), visible: new Set(['']) })
     expect(listed(view).map(({ by }) => by)).toEqual([2, 3])
     expect(listed(view, { includeDeleted: true })).toHaveLength(2)
   })
@@ -59,7 +59,7 @@ describe('which source has a name', () => {
     })
     fc.assert(
       fc.property(fc.array(change, { minLength: 1, maxLength: 30 }), (changes) => {
-        const catalogue = createCatalogue()
+        const catalog = createCatalog()
         const builder = createViewBuilder()
         const rows = new Map<string, StoredEntry>()
         const copy = new Map<string, ListedServer>()
@@ -70,9 +70,9 @@ describe('which source has a name', () => {
           if (deleted && !rows.has(key)) continue
           const row = stored(source, name, { revision: i + 1, version, status: deleted ? 'deleted' : 'active' })
           rows.set(key, row)
-          fill(catalogue, [row])
+          fill(catalog, [row])
           if (!polls && i + 1 < changes.length) continue
-          const view = openView(catalogue, specOf(...SOURCES), builder)
+          const view = openView(catalog, specOf(...SOURCES), builder)
           for (const server of listed(view, since === undefined ? {} : { updatedSince: since })) {
             const place = `${server.name} ${server.version}`
             if (server.status === 'deleted') copy.delete(place)

@@ -1,4 +1,4 @@
-import type { Row } from './catalogue-row.ts'
+import type { Row } from './catalog-row.ts'
 import type { Group } from './version-group.ts'
 
 /** One version of a name as a registry serves it. */

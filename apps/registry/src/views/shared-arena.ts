@@ -40,7 +40,7 @@ export function createSharedArena(options: SharedArenaOptions): SharedArena {
 
   function open(bytes: number): void {
     waste += target.length - used
-    // Small catalogues stay small.
+    // Small catalogs stay small.
     const size = Math.min(segmentBytes, Math.max(target.length * 2, FIRST_SEGMENT_BYTES))
     current = { bytes: new Uint8Array(new SharedArrayBuffer(Math.max(size, bytes))) }
     target = Buffer.from(current.bytes.buffer)

@@ -2,7 +2,7 @@ import { versionOrder } from '@thv/catalog/snapshot/snapshot-columns'
 import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { compareVersions } from '@thv/catalog/version-order'
 import { type Steps, sortInSteps } from '@thv/kernel/steps'
-import { type Arenas, type Row, rewriteMeta } from './catalogue-row.ts'
+import { type Arenas, type Row, rewriteMeta } from './catalog-row.ts'
 
 /** All versions that one source has of one server. */
 export interface Group {

@@ -4,7 +4,7 @@ import { runAtOnce } from '@thv/kernel/steps'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StoredEntry } from '../store/registry-store.ts'
-import { createCatalogue } from './catalogue.ts'
+import { createCatalog } from './catalog.ts'
 import { createSearchBuilder } from './search-builder.ts'
 import { EPOCH, fill, listed, listText, openView, plainSnapshot, specOf, stored } from './testing/view-tools.ts'
 import { createViewBuilder } from './view-builder.ts'
@@ -20,7 +20,7 @@ describe('views that are built again and again', () => {
     })
     fc.assert(
       fc.property(fc.array(fc.array(entry, { maxLength: 6 }), { minLength: 1, maxLength: 8 }), (batches) => {
-        const catalogue = createCatalogue()
+        const catalog = createCatalog()
         const builder = createViewBuilder()
         const rows = new Map<string, StoredEntry>()
         for (const [i, batch] of batches.entries()) {
@@ -30,8 +30,8 @@ describe('views that are built again and again', () => {
           // A store writes a row once per revision; the first of a batch counts here.
           const first = written.filter((row, at) => written.findIndex((other) => keyOf(other) === keyOf(row)) === at)
           for (const row of first) rows.set(keyOf(row), row)
-          fill(catalogue, first)
-          const view = openView(catalogue, specOf('a'), builder)
+          fill(catalog, first)
+          const view = openView(catalog, specOf('a'), builder)
           const plain = plainSnapshot([...rows.values()])
           for (const query of [{}, { includeDeleted: true }, { search: 'X/' }, { version: 'latest' }]) {
             expect(listText(view, query)).toBe(listText(plain, query))
@@ -45,69 +45,69 @@ describe('views that are built again and again', () => {
     )
   })
 
-  it('share their bytes with the catalogue, and give only their own away', () => {
-    const catalogue = createCatalogue()
-    fill(catalogue, many(10, 1))
-    const first = runAtOnce(createViewBuilder().build(catalogue, specOf('a'))).snapshot
-    const second = runAtOnce(createViewBuilder().build(catalogue, specOf('a'))).snapshot
+  it('share their bytes with the catalog, and give only their own away', () => {
+    const catalog = createCatalog()
+    fill(catalog, many(10, 1))
+    const first = runAtOnce(createViewBuilder().build(catalog, specOf('a'))).snapshot
+    const second = runAtOnce(createViewBuilder().build(catalog, specOf('a'))).snapshot
     expect(first.json.segments[0]?.buffer).toBe(second.json.segments[0]?.buffer)
     const moved = structuredClone(first, { transfer: snapshotTransferList(first) })
     expect(moved.json.segments[0]?.length).toBe(second.json.segments[0]?.length)
     expect(first.flags.length).toBe(0)
-    expect(listed(openView(catalogue, specOf('a')))).toHaveLength(10)
+    expect(listed(openView(catalog, specOf('a')))).toHaveLength(10)
   })
 
   it('have all versions of a name in order, in whatever order they came', () => {
-    const catalogue = createCatalogue()
+    const catalog = createCatalog()
     const came = Array.from({ length: 400 }, (_, i) => `1.${(i * 37) % 400}.0`)
     for (const part of [came.slice(0, 150), came.slice(150)]) {
       fill(
-        catalogue,
+        catalog,
         part.map((version, i) =>
           stored('a', 'x/y', { version, revision: 1 + came.indexOf(version), ...(i === 7 && { status: 'deleted' }) }),
         ),
       )
     }
-    const shown = listed(openView(catalogue, specOf('a')), { includeDeleted: true })
+    const shown = listed(openView(catalog, specOf('a')), { includeDeleted: true })
     expect(shown.map(({ version }) => version)).toEqual(Array.from({ length: 400 }, (_, i) => `1.${i}.0`))
     expect(shown.filter(({ isLatest }) => isLatest).map(({ version }) => version)).toEqual(['1.399.0'])
   })
 
   it('keep nothing of a source that is gone, though it went before everything was in order', () => {
-    const catalogue = createCatalogue()
-    for (const version of ['1.0.0', '2.0.0']) catalogue.add(stored('a', 'x/y', { version, revision: 1 }))
-    runAtOnce(catalogue.dropSources(new Set(['a'])))
-    runAtOnce(catalogue.settle())
-    expect([catalogue.slots.length, catalogue.arenas.json.live, catalogue.arenas.text.live]).toEqual([0, 0, 0])
+    const catalog = createCatalog()
+    for (const version of ['1.0.0', '2.0.0']) catalog.add(stored('a', 'x/y', { version, revision: 1 }))
+    runAtOnce(catalog.dropSources(new Set(['a'])))
+    runAtOnce(catalog.settle())
+    expect([catalog.slots.length, catalog.arenas.json.live, catalog.arenas.text.live]).toEqual([0, 0, 0])
   })
 
   it('are moved together when too much of the memory is of the past, and stay the same', () => {
-    const catalogue = createCatalogue()
-    fill(catalogue, many(500, 1))
-    const before = catalogue.arenas
+    const catalog = createCatalog()
+    fill(catalog, many(500, 1))
+    const before = catalog.arenas
     // One in forty: too few to pay.
     fill(
-      catalogue,
+      catalog,
       many(500, 2).filter((_, i) => i % 40 === 0),
     )
-    expect(catalogue.arenas).toBe(before)
+    expect(catalog.arenas).toBe(before)
     fill(
-      catalogue,
+      catalog,
       many(500, 3).filter((_, i) => i % 3 === 0),
     )
-    expect(catalogue.arenas).not.toBe(before)
-    const view = openView(catalogue, specOf('a'))
+    expect(catalog.arenas).not.toBe(before)
+    const view = openView(catalog, specOf('a'))
     const page = view.list({ limit: 500 })
     expect('slices' in page && page.slices.length).toBe(
-      runAtOnce(createViewBuilder().build(catalogue, specOf('a'))).snapshot.json.segments.length,
+      runAtOnce(createViewBuilder().build(catalog, specOf('a'))).snapshot.json.segments.length,
     )
     expect(listed(view).map(({ by }) => by)).toEqual(many(500, 1).map((_, i) => (i % 3 === 0 ? 3 : i % 40 === 0 ? 2 : 1)))
   })
 
   it('have nothing older than the last change of what the registry consists of', () => {
-    const catalogue = createCatalogue()
-    fill(catalogue, [stored('a', 'x/y', { revision: 1 }), stored('a', 'x/z', { revision: 9 })])
-    const view = openView(catalogue, { ...specOf('a'), floorMs: EPOCH + 5_000 })
+    const catalog = createCatalog()
+    fill(catalog, [stored('a', 'x/y', { revision: 1 }), stored('a', 'x/z', { revision: 9 })])
+    const view = openView(catalog, { ...specOf('a'), floorMs: EPOCH + 5_000 })
     const since = new Date(EPOCH + 4_000).toISOString()
     expect(listed(view, { updatedSince: since }).map(({ name, updatedAt }) => [name, updatedAt])).toEqual([
       ['x/y', '2026-01-01T00:00:05.000Z'],
@@ -117,14 +117,14 @@ describe('views that are built again and again', () => {
 
   it('are searched by the latest version of each server that is not deleted', () => {
     const words = (...deleted: readonly string[]) => {
-      const catalogue = createCatalogue()
+      const catalog = createCatalog()
       const text = (version: string, title: string) => ({ version, text: JSON.stringify({ name: 'x/y', title, version }) })
       const all = [text('1.10.0', 'newest'), text('1.2.0', 'oldest'), text('1.9.0', 'middle')]
       fill(
-        catalogue,
+        catalog,
         all.map((one, i) => stored('a', 'x/y', { revision: i + 1, ...one, ...(deleted.includes(one.version) && { status: 'deleted' }) })),
       )
-      const { latest } = runAtOnce(createViewBuilder().build(catalogue, specOf('a')))
+      const { latest } = runAtOnce(createViewBuilder().build(catalog, specOf('a')))
       const index = openSearchIndex(runAtOnce(createSearchBuilder().build({}, latest)))
       return ['oldest', 'middle', 'newest'].filter((word) => index.search(word).hits.length > 0)
     }
@@ -134,19 +134,19 @@ describe('views that are built again and again', () => {
   })
 
   it('forget a source, and know one of the same name that comes after it', () => {
-    const catalogue = createCatalogue()
-    fill(catalogue, [stored('a', 'x/y', { revision: 7 }), stored('b', 'x/y', { revision: 1 }), stored('a', 'x/z', { revision: 2 })])
-    runAtOnce(catalogue.dropSources(new Set(['a'])))
-    fill(catalogue, [stored('a', 'x/new', { revision: 8 })])
-    expect(listed(openView(catalogue, specOf('a', 'b')), { includeDeleted: true }).map(({ name, by }) => [name, by])).toEqual([
+    const catalog = createCatalog()
+    fill(catalog, [stored('a', 'x/y', { revision: 7 }), stored('b', 'x/y', { revision: 1 }), stored('a', 'x/z', { revision: 2 })])
+    runAtOnce(catalog.dropSources(new Set(['a'])))
+    fill(catalog, [stored('a', 'x/new', { revision: 8 })])
+    expect(listed(openView(catalog, specOf('a', 'b')), { includeDeleted: true }).map(({ name, by }) => [name, by])).toEqual([
       ['x/new', 8],
       ['x/y', 1],
     ])
   })
 
   it('name the different claims, of entries and of sources', () => {
-    const catalogue = createCatalogue()
-    fill(catalogue, [
+    const catalog = createCatalog()
+    fill(catalog, [
       stored('a', 'x/1', { revision: 1, claims: { team: ['b', 'a'] } }),
       stored('a', 'x/2', { revision: 1, claims: { team: ['a', 'b', 'a'] } }),
       stored('a', 'x/3', { revision: 1 }),
@@ -159,10 +159,10 @@ describe('views that are built again and again', () => {
         { name: 'b', claims: undefined },
       ],
     }
-    const { claimSets } = runAtOnce(createViewBuilder().build(catalogue, spec))
+    const { claimSets } = runAtOnce(createViewBuilder().build(catalog, spec))
     expect(claimSets.map(([, claims]) => claims)).toEqual([undefined, { org: 'o' }, { team: ['b', 'a'] }])
     const some = { ...spec, visible: new Set(claimSets.slice(0, 2).map(([key]) => key)) }
-    expect(listed(openView(catalogue, some)).map(({ name }) => name)).toEqual(['x/3', 'x/4'])
+    expect(listed(openView(catalog, some)).map(({ name }) => name)).toEqual(['x/3', 'x/4'])
   })
 })
 

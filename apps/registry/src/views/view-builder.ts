@@ -4,8 +4,8 @@ import { FIELD_END, type SnapshotData } from '@thv/catalog/snapshot/snapshot-dat
 import type { Claims } from '@thv/catalog/sources/fetch/source-config'
 import { compareVersions } from '@thv/catalog/version-order'
 import type { Steps } from '@thv/kernel/steps'
-import type { Catalogue } from './catalogue.ts'
-import { type Arenas, type Row, rewriteMeta } from './catalogue-row.ts'
+import type { Catalog } from './catalog.ts'
+import { type Arenas, type Row, rewriteMeta } from './catalog-row.ts'
 import { claimsKey } from './claim-key.ts'
 import { type Shown, shownVersions } from './shadowing.ts'
 import { bytesOf, type Segment, type Span } from './shared-arena.ts'
@@ -40,7 +40,7 @@ export interface LatestRow {
 
 /** Builds one view again and again, and keeps what is its own: the entries that it shows otherwise than their source has them. */
 export interface ViewBuilder {
-  build(catalogue: Catalogue, spec: ViewSpec): Steps<BuiltView>
+  build(catalog: Catalog, spec: ViewSpec): Steps<BuiltView>
   /** It is not needed any more. */
   release(): void
 }
@@ -52,10 +52,10 @@ export function createViewBuilder(): ViewBuilder {
   let variants = new Map<Row, Variant>()
   let arenas: Arenas | undefined
 
-  function* build(catalogue: Catalogue, spec: ViewSpec): Steps<BuiltView> {
+  function* build(catalog: Catalog, spec: ViewSpec): Steps<BuiltView> {
     // Rows have moved: variants of old segments would keep these alive.
-    if (arenas !== catalogue.arenas) variants = new Map()
-    arenas = catalogue.arenas
+    if (arenas !== catalog.arenas) variants = new Map()
+    arenas = catalog.arenas
     const kept = new Map<Row, Variant>()
     const claimSets = new Map<string, Claims | undefined>()
     const groupsOf = visibleGroups(spec, claimSets)
@@ -63,19 +63,19 @@ export function createViewBuilder(): ViewBuilder {
     const starts: number[] = [0]
     const placed: Placed[] = []
     const latest: LatestRow[] = []
-    for (const [i, slot] of catalogue.slots.entries()) {
+    for (const [i, slot] of catalog.slots.entries()) {
       if (i % PER_STEP === 0) yield
       const groups = groupsOf(slot.groups)
       if (groups.length === 0) continue
       for (const shown of groups.length === 1 ? ownVersions(groups[0]) : shownVersions(groups, order)) {
-        const item = placedAs(shown, kept, catalogue.arenas)
+        const item = placedAs(shown, kept, catalog.arenas)
         placed.push(item)
         if (!item.deleted && shown.row.isLatest) latest.push({ name: slot.name, row: shown.row })
       }
       names.push(slot.name)
       starts.push(placed.length)
     }
-    for (const [row, variant] of variants) if (kept.get(row) !== variant) catalogue.arenas.json.release(variant.json)
+    for (const [row, variant] of variants) if (kept.get(row) !== variant) catalog.arenas.json.release(variant.json)
     variants = kept
     const columns = yield* snapshotColumns({ names, nameStart: Uint32Array.from(starts), placed })
     return { snapshot: { ...columns, ...(yield* arenaColumns(placed)) }, latest, claimSets: sorted(claimSets) }

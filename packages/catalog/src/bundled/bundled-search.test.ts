@@ -5,10 +5,10 @@ import { openSearchIndex } from '../search/search-index.ts'
 import { indexDocuments } from '../search/testing/index-documents.ts'
 import { shortName } from '../server-name.ts'
 import { readUpstreamRegistry } from '../upstream-registry.ts'
-import { bundledCatalogue } from './bundled-catalogue.ts'
+import { bundledCatalog } from './bundled-catalog.ts'
 import { type GoldenQuery, goldenQueries } from './testing/golden-queries.ts'
 
-const documents = readUpstreamRegistry(bundledCatalogue).documents.map((document) =>
+const documents = readUpstreamRegistry(bundledCatalog).documents.map((document) =>
   searchDocumentOf({ name: String(document['name']), document, status: 'active' }),
 )
 const index = openSearchIndex(indexDocuments(documents))
@@ -43,7 +43,7 @@ const isHit = ({ first, among = [], only }: GoldenQuery, got: readonly string[])
   among.every((name) => got.includes(name)) &&
   (only === undefined || got.every((name) => only.includes(name)))
 
-describe('ranked search in the bundled catalogue', () => {
+describe('ranked search in the bundled catalog', () => {
   const missed = goldenQueries.filter((golden) => !isHit(golden, ours(golden.query)))
   const typos = goldenQueries.filter(({ typo }) => typo)
 

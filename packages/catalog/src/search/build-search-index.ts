@@ -49,7 +49,7 @@ function* nameTables(names: readonly string[]): Steps<Pick<SearchIndexData, 'nam
   for (const [d, raw] of names.entries()) {
     const item = { name: raw.toWellFormed().toLowerCase(), raw, d }
     const last = folded.at(-1)
-    // Most catalogues are in lower case and come sorted.
+    // Most catalogs are in lower case and come sorted.
     inOrder &&= last === undefined || byName(last, item) <= 0
     folded.push(item)
     if (d % TERMS_PER_STEP === 0) yield

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bundledCatalogue } from '../bundled/bundled-catalogue.ts'
+import { bundledCatalog } from '../bundled/bundled-catalog.ts'
 import type { CatalogEntry, EntryStatus } from '../catalog-entry.ts'
 import { schemaUrl } from '../schema-version.ts'
 import { compareCodePoints } from '../text.ts'
@@ -12,7 +12,7 @@ import { indexDocuments } from './testing/index-documents.ts'
 
 const open = (documents: readonly SearchDocument[]) => openSearchIndex(indexDocuments(documents))
 const bundled = open(
-  readUpstreamRegistry(bundledCatalogue)
+  readUpstreamRegistry(bundledCatalog)
     .documents.map((document) => searchDocumentOf({ name: String(document['name']), document, status: 'active' }))
     .sort((a, b) => compareCodePoints(a.name, b.name)),
 )
@@ -20,7 +20,7 @@ const bundled = open(
 describe('exact filters', () => {
   it('give what a plain filter gives, alone and beside words', () => {
     fc.assert(
-      fc.property(catalogueArb, filtersArb, fc.constantFrom('', ' ', 'files', 'git mail', 'a/1'), (documents, filters, query) => {
+      fc.property(catalogArb, filtersArb, fc.constantFrom('', ' ', 'files', 'git mail', 'a/1'), (documents, filters, query) => {
         const index = open(documents)
         const asked = Object.values(filters).some((values) => values.length > 0)
         // Without filters, all that the words find; without words, all there is.
@@ -37,7 +37,7 @@ describe('exact filters', () => {
   })
 
   it('do not change what words find or how it ranks, and no text reaches what they look up', () => {
-    const plain = catalogue(20).map((document) => ({ ...document, tags: [], tools: [] }))
+    const plain = catalog(20).map((document) => ({ ...document, tags: [], tools: [] }))
     const other = plain.map((document) => ({ ...document, registryTypes: ['files'], transports: ['git', 'mail'] }))
     for (const query of [
       'files',
@@ -57,7 +57,7 @@ describe('exact filters', () => {
 
   it('take a value as it is: case, parts and lengths matter', () => {
     const long = 'x'.repeat(MAX_FILTER_LENGTH)
-    const [document] = catalogue(1) as [SearchDocument]
+    const [document] = catalog(1) as [SearchDocument]
     const index = open([{ ...document, tags: ['Web', 'a b', 'tag:x', 'ü', '\0', long, `${long}y`], tools: ['get_it'] }])
     const count = (filters: SearchFilters) => index.search('', { filters }).hits.length
     for (const tag of ['Web', 'a b', 'tag:x', 'ü', '\0', long]) expect(count({ tag: [tag] }), tag).toBe(1)
@@ -68,12 +68,12 @@ describe('exact filters', () => {
   })
 
   it('find a name given exactly only where it passes', () => {
-    const index = open(catalogue(3))
+    const index = open(catalog(3))
     expect(index.search('a/1', { filters: { status: ['active'] } }).hits[0]?.name).toBe('a/1')
     expect(index.search('a/1', { filters: { status: ['deprecated'] } }).hits).toEqual([])
   })
 
-  it('know the bundled catalogue', () => {
+  it('know the bundled catalog', () => {
     const names = (filters: SearchFilters) => bundled.search('', { filters, limit: 100 }).hits.map(({ name }) => name)
     expect(names({ status: ['active'] })).toHaveLength(bundled.count)
     expect(names({ status: ['deprecated'] })).toEqual([])
@@ -131,7 +131,7 @@ function passes(document: SearchDocument, filters: SearchFilters): boolean {
   })
 }
 
-function catalogue(count: number): SearchDocument[] {
+function catalog(count: number): SearchDocument[] {
   return Array.from({ length: count }, (_, i) => ({
     name: `a/${i}`,
     title: ['files', 'git', 'mail'][i % 3] ?? '',
@@ -147,7 +147,7 @@ function catalogue(count: number): SearchDocument[] {
 const value = fc.constantFrom('files', 'git', 'mail', 'Git', 'active')
 const values = fc.array(value, { maxLength: 3 })
 const status = fc.constantFrom<EntryStatus>('active', 'deprecated')
-const catalogueArb: fc.Arbitrary<SearchDocument[]> = fc
+const catalogArb: fc.Arbitrary<SearchDocument[]> = fc
   .array(fc.record({ title: value, description: value, tags: values, tools: values, registryTypes: values, transports: values, status }), {
     maxLength: 25,
   })

@@ -9,10 +9,10 @@ import { searchIndexTransferList } from './search-index-data.ts'
 import { type SearchWork, WORK_LIMITS } from './term-candidates.ts'
 import { goldenQueries } from './testing/golden-queries.ts'
 import { indexDocuments, indexSteps } from './testing/index-documents.ts'
-import { sampleCatalogue } from './testing/sample-catalogue.ts'
+import { sampleCatalog } from './testing/sample-catalog.ts'
 import { createTopList } from './top-list.ts'
 
-const documents = sampleCatalogue.map(searchDocumentOf)
+const documents = sampleCatalog.map(searchDocumentOf)
 const open = (docs: readonly SearchDocument[]) => openSearchIndex(indexDocuments(docs))
 const index = open(documents)
 const shortNames = (query: string, limit = 3) => index.search(query, { limit }).hits.map((hit) => hit.name.slice(hit.name.indexOf('/') + 1))
@@ -27,7 +27,7 @@ describe('ranked search', () => {
       .map((golden) => ({ ...golden, got: shortNames(golden.query) }))
       .filter(({ expected, got, category }) => (!category && got[0] !== expected[0]) || !expected.every((name) => got.includes(name)))
     const typos = goldenQueries.filter((golden) => golden.typo)
-    expect(sampleCatalogue.length).toBeGreaterThanOrEqual(60)
+    expect(sampleCatalog.length).toBeGreaterThanOrEqual(60)
     expect(goldenQueries.length).toBeGreaterThanOrEqual(30)
     expect(typos.length).toBeGreaterThanOrEqual(8)
     expect(missed.length, JSON.stringify(missed, undefined, 1)).toBeLessThanOrEqual(Math.floor(goldenQueries.length * 0.1))
@@ -36,7 +36,7 @@ describe('ranked search', () => {
 
   it('finds every exact name first, whatever else is there', () => {
     fc.assert(
-      fc.property(catalogueArb, (docs) => {
+      fc.property(catalogArb, (docs) => {
         const own = open(docs)
         for (const { name } of docs) expect(own.search(name, { limit: 1 }).hits[0]?.name).toBe(name)
       }),
@@ -56,7 +56,7 @@ describe('ranked search', () => {
 
   it('never gives what was taken away', () => {
     fc.assert(
-      fc.property(catalogueArb, fc.nat(), (docs, pick) => {
+      fc.property(catalogArb, fc.nat(), (docs, pick) => {
         const gone = docs[pick % Math.max(docs.length, 1)]
         if (!gone) return
         const rest = open(docs.filter((document) => document !== gone))
@@ -80,7 +80,7 @@ describe('ranked search', () => {
     expect(index.search('kubernetes pods')).toEqual(expected)
   })
 
-  it('keeps hostile queries within the limits of work, over a catalogue made for them', () => {
+  it('keeps hostile queries within the limits of work, over a catalog made for them', () => {
     const docs = Array.from({ length: 1000 }, (_, i) => {
       const title = `aaaa${[...String(i).padStart(3, '0')].map((digit) => 'abcdefghij'[Number(digit)]).join('')}`
       return { ...empty, name: `x/s${i}`, title, description: 'tool one two three four five six seven eight nine ten all' }
@@ -143,7 +143,7 @@ describe('searchDocumentOf', () => {
       'org.c': null,
     }
     const entry = {
-      ...(sampleCatalogue[0] as CatalogEntry),
+      ...(sampleCatalog[0] as CatalogEntry),
       document: { title: 3, _meta: { 'io.modelcontextprotocol.registry/publisher-provided': provided } },
     }
     expect(searchDocumentOf(entry)).toEqual({ ...empty, name: entry.name, tags: ['x', 'y', 'z'], tools: ['t1', 't2'] })
@@ -186,7 +186,7 @@ const nameArb = fc
     word,
   )
   .map(([namespace, name, known]) => `${namespace}/${name.length % 2 === 0 ? known : name}`)
-const catalogueArb: fc.Arbitrary<SearchDocument[]> = fc.uniqueArray(
+const catalogArb: fc.Arbitrary<SearchDocument[]> = fc.uniqueArray(
   fc.record({
     name: nameArb,
     title: text,

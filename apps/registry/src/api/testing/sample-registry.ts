@@ -8,13 +8,13 @@ import type { NewEntry, RegistrySpec } from '../../store/registry-store.ts'
 
 export const sampleSources: readonly SourceConfig[] = [
   { name: 'own', managed: {} },
-  { name: 'catalogue', file: { path: '/srv/registry.json' }, intervalMs: 1_800_000, filter: { tags: { exclude: ['beta'] } } },
+  { name: 'catalog', file: { path: '/srv/registry.json' }, intervalMs: 1_800_000, filter: { tags: { exclude: ['beta'] } } },
   { name: 'mirror', git: { repository: 'https://user:secret@git.example.com/servers.git', branch: 'main' }, intervalMs: 60_000 },
 ]
 
 export const sampleRegistries: readonly RegistrySpec[] = [
-  { name: 'default', sources: ['own', 'catalogue'] },
-  { name: 'readonly', sources: ['catalogue', 'mirror'] },
+  { name: 'default', sources: ['own', 'catalog'] },
+  { name: 'readonly', sources: ['catalog', 'mirror'] },
 ]
 
 /** Members out of order, numbers that doubles cannot hold, icons, variables, unknown members: all of it has to come back. */
@@ -29,7 +29,7 @@ const npmPackage = { registryType: 'npm', identifier: '@example/new', version: '
 const weather = (version: string, more: Parameters<typeof fetchedEntry>[2] = {}) => fetchedEntry('io.github.example/weather', version, more)
 
 export const fetchedSamples: Readonly<Record<string, readonly FetchedEntry[]>> = {
-  catalogue: [
+  catalog: [
     weather('1.9.0', { publishedAt: '2025-01-01T00:00:00Z' }),
     weather('1.10.0', { text: losslessText, publishedAt: '2025-03-01T00:00:00Z' }),
     weather('2.0.0', { status: 'deleted', statusMessage: 'withdrawn', publishedAt: '2025-02-01T00:00:00Z' }),

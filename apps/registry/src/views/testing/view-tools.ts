@@ -7,7 +7,7 @@ import { buildSnapshot } from '@thv/catalog/snapshot/testing/build-snapshot'
 import { compareVersions } from '@thv/catalog/version-order'
 import { runAtOnce } from '@thv/kernel/steps'
 import type { StoredEntry } from '../../store/registry-store.ts'
-import type { Catalogue } from '../catalogue.ts'
+import type { Catalog } from '../catalog.ts'
 import { createViewBuilder, type ViewSpec } from '../view-builder.ts'
 
 export const EPOCH = Date.UTC(2026, 0, 1)
@@ -33,13 +33,13 @@ export function specOf(...sources: readonly string[]): ViewSpec {
   return { sources: sources.map((name) => ({ name, claims: undefined })), visible: undefined, floorMs: 0 }
 }
 
-export function fill(catalogue: Catalogue, entries: readonly StoredEntry[]): void {
-  for (const entry of entries) catalogue.add(entry)
-  runAtOnce(catalogue.settle())
+export function fill(catalog: Catalog, entries: readonly StoredEntry[]): void {
+  for (const entry of entries) catalog.add(entry)
+  runAtOnce(catalog.settle())
 }
 
-export function openView(catalogue: Catalogue, spec: ViewSpec, builder = createViewBuilder()): Snapshot {
-  return openSnapshot(runAtOnce(builder.build(catalogue, spec)).snapshot, compareVersions)
+export function openView(catalog: Catalog, spec: ViewSpec, builder = createViewBuilder()): Snapshot {
+  return openSnapshot(runAtOnce(builder.build(catalog, spec)).snapshot, compareVersions)
 }
 
 /** The view of one source, built the plain way. */

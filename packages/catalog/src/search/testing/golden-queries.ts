@@ -1,6 +1,6 @@
 /**
  * Servers that a person would expect among the first three; the first of the list at the very first place, unless the query names a
- * category of which no member comes before the others. Fewer than three are named where the catalogue has no third that fits.
+ * category of which no member comes before the others. Fewer than three are named where the catalog has no third that fits.
  */
 export interface GoldenQuery {
   readonly query: string

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Tool } from '../features/call.ts'
-import { createCatalogue } from '../tools/catalogue.ts'
+import { createCatalog } from '../tools/catalog.ts'
 import type { JsonObject } from '../wire/json-rpc.ts'
 import { type EraSupport, servedVersions } from '../wire/protocol.ts'
 import { type ChangeBus, createChangeBus } from './changes.ts'
@@ -49,7 +49,7 @@ export function createWorld(options: FixtureOptions, hooks: WorldHooks): World {
     tasks: createTaskStore(changes),
     stats: new StatsRecorder(),
     seal: createStateSeal(),
-    tools: createCatalogue(resolved),
+    tools: createCatalog(resolved),
     lateAnswers: [],
     era: resolved.era,
     signal: hooks.signal,

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { ROOT } from './run.ts'
 
 /*
- * node scripts/check-catalogue.ts: asks npm and PyPI whether every package of the bundled catalogue is there in its version, and whether
+ * node scripts/check-catalog.ts: asks npm and PyPI whether every package of the bundled catalog is there in its version, and whether
  * the package names the server as we do, and writes down when that was so. Not part of CI: it is about the world, not about a change.
  */
 
@@ -24,7 +24,7 @@ const LIMIT_MS = 60_000
 const FOLDER = join(ROOT, 'packages/catalog/src/bundled')
 const exec = promisify(execFile)
 
-const { data } = JSON.parse(readFileSync(join(FOLDER, 'catalogue.json'), 'utf8')) as { data: { servers: readonly Server[] } }
+const { data } = JSON.parse(readFileSync(join(FOLDER, 'catalog.json'), 'utf8')) as { data: { servers: readonly Server[] } }
 const packages = data.servers.flatMap(({ name, packages = [] }) => packages.map((each) => ({ server: name, ...each })))
 const findings: string[] = []
 const found: Record<string, string> = {}
@@ -36,7 +36,7 @@ for (const each of packages) {
   console.log(`${problem === undefined ? '✓' : '✗'} ${id}${problem === undefined ? '' : ` ${problem}`}`)
 }
 if (findings.length > 0) {
-  console.error(`${findings.length} of ${packages.length} packages are not as the catalogue says; nothing was written down`)
+  console.error(`${findings.length} of ${packages.length} packages are not as the catalog says; nothing was written down`)
   process.exitCode = 1
 } else {
   const record = { checked: new Date().toISOString().slice(0, 10), packages: found }
@@ -49,7 +49,7 @@ async function problemOf({ server, registryType, identifier, version }: Package 
     const { stdout } = await exec('npm', ['view', `${identifier}@${version}`, 'name', 'mcpName', '--json'], { timeout: LIMIT_MS })
     if (stdout.trim() === '') return 'npm has no such version'
     const { mcpName } = JSON.parse(stdout) as { mcpName?: string }
-    return mcpName === undefined || mcpName === server ? undefined : `calls its server ${mcpName}, and the catalogue ${server}`
+    return mcpName === undefined || mcpName === server ? undefined : `calls its server ${mcpName}, and the catalog ${server}`
   }
   if (registryType === 'pypi') {
     const { stdout } = await exec('python3', ['-m', 'pip', 'index', 'versions', identifier], { timeout: LIMIT_MS })

@@ -3,17 +3,17 @@ import type { JsonObject } from '../catalog-entry.ts'
 import { checkServerDocument } from '../server-document.ts'
 import { documentTags } from '../server-extensions.ts'
 import { readUpstreamRegistry } from '../upstream-registry.ts'
-import { bundledCatalogue } from './bundled-catalogue.ts'
+import { bundledCatalog } from './bundled-catalog.ts'
 import checked from './checked.json' with { type: 'json' }
 
-const { documents, problems } = readUpstreamRegistry(bundledCatalogue, { strict: true })
+const { documents, problems } = readUpstreamRegistry(bundledCatalog, { strict: true })
 
 interface Packaged {
   readonly name: string
   readonly packages?: readonly { readonly registryType: string; readonly identifier: string; readonly version: string }[]
 }
 
-describe('the bundled catalogue', () => {
+describe('the bundled catalog', () => {
   it('holds many servers, all without a problem even where the full schema is asked for', () => {
     expect(problems).toEqual([])
     expect(documents.length).toBeGreaterThanOrEqual(25)
@@ -27,7 +27,7 @@ describe('the bundled catalogue', () => {
     },
   )
 
-  it('names no package that was not found on npm or PyPI (node scripts/check-catalogue.ts)', () => {
+  it('names no package that was not found on npm or PyPI (node scripts/check-catalog.ts)', () => {
     const packages = (documents as unknown as Packaged[]).flatMap(({ name, packages = [] }) =>
       packages.map(({ registryType, identifier, version }) => [`${registryType}:${identifier}@${version}`, name] as const),
     )

@@ -1,6 +1,6 @@
 import type { CatalogEntry } from '../../catalog-entry.ts'
 
-/** Invented servers of the kinds that real catalogues hold: name | title | description | tags | tools. */
+/** Invented servers of the kinds that real catalogs hold: name | title | description | tags | tools. */
 const SERVERS = `
 io.github.bluequery/postgres-mcp | PostgreSQL | Run read-only SQL and inspect schemas of a PostgreSQL database | database sql postgres | query list_tables describe_table explain_plan
 io.github.bluequery/mysql-mcp | MySQL | Query MySQL and MariaDB databases with row limits | database sql mysql mariadb | query list_tables describe_table
@@ -82,7 +82,7 @@ io.github.pdfpress/pdf-tools | PDF Tools | Extract text, merge and split PDF fil
 com.sheetwise/spreadsheets | Spreadsheets | Read ranges, write cells and make charts in spreadsheets | spreadsheets excel office | read_range write_cells add_chart
 `
 
-export const sampleCatalogue: readonly CatalogEntry[] = SERVERS.trim().split('\n').map(entryOf)
+export const sampleCatalog: readonly CatalogEntry[] = SERVERS.trim().split('\n').map(entryOf)
 
 function entryOf(line: string): CatalogEntry {
   const [name = '', title = '', description = '', tags = '', tools = ''] = line.split(' | ')

@@ -21,7 +21,7 @@ const ALL = [
 ]
 
 /** The tools of one fixture by name. */
-export function createCatalogue(options: Pick<ResolvedOptions, 'only' | 'oddTools'>): Map<string, Tool> {
+export function createCatalog(options: Pick<ResolvedOptions, 'only' | 'oddTools'>): Map<string, Tool> {
   const offered = options.oddTools ? [...ALL, ...ODD_TOOLS] : ALL
   const chosen = offered.filter(({ name }) => options.only === undefined || options.only.includes(name))
   return new Map(chosen.map((tool) => [tool.name, tool] as const))

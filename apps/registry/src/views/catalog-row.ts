@@ -20,7 +20,7 @@ export interface Row extends PlacedEntry {
   text: Span
 }
 
-/** Both arenas of a catalogue. */
+/** Both arenas of a catalog. */
 export interface Arenas {
   readonly json: SharedArena
   readonly text: SharedArena

@@ -2,7 +2,7 @@ import { createInstantParser } from '@thv/catalog/snapshot/instant'
 import { compareCodePoints } from '@thv/catalog/text'
 import { type Steps, sortInSteps } from '@thv/kernel/steps'
 import type { StoredEntry } from '../store/registry-store.ts'
-import { type Arenas, createRow, type Row } from './catalogue-row.ts'
+import { type Arenas, createRow, type Row } from './catalog-row.ts'
 import { claimsKey } from './claim-key.ts'
 import { bytesOf, createSharedArena, type Segment } from './shared-arena.ts'
 import { createGroup, type Group, hasLiving, putRow, rowOf, rowsOfGroup, seemsLatest, settleGroup } from './version-group.ts'
@@ -16,7 +16,7 @@ export interface NameSlot {
  * The content of the store in serving order, with the served bytes. It follows the store by `add`; `settle` puts it in
  * order again before views are built from it.
  */
-export interface Catalogue {
+export interface Catalog {
   /** By code point. */
   readonly slots: readonly NameSlot[]
   readonly arenas: Arenas
@@ -36,7 +36,7 @@ export interface Newest {
 const PER_STEP = 2048
 const NOTHING: Newest = { revision: 0, updatedMs: 0 }
 
-export function createCatalogue(): Catalogue {
+export function createCatalog(): Catalog {
   const byName = new Map<string, NameSlot>()
   let slots: NameSlot[] = []
   let fresh: NameSlot[] = []

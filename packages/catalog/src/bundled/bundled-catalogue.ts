@@ -1,4 +1,0 @@
-import catalogue from './catalogue.json' with { type: 'json' }
-
-/** Well-known public servers in the upstream format: served by a registry without any source. */
-export const bundledCatalogue: unknown = catalogue
