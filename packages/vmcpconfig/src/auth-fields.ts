@@ -4,6 +4,8 @@ import {
   type AuthzFileConfig,
   BACKEND_AUTH_TYPES,
   type BackendAuthConfig,
+  type BearerTokenFileConfig,
+  type ClientCredentialsFileConfig,
   type HeaderInjectionFileConfig,
   type IncomingAuthConfig,
   type OidcClientConfig,
@@ -48,6 +50,20 @@ const HEADER_INJECTION: FieldTable<HeaderInjectionFileConfig> = {
   headerValueEnv: { reader: text(), doc: 'Variable that holds its value.' },
 }
 
+const BEARER_TOKEN: FieldTable<BearerTokenFileConfig> = {
+  tokenEnv: { reader: text(), doc: 'Variable that holds the token.' },
+  tokenFile: { reader: text(), doc: 'File that holds the token; read again when it changes.' },
+}
+
+const CLIENT_CREDENTIALS: FieldTable<ClientCredentialsFileConfig> = {
+  clientId: { reader: text(), required: true, doc: 'Client id at the token endpoint.' },
+  clientSecretEnv: { reader: text(), required: true, doc: 'Variable that holds its secret.' },
+  tokenUrl: { reader: httpUrl(), doc: 'Token endpoint. Set this or `issuer`.' },
+  issuer: { reader: httpUrl(), doc: 'Issuer whose metadata names the token endpoint.' },
+  scopes: { reader: listOf(text()), default: [], doc: 'Scopes of the token.' },
+  resource: { reader: text(), doc: 'Resource that the token is for (RFC 8707).' },
+}
+
 const TOKEN_EXCHANGE: FieldTable<TokenExchangeFileConfig> = {
   tokenUrl: { reader: httpUrl(), required: true, doc: 'Token endpoint (RFC 8693).' },
   clientId: { reader: text(), doc: 'Client of that endpoint.' },
@@ -57,11 +73,14 @@ const TOKEN_EXCHANGE: FieldTable<TokenExchangeFileConfig> = {
   scopes: { reader: listOf(text()), default: [], doc: 'Scopes of the new token.' },
   subjectTokenType: { reader: text(), doc: 'Type of the token that is exchanged.' },
   subjectProviderName: { reader: text(), doc: 'Upstream provider whose token is exchanged.' },
+  headerName: { reader: text(), doc: 'Header that carries the new token instead of Authorization.' },
 }
 
 const BACKEND_AUTH: FieldTable<BackendAuthConfig> = {
   type: { reader: oneOf(BACKEND_AUTH_TYPES), required: true, doc: 'How the virtual server authenticates to the backend.' },
   headerInjection: { reader: objectOf(HEADER_INJECTION), doc: 'For `header_injection`.' },
+  bearerToken: { reader: objectOf(BEARER_TOKEN), doc: 'For `bearer_token`.' },
+  clientCredentials: { reader: objectOf(CLIENT_CREDENTIALS), doc: 'For `client_credentials`.' },
   tokenExchange: { reader: objectOf(TOKEN_EXCHANGE), doc: 'For `token_exchange`.' },
   upstreamInject: { reader: anyObject, doc: 'For `upstream_inject`.' },
   awsSts: { reader: anyObject, doc: 'For `aws_sts`.' },

@@ -215,7 +215,6 @@ describe('the configuration file of a virtual server', () => {
     [{ optimizer: {} }, 'optimizer'],
     [{ codeMode: {} }, 'codeMode'],
     [{ rateLimiting: {} }, 'rateLimiting'],
-    [{ tokenCache: {} }, 'tokenCache'],
     [{ workflows: { authorizeSteps: true } }, 'workflows.authorizeSteps'],
     [{ telemetry: {} }, 'telemetry'],
     [{ sessionStorage: { provider: 'redis', address: 'r:6379' } }, 'sessionStorage.provider'],

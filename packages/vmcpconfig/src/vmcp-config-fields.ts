@@ -20,6 +20,7 @@ import {
   type RetryConfig,
   type SessionStorageConfig,
   type TimeoutsConfig,
+  type TokenCacheConfig,
   type ToolResultsConfig,
   type VmcpConfig,
   type WorkflowsConfig,
@@ -34,11 +35,12 @@ const BACKEND: FieldTable<BackendConfig> = {
   transport: { reader: oneOf(BACKEND_TRANSPORTS), default: 'streamable-http', doc: 'Transport of the backend.' },
   type: { reader: oneOf(['entry']), doc: '`entry` for a remote server of an MCPServerEntry.' },
   caBundlePath: { reader: text(), doc: 'File with CA certificates of an entry, trusted for this backend only.' },
+  allowPrivate: { reader: flag, default: false, doc: 'The exception to `remotePolicy.denyPrivate` for this backend.' },
   metadata: { reader: strings, default: {}, doc: 'Notes.' },
 }
 
 const REMOTE_POLICY: FieldTable<RemotePolicyConfig> = {
-  denyPrivate: { reader: flag, default: false, doc: 'Whether private addresses are refused.' },
+  denyPrivate: { reader: flag, default: false, doc: 'Whether private addresses are refused for backends of type `entry`.' },
   allowPrivate: { reader: flag, default: false, doc: 'The exception to `denyPrivate`.' },
   allowLoopback: { reader: flag, default: false, doc: 'Whether loopback addresses are allowed.' },
 }
@@ -135,6 +137,12 @@ const SESSION_STORAGE: FieldTable<SessionStorageConfig> = {
   keyPrefix: { reader: text(), doc: 'Prefix of its keys.' },
 }
 
+const TOKEN_CACHE: FieldTable<TokenCacheConfig> = {
+  enabled: { reader: flag, default: true, doc: 'Whether tokens for backends are kept.' },
+  maxEntries: { reader: integer({ min: 1, max: 1_000_000 }), default: 10_000, doc: 'Tokens that are kept at most, per backend.' },
+  ttlOffset: { reader: duration, default: '60s', doc: 'Time before its end at which a token is replaced.' },
+}
+
 const WORKFLOWS: FieldTable<WorkflowsConfig> = {
   authorizeSteps: { reader: flag, default: false, doc: 'Whether policies judge every step, not the composite tool alone.' },
   maxParallelSteps: { reader: integer({ min: 1, max: 100 }), default: 10, doc: 'Steps of one call that run at the same time.' },
@@ -158,7 +166,7 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   sessionStorage: { reader: objectOf(SESSION_STORAGE), default: defaultsOf(SESSION_STORAGE), doc: 'Storage of client sessions.' },
   rateLimiting: { reader: anyObject, doc: 'Rate limits.' },
   passthroughHeaders: { reader: listOf(text()), default: [], doc: 'Headers of the client that are passed on to all backends.' },
-  tokenCache: { reader: anyObject, doc: 'Cache of tokens for backends.' },
+  tokenCache: { reader: objectOf(TOKEN_CACHE), default: defaultsOf(TOKEN_CACHE), doc: 'Cache of tokens for backends.' },
   workflows: { reader: objectOf(WORKFLOWS), default: defaultsOf(WORKFLOWS), doc: 'Settings of composite tools.' },
   remotePolicy: {
     reader: objectOf(REMOTE_POLICY),

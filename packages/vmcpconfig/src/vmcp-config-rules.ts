@@ -99,8 +99,10 @@ function checkAggregation(aggregation: AggregationConfig, report: Report): void 
     if (!seen.has(name)) report(`${at}.priorityOrder`, `names ${name}, which needs an entry in tools beside defaultToolVisibility deny`)
 }
 
-const BLOCKS: Readonly<Record<Exclude<BackendAuthType, 'unauthenticated'>, Exclude<keyof BackendAuthConfig, 'type'>>> = {
+const BLOCKS: Readonly<Record<Exclude<BackendAuthType, 'unauthenticated' | 'caller_token'>, Exclude<keyof BackendAuthConfig, 'type'>>> = {
   header_injection: 'headerInjection',
+  bearer_token: 'bearerToken',
+  client_credentials: 'clientCredentials',
   token_exchange: 'tokenExchange',
   upstream_inject: 'upstreamInject',
   aws_sts: 'awsSts',
@@ -109,15 +111,19 @@ const BLOCKS: Readonly<Record<Exclude<BackendAuthType, 'unauthenticated'>, Exclu
 }
 
 function checkBackendAuth(auth: BackendAuthConfig, path: string, report: Report): void {
-  const own = auth.type === 'unauthenticated' ? undefined : BLOCKS[auth.type]
+  const own = auth.type === 'unauthenticated' || auth.type === 'caller_token' ? undefined : BLOCKS[auth.type]
   if (own !== undefined && auth[own] === undefined) report(`${path}.${own}`, `is required beside type ${auth.type}`)
   for (const block of Object.values(BLOCKS))
     if (block !== own && auth[block] !== undefined) report(`${path}.${block}`, `must not stand beside type ${auth.type}`)
-  const { headerInjection: header, tokenExchange: exchange } = auth
+  const { headerInjection: header, tokenExchange: exchange, bearerToken: bearer, clientCredentials: client } = auth
   if (header !== undefined && (header.headerValue === undefined) === (header.headerValueEnv === undefined))
     report(`${path}.headerInjection`, 'expects exactly one of headerValue and headerValueEnv')
   if (exchange?.clientSecret !== undefined && exchange.clientSecretEnv !== undefined)
     report(`${path}.tokenExchange`, 'expects at most one of clientSecret and clientSecretEnv')
+  if (bearer !== undefined && (bearer.tokenEnv === undefined) === (bearer.tokenFile === undefined))
+    report(`${path}.bearerToken`, 'expects exactly one of tokenEnv and tokenFile')
+  if (client !== undefined && (client.tokenUrl === undefined) === (client.issuer === undefined))
+    report(`${path}.clientCredentials`, 'expects exactly one of tokenUrl and issuer')
 }
 
 function checkOperational({ failureHandling }: OperationalConfig, report: Report): void {

@@ -28,7 +28,7 @@ export interface VmcpConfig {
   readonly sessionStorage: SessionStorageConfig
   readonly rateLimiting?: JsonObject
   readonly passthroughHeaders: readonly string[]
-  readonly tokenCache?: JsonObject
+  readonly tokenCache: TokenCacheConfig
   readonly workflows: WorkflowsConfig
   readonly remotePolicy?: RemotePolicyConfig
 }
@@ -49,9 +49,12 @@ export interface BackendConfig {
   readonly transport: (typeof BACKEND_TRANSPORTS)[number]
   readonly type?: 'entry'
   readonly caBundlePath?: string
+  /** The exception to `remotePolicy.denyPrivate` for this backend. */
+  readonly allowPrivate: boolean
   readonly metadata: Texts
 }
 
+/** Addresses of entries. Proxies of the cluster have private addresses, so `denyPrivate` is not about them. */
 export interface RemotePolicyConfig {
   readonly denyPrivate: boolean
   readonly allowPrivate: boolean
@@ -98,7 +101,10 @@ export interface OutgoingAuthConfig {
 export const BACKEND_AUTH_TYPES = [
   'unauthenticated',
   'header_injection',
+  'bearer_token',
+  'client_credentials',
   'token_exchange',
+  'caller_token',
   'upstream_inject',
   'aws_sts',
   'obo',
@@ -107,10 +113,15 @@ export const BACKEND_AUTH_TYPES = [
 
 export type BackendAuthType = (typeof BACKEND_AUTH_TYPES)[number]
 
-/** Each type but `unauthenticated` has a block of its own. */
+/**
+ * Each type has a block of its own but `unauthenticated` and `caller_token`. The latter passes the token of the caller on, to a proxy that accepts
+ * tokens of the same issuer and audience.
+ */
 export interface BackendAuthConfig {
   readonly type: BackendAuthType
   readonly headerInjection?: HeaderInjectionFileConfig
+  readonly bearerToken?: BearerTokenFileConfig
+  readonly clientCredentials?: ClientCredentialsFileConfig
   readonly tokenExchange?: TokenExchangeFileConfig
   readonly upstreamInject?: JsonObject
   readonly awsSts?: JsonObject
@@ -124,6 +135,21 @@ export interface HeaderInjectionFileConfig {
   readonly headerValueEnv?: string
 }
 
+/** Exactly one member. */
+export interface BearerTokenFileConfig {
+  readonly tokenEnv?: string
+  readonly tokenFile?: string
+}
+
+export interface ClientCredentialsFileConfig {
+  readonly clientId: string
+  readonly clientSecretEnv: string
+  readonly tokenUrl?: string
+  readonly issuer?: string
+  readonly scopes: readonly string[]
+  readonly resource?: string
+}
+
 export interface TokenExchangeFileConfig {
   readonly tokenUrl: string
   readonly clientId?: string
@@ -133,6 +159,15 @@ export interface TokenExchangeFileConfig {
   readonly scopes: readonly string[]
   readonly subjectTokenType?: string
   readonly subjectProviderName?: string
+  /** Carries the new token instead of Authorization. */
+  readonly headerName?: string
+}
+
+/** Tokens that were obtained for backends. */
+export interface TokenCacheConfig {
+  readonly enabled: boolean
+  readonly maxEntries: number
+  readonly ttlOffset: string
 }
 
 export const CONFLICT_STRATEGIES = ['prefix', 'priority', 'manual', 'prefixOnConflict', 'selector'] as const

@@ -58,8 +58,3 @@ export function blocked(...blockers: Blocker[]): Resolved<never> {
 export function secretVariable(name: string, ref: { name: string; key: string }): EnvVar {
   return { name, valueFrom: { secretKeyRef: { name: ref.name, key: ref.key } } }
 }
-
-/** Upper case, with `_` for whatever cannot stand in the name of a variable. */
-export function variablePart(text: string): string {
-  return text.toUpperCase().replaceAll(/[^A-Z0-9_]/g, '_')
-}

@@ -1,8 +1,9 @@
+import { type ProxyKind, proxyServiceName } from '@thv/resources/shared/workload-url'
 import { authzConfigMapName } from '@thv/runconfig/run-config-mount'
 
 /* Names of what the operator and the runner make for a workload, all in its namespace. */
 
-export type ProxyKind = 'MCPServer' | 'MCPRemoteProxy'
+export type { ProxyKind }
 
 export interface ProxyNames {
   readonly deployment: string
@@ -29,7 +30,7 @@ export function proxyNames(kind: ProxyKind, name: string): ProxyNames {
   const suffix = kind === 'MCPServer' ? 'proxy' : 'remote-proxy'
   return {
     deployment: name,
-    service: `mcp-${name}-${suffix}`,
+    service: proxyServiceName(kind, name),
     aliasService: name,
     runConfig: `${name}-runconfig`,
     authz: authzConfigMapName(name),

@@ -1,5 +1,6 @@
 import { ThvError } from '@thv/kernel/errors'
 import { isObject } from '@thv/kernel/json'
+import { headerVariable } from '@thv/vmcpconfig/discovery/resolve-member'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
@@ -32,11 +33,6 @@ export function checkHeaderVariables(names: readonly string[], env: Env): void {
     if (owner !== undefined && env[variable]) throw invalid(`${variable} is for both ${owner} and ${name}: rename one of these backends`)
     owners.set(variable, name)
   }
-}
-
-/** As the operator writes it. */
-function headerVariable(name: string): string {
-  return `TOOLHIVE_HEADER_FORWARD_${name.toUpperCase().replace(/[^A-Z0-9_]/g, '_')}`
 }
 
 function parsed(text: string) {

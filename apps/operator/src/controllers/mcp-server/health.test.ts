@@ -1,7 +1,7 @@
 import type { ContainerStatus, Deployment, Pod, StatefulSet } from '@thv/kube'
 import { WorkloadReason } from '@thv/resources/shared/workload-conditions'
+import { workloadUrl } from '@thv/resources/shared/workload-url'
 import { describe, expect, it } from 'vitest'
-import { workloadUrl } from '../../proxy/proxy-url.ts'
 import type { RunnerReport } from '../../proxy/runner-report.ts'
 import { mcpRemoteProxyHealth } from '../mcp-remote-proxy/health.ts'
 import { mcpServerHealth } from './health.ts'

@@ -2,7 +2,7 @@ import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalAuthServerRedis, CanonicalSentinelConfig } from '@thv/resources/shared/auth-server/auth-server-storage'
 import type { UpstreamProvider } from '@thv/resources/shared/auth-server/auth-server-upstream'
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
-import { variablePart } from '../../deployment/contribution.ts'
+import { variablePart } from '@thv/runconfig/forwarded-headers'
 
 export const UPSTREAM_SECRET = 'TOOLHIVE_UPSTREAM_CLIENT_SECRET'
 export const DCR_TOKEN = 'TOOLHIVE_UPSTREAM_DCR_INITIAL_ACCESS_TOKEN'

@@ -1,6 +1,7 @@
 import { MCPRemoteProxyCondition, MCPRemoteProxyReason } from '@thv/resources/kinds/mcp-remote-proxy/constants'
 import type { CanonicalHeaderForward } from '@thv/resources/shared/header-forward'
-import { blocked, type EnvVar, secretVariable, variablePart } from '../../deployment/contribution.ts'
+import { headerIdentifiers, SECRET_VARIABLE_PREFIX } from '@thv/runconfig/forwarded-headers'
+import { blocked, type EnvVar, secretVariable } from '../../deployment/contribution.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { missingSecretKey } from '../../references/secret-key.ts'
 import { contributes, nothing, type Resolved } from '../contribution.ts'
@@ -11,9 +12,6 @@ export interface HeaderForwardArgs {
   readonly name: string
   readonly lookup: Pick<Lookup, 'secret'>
 }
-
-/** How the proxy calls variables that hold secrets; the RunConfig has the rest of the name. */
-export const SECRET_VARIABLE_PREFIX = 'TOOLHIVE_SECRET_'
 
 /** Headers that a proxy adds on the way to a remote server. Values from Secrets reach it by variables only. */
 export function resolveHeaderForward({ headerForward, name, lookup }: HeaderForwardArgs): Resolved {
@@ -29,7 +27,7 @@ export function resolveHeaderForward({ headerForward, name, lookup }: HeaderForw
       message: missing.join('; '),
     })
 
-  const identifiers = identifiersOf(
+  const identifiers = headerIdentifiers(
     secret.map(({ headerName }) => headerName),
     name,
   )
@@ -41,18 +39,4 @@ export function resolveHeaderForward({ headerForward, name, lookup }: HeaderForw
     env,
     secrets: [...new Set(secret.map(({ valueSecretRef }) => valueSecretRef.name))].sort(),
   })
-}
-
-/** Header to identifier. `X-A` and `X_A` are two headers but would be one variable: the later one gets a number. */
-function identifiersOf(headers: readonly string[], owner: string): Record<string, string> {
-  const taken = new Set<string>()
-  return Object.fromEntries(
-    headers.map((header) => {
-      const base = `HEADER_FORWARD_${variablePart(header)}_${variablePart(owner)}`
-      let identifier = base
-      for (let n = 2; taken.has(identifier); n++) identifier = `${base}_${n}`
-      taken.add(identifier)
-      return [header, identifier]
-    }),
-  )
 }
