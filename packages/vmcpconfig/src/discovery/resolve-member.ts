@@ -21,7 +21,7 @@ import {
   WORKLOAD_TYPES,
 } from './member-backend.ts'
 
-/** What members are resolved against. */
+/** Surroundings of the members of a group. */
 export interface MemberContext {
   readonly group: string
   readonly namespace: string
@@ -55,7 +55,7 @@ interface Parts extends Partial<Omit<MemberBackend, 'kind' | 'backend'>> {
   readonly allowPrivate?: boolean
 }
 
-/** One row per kind: whoever lists backends goes through it. */
+/** One row per kind, for every program that lists backends. */
 const TABLE: { readonly [K in MemberKindName]: MemberKind<Resources[K]> } = {
   MCPServer: {
     group: (server) => normaliseMcpServer(server).spec.groupRef?.name,
