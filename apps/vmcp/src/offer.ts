@@ -16,6 +16,7 @@ import type { Member } from './members/member.ts'
 import type { ListKind } from './members/member-lists.ts'
 import { limitResult } from './route/limit-result.ts'
 import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
+import type { SealKeys } from './seal/seal-keys.ts'
 import { pageOf } from './view/list-text.ts'
 import type { ViewCache } from './view/view-cache.ts'
 
@@ -27,6 +28,8 @@ export interface OfferOptions {
   readonly clock: Clock
   readonly log: Log
   readonly version: string
+  /** Of states that clients carry. */
+  readonly sealKeys: SealKeys
 }
 
 export interface ListTextOptions {
@@ -61,11 +64,13 @@ export class Offer {
   readonly capabilities = CAPABILITIES
   readonly members: readonly Member[]
   readonly composites: CompositeCalls
+  readonly sealKeys: SealKeys
   readonly #byName: ReadonlyMap<string, Member>
   readonly #config: VmcpConfig
   readonly #retry: RetryPolicy | undefined
 
-  constructor({ config, members, view, pipeline, clock, log, version }: OfferOptions) {
+  constructor({ config, members, view, pipeline, clock, log, version, sealKeys }: OfferOptions) {
+    this.sealKeys = sealKeys
     this.view = view
     this.pipeline = pipeline
     this.clock = clock
@@ -75,7 +80,7 @@ export class Offer {
     this.#byName = new Map(members.map((member) => [member.name, member]))
     this.#config = config
     this.composites = new CompositeCalls({
-      ...{ clock, log, maxParallelSteps: config.workflows.maxParallelSteps, toolLimits: this.toolLimits },
+      ...{ clock, log, maxParallelSteps: config.workflows.maxParallelSteps, toolLimits: this.toolLimits, sealKeys },
       offered: (name) => view.composites.offered.get(name),
       member: (name) => this.member(name),
     })

@@ -2,7 +2,6 @@ import type { Route } from '@thv/gateway/gateway'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendJson, sendMethodNotAllowed } from '@thv/http/server/respond'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
-import type { Conflict } from './aggregate/conflict.ts'
 import type { Offer } from './offer.ts'
 import type { VirtualBackend } from './virtual-backend.ts'
 
@@ -14,7 +13,7 @@ export interface StatusDeps {
 }
 
 const HEADERS = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff']
-const MAX_CONFLICTS = 20
+const MAX_NAMED = 20
 
 /** `/readyz` is open; `/status` and `/api/backends/health` name backends, so they are guarded as the MCP endpoint is. */
 export function statusRoutes(deps: StatusDeps): Readonly<Record<string, Route>> {
@@ -51,6 +50,9 @@ export function statusOf({ config, offer, version }: Omit<StatusDeps, 'backend'>
   }))
   const { offered, leftOut, warnings } = offer.view.composites
   const { conflicts, tools, prompts, resources, resourceTemplates } = offer.view.now
+  const { moved } = offer.view
+  // With policies a caller may not see every tool, and so not its name either.
+  const named = config.incomingAuth.authz?.type === 'cedar' ? 0 : MAX_NAMED
   return {
     backends,
     healthy: backends.some(({ health }) => health === 'healthy'),
@@ -60,14 +62,18 @@ export function statusOf({ config, offer, version }: Omit<StatusDeps, 'backend'>
       tools: tools.size + offered.size,
       ...{ prompts: prompts.size, resources: resources.size, resource_templates: resourceTemplates.size },
     },
-    composite_tools: { offered: [...offered.keys()], left_out: leftOut, warnings: warnings.slice(0, MAX_CONFLICTS) },
-    conflicts: conflictSummary(conflicts),
-    moved: offer.view.moved.slice(0, MAX_CONFLICTS),
+    composite_tools:
+      named === 0
+        ? { total: offered.size, left_out_total: leftOut.length }
+        : {
+            ...{ total: offered.size, left_out_total: leftOut.length },
+            offered: [...offered.keys()].slice(0, named),
+            left_out: leftOut.slice(0, named),
+            warnings: warnings.slice(0, named),
+          },
+    conflicts: { total: conflicts.length, ...(named > 0 && { named: conflicts.slice(0, named) }) },
+    moved: { total: moved.length, ...(named > 0 && { named: moved.slice(0, named) }) },
   }
-}
-
-function conflictSummary(conflicts: readonly Conflict[]) {
-  return { total: conflicts.length, named: conflicts.slice(0, MAX_CONFLICTS) }
 }
 
 function healthOf({ offer }: StatusDeps) {

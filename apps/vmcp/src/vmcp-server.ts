@@ -21,6 +21,7 @@ import { staticBackends } from './discover/static-backends.ts'
 import { frontConfig, openFrontPolicies } from './front-config.ts'
 import { Member } from './members/member.ts'
 import { Offer } from './offer.ts'
+import { SealKeys } from './seal/seal-keys.ts'
 import { statusRoutes } from './status-routes.ts'
 import { ViewCache } from './view/view-cache.ts'
 import { VirtualBackend } from './virtual-backend.ts'
@@ -74,7 +75,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const members = backends.map((backend) => new Member(backend, { outbound, eras, clock, log, health, version }))
   const workflows = compileWorkflows(config.compositeTools)
   const view = new ViewCache({ members, config: config.aggregation, workflows, clock, log })
-  const offer = new Offer({ config, members, view, pipeline, clock, log, version })
+  const offer = new Offer({ config, members, view, pipeline, clock, log, version, sealKeys: SealKeys.fromEnv(env) })
   const store = createMemorySessionStore<StdioSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
   const { checks, sessionTtlMs } = { checks: checkSettings(config), sessionTtlMs: options.sessionTtlMs }

@@ -25,6 +25,20 @@ describe('matching of URI templates', () => {
   it('ends on hostile templates and URIs', () => {
     expect(matchesTemplate(parseUriTemplate(`${'{+a}x'.repeat(200)}y`), 'x'.repeat(8_192))).toBe(false)
     expect(matchesTemplate(parseUriTemplate('{+a}'), 'x'.repeat(8_193))).toBe(false)
+    expect(matchesTemplate(parseUriTemplate('{a}'.repeat(65)), 'x'.repeat(65))).toBe(false)
+    expect(matchesTemplate(parseUriTemplate(`{a}${'x'.repeat(4_096)}`), `1${'x'.repeat(4_096)}`)).toBe(false)
+  })
+
+  it('costs a budget, and matches nothing once that is used up', () => {
+    const template = parseUriTemplate('a{x}b{y}')
+    const budget = { left: 40 }
+    expect(matchesTemplate(template, 'a1b2', budget)).toBe(true)
+    expect(budget.left).toBe(20)
+    // Told by the ends of the URI, without any work.
+    expect(matchesTemplate(template, 'z1b2', budget)).toBe(false)
+    expect(budget.left).toBe(20)
+    expect(matchesTemplate(template, 'a1b2', budget)).toBe(true)
+    expect(matchesTemplate(template, 'a1b2', budget)).toBe(false)
   })
 
   it('matches what a template expands to', () => {

@@ -3,10 +3,19 @@ type Token = { readonly text: string } | { readonly wild: 'segment' | 'any' }
 
 export interface UriTemplate {
   readonly prefix: string
-  readonly tokens: readonly Token[]
+  readonly suffix: string
+  /** Undefined for a template that is too long to be matched. */
+  readonly tokens: readonly Token[] | undefined
+}
+
+/** The work that may still be done for one lookup: characters looked at. */
+export interface MatchBudget {
+  left: number
 }
 
 const MAX_URI = 8_192
+const MAX_TEMPLATE = 4_096
+const MAX_TOKENS = 64
 
 /**
  * A URI template (RFC 6570) for matching only: `{name}` stands for text without a slash, expressions with an operator or `*` for any text.
@@ -15,6 +24,7 @@ const MAX_URI = 8_192
 export function parseUriTemplate(template: string): UriTemplate {
   const tokens: Token[] = []
   let at = 0
+  if (template.length > MAX_TEMPLATE) return UNMATCHED
   for (const match of template.matchAll(/\{([+#./;?&]?)([^{}]*)\}/g)) {
     if (match.index > at) tokens.push({ text: template.slice(at, match.index) })
     const isPlain = match[1] === '' && !match[2]?.endsWith('*')
@@ -22,36 +32,63 @@ export function parseUriTemplate(template: string): UriTemplate {
     at = match.index + match[0].length
   }
   if (at < template.length) tokens.push({ text: template.slice(at) })
-  const [first] = tokens
-  return { prefix: first !== undefined && 'text' in first ? first.text : '', tokens }
+  if (tokens.length > MAX_TOKENS) return UNMATCHED
+  return { prefix: textOf(tokens[0]), suffix: textOf(tokens.at(-1)), tokens }
 }
 
-/** In time proportional to the lengths of both: all ways through the template are followed at once. */
-export function matchesTemplate({ prefix, tokens }: UriTemplate, uri: string): boolean {
-  if (uri.length > MAX_URI || !uri.startsWith(prefix)) return false
-  let positions = new Set([0])
+const UNMATCHED: UriTemplate = { prefix: '', suffix: '', tokens: undefined }
+
+function textOf(token: Token | undefined): string {
+  return token !== undefined && 'text' in token ? token.text : ''
+}
+
+/**
+ * In time proportional to the tokens times the length of the URI: all ways through the template are followed at once. A budget that is used
+ * up matches nothing more.
+ */
+export function matchesTemplate({ prefix, suffix, tokens }: UriTemplate, uri: string, budget: MatchBudget = { left: Infinity }): boolean {
+  if (tokens === undefined || uri.length > MAX_URI || !uri.startsWith(prefix) || !uri.endsWith(suffix)) return false
+  let positions = new Uint8Array(uri.length + 1)
+  positions[0] = 1
   for (const token of tokens) {
-    const next = new Set<number>()
-    if ('text' in token) for (const at of positions) addText(next, { uri, at, text: token.text })
-    else addWild(next, { uri, from: positions, stopsAtSlash: token.wild === 'segment' })
-    if (next.size === 0) return false
+    budget.left -= uri.length + 1
+    if (budget.left < 0) return false
+    const next = new Uint8Array(uri.length + 1)
+    const isAlive =
+      'text' in token ? addText(next, { uri, from: positions, text: token.text }) : addWild(next, { uri, from: positions, token })
+    if (!isAlive) return false
     positions = next
   }
-  return positions.has(uri.length)
+  return positions[uri.length] === 1
 }
 
-function addText(next: Set<number>, { uri, at, text }: { uri: string; at: number; text: string }): void {
-  if (uri.startsWith(text, at)) next.add(at + text.length)
+interface Step {
+  readonly uri: string
+  readonly from: Uint8Array
 }
 
-/** Every end that some start can reach; a start inside a stretch that was walked already adds nothing. */
-function addWild(next: Set<number>, { uri, from, stopsAtSlash }: { uri: string; from: ReadonlySet<number>; stopsAtSlash: boolean }): void {
-  for (const start of from) {
-    if (!stopsAtSlash) next.add(start)
-    for (let at = start; at < uri.length; at++) {
-      if (stopsAtSlash && uri[at] === '/') break
-      if (next.has(at + 1)) break
-      next.add(at + 1)
-    }
+/** Occurrences of the text are found from left to right, so that a text costs its length once. */
+function addText(next: Uint8Array, { uri, from, text }: Step & { readonly text: string }): boolean {
+  let isAlive = false
+  for (let at = uri.indexOf(text); at !== -1; at = uri.indexOf(text, at + 1)) {
+    if (from[at] !== 1) continue
+    next[at + text.length] = 1
+    isAlive = true
   }
+  return isAlive
+}
+
+/** Every end that some start before it can reach. */
+function addWild(next: Uint8Array, { uri, from, token }: Step & { readonly token: { readonly wild: 'segment' | 'any' } }): boolean {
+  const stopsAtSlash = token.wild === 'segment'
+  let isAlive = false
+  let isOpen = false
+  for (let at = 0; at <= uri.length; at++) {
+    if (isOpen || (!stopsAtSlash && from[at] === 1)) {
+      next[at] = 1
+      isAlive = true
+    }
+    isOpen = (isOpen || from[at] === 1) && !(stopsAtSlash && uri[at] === '/')
+  }
+  return isAlive
 }

@@ -5,6 +5,7 @@ import { runWorkflow, type WorkflowOutcome } from '@thv/workflow/run-workflow'
 import type { Answer, Question, WorkflowHost } from '@thv/workflow/workflow-host'
 import { WorkflowSlots } from '@thv/workflow/workflow-slots'
 import type { RunningWork } from '../route/virtual-call.ts'
+import type { SealKeys } from '../seal/seal-keys.ts'
 import type { CompositeOffer } from './composite-offers.ts'
 import { callStepTool, type StepClients, type StepDeps } from './step-call.ts'
 import { type Belonging, SuspendedWorkflows } from './suspended-workflows.ts'
@@ -13,6 +14,7 @@ export type { ToolLimits } from './step-call.ts'
 
 export interface CompositeCallsOptions extends StepDeps {
   readonly maxParallelSteps: number
+  readonly sealKeys: SealKeys
   /** The tool as it can run now. */
   offered(name: string): CompositeOffer | undefined
 }
@@ -41,7 +43,7 @@ export class CompositeCalls {
 
   constructor(options: CompositeCallsOptions) {
     this.#options = options
-    this.#suspended = new SuspendedWorkflows(options.clock)
+    this.#suspended = new SuspendedWorkflows(options.clock, options.sealKeys.sealFor('workflows'))
   }
 
   /** The composite tool of a call, if it calls one. */

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import type { Clock, Timer } from '@thv/kernel/clock'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import type { SuspendedWorkflow } from '@thv/workflow/run-workflow'
-import { StateSeal } from '../parked/state-seal.ts'
+import type { StateSeal } from '../seal/state-seal.ts'
 
 /** The request that a workflow belongs to: only the same one goes on with it. */
 export interface Belonging {
@@ -35,12 +35,13 @@ const MAX_BYTES = 64 * 1_024 * 1_024
 /** Workflows that wait for answers of modern clients. Each goes on once: a state that was used is void. */
 export class SuspendedWorkflows {
   readonly #clock: Clock
-  readonly #seal = new StateSeal()
+  readonly #seal: StateSeal
   readonly #kept = new Map<string, Kept>()
   #bytes = 0
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, seal: StateSeal) {
     this.#clock = clock
+    this.#seal = seal
   }
 
   get size(): number {

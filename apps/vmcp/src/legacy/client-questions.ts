@@ -1,5 +1,5 @@
-import { mintMark } from '@thv/gateway/sessions/id-prefix'
-import type { Clock, Timer } from '@thv/kernel/clock'
+import { OpenQuestions } from '@thv/gateway/sessions/open-questions'
+import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import { isErrorResponse, isObject, type JsonObject, type RequestId, serialise } from '@thv/mcp/json-rpc'
@@ -9,24 +9,21 @@ import type { ParsedResponse } from '@thv/mcp/parse-body'
 interface Question {
   readonly resolve: (result: JsonObject) => void
   readonly reject: (error: Error) => void
-  readonly timer: Timer
+  /** Stops watching for the end of the call that it belongs to. */
+  readonly release: () => void
 }
 
 /** Sends one message to the client; false if there is no way to it. */
 export type SendToClient = (text: string) => boolean
 
 const ASK_TIMEOUT_MS = 600_000
-const MAX_QUESTIONS = 64
 
 /** The questions that backends put to one legacy client, each under an id that no other session knows. */
 export class ClientQuestions {
-  readonly #clock: Clock
-  readonly #open = new Map<RequestId, Question>()
-  readonly #mark = mintMark()
-  #asked = 0
+  readonly #open: OpenQuestions<Question>
 
   constructor(clock: Clock) {
-    this.#clock = clock
+    this.#open = new OpenQuestions(clock)
   }
 
   get size(): number {
@@ -35,14 +32,16 @@ export class ClientQuestions {
 
   /** Rejects with McpErrorResponse where the client answers with an error, and when there is no way to it or no answer in time. */
   ask(request: { readonly method: string; readonly params: JsonObject }, send: SendToClient, signal: AbortSignal): Promise<JsonObject> {
-    if (this.#open.size >= MAX_QUESTIONS) return Promise.reject(refused('too many questions at a time'))
-    const id = `${this.#mark}.${++this.#asked}`
+    if (this.#open.isFull) return Promise.reject(refused('too many questions at a time'))
+    const id = this.#open.mintId()
     const { method, params } = request
     if (!send(serialise({ jsonrpc: '2.0', id, method, params }))) return Promise.reject(refused('the client has no stream to be asked on'))
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.setTimer(ASK_TIMEOUT_MS, () => this.#take(id)?.reject(refused('the client did not answer in time')))
-      this.#open.set(id, { resolve, reject, timer })
-      signal.addEventListener('abort', () => this.#withdraw(id, send), { once: true })
+      const onAbort = () => this.#withdraw(id, send)
+      const release = () => signal.removeEventListener('abort', onAbort)
+      const onOver = () => this.#take(id)?.reject(refused('the client did not answer in time'))
+      this.#open.add(id, { resolve, reject, release }, { ms: ASK_TIMEOUT_MS, onOver })
+      signal.addEventListener('abort', onAbort, { once: true })
       if (signal.aborted) this.#withdraw(id, send)
     })
   }
@@ -56,7 +55,7 @@ export class ClientQuestions {
   }
 
   end(): void {
-    for (const id of [...this.#open.keys()]) this.#take(id)?.reject(refused('the session of the client has ended'))
+    for (const id of this.#open.ids()) this.#take(id)?.reject(refused('the session of the client has ended'))
   }
 
   /** The backend does not want the answer any more. */
@@ -68,9 +67,8 @@ export class ClientQuestions {
   }
 
   #take(id: RequestId): Question | undefined {
-    const question = this.#open.get(id)
-    this.#open.delete(id)
-    question?.timer.cancel()
+    const question = this.#open.take(id)
+    question?.release()
     return question
   }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage } from '@thv/kernel/errors'
 import type { Listening } from '@thv/mcp/client/mcp-client'
-import { isObject, type JsonRpcNotification } from '@thv/mcp/json-rpc'
+import { isObject, type JsonObject, type JsonRpcNotification } from '@thv/mcp/json-rpc'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
@@ -42,6 +42,8 @@ export interface MemberListsOptions {
   /** The lists may be different from before. */
   onChange(): void
 }
+
+const ALL_LISTS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
 
 /** How long a list is taken for the truth: without announcements of the backend, and with them. */
 const FRESH_MS = 30_000
@@ -158,33 +160,30 @@ export class MemberLists {
     onChange()
   }
 
-  /** Hears about changes, where the backend announces them. */
+  /** Hears about changes, where the backend announces them, until it is closed. Attempts that fail come further and further apart. */
   async #listen(): Promise<void> {
-    const { member, log } = this.#options
-    const { shared } = member
-    const announces = ['tools', 'prompts', 'resources'].some((name) => {
-      const capability = shared.capabilities[name]
-      return isObject(capability) && capability['listChanged'] === true
-    })
-    if (!announces) return
+    const { member, clock, log } = this.#options
+    const { signal } = this.#closing
+    const backoff = createBackoff({ baseMs: 1_000, maxMs: ANNOUNCED_FRESH_MS })
     this.#isListening = true
-    const all = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true }
-    try {
-      this.#listening = await shared.listen(all, {
-        signal: this.#closing.signal,
-        onNotification: (notification) => this.#notified(notification),
-        onGap: () => this.#makeDue(LIST_KINDS),
-      })
-      this.#listening.done.catch((error: unknown) => {
-        this.#listening = undefined
-        this.#isListening = false
-        log.info('a backend does not announce changes any more', { backend: member.name, error: errorMessage(error) })
-      })
-      // Changes between the listing and now were not announced.
-      this.#makeDue(LIST_KINDS)
-    } catch (error) {
-      log.info('a backend does not announce changes', { backend: member.name, error: errorMessage(error) })
+    while (!signal.aborted && announcesChanges(member.shared.capabilities)) {
+      try {
+        this.#listening = await member.shared.listen(ALL_LISTS, {
+          signal,
+          onNotification: (notification) => this.#notified(notification),
+          onGap: () => this.#makeDue(LIST_KINDS),
+        })
+        backoff.reset()
+        // Changes between the listing and now were not announced.
+        this.#makeDue(LIST_KINDS)
+        await this.#listening.done
+      } catch (error) {
+        if (!signal.aborted) log.info('a backend does not announce changes', { backend: member.name, error: errorMessage(error) })
+      }
+      this.#listening = undefined
+      await clock.sleep(backoff.next(), signal).catch(() => undefined) // closed: the loop ends
     }
+    this.#isListening = false
   }
 
   #notified({ method }: JsonRpcNotification): void {
@@ -195,4 +194,11 @@ export class MemberLists {
     for (const kind of kinds) this.#due.add(kind)
     if (kinds.length > 0) this.#wake?.()
   }
+}
+
+function announcesChanges(capabilities: JsonObject): boolean {
+  return ['tools', 'prompts', 'resources'].some((name) => {
+    const capability = capabilities[name]
+    return isObject(capability) && capability['listChanged'] === true
+  })
 }

@@ -21,6 +21,8 @@ export type OwnClientOptions = Pick<ClientOptions, 'capabilities' | 'handlers' |
 /** Longer than any call may last: calls keep their own time. */
 const CALL_LIMIT_MS = 24 * 3_600_000
 const CONNECT_LIMIT_MS = 15_000
+/** A message of a backend is parsed whole: this bounds what one costs. */
+export const MAX_MESSAGE_BYTES = 32 << 20
 
 /** One backend of the virtual server and its connections. */
 export class Member {
@@ -49,7 +51,7 @@ export class Member {
       ...options,
       clientInfo: { name: 'toolhive-vmcp', version },
       ...{ url, ca, policy, headers, outbound, eras, clock },
-      limits: { timeoutMs: CALL_LIMIT_MS, connectTimeoutMs: CONNECT_LIMIT_MS },
+      limits: { timeoutMs: CALL_LIMIT_MS, connectTimeoutMs: CONNECT_LIMIT_MS, maxMessageBytes: MAX_MESSAGE_BYTES },
       onWarning: (text) => log.debug('warning of a backend client', { backend: name, text }),
     })
   }

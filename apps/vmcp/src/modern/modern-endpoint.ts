@@ -1,4 +1,5 @@
 import { acceptedForms } from '@thv/gateway/response/accepted-forms'
+import { unavailable } from '@thv/gateway/response/backend-rejection'
 import { HttpReply } from '@thv/gateway/response/reply'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
 import { partyOf } from '@thv/gateway/sessions/party'
@@ -22,20 +23,25 @@ import { findRoute } from '../route/find-route.ts'
 import { fillsForms, modernError, modernResult, relayedCapabilities } from '../route/project-result.ts'
 import { type CallingClient, VirtualCall } from '../route/virtual-call.ts'
 import { ListenStream, readFilter } from './listen-stream.ts'
+import { RelayedStates } from './relayed-states.ts'
 
-const MAX_LISTENS = 1_000
+const MAX_LISTENS = 4_096
+/** Of one principal, or of one address without authentication. */
+const MAX_LISTENS_PER_PARTY = 256
 
 /** Clients of revision 2026-07-28: each request stands alone. */
 export class ModernEndpoint {
   readonly #offer: Offer
   readonly #metrics: StreamMetrics
-  readonly #listens = new Set<ListenStream>()
+  readonly #listens = new Map<ListenStream, string>()
   readonly #parked: ParkedCalls
+  readonly #relayed: RelayedStates
 
   constructor(offer: Offer, metrics: StreamMetrics) {
     this.#offer = offer
     this.#metrics = metrics
-    this.#parked = new ParkedCalls(offer.clock)
+    this.#parked = new ParkedCalls(offer.clock, offer.sealKeys)
+    this.#relayed = new RelayedStates(offer.clock, offer.sealKeys.sealFor('relayed states'))
   }
 
   async post(context: MessageContext): Promise<void> {
@@ -64,11 +70,11 @@ export class ModernEndpoint {
   }
 
   announce(changed: ReadonlySet<ListKind>): void {
-    for (const listen of this.#listens) listen.changed(changed)
+    for (const listen of this.#listens.keys()) listen.changed(changed)
   }
 
   endListens(): void {
-    for (const listen of [...this.#listens]) listen.drain()
+    for (const listen of [...this.#listens.keys()]) listen.drain()
   }
 
   async close(): Promise<void> {
@@ -134,10 +140,11 @@ export class ModernEndpoint {
 
   /** A legacy backend that may ask gets a session for the call alone; all else goes over the shared one. */
   #clientFor({ caller, exchange }: MessageContext, { member, method, params, capabilities }: Sending): CallingClient {
-    const { inputResponses, requestState, ...rest } = params
-    const mayAsk = Object.keys(capabilities).length > 0 || requestState !== undefined
-    if (member.shared.era !== 'legacy' || !mayAsk || !INPUT_METHODS.has(method)) return member.shared
+    if (!INPUT_METHODS.has(method)) return member.shared
     const { principal } = caller
+    if (member.shared.era !== 'legacy') return this.#relayed.clientFor({ member, method, params, principal })
+    const { inputResponses, requestState, ...rest } = params
+    if (Object.keys(capabilities).length === 0 && requestState === undefined) return member.shared
     const party = partyOf(principal, exchange)
     return this.#parked.clientFor({ member, method, params: rest, capabilities, principal, party, inputResponses, requestState })
   }
@@ -155,10 +162,11 @@ export class ModernEndpoint {
     const filter = readFilter(request.message.params ?? {})
     if (filter === undefined) return sendRejection(exchange, reject('invalid_params', { detail: 'notifications is malformed' }), request.id)
     if (!reply.canStream) return sendRejection(exchange, reject('not_acceptable'), request.id)
-    if (this.#listens.size >= MAX_LISTENS)
-      return sendRejection(exchange, reject('internal_error', { detail: 'too many subscriptions' }), request.id)
+    const party = partyOf(context.caller.principal, exchange)
+    if (!this.#hasRoomFor(party))
+      return sendRejection(exchange, unavailable('too many subscriptions are open', LISTEN_RETRY_MS), request.id)
     const stream = new ListenStream(reply, request.id, filter)
-    this.#listens.add(stream)
+    this.#listens.set(stream, party)
     const onGone = () => stream.end()
     exchange.signal.addEventListener('abort', onGone, { once: true })
     context.endStream = () => {
@@ -172,6 +180,13 @@ export class ModernEndpoint {
     await stream.done
     this.#listens.delete(stream)
     exchange.signal.removeEventListener('abort', onGone)
+  }
+
+  #hasRoomFor(party: string): boolean {
+    if (this.#listens.size >= MAX_LISTENS) return false
+    let own = 0
+    for (const each of this.#listens.values()) if (each === party) own++
+    return own < MAX_LISTENS_PER_PARTY
   }
 
   /** Each resource at the backend that has it. One that cannot be subscribed to stays silent, as one that never changes. */
@@ -240,6 +255,7 @@ interface Sending {
 }
 
 const SUBSCRIBE_MS = 15_000
+const LISTEN_RETRY_MS = 10_000
 
 /** A modern client cancels a call by hanging up. */
 async function whilePresent({ exchange }: MessageContext, call: VirtualCall, work: () => Promise<void>): Promise<void> {

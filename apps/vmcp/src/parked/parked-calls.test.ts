@@ -2,43 +2,12 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { describe, expect, it } from 'vitest'
+import { SealKeys } from '../seal/seal-keys.ts'
+import { callModern } from '../testing/call-modern.ts'
 import { startTestVmcp, type TestVmcp } from '../testing/test-vmcp.ts'
-import { StateSeal } from './state-seal.ts'
 
-const MODERN = '2026-07-28'
-const CAPABILITIES = { elicitation: { form: {} }, sampling: {}, roots: {} }
-
-interface Answer {
-  readonly result?: {
-    readonly resultType: string
-    readonly requestState?: string
-    readonly inputRequests?: object
-    readonly content?: unknown
-  }
-  readonly error?: { readonly code: number; readonly data?: { readonly reason?: string } }
-}
-
-async function callTool(vmcp: TestVmcp, name: string, more: Record<string, unknown> = {}, signal?: AbortSignal): Promise<Answer> {
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': MODERN,
-    'io.modelcontextprotocol/clientCapabilities': CAPABILITIES,
-    'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
-  }
-  const params = { name, arguments: { message: 'who?' }, ...more, _meta: meta }
-  const response = await fetch(vmcp.url, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      accept: 'application/json',
-      'mcp-protocol-version': MODERN,
-      'mcp-method': 'tools/call',
-      'mcp-name': name,
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-    ...(signal && { signal }),
-  })
-  return (await response.json()) as Answer
-}
+const callTool = (vmcp: TestVmcp, name: string, more: Record<string, unknown> = {}, signal?: AbortSignal) =>
+  callModern(vmcp.url, name, { arguments: { message: 'who?' }, ...more, ...(signal && { signal }) })
 
 async function start(): Promise<{ vmcp: TestVmcp; fixture: Fixture; stack: AsyncDisposableStack }> {
   const stack = new AsyncDisposableStack()
@@ -87,7 +56,7 @@ describe('questions of a legacy backend to a modern client', () => {
     const inputResponses = { 'elicitation-1': ACCEPTED }
     const wrong: [string, Record<string, unknown>][] = [
       ['test_elicitation', { requestState: `${requestState}A` }],
-      ['test_elicitation', { requestState: new StateSeal().seal({ id: 'x' }) }],
+      ['test_elicitation', { requestState: SealKeys.random().sealFor('parked calls').seal({ id: 'x' }) }],
       ['test_elicitation', { requestState: 'vmcp1.' }],
       ['test_elicitation', { requestState, arguments: { message: 'another' } }],
       ['test_sampling', { requestState }],
@@ -105,18 +74,5 @@ describe('questions of a legacy backend to a modern client', () => {
     leave.abort()
     await expect(hanging).rejects.toThrow()
     await expect.poll(() => fixture.stats.cancelled.length).toBe(1)
-  })
-})
-
-describe('StateSeal', () => {
-  it('opens exactly what it sealed', () => {
-    const seal = new StateSeal()
-    const text = seal.seal({ id: 'a', round: 1 })
-    expect(seal.open(text)).toEqual({ id: 'a', round: 1 })
-    expect(text).not.toContain('"')
-    for (let i = 0; i < text.length; i += 5)
-      expect(seal.open(`${text.slice(0, i)}${text[i] === 'A' ? 'B' : 'A'}${text.slice(i + 1)}`)).toBeUndefined()
-    for (const other of [undefined, 7, '', 'vmcp1.', `${text}=`, `${text} `, new StateSeal().seal({ id: 'a' })])
-      expect(seal.open(other)).toBeUndefined()
   })
 })

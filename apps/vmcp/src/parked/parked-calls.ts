@@ -6,9 +6,10 @@ import type { JsonObject } from '@thv/mcp/json-rpc'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import { modernError } from '../route/project-result.ts'
+import type { SealKeys } from '../seal/seal-keys.ts'
+import type { StateSeal } from '../seal/state-seal.ts'
 import { ExclusiveClients } from './exclusive-clients.ts'
 import { PARKED_MS, ParkedCall } from './parked-call.ts'
-import { StateSeal } from './state-seal.ts'
 
 export interface ParkedRequest {
   readonly member: Member
@@ -33,11 +34,14 @@ const MAX_PER_PARTY = 16
 export class ParkedCalls {
   readonly #clock: Clock
   readonly #clients: ExclusiveClients
-  readonly #seal = new StateSeal()
+  readonly #seal: StateSeal
+  readonly #replica: string
   readonly #calls = new Map<string, ParkedCall>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, sealKeys: SealKeys) {
     this.#clock = clock
+    this.#seal = sealKeys.sealFor('parked calls')
+    this.#replica = sealKeys.replica
     this.#clients = new ExclusiveClients(clock)
   }
 
@@ -56,7 +60,7 @@ export class ParkedCalls {
     try {
       const round = await call.next(options)
       if ('result' in round) return { ...round.result, resultType: 'complete' }
-      const state = { id: call.id, round: call.round, until: this.#clock.now() + PARKED_MS }
+      const state = { replica: this.#replica, id: call.id, round: call.round, until: this.#clock.now() + PARKED_MS }
       return { resultType: 'input_required', inputRequests: round.inputRequests, requestState: this.#seal.seal(state) }
     } catch (error) {
       if (!(error instanceof McpErrorResponse)) throw error
@@ -99,7 +103,7 @@ export class ParkedCalls {
       throw new LocalRefusal({
         code: -32602,
         message: 'Invalid params: requestState is not valid',
-        data: { reason: state === undefined ? 'invalid' : 'expired' },
+        data: { reason: state === undefined ? 'invalid' : state['replica'] === this.#replica ? 'expired' : 'wrong replica' },
       })
     call.answer(request.inputResponses)
     return call

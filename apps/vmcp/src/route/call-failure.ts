@@ -3,6 +3,7 @@ import { isThvError } from '@thv/kernel/errors'
 import { McpErrorResponse, McpHttpError } from '@thv/mcp/client/client-errors'
 import type { ErrorObject, JsonObject } from '@thv/mcp/json-rpc'
 import { errorObjectOf, type Rejection, reject } from '@thv/mcp/wire-errors'
+import { MAX_MESSAGE_BYTES } from '../members/member.ts'
 
 /** A failure as the client learns of it: in-band, because other backends still work. Names the backend, never its address. */
 export interface CallFailure {
@@ -27,6 +28,11 @@ export function callFailure(error: unknown, call: FailedCall): CallFailure | und
   return { isAnswer: false, error: errorObjectOf({ ...rejection, data: { ...rejection.data, backend: call.backend } }) }
 }
 
+function tooLarge(): Rejection {
+  const detail = `the answer is over the limit of ${MAX_MESSAGE_BYTES} bytes`
+  return reject('backend_protocol_error', { detail, data: { mayHaveRun: true, retryable: false, limitBytes: MAX_MESSAGE_BYTES } })
+}
+
 /** The circuit is open: the call was not made. */
 export function circuitOpen(backend: string, retryAfterMs: number): ErrorObject {
   const data: JsonObject = { reason: 'backend_unavailable', backend, retryAfterMs: Math.ceil(retryAfterMs), mayHaveRun: false }
@@ -42,6 +48,7 @@ function rejectionFor(error: unknown, { timeoutMs }: FailedCall): Rejection | un
   if (!isThvError(error)) return undefined
   if (error.code === 'timeout') return reject('backend_timeout', { data: { timeoutMs, mayHaveRun: true } })
   if (error.code === 'mcp_auth_required') return reject('credentials_refused')
+  if (error.code === 'message_too_large') return tooLarge()
   const known = rejectionOf(error)
   if (known !== undefined) return known
   switch (error.code as string) {

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Route, View } from '../aggregate/aggregate.ts'
-import { matchesTemplate, parseUriTemplate } from '../aggregate/uri-template.ts'
+import { type MatchBudget, matchesTemplate, parseUriTemplate } from '../aggregate/uri-template.ts'
 
 /** Where a request goes, and with which params. */
 export interface Destination {
@@ -56,11 +56,19 @@ function resourceRoute(view: View, params: JsonObject): Destination | Rejection 
   return route === undefined ? reject('invalid_params', { detail: 'unknown resource', data: { uri } }) : { backend: route.backend, params }
 }
 
+/** Characters that the templates of one backend may cost a lookup: no backend slows the others down, or hides their templates. */
+const MATCH_BUDGET = 1_000_000
+
 /** Exact URIs first, then templates in their order. */
 function routeOfUri(view: View, uri: string): Route | undefined {
   const exact = view.resources.get(uri) ?? view.resourceTemplates.get(uri)
   if (exact !== undefined) return exact
-  for (const route of view.resourceTemplates.values()) if (matchesTemplate(templateOf(route), uri)) return route
+  const budgets = new Map<string, MatchBudget>()
+  for (const route of view.resourceTemplates.values()) {
+    const budget = budgets.get(route.backend) ?? { left: MATCH_BUDGET }
+    budgets.set(route.backend, budget)
+    if (matchesTemplate(templateOf(route), uri, budget)) return route
+  }
   return undefined
 }
 

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '@thv/kernel/clock'
+import type { Clock } from '@thv/kernel/clock'
 import { metaOf, progressTokenOf } from '@thv/mcp/envelope'
 import { errorResponse, type RequestId, serialise, spliceId } from '@thv/mcp/json-rpc'
 import { spliceMember } from '@thv/mcp/json-splice'
@@ -6,7 +6,7 @@ import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedNotification, ParsedRequest, ParsedResponse } from '@thv/mcp/parse-body'
 import { errorObjectOf, reject } from '@thv/mcp/wire-errors'
 import type { Outlet } from '../streams/session-streams.ts'
-import { mintMark } from './id-prefix.ts'
+import { OpenQuestions } from './open-questions.ts'
 
 /** The server that asks: a process, or whatever else gets the client's answers. */
 export interface Asker {
@@ -30,23 +30,19 @@ interface Question {
   readonly token: string | number | undefined
   /** As the client gets it. */
   readonly text: string
-  readonly timer: Timer
 }
 
 /** A client opens its stream right after the handshake, if it opens one at all. */
 const NO_STREAM_MS = 10_000
-/** A person does not answer more at once. Each is kept until it is answered or given up. */
-const MAX_QUESTIONS = 256
 
 /** Requests of servers to the client of one session (sampling, elicitation, roots), from the question to its answer or its end. */
 export class ClientQuestions {
   readonly #options: ClientQuestionsOptions
-  readonly #questions = new Map<RequestId, Question>()
-  readonly #mark = mintMark()
-  #asked = 0
+  readonly #questions: OpenQuestions<Question>
 
   constructor(options: ClientQuestionsOptions) {
     this.#options = options
+    this.#questions = new OpenQuestions(options.clock)
   }
 
   get size(): number {
@@ -58,24 +54,24 @@ export class ClientQuestions {
    * waits for one if `mayWait` says so. False if it cannot be put, or too many are open: then the caller refuses it.
    */
   ask(asker: Asker, request: ParsedRequest, mayWait: boolean): boolean {
-    if (this.#questions.size >= MAX_QUESTIONS) return false
+    if (this.#questions.isFull) return false
     const stream = this.#options.outlet.newest()
     if (stream === undefined && !mayWait) return false
-    const id = `${this.#mark}.${++this.#asked}`
+    const id = this.#questions.mintId()
     const text = spliceId(request.text, id)
     const isOnTheWay = stream === undefined ? this.#options.outlet.deliver(text) : stream.send(text) !== 'lost'
     if (!isOnTheWay) return false
-    const { clock, askTimeoutMs } = this.#options
-    const limitMs = stream === undefined ? Math.min(NO_STREAM_MS, askTimeoutMs) : askTimeoutMs
+    const { askTimeoutMs } = this.#options
+    const ms = stream === undefined ? Math.min(NO_STREAM_MS, askTimeoutMs) : askTimeoutMs
     const token = progressTokenOf(metaOf(request.message))
-    const timer = clock.setTimer(limitMs, () => this.#giveUp(id, 'the client did not answer in time'))
-    this.#questions.set(id, { asker, id: request.id, token, text, timer })
+    const onOver = () => this.#giveUp(id, 'the client did not answer in time')
+    this.#questions.add(id, { asker, id: request.id, token, text }, { ms, onOver })
     return true
   }
 
   /** The client's answer goes to the server that asked. False if none did: the answer is ignored. */
   answered(response: ParsedResponse): boolean {
-    const question = response.id === undefined ? undefined : this.#take(response.id)
+    const question = response.id === undefined ? undefined : this.#questions.take(response.id)
     if (question === undefined) return false
     question.asker.respond(response.text, question.id)
     return true
@@ -84,32 +80,29 @@ export class ClientQuestions {
   /** Progress that a client reports on what it was asked; a token that was not given to it goes nowhere. */
   progressed(notification: ParsedNotification): boolean {
     const token = notification.message.params?.['progressToken']
-    for (const question of this.#questions.values()) {
-      if (question.token === undefined || question.token !== token) continue
-      question.asker.send(notification.text)
-      return true
-    }
-    return false
+    const found = this.#questions.find((question) => question.token !== undefined && question.token === token)
+    found?.[1].asker.send(notification.text)
+    return found !== undefined
   }
 
   /** The server does not want the answer any more. */
   withdrawn(asker: Asker, serverId: RequestId, notification: ParsedNotification): boolean {
-    for (const [id, question] of this.#questions) {
-      if (question.asker !== asker || question.id !== serverId) continue
-      this.#take(id)
-      this.#options.outlet.withdraw(question.text)
-      this.#options.outlet.newest()?.send(spliceMember(notification.text, ['params', 'requestId'], JSON.stringify(id)))
-      return true
-    }
-    return false
+    const found = this.#questions.find((question) => question.asker === asker && question.id === serverId)
+    if (found === undefined) return false
+    const [id, { text }] = found
+    this.#questions.take(id)
+    this.#options.outlet.withdraw(text)
+    this.#options.outlet.newest()?.send(spliceMember(notification.text, ['params', 'requestId'], JSON.stringify(id)))
+    return true
   }
 
   /** The server is gone, and its questions with it. */
   askerDown(asker: Asker): void {
-    for (const [id, question] of this.#questions) {
-      if (question.asker !== asker) continue
-      this.#take(id)
-      this.#options.outlet.withdraw(question.text)
+    const isOfIts = (question: Question) => question.asker === asker
+    for (let found = this.#questions.find(isOfIts); found !== undefined; found = this.#questions.find(isOfIts)) {
+      const [id, { text }] = found
+      this.#questions.take(id)
+      this.#options.outlet.withdraw(text)
       const params = { requestId: id, reason: 'the server has ended' }
       this.#options.outlet.newest()?.send(serialise({ jsonrpc: '2.0', method: NOTIFICATIONS.cancelled, params }))
     }
@@ -117,20 +110,13 @@ export class ClientQuestions {
 
   /** Whatever is open is given up on both sides. */
   end(): void {
-    for (const id of [...this.#questions.keys()]) this.#giveUp(id, 'the session of the client has ended')
+    for (const id of this.#questions.ids()) this.#giveUp(id, 'the session of the client has ended')
   }
 
   #giveUp(id: RequestId, detail: string): void {
-    const question = this.#take(id)
+    const question = this.#questions.take(id)
     if (question === undefined) return
     this.#options.outlet.withdraw(question.text)
     question.asker.send(serialise(errorResponse(question.id, errorObjectOf(reject('internal_error', { detail })))))
-  }
-
-  #take(id: RequestId): Question | undefined {
-    const question = this.#questions.get(id)
-    this.#questions.delete(id)
-    question?.timer.cancel()
-    return question
   }
 }

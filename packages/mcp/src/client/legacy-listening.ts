@@ -65,11 +65,19 @@ function honouredBy(capabilities: JsonObject, filter: ListenFilter): ListenFilte
   }
 }
 
-function isWanted({ method, params }: JsonRpcNotification, filter: ListenFilter): boolean {
+export function isWanted({ method, params }: JsonRpcNotification, filter: ListenFilter): boolean {
   if (method === NOTIFICATIONS.toolsListChanged) return filter.toolsListChanged === true
   if (method === NOTIFICATIONS.promptsListChanged) return filter.promptsListChanged === true
   if (method === NOTIFICATIONS.resourcesListChanged) return filter.resourcesListChanged === true
-  // The changed resource may lie below the subscribed one.
+  if (method !== NOTIFICATIONS.resourcesUpdated) return false
   const uri = String(params?.['uri'])
-  return method === NOTIFICATIONS.resourcesUpdated && (filter.resourceSubscriptions ?? []).some((subscribed) => uri.startsWith(subscribed))
+  return (filter.resourceSubscriptions ?? []).some((subscribed) => isSameOrBelow(uri, subscribed))
 }
+
+/** The changed resource may lie below the subscribed one. One whose name only begins in the same way does not. */
+function isSameOrBelow(uri: string, subscribed: string): boolean {
+  if (!uri.startsWith(subscribed)) return false
+  return uri.length === subscribed.length || subscribed.endsWith('/') || BELOW.has(uri[subscribed.length] ?? '')
+}
+
+const BELOW = new Set(['/', '?', '#'])

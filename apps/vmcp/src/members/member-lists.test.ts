@@ -1,0 +1,45 @@
+import { TestClock } from '@thv/kernel/clock'
+import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
+import { describe, expect, it } from 'vitest'
+import type { Member } from './member.ts'
+import { MemberLists } from './member-lists.ts'
+
+/** A backend that announces changes but refuses the first attempts to listen. */
+function backend(refusals: number) {
+  const attempts: number[] = []
+  const clock = new TestClock()
+  const listen = async () => {
+    attempts.push(clock.monotonic())
+    if (attempts.length <= refusals) throw new Error('not now')
+    return { honoured: {}, done: new Promise<void>(() => {}), close: async () => {} }
+  }
+  const shared = { capabilities: { tools: { listChanged: true } }, connect: async () => {}, request: async () => ({ tools: [] }), listen }
+  const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+  return { attempts, clock, lists: new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => {} }) }
+}
+
+describe('the lists of a backend', () => {
+  it('are listened to again after a refusal, further and further apart, until it works', async () => {
+    const { attempts, clock, lists } = backend(3)
+    void lists.run()
+    await lists.attempted
+    for (let i = 0; i < 40; i++) await clock.advance(500)
+    expect(attempts).toHaveLength(4)
+    const gaps = attempts.slice(1).map((at, i) => at - (attempts[i] ?? 0))
+    expect(gaps[0]).toBeGreaterThanOrEqual(500)
+    expect(gaps[1]).toBeGreaterThanOrEqual(1_000)
+    expect(gaps[2]).toBeGreaterThanOrEqual(2_000)
+    await lists.close()
+  })
+
+  it('are not asked for in vain once they are closed', async () => {
+    const { attempts, clock, lists } = backend(1_000)
+    void lists.run()
+    await lists.attempted
+    await clock.advance(2_000)
+    await lists.close()
+    const before = attempts.length
+    for (let i = 0; i < 10; i++) await clock.advance(60_000)
+    expect(attempts).toHaveLength(before)
+  })
+})

@@ -1,0 +1,111 @@
+import { TestClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import type { JsonObject } from '@thv/mcp/json-rpc'
+import { startFixture } from '@thv/testkit/mcp/fixture'
+import { describe, expect, it } from 'vitest'
+import type { Member } from '../members/member.ts'
+import { SealKeys } from '../seal/seal-keys.ts'
+import { callModern } from '../testing/call-modern.ts'
+import { startTestVmcp } from '../testing/test-vmcp.ts'
+import { RelayedStates } from './relayed-states.ts'
+
+const ASKS = { resultType: 'input_required', inputRequests: { q: {} } }
+
+/** A modern backend that asks with a state of its own, and what it got. */
+function backend(name: string, answer: (params: JsonObject) => JsonObject = () => ({ ...ASKS, requestState: 'inner' })) {
+  const got: JsonObject[] = []
+  const request = async (_method: string, params: JsonObject = {}) => {
+    got.push(params)
+    return answer(params)
+  }
+  return { got, member: { name, shared: { era: 'modern', request } } as unknown as Member }
+}
+
+function relay(keys = SealKeys.random(), clock = new TestClock()) {
+  const states = new RelayedStates(clock, keys.sealFor('relayed states'))
+  const send = (member: Member, params: JsonObject, principal = 'ada') =>
+    states.clientFor({ member, method: 'tools/call', params, principal }).request('tools/call', params)
+  return { send, clock, keys }
+}
+
+const CALL = { name: 'tool', arguments: { a: 1, b: 2 } }
+const REFUSED = { rpcCode: -32602 }
+
+describe('the state of a modern backend', () => {
+  it('leads the same call of the same principal back, once', async () => {
+    const { send } = relay()
+    const { member, got } = backend('one')
+    const { requestState } = await send(member, CALL)
+    expect(String(requestState)).not.toContain('inner')
+    const retry = { ...CALL, arguments: { b: 2, a: 1 }, requestState, inputResponses: { q: { action: 'accept' } } }
+    await send(member, retry)
+    expect(got[1]).toMatchObject({ requestState: 'inner', inputResponses: { q: { action: 'accept' } } })
+    await expect(send(member, retry)).rejects.toMatchObject({ ...REFUSED, data: { reason: 'expired' } })
+    expect(got).toHaveLength(2)
+  })
+
+  it('is worthless for another principal, backend, tool, method or arguments, and when it is forged or late', async () => {
+    const { send, clock, keys } = relay()
+    const { member, got } = backend('one')
+    const { requestState } = await send(member, CALL)
+    const retry = { ...CALL, requestState }
+    await expect(send(member, retry, 'bob')).rejects.toMatchObject(REFUSED)
+    await expect(send(backend('two').member, retry)).rejects.toMatchObject(REFUSED)
+    await expect(send(member, { ...retry, name: 'other' })).rejects.toMatchObject(REFUSED)
+    await expect(send(member, { ...retry, arguments: { a: 1 } })).rejects.toMatchObject(REFUSED)
+    const foreign = keys.sealFor('workflows').seal({ inner: 'inner' })
+    for (const forged of ['inner', '', 7, `${String(requestState)}A`, foreign])
+      await expect(send(member, { ...CALL, requestState: forged })).rejects.toMatchObject({ ...REFUSED, data: { reason: 'invalid' } })
+    await clock.advance(600_001)
+    await expect(send(member, retry)).rejects.toMatchObject(REFUSED)
+    expect(got).toHaveLength(1)
+  })
+
+  it('is not used up by a request that the backend did not answer', async () => {
+    const { send } = relay()
+    let isDown = false
+    const { member } = backend('one', () => {
+      if (isDown) throw new ThvError('backend_unavailable', 'down')
+      return { ...ASKS, requestState: '' }
+    })
+    const { requestState } = await send(member, CALL)
+    isDown = true
+    await expect(send(member, { ...CALL, requestState })).rejects.toThrow('down')
+    isDown = false
+    expect(await send(member, { ...CALL, requestState })).toMatchObject(ASKS)
+  })
+
+  it('is opened by every replica with the same secret', async () => {
+    const keys = SealKeys.random()
+    const { member, got } = backend('one')
+    const { requestState } = await relay(keys).send(member, CALL)
+    await relay(keys).send(member, { ...CALL, requestState })
+    expect(got[1]).toMatchObject({ requestState: 'inner' })
+  })
+
+  it('is refused when it is no text or over 64 KiB; none stays none', async () => {
+    const { send } = relay()
+    for (const requestState of ['x'.repeat(65_537), 7])
+      await expect(send(backend('one', () => ({ ...ASKS, requestState })).member, CALL)).rejects.toMatchObject({ rpcCode: -32603 })
+    expect(await send(backend('one', () => ASKS).member, CALL)).toEqual(ASKS)
+  })
+
+  it('goes sealed through a whole virtual server', async () => {
+    await using fixture = await startFixture({ era: 'modern' })
+    await using vmcp = await startTestVmcp({ backends: { one: fixture.url } })
+    const name = 'test_input_required_result_request_state'
+    const asked = await callModern(vmcp.url, name)
+    const requestState = asked.result?.requestState ?? ''
+    expect(requestState).toMatch(/^vmcp1\./)
+    const inputResponses = Object.fromEntries(
+      Object.keys(asked.result?.inputRequests ?? {}).map((key) => [key, { action: 'accept', content: { confirm: true } }]),
+    )
+    const forged = await callModern(vmcp.url, name, { requestState: `${requestState}-TAMPERED`, inputResponses })
+    expect(forged.error?.code).toBe(-32602)
+    const other = await callModern(vmcp.url, name, { requestState, inputResponses, arguments: { other: 1 } })
+    expect(other.error?.code).toBe(-32602)
+    const done = await callModern(vmcp.url, name, { requestState, inputResponses })
+    expect(JSON.stringify(done.result)).toContain('state-ok')
+    expect((await callModern(vmcp.url, name, { requestState, inputResponses })).error?.code).toBe(-32602)
+  })
+})

@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '@thv/kernel/clock'
+import { canonicalJson } from '@thv/kernel/config-hash'
+import { McpErrorResponse } from '@thv/mcp/client/client-errors'
+import type { RequestOptions } from '@thv/mcp/client/mcp-client'
+import type { JsonObject } from '@thv/mcp/json-rpc'
+import { LocalRefusal } from '../members/local-refusal.ts'
+import type { Member } from '../members/member.ts'
+import type { CallingClient } from '../route/virtual-call.ts'
+import type { StateSeal } from '../seal/state-seal.ts'
+
+export interface RelayedRequest {
+  readonly member: Member
+  readonly method: string
+  /** For the backend, with the answers of the client and their state. */
+  readonly params: JsonObject
+  readonly principal: string
+}
+
+const LIFETIME_MS = 600_000
+const MAX_STATE = 64 * 1_024
+/** Used states that are remembered, the oldest forgotten first: a state is of use to its own principal only. */
+const MAX_USED = 10_000
+
+/**
+ * The `requestState` of modern backends on its way through modern clients. It is sealed for one principal, backend, method, target and
+ * arguments for ten minutes, and leads back once: backends that are reached with shared credentials cannot tell callers apart.
+ */
+export class RelayedStates {
+  readonly #clock: Clock
+  readonly #seal: StateSeal
+  readonly #used = new Set<string>()
+
+  constructor(clock: Clock, seal: StateSeal) {
+    this.#clock = clock
+    this.#seal = seal
+  }
+
+  /** The shared client of the backend, for one request. */
+  clientFor(request: RelayedRequest): CallingClient {
+    const { shared } = request.member
+    return {
+      get era() {
+        return shared.era
+      },
+      request: (method, params = {}, options = {}) => this.#send(request, { method, params, options }),
+    }
+  }
+
+  async #send(request: RelayedRequest, { method, params, options }: Sent): Promise<JsonObject> {
+    const { shared } = request.member
+    const { requestState, ...rest } = params
+    const inner = requestState === undefined ? undefined : this.#take(requestState, ownerOf(request))
+    let isAnswered = false
+    try {
+      const result = await shared.request(method, inner === undefined ? rest : { ...rest, requestState: inner }, options)
+      isAnswered = true
+      return shared.era === 'modern' ? this.#sealed(result, request) : result
+    } catch (error) {
+      isAnswered = error instanceof McpErrorResponse
+      throw error
+    } finally {
+      // The backend may not have seen it: then the client may come back with it.
+      if (!isAnswered && typeof requestState === 'string') this.#used.delete(markOf(requestState))
+    }
+  }
+
+  #sealed(result: JsonObject, request: RelayedRequest): JsonObject {
+    const { resultType, requestState: inner } = result
+    if (resultType !== 'input_required' || inner === undefined) return result
+    if (typeof inner !== 'string' || inner.length > MAX_STATE)
+      throw new LocalRefusal({
+        code: -32603,
+        message: `The requestState of the backend is not a text of at most ${MAX_STATE} characters`,
+        data: { reason: 'backend_protocol_error', mayHaveRun: true },
+      })
+    return { ...result, requestState: this.#seal.seal({ inner, owner: ownerOf(request), until: this.#clock.now() + LIFETIME_MS }) }
+  }
+
+  /** The state as the backend knows it. Every doubt is the same error: a state tells nothing to a client that it was not sealed for. */
+  #take(requestState: unknown, owner: string): string {
+    const state = this.#seal.open(requestState)
+    const { inner, until } = state ?? {}
+    const mark = typeof requestState === 'string' ? markOf(requestState) : ''
+    const isLive = typeof until === 'number' && until >= this.#clock.now()
+    if (typeof inner !== 'string' || !isLive || state?.['owner'] !== owner || this.#used.has(mark))
+      throw new LocalRefusal({
+        code: -32602,
+        message: 'Invalid params: requestState is not valid',
+        data: { reason: state === undefined ? 'invalid' : 'expired' },
+      })
+    const [oldest] = this.#used
+    if (this.#used.size >= MAX_USED && oldest !== undefined) this.#used.delete(oldest)
+    this.#used.add(mark)
+    return inner
+  }
+}
+
+interface Sent {
+  readonly method: string
+  readonly params: JsonObject
+  readonly options: RequestOptions
+}
+
+/** Short, and as random as the seal: its last characters are encrypted. */
+function markOf(requestState: string): string {
+  return createHash('sha256').update(requestState).digest('base64url')
+}
+
+function ownerOf({ member, method, params, principal }: RelayedRequest): string {
+  const { _meta: _, inputResponses: _answers, requestState: _state, ...target } = params
+  return createHash('sha256')
+    .update(canonicalJson([principal, member.name, method, target]))
+    .digest('base64url')
+}
