@@ -1029,7 +1029,7 @@ export const design000: readonly Requirement[] = [
     line: 464,
     kind: 'question',
     text: '`introspect` asks servers for `tools/list` on request only: `enabled` defaults to false, `timeout` to 10s.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-129',

@@ -10,6 +10,7 @@ import type { Logger } from '@thv/telemetry/log'
 import type { RegistryConfig } from '../config/registry-config.ts'
 import { type ConnectCluster, connectCluster } from '../kubernetes/cluster-connection.ts'
 import { createClusterWatches } from '../kubernetes/cluster-watches.ts'
+import { createIntrospections } from '../kubernetes/introspections.ts'
 import { createKnownEntries } from '../kubernetes/known-entries.ts'
 import { createKubernetesHandler } from '../kubernetes/kubernetes-handler.ts'
 import { createLeadership } from '../kubernetes/leadership.ts'
@@ -68,7 +69,18 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
   const connect = options.connectCluster ?? connectCluster
   const leadership = createLeadership({ clock, log, random, env: options.env ?? process.env, connect, onChange: () => leadershipChanged() })
   leadership.set(config.sources)
+  const introspections = createIntrospections({
+    clock,
+    random,
+    log,
+    connect,
+    onChange(source, resource) {
+      watches.of(source)?.toolsChanged(resource)
+      if (watches.of(source) === undefined) void requestSync(source)
+    },
+  })
   const watches = createClusterWatches({
+    toolsOf: (source) => introspections.of(source)?.toolsOf,
     clock,
     random,
     connect: async (source) => (await connect(source)).client,
@@ -78,6 +90,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     connect: async (source) => (await connect(source)).client,
     mayRead: (source) => leadership.mayTake(source),
     watchOf: (source) => watches.of(source),
+    introspectionOf: (source) => introspections.of(source),
     async known(source) {
       await views.caughtUp(SERVED_WITHIN_MS)
       return await known(source)
@@ -102,7 +115,11 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     },
   })
 
-  const followClusters = () => watches.set(config.sources.filter(({ name }) => leadership.mayTake(name)))
+  const followClusters = () => {
+    const led = config.sources.filter(({ name }) => leadership.mayTake(name))
+    introspections.set(led)
+    watches.set(led)
+  }
   followClusters()
 
   function leadershipChanged(): void {
@@ -215,6 +232,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       await leadership[Symbol.asyncDispose]()
       await files[Symbol.asyncDispose]()
       await watches[Symbol.asyncDispose]()
+      await introspections[Symbol.asyncDispose]()
       await sync[Symbol.asyncDispose]()
       await views[Symbol.asyncDispose]()
       await store[Symbol.asyncDispose]()

@@ -5,6 +5,8 @@ export interface ClusterConnection {
   readonly client: KubeClient
   /** Of the pod, or of the context of the kubeconfig. */
   readonly namespace: string | undefined
+  /** URL of the API server. */
+  readonly server?: string
 }
 
 export type ConnectCluster = (source: KubernetesSource) => Promise<ClusterConnection>
@@ -12,5 +14,5 @@ export type ConnectCluster = (source: KubernetesSource) => Promise<ClusterConnec
 /** By the kubeconfig of the source, else as the pod that this is. */
 export async function connectCluster({ kubeconfig }: KubernetesSource): Promise<ClusterConnection> {
   const connection = await defaultConnection({ kubeconfig: kubeconfig?.path, context: kubeconfig?.context })
-  return { client: createKubeClient(connection), namespace: connection.namespace }
+  return { client: createKubeClient(connection), namespace: connection.namespace, server: connection.server }
 }

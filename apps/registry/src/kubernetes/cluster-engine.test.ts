@@ -1,6 +1,7 @@
 import { annotation, mcp } from '@thv/catalog/discover/testing/export-world'
 import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { systemClock } from '@thv/kernel/clock'
+import { startFixture } from '@thv/testkit/mcp/fixture'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RegistryEngine, ServedView } from '../engine/engine.ts'
 import { createEngine } from '../engine/in-process-engine.ts'
@@ -39,7 +40,7 @@ async function engineOf({
     handlers: { file: handler },
     clock: systemClock,
     log: silentLog,
-    connectCluster: async () => ({ client: await fake.connect(), namespace: 'x' }),
+    connectCluster: async () => ({ client: await fake.connect(), namespace: 'x', server: 'https://127.0.0.1:6443' }),
     env: {},
   })
   open.push(engine)
@@ -82,6 +83,34 @@ describe('a registry of a cluster', () => {
     await until(() => namesOf(engine.registry('main')?.view).length === 1)
     expect(fake.calls).toEqual([])
     expect(engine.status.leader).toBeUndefined()
+  })
+
+  const toolsIn = (view: ServedView | undefined, name: string) => {
+    const page = view?.snapshot.list({ limit: 100 })
+    const texts = page !== undefined && 'slices' in page ? page.slices.map(String) : []
+    return /"tools":(\[[^\]]*\])/.exec(texts.find((text) => text.includes(`.${name}"`)) ?? '')?.[1]
+  }
+
+  it('asks running servers for their tools only where introspect is enabled [000-128]', async () => {
+    await using fixture = await startFixture()
+    const fake = new FakeCluster()
+    const running = (name: string, spec: object = {}) => {
+      const server = exportedServer(name)
+      Object.assign(server.spec, spec)
+      return { ...server, status: { phase: 'Running', url: `${fixture.url}#${name}` } }
+    }
+    fake.objects.push(running('open'), running('guarded', { oidcConfig: { type: 'kubernetes' } }), exportedServer('starting'))
+    const silent = await engineOf({ fake })
+    await until(() => namesOf(silent.registry('main')?.view).length === 3)
+    expect(fixture.stats.count('tools/list')).toBe(0)
+    expect(toolsIn(silent.registry('main')?.view, 'open')).toBeUndefined()
+
+    const asking: SourceConfig = { ...cluster, kubernetes: { introspect: { enabled: true } } }
+    const engine = await engineOf({ fake, sources: [asking] })
+    const tools = await until(() => toolsIn(engine.registry('main')?.view, 'open'))
+    expect(tools).toContain('"echo"')
+    expect(toolsIn(engine.registry('main')?.view, 'guarded')).toBeUndefined()
+    expect(toolsIn(engine.registry('main')?.view, 'starting')).toBeUndefined()
   })
 
   const known = (document: object = {}) =>

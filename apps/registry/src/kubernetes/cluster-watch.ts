@@ -8,7 +8,7 @@ import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
 import type { ExportOptions } from '@thv/catalog/discover/objects/export-options'
 import { gatewayOf } from '@thv/catalog/discover/objects/gateway'
 import { type HttpRoute, httpRouteOf } from '@thv/catalog/discover/objects/http-route'
-import { mcpResourceOf, type ResourceKind, resourceKinds } from '@thv/catalog/discover/objects/mcp-resource'
+import { type McpResource, mcpResourceOf, type ResourceKind, resourceKinds } from '@thv/catalog/discover/objects/mcp-resource'
 import { referenceGrantOf } from '@thv/catalog/discover/objects/reference-grant'
 import { backendServiceOf } from '@thv/catalog/discover/objects/service'
 import type { KubernetesSource } from '@thv/catalog/sources/fetch/kubernetes-source'
@@ -37,6 +37,8 @@ export interface WatchReading {
   readonly result: DiscoveryResult
   readonly routesReadable: boolean
   readonly notes: readonly string[]
+  /** Resources with an entry. */
+  readonly exported: () => readonly McpResource[]
 }
 
 interface Watched {
@@ -101,7 +103,13 @@ export class ClusterWatch {
     const result = this.#discovery.result()
     this.#readIdentity = identityOf(result)
     const routesReadable = ![...this.#watches.values()].some(({ kind, watch }) => kind === 'HTTPRoute' && watch.state === 'forbidden')
-    return { result, routesReadable, notes }
+    return { result, routesReadable, notes, exported: () => this.#discovery.exported() }
+  }
+
+  /** Of a resource, by another way than the cluster. */
+  toolsChanged(resource: McpResource): void {
+    this.#discovery.toolsChanged(resource)
+    this.#debounce.change()
   }
 
   async close(): Promise<void> {

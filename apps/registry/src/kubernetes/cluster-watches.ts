@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import type { ExportOptions } from '@thv/catalog/discover/objects/export-options'
 import type { KubernetesSource } from '@thv/catalog/sources/fetch/kubernetes-source'
 import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import type { Clock } from '@thv/kernel/clock'
@@ -14,6 +15,8 @@ export interface ClusterWatchesOptions {
   /** The export of this source may be another than at its last sync. */
   readonly onChange: (source: string) => void
   readonly probeMs?: number
+  /** Tools of running servers, where the source asks for them. */
+  readonly toolsOf?: (source: string) => ExportOptions['toolsOf']
 }
 
 /** The watches of the sources that ask for them. */
@@ -38,10 +41,10 @@ export function createClusterWatches(options: ClusterWatchesOptions): ClusterWat
   }
 
   function start({ name, kubernetes = {}, intervalMs = INTERVAL_MS }: SourceConfig): ClusterWatch {
-    const { clock, random, connect, onChange, probeMs } = options
+    const { clock, random, connect, onChange, probeMs, toolsOf } = options
     return new ClusterWatch({
       source: kubernetes,
-      exportOptions: exportOptionsOf(kubernetes),
+      exportOptions: exportOptionsOf(kubernetes, toolsOf?.(name)),
       intervalMs,
       debounceMs: parseDuration(kubernetes.watch?.debounceInterval ?? DEBOUNCE),
       clock,

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { discover } from '@thv/catalog/discover/discover'
+import { discoveryOf } from '@thv/catalog/discover/discover'
 import type { DiscoveryResult } from '@thv/catalog/discover/discovery'
 import type { ExportedEntry } from '@thv/catalog/discover/entry/exported-entry'
 import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
 import { type ExportWarning, warningText } from '@thv/catalog/discover/objects/export-warning'
+import type { McpResource } from '@thv/catalog/discover/objects/mcp-resource'
 import { refText } from '@thv/catalog/discover/objects/object-ref'
 import { awayFromPlace } from '@thv/catalog/sources/fetch/fetch-address'
 import type { KubernetesSource } from '@thv/catalog/sources/fetch/kubernetes-source'
@@ -17,6 +18,7 @@ import type { KubeClient } from '@thv/kube/client/client'
 import { readCluster } from './cluster-reader.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
 import { exportOptionsOf } from './export-options.ts'
+import type { Introspection } from './introspection.ts'
 
 export interface KubernetesHandlerDeps {
   /** Servers of the other sources of the registries that list this one. */
@@ -26,6 +28,7 @@ export interface KubernetesHandlerDeps {
   readonly mayRead?: (source: string) => boolean
   /** The watches of a source that has some. */
   readonly watchOf?: (source: string) => ClusterWatch | undefined
+  readonly introspectionOf?: (source: string) => Introspection | undefined
 }
 
 const MAX_LOGGED = 20
@@ -34,10 +37,12 @@ interface Reading {
   readonly result: DiscoveryResult
   readonly routesReadable: boolean
   readonly notes: readonly string[]
+  readonly exported: () => readonly McpResource[]
 }
 
 /** Entries of a live cluster, read at every attempt. A cluster without any is legal. */
-export function createKubernetesHandler({ known, connect, mayRead = () => true, watchOf }: KubernetesHandlerDeps): RegistryHandler {
+export function createKubernetesHandler(deps: KubernetesHandlerDeps): RegistryHandler {
+  const { known, connect, mayRead = () => true, watchOf, introspectionOf } = deps
   /** The export now: of the watches where there are some, else read from the cluster. */
   async function read(source: SourceConfig, context: FetchContext): Promise<Reading> {
     const block = blockOf(source)
@@ -58,7 +63,8 @@ export function createKubernetesHandler({ known, connect, mayRead = () => true, 
         await client.close()
       }
     })
-    return { result: discover(objects, exportOptionsOf(block), servers), routesReadable, notes }
+    const discovery = discoveryOf(objects, exportOptionsOf(block, introspectionOf?.(source.name)?.toolsOf), servers)
+    return { result: discovery.result(), routesReadable, notes, exported: () => discovery.exported() }
   }
 
   async function fetchRegistry(source: SourceConfig, context: FetchContext): Promise<FetchResult> {
@@ -66,6 +72,7 @@ export function createKubernetesHandler({ known, connect, mayRead = () => true, 
     const reading = await read(source, context)
     refuseFollower(source.name)
     const { result } = reading
+    introspectionOf?.(source.name)?.want(reading.exported())
     if (result.entries.length > context.limits.maxEntries)
       throw new ThvError('source_limit', `the cluster exports more than ${context.limits.maxEntries} entries`)
     const told = logWarnings(result, reading.notes, context)

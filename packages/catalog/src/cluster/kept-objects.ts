@@ -1,5 +1,7 @@
+import { objectAt } from '@thv/kernel/json'
 import type { KubeObject } from '@thv/kube'
 import { optsIn } from '../discover/objects/annotations.ts'
+import { authenticationParts } from '../discover/objects/mcp-resource.ts'
 
 /* The part of each object that a watch keeps in memory: what the export reads, and no more. */
 
@@ -11,11 +13,23 @@ function identity({ metadata }: KubeObject): KubeObject['metadata'] {
 }
 
 export function keptResource(object: KubeObject): KubeObject {
-  const { annotations, deletionTimestamp } = object.metadata
-  const { image, transport, proxyMode } = (object as Parts).spec ?? {}
+  const { annotations, deletionTimestamp, generation } = object.metadata
+  const { spec = {}, status = {} } = object as Parts
+  const { image, transport, proxyMode } = spec
+  const { phase, url } = status
+  // Their types alone matter.
+  const authentication = authenticationParts.flatMap((part) =>
+    spec[part] === undefined ? [] : [[part, { type: objectAt(spec, part)['type'] }]],
+  )
   return {
-    metadata: { ...identity(object), ...(annotations && { annotations }), ...(deletionTimestamp && { deletionTimestamp }) },
-    spec: { image, transport, proxyMode },
+    metadata: {
+      ...identity(object),
+      ...(generation !== undefined && { generation }),
+      ...(annotations && { annotations }),
+      ...(deletionTimestamp && { deletionTimestamp }),
+    },
+    spec: { image, transport, proxyMode, ...Object.fromEntries(authentication) },
+    status: { phase, url },
   } as KubeObject
 }
 

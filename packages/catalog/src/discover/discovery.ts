@@ -80,6 +80,12 @@ export class Discovery {
     if (this.#index.resources.delete(key)) this.#resourceChanged(key)
   }
 
+  /** `toolsOf` of the options answers otherwise than before. */
+  toolsChanged(resource: Pick<McpResource, 'kind' | 'namespace' | 'name'>): void {
+    const key = indexKey.resource(resource)
+    if (this.#index.resources.has(key)) this.#dirtyResources.add(key)
+  }
+
   setRoute(route: HttpRoute): void {
     const key = indexKey.route(route.namespace, route.name)
     this.#index.routes.set(key, route)
@@ -134,6 +140,11 @@ export class Discovery {
       ...outputs.flatMap((output) => output.warnings),
     ]
     return { entries: outputs.flatMap((output) => output.entries).sort(byName), warnings: warnings.sort(byObject) }
+  }
+
+  /** Resources with an entry, as of the last `result`. */
+  exported(): readonly McpResource[] {
+    return [...this.#evaluated.values()].flatMap(({ exported }) => (exported === undefined ? [] : [exported.resource]))
   }
 
   /** The entry of a resource and its URLs, as of the last `result`; undefined when it is not exported. */

@@ -45,7 +45,8 @@ export function newEntry({ resource, remotes }: ResourceEvaluation, name: string
   const read = options.mode === 'server' ? readEntryAnnotations(annotations) : { values: {}, problems: [] }
   for (const problem of read.problems) warn(ExportReason.InvalidAnnotation, problem)
 
-  const { values } = read
+  // An annotation says it better than the server.
+  const values: EntryAnnotations = { ...(options.mode === 'server' ? askedTools(resource, options) : {}), ...read.values }
   const version = values.version ?? '1.0.0'
   const document = compact({
     $schema: currentSchemaUrl,
@@ -69,6 +70,11 @@ export function newEntry({ resource, remotes }: ResourceEvaluation, name: string
   }
   const tags = values.tag === undefined ? [] : [values.tag]
   return { entry: { name, version, text: JSON.stringify(document), tags, ...(claims === undefined ? {} : { claims }) }, warnings }
+}
+
+function askedTools(resource: McpResource, { toolsOf }: ExportOptions): Pick<EntryAnnotations, 'tools'> {
+  const tools = toolsOf?.(resource)
+  return tools === undefined ? {} : { tools }
 }
 
 const UUID = /^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/

@@ -24,6 +24,14 @@ export interface McpResource {
   readonly transport?: string
   /** How clients speak to its proxy; never stdio. */
   readonly remoteType: RemoteType
+  /** Where it can be asked for its tools: it runs, and needs no token. */
+  readonly askable?: Askable
+}
+
+export interface Askable {
+  readonly url: string
+  /** Its tools may be others with another generation. */
+  readonly generation: number
 }
 
 const READ: ReadonlySet<string> = new Set(Object.values(ExportAnnotation))
@@ -43,7 +51,24 @@ export function mcpResourceOf(kind: ResourceKind, object: KubeObject): McpResour
     ...(kind === 'MCPServer' && typeof spec['image'] === 'string' ? { image: spec['image'] } : {}),
     ...(typeof spec['transport'] === 'string' ? { transport: spec['transport'] } : {}),
     remoteType: remoteTypeOf(kind, spec),
+    ...askableOf(object, spec),
   }
+}
+
+const RUNNING: ReadonlySet<unknown> = new Set(['Running', 'Ready'])
+
+function askableOf(object: KubeObject, spec: Readonly<Record<string, unknown>>): { askable?: Askable } {
+  const status = objectAt(object as unknown as Record<string, unknown>, 'status')
+  const { phase, url } = status
+  if (!RUNNING.has(phase) || typeof url !== 'string' || needsToken(spec)) return {}
+  return { askable: { url, generation: object.metadata.generation ?? 0 } }
+}
+
+/** Parts of a spec that make clients authenticate. */
+export const authenticationParts = ['oidcConfig', 'oidcConfigRef', 'incomingAuth', 'externalAuthConfigRef', 'authServerRef'] as const
+
+function needsToken(spec: Readonly<Record<string, unknown>>): boolean {
+  return authenticationParts.some((part) => spec[part] !== undefined && objectAt(spec, part)['type'] !== 'anonymous')
 }
 
 function remoteTypeOf(kind: ResourceKind, spec: Readonly<Record<string, unknown>>): RemoteType {

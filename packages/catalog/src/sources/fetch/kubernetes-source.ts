@@ -49,6 +49,20 @@ export const kubernetesSourceSchema = Type.Object(
         { ...closed, description: 'How changes are noticed. Without it the cluster is read at every interval.' },
       ),
     ),
+    introspect: Type.Optional(
+      Type.Object(
+        {
+          enabled: Type.Optional(
+            Type.Boolean({
+              default: false,
+              description: 'Ask running servers that need no token for their tools, which become part of their entries.',
+            }),
+          ),
+          timeout: Type.Optional(duration('How long a server may take to answer, 1s to 60s. Default 10s.')),
+        },
+        { ...closed, description: 'Where the tools of an entry come from when no annotation lists them.' },
+      ),
+    ),
     leaderElection: Type.Optional(
       Type.Object(
         {
@@ -99,6 +113,11 @@ export function checkKubernetesSource(block: ObjectReader, known: (reader: Objec
     known(watch, ['enabled', 'debounceInterval'])
     watch.flag('enabled')
     durationOf(watch, 'debounceInterval', { min: 100, max: 30_000 })
+  })
+  block.child('introspect', {}, (introspect) => {
+    known(introspect, ['enabled', 'timeout'])
+    introspect.flag('enabled')
+    durationOf(introspect, 'timeout', { min: 1_000, max: 60_000 })
   })
   block.child('leaderElection', {}, (election) => checkElection(election, known))
 }
