@@ -8,6 +8,7 @@ import { loadRunConfig, RUN_CONFIG_PATHS } from './run-config/load-run-config.ts
 import { startRunner } from './runner.ts'
 import type { Env } from './runner-settings.ts'
 import { createRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './select-runtime.ts'
+import type { SharedState } from './shared-state.ts'
 
 export interface ProgramEnv {
   readonly out: (text: string) => void
@@ -74,7 +75,8 @@ async function serve(image: string | undefined, flags: RunFlags, program: Progra
     clock,
   })
   for (const { path, message } of warnings) log.warn(`run config: ${path} ${message}`, { file })
-  const runtime = () => createRuntime({ runtime: flags.runtime, config, env, log, clock })
+  const runtime = (state: SharedState | undefined) =>
+    createRuntime({ runtime: flags.runtime, config, env, log, clock, leases: state && ((owner) => state.leases(owner)) })
   const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock, workerEntry: program.workerEntry })
   out(`${config.name} is served at ${url}\n`)
   await aborted(lifecycle.signal)

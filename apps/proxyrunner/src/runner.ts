@@ -34,7 +34,7 @@ import { openSharedState, type SharedState } from './shared-state.ts'
 export interface RunnerOptions {
   readonly config: RunConfig
   /** Makes the runtime; not called when the server runs elsewhere. */
-  readonly runtime: () => Promise<Runtime>
+  readonly runtime: (state: SharedState | undefined) => Promise<Runtime>
   readonly lifecycle: Lifecycle
   readonly env: Env
   readonly log: Logger
@@ -75,7 +75,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
 
   const opened: Runtime[] = []
   const runtime = async () => {
-    const made = await options.runtime()
+    const made = await options.runtime(state)
     opened.push(made)
     return made
   }
@@ -108,7 +108,8 @@ const LEAVES_AT_ONCE = { limits: { lameDuckMs: 0 }, httpLimits: { drainIdleMs: 0
 /** As in ToolHive (Go). */
 const DIAGNOSTICS_PORT = 9464
 
-interface BackendDeps extends RunnerOptions {
+interface BackendDeps extends Omit<RunnerOptions, 'runtime'> {
+  readonly runtime: () => Promise<Runtime>
   readonly clock: Clock
   readonly settings: RunnerSettings
   readonly pipeline: Pipeline

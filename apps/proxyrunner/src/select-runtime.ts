@@ -5,6 +5,7 @@ import type { Connection } from '@thv/kube'
 import type { ProgramLog } from '@thv/programs/program-log'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { AttachPort } from './runtime/kubernetes/attach-port.ts'
+import type { PodLeases } from './runtime/kubernetes/stdio-attacher.ts'
 import type { Runtime } from './runtime/runtime.ts'
 
 export const RUNTIME_CHOICES = ['auto', 'kubernetes', 'local'] as const
@@ -34,6 +35,8 @@ export interface CreateRuntimeOptions {
   /** How to attach to pods, made from the way to the API server. Default: `createPodAttach`. */
   readonly attach?: (connection: Connection) => AttachPort
   readonly clock?: Clock
+  /** For several runners of one stdio server: leases on its pods for the holder of that name. */
+  readonly leases?: ((owner: string) => PodLeases) | undefined
 }
 
 /** Makes the runtime for a server that we run ourselves. What the other one needs is not loaded. */
@@ -65,13 +68,15 @@ async function kubernetesRuntime(options: CreateRuntimeOptions): Promise<Runtime
     const platform = await detectPlatform(client, env, (error) =>
       log.warn('cannot tell OpenShift from Kubernetes', { error: String(error) }),
     )
+    const instance = env['POD_NAME'] || hostname()
     const runtime = createKubernetesRuntime({
       config,
       client,
       namespace,
       platform,
-      instance: env['POD_NAME'] || hostname(),
+      instance,
       log,
+      leases: options.leases?.(instance),
       ...(config.transport === 'stdio' && { attach: await attachPort(connection, options) }),
       ...(clock && { clock }),
     })

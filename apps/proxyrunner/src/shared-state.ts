@@ -6,7 +6,8 @@ import type { RunConfig, SessionRedis } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
 import { CLEAR_RECORDS, createRecordCipher, type RecordCipher } from '@thv/store/redis/record-cipher'
 import { openRedis, type RedisAddress, type RedisClient } from '@thv/store/redis/redis-client'
-import { RedisSessionStore } from '@thv/store/redis/redis-session-store'
+import { RedisLeases } from '@thv/store/redis/redis-leases'
+import { DEFAULT_KEY_PREFIX, RedisSessionStore } from '@thv/store/redis/redis-session-store'
 import type { JsonValue, SessionStore } from '@thv/store/session-store'
 import type { Logger } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
@@ -24,6 +25,8 @@ export interface SharedStateOptions {
 export interface SharedState extends AsyncDisposable {
   readonly redis: RedisClient
   sessions<T extends JsonValue>(): SessionStore<T>
+  /** On the pods of a stdio server. */
+  leases(owner: string): RedisLeases
 }
 
 const PASSWORD = 'THV_SESSION_REDIS_PASSWORD'
@@ -60,10 +63,12 @@ export async function openSharedState(options: SharedStateOptions): Promise<Shar
     },
   })
   const cipher = cipherOf(env, log)
+  const keyPrefix = settings.key_prefix?.replace(/:?$/, ':') ?? DEFAULT_KEY_PREFIX
   return {
     redis,
-    sessions: <T extends JsonValue>() =>
-      new RedisSessionStore<T>({ redis, cipher, keyPrefix: settings.key_prefix?.replace(/:?$/, ':'), clock }),
+    sessions: <T extends JsonValue>() => new RedisSessionStore<T>({ redis, cipher, keyPrefix, clock }),
+    // No id of a session has a space, so no client can name one.
+    leases: (owner) => new RedisLeases({ redis, prefix: `${keyPrefix} pod `, owner, clock }),
     [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
   }
 }

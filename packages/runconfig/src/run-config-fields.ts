@@ -124,6 +124,10 @@ const SCALING_FIELDS: FieldTable<ScalingConfig> = {
     reader: integer({ min: 0 }),
     doc: 'Pods of the server. Absent: the runner does not touch the number, so that an autoscaler can.',
   },
+  pods_per_runner: {
+    reader: integer({ min: 1 }),
+    doc: 'Pods of a stdio server that one of several runners attaches to at most. Absent: all.',
+  },
   session_redis: { reader: objectOf(SESSION_REDIS_FIELDS), doc: 'Where sessions are kept when several runners share them.' },
 }
 

@@ -128,6 +128,7 @@ export interface HeaderForward {
 
 export interface ScalingConfig {
   readonly backend_replicas?: number
+  readonly pods_per_runner?: number
   readonly session_redis?: SessionRedis
 }
 

@@ -7,8 +7,10 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
+import type { StdioReplica } from './stdio-replica-main.ts'
 
 const BIN = fileURLToPath(new URL('../../bin/thv-proxyrunner.js', import.meta.url))
+const REPLICA = fileURLToPath(new URL('./stdio-replica-main.ts', import.meta.url))
 const START_LIMIT_MS = 60_000
 const STOP_LIMIT_MS = 15_000
 
@@ -25,6 +27,8 @@ export interface RunnerProcess extends AsyncDisposable {
   resumeOutput(): void
   /** Asks it to stop, and resolves with its exit code. */
   stop(): Promise<number | null>
+  /** Ends it without a word. */
+  kill(): Promise<void>
 }
 
 /** The runner as users start it: the bundled program in a process of its own, with a run config in a file. */
@@ -33,7 +37,20 @@ export async function spawnRunner(config: Record<string, unknown>, env: Record<s
   const file = join(folder, 'runconfig.json')
   const base = { schema_version: 'v0.1.0', name: 'test', host: '127.0.0.1', port: await freePort() }
   writeFileSync(file, JSON.stringify({ ...base, ...config }))
-  const child = spawn(process.execPath, [BIN, 'run', '--config', file, '--runtime', 'local'], {
+  return await spawnServing([BIN, 'run', '--config', file, '--runtime', 'local'], { folder, env })
+}
+
+/** One of several runners of a stdio server, attached to pods of the test. */
+export async function spawnStdioReplica(replica: StdioReplica, env: Record<string, string> = {}): Promise<RunnerProcess> {
+  const folder = mkdtempSync(join(tmpdir(), 'thv-runner-'))
+  return await spawnServing([REPLICA, JSON.stringify(replica)], { folder, env })
+}
+
+async function spawnServing(
+  args: readonly string[],
+  { folder, env }: { folder: string; env: Record<string, string> },
+): Promise<RunnerProcess> {
+  const child = spawn(process.execPath, args, {
     env: { ...process.env, THV_DATA_DIR: join(folder, 'data'), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -49,6 +66,10 @@ export async function spawnRunner(config: Record<string, unknown>, env: Record<s
       child.kill('SIGTERM')
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
       return child.exitCode
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
     },
     async [Symbol.asyncDispose]() {
       const limit = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)

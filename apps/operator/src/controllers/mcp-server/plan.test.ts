@@ -35,6 +35,7 @@ const planOf = ({ spec, lookup, name = metadata.name, settings = {}, registries,
     registries,
     server: { metadata: { ...metadata, name, ...(labels && { labels }) }, spec } as MCPServer,
   })
+const STORED = { provider: 'redis', address: 'redis:6379', passwordRef: { name: 'redis', key: 'password' } } as const
 const FIXTURES = fixturesOf('mcpservers').map(({ manifest }) => [manifest.metadata.name, manifest.spec as Spec] as const)
 
 describe('the plan of an MCPServer', () => {
@@ -42,6 +43,31 @@ describe('the plan of an MCPServer', () => {
     const whole = plan(spec)
     expect(whole.blockers).toEqual([])
     await expect(json(readablePlan(whole))).toMatchFileSnapshot(golden(name))
+  })
+
+  it.each([
+    ['as many servers as proxies', { replicas: 3 }, { proxies: 3, scaling: { backend_replicas: 3, pods_per_runner: 1 }, attachable: 3 }],
+    [
+      'an equal share each',
+      { replicas: 2, backendReplicas: 5 },
+      { proxies: 2, scaling: { backend_replicas: 5, pods_per_runner: 2 }, attachable: 5 },
+    ],
+    [
+      'no more proxies than servers',
+      { replicas: 3, backendReplicas: 2 },
+      { proxies: 2, scaling: { backend_replicas: 2, pods_per_runner: 1 }, attachable: 2 },
+    ],
+    ['one proxy with all servers', { replicas: 1, backendReplicas: 2 }, { proxies: 1, scaling: { backend_replicas: 2 }, attachable: 2 }],
+  ])('proxies of a stdio server with Redis have: %s', (_, numbers, expected) => {
+    const planned = plan({ image: 'example.test/server:1', ...numbers, sessionStorage: STORED })
+    const { session_redis: redis, ...scaling } = { ...(runConfigOf(planned)?.['scaling_config'] as { session_redis?: object } | undefined) }
+    const child = (kind: string) =>
+      planned.children.find((each) => each.kind === kind)?.object as unknown as Deployment & {
+        rules: { resources: string[]; resourceNames?: string[] }[]
+      }
+    const attach = child('Role').rules.find(({ resources }) => resources.includes('pods/attach'))
+    expect({ proxies: child('Deployment').spec?.replicas, scaling, attachable: attach?.resourceNames?.length }).toEqual(expected)
+    expect(redis).toBeDefined()
   })
 
   it('makes nothing while something blocks, and says what', async () => {

@@ -1,6 +1,4 @@
 import type { PolicyChecker } from '@thv/authz/policy-syntax'
-import type { ConditionUpdate } from '@thv/kube'
-import { MCPServerCondition, MCPServerReason } from '@thv/resources/kinds/mcp-server/constants'
 import { type CanonicalMCPServerSpec, normaliseMcpServer } from '@thv/resources/kinds/mcp-server/normalise'
 import { type MCPServer, mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { workloadUrl } from '@thv/resources/shared/workload-url'
@@ -19,6 +17,7 @@ import { resolveRateLimit } from '../../proxy/resolve/rate-limit.ts'
 import { resolveSharedBlocks } from '../../proxy/resolve/shared-blocks.ts'
 import { resolveMcpPod } from '../../proxy/server-pod/server-pod-patch.ts'
 import type { Lookup } from '../../references/lookup.ts'
+import { planReplicas } from './replicas.ts'
 import { restartTime } from './restart.ts'
 
 export interface ServerPlanInput {
@@ -36,13 +35,17 @@ export interface ServerPlanInput {
 export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
   const { server, lookup, settings, live } = input
   const { name, namespace = '' } = server.metadata
-  const { spec, problems } = normaliseMcpServer(server)
+  const { spec: asked, problems } = normaliseMcpServer(server)
   const scale = live.deployment?.spec?.replicas
   // One proxy needs no shared store, and without one a stdio server has one proxy.
-  const wanted = spec.transport === 'stdio' ? 1 : (spec.replicas ?? scale)
-  const shared = resolveSharedBlocks({ ...input, kind: 'MCPServer', name, namespace, spec, replicas: wanted })
+  const wanted = asked.transport === 'stdio' ? 1 : (asked.replicas ?? scale)
+  const shared = resolveSharedBlocks({ ...input, kind: 'MCPServer', name, namespace, spec: asked, replicas: wanted })
   const { hasSharedStore } = shared
-  const replicas = cappedReplicas(spec, { scale })
+  const replicas = planReplicas(asked, { scale, hasSharedStore })
+  const spec: CanonicalMCPServerSpec = {
+    ...asked,
+    ...(replicas.backendReplicas !== undefined && { backendReplicas: replicas.backendReplicas }),
+  }
   const profile = resolvePermissionProfile({ profile: spec.permissionProfile, podTemplateSpec: spec.podTemplateSpec, lookup })
   const restartedAt = restartTime(server)
   const resolved: Resolved[] = [
@@ -64,7 +67,7 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
     spec,
     problems,
     resolved,
-    document: documentOf(server, spec, settings),
+    document: documentOf(server, spec, { settings, podsPerRunner: replicas.podsPerRunner }),
     protections: { ...shared.protections, rate_limit_config: spec.rateLimiting !== undefined },
     conditions: [replicas.condition, ...(spec.oidcConfig === undefined ? [] : [authenticatedBy(shared.oidc)])],
     networkPolicy:
@@ -100,7 +103,11 @@ export function planMcpServer(input: ServerPlanInput): WorkloadPlan {
 }
 
 /** The same for all who reconcile: what the spec says without looking at anything else. */
-function documentOf(server: MCPServer, spec: CanonicalMCPServerSpec, settings: OperatorSettings): RunConfigDocument {
+function documentOf(
+  server: MCPServer,
+  spec: CanonicalMCPServerSpec,
+  { settings, podsPerRunner }: { settings: OperatorSettings; podsPerRunner: number | undefined },
+): RunConfigDocument {
   const { name, namespace = '', uid } = server.metadata
   return {
     schema_version: 'v0.1.0',
@@ -122,26 +129,8 @@ function documentOf(server: MCPServer, spec: CanonicalMCPServerSpec, settings: O
     ...(spec.trustProxyHeaders && { trust_proxy_headers: true }),
     ...(spec.trustedProxies.length > 0 && { trusted_proxies: spec.trustedProxies }),
     ...(spec.endpointPrefix !== undefined && { endpoint_prefix: spec.endpointPrefix }),
-    ...(spec.backendReplicas !== undefined && { scaling_config: { backend_replicas: spec.backendReplicas } }),
+    ...(spec.backendReplicas !== undefined && {
+      scaling_config: { backend_replicas: spec.backendReplicas, ...(podsPerRunner !== undefined && { pods_per_runner: podsPerRunner }) },
+    }),
   }
-}
-
-interface Replicas {
-  /** That somebody asked for. */
-  readonly wanted: number | undefined
-  /** That goes into the Deployment; undefined leaves its number alone. */
-  readonly applied: number | undefined
-  readonly condition: ConditionUpdate
-}
-
-/** Two proxies of a stdio server would write to the same process, so there is one. */
-function cappedReplicas({ replicas, transport }: CanonicalMCPServerSpec, { scale }: { scale: number | undefined }): Replicas {
-  const wanted = replicas ?? scale
-  const type = MCPServerCondition.StdioReplicaCapped
-  if (transport !== 'stdio' || (wanted ?? 1) <= 1) {
-    const message = 'the number of proxy pods is not capped'
-    return { wanted, applied: replicas, condition: { type, status: 'False', reason: MCPServerReason.StdioReplicaCapNotActive, message } }
-  }
-  const message = `${wanted} proxy pods requested, 1 running: a stdio server has one proxy, because two would write to the same process. Set spec.replicas to 1`
-  return { wanted: 1, applied: 1, condition: { type, status: 'True', reason: MCPServerReason.StdioTransportCapAt1, message } }
 }

@@ -13,7 +13,7 @@ export interface AttachHistoryOptions {
 /**
  * Facts about the processes in the pods beyond their status.
  *
- * Found: it ran when this runner first saw any pod, so another runner may have spoken to it. Many servers take one handshake for life, and no
+ * Found: it ran when this runner first saw any pod, or another runner held it, so another one may have spoken to it. Many servers take one handshake for life, and no
  * runner can tell what was said before; if such a process is given up again and again, a new one is the only way out.
  * A process that has started under our eyes and is given up is just broken, and starting it again would not help.
  *
@@ -35,6 +35,11 @@ export class AttachHistory {
     if (!this.#hasLooked) for (const pod of pods) if (isReady(pod)) this.#found.add(instanceOf(pod))
     this.#hasLooked ||= pods.length > 0
     this.#forgetAllBut(pods)
+  }
+
+  /** Another runner holds it, so it has been greeted. */
+  usedElsewhere(instance: string): void {
+    this.#found.add(instance)
   }
 
   endedInOrder(instance: string): void {

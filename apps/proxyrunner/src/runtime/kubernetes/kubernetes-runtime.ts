@@ -11,7 +11,7 @@ import { runtimeError } from '../runtime-errors.ts'
 import type { AttachPort } from './attach-port.ts'
 import { desiredObjects, workloadNames } from './desired-objects.ts'
 import { createOwnerEvents } from './owner-events.ts'
-import { createStdioAttacher, type StdioAttacher } from './stdio-attacher.ts'
+import { createStdioAttacher, type PodLeases, type StdioAttacher } from './stdio-attacher.ts'
 import { keepWorkload, type WorkloadKeeper } from './workload-keeper.ts'
 
 export interface KubernetesRuntimeOptions {
@@ -24,6 +24,8 @@ export interface KubernetesRuntimeOptions {
   readonly instance?: string
   /** Needed for stdio. */
   readonly attach?: AttachPort
+  /** Where several runners share the pods of a stdio server. */
+  readonly leases?: PodLeases | undefined
   readonly log: ProgramLog
   readonly clock?: Clock
   readonly recreateDelayMs?: number
@@ -72,7 +74,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
 
   return {
     name: 'kubernetes',
-    stdioCapacity: capacity,
+    stdioCapacity: Math.min(capacity, config.scaling_config.pods_per_runner ?? capacity),
     get problem() {
       return keeper?.problem
     },
@@ -101,6 +103,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
         ),
         log,
         clock,
+        leases: options.leases,
         replacePod: async ({ metadata: { name, uid } }) => {
           await client.delete(pods, { namespace, name }, { preconditions: { uid }, signal: closing.signal })
         },

@@ -6,7 +6,7 @@ import type { StdioConnection } from '../runtime.ts'
 import { readyPod } from '../testing/pods.ts'
 import { type MemoryLog, memoryLog } from '../testing/runtime-fixtures.ts'
 import type { AttachEnd, AttachedStream, AttachTarget } from './attach-port.ts'
-import { createStdioAttacher, type StdioAttacherOptions } from './stdio-attacher.ts'
+import { createStdioAttacher, type PodLeases, type StdioAttacherOptions } from './stdio-attacher.ts'
 
 const never = new AbortController().signal
 
@@ -93,6 +93,78 @@ describe('createStdioAttacher', () => {
     cluster.set(...cluster.pods)
     await clock.advance(1_000)
     expect(third?.instance).toBe(a.instance) // the same process, and the caller can tell
+  })
+
+  describe('with several runners', () => {
+    /** Who holds which pod, as the shared store knows it. */
+    const holders = new Map<string, { owner: string; lose: () => void }>()
+    let isAway = false
+    beforeEach(() => {
+      holders.clear()
+      isAway = false
+    })
+    const leasesOf = (owner: string): PodLeases => ({
+      async acquire(uid) {
+        if (isAway) return 'away'
+        if (holders.has(uid)) return 'held'
+        const { promise: ended, resolve } = Promise.withResolvers<void>()
+        const lose = () => {
+          holders.delete(uid)
+          resolve()
+        }
+        holders.set(uid, { owner, lose })
+        return { ended, release: async () => lose() }
+      },
+    })
+
+    it('attaches to no pod of another one, and takes over the pod that is given back', async () => {
+      cluster.set(readyPod('demo-0'), readyPod('demo-1'))
+      const [a, b, c] = ['a', 'b', 'c'].map((owner) => attacher({ leases: leasesOf(owner) }))
+      const first = await a?.open(never)
+      const second = await b?.open(never)
+      expect([first?.instance, second?.instance].sort()).toEqual(['uid-demo-0/0', 'uid-demo-1/0'])
+      let third: StdioConnection | undefined
+      void c?.open(never).then((connection) => {
+        third = connection
+      })
+      await clock.advance(60_000)
+      expect(third).toBeUndefined()
+      expect(cluster.attached).toHaveLength(2)
+      await a?.close()
+      await clock.advance(5_000)
+      expect(third?.instance).toBe(first?.instance)
+      expect(holders.get('uid-demo-1')?.owner ?? '').toMatch(/[bc]/)
+    })
+
+    it('detaches when the lease is lost', async () => {
+      cluster.set(readyPod('demo-0'))
+      const connection = await attacher({ leases: leasesOf('a') }).open(never)
+      holders.get('uid-demo-0')?.lose()
+      expect(await connection.ended).toEqual({ message: 'pod demo-0 is no longer leased to this proxy' })
+      expect(cluster.attached[0]?.isClosed()).toBe(true)
+    })
+
+    it('attaches to nothing while nobody can tell who holds it, and says so once', async () => {
+      cluster.set(readyPod('demo-0'))
+      isAway = true
+      const opening = attacher({ leases: leasesOf('a') }).open(never)
+      await clock.advance(20_000)
+      expect(cluster.attached).toEqual([])
+      expect(log.lines.filter(({ message }) => message.includes('Redis does not answer'))).toHaveLength(1)
+      isAway = false
+      await clock.advance(5_000)
+      expect((await opening).instance).toBe('uid-demo-0/0')
+    })
+
+    it('gives the lease back when attaching fails', async () => {
+      cluster.set(readyPod('demo-0'))
+      cluster.failures = [new Error('refused')]
+      const opening = attacher({ leases: leasesOf('a') }).open(never)
+      await clock.advance(0)
+      expect(holders.size).toBe(0)
+      await clock.advance(5_000)
+      expect((await opening).instance).toBe('uid-demo-0/0')
+    })
   })
 
   it('ends the connection of a pod that is replaced, even if the stream does not', async () => {

@@ -20,8 +20,22 @@ export interface StdioAttacherOptions {
   readonly stableMs?: number
   /** How long the status of a pod may lag behind. Default 5 s. */
   readonly statusLagMs?: number
+  /** Where several runners share the pods: who of them may attach to which. */
+  readonly leases?: PodLeases | undefined
   /** Ends a pod so that another one takes its place. Without it a process that cannot be used stays. */
   readonly replacePod?: (pod: Pod) => Promise<void>
+}
+
+/** One holder per pod, by its uid. */
+export interface PodLeases {
+  /** `held`: by another runner. `away`: nobody can tell now. */
+  acquire(uid: string, signal: AbortSignal): Promise<PodLease | 'held' | 'away'>
+}
+
+export interface PodLease {
+  /** Resolves when another runner may attach. */
+  readonly ended: Promise<void>
+  release(): Promise<void>
 }
 
 export interface StdioAttacher {
@@ -32,7 +46,8 @@ export interface StdioAttacher {
 }
 
 /**
- * One connection per pod: two readers of one stdout would both get everything. When a pod is replaced its connection ends, and the caller that
+ * One connection per pod, also among several runners: two readers of one stdout would both get everything, and two writers could tear each
+ * other's lines apart. When a pod is replaced its connection ends, and the caller that
  * opens the next one gets the new pod, after a delay that grows when connections keep ending soon.
  */
 export function createStdioAttacher(options: StdioAttacherOptions): StdioAttacher {
@@ -40,31 +55,59 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
   const backoff = createBackoff(options.backoff ?? { baseMs: 500, maxMs: 15_000 })
   const history = new AttachHistory({ clock, statusLagMs: options.statusLagMs ?? 5_000 })
   const taken = new Set<string>()
+  /** Pods of other runners, and when to ask again. */
+  const foreign = new Map<string, number>()
   const open = new Set<StdioConnection>()
   let notBefore = 0
   let closing = false
+
+  function forgetAllBut(pods: readonly Pod[]): void {
+    const uids = new Set(pods.map(uidOf))
+    for (const uid of foreign.keys()) if (!uids.has(uid)) foreign.delete(uid)
+  }
 
   function noteFailure(): void {
     notBefore = clock.monotonic() + backoff.next()
   }
 
-  async function attach(pod: Pod, signal: AbortSignal): Promise<StdioConnection> {
+  /** Undefined: the pod belongs to another runner. */
+  async function attach(pod: Pod, signal: AbortSignal): Promise<StdioConnection | undefined> {
     const uid = uidOf(pod)
     taken.add(uid)
+    let lease: PodLease | undefined
     try {
+      const acquired = await options.leases?.acquire(uid, signal)
+      if (typeof acquired === 'string') {
+        noteForeign(pod, acquired)
+        taken.delete(uid)
+        return undefined
+      }
+      lease = acquired
       const connection = await port.attach({ namespace, pod: pod.metadata.name, container: MCP_CONTAINER }, signal)
-      return follow(connection, pod)
+      return follow(connection, pod, lease)
     } catch (error) {
+      await lease?.release()
       taken.delete(uid)
       throw error
     }
+  }
+
+  /** The other runner speaks to its process, which may refuse a second handshake later. */
+  function noteForeign(pod: Pod, why: 'held' | 'away'): void {
+    if (why === 'held') history.usedElsewhere(instanceOf(pod))
+    else if (!foreign.has(uidOf(pod))) log.warn(`cannot attach to pod ${pod.metadata.name} yet: Redis does not answer`)
+    foreign.set(uidOf(pod), clock.monotonic() + FOREIGN_MS * (0.75 + Math.random() / 2))
+  }
+
+  function foreignMs(pod: Pod): number {
+    return Math.max(0, (foreign.get(uidOf(pod)) ?? 0) - clock.monotonic())
   }
 
   /**
    * The pod is watched too: a connection to a node that is gone can stay open for long, and one that was made while the container was
    * being restarted carries the name of the wrong process.
    */
-  function follow(connection: AttachedStream, pod: Pod): StdioConnection {
+  function follow(connection: AttachedStream, pod: Pod, lease: PodLease | undefined): StdioConnection {
     const { name } = pod.metadata
     const instance = instanceOf(pod)
     const startedAt = clock.monotonic()
@@ -75,10 +118,10 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
       else if (instanceOf(current) !== instance) gone.resolve({ message: `the container of pod ${name} was restarted` })
     }
     const leave = workload.onChange(look)
+    void lease?.ended.then(() => gone.resolve({ message: `pod ${name} is no longer leased to this proxy` }))
     const ended = Promise.race([connection.ended, gone.promise]).then(async (end) => {
       leave()
       open.delete(own)
-      taken.delete(uidOf(pod))
       if (end.inOrder) history.endedInOrder(instance)
       if (clock.monotonic() - startedAt < stableMs) noteFailure()
       else {
@@ -87,6 +130,8 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
       }
       log.info(`detached from pod ${name}`, { reason: end.message })
       await connection.close().catch((error: unknown) => log.debug('detaching failed', { error: errorMessage(error) }))
+      await lease?.release()
+      taken.delete(uidOf(pod))
       return end
     })
     const own: StdioConnection = {
@@ -127,17 +172,20 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
         const wait = notBefore - clock.monotonic()
         if (wait > 0) await clock.sleep(wait, signal)
         history.look(workload.pods)
+        forgetAllBut(workload.pods)
+        const waitMs = (candidate: Pod) => Math.max(history.doubtMs(candidate), foreignMs(candidate))
         const pod = choosePod(
-          workload.pods.filter((candidate) => history.doubtMs(candidate) === 0),
+          workload.pods.filter((candidate) => waitMs(candidate) === 0),
           taken,
         )
         if (pod === undefined) {
-          const doubts = workload.pods.map((candidate) => history.doubtMs(candidate)).filter((ms) => ms > 0)
-          await nextChange(workload, signal, { clock, limitMs: Math.min(...doubts) })
+          const waits = workload.pods.map(waitMs).filter((ms) => ms > 0)
+          await nextChange(workload, signal, { clock, limitMs: Math.min(...waits) })
           continue
         }
         try {
-          return await attach(pod, signal)
+          const connection = await attach(pod, signal)
+          if (connection !== undefined) return connection
         } catch (error) {
           signal.throwIfAborted()
           noteFailure()
@@ -151,6 +199,9 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
     },
   }
 }
+
+/** About how long a pod of another runner is left alone before it is asked for again. */
+const FOREIGN_MS = 2_000
 
 /** A limit of Infinity is none. */
 function nextChange(

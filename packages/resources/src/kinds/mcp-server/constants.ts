@@ -22,7 +22,7 @@ export const MCPServerPhase = {
 
 export const MCPServerCondition = {
   ...WorkloadCondition,
-  /** True: fewer proxy pods run than asked for, because sessions of a stdio server are not shared. */
+  /** True: fewer proxy pods run than asked for, because each proxy of a stdio server needs a server pod of its own. */
   StdioReplicaCapped: 'StdioReplicaCapped',
   RateLimitConfigValid: 'RateLimitConfigValid',
   ImageValidated: 'ImageValidated',
@@ -35,6 +35,7 @@ export const MCPServerReason = {
   Ready: 'Ready',
 
   StdioTransportCapAt1: 'StdioTransportCapAt1',
+  StdioCappedAtServerPods: 'StdioCappedAtServerPods',
   StdioReplicaCapNotActive: 'StdioReplicaCapNotActive',
 
   RateLimitConfigValid: 'RateLimitConfigValid',

@@ -131,7 +131,11 @@ const spec = obj(
     audit: opt(auditConfig()),
     telemetry: opt(telemetryConfig('Traces and metrics of the proxy.')),
     replicas: opt(fields.replicas()),
-    backendReplicas: opt(int32('Number of MCP server pods. If unset, kubectl scale decides.', { minimum: 0 })),
+    backendReplicas: opt(
+      int32('Number of MCP server pods. If unset, kubectl scale decides; a stdio server with several proxies has one for each.', {
+        minimum: 0,
+      }),
+    ),
     sessionStorage: opt(sessionStorage('Storage of client sessions.')),
     sessionAffinity: opt(fields.sessionAffinity()),
     serviceType: opt(fields.serviceType()),

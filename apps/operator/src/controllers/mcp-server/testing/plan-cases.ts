@@ -200,6 +200,8 @@ const profile = (network: object, rest: object = {}): ServerCase => ({
 })
 
 /** One for each condition that is set although nothing blocks. */
+const redis = { provider: 'redis', address: 'redis:6379', passwordRef: { name: 'redis', key: 'password' } } as const
+
 export const NOTABLE: Readonly<Record<string, ServerCase>> = {
   'nothing to tell': { spec: { image } },
   'an image that a registry lists': { spec: { image }, registries: [unread, listing('a', 'other:1'), listing('b', `${image}@sha256:1`)] },
@@ -213,6 +215,7 @@ export const NOTABLE: Readonly<Record<string, ServerCase>> = {
   'a group that is not ready': { spec: { image, groupRef: 'g' }, lookup: snapshot({ groups: { g: {} } }) },
   'a group': { spec: { image, groupRef: 'g' } },
   'more proxies than a stdio server can have': { spec: { image, replicas: 3 } },
+  'more proxies than servers of a stdio server': { spec: { image, replicas: 3, backendReplicas: 2, sessionStorage: redis } },
   'no Service of its own name': { spec: { image }, name: 'mcp-demo' },
   'a Redis of the operator without its password': {
     spec: { image },
