@@ -43,7 +43,7 @@ async function overStdio(document: object): Promise<RunnerProcess[]> {
   return await Promise.all(Array.from({ length: REPLICAS }, (_, at) => replica(at)))
 }
 
-/** What clients saw, over all of them. */
+/** Answers that all clients received. */
 class Tally {
   answered = 0
   limitedCalls = 0

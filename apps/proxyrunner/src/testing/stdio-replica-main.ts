@@ -8,7 +8,7 @@ import { createPodAttach } from '../runtime/kubernetes/pod-attach.ts'
 import { createStdioAttacher } from '../runtime/kubernetes/stdio-attacher.ts'
 import { readyPod } from '../runtime/testing/pods.ts'
 
-/** What one of several runners of a stdio server is told. */
+/** Settings of one of several runners of a stdio server. */
 export interface StdioReplica {
   readonly owner: string
   /** Of a server that speaks the protocol of attach. */

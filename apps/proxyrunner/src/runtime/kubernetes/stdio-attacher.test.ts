@@ -96,7 +96,7 @@ describe('createStdioAttacher', () => {
   })
 
   describe('with several runners', () => {
-    /** Who holds which pod, as the shared store knows it. */
+    /** Holders of the pods in the shared store. */
     const holders = new Map<string, { owner: string; lose: () => void }>()
     let isAway = false
     beforeEach(() => {
@@ -144,7 +144,7 @@ describe('createStdioAttacher', () => {
       expect(cluster.attached[0]?.isClosed()).toBe(true)
     })
 
-    it('attaches to nothing while nobody can tell who holds it, and says so once', async () => {
+    it('attaches to nothing while the holder is unknown, and says so once', async () => {
       cluster.set(readyPod('demo-0'))
       isAway = true
       const opening = attacher({ leases: leasesOf('a') }).open(never)

@@ -28,7 +28,7 @@ export interface StdioAttacherOptions {
 
 /** One holder per pod, by its uid. */
 export interface PodLeases {
-  /** `held`: by another runner. `away`: nobody can tell now. */
+  /** `held`: by another runner. `away`: the store does not answer. */
   acquire(uid: string, signal: AbortSignal): Promise<PodLease | 'held' | 'away'>
 }
 
