@@ -60,7 +60,7 @@ export const design004: readonly Requirement[] = [
     line: 32,
     kind: 'feature',
     text: 'The token a client shows to the VirtualMCPServer is not passed on to the remote server.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-008',
@@ -214,7 +214,7 @@ export const design004: readonly Requirement[] = [
     line: 58,
     kind: 'test',
     text: 'A test proves the auth boundary: which credentials leave vMCP for which backend.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-027',
@@ -331,7 +331,7 @@ export const design004: readonly Requirement[] = [
     line: 103,
     kind: 'feature',
     text: 'Token exchange for an entry happens when a call goes out.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-041',

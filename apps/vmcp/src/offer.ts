@@ -12,8 +12,9 @@ import type { Log } from '@thv/telemetry/log'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Route } from './aggregate/aggregate.ts'
 import { CompositeCalls, type ToolLimits } from './compose/composite-calls.ts'
+import type { ListKind } from './members/load-lists.ts'
 import type { Member } from './members/member.ts'
-import type { ListKind } from './members/member-lists.ts'
+import type { MemberRoster } from './members/member-roster.ts'
 import { limitResult } from './route/limit-result.ts'
 import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
 import type { SealKeys } from './seal/seal-keys.ts'
@@ -22,7 +23,7 @@ import type { ViewCache } from './view/view-cache.ts'
 
 export interface OfferOptions {
   readonly config: VmcpConfig
-  readonly members: readonly Member[]
+  readonly roster: MemberRoster
   readonly view: ViewCache
   readonly pipeline: Pipeline
   readonly clock: Clock
@@ -62,34 +63,45 @@ export class Offer {
   readonly log: Log
   readonly serverInfo: JsonObject
   readonly capabilities = CAPABILITIES
-  readonly members: readonly Member[]
+  readonly roster: MemberRoster
   readonly composites: CompositeCalls
   readonly sealKeys: SealKeys
-  readonly #byName: ReadonlyMap<string, Member>
-  readonly #config: VmcpConfig
-  readonly #retry: RetryPolicy | undefined
+  #config: VmcpConfig
+  #retry: RetryPolicy | undefined
 
-  constructor({ config, members, view, pipeline, clock, log, version, sealKeys }: OfferOptions) {
+  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys }: OfferOptions) {
     this.sealKeys = sealKeys
     this.view = view
     this.pipeline = pipeline
     this.clock = clock
     this.log = log
-    this.members = members
+    this.roster = roster
     this.serverInfo = { name: config.name, version }
-    this.#byName = new Map(members.map((member) => [member.name, member]))
     this.#config = config
     this.composites = new CompositeCalls({
-      ...{ clock, log, maxParallelSteps: config.workflows.maxParallelSteps, toolLimits: this.toolLimits, sealKeys },
+      ...{ clock, log, maxParallelSteps: () => this.#config.workflows.maxParallelSteps, toolLimits: this.toolLimits, sealKeys },
       offered: (name) => view.composites.offered.get(name),
       member: (name) => this.member(name),
     })
-    const { retry } = config.operational
-    this.#retry = retry && { attempts: retry.attempts, backoffMs: tryParseDuration(retry.backoff) ?? 250, on: new Set(retry.on) }
+    this.#retry = retryOf(config)
+  }
+
+  get members(): readonly Member[] {
+    return this.roster.all
+  }
+
+  get config(): VmcpConfig {
+    return this.#config
+  }
+
+  /** Takes over timeouts, retries, limits and failure handling. */
+  reconfigure(config: VmcpConfig): void {
+    this.#config = config
+    this.#retry = retryOf(config)
   }
 
   member(name: string): Member | undefined {
-    return this.#byName.get(name)
+    return this.roster.get(name)
   }
 
   get discovery(): JsonObject {
@@ -163,6 +175,10 @@ export class Offer {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
+
+function retryOf({ operational: { retry } }: VmcpConfig): RetryPolicy | undefined {
+  return retry && { attempts: retry.attempts, backoffMs: tryParseDuration(retry.backoff) ?? 250, on: new Set(retry.on) }
+}
 
 /** Only items that change are written again. */
 function projected(text: string, project: (item: JsonObject) => JsonObject): string {

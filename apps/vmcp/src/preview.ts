@@ -8,7 +8,7 @@ import type { Route, View } from './aggregate/aggregate.ts'
 import type { Conflict } from './aggregate/conflict.ts'
 import { type CompositeOffer, type CompositeOffers, compileWorkflows, NO_COMPOSITES } from './compose/composite-offers.ts'
 import type { ResolvedBackend } from './discover/resolved-backend.ts'
-import { Member } from './members/member.ts'
+import { MemberRoster } from './members/member-roster.ts'
 import { ViewCache } from './view/view-cache.ts'
 
 export interface Preview {
@@ -32,16 +32,21 @@ export async function preview(config: VmcpConfig, backends: readonly ResolvedBac
   const { clock, log, version } = deps
   await using outbound = createOutbound({ clock })
   const eras = new BackendEras({ clock })
-  const members = backends.map((backend) => new Member(backend, { outbound, eras, clock, log, health: HEALTH, version }))
-  const cache = new ViewCache({ members, config: config.aggregation, workflows: compileWorkflows(config.compositeTools), clock, log })
+  await using providers = createOutbound({ clock })
+  const roster = new MemberRoster({ outbound, providers, eras, clock, log, version })
+  roster.apply(backends, HEALTH)
+  const settings = { config: config.aggregation, workflows: compileWorkflows(config.compositeTools) }
+  const cache = new ViewCache({ roster, settings, clock, log })
   try {
     cache.start()
     await endsWithin(cache.attempted, LIMIT_MS, clock)
-    const silent = members.filter(({ health }) => health.status !== 'healthy').map(({ name }) => `backend ${name} did not answer`)
+    const silent = roster.all
+      .filter(({ health, isPerCaller }) => health.status !== 'healthy' && !isPerCaller)
+      .map(({ name }) => `backend ${name} did not answer`)
     return previewOf(cache.now, silent, cache.composites)
   } finally {
     await cache.close()
-    await Promise.all(members.map((member) => member.close()))
+    await roster.close()
     eras.close()
   }
 }

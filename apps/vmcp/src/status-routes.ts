@@ -1,12 +1,10 @@
 import type { Route } from '@thv/gateway/gateway'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendJson, sendMethodNotAllowed } from '@thv/http/server/respond'
-import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Offer } from './offer.ts'
 import type { VirtualBackend } from './virtual-backend.ts'
 
 export interface StatusDeps {
-  readonly config: VmcpConfig
   readonly offer: Offer
   readonly backend: VirtualBackend
   readonly version: string
@@ -39,7 +37,7 @@ function answer(exchange: Exchange, body: unknown, status = 200): void {
   else sendMethodNotAllowed(exchange, 'GET, HEAD')
 }
 
-export function statusOf({ config, offer, version }: Omit<StatusDeps, 'backend'>) {
+export function statusOf({ offer, version }: Omit<StatusDeps, 'backend'>) {
   const backends = offer.members.map(({ name, health, backend, shared }) => ({
     name,
     health: health.status,
@@ -52,12 +50,12 @@ export function statusOf({ config, offer, version }: Omit<StatusDeps, 'backend'>
   const { conflicts, tools, prompts, resources, resourceTemplates } = offer.view.now
   const { moved } = offer.view
   // With policies a caller may not see every tool, and so not its name either.
-  const named = config.incomingAuth.authz?.type === 'cedar' ? 0 : MAX_NAMED
+  const named = offer.config.incomingAuth.authz?.type === 'cedar' ? 0 : MAX_NAMED
   return {
     backends,
     healthy: backends.some(({ health }) => health === 'healthy'),
     version,
-    group_ref: config.groupRef,
+    group_ref: offer.config.groupRef,
     offered: {
       tools: tools.size + offered.size,
       ...{ prompts: prompts.size, resources: resources.size, resource_templates: resourceTemplates.size },

@@ -7,6 +7,8 @@ import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/re
 import type { SessionStore } from '@thv/store/session-store'
 import { LegacyEndpoint } from './legacy/legacy-endpoint.ts'
 import { checkHealth } from './members/health-checks.ts'
+import type { Member } from './members/member.ts'
+import { outgoingScope } from './members/outgoing-scope.ts'
 import { ModernEndpoint } from './modern/modern-endpoint.ts'
 import type { Offer } from './offer.ts'
 
@@ -15,7 +17,8 @@ export interface VirtualBackendOptions {
   readonly store: SessionStore<StdioSessionRecord>
   readonly sessionTtlMs: number
   readonly metrics: StreamMetrics
-  readonly checks: { readonly intervalMs: number; readonly timeoutMs: number }
+  /** Of health checks that begin now. */
+  checks(): { readonly intervalMs: number; readonly timeoutMs: number }
 }
 
 /** Many MCP servers, as one backend of the gateway. */
@@ -24,6 +27,7 @@ export class VirtualBackend implements Backend {
   readonly #legacy: LegacyEndpoint
   readonly #modern: ModernEndpoint
   readonly #closing = new AbortController()
+  #isStarted = false
   #isAttempted = false
   #inFlight = 0
   #onQuiet: (() => void) | undefined
@@ -37,16 +41,20 @@ export class VirtualBackend implements Backend {
       this.#legacy.announce(changed)
       this.#modern.announce(changed)
     })
+    offer.roster.onChange(({ joined, left }) => {
+      this.#legacy.dropMembers(left)
+      for (const member of joined) this.#check(member)
+    })
   }
 
   start(): void {
-    const { offer, checks } = this.#options
+    const { offer } = this.#options
     offer.view.start()
     void offer.view.attempted.then(() => {
       this.#isAttempted = true
     })
-    const { clock, log } = offer
-    for (const member of offer.members) void checkHealth(member, { clock, log, ...checks }, this.#closing.signal)
+    this.#isStarted = true
+    for (const member of offer.members) this.#check(member)
   }
 
   get status(): BackendStatus {
@@ -65,7 +73,9 @@ export class VirtualBackend implements Backend {
   async post(context: MessageContext): Promise<void> {
     this.#inFlight++
     try {
-      await (context.era === 'modern' ? this.#modern : this.#legacy).post(context)
+      const endpoint = context.era === 'modern' ? this.#modern : this.#legacy
+      const { roster } = this.#options.offer
+      await (roster.isPerCaller ? outgoingScope.run(context, () => endpoint.post(context)) : endpoint.post(context))
     } finally {
       if (--this.#inFlight === 0) this.#onQuiet?.()
     }
@@ -103,6 +113,13 @@ export class VirtualBackend implements Backend {
     await this.#modern.close()
     offer.composites.close()
     await offer.view.close()
-    await Promise.all(offer.members.map((member) => member.close()))
+    await offer.roster.close()
+  }
+
+  #check(member: Member): void {
+    if (!this.#isStarted) return
+    const { offer, checks } = this.#options
+    const { clock, log } = offer
+    void checkHealth(member, { clock, log, ...checks() }, AbortSignal.any([this.#closing.signal, member.signal]))
   }
 }

@@ -19,7 +19,7 @@ import { compileWorkflows } from './compose/composite-offers.ts'
 import type { Env } from './discover/forwarded-headers.ts'
 import { staticBackends } from './discover/static-backends.ts'
 import { frontConfig, openFrontPolicies } from './front-config.ts'
-import { Member } from './members/member.ts'
+import { MemberRoster } from './members/member-roster.ts'
 import { Offer } from './offer.ts'
 import { SealKeys } from './seal/seal-keys.ts'
 import { statusRoutes } from './status-routes.ts'
@@ -71,28 +71,29 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   lifecycle.onShutdown('connections', () => outbound.close())
   const eras = new BackendEras({ clock, onChange: (key, { verdict }) => log.info('found out the era of a backend', { key, verdict }) })
   lifecycle.onShutdown('eras', async () => eras.close())
-  const health = healthSettings(config)
-  const members = backends.map((backend) => new Member(backend, { outbound, eras, clock, log, health, version }))
-  const workflows = compileWorkflows(config.compositeTools)
-  const view = new ViewCache({ members, config: config.aggregation, workflows, clock, log })
-  const offer = new Offer({ config, members, view, pipeline, clock, log, version, sealKeys: SealKeys.fromEnv(env) })
+  const roster = new MemberRoster({ outbound, providers, eras, clock, log, version })
+  roster.apply(backends, healthSettings(config))
+  const settings = { config: config.aggregation, workflows: compileWorkflows(config.compositeTools) }
+  const view = new ViewCache({ roster, settings, clock, log })
+  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys: SealKeys.fromEnv(env) })
   const store = createMemorySessionStore<StdioSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
-  const { checks, sessionTtlMs } = { checks: checkSettings(config), sessionTtlMs: options.sessionTtlMs }
+  const { sessionTtlMs } = options
+  const checks = () => checkSettings(offer.config)
   const backend = new VirtualBackend({ offer, store, sessionTtlMs, checks, metrics: streamMetrics(metrics) })
   toolSource.bind(backend)
   lifecycle.onShutdown('backends', () => backend.close())
   addViewGauges(metrics, offer)
 
   const server = { name: config.name, transport: 'streamable-http', host, port, metricsHere: true, resource: protectedResourceOf(front) }
-  const routes = statusRoutes({ config, offer, backend, version })
+  const routes = statusRoutes({ offer, backend, version })
   const isPod = Boolean(env['VMCP_NAMESPACE'])
   const gateway = createGateway({ backend, pipeline, log, metrics, clock, server, routes, ...(isPod ? {} : LEAVES_AT_ONCE) })
   addGatewayGauges(metrics, { backend, gateway, server: config.name, transport: 'streamable-http' })
   const address = await gateway.listen()
   lifecycle.onShutdown('clients', (signal) => gateway.drain(signal), { timeoutMs: DRAIN_MS })
   backend.start()
-  log.info('listening', { url: `${address.url}/mcp`, server: config.name, backends: members.length })
+  log.info('listening', { url: `${address.url}/mcp`, server: config.name, backends: roster.size })
   return { url: `${address.url}/mcp`, base: address.url, offer }
 }
 
@@ -121,7 +122,7 @@ function streamMetrics(metrics: Metrics) {
   return { dropped: (kind: string, reason: string) => dropped.with(kind, reason).inc() }
 }
 
-function addViewGauges(metrics: Metrics, { view, members }: Offer): void {
+function addViewGauges(metrics: Metrics, { view, roster }: Offer): void {
   const conflicts = metrics.gauge({
     name: 'toolhive_vmcp_conflicts',
     help: 'Items that are not offered as their backend lists them.',
@@ -135,6 +136,6 @@ function addViewGauges(metrics: Metrics, { view, members }: Offer): void {
   metrics.onCollect(() => {
     for (const outcome of ['lost', 'renamed', 'unresolved', 'duplicate', 'invalid'] as const)
       conflicts.with(outcome).set(view.now.conflicts.filter((conflict) => conflict.outcome === outcome).length)
-    for (const { name, health } of members) healthy.with(name).set(health.status === 'healthy' ? 1 : 0)
+    for (const { name, health } of roster.all) healthy.with(name).set(health.status === 'healthy' ? 1 : 0)
   })
 }

@@ -27,8 +27,16 @@ export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
   return parts
 }
 
-const BUILT_AUTH: ReadonlySet<BackendAuthType> = new Set(['unauthenticated', 'header_injection'])
+const BUILT_AUTH: ReadonlySet<BackendAuthType> = new Set([
+  'unauthenticated',
+  'header_injection',
+  'bearer_token',
+  'client_credentials',
+  'token_exchange',
+  'caller_token',
+])
 
-function refuseAuth({ type }: BackendAuthConfig, path: string, refuse: (path: string, message: string) => void): void {
+function refuseAuth({ type, tokenExchange }: BackendAuthConfig, path: string, refuse: (path: string, message?: string) => void): void {
+  if (tokenExchange?.subjectProviderName !== undefined) refuse(`${path}.tokenExchange.subjectProviderName`)
   if (!BUILT_AUTH.has(type)) refuse(`${path}.type`, `${type} is not built`)
 }

@@ -23,6 +23,7 @@ export function ruleProblems(config: VmcpConfig): readonly VmcpProblem[] {
   const { default: fallback, backends } = config.outgoingAuth
   if (fallback !== undefined) checkBackendAuth(fallback, 'outgoingAuth.default', report)
   for (const [name, auth] of Object.entries(backends)) checkBackendAuth(auth, `outgoingAuth.backends.${name}`, report)
+  checkCallerToken(config, report)
   checkOperational(config.operational, report)
   checkNames(config, report)
   checkSessionStorage(config.sessionStorage, report)
@@ -124,6 +125,17 @@ function checkBackendAuth(auth: BackendAuthConfig, path: string, report: Report)
     report(`${path}.bearerToken`, 'expects exactly one of tokenEnv and tokenFile')
   if (client !== undefined && (client.tokenUrl === undefined) === (client.issuer === undefined))
     report(`${path}.clientCredentials`, 'expects exactly one of tokenUrl and issuer')
+}
+
+/** The token of a caller is for servers of the cluster that accept the same ones, never for a server elsewhere. */
+function checkCallerToken({ incomingAuth, outgoingAuth, backends }: VmcpConfig, report: Report): void {
+  if (outgoingAuth.default?.type === 'caller_token') report('outgoingAuth.default.type', 'caller_token is for single backends')
+  for (const [name, { type }] of Object.entries(outgoingAuth.backends)) {
+    if (type !== 'caller_token') continue
+    const at = `outgoingAuth.backends.${name}.type`
+    if (incomingAuth.type !== 'oidc') report(at, 'caller_token needs incomingAuth of type oidc')
+    if (backends.some((backend) => backend.name === name && backend.type === 'entry')) report(at, 'caller_token is not for entries')
+  }
 }
 
 function checkOperational({ failureHandling }: OperationalConfig, report: Report): void {

@@ -13,7 +13,7 @@ import { type Belonging, SuspendedWorkflows } from './suspended-workflows.ts'
 export type { ToolLimits } from './step-call.ts'
 
 export interface CompositeCallsOptions extends StepDeps {
-  readonly maxParallelSteps: number
+  maxParallelSteps(): number
   readonly sealKeys: SealKeys
   /** The tool as it can run now. */
   offered(name: string): CompositeOffer | undefined
@@ -67,7 +67,7 @@ export class CompositeCalls {
       if (kept !== undefined && answers === undefined) return this.#asked(belonging, kept, kept.until)
       const outcome = await runWorkflow(offer.workflow, {
         ...{ host: this.#host(request, running), params: args as never, signal: running.signal },
-        maxParallelSteps: this.#options.maxParallelSteps,
+        maxParallelSteps: this.#options.maxParallelSteps(),
         asks: client.asks === 'input_required' ? 'suspend' : 'wait',
         ...(kept && { resume: { state: kept.state, answers: answers ?? {} } }),
       })

@@ -102,6 +102,11 @@ export class LegacyEndpoint {
     }
   }
 
+  /** Backends that have left, or are others now: sessions go on without them. */
+  dropMembers(members: readonly Member[]): void {
+    for (const session of this.sessions.all()) for (const member of members) session.drop(member)
+  }
+
   endStandalone(): void {
     for (const session of this.sessions.all()) session.outlet.endStandalone()
   }

@@ -40,7 +40,7 @@ export class VirtualSession implements LiveSession {
   isInitialized = false
   lastUsedAt: number
   readonly #capabilities: JsonObject
-  readonly #clients = new Map<string, McpClient>()
+  readonly #clients = new Map<Member, McpClient>()
   readonly #subscriptions = new Map<string, Promise<Listening>>()
   readonly #log: Log
   #hasEnded = false
@@ -64,7 +64,7 @@ export class VirtualSession implements LiveSession {
 
   /** The client of a backend for this session; opened with the first call. */
   clientOf(member: Member): McpClient {
-    let client = this.#clients.get(member.name)
+    let client = this.#clients.get(member)
     if (client === undefined) {
       client = member.open({
         capabilities: this.#capabilities,
@@ -72,9 +72,17 @@ export class VirtualSession implements LiveSession {
         handlers: this.handlers((text) => this.outlet.deliver(text)),
         onNotification: (notification) => this.#notified(notification),
       })
-      this.#clients.set(member.name, client)
+      this.#clients.set(member, client)
     }
     return client
+  }
+
+  /** The backend has left: its client is closed once its calls have ended. */
+  drop(member: Member): void {
+    const client = this.#clients.get(member)
+    if (client === undefined) return
+    this.#clients.delete(member)
+    member.release(client)
   }
 
   /** Whether the client can show a form. One that names no mode means forms. */

@@ -4,36 +4,19 @@ import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage } from '@thv/kernel/errors'
 import type { Listening } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject, type JsonRpcNotification } from '@thv/mcp/json-rpc'
-import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
+import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
-import { listAll } from './list-pages.ts'
+import { LIST_KINDS, type ListKind, loadLists, noLists } from './load-lists.ts'
 import type { Member } from './member.ts'
-
-export type ListKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
-
-export const LIST_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources', 'resourceTemplates']
-
-const METHOD_OF: Readonly<Record<ListKind, string>> = {
-  tools: METHODS.toolsList,
-  prompts: METHODS.promptsList,
-  resources: METHODS.resourcesList,
-  resourceTemplates: METHODS.resourceTemplatesList,
-}
-
-/** The capability that a server announces where it has the list. */
-const CAPABILITY_OF: Readonly<Record<ListKind, string>> = {
-  tools: 'tools',
-  prompts: 'prompts',
-  resources: 'resources',
-  resourceTemplates: 'resources',
-}
 
 const KINDS_OF_CHANGE: ReadonlyMap<string, readonly ListKind[]> = new Map([
   [NOTIFICATIONS.toolsListChanged, ['tools']],
   [NOTIFICATIONS.promptsListChanged, ['prompts']],
   [NOTIFICATIONS.resourcesListChanged, ['resources', 'resourceTemplates']],
 ])
+
+export type { ListKind }
 
 export interface MemberListsOptions {
   readonly member: Member
@@ -143,20 +126,8 @@ export class MemberLists {
 
   async #load(kinds: readonly ListKind[], signal: AbortSignal): Promise<void> {
     const { member, log, onChange } = this.#options
-    const client = member.shared
-    await client.connect({ signal })
-    const loaded = await Promise.all(
-      kinds.map(async (kind) => {
-        // Some servers announce nothing and have tools all the same.
-        const { capabilities } = client
-        const isAnnounced = CAPABILITY_OF[kind] in capabilities || (kind === 'tools' && Object.keys(capabilities).length === 0)
-        const { items, isCut } = isAnnounced ? await listAll(client, METHOD_OF[kind], signal) : { items: [], isCut: false }
-        if (isCut) log.warn('a list of a backend is over the limit and was cut', { backend: member.name, list: kind, kept: items.length })
-        return [kind, items] as const
-      }),
-    )
-    const before = this.#lists ?? { backend: member.name, tools: [], prompts: [], resources: [], resourceTemplates: [] }
-    this.#lists = { ...before, ...Object.fromEntries(loaded) }
+    const loaded = await loadLists(member, { kinds, log, signal })
+    this.#lists = { ...(this.#lists ?? noLists(member.name)), ...loaded }
     onChange()
   }
 

@@ -1,14 +1,21 @@
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
+import { McpHttpError } from '@thv/mcp/client/client-errors'
 import type { BackendEras } from '@thv/mcp/client/http/backend-eras'
+import type { EndpointOptions } from '@thv/mcp/client/http/http-endpoint'
 import { createStreamableHttpClient } from '@thv/mcp/client/http/streamable-http-client'
 import type { ClientOptions, McpClient } from '@thv/mcp/client/mcp-client'
 import type { Log } from '@thv/telemetry/log'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
+import { type BackendCredentials, backendCredentials } from './backend-credentials.ts'
 import { type HealthSettings, MemberHealth } from './member-health.ts'
+import { credentialClass, type OutgoingScope, outgoingScope } from './outgoing-scope.ts'
+import { SharedClients } from './shared-clients.ts'
 
 export interface MemberDeps {
   readonly outbound: Outbound
+  /** For token endpoints; without a policy of its own. */
+  readonly providers: Outbound
   readonly eras: BackendEras
   readonly clock: Clock
   readonly log: Log
@@ -23,34 +30,76 @@ const CALL_LIMIT_MS = 24 * 3_600_000
 const CONNECT_LIMIT_MS = 15_000
 /** A message of a backend is parsed whole: this bounds what one costs. */
 export const MAX_MESSAGE_BYTES = 32 << 20
+/** A backend that has left or changed is given this long to finish its calls. */
+const LEAVING_MS = 10 * 60_000
+
+let members = 0
 
 /** One backend of the virtual server and its connections. */
 export class Member {
-  readonly backend: ResolvedBackend
+  /** Tells a backend from one of the same name that replaces it. */
+  readonly id = ++members
   readonly health: MemberHealth
-  /** For lists, for health and for clients that declare nothing a server could ask for: it holds no state of any of them. */
-  readonly shared: McpClient
+  /** Headers of every request; a function where they hold credentials that are obtained by need. */
+  readonly headers: NonNullable<EndpointOptions['headers']>
+  readonly isPerCaller: boolean
   readonly #deps: MemberDeps
+  readonly #credentials: BackendCredentials | undefined
+  readonly #shared: McpClient
+  readonly #sharedByClass: SharedClients
+  readonly #leaving = new Set<McpClient>()
+  readonly #closing = new AbortController()
+  #backend: ResolvedBackend
+  #inFlight = 0
+  #onQuiet: (() => void) | undefined
 
   constructor(backend: ResolvedBackend, deps: MemberDeps) {
-    this.backend = backend
+    this.#backend = backend
     this.#deps = deps
     this.health = new MemberHealth(deps.clock, deps.health)
-    this.shared = this.open({ capabilities: {} })
+    this.#credentials = backendCredentials(backend, { ...deps, outbound: deps.providers })
+    this.headers = this.#credentials?.headers ?? backend.headers
+    this.isPerCaller = this.#credentials?.isPerCaller === true
+    this.#shared = this.open({ capabilities: {} })
+    this.#sharedByClass = new SharedClients(() => this.open({ capabilities: {} }))
+  }
+
+  get backend(): ResolvedBackend {
+    return this.#backend
   }
 
   get name(): string {
-    return this.backend.name
+    return this.#backend.name
+  }
+
+  /** Aborts when the backend has left or the server ends. */
+  get signal(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  /**
+   * For lists, for health and for clients that declare nothing a server could ask for: it holds no state of any of them. Callers with credentials
+   * of their own have one each.
+   */
+  get shared(): McpClient {
+    const scope = this.isPerCaller ? outgoingScope.getStore() : undefined
+    const key = scope && credentialClass(scope)
+    return key === undefined ? this.#shared : this.#sharedByClass.of(key)
+  }
+
+  /** Takes over settings that need no other connection. */
+  adopt(backend: ResolvedBackend): void {
+    this.#backend = backend
   }
 
   /** A client with a session of its own at the backend, where that has sessions. Connects by need. */
   open(options: OwnClientOptions): McpClient {
     const { outbound, eras, clock, log, version } = this.#deps
-    const { url, ca, policy, headers, name } = this.backend
+    const { url, ca, policy, name } = this.#backend
     return createStreamableHttpClient({
       ...options,
       clientInfo: { name: 'toolhive-vmcp', version },
-      ...{ url, ca, policy, headers, outbound, eras, clock },
+      ...{ url, ca, policy, headers: this.headers, outbound, eras, clock },
       limits: { timeoutMs: CALL_LIMIT_MS, connectTimeoutMs: CONNECT_LIMIT_MS, maxMessageBytes: MAX_MESSAGE_BYTES },
       onWarning: (text) => log.debug('warning of a backend client', { backend: name, text }),
     })
@@ -58,17 +107,58 @@ export class Member {
 
   /** Runs a request to the backend and learns from its outcome. */
   async observed<T>(work: () => Promise<T>): Promise<T> {
+    this.#inFlight++
     try {
-      const result = await work()
+      const result = await (this.#credentials === undefined ? work() : this.#authenticated(this.#credentials, work))
       this.health.succeeded()
       return result
     } catch (error) {
       this.health.failed(error)
       throw error
+    } finally {
+      if (--this.#inFlight === 0) this.#onQuiet?.()
     }
   }
 
-  close(): Promise<void> {
-    return this.shared.close()
+  /** Closes a client of this backend once no call is under way: the backend has left, or is another one now. */
+  release(client: McpClient): void {
+    if (this.#inFlight === 0) void client.close()
+    else this.#leaving.add(client)
+  }
+
+  /** Lets calls finish, within a limit, and then closes. */
+  async leave(): Promise<void> {
+    this.#closing.abort()
+    if (this.#inFlight > 0) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#onQuiet = resolve
+      const limit = this.#deps.clock.setTimer(LEAVING_MS, resolve)
+      await promise
+      limit.cancel()
+    }
+    await this.close()
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#credentials?.close()
+    const leaving = [...this.#leaving]
+    this.#leaving.clear()
+    await Promise.all([this.#shared.close(), this.#sharedByClass.close(), ...leaving.map((client) => client.close())])
+  }
+
+  /** A 401 to credentials that can be renewed is no answer yet: the request did not run, and is sent once more. */
+  async #authenticated<T>(credentials: BackendCredentials, work: () => Promise<T>): Promise<T> {
+    const around = outgoingScope.getStore() ?? OWN
+    const attempt: OutgoingScope = { ...around, credentials: undefined }
+    try {
+      return await outgoingScope.run(attempt, work)
+    } catch (error) {
+      if (!(error instanceof McpHttpError) || error.status !== 401 || !credentials.rejected(attempt)) throw error
+      return await outgoingScope.run({ ...around, credentials: undefined }, work)
+    }
   }
 }
+
+/** A request of our own has no caller whose token could be used. */
+const OWN: OutgoingScope = { caller: undefined, exchange: undefined }

@@ -44,7 +44,7 @@ export class ExclusiveClients {
 
   /** Undefined when too many calls have one already. */
   take(member: Member, capabilities: JsonObject, principal: string): ExclusiveClient | undefined {
-    const key = JSON.stringify([member.name, principal, canonical(capabilities)])
+    const key = JSON.stringify([member.name, member.id, principal, canonical(capabilities)])
     const waiting = this.#idle.get(key)?.pop()
     if (waiting !== undefined) {
       this.#waiting.delete(waiting)

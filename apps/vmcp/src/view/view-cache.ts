@@ -1,19 +1,21 @@
 import type { Clock } from '@thv/kernel/clock'
 import { endsWithin } from '@thv/kernel/deadline'
 import type { Log } from '@thv/telemetry/log'
-import type { AggregationConfig } from '@thv/vmcpconfig/vmcp-config'
-import { aggregate, sortedByKey, type View } from '../aggregate/aggregate.ts'
+import type { View } from '../aggregate/aggregate.ts'
 import { type ChangedHands, changedHands } from '../aggregate/changed-hands.ts'
-import { type CompositeOffers, type NamedWorkflow, offerComposites } from '../compose/composite-offers.ts'
+import type { CompositeOffers } from '../compose/composite-offers.ts'
+import type { ListKind } from '../members/load-lists.ts'
 import type { Member } from '../members/member.ts'
-import { LIST_KINDS, type ListKind, MemberLists } from '../members/member-lists.ts'
-import { isSameList, type Listed, type ListText, listText } from './list-text.ts'
+import { MemberLists } from '../members/member-lists.ts'
+import type { MemberRoster, RosterChange } from '../members/member-roster.ts'
+import { credentialClass, outgoingScope } from '../members/outgoing-scope.ts'
+import { type BuiltView, buildView, changedKinds, type ViewSettings } from './built-view.ts'
+import { CallerView } from './caller-view.ts'
+import type { ListText } from './list-text.ts'
 
 export interface ViewCacheOptions {
-  readonly members: readonly Member[]
-  readonly config: AggregationConfig
-  /** Composite tools under their advertised names. */
-  readonly workflows?: readonly NamedWorkflow[]
+  readonly roster: MemberRoster
+  readonly settings: ViewSettings
   readonly clock: Clock
   readonly log: Log
 }
@@ -22,63 +24,69 @@ type Listener = (changed: ReadonlySet<ListKind>) => void
 
 /** A list that never came is waited for this long in all; then it is left out, and announced when it comes. */
 const FIRST_WAIT_MS = 1_000
+const MAX_CALLERS = 1_000
 
-/** The joined lists of all backends, answered from memory. */
+/**
+ * The joined lists of all backends, answered from memory. Where the credentials of a backend are made from the caller's token, its lists belong to
+ * that caller alone, and everything here is about the caller that is served (`outgoingScope`).
+ */
 export class ViewCache {
   readonly #options: ViewCacheOptions
-  readonly #lists: readonly MemberLists[]
+  readonly #lists = new Map<Member, MemberLists>()
   readonly #listeners = new Set<Listener>()
-  readonly #reservedNames: ReadonlySet<string>
-  #view: View
-  #composites: CompositeOffers
+  /** By class of credentials, the one that was used longest ago first. */
+  readonly #callers = new Map<string, CallerView>()
+  #settings: ViewSettings
+  #shared: BuiltView
+  #isStarted = false
   #isAttempted = false
   #reported: ReadonlySet<string> = new Set()
-  #texts: Readonly<Record<ListKind, ListText>>
   #moved: readonly ChangedHands[] = []
   #waiting: Promise<unknown> | undefined
 
   constructor(options: ViewCacheOptions) {
-    const { members, config, clock, log } = options
+    const { roster, settings } = options
     this.#options = options
-    this.#lists = members.map((member) => new MemberLists({ member, clock, log, onChange: () => this.#rebuild() }))
-    this.#reservedNames = new Set(options.workflows?.map(({ name }) => name))
-    this.#view = aggregate([], { config })
-    this.#composites = offerComposites(this.#view, options.workflows ?? [])
-    this.#texts = textsOf(this.#view, this.#composites)
+    this.#settings = settings
+    this.#shared = buildView([], settings)
+    this.#changeRoster({ joined: roster.all, left: [] })
+    roster.onChange((change) => this.#changeRoster(change))
   }
 
   start(): void {
-    for (const lists of this.#lists) void lists.run()
+    this.#isStarted = true
+    for (const lists of this.#lists.values()) void lists.run()
     void this.attempted.then(() => {
       this.#isAttempted = true
-      this.#report(this.#composites)
+      this.#report(this.#shared.composites)
     })
   }
 
   /** Every backend has been asked once, and answered or failed. */
   get attempted(): Promise<unknown> {
-    this.#waiting ??= Promise.all(this.#lists.map(({ attempted }) => attempted))
+    this.#waiting ??= Promise.all([...this.#lists.values()].map(({ attempted }) => attempted))
     return this.#waiting
   }
 
   /** Some backend has not answered yet. */
   get isMissing(): boolean {
-    return this.#lists.some(({ lists }) => lists === undefined)
+    return this.#isSharedMissing || this.#caller?.isMissing === true
   }
 
   /** Milliseconds for which clients may keep a list. */
   get freshForMs(): number {
-    return Math.floor(Math.min(...this.#lists.map(({ freshForMs }) => freshForMs), Number.MAX_SAFE_INTEGER))
+    const own = this.#caller?.freshForMs ?? Number.MAX_SAFE_INTEGER
+    return Math.floor(Math.min(...[...this.#lists.values()].map(({ freshForMs }) => freshForMs), own))
   }
 
   /** The view as it is. */
   get now(): View {
-    return this.#view
+    return this.#built.view
   }
 
   /** Composite tools as they are: those that can run, and why others cannot. */
   get composites(): CompositeOffers {
-    return this.#composites
+    return this.#built.composites
   }
 
   /** Names that led to another backend before the last change. */
@@ -87,12 +95,23 @@ export class ViewCache {
   }
 
   textOf(kind: ListKind): ListText {
-    return this.#texts[kind]
+    return this.#built.texts[kind]
   }
 
   /** The view, once all backends have answered or the wait is over. Synchronous as soon as nothing is missing. */
   current(): View | Promise<View> {
-    return this.isMissing ? this.#afterFirst() : this.#view
+    const caller = this.#caller
+    if (caller !== undefined) {
+      const refreshed = caller.refresh()
+      if (caller.isMissing) return this.#after([refreshed, this.attempted])
+    }
+    return this.#isSharedMissing ? this.#after([this.attempted]) : this.now
+  }
+
+  /** Takes over another aggregation or other composite tools. */
+  reconfigure(settings: ViewSettings): void {
+    this.#settings = settings
+    this.#rebuild()
   }
 
   onChange(listener: Listener): () => void {
@@ -102,29 +121,82 @@ export class ViewCache {
 
   async close(): Promise<void> {
     this.#listeners.clear()
-    await Promise.all(this.#lists.map((lists) => lists.close()))
+    await Promise.all([...this.#lists.values()].map((lists) => lists.close()))
   }
 
-  async #afterFirst(): Promise<View> {
-    await endsWithin(this.attempted, FIRST_WAIT_MS, this.#options.clock)
-    return this.#view
+  get #isSharedMissing(): boolean {
+    for (const { lists } of this.#lists.values()) if (lists === undefined) return true
+    return false
+  }
+
+  get #built(): BuiltView {
+    return this.#caller?.now ?? this.#shared
+  }
+
+  /** Undefined: all that this caller sees is shared. */
+  get #caller(): CallerView | undefined {
+    if (!this.#options.roster.isPerCaller) return undefined
+    const scope = outgoingScope.getStore()
+    const key = scope && credentialClass(scope)
+    if (key === undefined) return undefined
+    const known = this.#callers.get(key)
+    const view = known ?? this.#callerView()
+    this.#callers.delete(key)
+    this.#callers.set(key, view)
+    const [oldest] = this.#callers.keys()
+    if (this.#callers.size > MAX_CALLERS && oldest !== undefined) this.#callers.delete(oldest)
+    return view
+  }
+
+  #callerView(): CallerView {
+    const { clock, log, roster } = this.#options
+    return new CallerView({
+      ...{ clock, log, members: () => roster.all.filter(({ isPerCaller }) => isPerCaller) },
+      build: (own) => buildView([...this.#sharedLists(), ...own], this.#settings),
+      onChange: (before, after) => this.#announce(changedKinds(before, after)),
+    })
+  }
+
+  async #after(work: readonly Promise<unknown>[]): Promise<View> {
+    await endsWithin(Promise.all(work), FIRST_WAIT_MS, this.#options.clock)
+    return this.now
+  }
+
+  #changeRoster({ joined, left }: RosterChange): void {
+    const { clock, log } = this.#options
+    for (const member of left) {
+      void this.#lists.get(member)?.close()
+      this.#lists.delete(member)
+    }
+    for (const member of joined) {
+      if (member.isPerCaller) continue
+      const lists = new MemberLists({ member, clock, log, onChange: () => this.#rebuild() })
+      this.#lists.set(member, lists)
+      if (this.#isStarted) void lists.run()
+    }
+    this.#waiting = undefined
+    if (left.length > 0) this.#rebuild()
+  }
+
+  #sharedLists() {
+    return [...this.#lists.values()].flatMap(({ lists }) => lists ?? [])
   }
 
   #rebuild(): void {
-    const { config, log, workflows = [] } = this.#options
-    const lists = this.#lists.map(({ lists }) => lists).filter((known) => known !== undefined)
-    const view = aggregate(lists, { config, reservedNames: this.#reservedNames })
-    const composites = offerComposites(view, workflows)
-    const texts = textsOf(view, composites)
-    const changed = new Set(LIST_KINDS.filter((kind) => !isSameList(texts[kind], this.#texts[kind])))
-    const moved = changedHands(this.#view, view)
+    const { log } = this.#options
+    const built = buildView(this.#sharedLists(), this.#settings)
+    const changed = changedKinds(this.#shared, built)
+    const moved = changedHands(this.#shared.view, built.view)
     if (moved.length > 0) this.#moved = moved
     for (const { kind, name, from, to } of moved.slice(0, MAX_LOGGED))
       log.warn('a name leads to another backend now', { kind, name, from, to })
-    this.#report(composites)
-    this.#view = view
-    this.#composites = composites
-    this.#texts = texts
+    this.#report(built.composites)
+    this.#shared = built
+    for (const caller of this.#callers.values()) caller.invalidate()
+    this.#announce(changed)
+  }
+
+  #announce(changed: ReadonlySet<ListKind>): void {
     if (changed.size > 0) for (const listener of this.#listeners) listener(changed)
   }
 
@@ -138,12 +210,3 @@ export class ViewCache {
 }
 
 const MAX_LOGGED = 20
-
-function textsOf(view: View, { offered }: CompositeOffers): Readonly<Record<ListKind, ListText>> {
-  return {
-    tools: listText(offered.size === 0 ? view.tools : sortedByKey(new Map<string, Listed>([...view.tools, ...offered]))),
-    prompts: listText(view.prompts),
-    resources: listText(view.resources),
-    resourceTemplates: listText(view.resourceTemplates),
-  }
-}

@@ -12,8 +12,10 @@ export type TokenResult =
 
 export interface TokenCacheOptions {
   readonly clock: Clock
-  /** Of tokens. */
+  /** Of tokens. 0: none is kept. */
   readonly maxEntries?: number
+  /** Time before its end at which a token is replaced; a minute unless given. */
+  readonly marginMs?: number
   /** Of failures, which have a place of their own: a caller cannot push out the tokens of others with requests that fail. */
   readonly maxFailures?: number
 }
@@ -47,15 +49,17 @@ const RENEWAL_MS = 5_000
 export class TokenCache {
   readonly #clock: Clock
   readonly #maxEntries: number
+  readonly #marginMs: number
   readonly #entries = new Map<string, Entry>()
   readonly #failures: FailureMemory
   readonly #flights = createSingleFlight<string, TokenResult>()
   /** Keys whose token the backend rejected, until a new one is there. */
   readonly #rejected = new Set<string>()
 
-  constructor({ clock, maxEntries = MAX_ENTRIES, maxFailures }: TokenCacheOptions) {
+  constructor({ clock, maxEntries = MAX_ENTRIES, marginMs = MARGIN_MS, maxFailures }: TokenCacheOptions) {
     this.#clock = clock
     this.#maxEntries = maxEntries
+    this.#marginMs = marginMs
     this.#failures = new FailureMemory({ clock, ...(maxFailures !== undefined && { maxEntries: maxFailures }) })
   }
 
@@ -80,7 +84,7 @@ export class TokenCache {
         const { token, expiresInMs } = await request()
         const result = { ok: true, token, value: `Bearer ${token}` } as const
         this.#failures.forget(key)
-        this.#keep(key, result, { lifeMs: lifeMs(expiresInMs), subjectEnd: options.subjectEnd })
+        this.#keep(key, result, { lifeMs: lifeMs(expiresInMs, this.#marginMs), subjectEnd: options.subjectEnd })
         return result
       } catch (error) {
         if (!(error instanceof TokenRequestFailed)) throw error
@@ -124,9 +128,9 @@ export class TokenCache {
   }
 }
 
-/** Until a minute before its end, but at least half of its life: a token must survive the call that carries it. */
-function lifeMs(expiresInMs: number | undefined): number {
-  return expiresInMs === undefined ? UNKNOWN_LIFE_MS : Math.max(expiresInMs - MARGIN_MS, expiresInMs / 2)
+/** Until the margin before its end, but at least half of its life: a token must survive the call that carries it. */
+function lifeMs(expiresInMs: number | undefined, marginMs: number): number {
+  return expiresInMs === undefined ? UNKNOWN_LIFE_MS : Math.max(expiresInMs - marginMs, expiresInMs / 2)
 }
 
 /** Keys hold no token: a dump of the memory must not show which ones were exchanged. */

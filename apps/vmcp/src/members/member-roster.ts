@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto'
+import type { ResolvedBackend } from '../discover/resolved-backend.ts'
+import { Member, type MemberDeps } from './member.ts'
+import type { HealthSettings } from './member-health.ts'
+
+/** Backends that came and went. One whose connection changed is in both. */
+export interface RosterChange {
+  readonly joined: readonly Member[]
+  readonly left: readonly Member[]
+}
+
+type Listener = (change: RosterChange) => void
+
+/** The backends of the virtual server as they are now. Those that did not change keep their connections, sessions and lists. */
+export class MemberRoster {
+  readonly #deps: Omit<MemberDeps, 'health'>
+  readonly #listeners = new Set<Listener>()
+  readonly #leaving = new Set<Promise<void>>()
+  readonly #prints = new Map<Member, string>()
+  #members: ReadonlyMap<string, Member> = new Map()
+  #isPerCaller = false
+
+  constructor(deps: Omit<MemberDeps, 'health'>) {
+    this.#deps = deps
+  }
+
+  /** Sorted by name. */
+  get all(): readonly Member[] {
+    return [...this.#members.values()]
+  }
+
+  get size(): number {
+    return this.#members.size
+  }
+
+  /** The credentials of some backend are made from the caller's token. */
+  get isPerCaller(): boolean {
+    return this.#isPerCaller
+  }
+
+  get(name: string): Member | undefined {
+    return this.#members.get(name)
+  }
+
+  /** Replaces all backends. Those that leave finish the calls that they have. */
+  apply(backends: readonly ResolvedBackend[], health: HealthSettings): RosterChange {
+    const next = new Map<string, Member>()
+    const joined: Member[] = []
+    for (const backend of backends.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const print = printOf(backend, health)
+      const known = this.#members.get(backend.name)
+      const isSame = known !== undefined && this.#prints.get(known) === print
+      const member = isSame ? known : new Member(backend, { ...this.#deps, health })
+      next.set(backend.name, member)
+      if (isSame) member.adopt(backend)
+      else joined.push(member)
+      this.#prints.set(member, print)
+    }
+    const left = this.all.filter((member) => next.get(member.name) !== member)
+    this.#members = next
+    this.#isPerCaller = [...next.values()].some((member) => member.isPerCaller)
+    if (joined.length + left.length > 0) for (const listener of this.#listeners) listener({ joined, left })
+    for (const member of left) this.#leave(member)
+    return { joined, left }
+  }
+
+  onChange(listener: Listener): void {
+    this.#listeners.add(listener)
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear()
+    await Promise.all([...this.#prints.keys()].map((member) => member.close()))
+    await Promise.all(this.#leaving)
+  }
+
+  #leave(member: Member): void {
+    const left = member.leave().finally(() => {
+      this.#prints.delete(member)
+      this.#leaving.delete(left)
+    })
+    this.#leaving.add(left)
+  }
+}
+
+/** The same for backends that are called in the same way. A digest, because it holds secrets. */
+function printOf({ timeoutMs: _, ca, ...backend }: ResolvedBackend, health: HealthSettings): string {
+  return createHash('sha256')
+    .update(JSON.stringify([backend, ca?.id, health]))
+    .digest('base64url')
+}

@@ -1,0 +1,25 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createHash } from 'node:crypto'
+import { readBearer } from '@thv/auth/incoming/bearer'
+import type { Exchange } from '@thv/http/server/exchange'
+import type { Caller } from '@thv/middleware/pipeline/request-context'
+
+/** The request of a client that backends are called for. Credentials at backends may depend on the caller. */
+export interface OutgoingScope {
+  /** Undefined for a request of our own. */
+  readonly caller: Caller | undefined
+  readonly exchange: Exchange | undefined
+  /** Headers that authenticated the last request to the backend of this attempt. */
+  credentials?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** Follows a request through everything that is awaited for it. Absent for requests of our own, such as health checks. */
+export const outgoingScope = new AsyncLocalStorage<OutgoingScope>()
+
+/** The key of callers whose credentials at backends are the same. Undefined: there is nothing that could be exchanged. */
+export function credentialClass({ caller, exchange }: OutgoingScope): string | undefined {
+  if (caller?.identity !== undefined) return caller.principal
+  const authorization = exchange?.headers['authorization']
+  const bearer = typeof authorization === 'string' ? readBearer(authorization) : 'missing'
+  return typeof bearer === 'object' ? createHash('sha256').update(bearer.token).digest('base64url') : undefined
+}

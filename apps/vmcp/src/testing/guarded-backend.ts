@@ -1,0 +1,39 @@
+import { type Backend, startBackend } from '@thv/http/testing/backend'
+
+export interface GuardedBackend extends AsyncDisposable {
+  readonly backend: Backend
+  readonly url: string
+  /** Values of the header of every request, in their order. */
+  readonly seen: (string | undefined)[]
+  /** Whether a value of the header is accepted. */
+  accepts: (value: string | undefined) => boolean
+}
+
+/** A legacy server without sessions that answers 401 to every request without the right header. Its one tool is named like its caller. */
+export async function startGuardedBackend(header = 'authorization', toolOf = (_value: string) => 'hello'): Promise<GuardedBackend> {
+  const seen: (string | undefined)[] = []
+  const backend = await startBackend(({ body, headers }, response) => {
+    const value = headers[header] as string | undefined
+    seen.push(value)
+    if (!guarded.accepts(value)) return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+    if (body === '') return void response.writeHead(405).end()
+    const { id, method } = JSON.parse(body) as { id?: number; method: string }
+    if (id === undefined) return void response.writeHead(202).end()
+    const result = {
+      initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
+      'tools/list': { tools: [{ name: toolOf(value ?? ''), inputSchema: { type: 'object' } }] },
+      'tools/call': { content: [{ type: 'text', text: value ?? '' }] },
+      ping: {},
+    }[method]
+    const answer = result === undefined ? { error: { code: -32601, message: 'no' } } : { result }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
+  })
+  const guarded: GuardedBackend = {
+    backend,
+    url: `${backend.url}/mcp`,
+    seen,
+    accepts: (value) => value !== undefined,
+    [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
+  }
+  return guarded
+}
