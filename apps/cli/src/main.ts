@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { text } from 'node:stream/consumers'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
+import { openBrowser } from './login/open-browser.ts'
 import { buildProgram } from './program.ts'
 import { wrapped } from './text/wrapped.ts'
 
@@ -40,6 +41,7 @@ const program = buildProgram({
   columns: process.stderr.columns,
   signal: interrupted.signal,
   ask: isInteractive ? ask : undefined,
+  openBrowser: isInteractive ? (url) => openBrowser(url, process.env) : undefined,
   readInput: () => text(process.stdin),
 })
 

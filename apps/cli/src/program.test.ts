@@ -17,6 +17,8 @@ const COMMANDS = [
   'rm',
   'tools',
   'call',
+  'login',
+  'logout',
   'search',
   'apply',
   'get',

@@ -5,6 +5,8 @@ import type { CallOptions } from './call-command.ts'
 import { addClusterOptions } from './cluster/cluster-options.ts'
 import { addCompletion } from './completion/completion-command.ts'
 import { printCrds } from './crds.ts'
+import type { LoginOptions } from './login-command.ts'
+import type { LogoutOptions } from './logout-command.ts'
 import { addObjectCommands } from './objects/object-commands.ts'
 import { overview } from './overview.ts'
 import { addPlatformCommands } from './platform/platform-commands.ts'
@@ -31,6 +33,8 @@ export interface ProgramEnv {
   readonly signal?: AbortSignal | undefined
   /** Asks the user; undefined when the input has ended. Absent where there is no terminal. */
   ask?: ((question: string, signal: AbortSignal) => Promise<string | undefined>) | undefined
+  /** Opens an address in the user's browser. Absent where there is no terminal. */
+  openBrowser?: ((url: string) => void) | undefined
   /** All of the standard input. */
   readInput?: (() => Promise<string>) | undefined
 }
@@ -57,6 +61,8 @@ export function buildProgram(env: ProgramEnv): Program {
   addServerListCommands(program, env)
   addTools(program, env)
   addCall(program, env)
+  addLogin(program, env)
+  addLogout(program, env)
   addExplain(program, env)
   addRegistryCommands(program, env)
   program.commandsGroup('Objects of any cluster:')
@@ -142,6 +148,35 @@ function addCall(program: Command, env: ProgramEnv): void {
   addSessionOptions(command)
 }
 
+function addLogin(program: Command, env: ProgramEnv): void {
+  const command = program
+    .command('login')
+    .description('log in to an MCP server with a browser')
+    .argument('<server>', 'NAME or NAMESPACE/NAME of a server, or the URL of an MCP endpoint')
+    .option('--client-id <id>', 'client ID at the authorization server, or the https URL of a client ID metadata document')
+    .option('--client-secret-file <file>', 'file with the secret of that client')
+    .option('--scope <scope>', 'ask for this scope too; repeatable', collect)
+    .option('--callback-port <port>', 'port on 127.0.0.1 that the browser comes back to (default: any free port)')
+    .action(async (server: string, options: LoginOptions) => {
+      const { runLogin } = await import('./login-command.ts')
+      await runLogin(server, options, env)
+    })
+  addSessionOptions(command)
+}
+
+function addLogout(program: Command, env: ProgramEnv): void {
+  const command = program
+    .command('logout')
+    .description('forget the tokens of an MCP server, and revoke them')
+    .argument('[server]', 'NAME or NAMESPACE/NAME of a server, or the URL of an MCP endpoint')
+    .option('--all', 'forget the tokens of all servers')
+    .action(async (server: string | undefined, options: LogoutOptions) => {
+      const { runLogout } = await import('./logout-command.ts')
+      await runLogout(server, options, env)
+    })
+  addClusterOptions(command)
+}
+
 function addExplain(program: Command, env: ProgramEnv): void {
   const command = program
     .command('explain')
@@ -159,8 +194,11 @@ function addExplain(program: Command, env: ProgramEnv): void {
   addClusterOptions(command)
 }
 
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value]
+}
+
 function addSessionOptions(command: Command): void {
-  const collect = (value: string, before: string[]) => [...before, value]
   command
     .option('--header <name=value>', 'add an HTTP header; repeatable', collect, [])
     .option('--timeout <duration>', 'time limit, such as 30s or 2m')

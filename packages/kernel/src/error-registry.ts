@@ -330,6 +330,10 @@ export const internalErrors = {
   listen_failed: {
     meaning: 'The server cannot listen on its address: in use, not allowed, or not of this machine. Choose another host or port.',
   },
+  login_failed: {
+    meaning:
+      'The user could not be logged in at an authorization server. The message names the server and the step that failed; correct that and log in again.',
+  },
   manifest_invalid: {
     meaning: 'A manifest is not YAML, or not a Kubernetes object. The message names the file and the document in it; correct that one.',
   },

@@ -37,7 +37,7 @@ describe('fish', () => {
       .map((each) => each.split('\t')[0])
 
   it.each([
-    ['thv lo', ['logs']],
+    ['thv lo', ['login', 'logout', 'logs']],
     ['thv get --field', ['--field-selector']],
     ['thv get -o y', ['yaml']],
     ['thv completion z', ['zsh']],

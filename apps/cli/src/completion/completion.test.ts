@@ -14,7 +14,7 @@ COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _thv; printf '%s\\n' "\${COMPREPLY[
 
 describe('thv completion bash', () => {
   it('offers commands and their other names', async () => {
-    expect(await offered('l')).toEqual(['ls', 'list', 'logs'])
+    expect(await offered('l')).toEqual(['ls', 'list', 'login', 'logout', 'logs'])
     expect(await offered('')).toEqual(expect.arrayContaining(['up', 'down', 'rm', 'completion', 'help', 'version']))
   })
 

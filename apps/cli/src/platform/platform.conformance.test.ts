@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { canBecomeOthers, OTHER_USER, talkAs } from '@thv/http/testing/other-user'
+import { startOidcServer } from '@thv/testkit/oidc/oidc-server'
+import { signIn } from '@thv/testkit/oidc/sign-in'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 
 /* The platform as users have it: the real program, the operator, a proxy and a published server, as processes of this machine. */
@@ -48,7 +50,8 @@ interface Ended {
 }
 
 function start(...args: string[]): ChildProcess & { readonly said: () => string; readonly finished: Promise<Ended> } {
-  const child = spawn(process.execPath, [THV, ...args], { cwd: home, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const env = { ...process.env, XDG_CONFIG_HOME: join(home, 'config') }
+  const child = spawn(process.execPath, [THV, ...args], { cwd: home, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   let err = ''
   child.stdout.on('data', (chunk) => {
@@ -124,6 +127,33 @@ describe('the platform in the background', () => {
     for (const at of [service, direct, new URL(registry.url)]) expect(await get(process.getuid?.() ?? 0, at)).toMatch(/^HTTP\/1\.1 200 /)
     expect(await get(OTHER_USER, service)).toBe('')
     for (const at of [direct, new URL(registry.url)]) expect(await get(OTHER_USER, at)).toMatch(/^HTTP\/1\.1 403 [\s\S]*thv up --shared/)
+  })
+
+  it('lets its user log in to a protected server, and call it', async () => {
+    await using idp = await startOidcServer({ scopes: ['mcp'] })
+    const oidc = `  oidcConfig:
+    type: inline
+    inline:
+      issuer: ${idp.issuer}
+      audience: tests
+      jwksAllowPrivateIP: true
+      protectedResourceAllowPrivateIP: true
+      insecureAllowHTTP: true
+      scopes: [mcp]
+`
+    writeFileSync(join(home, 'guarded.yaml'), `${manifest('guarded', 'example.com/everything:1')}${oidc}`)
+    expect(await thv('apply', '-f', 'guarded.yaml')).toMatchObject({ code: 0 })
+    await vi.waitFor(async () => expect((await thv('status')).out).toMatch(/guarded +ready/), { timeout: 120_000, interval: 500 })
+    expect(await thv('call', 'guarded', 'echo', 'message=hi')).toMatchObject({ code: 1, err: expect.stringContaining('"thv login"') })
+
+    const login = start('login', 'guarded')
+    const address = await vi.waitFor(() => /^ {2}(http\S+)$/m.exec(login.said())?.[1] ?? expect.fail(login.said()), 60_000)
+    const redirectUri = new URL(address).searchParams.get('redirect_uri') ?? ''
+    await fetch(await signIn(address, { user: 'ada', redirectUri }))
+    expect(await login.finished).toMatchObject({ code: 0, err: expect.stringContaining('Logged in to http://127.') })
+    expect((await thv('call', 'guarded', 'echo', 'message=hi')).out).toBe('Echo: hi\n')
+    expect(await thv('logout', 'guarded')).toMatchObject({ code: 0 })
+    expect(await thv('delete', '-f', 'guarded.yaml')).toMatchObject({ code: 0 })
   })
 
   it('is the only one on its folder', async () => {
