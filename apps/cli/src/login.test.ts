@@ -117,7 +117,7 @@ describe('thv call on a protected server', () => {
     expect(visits).toHaveLength(1)
   })
 
-  it('says what to do where nobody can log in', async () => {
+  it('says what to do where no browser can be opened', async () => {
     const { error } = await thv(['tools', url], { hasBrowser: false })
     expect(error).toMatchObject({ code: 'mcp_auth_required', message: expect.stringContaining('log in with "thv login"') })
     expect(visits).toEqual([])

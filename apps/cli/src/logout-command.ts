@@ -28,7 +28,7 @@ async function loginsAt(store: CredentialStore, url: string | undefined): Promis
   return url === undefined ? credentials.logins : found === undefined ? [] : [found]
 }
 
-/** The tokens are forgotten here whether or not the authorization server can be told. */
+/** The tokens are forgotten here even if the authorization server does not answer. */
 async function logOut(login: StoredLogin, store: CredentialStore, env: ProgramEnv): Promise<void> {
   const signal = env.signal ?? AbortSignal.timeout(60_000)
   await store.update(async (credentials) => withoutLogin(credentials, login), signal)

@@ -52,7 +52,7 @@ export async function withServer<T>(
 export interface Connection extends SessionOptions {
   readonly env: ProgramEnv
   readonly outbound: Outbound
-  /** Undefined: the headers say who calls, or nobody does. */
+  /** Undefined: no token is added to the headers. */
   readonly access: ServerLogin | undefined
 }
 

@@ -20,7 +20,7 @@ export interface AccessOptions extends LoginFlags {
   readonly isAsked?: boolean
 }
 
-/** Tokens go to servers that nobody can listen in on: by https, or on this machine. */
+/** Tokens are sent by https, or to this machine. */
 export function mayCarryTokens(url: URL): boolean {
   return url.protocol === 'https:' || isLoopback(url)
 }

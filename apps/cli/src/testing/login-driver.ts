@@ -27,7 +27,7 @@ const env = {
   openBrowser: (address: string) => void visit(address).catch((error: unknown) => console.error(error)),
 }
 
-/** Who the client is, where a scenario says so. */
+/** The client ID of a scenario that has one. */
 function clientFlags(): string[] {
   if (context['client_id'] !== undefined && context['client_secret'] !== undefined) {
     writeFileSync(join(home, 'secret'), context['client_secret'])

@@ -1,4 +1,4 @@
-/** What a server says about the token that it wants (RFC 6750 §3, RFC 9728 §5.1). */
+/** A server's description of the token that it wants (RFC 6750 §3, RFC 9728 §5.1). */
 export interface ReadChallenge {
   readonly error: string | undefined
   readonly scopes: readonly string[] | undefined

@@ -1,6 +1,6 @@
 import { ThvError } from '@thv/kernel/errors'
 
-/** No token could be had from an authorization server. `oauthError`: the error code that it answered with (RFC 6749 §5.2). */
+/** An authorization server did not issue a token. `oauthError`: the error code that it answered with (RFC 6749 §5.2). */
 export class LoginFailed extends ThvError {
   readonly oauthError: string | undefined
 

@@ -4,7 +4,7 @@ import type { ServerMetadata } from './server-metadata.ts'
 
 export type TokenAuthMethod = 'none' | 'client_secret_basic' | 'client_secret_post'
 
-/** Who asks an authorization server for tokens. */
+/** A client of an authorization server. */
 export interface OAuthClientId {
   readonly clientId: string
   readonly clientSecret?: string | undefined

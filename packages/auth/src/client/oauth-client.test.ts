@@ -14,7 +14,7 @@ import { discoverResource, isResourceOf } from './resource-metadata.ts'
 import { defaultServerMetadata, discoverServer, type ServerMetadata, serverMetadataUrls } from './server-metadata.ts'
 import { requestTokens } from './token-request.ts'
 
-/* What a lying or broken server can say. Honest ones are met by `thv login` and by the official conformance suite. */
+/* Lying and broken servers. Honest ones are met by `thv login` and by the official conformance suite. */
 
 interface Answer {
   readonly status?: number
@@ -177,7 +177,7 @@ describe('the response of the authorization endpoint', () => {
   })
   const query = (parameters: Record<string, string>) => new URLSearchParams({ state: request.state, ...parameters })
 
-  it('has a state and a verifier that nobody can replace or guess', () => {
+  it('has a state and a verifier that cannot be replaced or guessed', () => {
     const other = createAuthorizationRequest(as, { clientId: 'c', redirectUri: 'x', scopes: [] })
     expect(new URL(request.url).searchParams.getAll('state')).toEqual([request.state])
     expect(new Set([request.state, other.state, request.verifier, other.verifier]).size).toBe(4)
@@ -244,7 +244,7 @@ describe('the client', () => {
     expect(fixedClientId(metadata({ readsClientDocuments: true }), fixed)).toMatchObject({ source: 'document', authMethod: 'none' })
   })
 
-  it('registers as a native program, and authenticates as it was told to', async () => {
+  it('registers as a native program, and authenticates as the answer says', async () => {
     let asked: unknown
     answers.set('/register', (_request, body) => {
       asked = JSON.parse(body)

@@ -21,7 +21,7 @@ const METADATA = '/.well-known/oauth-protected-resource'
 
 /**
  * Finds the metadata of a server: where its challenge says, else below its path, else at its root. Undefined: it has none. Throws LoginFailed
- * for a document that is about another resource, or where the named one cannot be had.
+ * for a document that is about another resource, or where the named one is missing.
  */
 export async function discoverResource(http: OAuthHttp, question: ResourceQuestion): Promise<ResourceMetadata | undefined> {
   const { server, metadataUrl, signal } = question

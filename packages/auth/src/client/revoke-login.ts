@@ -3,7 +3,7 @@ import { LoginFailed } from './login-failed.ts'
 import type { OAuthHttp } from './oauth-http.ts'
 import { authenticate } from './token-request.ts'
 
-/** Tells the authorization server that the tokens are not used any more (RFC 7009). False: it could not be told. */
+/** Tells the authorization server that the tokens are not used any more (RFC 7009). False: it did not answer, or has no endpoint for it. */
 export async function revokeLogin(http: OAuthHttp, login: StoredLogin, signal: AbortSignal): Promise<boolean> {
   const { client, revocationEndpoint, refreshToken, accessToken } = login
   if (revocationEndpoint === undefined) return false

@@ -13,7 +13,7 @@ export interface ServerLoginOptions {
   readonly server: string
   readonly http: OAuthHttp
   readonly store: CredentialStore
-  /** Undefined: nobody can log in, only what is stored is used. */
+  /** Undefined: only stored tokens are used. */
   readonly steps: LoginSteps | undefined
   readonly fixed?: FixedClient | undefined
   /** Asked for beside those that the server wants. */
@@ -51,7 +51,7 @@ export class ServerLogin {
     return (await this.#refresh(login, signal))?.accessToken
   }
 
-  /** Gets a token that fits what the server says. False: this is not about tokens, or nobody can log in. Throws LoginFailed. */
+  /** Gets a token that fits what the server says. False: this is not about tokens, or a login is not possible. Throws LoginFailed. */
   async refused({ status, challenge }: RefusedCall, signal: AbortSignal): Promise<boolean> {
     const read = readBearerChallenge(challenge)
     const isStepUp = status === 403 && read?.error === 'insufficient_scope'
