@@ -1,10 +1,10 @@
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
-import { McpHttpError } from '@thv/mcp/client/client-errors'
+import { McpErrorResponse, McpHttpError } from '@thv/mcp/client/client-errors'
 import type { BackendEras } from '@thv/mcp/client/http/backend-eras'
 import type { EndpointOptions } from '@thv/mcp/client/http/http-endpoint'
 import { createStreamableHttpClient } from '@thv/mcp/client/http/streamable-http-client'
-import type { ClientOptions, McpClient } from '@thv/mcp/client/mcp-client'
+import type { ClientHandlers, ClientOptions, McpClient } from '@thv/mcp/client/mcp-client'
 import type { Log } from '@thv/telemetry/log'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { type BackendCredentials, backendCredentials } from './backend-credentials.ts'
@@ -35,6 +35,15 @@ const LEAVING_MS = 10 * 60_000
 
 let members = 0
 
+/** All that a server can ask for. */
+const ASKABLE = { sampling: {}, elicitation: {}, roots: {} }
+
+function refuse(): never {
+  throw new McpErrorResponse({ code: -32601, message: 'Method not found' })
+}
+
+const REFUSING: ClientHandlers = { sampling: refuse, elicitation: refuse, roots: () => ({ roots: [] }) }
+
 /** One backend of the virtual server and its connections. */
 export class Member {
   /** Tells a backend from one of the same name that replaces it. */
@@ -60,8 +69,8 @@ export class Member {
     this.#credentials = backendCredentials(backend, { ...deps, outbound: deps.providers })
     this.headers = this.#credentials?.headers ?? backend.headers
     this.isPerCaller = this.#credentials?.isPerCaller === true
-    this.#shared = this.open({ capabilities: {} })
-    this.#sharedByClass = new SharedClients(() => this.open({ capabilities: {} }))
+    this.#shared = this.open({ capabilities: ASKABLE, handlers: REFUSING })
+    this.#sharedByClass = new SharedClients(() => this.open({ capabilities: ASKABLE, handlers: REFUSING }))
   }
 
   get backend(): ResolvedBackend {
@@ -79,7 +88,8 @@ export class Member {
 
   /**
    * For lists, for health and for clients that declare nothing a server could ask for: it holds no state of any of them. Callers with credentials
-   * of their own have one each.
+   * of their own have one each. It declares everything itself, because servers list some tools only to clients that can be asked; a question
+   * without a call is refused.
    */
   get shared(): McpClient {
     const scope = this.isPerCaller ? outgoingScope.getStore() : undefined

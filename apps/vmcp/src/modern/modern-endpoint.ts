@@ -24,6 +24,7 @@ import { fillsForms, modernError, modernResult, relayedCapabilities } from '../r
 import { type CallingClient, VirtualCall } from '../route/virtual-call.ts'
 import { ListenStream, readFilter } from './listen-stream.ts'
 import { RelayedStates } from './relayed-states.ts'
+import { unaskedClient } from './unasked-client.ts'
 
 const MAX_LISTENS = 4_096
 /** Of one principal, or of one address without authentication. */
@@ -128,7 +129,7 @@ export class ModernEndpoint {
     const client: CompositeClient = {
       ...{ principal, party: partyOf(principal, exchange), isAsking: () => false },
       asks: fillsForms(capabilities) ? 'input_required' : 'no',
-      clientOf: async (member) => ({ client: member.shared, options: {} }),
+      clientOf: async (member) => ({ client: member.shared, options: { capabilities: {} } }),
     }
     await whilePresent(context, call, () =>
       call.work(async (running) => {
@@ -144,7 +145,7 @@ export class ModernEndpoint {
     const { principal } = caller
     if (member.shared.era !== 'legacy') return this.#relayed.clientFor({ member, method, params, principal })
     const { inputResponses, requestState, ...rest } = params
-    if (Object.keys(capabilities).length === 0 && requestState === undefined) return member.shared
+    if (Object.keys(capabilities).length === 0 && requestState === undefined) return unaskedClient(member.shared)
     const party = partyOf(principal, exchange)
     return this.#parked.clientFor({ member, method, params: rest, capabilities, principal, party, inputResponses, requestState })
   }

@@ -76,3 +76,13 @@ describe('questions of a legacy backend to a modern client', () => {
     await expect.poll(() => fixture.stats.cancelled.length).toBe(1)
   })
 })
+
+describe('a legacy backend that asks a modern client for what it cannot do', () => {
+  it('is refused, and the call fails with the capability that it needs', async () => {
+    const { vmcp, stack } = await start()
+    await using _ = stack
+    const { error } = await callTool(vmcp, 'test_missing_capability', { capabilities: {} })
+    expect(error).toMatchObject({ code: -32021, data: { requiredCapabilities: { sampling: {} } } })
+    expect((await callTool(vmcp, 'echo', { capabilities: {} })).result?.resultType).toBe('complete')
+  })
+})

@@ -15,12 +15,12 @@ export interface ModernAnswer {
 export async function callModern(
   url: string,
   name: string,
-  more: Readonly<Record<string, unknown>> & { readonly signal?: AbortSignal } = {},
+  more: Readonly<Record<string, unknown>> & { readonly signal?: AbortSignal; readonly capabilities?: object } = {},
 ): Promise<ModernAnswer> {
-  const { signal, ...params } = more
+  const { signal, capabilities = CAPABILITIES, ...params } = more
   const meta = {
     'io.modelcontextprotocol/protocolVersion': MODERN,
-    'io.modelcontextprotocol/clientCapabilities': CAPABILITIES,
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
     'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
   }
   const response = await fetch(url, {

@@ -1,0 +1,36 @@
+import { McpErrorResponse } from '@thv/mcp/client/client-errors'
+import type { ClientHandler, McpClient } from '@thv/mcp/client/mcp-client'
+import type { JsonObject } from '@thv/mcp/json-rpc'
+import { errorObjectOf, missingCapability } from '@thv/mcp/wire-errors'
+import { LocalRefusal } from '../members/local-refusal.ts'
+import type { CallingClient } from '../route/virtual-call.ts'
+
+/**
+ * The shared session of a legacy backend, for a call whose client declares nothing that it can be asked. A question of the backend is refused,
+ * and the call fails with the capability that it needs, whatever the backend makes of the refusal.
+ */
+export function unaskedClient(shared: McpClient): CallingClient {
+  return {
+    get era() {
+      return shared.era
+    },
+    async request(method, params, options) {
+      const missing = new Set<string>()
+      const refuse =
+        (capability: string): ClientHandler =>
+        () => {
+          missing.add(capability)
+          throw new McpErrorResponse({ code: -32601, message: 'Method not found' })
+        }
+      const handlers = { sampling: refuse('sampling'), elicitation: refuse('elicitation'), roots: refuse('roots') }
+      try {
+        const result = await shared.request(method, params, { ...options, handlers })
+        if (missing.size === 0) return result
+      } catch (error) {
+        if (missing.size === 0 || !(error instanceof McpErrorResponse)) throw error
+      }
+      const required: JsonObject = Object.fromEntries([...missing].map((capability) => [capability, {}]))
+      throw new LocalRefusal(errorObjectOf(missingCapability(required)))
+    },
+  }
+}
