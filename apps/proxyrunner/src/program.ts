@@ -2,13 +2,13 @@ import { type Clock, systemClock } from '@thv/kernel/clock'
 import { aborted } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
+import type { SharedState } from '@thv/middleware/run-config/shared-state'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import { Command, CommanderError, Option } from 'commander'
 import { loadRunConfig, RUN_CONFIG_PATHS } from './run-config/load-run-config.ts'
 import { startRunner } from './runner.ts'
 import type { Env } from './runner-settings.ts'
 import { createRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './select-runtime.ts'
-import type { SharedState } from './shared-state.ts'
 
 export interface ProgramEnv {
   readonly out: (text: string) => void

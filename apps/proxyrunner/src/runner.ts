@@ -15,6 +15,7 @@ import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
 import { openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
+import { openSharedState, type SharedState } from '@thv/middleware/run-config/shared-state'
 import { isRemote, type RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
@@ -29,7 +30,6 @@ import { createStreamableHttpBackend } from './backends/streamable-http/streamab
 import { reportProblems } from './problem-reports.ts'
 import { type Env, isInCluster, type RunnerSettings, runnerSettings } from './runner-settings.ts'
 import type { Runtime } from './runtime/runtime.ts'
-import { openSharedState, type SharedState } from './shared-state.ts'
 
 export interface RunnerOptions {
   readonly config: RunConfig

@@ -7,7 +7,7 @@ import type { Env } from './discover/forwarded-headers.ts'
 
 /** The middleware in front of the virtual server, in the words that all proxies use. Throws `vmcp_config_invalid`. */
 export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
-  const { incomingAuth, audit, name } = config
+  const { incomingAuth, audit, name, rateLimiting, telemetry } = config
   const { authz } = incomingAuth
   const read = readRunConfig({
     schema_version: 'v0.1.0',
@@ -29,10 +29,41 @@ export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
       },
     }),
     ...(audit !== undefined && { audit_config: { component: 'vmcp-server', ...audit } }),
+    ...(config.sessionStorage.provider === 'redis' && { scaling_config: { session_redis: redisConfig(config, env) } }),
+    ...(rateLimiting !== undefined && { rate_limit_config: rateLimiting, rate_limit_namespace: namespaceOf(env) }),
+    ...(telemetry !== undefined && { telemetry_config: telemetry }),
   })
   if (read.ok) return read.config
-  const problems = read.problems.map(({ path, message }) => `${path} ${message}`).join('; ')
-  throw new ThvError('vmcp_config_invalid', `incomingAuth or audit is not usable: ${problems}`)
+  throw new ThvError('vmcp_config_invalid', read.problems.map(({ path, message }) => `${fieldOf(path)} ${message}`).join('; '))
+}
+
+/** The members of the file that became these. */
+const FIELDS: readonly (readonly [string, string])[] = [
+  ['oidc_config', 'incomingAuth.oidc'],
+  ['authz_config', 'incomingAuth.authz'],
+  ['audit_config', 'audit'],
+  ['scaling_config.session_redis', 'sessionStorage'],
+  ['rate_limit_config', 'rateLimiting'],
+  ['telemetry_config', 'telemetry'],
+]
+
+function fieldOf(path: string): string {
+  const found = FIELDS.find(([field]) => path.startsWith(field))
+  return found === undefined ? path : found[1] + path.slice(found[0].length)
+}
+
+function namespaceOf(env: Env): string {
+  return env['VMCP_NAMESPACE'] || 'local'
+}
+
+/** Virtual servers that share a Redis have keys of their own. */
+function redisConfig({ name, sessionStorage }: VmcpConfig, env: Env) {
+  const { address, sentinel, db, keyPrefix = `thv:vmcp:${namespaceOf(env)}:${name}:`, username, tls } = sessionStorage
+  return {
+    ...{ address, db, key_prefix: keyPrefix, username },
+    ...(sentinel !== undefined && { sentinel: { master_name: sentinel.masterName, addresses: sentinel.addresses } }),
+    ...(tls !== undefined && { tls: { enabled: tls.enabled, ca_path: tls.caPath } }),
+  }
 }
 
 /** The policies of the front, which take a thread and a while to load. Throws `vmcp_config_invalid` when they do not work. */

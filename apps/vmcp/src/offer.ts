@@ -12,6 +12,7 @@ import type { Log } from '@thv/telemetry/log'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Route } from './aggregate/aggregate.ts'
 import { CompositeCalls, type ToolLimits } from './compose/composite-calls.ts'
+import type { WaitingWorkflows } from './compose/suspended-workflows.ts'
 import type { ListKind } from './members/load-lists.ts'
 import type { Member } from './members/member.ts'
 import type { MemberRoster } from './members/member-roster.ts'
@@ -31,6 +32,8 @@ export interface OfferOptions {
   readonly version: string
   /** Of states that clients carry. */
   readonly sealKeys: SealKeys
+  /** Of workflows that wait for their clients. */
+  readonly waiting: WaitingWorkflows
 }
 
 export interface ListTextOptions {
@@ -69,7 +72,7 @@ export class Offer {
   #config: VmcpConfig
   #retry: RetryPolicy | undefined
 
-  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys }: OfferOptions) {
+  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting }: OfferOptions) {
     this.sealKeys = sealKeys
     this.view = view
     this.pipeline = pipeline
@@ -79,7 +82,7 @@ export class Offer {
     this.serverInfo = { name: config.name, version }
     this.#config = config
     this.composites = new CompositeCalls({
-      ...{ clock, log, maxParallelSteps: () => this.#config.workflows.maxParallelSteps, toolLimits: this.toolLimits, sealKeys },
+      ...{ clock, log, maxParallelSteps: () => this.#config.workflows.maxParallelSteps, toolLimits: this.toolLimits, waiting },
       offered: (name) => view.composites.offered.get(name),
       member: (name) => this.member(name),
     })

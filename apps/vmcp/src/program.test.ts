@@ -80,6 +80,14 @@ describe('the command line of vmcp', () => {
       },
       /: compositeTools\[0\]\.steps\[1\]\.arguments\.x \(step second\): column 3: step first may not be done yet: add it to dependsOn$/,
     ],
+    ['a limit without a bucket', { rateLimiting: {} }, /rateLimiting expects at least one/],
+    [
+      'a limit per user without users',
+      { rateLimiting: { perUser: { maxTokens: 1, refillPeriod: '1s' } } },
+      /rateLimiting\.per_?[uU]ser needs/,
+    ],
+    ['a Redis without an address', { sessionStorage: { provider: 'redis' } }, /sessionStorage expects exactly one of address and sentinel/],
+    ['an address that is none', { sessionStorage: { provider: 'redis', address: 'redis://h' } }, /sessionStorage\.address/],
     [
       'policies that do not work',
       { incomingAuth: { type: 'anonymous', authz: { type: 'cedar', policies: ['permit(principal'] } } },

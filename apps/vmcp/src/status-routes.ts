@@ -56,6 +56,8 @@ export function statusOf({ offer, version }: Omit<StatusDeps, 'backend'>) {
     healthy: backends.some(({ health }) => health === 'healthy'),
     version,
     group_ref: offer.config.groupRef,
+    // With `memory` one replica alone may run: another one knows none of its sessions.
+    session_storage: offer.config.sessionStorage.provider,
     offered: {
       tools: tools.size + offered.size,
       ...{ prompts: prompts.size, resources: resources.size, resource_templates: resourceTemplates.size },

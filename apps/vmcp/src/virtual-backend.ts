@@ -111,7 +111,7 @@ export class VirtualBackend implements Backend {
     this.#closing.abort()
     this.#legacy.sessions.close()
     await this.#modern.close()
-    offer.composites.close()
+    await offer.composites.close()
     await offer.view.close()
     await offer.roster.close()
   }

@@ -1,5 +1,6 @@
 import { createGateway } from '@thv/gateway/gateway'
 import { addGatewayGauges } from '@thv/gateway/metrics/gateway-gauges'
+import { startMetricsServer } from '@thv/gateway/metrics-server'
 import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { Resolve } from '@thv/http/outbound/guarded-connector'
 import { createOutbound } from '@thv/http/outbound/outbound'
@@ -10,12 +11,16 @@ import { BackendEras } from '@thv/mcp/client/http/backend-eras'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
 import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
+import { openSharedState } from '@thv/middleware/run-config/shared-state'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
+import type { JsonValue } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { compileWorkflows } from './compose/composite-offers.ts'
+import { SharedWorkflows } from './compose/shared-workflows.ts'
+import { SuspendedWorkflows } from './compose/suspended-workflows.ts'
 import type { Env } from './discover/forwarded-headers.ts'
 import { staticBackends } from './discover/static-backends.ts'
 import { frontConfig, openFrontPolicies } from './front-config.ts'
@@ -56,12 +61,17 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const { config, lifecycle, env, log, host, port, version, clock = systemClock } = options
   const backends = await staticBackends(config, env, log)
   const front = frontConfig(config, env)
+  const sealKeys = SealKeys.fromEnv(env)
   const metrics = createMetrics()
   const providers = createOutbound({ clock })
   lifecycle.onShutdown('providers', () => providers.close())
   const policies = await openFrontPolicies(front, { log, metrics, clock, workerEntry: options.workerEntry })
+  const state = await openSharedState({ config: front, env, log, metrics, clock })
+  if (state !== undefined) lifecycle.onShutdown('redis', async () => void (await state[Symbol.asyncDispose]()))
+  else log.info('sessions are kept in memory: run one replica only, or set sessionStorage.provider to redis')
   const toolSource = new LateToolSource()
-  const pipeline = pipelineFromRunConfig(front, { env, log, metrics, clock, outbound: providers, policies, toolSource })
+  const deps = { env, log, metrics, clock, outbound: providers, policies, toolSource, redis: state?.redis }
+  const pipeline = pipelineFromRunConfig(front, deps)
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)
@@ -75,8 +85,11 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   roster.apply(backends, healthSettings(config))
   const settings = { config: config.aggregation, workflows: compileWorkflows(config.compositeTools) }
   const view = new ViewCache({ roster, settings, clock, log })
-  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys: SealKeys.fromEnv(env) })
-  const store = createMemorySessionStore<StdioSessionRecord>({ clock })
+  const seal = sealKeys.sealFor('workflows')
+  const shared = state?.sessions<JsonValue>('workflow:')
+  const waiting = shared === undefined ? new SuspendedWorkflows(clock, seal) : new SharedWorkflows({ store: shared, seal, clock, log })
+  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting })
+  const store = state?.sessions<StdioSessionRecord>() ?? createMemorySessionStore<StdioSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
   const { sessionTtlMs } = options
   const checks = () => checkSettings(offer.config)
@@ -85,6 +98,11 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   lifecycle.onShutdown('backends', () => backend.close())
   addViewGauges(metrics, offer)
 
+  const metricsPort = config.telemetry?.prometheus_port
+  if (metricsPort !== undefined) {
+    const diagnostics = await startMetricsServer({ host, port: metricsPort, metrics, log })
+    lifecycle.onShutdown('diagnostics', (signal) => diagnostics.close(signal))
+  }
   const server = { name: config.name, transport: 'streamable-http', host, port, metricsHere: true, resource: protectedResourceOf(front) }
   const routes = statusRoutes({ offer, backend, version })
   const isPod = Boolean(env['VMCP_NAMESPACE'])

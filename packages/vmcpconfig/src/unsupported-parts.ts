@@ -17,9 +17,8 @@ export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
   for (const [index, { transport }] of config.backends.entries())
     if (transport === 'sse') refuse(`backends[${index}].transport`, 'sse is not built')
   if (config.compositeToolRefs.length > 0) refuse('compositeToolRefs', 'is for the operator, which writes compositeTools')
-  for (const block of ['optimizer', 'codeMode', 'rateLimiting', 'telemetry'] as const) if (config[block] !== undefined) refuse(block)
+  for (const block of ['optimizer', 'codeMode'] as const) if (config[block] !== undefined) refuse(block)
   if (config.workflows.authorizeSteps) refuse('workflows.authorizeSteps')
-  if (config.sessionStorage.provider === 'redis') refuse('sessionStorage.provider', 'redis is not built')
   if (config.passthroughHeaders.length > 0) refuse('passthroughHeaders')
   const { failureHandling } = config.operational
   if (failureHandling.statusReportingInterval !== undefined) refuse('operational.failureHandling.statusReportingInterval')

@@ -16,6 +16,8 @@ import {
   type FailureHandlingConfig,
   type OperationalConfig,
   RETRY_REASONS,
+  type RedisSentinelConfig,
+  type RedisTlsConfig,
   type RemotePolicyConfig,
   type RetryConfig,
   type SessionStorageConfig,
@@ -130,11 +132,28 @@ const OPERATIONAL: FieldTable<OperationalConfig> = {
   toolResults: { reader: objectOf(TOOL_RESULTS), doc: 'Limits of results.' },
 }
 
+const SENTINEL: FieldTable<RedisSentinelConfig> = {
+  masterName: { reader: text(), required: true, doc: 'Name under which the Sentinels watch the primary.' },
+  addresses: { reader: listOf(text()), required: true, doc: 'Hosts and ports of the Sentinels.' },
+}
+
+const REDIS_TLS: FieldTable<RedisTlsConfig> = {
+  enabled: { reader: flag, default: false, doc: 'Whether Redis and its Sentinels are reached by TLS.' },
+  caPath: { reader: text(), doc: 'File with further certificate authorities.' },
+}
+
 const SESSION_STORAGE: FieldTable<SessionStorageConfig> = {
-  provider: { reader: oneOf(['memory', 'redis']), default: 'memory', doc: 'Where client sessions are kept.' },
-  address: { reader: text(), doc: 'Host and port of Redis.' },
+  provider: {
+    reader: oneOf(['memory', 'redis']),
+    default: 'memory',
+    doc: 'Where client sessions are kept. With `redis` every replica serves every session.',
+  },
+  address: { reader: text(), doc: 'Host and port of Redis. Set this or `sentinel`.' },
+  sentinel: { reader: objectOf(SENTINEL), doc: 'Finds the primary of a Redis with failover.' },
   db: { reader: integer({ min: 0 }), default: 0, doc: 'Its database.' },
-  keyPrefix: { reader: text(), doc: 'Prefix of its keys.' },
+  keyPrefix: { reader: text(), defaultText: '`thv:vmcp:`, namespace and name', doc: 'Prefix of its keys.' },
+  username: { reader: text(), doc: 'ACL user. The variable `THV_SESSION_REDIS_PASSWORD` holds the password.' },
+  tls: { reader: objectOf(REDIS_TLS), doc: 'TLS to Redis.' },
 }
 
 const TOKEN_CACHE: FieldTable<TokenCacheConfig> = {

@@ -59,9 +59,14 @@ function checkNames({ backends, outgoingAuth, aggregation, operational }: VmcpCo
   for (const name of Object.keys(operational.timeouts.perWorkload)) check(`operational.timeouts.perWorkload.${name}`, name)
 }
 
-function checkSessionStorage({ provider, address, db, keyPrefix }: SessionStorageConfig, report: Report): void {
-  if (provider !== 'memory') return
-  const given = { address: address !== undefined, db: db !== 0, keyPrefix: keyPrefix !== undefined }
+function checkSessionStorage({ provider, db, ...rest }: SessionStorageConfig, report: Report): void {
+  const { address, sentinel, keyPrefix, username, tls } = rest
+  if (provider === 'redis') {
+    if ((address === undefined) === (sentinel === undefined)) report('sessionStorage', 'expects exactly one of address and sentinel')
+    return
+  }
+  const names = { address, sentinel, keyPrefix, username, tls }
+  const given = { db: db !== 0, ...Object.fromEntries(Object.entries(names).map(([name, value]) => [name, value !== undefined])) }
   for (const [name, isGiven] of Object.entries(given)) if (isGiven) report(`sessionStorage.${name}`, 'is for provider redis')
 }
 

@@ -247,6 +247,19 @@ export interface CircuitBreakerConfig {
 export interface SessionStorageConfig {
   readonly provider: 'memory' | 'redis'
   readonly address?: string
+  readonly sentinel?: RedisSentinelConfig
   readonly db: number
   readonly keyPrefix?: string
+  readonly username?: string
+  readonly tls?: RedisTlsConfig
+}
+
+export interface RedisSentinelConfig {
+  readonly masterName: string
+  readonly addresses: readonly string[]
+}
+
+export interface RedisTlsConfig {
+  readonly enabled: boolean
+  readonly caPath?: string
 }

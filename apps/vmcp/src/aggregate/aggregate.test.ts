@@ -357,6 +357,14 @@ describe('aggregate', () => {
     )
   })
 
+  it('reports the loss of a tool of several backends for each of them', () => {
+    const tool = (name: string, required: readonly string[]) => ({ name, inputSchema: { type: 'object', required } })
+    const lists = listsOf({ a: [tool('x', ['q'])], b: [tool('x', [])], y: [tool('b_x', ['q'])], z: [tool('b_x', ['q'])] })
+    const config = configOf({ conflictResolution: 'selector' })
+    const lost = aggregate(lists, { config }).conflicts.filter(({ outcome }) => outcome === 'lost')
+    expect(lost.map(({ backend, original }) => `${backend}/${original}`)).toEqual(['y/b_x', 'z/b_x'])
+  })
+
   it('gives legal, sorted names, and offers or reports every tool', () => {
     fc.assert(
       fc.property(world, anyConfig, (lists, config) => {

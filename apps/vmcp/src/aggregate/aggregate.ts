@@ -78,7 +78,9 @@ function routesOf(kind: ItemKind, named: readonly Named[], { reservedNames, onRe
       const key = legalName(each.name, (name) => taken.has(name) || reservedNames.has(name))
       const holder = taken.get(key)
       if (holder !== undefined || reservedNames.has(key)) {
-        report({ kind, outcome: 'lost', backend, original, name: key, winner: holder?.backend })
+        // A tool of several backends is lost for each of them.
+        for (const [owner, name] of each.selector?.backends ?? [[backend, original]])
+          report({ kind, outcome: 'lost', backend: owner, original: name, name: key, winner: holder?.backend })
         if (holder === undefined) onReserved?.(each.candidate)
       } else {
         taken.set(key, routeOf(key, each))

@@ -5,16 +5,15 @@ import { runWorkflow, type WorkflowOutcome } from '@thv/workflow/run-workflow'
 import type { Answer, Question, WorkflowHost } from '@thv/workflow/workflow-host'
 import { WorkflowSlots } from '@thv/workflow/workflow-slots'
 import type { RunningWork } from '../route/virtual-call.ts'
-import type { SealKeys } from '../seal/seal-keys.ts'
 import type { CompositeOffer } from './composite-offers.ts'
 import { callStepTool, type StepClients, type StepDeps } from './step-call.ts'
-import { type Belonging, SuspendedWorkflows } from './suspended-workflows.ts'
+import type { Belonging, Suspension, WaitingWorkflows } from './suspended-workflows.ts'
 
 export type { ToolLimits } from './step-call.ts'
 
 export interface CompositeCallsOptions extends StepDeps {
   maxParallelSteps(): number
-  readonly sealKeys: SealKeys
+  readonly waiting: WaitingWorkflows
   /** The tool as it can run now. */
   offered(name: string): CompositeOffer | undefined
 }
@@ -39,11 +38,11 @@ const MAX_DETAIL = 1_000
 export class CompositeCalls {
   readonly #options: CompositeCallsOptions
   readonly #slots = new WorkflowSlots()
-  readonly #suspended: SuspendedWorkflows
+  readonly #suspended: WaitingWorkflows
 
   constructor(options: CompositeCallsOptions) {
     this.#options = options
-    this.#suspended = new SuspendedWorkflows(options.clock, options.sealKeys.sealFor('workflows'))
+    this.#suspended = options.waiting
   }
 
   /** The composite tool of a call, if it calls one. */
@@ -60,28 +59,28 @@ export class CompositeCalls {
     const free = this.#slots.take(client.party)
     if (free === undefined) return busy()
     try {
-      const kept = requestState === undefined ? undefined : this.#suspended.take(belonging, requestState)
+      const kept = requestState === undefined ? undefined : await this.#suspended.take(belonging, requestState)
       if (requestState !== undefined && kept === undefined)
         return reject('invalid_params', { detail: 'requestState is not valid', data: { reason: 'expired' } })
       const answers = kept && answersOf(Object.keys(kept.inputRequests), kept.state.questions, inputResponses)
-      if (kept !== undefined && answers === undefined) return this.#asked(belonging, kept, kept.until)
+      if (kept !== undefined && answers === undefined) return await this.#asked(belonging, kept, kept.until)
       const outcome = await runWorkflow(offer.workflow, {
         ...{ host: this.#host(request, running), params: args as never, signal: running.signal },
         maxParallelSteps: this.#options.maxParallelSteps(),
         asks: client.asks === 'input_required' ? 'suspend' : 'wait',
         ...(kept && { resume: { state: kept.state, answers: answers ?? {} } }),
       })
-      return this.#answer(request, belonging, outcome)
+      return await this.#answer(request, belonging, outcome)
     } finally {
       free()
     }
   }
 
-  close(): void {
-    this.#suspended.close()
+  async close(): Promise<void> {
+    await this.#suspended.close()
   }
 
-  #answer({ offer }: CompositeRequest, belonging: Belonging, outcome: WorkflowOutcome): JsonObject | Rejection {
+  async #answer({ offer }: CompositeRequest, belonging: Belonging, outcome: WorkflowOutcome): Promise<JsonObject | Rejection> {
     switch (outcome.kind) {
       case 'completed':
         return { ...outcome.result }
@@ -97,13 +96,13 @@ export class CompositeCalls {
             { method: METHODS.elicit, params: { mode: 'form', ...elicitation(question) } },
           ]),
         )
-        return this.#asked(belonging, { state: outcome.state, inputRequests })
+        return await this.#asked(belonging, { state: outcome.state, inputRequests })
       }
     }
   }
 
-  #asked(belonging: Belonging, { state, inputRequests }: Parameters<SuspendedWorkflows['keep']>[1], until?: number) {
-    const requestState = this.#suspended.keep(belonging, { state, inputRequests }, until)
+  async #asked(belonging: Belonging, { state, inputRequests }: Suspension, until?: number) {
+    const requestState = await this.#suspended.keep(belonging, { state, inputRequests }, until)
     return requestState === undefined ? busy() : { resultType: 'input_required', inputRequests, requestState }
   }
 

@@ -19,6 +19,17 @@ export interface Suspension {
   readonly inputRequests: JsonObject
 }
 
+export type Resumption = Suspension & { readonly until: number }
+
+/** Where workflows wait for the answers of modern clients. Each goes on once: a state that was used is void. */
+export interface WaitingWorkflows {
+  /** The state for the client; undefined where there is no room. */
+  keep(belonging: Belonging, suspension: Suspension, until?: number): Promise<string | undefined>
+  /** Undefined for every state that is not one of this client, this call and this moment. */
+  take(belonging: Belonging, requestState: unknown): Promise<Resumption | undefined>
+  close(): Promise<void>
+}
+
 interface Kept extends Suspension {
   readonly owner: string
   readonly party: string
@@ -27,13 +38,13 @@ interface Kept extends Suspension {
   readonly timer: Timer
 }
 
-const KEPT_MS = 600_000
+export const KEPT_MS = 600_000
 const MAX_KEPT = 1_024
 const MAX_PER_PARTY = 16
 const MAX_BYTES = 64 * 1_024 * 1_024
 
-/** Workflows that wait for answers of modern clients. Each goes on once: a state that was used is void. */
-export class SuspendedWorkflows {
+/** Workflows that wait in the memory of this process. */
+export class SuspendedWorkflows implements WaitingWorkflows {
   readonly #clock: Clock
   readonly #seal: StateSeal
   readonly #kept = new Map<string, Kept>()
@@ -48,8 +59,7 @@ export class SuspendedWorkflows {
     return this.#kept.size
   }
 
-  /** The state for the client; undefined where there is no room. */
-  keep(belonging: Belonging, suspension: Suspension, until = this.#clock.now() + KEPT_MS): string | undefined {
+  async keep(belonging: Belonging, suspension: Suspension, until = this.#clock.now() + KEPT_MS): Promise<string | undefined> {
     const bytes = Buffer.byteLength(JSON.stringify(suspension))
     const { party } = belonging
     const own = [...this.#kept.values()].filter((kept) => kept.party === party).length
@@ -61,8 +71,7 @@ export class SuspendedWorkflows {
     return this.#seal.seal({ id })
   }
 
-  /** Undefined for every state that is not one of this client, this call and this moment. */
-  take(belonging: Belonging, requestState: unknown): (Suspension & { readonly until: number }) | undefined {
+  async take(belonging: Belonging, requestState: unknown): Promise<Resumption | undefined> {
     const id = this.#seal.open(requestState)?.['id']
     const kept = typeof id === 'string' ? this.#kept.get(id) : undefined
     if (typeof id !== 'string' || kept === undefined || kept.owner !== ownerOf(belonging)) return undefined
@@ -70,7 +79,7 @@ export class SuspendedWorkflows {
     return kept
   }
 
-  close(): void {
+  async close(): Promise<void> {
     for (const id of [...this.#kept.keys()]) this.#remove(id)
   }
 
@@ -83,7 +92,8 @@ export class SuspendedWorkflows {
   }
 }
 
-function ownerOf({ principal, tool, arguments: args }: Belonging): string {
+/** Of the request: a retry must be the same call of the same principal. */
+export function ownerOf({ principal, tool, arguments: args }: Belonging): string {
   return createHash('sha256')
     .update(JSON.stringify([principal, tool, args]))
     .digest('base64url')

@@ -8,6 +8,7 @@ import type { StreamMetrics } from '@thv/gateway/streams/client-stream'
 import { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendEmpty } from '@thv/http/server/respond'
+import { errorMessage } from '@thv/kernel/errors'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient } from '@thv/mcp/client/mcp-client'
 import { isLogLevel } from '@thv/mcp/envelope'
@@ -68,7 +69,7 @@ export class LegacyEndpoint {
     if (isRejection(session)) return sendRejection(exchange, session, received.kind === 'request' ? received.id : undefined)
     if (outgoing.kind === 'request') return await this.#request(session, context, outgoing)
     if (outgoing.kind === 'response') session.questions.answered(outgoing)
-    else this.#notified(session, outgoing)
+    else await this.#notified(session, outgoing)
     sendEmpty(exchange, 202)
   }
 
@@ -160,6 +161,7 @@ export class LegacyEndpoint {
       case METHODS.setLevel:
         if (!isLogLevel(params['level'])) return call.reject(reject('invalid_params', { detail: 'unknown level' }))
         await session.setLevel(params['level'])
+        await this.sessions.save(session)
         return call.finish({})
       case METHODS.toolsCall:
       case METHODS.promptsGet:
@@ -219,6 +221,7 @@ export class LegacyEndpoint {
     if (member === undefined || typeof uri !== 'string') return call.reject(reject('invalid_params'))
     try {
       await (request.method === METHODS.resourcesSubscribe ? session.subscribe(member, uri) : session.unsubscribe(uri))
+      await this.sessions.save(session)
       call.finish({})
     } catch (error) {
       if (error instanceof LocalRefusal) return call.reject(reject('invalid_params', { detail: error.message }))
@@ -227,9 +230,11 @@ export class LegacyEndpoint {
     }
   }
 
-  #notified(session: VirtualSession, { method, message }: ParsedNotification): void {
-    if (method === NOTIFICATIONS.initialized) session.isInitialized = true
-    else if (method === NOTIFICATIONS.rootsListChanged) session.rootsChanged()
+  async #notified(session: VirtualSession, { method, message }: ParsedNotification): Promise<void> {
+    if (method === NOTIFICATIONS.initialized && !session.isInitialized) {
+      session.isInitialized = true
+      await this.sessions.save(session)
+    } else if (method === NOTIFICATIONS.rootsListChanged) session.rootsChanged()
     else if (method === NOTIFICATIONS.cancelled) cancel(session, message)
   }
 
@@ -262,7 +267,22 @@ export class LegacyEndpoint {
     const session = this.#session(key, isObject(params) ? params : {})
     session.isInitialized = record.isInitialized
     session.level = isLogLevel(record.level) ? record.level : undefined
+    if (record.subscriptions.length > 0) void this.#resubscribe(session, record.subscriptions)
     return session
+  }
+
+  /** The replica that had the session is gone, or serves it too. A resource that no backend has any more stays silent. */
+  async #resubscribe(session: VirtualSession, uris: readonly string[]): Promise<void> {
+    const { offer } = this.#options
+    const view = await offer.view.current()
+    for (const uri of uris) {
+      const found = findRoute(view, METHODS.resourcesRead, { uri })
+      const member = found === undefined || isRejection(found) ? undefined : offer.member(found.backend)
+      await (member &&
+        session.subscribe(member, uri).catch((error: unknown) => {
+          offer.log.info('could not subscribe for a session of another replica', { backend: member.name, error: errorMessage(error) })
+        }))
+    }
   }
 }
 

@@ -3,14 +3,23 @@ import type { Reply } from '@thv/gateway/response/reply'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
-import { metaOf, progressTokenOf } from '@thv/mcp/envelope'
-import { type ErrorObject, errorResponse, type JsonObject, type JsonRpcNotification, resultResponse, serialise } from '@thv/mcp/json-rpc'
+import { META, metaOf, progressTokenOf } from '@thv/mcp/envelope'
+import {
+  type ErrorObject,
+  errorResponse,
+  isObject,
+  type JsonObject,
+  type JsonRpcNotification,
+  resultResponse,
+  serialise,
+} from '@thv/mcp/json-rpc'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { errorObjectOf, isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
+import { formatTraceparent } from '@thv/telemetry/trace/trace-context'
 import type { Member } from '../members/member.ts'
 import { callFailure, circuitOpen } from './call-failure.ts'
 import type { RetryPolicy } from './retry-policy.ts'
@@ -98,7 +107,8 @@ export class VirtualCall {
       ...(this.#token !== undefined && { onProgress: (progress: JsonObject) => this.#progressed(progress) }),
     }
     try {
-      const result = await sendRequest(member, () => client.request(request.method, params, options), {
+      const traced = withTrace(params, this.#options.context.trace)
+      const result = await sendRequest(member, () => client.request(request.method, traced, options), {
         ...{ clock: deps.clock, signal: this.#abort.signal, retry, isIdempotent },
       })
       this.#finish(this.#options.project(result, client))
@@ -175,4 +185,12 @@ export class VirtualCall {
     if (method !== NOTIFICATIONS.message || !this.#options.wantsLog(params)) return
     this.#options.reply.event(serialise({ jsonrpc: '2.0', method, params }), { kind: 'log' })
   }
+}
+
+/** The backend continues the trace of this call. Its span is the parent, whatever the client wrote. */
+function withTrace(params: JsonObject, trace: MessageContext['trace']): JsonObject {
+  if (trace === undefined) return params
+  const meta = isObject(params['_meta']) ? params['_meta'] : {}
+  const state = trace.state === undefined ? {} : { [META.tracestate]: trace.state }
+  return { ...params, _meta: { ...meta, [META.traceparent]: formatTraceparent(trace), ...state } }
 }

@@ -9,22 +9,23 @@ import { openRedis, type RedisAddress, type RedisClient } from '@thv/store/redis
 import { RedisLeases } from '@thv/store/redis/redis-leases'
 import { DEFAULT_KEY_PREFIX, RedisSessionStore } from '@thv/store/redis/redis-session-store'
 import type { JsonValue, SessionStore } from '@thv/store/session-store'
-import type { Logger } from '@thv/telemetry/log'
+import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
-import type { Env } from './runner-settings.ts'
+import type { Env } from '../pipeline/run-config-options.ts'
 
 export interface SharedStateOptions {
   readonly config: RunConfig
   readonly env: Env
-  readonly log: Logger
+  readonly log: Log
   readonly metrics: Metrics
   readonly clock: Clock
 }
 
-/** State that several replicas of a runner share. */
+/** State that several replicas of a server share. */
 export interface SharedState extends AsyncDisposable {
   readonly redis: RedisClient
-  sessions<T extends JsonValue>(): SessionStore<T>
+  /** Those of clients, or others under a further part of the prefix. */
+  sessions<T extends JsonValue>(part?: string): SessionStore<T>
   /** On the pods of a stdio server. */
   leases(owner: string): RedisLeases
 }
@@ -66,7 +67,7 @@ export async function openSharedState(options: SharedStateOptions): Promise<Shar
   const keyPrefix = settings.key_prefix?.replace(/:?$/, ':') ?? DEFAULT_KEY_PREFIX
   return {
     redis,
-    sessions: <T extends JsonValue>() => new RedisSessionStore<T>({ redis, cipher, keyPrefix, clock }),
+    sessions: <T extends JsonValue>(part = '') => new RedisSessionStore<T>({ redis, cipher, keyPrefix: `${keyPrefix}${part}`, clock }),
     // No id of a session has a space, so no client can name one.
     leases: (owner) => new RedisLeases({ redis, prefix: `${keyPrefix} pod `, owner, clock }),
     [Symbol.asyncDispose]: () => redis[Symbol.asyncDispose](),
@@ -74,7 +75,7 @@ export async function openSharedState(options: SharedStateOptions): Promise<Shar
 }
 
 /** The first line seals, all lines open. Without a key of its own the Redis password makes one. */
-function cipherOf(env: Env, log: Logger): RecordCipher {
+function cipherOf(env: Env, log: Log): RecordCipher {
   const keys = (env[ENCRYPTION_KEY] ?? '').split('\n').map((line) => line.trim())
   const secrets = keys.filter((line) => line !== '')
   if (secrets.length > 0) return createRecordCipher(secrets)
