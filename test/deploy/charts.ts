@@ -16,6 +16,7 @@ export const GOLDENS: readonly { name: string; values: readonly string[] }[] = [
   { name: 'defaults', values: [] },
   { name: 'namespace-scope', values: [NAMESPACE_SCOPE] },
   { name: 'everything', values: [EVERYTHING] },
+  { name: 'no-webhook', values: [path('test/deploy/values/no-webhook.yaml')] },
 ]
 /** For a set-up in which helm may have to be built. */
 export const HELM_LIMIT_MS = 20 * 60_000

@@ -314,7 +314,7 @@ export const design002: readonly Requirement[] = [
     line: 95,
     kind: 'feature',
     text: 'An admission webhook refuses a composite definition with faulty steps: unknown types, cycles, missing or unknown dependencies.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-039',

@@ -75,7 +75,7 @@ export const design003: readonly Requirement[] = [
     line: 26,
     kind: 'feature',
     about: 'shape',
-    text: 'Selector rules are enforced by the CRD itself; no admission webhook is installed.',
+    text: 'Selector rules are enforced by the CRD itself; no admission webhook looks at an MCPRegistry.',
     state: 'met',
   },
   {

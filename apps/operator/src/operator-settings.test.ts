@@ -4,6 +4,7 @@ import { type OperatorFlags, operatorSettings } from './operator-settings.ts'
 const flags: OperatorFlags = {
   metricsBindAddress: ':8080',
   healthProbeBindAddress: '127.0.0.1:8081',
+  webhookBindAddress: '0',
   leaderElect: true,
   leaseDuration: 15_000,
   denyPrivateRemotes: false,
@@ -52,6 +53,7 @@ describe('operatorSettings', () => {
         "runnerImage": "toolhive-ts:0.1.0",
         "serviceUrls": "dns",
         "watchNamespaces": undefined,
+        "webhook": undefined,
       }
     `)
   })

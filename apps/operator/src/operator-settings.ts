@@ -18,6 +18,8 @@ export interface OperatorSettings {
   readonly leaseDurationMs: number
   readonly metricsAddress: Address | undefined
   readonly healthAddress: Address | undefined
+  /** Undefined: the admission webhook is not served. */
+  readonly webhook: WebhookSettings | undefined
 
   readonly runnerImage: string
   /** Of the API pods of an MCPRegistry. */
@@ -36,6 +38,16 @@ export interface OperatorSettings {
   /** The images that run npx:// and uvx:// packages; `native` where nodes run them by themselves. */
   readonly packageImages: PackageImages | 'native'
   readonly registryExport: RegistryExportSettings
+}
+
+export interface WebhookSettings {
+  readonly address: Address
+  /** Name of the ValidatingWebhookConfiguration. */
+  readonly configuration: string
+  /** Name of the Secret with the certificates, in `podNamespace`. */
+  readonly secret: string
+  /** Names and addresses that the API server may call it by. */
+  readonly hosts: readonly string[]
 }
 
 export interface RegistryExportSettings {
@@ -70,6 +82,7 @@ export interface RemotePolicySettings {
 export interface OperatorFlags {
   readonly metricsBindAddress: string
   readonly healthProbeBindAddress: string
+  readonly webhookBindAddress: string
   readonly leaderElect: boolean
   readonly leaseDuration: number
   readonly denyPrivateRemotes: boolean
@@ -105,6 +118,7 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: Detec
     leaseDurationMs: flags.leaseDuration,
     metricsAddress: address('--metrics-bind-address', flags.metricsBindAddress),
     healthAddress: address('--health-probe-bind-address', flags.healthProbeBindAddress),
+    webhook: webhook(flags, env),
     runnerImage: env['TOOLHIVE_RUNNER_IMAGE'] || DEFAULT_RUNNER_IMAGE,
     registryImage: env['TOOLHIVE_REGISTRY_API_IMAGE'] || env['TOOLHIVE_RUNNER_IMAGE'] || DEFAULT_RUNNER_IMAGE,
     proxyHost: env['TOOLHIVE_PROXY_HOST'] || '0.0.0.0',
@@ -121,6 +135,19 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: Detec
     serviceUrls: serviceUrls(env['TOOLHIVE_SERVICE_URLS']),
     packageImages: packageImages(env),
     registryExport: registryExport(env),
+  }
+}
+
+function webhook(flags: OperatorFlags, env: Env): WebhookSettings | undefined {
+  const at = address('--webhook-bind-address', flags.webhookBindAddress)
+  if (at === undefined) return undefined
+  const hosts = list(env['TOOLHIVE_WEBHOOK_HOSTS'])
+  if (hosts.length === 0) throw new ThvError('usage', '--webhook-bind-address needs TOOLHIVE_WEBHOOK_HOSTS: the names it is called by')
+  return {
+    address: at,
+    configuration: env['TOOLHIVE_WEBHOOK_CONFIGURATION'] || 'toolhive-operator',
+    secret: env['TOOLHIVE_WEBHOOK_SECRET'] || 'toolhive-operator-webhook',
+    hosts,
   }
 }
 

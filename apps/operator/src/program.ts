@@ -1,7 +1,7 @@
 import { createHealth } from '@thv/http/server/health'
 import { sendBytes, sendProblem } from '@thv/http/server/respond'
 import { createHttpServer } from '@thv/http/server/server'
-import type { Clock } from '@thv/kernel/clock'
+import { type Clock, systemClock } from '@thv/kernel/clock'
 import { tryParseDuration } from '@thv/kernel/duration'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
@@ -44,6 +44,9 @@ Variables:
   TOOLHIVE_DEFAULT_REDIS_SECRET_NAME   Secret with its password, and TOOLHIVE_DEFAULT_REDIS_SECRET_KEY (redis-password)
   TOOLHIVE_REGISTRY_EXPORT_NAMESPACES  namespaces that MCPRegistries of other namespaces may export, separated by commas, * for all (none)
   TOOLHIVE_REGISTRY_EXPORT_CLUSTER_ROLE  ClusterRole for MCPRegistries that export all namespaces
+  TOOLHIVE_WEBHOOK_HOSTS               names and addresses that API servers call the admission webhook by, separated by commas
+  TOOLHIVE_WEBHOOK_CONFIGURATION       ValidatingWebhookConfiguration that is told whom to trust (toolhive-operator)
+  TOOLHIVE_WEBHOOK_SECRET              Secret for its certificates, in POD_NAMESPACE (toolhive-operator-webhook)
   TOOLHIVE_POD_SECURITY                most permissive level that pods may have: privileged, baseline or restricted (privileged)
   OPERATOR_OPENSHIFT                   true or false (detected)
   CLUSTER_DOMAIN                       DNS domain of the cluster (cluster.local)
@@ -66,6 +69,7 @@ export function buildProgram(env: ProgramEnv): Program {
     .option('--context <name>', 'kubeconfig context')
     .option('--metrics-bind-address <address>', 'address of /metrics; 0 turns it off', ':8080')
     .option('--health-probe-bind-address <address>', 'address of /healthz and /readyz; 0 turns them off', ':8081')
+    .option('--webhook-bind-address <address>', 'address of the admission webhook; 0 turns it off', '0')
     .option('--leader-elect', 'elect a leader by a Lease; needed when several operators run', false)
     .option('--lease-duration <duration>', 'time after which another operator takes over from a silent leader', '15s')
     .option('--deny-private-remotes', 'refuse remote servers at private addresses unless they set allowPrivateEndpoint', false)
@@ -111,6 +115,11 @@ async function operate(flags: Flags, { env, lifecycle, clock, log: given }: Prog
   lifecycle.onShutdown('metrics', () => processMetrics[Symbol.dispose]())
   const manager = createManager({ client, settings, metrics, log, ...(clock && { clock }) })
   await serveDiagnostics(settings, { manager, metrics, lifecycle, log })
+  if (settings.webhook !== undefined) {
+    const { serveWebhook } = await import('./webhook/webhook-server.ts')
+    const isLeader = () => manager.isLeader
+    serveWebhook(settings.webhook, { client, clock: clock ?? systemClock, log, lifecycle, isLeader, namespace: settings.podNamespace })
+  }
   log.info('starting', { namespaces: settings.watchNamespaces ?? 'all', runnerImage: settings.runnerImage, platform: settings.platform })
   await manager.run(lifecycle)
 }

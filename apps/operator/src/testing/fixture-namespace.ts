@@ -77,6 +77,7 @@ export function planFacts(settings: Partial<OperatorSettings> = {}) {
 const FLAGS: OperatorFlags = {
   metricsBindAddress: '0',
   healthProbeBindAddress: '0',
+  webhookBindAddress: '0',
   leaderElect: false,
   leaseDuration: 15_000,
   denyPrivateRemotes: false,

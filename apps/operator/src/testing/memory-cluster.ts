@@ -139,6 +139,7 @@ export function memoryCluster(settings: Partial<OperatorSettings> = {}): MemoryC
 const FLAGS = {
   metricsBindAddress: '0',
   healthProbeBindAddress: '0',
+  webhookBindAddress: '0',
   leaderElect: false,
   leaseDuration: 15_000,
   denyPrivateRemotes: false,

@@ -57,6 +57,7 @@ export interface HarnessOptions {
 const FLAGS: OperatorFlags = {
   metricsBindAddress: '0',
   healthProbeBindAddress: '0',
+  webhookBindAddress: '0',
   leaderElect: false,
   leaseDuration: 2_000,
   denyPrivateRemotes: false,

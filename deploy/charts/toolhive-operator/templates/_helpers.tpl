@@ -47,6 +47,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $names | toJson -}}
 {{- end -}}
 
+{{/* Not empty when the admission webhook is served: it is registered for the whole cluster, so not with scope namespace, and not where
+the API server asks no webhooks, as on the local platform. */}}
+{{- define "toolhive-operator.webhook" -}}
+{{- $isAsked := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1" -}}
+{{- if and .Values.webhook.enabled $isAsked (eq .Values.operator.rbac.scope "cluster") -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* The Redis of workloads that name none, as JSON: the operator's own value or else the shared one, never a mixture of both. */}}
 {{- define "toolhive-operator.redis" -}}
 {{- $own := .Values.operator.defaultRedis | default dict -}}

@@ -83,6 +83,25 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
   verbs: [get, list, watch]
 {{- end -}}
 
+{{/* Tells the API server which certificate of the webhook to trust. */}}
+{{- define "toolhive-operator.webhookRules" -}}
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [validatingwebhookconfigurations]
+  resourceNames: [{{ include "toolhive-operator.fullname" . }}]
+  verbs: [get, patch]
+{{- end -}}
+
+{{/* In its own namespace: the certificates of the webhook. */}}
+{{- define "toolhive-operator.certificateRules" -}}
+- apiGroups: ['']
+  resources: [secrets]
+  verbs: [create]
+- apiGroups: ['']
+  resources: [secrets]
+  resourceNames: [{{ include "toolhive-operator.fullname" . }}-webhook]
+  verbs: [get, update]
+{{- end -}}
+
 {{/* The rights of a registry server that exports all namespaces. */}}
 {{- define "toolhive-operator.exportRules" -}}
 - apiGroups: [toolhive.stacklok.dev]

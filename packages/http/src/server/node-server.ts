@@ -1,9 +1,9 @@
-import { createServer, type Server } from 'node:http'
+import { createServer, type Server, type ServerOptions } from 'node:http'
 import type { HttpLimits } from './http-limits.ts'
 
 /** Node's server with our limits, those of them that it can keep itself. */
-export function createNodeServer(limits: HttpLimits): Server {
-  const server = createServer({
+export function createNodeServer(limits: HttpLimits, create: (settings: ServerOptions) => Server = createServer): Server {
+  const server = create({
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
     // A backstop for unread bodies; those that are read are watched by SlowBodies.

@@ -1,4 +1,5 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
+import type { Server as SecureServer } from 'node:https'
 import { Server as NetServer, type Socket } from 'node:net'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { countHeader } from '../header-map.ts'
@@ -22,6 +23,8 @@ export interface HttpServerOptions {
   /** Told of a request that was answered with 400, 403 or 431 instead of being handed on. */
   readonly onTurnedAway?: (exchange: Exchange) => void
   readonly limits?: Partial<HttpLimits>
+  /** Makes a server for TLS, with its certificate, out of the settings that it is given. Else the server speaks plain HTTP. */
+  readonly secure?: (settings: ServerOptions) => SecureServer
   readonly clock?: Clock
   /** Which local users are served; the others get 403. Absent: what THV_PEER_USER says. */
   readonly peers?: PeerCheck
@@ -47,7 +50,7 @@ export interface HttpServer extends AsyncDisposable {
 export interface ListenAddress {
   readonly host: string
   readonly port: number
-  /** http://host:port, an IPv6 address in brackets. */
+  /** http://host:port or https://host:port, an IPv6 address in brackets. */
   readonly url: string
 }
 
@@ -94,10 +97,12 @@ class NodeHttpServer implements HttpServer {
     this.#options = options
     this.#context = { clock, limits, slowBodies: new SlowBodies(clock, limits) }
     this.#connections = new Connections({ onChange: () => this.#checkQuiet(), onResponseError: options.onError })
-    this.#server = createNodeServer(limits)
+    this.#server = createNodeServer(limits, options.secure)
     const peers = options.peers ?? peerCheckFromEnv()
     this.#server
-      .on('connection', (socket: Socket) => this.#connections.accept(socket, peers?.admits(socket) ?? true))
+      .on(options.secure ? 'secureConnection' : 'connection', (socket: Socket) =>
+        this.#connections.accept(socket, peers?.admits(socket) ?? true),
+      )
       .on('drop', () => this.#dropped++)
       .on('request', (request: IncomingMessage, response: ServerResponse) => this.#received(request, response, false))
       .on('checkContinue', (request: IncomingMessage, response: ServerResponse) => this.#received(request, response, true))
@@ -120,7 +125,11 @@ class NodeHttpServer implements HttpServer {
         this.#server.on('error', (error) => this.#options.onError(error))
         const bound = this.#server.address()
         const actual = typeof bound === 'object' && bound !== null ? bound : { address: host, port }
-        resolve({ host: actual.address, port: actual.port, url: `http://${authority(actual.address, actual.port)}` })
+        resolve({
+          host: actual.address,
+          port: actual.port,
+          url: `${this.#options.secure ? 'https' : 'http'}://${authority(actual.address, actual.port)}`,
+        })
       })
     })
   }

@@ -1,0 +1,157 @@
+import { readFile } from 'node:fs/promises'
+import { connect } from 'node:tls'
+import { type Clock, systemClock } from '@thv/kernel/clock'
+import { createLifecycle, type Lifecycle } from '@thv/kernel/lifecycle'
+import { bearerToken, createKubeClient, type KubeClient, secrets } from '@thv/kube'
+import { virtualMcpCompositeToolDefinitionType as type } from '@thv/resources/kinds/virtual-mcp-composite-tool-definition/schema'
+import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
+import { createLogger } from '@thv/telemetry/log'
+import { freePort } from '@thv/testkit/cluster/process/start-on-port'
+import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { operatorAccount } from '../testing/operator-account.ts'
+import { eventually } from '../testing/operator-harness.ts'
+import { serveWebhook } from './webhook-server.ts'
+
+/** The webhook as the chart registers it, for one namespace, with the rights that the chart gives; two replicas. */
+describeCluster('the admission webhook', () => {
+  let admin: KubeClient
+  let own: KubeClient
+  let namespace: string
+  const warnings: string[] = []
+  const replicas: { readonly port: number; readonly lifecycle: Lifecycle }[] = []
+  let ahead = 0
+  const clock: Clock = {
+    ...systemClock,
+    now: () => Date.now() + ahead,
+    sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 200), signal),
+  }
+  const CYCLE = {
+    name: 'order',
+    description: 'Orders.',
+    steps: [
+      { id: 'a', tool: 'echo', dependsOn: ['b'] },
+      { id: 'b', tool: 'echo', dependsOn: ['a'] },
+    ],
+  }
+  const create = (name: string, spec: object) => admin.create(type, { metadata: { namespace, name }, spec } as never)
+  const configuration = async () =>
+    (await admin.raw('GET', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/toolhive-operator')).json() as {
+      webhooks: { clientConfig: { caBundle?: string } }[]
+    }
+
+  beforeAll(async () => {
+    const cluster = sharedCluster()
+    admin = adminClient(cluster, { onWarning: (text) => warnings.push(text) })
+    await installCrds(admin)
+    namespace = await testNamespace('webhook')
+    const token = await operatorAccount(admin, { namespace, watched: undefined })
+    own = createKubeClient({ server: cluster.url, tls: { ca: cluster.caPem }, auth: bearerToken(token) })
+    for (const isLeader of [true, false]) {
+      const port = await freePort()
+      const lifecycle = createLifecycle()
+      const settings = {
+        address: { host: '127.0.0.1', port },
+        configuration: 'toolhive-operator',
+        secret: 'toolhive-operator-webhook',
+        hosts: ['127.0.0.1'],
+      }
+      const log = createLogger({ level: 'error' })
+      serveWebhook(settings, { client: own, clock, log, lifecycle, isLeader: () => isLeader, namespace })
+      replicas.push({ port, lifecycle })
+    }
+  })
+  afterAll(async () => {
+    for (const { lifecycle } of replicas) await lifecycle.shutdown('the test is over')
+    await admin?.raw('DELETE', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/toolhive-operator').catch(() => {})
+    await Promise.all([own?.close(), admin?.close()])
+  })
+
+  test('[002-038] a definition with a cycle, and a server with one, are refused; sound ones are let in', async () => {
+    await create('before', CYCLE)
+    const shipped = parseAllDocuments(await readFile(new URL('../../../../deploy/manifests/operator.yaml', import.meta.url), 'utf8'))
+      .map((document) => document.toJS() as { kind?: string; webhooks?: Record<string, unknown>[] } | null)
+      .find((object) => object?.kind === 'ValidatingWebhookConfiguration')
+    for (const webhook of shipped?.webhooks ?? []) {
+      webhook['clientConfig'] = { url: `https://127.0.0.1:${replicas[0]?.port}/validate` }
+      webhook['namespaceSelector'] = { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
+    }
+    await admin.raw('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', { body: shipped })
+    await eventually('the API server is told whom to trust', async () =>
+      (await configuration()).webhooks.every((w) => w.clientConfig.caBundle),
+    )
+    let tries = 0
+    const message = await eventually('the webhook is asked', async () =>
+      create(`cycle-${tries++}`, CYCLE).then(
+        () => false,
+        (error: Error) => error.message,
+      ),
+    )
+    expect(message).toContain('admission webhook "validate.toolhive.stacklok.dev" denied the request')
+    expect(message).toContain('a → b → a')
+    for (const [name, steps, why] of [
+      ['unknown', [{ id: 'a', tool: 'echo', dependsOn: ['nobody'] }], 'nobody'],
+      [
+        'forgotten',
+        [
+          { id: 'a', tool: 'echo' },
+          { id: 'b', tool: 'echo', arguments: { x: '{{.steps.a.output.y}}' } },
+        ],
+        'add it to dependsOn',
+      ],
+      ['type', [{ id: 'a', type: 'guess', tool: 'echo' }], 'guess'],
+    ] as const)
+      await expect(create(name, { ...CYCLE, steps })).rejects.toThrow(why)
+    const spec = { groupRef: { name: 'g' }, incomingAuth: { type: 'anonymous' } }
+    const server = (name: string, config: object) =>
+      admin.create(virtualMcpServerType, { metadata: { namespace, name }, spec: { ...spec, config } } as never)
+    await expect(server('bad', { compositeTools: [CYCLE] })).rejects.toThrow(/spec\.config\.compositeTools\[0\].*a → b → a/)
+    const sound = { ...CYCLE, steps: [{ id: 'a', tool: 'echo' }] }
+    await expect(create('sound', sound)).resolves.toMatchObject({ metadata: { name: 'sound' } })
+    await expect(server('good', { compositeTools: [sound] })).resolves.toMatchObject({ metadata: { name: 'good' } })
+    await expect(admin.patch(type, { namespace, name: 'sound' }, { kind: 'merge', body: { spec: CYCLE } })).rejects.toThrow('a → b → a')
+  })
+
+  test('what was stored before can be labelled, with a warning, and deleted', async () => {
+    const key = { namespace, name: 'before' }
+    warnings.length = 0
+    await admin.patch(type, key, { kind: 'merge', body: { metadata: { labels: { team: 'a' } } } })
+    expect(warnings).toEqual([expect.stringContaining('wait for each other')])
+    await admin.delete(type, key)
+    expect(await admin.tryGet(type, key)).toBeUndefined()
+  })
+
+  test('a certificate that is due is renewed by the leader, and shown by every replica', async () => {
+    const fingerprints = async () => await Promise.all(replicas.map(async ({ port }) => await fingerprintAt(port)))
+    const before = await eventually('both show the first certificate', async () => {
+      const [leader, follower] = await fingerprints()
+      return leader !== undefined && leader === follower && leader
+    })
+    ahead = 61 * 86_400_000
+    await eventually('both show another one', async () => {
+      const [leader, follower] = await fingerprints()
+      return leader !== before && leader === follower
+    })
+    const { data, type: secretType } = await admin.get(secrets, { namespace, name: 'toolhive-operator-webhook' })
+    expect(secretType).toBe('kubernetes.io/tls')
+    expect(Object.keys(data ?? {}).toSorted()).toEqual(['ca.crt', 'ca.key', 'tls.crt', 'tls.key'])
+  })
+
+  test('while no operator answers everything is let in', async () => {
+    for (const { lifecycle } of replicas) await lifecycle.shutdown('gone')
+    await expect(create('unseen', CYCLE)).resolves.toMatchObject({ metadata: { name: 'unseen' } })
+  })
+})
+
+/** Undefined while nothing listens there. */
+function fingerprintAt(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().fingerprint256)
+      socket.destroy()
+    })
+    socket.on('error', () => resolve(undefined))
+  })
+}
