@@ -45,7 +45,7 @@ Variables:
   TOOLHIVE_REGISTRY_EXPORT_NAMESPACES  namespaces that MCPRegistries of other namespaces may export, separated by commas, * for all (none)
   TOOLHIVE_REGISTRY_EXPORT_CLUSTER_ROLE  ClusterRole for MCPRegistries that export all namespaces
   TOOLHIVE_WEBHOOK_HOSTS               names and addresses that API servers call the admission webhook by, separated by commas
-  TOOLHIVE_WEBHOOK_CONFIGURATION       ValidatingWebhookConfiguration that is told whom to trust (toolhive-operator)
+  TOOLHIVE_WEBHOOK_CONFIGURATION       ValidatingWebhookConfiguration whose caBundle the operator keeps (toolhive-operator)
   TOOLHIVE_WEBHOOK_SECRET              Secret for its certificates, in POD_NAMESPACE (toolhive-operator-webhook)
   TOOLHIVE_POD_SECURITY                most permissive level that pods may have: privileged, baseline or restricted (privileged)
   OPERATOR_OPENSHIFT                   true or false (detected)

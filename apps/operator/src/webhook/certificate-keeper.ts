@@ -93,7 +93,7 @@ async function written(
   }
 }
 
-/** Without the configuration nobody asks the webhook, and there is nobody to tell. */
+/** Does nothing without the configuration: the API server then does not call the webhook. */
 async function trust({ client, configuration: name }: CertificateKeeperOptions, caBundle: string, signal: AbortSignal): Promise<void> {
   const live = await client.tryGet(webhookConfigurations, { name }, { signal })
   const stale = (live?.webhooks ?? []).filter(({ clientConfig }) => clientConfig?.caBundle !== caBundle)

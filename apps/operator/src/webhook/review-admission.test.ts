@@ -47,7 +47,7 @@ describe('reviewAdmission', () => {
     expect(message).toMatch(/; and 30 more$/)
   })
 
-  it('what is stored already may be labelled, and go, with a warning', () => {
+  it('an invalid object that is stored already may be labeled and deleted, with a warning', () => {
     const stored = definition(CYCLE)
     expect(review(definition(CYCLE, { labels: { a: 'b' } }), stored)).toMatchObject({
       allowed: true,

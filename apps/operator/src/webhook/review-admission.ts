@@ -41,7 +41,7 @@ function answer(response: ReviewAnswer['response']): ReviewAnswer {
   return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response }
 }
 
-/** What was stored before the webhook was there can still be labelled, and go: only a changed spec has to be right. */
+/** An invalid object that is stored already can be labeled and deleted: only a changed spec has to be right. */
 function mustPass(object: UnknownObject, before: unknown): boolean {
   if (isObject(object['metadata']) && object['metadata']['deletionTimestamp'] !== undefined) return true
   return isObject(before) && jsonEqual(before['spec'], object['spec'])

@@ -53,7 +53,7 @@ describe('dueCertificates', () => {
     }
   })
 
-  it('begins anew when the authority has expired, or the clock stands before its beginning', () => {
+  it('makes a new authority when the authority has expired, or the clock stands before its beginning', () => {
     const first = at(0)
     expect(at(800, first).authority).not.toEqual(first.authority)
     expect(at(-2, first).authority).not.toEqual(first.authority)

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { type Certificate, createCertificate } from '@thv/http/tls/certificate'
 
-/** What the Secret of the webhook holds. */
+/** The content of the webhook's Secret. */
 export interface WebhookCertificates {
   /** Signs the serving certificate. */
   readonly authority: Certificate
@@ -64,7 +64,7 @@ export function secretData(certificates: WebhookCertificates): Record<string, st
   return data
 }
 
-/** Undefined where the data cannot be used: the leader then begins anew. */
+/** Undefined where the data cannot be used: the leader then makes new ones. */
 export function readSecretData(data: Readonly<Record<string, string>> | undefined): WebhookCertificates | undefined {
   const [authority, nextAuthority, serving] = [KEYS.authority, KEYS.nextAuthority, KEYS.serving].map((keys) => readPair(data, keys))
   if (!authority || !serving) return undefined

@@ -79,9 +79,7 @@ describeCluster('the admission webhook', () => {
       webhook['namespaceSelector'] = { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
     }
     await admin.raw('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', { body: shipped })
-    await eventually('the API server is told whom to trust', async () =>
-      (await configuration()).webhooks.every((w) => w.clientConfig.caBundle),
-    )
+    await eventually('the API server has the caBundle', async () => (await configuration()).webhooks.every((w) => w.clientConfig.caBundle))
     let tries = 0
     const message = await eventually('the webhook is asked', async () =>
       create(`cycle-${tries++}`, CYCLE).then(
@@ -114,7 +112,7 @@ describeCluster('the admission webhook', () => {
     await expect(admin.patch(type, { namespace, name: 'sound' }, { kind: 'merge', body: { spec: CYCLE } })).rejects.toThrow('a → b → a')
   })
 
-  test('what was stored before can be labelled, with a warning, and deleted', async () => {
+  test('an invalid object that was stored before can be labeled, with a warning, and deleted', async () => {
     const key = { namespace, name: 'before' }
     warnings.length = 0
     await admin.patch(type, key, { kind: 'merge', body: { metadata: { labels: { team: 'a' } } } })
