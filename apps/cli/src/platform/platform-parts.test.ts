@@ -28,6 +28,14 @@ describe('the operator on this platform', () => {
     })
   })
 
+  it('serves no admission webhook, which the API server of this platform does not ask', () => {
+    expect(TEXT).toContain('--webhook-bind-address')
+    const manifests = operatorManifests(TEXT)
+    expect(manifests.map(({ object }) => object.kind)).not.toContain('ValidatingWebhookConfiguration')
+    expect(JSON.stringify(manifests)).not.toContain('--webhook-bind-address')
+    expect(JSON.stringify(manifests)).toContain('--leader-elect')
+  })
+
   it('rejects an unexpected kind', () => {
     expect(() => operatorManifests('apiVersion: v1\nkind: Surprise\nmetadata: { name: x }\n')).toThrow('Surprise is not expected there')
   })

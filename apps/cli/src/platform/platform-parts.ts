@@ -86,20 +86,27 @@ function definitions(): PlatformManifest[] {
   return KINDS.map((kind) => ({ type: customResourceDefinitions, object: crdOf(kind) as unknown as KubeObject }))
 }
 
-/** The manifests of any cluster, told what is different here. */
+/** The manifests of any cluster with the differences of this platform: its API server asks no admission webhooks. */
 export function operatorManifests(text: string): PlatformManifest[] {
   const documents = parseAllDocuments(text)
-  return (Array.isArray(documents) ? documents : []).map((document) => {
-    const object = document.toJS() as KubeObject
-    const type = OPERATOR_KINDS.find(({ kind }) => kind === object.kind)
-    if (type === undefined) throw new ThvError('manifest_invalid', `${OPERATOR_FILE}: ${object.kind} is not expected there`)
-    return { type, object: object.kind === 'Deployment' ? withEnv(object as OperatorDeployment) : object }
-  })
+  const objects = (Array.isArray(documents) ? documents : []).map((document) => document.toJS() as KubeObject)
+  return objects
+    .filter(({ kind }) => kind !== 'ValidatingWebhookConfiguration')
+    .map((object) => {
+      const type = OPERATOR_KINDS.find(({ kind }) => kind === object.kind)
+      if (type === undefined) throw new ThvError('manifest_invalid', `${OPERATOR_FILE}: ${object.kind} is not expected there`)
+      return { type, object: object.kind === 'Deployment' ? withEnv(object as OperatorDeployment) : object }
+    })
+}
+
+interface OperatorContainer {
+  readonly args?: readonly string[]
+  readonly env?: readonly { readonly name: string }[]
 }
 
 interface OperatorDeployment extends KubeObject {
   readonly spec: {
-    readonly template: { readonly spec: { readonly containers: readonly { readonly env?: readonly { readonly name: string }[] }[] } }
+    readonly template: { readonly spec: { readonly containers: readonly OperatorContainer[] } }
   }
 }
 
@@ -108,6 +115,7 @@ function withEnv(deployment: OperatorDeployment): KubeObject {
   const added = Object.entries(OPERATOR_ENV).map(([name, value]) => ({ name, value }))
   const containers = template.spec.containers.map((container) => ({
     ...container,
+    args: (container.args ?? []).filter((arg) => !arg.startsWith('--webhook-bind-address')),
     env: [...(container.env ?? []).filter(({ name }) => !(name in OPERATOR_ENV)), ...added],
   }))
   const spec = { ...deployment.spec, template: { ...template, spec: { ...template.spec, containers } } }
