@@ -27,6 +27,7 @@ import { type BackendLocation, ENDPOINT_PATHS, localLocation, remoteLocation } f
 import { createSseBackend } from './backends/sse/sse-backend.ts'
 import { createStdioBackend } from './backends/stdio/stdio-backend.ts'
 import { createStreamableHttpBackend } from './backends/streamable-http/streamable-http-backend.ts'
+import { mountOf, openLoginServer } from './login-server.ts'
 import { reportProblems } from './problem-reports.ts'
 import { type Env, isInCluster, type RunnerSettings, runnerSettings } from './runner-settings.ts'
 import type { Runtime } from './runtime/runtime.ts'
@@ -66,8 +67,10 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry })
   const state = await openSharedState({ config, env, log, metrics, clock })
   if (state !== undefined) lifecycle.onShutdown('redis', async () => void (await state[Symbol.asyncDispose]()))
+  const login = await openLoginServer(config, { env, log, clock, outbound, lifecycle })
   const toolSource = new LateToolSource()
-  const pipeline = pipelineFromRunConfig(config, { env, log, metrics, clock, outbound, policies, toolSource, redis: state?.redis })
+  const shared = { env, log, metrics, clock, outbound, policies, toolSource, redis: state?.redis }
+  const pipeline = pipelineFromRunConfig(config, { ...shared, ownIssuer: login })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)
@@ -93,7 +96,11 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const { allowed_origins: allowedOrigins, allowed_hosts: allowedHosts, service_hosts: serviceHosts } = config
   const hosts = { host, port, allowedOrigins, allowedHosts, serviceHosts, podName: isInCluster(env) ? env['HOSTNAME'] : undefined }
   const server = { name, transport, ...hosts, mode, era, stateless, strictVersions, metricsHere, resource: protectedResourceOf(config) }
-  const gateway = createGateway({ backend, pipeline, log, metrics, clock, server, ...(isInCluster(env) ? {} : LEAVES_AT_ONCE) })
+  const gateway = createGateway({
+    ...{ backend, pipeline, log, metrics, clock, server },
+    ...(login !== undefined && { mount: mountOf(login) }),
+    ...(isInCluster(env) ? {} : LEAVES_AT_ONCE),
+  })
   addGatewayGauges(metrics, { backend, gateway, server: name, transport })
   const address = await gateway.listen()
   lifecycle.onShutdown('clients', (signal) => gateway.drain(signal), { timeoutMs: DRAIN_MS })

@@ -1,3 +1,5 @@
+export { UpstreamRefused } from './upstream/upstream-refused.ts'
+
 /** The tokens of one user at one upstream provider, as its token endpoint answered. */
 export interface UpstreamTokenSet {
   readonly accessToken: string
@@ -56,9 +58,4 @@ export interface UpstreamRefresher {
    * take this refresh token again.
    */
   refresh(refreshToken: string, signal: AbortSignal): Promise<UpstreamTokenSet>
-}
-
-/** The provider answered `invalid_grant` or the like. The text is the provider's error code, without any token. */
-export class UpstreamRefused extends Error {
-  override readonly name = 'UpstreamRefused'
 }

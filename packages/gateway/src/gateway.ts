@@ -37,8 +37,15 @@ export interface GatewayOptions {
   readonly server: GatewayServer
   /** Further routes of the app, by exact path. They come before health and `/.well-known/`, and cannot replace an MCP endpoint. */
   readonly routes?: Readonly<Record<string, Route>>
+  /** A route for paths that no exact one matches, after the MCP endpoints and before health and `/.well-known/`. */
+  readonly mount?: Mount
   readonly limits?: Partial<GatewayLimits>
   readonly httpLimits?: Partial<HttpLimits>
+}
+
+/** A route with paths of its own. */
+export interface Mount extends Route {
+  serves(path: string): boolean
 }
 
 /** A route that an app mounts. */
@@ -125,6 +132,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   })
   health.addCheck('draining', () => ({ ok: !leaving }))
   const endpoints = endpointsOf(options, limits.maxBodyBytes)
+  const mounted = options.mount && mountedEndpoint(options.mount)
   const page: Endpoint = { route: '/', guarded: false, counted: false, handle: answerBrowser }
   const pagePaths = ['/mcp', '/sse'].filter((path) => endpoints.get(path)?.counted === true)
 
@@ -133,7 +141,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   /** `/` is the endpoint that the request means, unless an app mounts something there. */
   function endpointFor(exchange: Exchange): Endpoint | undefined {
     const found = endpoints.get(exchange.path)
-    if (found !== undefined || exchange.path !== '/') return found
+    if (found !== undefined) return found
+    if (mounted !== undefined && options.mount?.serves(exchange.path) === true) return mounted
+    if (exchange.path !== '/') return undefined
     const meant = rootEndpoint(exchange, offered)
     return meant === undefined ? undefined : endpoints.get(meant)
   }
@@ -273,6 +283,11 @@ function endpointsOf(options: GatewayOptions, maxBodyBytes: number): ReadonlyMap
   }
   if (server.metricsHere === true) add('/metrics', ({ exchange }) => sendMetrics(exchange, metrics))
   return endpoints
+}
+
+function mountedEndpoint(mount: Mount): Endpoint {
+  const { guarded } = mount
+  return { route: '/oauth', guarded, counted: false, handle: (context) => mount.handle(context.exchange, context) }
 }
 
 function openRoute(path: string): string {

@@ -28,7 +28,7 @@ import { compilePipeline, type Pipeline } from './pipeline/pipeline.ts'
 import { fromField, secretVariable, secretVariableName } from './pipeline/run-config-options.ts'
 import type { ToolSource } from './pipeline/tool-source.ts'
 import { makeRateLimit } from './rate-limit/rate-limit-from-run-config.ts'
-import { makeAuthenticate } from './run-config/make-authenticate.ts'
+import { makeAuthenticate, type OwnIssuer } from './run-config/make-authenticate.ts'
 import { makeAuthorize } from './run-config/make-authorize.ts'
 import { makeExporter, makeTelemetry } from './telemetry/telemetry-from-run-config.ts'
 import { createToolFilter } from './tool-filter/tool-filter.ts'
@@ -46,6 +46,8 @@ export interface MiddlewareDeps {
   readonly toolSource?: ToolSource | undefined
   /** Where replicas share limits; absent: each counts for itself. */
   readonly redis?: RedisClient | undefined
+  /** The authorization server in this program, if there is one. */
+  readonly ownIssuer?: OwnIssuer | undefined
 }
 
 /** The dependencies that makers share beside these. */

@@ -40,6 +40,8 @@ export type AnyFieldTable = Readonly<Record<string, Field<unknown>>>
 export interface ReadFieldsOptions {
   /** Also takes keys in other spellings: `JWKSURL` and `jwksUrl` for `jwks_url`. */
   readonly anySpelling?: boolean
+  /** Unknown members are problems instead of warnings. */
+  readonly rejectUnknown?: boolean
 }
 
 /** Reads an object by its table. Unknown members become warnings. Undefined when a member was of no use. */
@@ -76,14 +78,15 @@ export function readFields<T>(
 function membersBySpelling(
   fields: AnyFieldTable,
   { value, path, findings }: { value: Readonly<Record<string, unknown>>; path: string; findings: Findings },
-  { anySpelling = false }: ReadFieldsOptions,
+  { anySpelling = false, rejectUnknown = false }: ReadFieldsOptions,
 ): Map<string, unknown> {
   const canonical = new Map(Object.keys(fields).map((key) => [spellingless(key), key]))
   const given = new Map<string, unknown>()
   for (const [key, member] of Object.entries(value)) {
     const meant = Object.hasOwn(fields, key) ? key : canonical.get(spellingless(key))
     if (meant === undefined) {
-      findings.warnings.push({ path: joinPath(path, key), message: 'is not a known field and has no effect' })
+      if (rejectUnknown) findings.problems.push({ path: joinPath(path, key), message: 'is not a known field' })
+      else findings.warnings.push({ path: joinPath(path, key), message: 'is not a known field and has no effect' })
     } else if (meant !== key && !anySpelling) {
       // Taken for an unknown field, a protection that somebody wanted would be absent without a word.
       findings.problems.push({ path: joinPath(path, key), message: `must be written as ${meant}` })

@@ -48,7 +48,7 @@ export const bodyLimitMet: EntryCheck = {
 
 export const stripAuthMet: EntryCheck = {
   types: ['strip-auth'],
-  isMet: (_, config) => config.embedded_auth_server_config?.['disable_upstream_token_injection'] === true,
+  isMet: (_, config) => config.embedded_auth_server_config?.disable_upstream_token_injection === true,
   instead: 'use embedded_auth_server_config.disable_upstream_token_injection',
 }
 

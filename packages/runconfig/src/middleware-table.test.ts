@@ -12,12 +12,37 @@ const fieldsOf = (more: Record<string, unknown>): string[] => {
 
 const remote = { remote_url: 'https://mcp.example.com/mcp' }
 
+const UPSTREAM = { name: 'corp', type: 'oidc', oidc_config: { issuer_url: 'https://idp.example.com', client_id: 'x' } }
+const REGISTERED = {
+  name: 'chat',
+  type: 'oauth2',
+  oauth2_config: {
+    authorization_endpoint: 'https://chat.example.com/authorize',
+    token_endpoint: 'https://chat.example.com/token',
+    dcr_config: { registration_endpoint: 'https://chat.example.com/register' },
+  },
+}
+const login = (more: object) => ({
+  oidc_config: { issuer: 'https://mcp.example.com', audience: 'https://mcp.example.com/mcp' },
+  embedded_auth_server_config: {
+    issuer: 'https://mcp.example.com',
+    allowed_audiences: ['https://mcp.example.com/mcp'],
+    upstreams: [UPSTREAM],
+    disable_upstream_token_injection: true,
+    ...more,
+  },
+})
+
 describe('unsupportedFields', () => {
   it.each<[string, Record<string, unknown>]>([
     ['authz_config.type', { authz_config: { type: 'httpv1' } }],
     ['upstream_swap_config', { upstream_swap_config: {} }],
     ['aws_sts_config', { ...remote, aws_sts_config: { region: 'eu-central-1' } }],
-    ['embedded_auth_server_config', { embedded_auth_server_config: { enabled: false } }],
+    ['embedded_auth_server_config.disable_upstream_token_injection', login({ disable_upstream_token_injection: false })],
+    ['embedded_auth_server_config.storage.redis_config', login({ storage: { type: 'redis', redis_config: { addr: 'redis:6379' } } })],
+    ['embedded_auth_server_config.upstreams.oauth2_config.dcr_config', login({ upstreams: [REGISTERED] })],
+    ['embedded_auth_server_config.cimd.enabled', login({ cimd: { enabled: true } })],
+    ['embedded_auth_server_config.trusted_issuers', login({ trusted_issuers: [{ issuer_url: 'https://other.example.com' }] })],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['isolate_network', { isolate_network: true }],
@@ -26,6 +51,7 @@ describe('unsupportedFields', () => {
   })
 
   it('lets pass what asks for nothing, or for what is there', () => {
+    expect(fieldsOf(login({}))).toEqual([])
     expect(
       fieldsOf({
         ...remote,

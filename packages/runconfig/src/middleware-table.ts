@@ -123,7 +123,23 @@ export const MIDDLEWARE = [
   { name: 'header-injection', built: true, part: 'pipeline', fields: ['header_injection_config'] },
   { name: 'remote-auth', built: true, part: 'pipeline', fields: ['remote_auth_config'] },
   { name: 'header-forward', built: true, part: 'pipeline', fields: ['header_forward'], entry: headerForwardMet },
-  { name: 'auth-server', built: false, part: 'runner', fields: ['embedded_auth_server_config'], entry: stripAuthMet },
+  { name: 'auth-server', built: true, part: 'runner', fields: ['embedded_auth_server_config'], entry: stripAuthMet },
+  // Parts of it that are not built.
+  { name: 'auth-server-injection', built: false, part: 'runner', fields: ['embedded_auth_server_config.disable_upstream_token_injection'] },
+  { name: 'auth-server-redis', built: false, part: 'runner', fields: ['embedded_auth_server_config.storage.redis_config'] },
+  {
+    name: 'auth-server-registration',
+    built: false,
+    part: 'runner',
+    fields: ['embedded_auth_server_config.upstreams.oauth2_config.dcr_config'],
+  },
+  {
+    name: 'auth-server-delegation',
+    built: false,
+    part: 'runner',
+    fields: ['embedded_auth_server_config.delegate_clients', 'embedded_auth_server_config.trusted_issuers'],
+  },
+  { name: 'auth-server-cimd', built: false, part: 'runner', fields: ['embedded_auth_server_config.cimd.enabled'] },
   { name: 'session-redis', built: true, part: 'runner', fields: ['scaling_config.session_redis'] },
   { name: 'network-isolation', built: false, part: 'runner', fields: ['isolate_network'] },
 ] as const satisfies readonly MiddlewareRow[]
@@ -149,11 +165,23 @@ export function unsupportedFields(config: RunConfig, table: readonly MiddlewareR
 }
 
 function asksFor(config: RunConfig, path: string): boolean {
-  const value = path.split('.').reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), config)
+  const value = valueAt(config, path.split('.'))
+  // The other way round: without the member, tokens of upstream providers are sent.
+  if (path === INJECTION) return isObject(valueAt(config, ['embedded_auth_server_config'])) && value !== true
   if (path === 'audit_config' && isObject(value)) return value['enabled'] !== false
   if (path === 'authz_config.type') return value === 'httpv1'
   // ToolHive (Go) writes this part even when nothing in it is set.
   return path === 'remote_auth_config' ? hasAnyValue(value) : isPresent(value)
+}
+
+const INJECTION = 'embedded_auth_server_config.disable_upstream_token_injection'
+
+/** In a list: of the first item that has it. */
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  const [key, ...rest] = path
+  if (key === undefined) return value
+  if (Array.isArray(value)) return value.map((item) => valueAt(item, path)).find(isPresent)
+  return isObject(value) ? valueAt(value[key], rest) : undefined
 }
 
 function isPresent(value: unknown): boolean {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { auditReader } from './audit-config.ts'
+import { authServerReader } from './auth-server-fields.ts'
 import type { FieldTable } from './field.ts'
 import {
   AUTHZ_FIELDS,
@@ -285,7 +286,7 @@ export const RUN_CONFIG_FIELDS: FieldTable<RunConfig> = {
   upstream_swap_config: { reader: objectOf(UPSTREAM_SWAP_FIELDS), doc: 'Sends the token of an upstream provider to the server.' },
   header_injection_config: { reader: objectOf(HEADER_INJECTION_FIELDS), doc: 'Sends a secret in a header to the server.' },
   aws_sts_config: { reader: objectOf(AWS_STS_FIELDS), doc: 'Signs requests to a remote server for AWS.' },
-  embedded_auth_server_config: { reader: anyObject, doc: 'An authorization server inside the runner.' },
+  embedded_auth_server_config: { reader: authServerReader, doc: 'An authorization server inside the runner. Unknown members are errors.' },
   validating_webhooks: { reader: listOf(objectOf(WEBHOOK_FIELDS)), default: [], doc: 'Who is asked whether a request may pass.' },
   mutating_webhooks: { reader: listOf(objectOf(WEBHOOK_FIELDS)), default: [], doc: 'Who may change a request.' },
   middleware_configs: {

@@ -1,5 +1,6 @@
+import { checkAuthServer } from './auth-server-rules.ts'
 import { credentialProblems } from './credential-rules.ts'
-import type { Findings } from './field.ts'
+import { type Findings, joinPath } from './field.ts'
 import type { RunConfig } from './run-config.ts'
 import { rateLimitProblems, redisProblems } from './shared-state-rules.ts'
 
@@ -34,10 +35,15 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   credentialProblems(config, problem)
   rateLimitProblems(config, problem)
   checkOidc(config, problem)
+  const { embedded_auth_server_config: login } = config
+  if (login !== undefined) checkAuthServer(login, config.oidc_config, (path, message) => problem(authServerPath(path), message))
   redisProblems(config, problem)
   checkTools(config, problem)
   checkPodPatch(config, problem)
 }
+
+const authServerPath = (path: string) => (path === '' ? LOGIN : joinPath(LOGIN, path))
+const LOGIN = 'embedded_auth_server_config'
 
 const REMOTE_ONLY = ['remote_ca_bundle_path', 'header_forward', 'aws_sts_config'] as const
 

@@ -1,4 +1,5 @@
 import type { AuditConfig } from './audit-config.ts'
+import type { AuthServerConfig } from './auth-server-config.ts'
 import type {
   AuthzConfig,
   AwsStsConfig,
@@ -85,7 +86,7 @@ export interface RunConfig {
   readonly upstream_swap_config?: UpstreamSwapConfig
   readonly header_injection_config?: HeaderInjectionConfig
   readonly aws_sts_config?: AwsStsConfig
-  readonly embedded_auth_server_config?: JsonObject
+  readonly embedded_auth_server_config?: AuthServerConfig
   readonly validating_webhooks: readonly WebhookConfig[]
   readonly mutating_webhooks: readonly WebhookConfig[]
   readonly middleware_configs: readonly MiddlewareConfig[]

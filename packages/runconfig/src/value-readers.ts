@@ -6,6 +6,7 @@ import {
   isJsonObject,
   joinPath,
   kindOf,
+  type ReadFieldsOptions,
   readFields,
   type ValueReader,
 } from './field.ts'
@@ -99,7 +100,7 @@ export function mapOf<T>(items: ValueReader<T>, keys: ValueReader<string> = text
   }
 }
 
-export function objectOf<T>(table: FieldTable<T>, options: { anySpelling?: boolean } = {}): ValueReader<T> {
+export function objectOf<T>(table: FieldTable<T>, options: ReadFieldsOptions = {}): ValueReader<T> {
   return {
     expects: 'an object',
     fields: table as unknown as AnyFieldTable,

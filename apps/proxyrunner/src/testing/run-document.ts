@@ -26,7 +26,8 @@ export async function runDocument(remote: string, document: object, env: Record<
   const log = new CollectingLog()
   const runtime = () => Promise.reject(new Error('nothing to run'))
   const { telemetry_config: telemetry } = read.config
-  const config = { ...read.config, port: 0, ...(telemetry !== undefined && { telemetry_config: { ...telemetry, prometheus_port: 0 } }) }
+  const port = 'port' in document ? read.config.port : 0
+  const config = { ...read.config, port, ...(telemetry !== undefined && { telemetry_config: { ...telemetry, prometheus_port: 0 } }) }
   const { url } = await startRunner({ config, runtime, lifecycle, env, log: log as never })
   return { client: new WireClient(url), url, log, [Symbol.asyncDispose]: async () => void (await lifecycle.shutdown()) }
 }

@@ -1,5 +1,6 @@
 import type { AddressPolicy } from '@thv/http/outbound/address-policy'
 import { ThvError } from '@thv/kernel/errors'
+import type { VerificationKey } from './jwks.ts'
 
 /** Somebody whose tokens are taken. */
 export interface IncomingProvider {
@@ -15,6 +16,8 @@ export interface IncomingProvider {
   readonly requiredSubject?: string | undefined
   /** Instead of discovery. */
   readonly jwksUrl?: string | undefined
+  /** Its keys, where it is this program itself: nothing is fetched. */
+  readonly localKeys?: LocalKeys | undefined
   /** For tokens that are no JWT; without it they are rejected. */
   readonly introspection?: IntrospectionEndpoint | undefined
   /** PEM file, beside the roots of the system. */
@@ -28,6 +31,9 @@ export interface IncomingProvider {
   /** Plain http also to hosts that are not loopback. */
   readonly allowHttp?: boolean | undefined
 }
+
+/** Keys that are known without a network. */
+export type LocalKeys = (header: { alg: string; kid?: string | undefined }) => readonly VerificationKey[]
 
 export interface IntrospectionEndpoint {
   readonly url: string

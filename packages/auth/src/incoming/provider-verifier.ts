@@ -1,10 +1,10 @@
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { isThvError } from '@thv/kernel/errors'
-import type { IncomingProvider } from './incoming-provider.ts'
+import type { IncomingProvider, LocalKeys } from './incoming-provider.ts'
 import { createIntrospection } from './introspection.ts'
 import { type UnverifiedJwt, verifyJwt } from './jwt.ts'
-import { createKeySet } from './key-set.ts'
+import { createKeySet, type KeySet } from './key-set.ts'
 import { createProviderClient } from './provider-client.ts'
 import { createRetryGate } from './retry-gate.ts'
 import type { Verdict } from './verdict.ts'
@@ -35,7 +35,9 @@ export function createProviderVerifier(options: ProviderVerifierOptions): Provid
   }
   const client = createProviderClient({ provider, outbound, clock, timeoutMs: callMs, signal })
   const keyGate = createRetryGate(clock)
-  const keys = createKeySet({ provider, client, clock, gate: keyGate, onProblem })
+  const keys = provider.localKeys
+    ? localKeySet(provider.issuer, provider.localKeys)
+    : createKeySet({ provider, client, clock, gate: keyGate, onProblem })
   const endpoint = provider.introspection
   const introspection = endpoint && createIntrospection({ provider, endpoint, client, clock, gate: createRetryGate(clock), onProblem })
 
@@ -61,4 +63,8 @@ export function createProviderVerifier(options: ProviderVerifierOptions): Provid
       return introspection?.questions ?? 0
     },
   }
+}
+
+function localKeySet(issuer: string, find: LocalKeys): KeySet {
+  return { find: async (header) => find(header), issuer: async () => issuer, warm: async () => {}, fetches: 0 }
 }

@@ -1,4 +1,4 @@
-import type { AuthenticationResult, Authenticator, Identity } from '@thv/auth/incoming/authenticator'
+import type { AuthenticationProblem, AuthenticationResult, Authenticator, Identity } from '@thv/auth/incoming/authenticator'
 import { readBearer } from '@thv/auth/incoming/bearer'
 import { LEEWAY_SECONDS } from '@thv/auth/incoming/claim-checks'
 import { headerText } from '@thv/http/header-map'
@@ -18,7 +18,11 @@ export interface AuthenticateDeps {
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   readonly challenges: Challenges
   readonly clock: Clock
+  /** A token that verifies and is not accepted any more. For every request, so without a promise. */
+  readonly isRevoked?: ((claims: Identity['claims']) => boolean) | undefined
 }
+
+const REVOKED: AuthenticationProblem = { kind: 'rejected', code: 'invalid_token', text: 'the token was revoked' }
 
 /** Between attempts to end a stream that carries answers. */
 const CALLS_UNDER_WAY_MS = 1_000
@@ -35,6 +39,7 @@ export function createAuthenticate({ forwardToken }: AuthenticateOptions, deps: 
   function settle(context: RequestContext, result: AuthenticationResult): Rejection | undefined {
     if (!result.ok) return challenges.unauthenticated(context, result.problem)
     const { identity } = result
+    if (deps.isRevoked?.(identity.claims) === true) return challenges.unauthenticated(context, REVOKED)
     let caller = callers.get(identity)
     if (caller === undefined) {
       caller = { principal: principalOf(identity), identity, token: tokenOf(context) }

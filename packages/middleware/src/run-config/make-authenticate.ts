@@ -1,3 +1,5 @@
+import type { Identity } from '@thv/auth/incoming/authenticator'
+import type { LocalKeys } from '@thv/auth/incoming/incoming-provider'
 import { createAuthenticator } from '@thv/auth/incoming/token-authenticator'
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
@@ -16,14 +18,24 @@ export interface AuthenticateMakerDeps {
   readonly clock: Clock
   /** Without a policy: the provider brings its own. */
   readonly outbound: Outbound
+  /** The authorization server in this program, whose tokens are verified without a network. */
+  readonly ownIssuer?: OwnIssuer | undefined
+}
+
+export interface OwnIssuer {
+  findKeys: LocalKeys
+  isRevoked(claims: Identity['claims']): boolean
 }
 
 /** Undefined: the document asks for no authentication. Starts to fetch the keys and does not wait for them. */
-export function makeAuthenticate(config: RunConfig, { env, log, clock, outbound }: AuthenticateMakerDeps): Middleware | undefined {
+export function makeAuthenticate(
+  config: RunConfig,
+  { env, log, clock, outbound, ownIssuer }: AuthenticateMakerDeps,
+): Middleware | undefined {
   const { oidc_config: oidc } = config
   const challenges = challengesOf(config)
   if (oidc === undefined || challenges === undefined) return undefined
-  const provider = incomingProviderOf(config, oidc, env)
+  const provider = { ...incomingProviderOf(config, oidc, env), ...(ownIssuer && { localKeys: ownIssuer.findKeys }) }
   if (provider.audience === undefined) log.warn('oidc_config: tokens for any audience are accepted; set audience')
   if (oidc.client_id !== undefined && oidc.introspection_url === undefined)
     log.warn('oidc_config: client_id has no effect without introspection_url')
@@ -35,7 +47,10 @@ export function makeAuthenticate(config: RunConfig, { env, log, clock, outbound 
     onRejected: (_name, reason) => log.debug('token rejected', { reason }),
   })
   void authenticator.warm()
-  const middleware = createAuthenticate({ forwardToken: oidc.forward_token }, { authenticator, challenges, clock })
+  const middleware = createAuthenticate(
+    { forwardToken: oidc.forward_token },
+    { authenticator, challenges, clock, isRevoked: ownIssuer?.isRevoked },
+  )
   return { ...middleware, close: async () => await authenticator[Symbol.asyncDispose]() }
 }
 

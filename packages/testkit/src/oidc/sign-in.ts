@@ -25,10 +25,21 @@ export async function signIn(authorizationUrl: string | URL, { user, redirectUri
       url = new URL(location, url)
       form = undefined
       if (url.href.startsWith(redirectUri)) return url
-    } else if (answer.status === 200 && form === undefined) form = new URLSearchParams({ user })
-    else throw new Error(`the login stopped at ${url.pathname} with ${answer.status}: ${text.slice(0, 500)}`)
+    } else if (answer.status === 200 && form === undefined) {
+      form = filledIn(text, user)
+      url = new URL(/<form[^>]* action="([^"]*)"/.exec(text)?.[1] ?? url, url)
+    } else throw new Error(`the login stopped at ${url.pathname} with ${answer.status}: ${text.slice(0, 500)}`)
   }
   throw new Error(`the login took more than ${MAX_STEPS} steps`)
+}
+
+/** The form of a user who allows everything. */
+function filledIn(page: string, user: string): URLSearchParams {
+  const hidden = [...page.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ])
+  return new URLSearchParams([...hidden, ['user', user], ['decision', 'allow']])
 }
 
 function keep(cookies: Map<string, string>, line: string): void {

@@ -13,7 +13,7 @@ const servers = fixturesOf('mcpexternalauthconfigs').flatMap(({ manifest }) => {
   return spec.embeddedAuthServer ? [[manifest.metadata.name, spec.embeddedAuthServer] as const] : []
 })
 const place = {
-  scopes: ['openid'],
+  scopes: ['openid', 'mcp:tools'],
   name: 'tickets',
   namespace: 'team',
   resourceUrl: 'https://mcp.example.com/tickets/',
@@ -35,7 +35,7 @@ describe('authServerContribution', () => {
   it('sends the browser back to the resource unless told otherwise', () => {
     const config = contribution(named('login-minimal')).runConfig?.embedded_auth_server_config
     expect(config).toMatchObject({ upstreams: [{ oidc_config: { redirect_uri: 'https://mcp.example.com/tickets/oauth/callback' } }] })
-    expect(config).toMatchObject({ allowed_audiences: [place.resourceUrl], scopes_supported: ['openid'] })
+    expect(config).toMatchObject({ allowed_audiences: [place.resourceUrl], scopes_supported: ['openid', 'mcp:tools'] })
   })
 
   it('finds the sentinels of a Service, by default in its own namespace and cluster domain', () => {

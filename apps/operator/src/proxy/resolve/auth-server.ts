@@ -1,4 +1,5 @@
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
+import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
 import { type EnvVar, secretVariable, type Volume, type VolumeMount } from '../../deployment/contribution.ts'
 import type { Contribution } from '../contribution.ts'
@@ -50,7 +51,8 @@ export function authServerMismatches(
 export function authServerContribution(server: CanonicalEmbeddedAuthServer, place: AuthServerPlace): Contribution {
   const files = [...keyFiles(server), ...redisFiles(server)]
   return {
-    runConfig: { embedded_auth_server_config: authServerConfig(server, place) },
+    // As a document: the reader of the runner fills in what is absent.
+    runConfig: { embedded_auth_server_config: authServerConfig(server, place) as unknown as AuthServerConfig },
     env: variables(server),
     volumes: files.map(({ volume }) => volume),
     volumeMounts: files.map(({ mount }) => mount),

@@ -50,7 +50,10 @@ export function contributionOf(resolved: Resolved, base: RunConfigDocument = {})
 export function runnerReads({ runConfig = {} }: Contribution, base: RunConfigDocument = {}): RunConfig {
   const parts = { ...base, ...runConfig }
   const image = parts.remote_url === undefined ? { image: 'example/server:1' } : {}
-  const document = { name: 'x', transport: 'streamable-http', ...image, ...parts }
+  const { embedded_auth_server_config: login } = parts
+  // Another resolver contributes it, and `authServerMismatches` compares the two.
+  const front = login && { oidc_config: { issuer: login.issuer, audience: login.allowed_audiences[0] } }
+  const document = { name: 'x', transport: 'streamable-http', ...image, ...front, ...parts }
   const read = readRunConfig(JSON.parse(JSON.stringify(document)))
   if (!read.ok) throw new Error(`the runner refuses it: ${JSON.stringify(read.problems)}`)
   if (read.warnings.length > 0) throw new Error(`the runner warns: ${JSON.stringify(read.warnings)}`)

@@ -1,0 +1,147 @@
+import type { VerificationKey } from '@thv/auth/incoming/jwks'
+import type { Outbound } from '@thv/http/outbound/outbound'
+import type { Exchange } from '@thv/http/server/exchange'
+import type { Clock, Timer } from '@thv/kernel/clock'
+import type { AuthServerConfig, UpstreamConfig } from '@thv/runconfig/auth-server-config'
+import type { AuthStore } from '@thv/store/auth/auth-store'
+import type { Log } from '@thv/telemetry/log'
+import type { Provider } from 'oidc-provider'
+import { createSealedClients } from './clients/sealed-clients.ts'
+import { ephemeralServerSecrets, loadServerSecrets } from './keys/server-secrets.ts'
+import { ephemeralSigningKeys, loadSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
+import { createConsents } from './login/consents.ts'
+import { createLoginFlow } from './login/login-flow.ts'
+import { loadLibrary, quietly } from './provider/load-library.ts'
+import { RevokedFamilies } from './revoked-families.ts'
+import { createServerRoutes } from './server/server-routes.ts'
+import { createOAuth2Upstream } from './upstream/oauth2-upstream.ts'
+import { createOidcUpstream, type UpstreamDeps } from './upstream/oidc-upstream.ts'
+import type { UpstreamProvider } from './upstream/upstream-provider.ts'
+import type { UpstreamTokens } from './upstream-tokens.ts'
+
+export interface AuthServerOptions {
+  readonly config: AuthServerConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly store: AuthStore
+  /** Where tokens of upstream providers go. */
+  readonly tokens: (upstreams: readonly UpstreamProvider[]) => UpstreamTokens
+  readonly outbound: Outbound
+  readonly clock: Clock
+  readonly log: Log
+  /** The address of the client, for rate limits. */
+  readonly addressOf?: (exchange: Exchange) => string
+}
+
+export interface AuthServer extends AsyncDisposable {
+  /** True: the path is one of the server's. */
+  serves(path: string): boolean
+  handle(exchange: Exchange): Promise<void>
+  /** Keys of its own tokens, for the proxy in front. */
+  findKeys(header: { alg: string; kid?: string | undefined }): readonly VerificationKey[]
+  /** The token's family has been revoked. Takes no promise: for every request. */
+  isRevoked(claims: { readonly [name: string]: unknown }): boolean
+  readonly tokens: UpstreamTokens
+}
+
+/** How soon replaced key files count. */
+const RELOAD_MS = 30_000
+
+/** An authorization server whose users log in at upstream providers. Throws `run_config_invalid`. */
+export async function createAuthServer(options: AuthServerOptions): Promise<AuthServer> {
+  const { config, env, store, outbound, clock, log } = options
+  const { createProvider } = await loadLibrary().then(() => import('./provider/create-provider.ts'))
+  const stop = new AbortController()
+  const isEphemeral = config.hmac_secret_files.length === 0
+  const secrets = isEphemeral ? ephemeralServerSecrets() : await loadServerSecrets(config.hmac_secret_files)
+  if (isEphemeral) log.warn('embedded_auth_server_config: no hmac_secret_files; clients must register again after a restart')
+  if (config.signing_key_config === undefined)
+    log.warn('embedded_auth_server_config: no signing_key_config; tokens become invalid at a restart')
+
+  const onProblem = (provider: string, error: unknown) => log.warn('identity provider cannot be asked', { provider, error: String(error) })
+  const deps: UpstreamDeps = { env, outbound, clock, signal: stop.signal, onProblem }
+  const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { issuer: config.issuer, deps }))
+  const tokens = options.tokens(upstreams)
+  const clients = createSealedClients(secrets, clock)
+  const consents = createConsents(secrets, clock)
+  const revoked = new RevokedFamilies(store, clock)
+
+  async function instanceOf(keys: SigningKeys): Promise<{ keys: SigningKeys; provider: Provider }> {
+    const provider = await quietly(() =>
+      createProvider({
+        ...{ config, store, keys, secrets },
+        client: async (id) => clientMetadata(id),
+        onReuse: (what, family) => log.warn('token reused; its family is revoked', { what, family }),
+        onServerError: (error) => log.error('authorization server failed', { error: error.message }),
+      }),
+    )
+    return { keys, provider }
+  }
+
+  function clientMetadata(id: string): Record<string, unknown> | undefined {
+    const client = clients.open(id)
+    if (client === undefined) return undefined
+    const hasSecret = client.token_endpoint_auth_method !== 'none'
+    return {
+      client_id: id,
+      ...client,
+      response_types: ['code'],
+      application_type: 'native',
+      ...(hasSecret && { client_secret: clients.secretOf(id), application_type: 'web' }),
+    }
+  }
+
+  const readKeys = () => (config.signing_key_config === undefined ? ephemeralSigningKeys() : loadSigningKeys(config.signing_key_config))
+  let current = await instanceOf(await readKeys())
+  const flow = createLoginFlow({ ...{ config, store, secrets, consents, upstreams, tokens, log }, provider: () => current.provider })
+  const routes = createServerRoutes({
+    ...{ config, clients, consents, secrets, flow, clock, log },
+    addressOf: options.addressOf ?? ((exchange) => exchange.remoteAddress ?? ''),
+    current: () => current,
+    redirectUris: upstreams.map(({ redirectUri }) => redirectUri),
+  })
+
+  /** A new instance for new keys; the old one finishes its requests. */
+  async function reload(): Promise<void> {
+    try {
+      const keys = await readKeys()
+      const idsOf = ({ published }: SigningKeys) => published.keys.map(({ kid }) => kid).join(' ')
+      if (idsOf(keys) === idsOf(current.keys)) return
+      current = await instanceOf(keys)
+      log.info('signing keys replaced', { kid: keys.kid })
+    } catch (error) {
+      log.error('signing keys could not be read again; the old ones stay', {
+        error: error instanceof Error ? error.message : String(error),
+      })
+    }
+  }
+  let timer: Timer | undefined
+  function reloadLater(): void {
+    timer = clock.setTimer(RELOAD_MS, async () => {
+      await reload()
+      if (!stop.signal.aborted) reloadLater()
+    })
+  }
+  if (config.signing_key_config !== undefined) reloadLater()
+
+  return {
+    serves: (path) => routes.serves(path),
+    handle: (exchange) => routes.handle(exchange),
+    findKeys: (header) => current.keys.find(header),
+    isRevoked: (claims) => revoked.has(claims['tsid']),
+    tokens,
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      timer?.cancel()
+      revoked[Symbol.dispose]()
+      await tokens[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function upstreamOf(upstream: UpstreamConfig, { issuer, deps }: { issuer: string; deps: UpstreamDeps }): UpstreamProvider {
+  const { name, oidc_config: oidc, oauth2_config: oauth2 } = upstream
+  const redirectUri = (oidc ?? oauth2)?.redirect_uri ?? `${issuer}/oauth/callback`
+  if (oidc !== undefined) return createOidcUpstream(name, oidc, { redirectUri, deps })
+  if (oauth2 !== undefined) return createOAuth2Upstream(name, oauth2, { redirectUri, deps })
+  throw new TypeError(`provider ${name} has no configuration`)
+}

@@ -1,0 +1,170 @@
+import { parseDuration } from '@thv/kernel/duration'
+import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
+import type { AuthStore } from '@thv/store/auth/auth-store'
+import { errors, interactionPolicy, Provider, type ProviderClient, type ProviderContext } from 'oidc-provider'
+import type { ServerSecrets } from '../keys/server-secrets.ts'
+import type { SigningKeys } from '../keys/signing-keys.ts'
+import { errorPage } from '../login/pages.ts'
+import { loginBase, PATHS } from '../paths/server-paths.ts'
+import { createRecordAdapter } from './record-adapter.ts'
+import { addStructuredTokens } from './structured-tokens.ts'
+
+export interface ProviderOptions {
+  readonly config: AuthServerConfig
+  readonly store: AuthStore
+  readonly keys: SigningKeys
+  readonly secrets: ServerSecrets
+  readonly client: (id: string) => Promise<Record<string, unknown> | undefined>
+  readonly onReuse: (what: 'code' | 'refresh', family: string) => void
+  readonly onServerError: (error: Error) => void
+}
+
+/** The user of a family; kept beside its grant. */
+export interface LoginRecord {
+  readonly account: string
+  readonly name?: string | undefined
+  readonly email?: string | undefined
+  /** Providers where the user logged in for this family. */
+  readonly providers: readonly string[]
+}
+
+const INTERACTION_SECONDS = 600
+
+export function createProvider(options: ProviderOptions): Provider {
+  const { config, store, keys, secrets } = options
+  const lifespans = config.token_lifespans
+  const seconds = (text: string) => Math.floor(parseDuration(text) / 1_000)
+  const refreshSeconds = seconds(lifespans.refresh_token_lifespan)
+  const accessSeconds = seconds(lifespans.access_token_lifespan)
+  const familyMs = (refreshSeconds + accessSeconds) * 1_000
+  const refreshMs = refreshSeconds * 1_000
+  const cookie = { httpOnly: true, sameSite: 'lax', signed: true, overwrite: true }
+  const provider = new Provider(config.issuer, {
+    adapter: createRecordAdapter({ store, client: options.client, refreshMs, familyMs, onReuse: options.onReuse }),
+    jwks: { keys: keys.privateJwks },
+    cookies: {
+      keys: [...secrets.cookieKeys],
+      names: { session: 'thv_session', interaction: 'thv_interaction', resume: 'thv_resume' },
+      short: { ...cookie, path: '/' },
+      long: { ...cookie, path: '/' },
+    },
+    routes: {
+      authorization: PATHS.authorize,
+      token: PATHS.token,
+      revocation: PATHS.revoke,
+      introspection: PATHS.introspect,
+      jwks: PATHS.jwks,
+    },
+    scopes: [...config.scopes_supported],
+    claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
+    clientDefaults: { id_token_signed_response_alg: keys.alg, application_type: 'native', token_endpoint_auth_method: 'none' },
+    enabledJWA: { idTokenSigningAlgValues: [...new Set(keys.privateJwks.map(({ alg }) => alg))] },
+    clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
+    responseTypes: ['code'],
+    pkce: { required: () => true },
+    rotateRefreshToken: () => true,
+    issueRefreshToken: (_ctx: unknown, client: ProviderClient) => client.grantTypeAllowed('refresh_token'),
+    expiresWithSession: () => false,
+    revokeGrantPolicy: () => true,
+    ttl: {
+      AccessToken: accessSeconds,
+      AuthorizationCode: seconds(lifespans.auth_code_lifespan),
+      RefreshToken: refreshSeconds,
+      Grant: refreshSeconds,
+      IdToken: accessSeconds,
+      Interaction: INTERACTION_SECONDS,
+      Session: INTERACTION_SECONDS,
+    },
+    conformIdTokenClaims: false,
+    findAccount: (_ctx: unknown, accountId: string) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    loadExistingGrant: (ctx: ProviderContext) => grantFor(ctx, { store, refreshMs }),
+    extraTokenClaims: (_ctx: unknown, token: { grantId?: string }) => tokenClaims(token.grantId, store),
+    interactions: {
+      policy: [loginEveryTime()],
+      url: (_ctx: unknown, { uid }: { uid: string }) => `${loginBase(config)}${PATHS.login}${uid}`,
+    },
+    renderError: (ctx: ProviderContext, out: { error: string; error_description?: string }) => {
+      const page = errorPage(out.error_description ?? out.error)
+      ctx.type = 'html'
+      for (const [name, value] of Object.entries(page.headers)) ctx.set(name, value)
+      ctx.body = page.html
+    },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      revocation: {
+        enabled: true,
+        allowedPolicy: (_ctx: unknown, client: ProviderClient, token: { clientId: string }) => token.clientId === client.clientId,
+      },
+      introspection: { enabled: true, allowedPolicy: (_ctx: unknown, client: ProviderClient) => client.clientAuthMethod !== 'none' },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => defaultResource(config),
+        useGrantedResource: () => true,
+        getResourceServerInfo: (ctx: ProviderContext, resource: string) => resourceServer(ctx, resource, { config, keys, accessSeconds }),
+      },
+    },
+  })
+  provider.proxy = true
+  provider.silent = true
+  provider.on('server_error', (_ctx, error) => options.onServerError(error))
+  addStructuredTokens(provider, { keys, store, issuer: config.issuer, familyMs })
+  return provider
+}
+
+/** No login is taken over from another one: the upstream provider remembers its users, and consent is ours. */
+function loginEveryTime(): object {
+  const { Prompt, Check } = interactionPolicy
+  return new Prompt(
+    { name: 'login', requestable: true },
+    () => ({}),
+    new Check('login', 'the user has to log in', (ctx) => ctx.oidc.result?.['login'] === undefined),
+  )
+}
+
+async function grantFor(ctx: ProviderContext, { store, refreshMs }: { store: AuthStore; refreshMs: number }): Promise<object | undefined> {
+  const { client, account, params, result, provider, resourceServers } = ctx.oidc
+  const login = result?.['thv'] as LoginRecord | undefined
+  if (client === undefined || account === undefined || login === undefined) return undefined
+  const scope = params?.['scope'] ?? ''
+  const grant = new provider.Grant({ clientId: client.clientId, accountId: account.accountId })
+  grant.addOIDCScope(scope)
+  for (const resource of Object.keys(resourceServers)) grant.addResourceScope(resource, scope)
+  const family = await grant.save()
+  const value = JSON.parse(JSON.stringify(login)) as Record<string, string>
+  await store.put('login', family, { value, ttlMs: refreshMs, family })
+  return grant
+}
+
+/** `tsid` names the family: what was logged in to, and what revocation ends. */
+async function tokenClaims(family: string | undefined, store: AuthStore): Promise<object> {
+  if (family === undefined) return {}
+  const login = (await store.get('login', family))?.value
+  const { name, email } = login ?? {}
+  return { tsid: family, ...(typeof name === 'string' && { name }), ...(typeof email === 'string' && { email }) }
+}
+
+function defaultResource({ allowed_audiences: audiences }: AuthServerConfig): string {
+  const [only, ...others] = audiences
+  if (only === undefined || others.length > 0) throw new errors.InvalidTarget('resource is required: this server issues tokens for several')
+  return only
+}
+
+function resourceServer(
+  ctx: ProviderContext,
+  resource: string,
+  { config, keys, accessSeconds }: { config: AuthServerConfig; keys: SigningKeys; accessSeconds: number },
+): object {
+  const audience = config.allowed_audiences.find((allowed) => allowed === resource || URL.parse(allowed)?.href === resource)
+  if (audience === undefined) throw new errors.InvalidTarget('this server issues no tokens for the requested resource')
+  const unknown = (ctx.oidc.params?.['scope'] ?? '').split(' ').filter((scope) => scope !== '' && !config.scopes_supported.includes(scope))
+  if (unknown.length > 0) throw new errors.InvalidScope('requested scope is not supported', unknown.join(' '))
+  return {
+    scope: config.scopes_supported.join(' '),
+    audience,
+    accessTokenTTL: accessSeconds,
+    accessTokenFormat: 'jwt',
+    jwt: { sign: { alg: keys.alg, kid: keys.kid } },
+  }
+}

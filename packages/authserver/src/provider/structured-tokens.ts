@@ -1,0 +1,65 @@
+import type { AuthStore } from '@thv/store/auth/auth-store'
+import { jwtVerify } from 'jose'
+import type { Provider, ProviderContext } from 'oidc-provider'
+import type { SigningKeys } from '../keys/signing-keys.ts'
+
+export interface StructuredTokenOptions {
+  readonly keys: SigningKeys
+  readonly store: AuthStore
+  readonly issuer: string
+  readonly familyMs: number
+}
+
+interface OwnToken {
+  readonly claims: Readonly<Record<string, unknown>>
+  readonly family: string
+}
+
+/**
+ * Access tokens of this server are JWTs, which the library neither introspects nor revokes. This does both, after the library has
+ * authenticated the client.
+ */
+export function addStructuredTokens(provider: Provider, options: StructuredTokenOptions): void {
+  provider.use(async (ctx, next) => {
+    await next()
+    const isIntrospection = ctx.path === '/oauth/introspect'
+    if ((!isIntrospection && ctx.path !== '/oauth/revoke') || ctx.req.method !== 'POST') return
+    const { client, params } = ctx.oidc
+    const token = params?.['token']
+    if (client === undefined) return
+    if (isIntrospection && client.clientAuthMethod === 'none')
+      return answer(ctx, 401, { error: 'invalid_client', error_description: 'client authentication is required' })
+    if (token === undefined || token.split('.').length !== 3) return
+    const own = await verified(token, options)
+    if (isIntrospection) answer(ctx, 200, own === undefined ? { active: false } : { active: true, ...own.claims, token_type: 'Bearer' })
+    else {
+      // RFC 7009 §2.2: an invalid token is not an error.
+      if (own?.claims['client_id'] === client.clientId) await options.store.revokeFamily(own.family, options.familyMs)
+      answer(ctx, 200, '')
+    }
+  })
+}
+
+async function verified(token: string, { keys, store, issuer }: StructuredTokenOptions): Promise<OwnToken | undefined> {
+  try {
+    const { payload } = await jwtVerify(
+      token,
+      ({ alg = '', kid }) => {
+        const [key] = keys.find({ alg, kid })
+        if (key === undefined) throw new Error('unknown key')
+        return key.key
+      },
+      { issuer, typ: 'at+jwt' },
+    )
+    const family = payload['tsid']
+    if (typeof family !== 'string' || (await store.isRevoked(family))) return undefined
+    return { claims: payload, family }
+  } catch {
+    return undefined // not ours, altered or expired: the answer is the same as for a token that never was
+  }
+}
+
+function answer(ctx: ProviderContext, status: number, body: unknown): void {
+  ctx.status = status
+  ctx.body = body
+}

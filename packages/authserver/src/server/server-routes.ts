@@ -1,0 +1,233 @@
+import { headerText } from '@thv/http/header-map'
+import type { Exchange } from '@thv/http/server/exchange'
+import { readBody } from '@thv/http/server/read-body'
+import { sendEmpty, sendJson, sendMethodNotAllowed } from '@thv/http/server/respond'
+import type { Clock } from '@thv/kernel/clock'
+import { isThvError } from '@thv/kernel/errors'
+import { isObject } from '@thv/kernel/json'
+import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
+import type { Log } from '@thv/telemetry/log'
+import type { Provider } from 'oidc-provider'
+import { judgeRegistration, registrationAnswer } from '../clients/registration.ts'
+import type { SealedClients } from '../clients/sealed-clients.ts'
+import type { ServerSecrets } from '../keys/server-secrets.ts'
+import type { SigningKeys } from '../keys/signing-keys.ts'
+import { showAccount } from '../login/account.ts'
+import type { Consents } from '../login/consents.ts'
+import type { LoginFlow } from '../login/login-flow.ts'
+import { sendPage } from '../login/login-flow.ts'
+import { errorPage } from '../login/pages.ts'
+import { loginBase, PATHS } from '../paths/server-paths.ts'
+import { serverMetadata } from './metadata.ts'
+import { AddressLimit } from './rate-limits.ts'
+
+export interface ServerRoutesOptions {
+  readonly config: AuthServerConfig
+  readonly clients: SealedClients
+  readonly consents: Consents
+  readonly secrets: ServerSecrets
+  readonly flow: LoginFlow
+  readonly clock: Clock
+  readonly log: Log
+  readonly addressOf: (exchange: Exchange) => string
+  readonly current: () => { readonly keys: SigningKeys; readonly provider: Provider }
+  readonly redirectUris: readonly string[]
+}
+
+export interface ServerRoutes {
+  serves(path: string): boolean
+  handle(exchange: Exchange): Promise<void>
+}
+
+const WELL_KNOWN = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
+const OWN_PATHS: ReadonlySet<string> = new Set(Object.values(PATHS).filter((path) => path !== PATHS.login))
+const MAX_BODY = 64 << 10
+const PUBLIC_CACHE = ['Cache-Control', 'public, max-age=3600']
+const CORS = ['Access-Control-Allow-Origin', '*']
+/** Paths that pages from anywhere may call; none of them looks at a cookie. */
+const CORS_METHODS: Readonly<Record<string, string>> = {
+  [PATHS.jwks]: 'GET',
+  [PATHS.token]: 'POST',
+  [PATHS.register]: 'POST',
+  [PATHS.revoke]: 'POST',
+  metadata: 'GET',
+}
+
+/** The server's paths, at the root of this port and below the paths of its issuer and of its redirect URIs. */
+export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
+  const { config, clients, clock } = options
+  const limits = {
+    [PATHS.register]: new AddressLimit({ perSecond: 1, burst: 5 }, clock),
+    [PATHS.authorize]: new AddressLimit({ perSecond: 10, burst: 20 }, clock),
+    [PATHS.token]: new AddressLimit({ perSecond: 50, burst: 100 }, clock),
+  } as Readonly<Record<string, AddressLimit>>
+  const wrongSecrets = new AddressLimit({ perSecond: 5 / 60, burst: 5 }, clock)
+  const bases = [config.issuer, loginBase(config), ...options.redirectUris.map((uri) => uri.replace(/\/oauth\/callback$/, ''))]
+  const prefixes = [...new Set(['', ...bases.map((base) => new URL(base).pathname.replace(/\/$/, ''))])]
+
+  /** The path as the server knows it: `metadata` for both documents. */
+  function ownPath(path: string): string | undefined {
+    for (const known of WELL_KNOWN) if (path === known || path.startsWith(`${known}/`)) return 'metadata'
+    for (const prefix of prefixes) {
+      if (!path.startsWith(prefix)) continue
+      const rest = path.slice(prefix.length)
+      if (OWN_PATHS.has(rest) || rest.startsWith(PATHS.login) || rest.startsWith(`${PATHS.authorize}/`)) return rest
+      if (WELL_KNOWN.includes(rest)) return 'metadata'
+    }
+    return undefined
+  }
+
+  function tooMany(exchange: Exchange, path: string): boolean {
+    const address = options.addressOf(exchange)
+    const wait = Math.max(limits[path]?.take(address) ?? 0, path === PATHS.token ? wrongSecrets.wait(address) : 0)
+    if (wait === 0) return false
+    sendJson(
+      exchange,
+      { error: 'temporarily_unavailable', error_description: 'too many requests' },
+      { status: 429, headers: ['Retry-After', String(wait), ...CORS, 'Cache-Control', 'no-store'] },
+    )
+    return true
+  }
+
+  async function register(exchange: Exchange): Promise<void> {
+    if (exchange.method !== 'POST') return sendMethodNotAllowed(exchange, 'POST, OPTIONS')
+    const refuse = (status: number, error: string, description: string) =>
+      sendJson(exchange, { error, error_description: description }, { status, headers: [...CORS, 'Cache-Control', 'no-store'] })
+    if (!/^application\/json\b/i.test(headerText(exchange.headers['content-type']) ?? ''))
+      return refuse(400, 'invalid_client_metadata', 'expects application/json')
+    const body = await bodyOf(exchange)
+    if (body === undefined) return refuse(413, 'invalid_client_metadata', 'the request is too large')
+    const metadata = parsed(body)
+    if (metadata === undefined) return refuse(400, 'invalid_client_metadata', 'expects a JSON object')
+    const judged = judgeRegistration(metadata, config)
+    if (!judged.ok) return refuse(400, judged.error, judged.description)
+    options.log.info('client registered', { name: judged.client.client_name })
+    sendJson(exchange, registrationAnswer(judged.client, clients), {
+      status: 201,
+      headers: [...CORS, 'Cache-Control', 'no-store', 'Pragma', 'no-cache'],
+    })
+  }
+
+  /** Hands the exchange to the library, which sees the address of the issuer and nothing that a client says about it. */
+  async function toLibrary(exchange: Exchange, path: string, query: string): Promise<void> {
+    const { request, response } = exchange
+    const base = new URL(path.startsWith(PATHS.authorize) ? loginBase(config) : config.issuer)
+    for (const name of ['origin', 'forwarded', 'x-forwarded-host', 'x-forwarded-for', 'x-forwarded-port']) delete request.headers[name]
+    request.headers.host = base.host
+    request.headers['x-forwarded-proto'] = base.protocol.slice(0, -1)
+    const url = query === '' ? path : `${path}?${query}`
+    request.url = url
+    Object.assign(request, { originalUrl: `${base.pathname.replace(/\/$/, '')}${url}` })
+    if (CORS_METHODS[path] !== undefined) response.setHeader('Access-Control-Allow-Origin', '*')
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+    response.setHeader('Referrer-Policy', 'no-referrer')
+    await options.current().provider.callback()(request, response)
+    if (response.statusCode === 401 && path === PATHS.token) wrongSecrets.take(options.addressOf(exchange))
+  }
+
+  async function interaction(exchange: Exchange, path: string): Promise<void> {
+    const { request, response, method } = exchange
+    if (!/^\/oauth\/login\/[\w-]{1,64}$/.test(path)) return sendPage(response, 404, errorPage('There is no such page.'))
+    if (method !== 'GET' && method !== 'POST') return sendMethodNotAllowed(exchange, 'GET, POST')
+    const site = headerText(exchange.headers['sec-fetch-site'])
+    if (method === 'POST' && site !== undefined && site !== 'same-origin')
+      return sendPage(response, 403, errorPage('This form was sent by another site.'))
+    const body = method === 'POST' ? await bodyOf(exchange) : Buffer.alloc(0)
+    if (body === undefined) return sendPage(response, 413, errorPage('The form is too large.'))
+    const form = method === 'POST' ? new URLSearchParams(body.toString('utf8')) : undefined
+    await options.flow.interaction({ request, response }, form)
+  }
+
+  /** A request without scopes means all that the client may have (RFC 6749 §3.3). */
+  function withScope(query: string): string {
+    const params = new URLSearchParams(query)
+    if (params.has('scope')) return query
+    const client = clients.open(params.get('client_id') ?? '')
+    params.set('scope', client?.scope ?? config.scopes_supported.join(' '))
+    return params.toString()
+  }
+
+  async function answer(exchange: Exchange, path: string): Promise<void> {
+    const { method, request, response } = exchange
+    const cors = CORS_METHODS[path]
+    if (method === 'OPTIONS' && cors !== undefined) {
+      const headers = [
+        'Access-Control-Allow-Methods',
+        cors,
+        'Access-Control-Allow-Headers',
+        'authorization, content-type, mcp-protocol-version',
+        'Access-Control-Max-Age',
+        '3600',
+      ]
+      return sendEmpty(exchange, 204, [...CORS, ...headers])
+    }
+    if (tooMany(exchange, path)) return
+    if (path === 'metadata' || path === PATHS.jwks) {
+      if (method !== 'GET' && method !== 'HEAD') return sendMethodNotAllowed(exchange, 'GET, HEAD, OPTIONS')
+      const { keys } = options.current()
+      const algorithms = [...new Set(keys.published.keys.map(({ alg }) => alg ?? ''))]
+      return sendJson(exchange, path === PATHS.jwks ? keys.published : serverMetadata(config, algorithms), {
+        headers: [...CORS, ...PUBLIC_CACHE],
+      })
+    }
+    if (path === PATHS.register) return await register(exchange)
+    if (path === PATHS.callback)
+      return method === 'GET'
+        ? await options.flow.callback({ request, response }, new URLSearchParams(exchange.query))
+        : sendMethodNotAllowed(exchange, 'GET')
+    if (path === PATHS.account)
+      return await showAccount(exchange, { ...options, form: method === 'POST' ? await bodyOf(exchange) : undefined })
+    if (path.startsWith(PATHS.login)) return await interaction(exchange, path)
+    await toLibrary(exchange, path, path === PATHS.authorize ? withScope(exchange.query) : exchange.query)
+  }
+
+  return {
+    serves: (path) => ownPath(path) !== undefined,
+    async handle(exchange) {
+      const path = ownPath(exchange.path)
+      if (path === undefined) throw new RangeError('not a path of the authorization server')
+      try {
+        await answer(exchange, path)
+      } catch (error) {
+        failed(exchange, error)
+      }
+    },
+  }
+
+  function failed(exchange: Exchange, error: unknown): void {
+    const { response } = exchange
+    if (exchange.begun || exchange.closed) throw error
+    const isBusy =
+      isThvError(error, 'store_unavailable') || isThvError(error, 'redis_unavailable') || isThvError(error, 'auth_provider_unavailable')
+    const isExpired = error instanceof Error && error.name === 'SessionNotFound'
+    if (!isBusy && !isExpired) throw error
+    if (isBusy) {
+      options.log.warn('authorization server cannot answer now', { error: error instanceof Error ? error.message : '' })
+      response.setHeader('Retry-After', '2')
+    }
+    sendPage(
+      response,
+      isBusy ? 503 : 400,
+      errorPage(isBusy ? 'The server cannot do this now. Try again in a moment.' : 'This login has expired.'),
+    )
+  }
+}
+
+/** Undefined: larger than any request needs. */
+async function bodyOf(exchange: Exchange): Promise<Buffer | undefined> {
+  try {
+    return await readBody(exchange, MAX_BODY)
+  } catch (error) {
+    if (isThvError(error, 'request_body_too_large')) return undefined
+    throw error
+  }
+}
+
+function parsed(body: Buffer): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'))
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined // the caller says so
+  }
+}

@@ -1,0 +1,82 @@
+import { parseDuration } from '@thv/kernel/duration'
+import type { AuthServerConfig, UpstreamConfig } from './auth-server-config.ts'
+import type { OidcConfig } from './policy-config.ts'
+
+type Report = (path: string, message: string) => void
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+/** Rules that join several members of `embedded_auth_server_config`. Pure. */
+export function checkAuthServer(config: AuthServerConfig, oidc: OidcConfig | undefined, problem: Report): void {
+  const { issuer, insecure_allow_http: allowsHttp, upstreams } = config
+  for (const [name, url] of [
+    ['issuer', issuer] as const,
+    ['authorization_endpoint_base_url', config.authorization_endpoint_base_url] as const,
+  ])
+    if (url !== undefined && !allowsHttp && !isSafe(url))
+      problem(name, 'expects https, or http on localhost, unless insecure_allow_http is true')
+  if (config.allow_confidential_client_registration) checkConfidential(config, problem)
+  else if (config.force_confidential_redirect_uris.length > 0)
+    problem('force_confidential_redirect_uris', 'needs allow_confidential_client_registration: true')
+  checkLifespans(config, problem)
+  if (upstreams.length === 0) problem('upstreams', 'expects at least one provider')
+  for (const [index, upstream] of upstreams.entries()) checkUpstream(upstream, `upstreams[${index}]`, problem)
+  const names = upstreams.map(({ name }) => name)
+  names.forEach((name, index) => {
+    if (names.indexOf(name) !== index) problem(`upstreams[${index}].name`, 'is the name of another provider')
+  })
+  if (config.allowed_audiences.length === 0) problem('allowed_audiences', 'expects at least one resource')
+  const unknown = config.baseline_client_scopes.filter((scope) => !config.scopes_supported.includes(scope))
+  if (unknown.length > 0) problem('baseline_client_scopes', 'holds a scope that scopes_supported does not list')
+  const { type, redis_config: redis } = config.storage
+  if ((type === 'redis') !== (redis !== undefined)) problem('storage.redis_config', 'is needed with type redis, and only then')
+  checkFront(config, oidc, problem)
+}
+
+/** The proxy must accept exactly the tokens that its own server gives out. */
+function checkFront({ issuer, allowed_audiences: audiences }: AuthServerConfig, oidc: OidcConfig | undefined, problem: Report): void {
+  const audience = oidc?.audience ?? oidc?.resource_url
+  if (oidc === undefined) problem('', 'needs oidc_config with the same issuer: without it the proxy asks for no token')
+  else if (oidc.issuer !== issuer) problem('issuer', 'expects the issuer of oidc_config')
+  else if (audience === undefined || !audiences.includes(audience)) problem('allowed_audiences', 'expects the audience of oidc_config')
+}
+
+function checkConfidential(config: AuthServerConfig, problem: Report): void {
+  const at = 'allow_confidential_client_registration'
+  if (config.insecure_allow_http) problem(at, 'must not be used with insecure_allow_http: secrets would travel in the clear')
+  else if (!config.issuer.startsWith('https://') && !config.insecure_allow_confidential_over_loopback_http)
+    problem(at, 'needs an https issuer')
+}
+
+function checkLifespans({ token_lifespans: lifespans, delegation_token_lifespan: delegation }: AuthServerConfig, problem: Report): void {
+  const check = (path: string, text: string, [least, most]: readonly [number, number], words: string) => {
+    const ms = parseDuration(text)
+    if (ms < least || ms > most) problem(path, `expects ${words}`)
+  }
+  check('token_lifespans.access_token_lifespan', lifespans.access_token_lifespan, [MINUTE, 24 * HOUR], '1m to 24h')
+  check('token_lifespans.refresh_token_lifespan', lifespans.refresh_token_lifespan, [HOUR, 720 * HOUR], '1h to 720h')
+  check('token_lifespans.auth_code_lifespan', lifespans.auth_code_lifespan, [MINUTE / 2, 10 * MINUTE], '30s to 10m')
+  check('delegation_token_lifespan', delegation, [1_000, 24 * HOUR], '1s to 24h')
+}
+
+function checkUpstream({ type, oidc_config: oidc, oauth2_config: oauth2 }: UpstreamConfig, at: string, problem: Report): void {
+  if ((type === 'oidc') !== (oidc !== undefined)) problem(`${at}.oidc_config`, 'is needed with type oidc, and only then')
+  if ((type === 'oauth2') !== (oauth2 !== undefined)) problem(`${at}.oauth2_config`, 'is needed with type oauth2, and only then')
+  if (oauth2 !== undefined && (oauth2.client_id === undefined) === (oauth2.dcr_config === undefined))
+    problem(`${at}.oauth2_config`, 'expects exactly one of client_id and dcr_config')
+  const config = oidc ?? oauth2
+  const urls = [
+    oidc?.issuer_url,
+    oauth2?.authorization_endpoint,
+    oauth2?.token_endpoint,
+    (oidc?.userinfo_override ?? oauth2?.userinfo)?.endpoint_url,
+  ]
+  if (config !== undefined && !config.insecure_allow_http && urls.some((url) => url !== undefined && !isSafe(url)))
+    problem(at, 'expects https, or http on localhost, unless insecure_allow_http is true')
+}
+
+function isSafe(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && (url.protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname))
+}
