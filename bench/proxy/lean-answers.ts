@@ -26,6 +26,8 @@ const CACHE = { ttlMs: 60_000, cacheScope: 'public' }
 const ECHO_SCHEMA = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
 /** In every list, and the last of it. */
 export const LAST_TOOL = 'echo_stream'
+/** `legacy`: the server knows nothing of the modern era. */
+const IS_LEGACY = process.env['THV_ERA'] === 'legacy'
 /** Further tools, for long lists. */
 const MORE = Array.from({ length: Number(process.env['THV_TOOLS'] ?? '0') }, (_, i) => `tool_${i}`)
 const TOOLS = [...MORE, 'echo', LAST_TOOL].map((name) => ({ name, description: 'Returns its text.', inputSchema: ECHO_SCHEMA }))
@@ -34,7 +36,7 @@ export function answer(body: string): Call {
   const { id, method, params } = JSON.parse(body) as Message
   const tool = params?.name
   if (id === undefined || method === undefined) return { method, tool, response: undefined }
-  const isModern = params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== undefined
+  const isModern = !IS_LEGACY && params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== undefined
   const result = resultOf(method, params, isModern)
   const error = { code: -32601, message: 'Method not found' }
   return { method, tool, response: JSON.stringify({ jsonrpc: '2.0', id, ...(result === undefined ? { error } : { result }) }) }
@@ -52,7 +54,7 @@ function resultOf(method: string, params: Message['params'], isModern: boolean):
     case 'ping':
       return isModern ? undefined : {}
     case 'server/discover':
-      return { ...STAMP, ...CACHE, supportedVersions: [MODERN, LEGACY], capabilities: { tools: {} } }
+      return IS_LEGACY ? undefined : { ...STAMP, ...CACHE, supportedVersions: [MODERN, LEGACY], capabilities: { tools: {} } }
     default:
       return undefined
   }

@@ -56,9 +56,17 @@ export async function startRunner(config: Record<string, unknown>, options: Runn
   if (options.bundle === undefined) await ensureBundle(script) // not part of the start
   const startedAt = performance.now()
   const child = await startMeasured({ script, args: ['run', '--config', file, '--runtime', 'local'], ...options })
+  return await readySubject(child, { startedAt, folder, path: '/ready' })
+}
+
+/** Waits until a program that serves at a URL says there that it is ready. */
+export async function readySubject(
+  child: MeasuredProcess,
+  { startedAt, folder, path }: { startedAt: number; folder: string; path: string },
+): Promise<Subject> {
   try {
     const [, url = ''] = await child.line(/ is served at (http\S+)/)
-    await ready(new URL('/ready', url).href)
+    await ready(new URL(path, url).href)
     return subject(child, url, { startedAt, folder })
   } catch (error) {
     await child.stop()
@@ -93,5 +101,5 @@ async function ready(url: string): Promise<void> {
     if (statusCode === 200) return
     await sleep(2)
   }
-  throw new Error(`the runner was not ready in time: ${last}`)
+  throw new Error(`the program was not ready in time: ${last}`)
 }

@@ -1,12 +1,17 @@
-import { execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { freePort } from '@thv/testkit/cluster/process/start-on-port'
+import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { ensurePythonEnv, type PythonEnv } from '@thv/testkit/python/python-env'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type RunnerProcess, spawnRunner } from '../../apps/proxyrunner/src/testing/runner-process.ts'
+import { startTestVmcp, type TestVmcp } from '../../apps/vmcp/src/testing/test-vmcp.ts'
 
 /* Servers that others publish, behind the proxy as users start it, driven by the official clients. */
 
@@ -26,9 +31,33 @@ interface Call {
 }
 
 let python: PythonEnv
+let everything: RunnerProcess
+let time: RunnerProcess
+
 beforeAll(async () => {
   python = await ensurePythonEnv(PYTHON_PACKAGES)
-}, 300_000)
+  await Promise.all([startEverything(), startTime()])
+}, 400_000)
+
+afterAll(async () => {
+  await everything?.[Symbol.asyncDispose]()
+  await time?.[Symbol.asyncDispose]()
+})
+
+async function startEverything(): Promise<void> {
+  const image = 'npx://@modelcontextprotocol/server-everything@2026.8.31'
+  everything = await spawnRunner({ image, cmd_args: ['stdio'], transport: 'stdio' })
+  // The first call waits for downloads, which may take longer than the client's own limit of a minute.
+  const call = { tool: 'echo', args: { message: 'installs it' } }
+  await vi.waitFor(() => CLIENTS[0]?.[1](everything.url, call), { timeout: 280_000, interval: 500 })
+}
+
+async function startTime(): Promise<void> {
+  const config = { image: 'uvx://mcp-server-time@2026.10.19', cmd_args: ['--local-timezone', 'Europe/Berlin'], transport: 'stdio' }
+  time = await spawnRunner(config, { PATH: `${python.bin}:${process.env['PATH']}` })
+  const call = { tool: 'get_current_time', args: { timezone: 'UTC' } }
+  await vi.waitFor(() => CLIENTS[0]?.[1](time.url, call), { timeout: 280_000, interval: 500 })
+}
 
 const textsOf = (result: unknown) =>
   (result as { content: { type: string; text?: string }[] }).content.flatMap((block) => (block.type === 'text' ? [block.text ?? ''] : []))
@@ -68,19 +97,8 @@ async function pythonClient(url: string, mode: string, { tool, args }: Call): Pr
 }
 
 describe('@modelcontextprotocol/server-everything from npm', () => {
-  let runner: RunnerProcess
-  beforeAll(async () => {
-    runner = await spawnRunner({
-      image: 'npx://@modelcontextprotocol/server-everything@2026.8.31',
-      cmd_args: ['stdio'],
-      transport: 'stdio',
-    })
-    await CLIENTS[0]?.[1](runner.url, { tool: 'echo', args: { message: 'installs it' } })
-  }, 180_000)
-  afterAll(() => runner?.[Symbol.asyncDispose]())
-
   it.each(CLIENTS)('serves %s', async (_name, drive) => {
-    const { tools, texts } = await drive(runner.url, { tool: 'echo', args: { message: 'grüße 👩‍👩‍👧 \u00a0' } })
+    const { tools, texts } = await drive(everything.url, { tool: 'echo', args: { message: 'grüße 👩‍👩‍👧 \u00a0' } })
     expect(tools).toContain('echo')
     expect(texts.join('')).toContain('grüße 👩‍👩‍👧 \u00a0')
   })
@@ -89,7 +107,7 @@ describe('@modelcontextprotocol/server-everything from npm', () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, async (_, index) => {
         const client = new ClientV1(info)
-        await client.connect(new TransportV1(new URL(runner.url)) as never)
+        await client.connect(new TransportV1(new URL(everything.url)) as never)
         const texts: string[] = []
         for (let call = 0; call < 4; call++) {
           texts.push(...textsOf(await client.callTool({ name: 'echo', arguments: { message: `client ${index} call ${call}` } })))
@@ -108,19 +126,46 @@ describe('@modelcontextprotocol/server-everything from npm', () => {
 })
 
 describe('mcp-server-time from PyPI', () => {
-  let runner: RunnerProcess
-  beforeAll(async () => {
-    const config = { image: 'uvx://mcp-server-time@2026.10.19', cmd_args: ['--local-timezone', 'Europe/Berlin'], transport: 'stdio' }
-    runner = await spawnRunner(config, { PATH: `${python.bin}:${process.env['PATH']}` })
-    // The first call waits for two downloads, which may take longer than the client's own limit of a minute.
-    const call = { tool: 'get_current_time', args: { timezone: 'UTC' } }
-    await vi.waitFor(() => CLIENTS[0]?.[1](runner.url, call), { timeout: 280_000, interval: 500 })
-  }, 300_000)
-  afterAll(() => runner?.[Symbol.asyncDispose]())
-
   it.each(CLIENTS)('serves %s', async (_name, drive) => {
-    const { tools, texts } = await drive(runner.url, { tool: 'get_current_time', args: { timezone: 'Asia/Tokyo' } })
+    const { tools, texts } = await drive(time.url, { tool: 'get_current_time', args: { timezone: 'Asia/Tokyo' } })
     expect(tools).toContain('get_current_time')
     expect(texts.join('')).toContain('Asia/Tokyo')
+  })
+})
+
+describe('a virtual server over published servers, behind runners and over HTTP', () => {
+  let web: ChildProcess
+  let vmcp: TestVmcp
+  beforeAll(async () => {
+    const port = await freePort()
+    const script = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
+    web = spawn(process.execPath, [script, 'streamableHttp'], { env: { ...process.env, PORT: String(port) }, stdio: 'ignore' })
+    const backends = { stdio: everything.url, time: time.url, web: `http://127.0.0.1:${port}/mcp` }
+    await vi.waitFor(() => fetch(backends.web), { timeout: 60_000, interval: 100 })
+    vmcp = await startTestVmcp({ backends, config: { aggregation: { conflictResolution: 'prefix' } } })
+  }, 120_000)
+  afterAll(async () => {
+    await vmcp?.[Symbol.asyncDispose]()
+    if (web !== undefined && web.exitCode === null) {
+      web.kill('SIGKILL')
+      await once(web, 'exit')
+    }
+  })
+
+  it.each(CLIENTS)('serves %s', async (name, drive) => {
+    const { tools, texts } = await drive(vmcp.url, { tool: 'time_get_current_time', args: { timezone: 'Asia/Tokyo' } })
+    expect(tools).toEqual(expect.arrayContaining(['stdio_echo', 'web_echo', 'time_get_current_time']))
+    expect(texts.join('')).toContain('Asia/Tokyo')
+    // Python takes seconds to start.
+    for (const tool of name.startsWith('Python') ? [] : ['stdio_echo', 'web_echo'])
+      expect((await drive(vmcp.url, { tool, args: { message: 'grüße 👩‍👩‍👧' } })).texts.join('')).toContain('grüße 👩‍👩‍👧')
+  })
+
+  it.each(['legacy', 'modern'] as const)('asks a %s client what server-everything asks: sampling and elicitation', async (mode) => {
+    await using sdk = await connectSdk(new TransportV2(new URL(vmcp.url)), mode)
+    const names = async () => (await sdk.client.listTools()).tools.map(({ name }) => name)
+    await expect.poll(names, { timeout: 30_000 }).toContain('web_trigger-sampling-request')
+    expect(await sdk.text('web_trigger-sampling-request', { prompt: 'capital?', maxTokens: 10 })).toContain('Paris')
+    expect(JSON.stringify(await sdk.client.callTool({ name: 'web_trigger-elicitation-request', arguments: {} }))).toContain('Ada')
   })
 })

@@ -3,6 +3,7 @@ import { fixtureCommand, spawnFixture } from '@thv/testkit/mcp/fixture-process'
 import { isCi } from '@thv/testkit/run/run-environment'
 import { describe, expect, it } from 'vitest'
 import { type RunnerOptions, type Subject, startRunner } from '../../bench/proxy/subjects.ts'
+import { startVmcp, vmcpConfig } from '../../bench/vmcp/subjects.ts'
 import { SEEDS } from './fuzz-corpus.ts'
 import { bytesOf, setHeader } from './fuzz-request.ts'
 import { type FuzzCounts, type Problem, runFuzz, sendGood } from './fuzz-run.ts'
@@ -35,14 +36,23 @@ const ENV = { TOOLHIVE_PROXY_REQUEST_TIMEOUT: '3s' }
 describe('the HTTP front under broken requests', () => {
   it('before an HTTP server', { timeout: TIMEOUT_MS }, async () => {
     await using fixture = await spawnFixture({ era: 'dual', transport: 'http' })
-    await fuzz({ ...BEFORE_HTTP, remote_url: fixture.url }, { from: 0, to: REQUESTS / 2 })
+    const config = { ...QUICK, ...BEFORE_HTTP, remote_url: fixture.url }
+    await fuzz({ name: 'fuzz-http', start: (options) => startRunner(config, options) }, { from: 0, to: REQUESTS / 2 })
   })
 
   it('before a stdio server', { timeout: TIMEOUT_MS }, async () => {
     const { command, args } = fixtureCommand({ era: 'dual', transport: 'stdio' })
     const image = `exec://${realpathSync(command)}`
-    const config = { name: 'fuzz-stdio', transport: 'stdio', image, cmd_args: args, stdio_isolation: 'shared' }
-    await fuzz(config, { from: REQUESTS / 2, to: REQUESTS })
+    const config = { ...QUICK, name: 'fuzz-stdio', transport: 'stdio', image, cmd_args: args, stdio_isolation: 'shared' }
+    const isStdio = true
+    await fuzz({ name: 'fuzz-stdio', isStdio, start: (options) => startRunner(config, options) }, { from: REQUESTS / 2, to: REQUESTS })
+  })
+
+  it('before a virtual server of both eras', { timeout: TIMEOUT_MS }, async () => {
+    await using modern = await spawnFixture({ era: 'dual', transport: 'http' })
+    await using legacy = await spawnFixture({ era: 'legacy', transport: 'http' })
+    const config = { ...vmcpConfig({ modern: modern.url, legacy: legacy.url }), operational: { timeouts: { default: '3s' } } }
+    await fuzz({ name: 'fuzz-vmcp', start: (options) => startVmcp(config, options) }, { from: REQUESTS, to: 2 * REQUESTS })
   })
 
   it('that wait for 100 Continue in a row: each answer stays in one piece', { timeout: TIMEOUT_MS }, async () => {
@@ -85,18 +95,24 @@ function slowCall(port: number, ms: number): Buffer {
   })
 }
 
-async function fuzz(config: Record<string, unknown>, { from, to }: { from: number; to: number }): Promise<void> {
+interface Fuzzed {
+  readonly name: string
+  readonly isStdio?: boolean
+  start(options: RunnerOptions): Promise<Subject>
+}
+
+async function fuzz({ name, isStdio = false, start }: Fuzzed, { from, to }: { from: number; to: number }): Promise<void> {
   const errors: string[] = []
   const onLine: RunnerOptions['onLine'] = (line) => void (/"level":"error"/.test(line) && errors.push(line))
-  await using runner = await startRunner({ ...QUICK, ...config }, { env: ENV, onLine })
+  await using runner = await start({ env: ENV, onLine })
   const port = Number(new URL(runner.url).port)
   const problems = new Map<string, Problem[]>()
-  const seeds = SEEDS.filter(({ httpOnly }) => httpOnly !== true || config['transport'] !== 'stdio')
+  const seeds = SEEDS.filter(({ httpOnly }) => httpOnly !== true || !isStdio)
   const part = { port, seed: SEED, seeds, onProblem: (problem: Problem) => remember(problems, problem) }
   if (ONLY !== undefined) {
     await runFuzz({ ...part, from: ONLY, to: ONLY + 1 })
   } else {
-    console.log(`FUZZ_SEED=${SEED}: ${to - from} requests to ${String(config['name'])}`)
+    console.log(`FUZZ_SEED=${SEED}: ${to - from} requests to ${name}`)
     const stalled = stalls(port)
     const warm = from + Math.floor((to - from) * WARM_UP_SHARE)
     await runFuzz({ ...part, from, to: warm })
