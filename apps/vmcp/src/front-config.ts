@@ -14,7 +14,7 @@ export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
     name,
     transport: 'streamable-http',
     // Required by the document, and never called: the backends are those of the virtual server.
-    remote_url: config.backends[0]?.url,
+    remote_url: 'https://backends.invalid/mcp',
     ...(incomingAuth.oidc !== undefined && { oidc_config: oidcConfig(incomingAuth.oidc, env) }),
     ...(authz?.type === 'cedar' && {
       authz_config: {

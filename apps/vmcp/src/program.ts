@@ -3,6 +3,7 @@ import { aborted } from '@thv/kernel/deadline'
 import { tryParseDuration } from '@thv/kernel/duration'
 import { ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
+import { createKubeClient, defaultConnection } from '@thv/kube'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import { createMetrics } from '@thv/telemetry/metrics'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
@@ -10,7 +11,8 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import type { Env } from './discover/forwarded-headers.ts'
 import { staticBackends } from './discover/static-backends.ts'
 import { frontConfig, openFrontPolicies } from './front-config.ts'
-import { loadVmcpConfig } from './load-vmcp-config.ts'
+import type { ClusterPlace } from './live/live-source.ts'
+import { loadVmcpConfig, parseVmcpConfig, readConfigText } from './load-vmcp-config.ts'
 import { preview } from './preview.ts'
 import { startVmcp } from './vmcp-server.ts'
 import { type WorkflowFlags, workflowText } from './workflow-text.ts'
@@ -31,7 +33,12 @@ export interface Program {
   parseAsync(argv: readonly string[]): Promise<void>
 }
 
-interface ServeFlags {
+interface ClusterFlags {
+  readonly kubeconfig?: string
+  readonly namespace?: string
+}
+
+interface ServeFlags extends ClusterFlags {
   readonly config?: string
   readonly host: string
   readonly port: number
@@ -60,6 +67,11 @@ export function buildProgram(env: ProgramEnv): Program {
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port to listen on; 0 for any free one', port, 4483)
     .option('--session-ttl <duration>', 'time after which an unused session ends; 0 for 30m', duration, DEFAULT_TTL_MS)
+    .option(
+      '--kubeconfig <file>',
+      'cluster of the group, with outgoingAuth.source discovered; KUBECONFIG or the account of the pod unless given',
+    )
+    .option('--namespace <name>', 'namespace of the group')
     .option('--enable-audit', 'write audit events when the file configures none')
     .action((flags: ServeFlags) => runServe({ ...program.opts(), ...flags }, env))
   const validate = program
@@ -98,13 +110,28 @@ function debugOption(): Option {
 
 async function runServe(flags: ServeFlags, program: ProgramEnv): Promise<void> {
   const { env, lifecycle, out, clock = systemClock, workerEntry } = program
-  const config = withAudit(await loadVmcpConfig(fileOf(flags)), flags.enableAudit === true)
+  const path = fileOf(flags)
+  const text = await readConfigText(path)
+  const adjust = (given: VmcpConfig) => withAudit(given, flags.enableAudit === true)
+  const config = adjust(parseVmcpConfig(text, path))
   const wantsDebug = flags.debug === true || config.operational.logLevel === 'debug'
   const log = program.log ?? createLogger({ level: wantsDebug ? 'debug' : 'info' })
   const { host, port, sessionTtl: sessionTtlMs } = flags
-  const { url } = await startVmcp({ config, host, port, sessionTtlMs, version: VERSION, lifecycle, env, log, clock, workerEntry })
+  const cluster = config.outgoingAuth.source === 'discovered' ? await clusterOf(flags, program) : undefined
+  const { url } = await startVmcp({
+    ...{ config, file: { path, text }, adjust, cluster, host, port, sessionTtlMs, version: VERSION },
+    ...{ lifecycle, env, log, clock, workerEntry },
+  })
   out(`${config.name} is served at ${url}\n`)
   await aborted(lifecycle.signal)
+}
+
+/** The pod's account, or a kubeconfig. */
+async function clusterOf({ kubeconfig, namespace: given }: ClusterFlags, { env, lifecycle, clock }: ProgramEnv): Promise<ClusterPlace> {
+  const connection = await defaultConnection({ env, ...(kubeconfig !== undefined && { kubeconfig }), ...(clock && { clock }) })
+  const client = createKubeClient(connection)
+  lifecycle.onShutdown('cluster', () => client.close())
+  return { client, namespace: given ?? (env['VMCP_NAMESPACE'] || connection.namespace || 'default') }
 }
 
 function withAudit(config: VmcpConfig, isWanted: boolean): VmcpConfig {
@@ -137,6 +164,11 @@ async function runValidate(flags: ValidateFlags, program: ProgramEnv): Promise<v
     workerEntry: program.workerEntry,
   })
   await policies?.close()
+  if (config.outgoingAuth.source === 'discovered') {
+    if (flags.connect === true) throw new ThvError('usage', '--connect is for files with backends: outgoingAuth.source is discovered')
+    out(`${file} is valid.\nname:      ${config.name}\ngroup:     ${config.groupRef}\nbackends:  discovered\n`)
+    return
+  }
   const backends = await staticBackends(config, env, log)
   const lines = [
     `${file} is valid.`,

@@ -1,12 +1,14 @@
 import type { Route } from '@thv/gateway/gateway'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendJson, sendMethodNotAllowed } from '@thv/http/server/respond'
+import type { LiveServer } from './live/live-server.ts'
 import type { Offer } from './offer.ts'
 import type { VirtualBackend } from './virtual-backend.ts'
 
 export interface StatusDeps {
   readonly offer: Offer
   readonly backend: VirtualBackend
+  readonly live: LiveServer
   readonly version: string
 }
 
@@ -22,8 +24,8 @@ export function statusRoutes(deps: StatusDeps): Readonly<Record<string, Route>> 
       handle: (exchange) => {
         const { ready, message } = backend.status
         const body = ready
-          ? { status: 'ready', mode: 'static' }
-          : { status: 'not_ready', mode: 'static', reason: message.replaceAll(' ', '_') }
+          ? { status: 'ready', mode: modeOf(deps) }
+          : { status: 'not_ready', mode: modeOf(deps), reason: message.replaceAll(' ', '_') }
         answer(exchange, body, ready ? 200 : 503)
       },
     },
@@ -37,7 +39,13 @@ function answer(exchange: Exchange, body: unknown, status = 200): void {
   else sendMethodNotAllowed(exchange, 'GET, HEAD')
 }
 
-export function statusOf({ offer, version }: Omit<StatusDeps, 'backend'>) {
+function modeOf({ offer }: StatusDeps): 'dynamic' | 'static' {
+  return offer.config.outgoingAuth.source === 'discovered' ? 'dynamic' : 'static'
+}
+
+export function statusOf({ offer, version, live }: Omit<StatusDeps, 'backend'>) {
+  const { hash, loadedAt, problem, needsRestart } = live.live.state
+  const { leftOut, warnings } = live.discovered
   const backends = offer.members.map(({ name, health, backend, shared }) => ({
     name,
     health: health.status,
@@ -46,7 +54,7 @@ export function statusOf({ offer, version }: Omit<StatusDeps, 'backend'>) {
     mcp_revision: shared.protocolVersion ?? null,
     circuit: health.circuit,
   }))
-  const { offered, leftOut, warnings } = offer.view.composites
+  const { offered, leftOut: compositesLeftOut, warnings: compositeWarnings } = offer.view.composites
   const { conflicts, tools, prompts, resources, resourceTemplates } = offer.view.now
   const { moved } = offer.view
   // With policies a caller may not see every tool, and so not its name either.
@@ -58,18 +66,21 @@ export function statusOf({ offer, version }: Omit<StatusDeps, 'backend'>) {
     group_ref: offer.config.groupRef,
     // With `memory` one replica alone may run: another one knows none of its sessions.
     session_storage: offer.config.sessionStorage.provider,
+    config: { hash, loaded_at: loadedAt, problem: problem ?? null, needs_restart: needsRestart },
+    left_out: leftOut.slice(0, MAX_NAMED),
+    warnings: warnings.slice(0, MAX_NAMED),
     offered: {
       tools: tools.size + offered.size,
       ...{ prompts: prompts.size, resources: resources.size, resource_templates: resourceTemplates.size },
     },
     composite_tools:
       named === 0
-        ? { total: offered.size, left_out_total: leftOut.length }
+        ? { total: offered.size, left_out_total: compositesLeftOut.length }
         : {
-            ...{ total: offered.size, left_out_total: leftOut.length },
+            ...{ total: offered.size, left_out_total: compositesLeftOut.length },
             offered: [...offered.keys()].slice(0, named),
-            left_out: leftOut.slice(0, named),
-            warnings: warnings.slice(0, named),
+            left_out: compositesLeftOut.slice(0, named),
+            warnings: compositeWarnings.slice(0, named),
           },
     conflicts: { total: conflicts.length, ...(named > 0 && { named: conflicts.slice(0, named) }) },
     moved: { total: moved.length, ...(named > 0 && { named: moved.slice(0, named) }) },

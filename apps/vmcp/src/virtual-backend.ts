@@ -28,6 +28,7 @@ export class VirtualBackend implements Backend {
   readonly #modern: ModernEndpoint
   readonly #closing = new AbortController()
   #isStarted = false
+  #isKnown = false
   #isAttempted = false
   #inFlight = 0
   #onQuiet: (() => void) | undefined
@@ -47,19 +48,26 @@ export class VirtualBackend implements Backend {
     })
   }
 
-  start(): void {
+  /** `known`: the backends are. */
+  start(known: Promise<unknown>): void {
     const { offer } = this.#options
     offer.view.start()
-    void offer.view.attempted.then(() => {
-      this.#isAttempted = true
-    })
+    void known
+      .then(() => {
+        this.#isKnown = true
+        return offer.view.attempted
+      })
+      .then(() => {
+        this.#isAttempted = true
+      })
     this.#isStarted = true
     for (const member of offer.members) this.#check(member)
   }
 
   get status(): BackendStatus {
     const refusal = this.#options.offer.refusal()
-    const message = this.#isAttempted ? (refusal === undefined ? 'ready' : 'a backend is unhealthy') : 'the backends are being listed'
+    const pending = this.#isKnown ? 'the backends are being listed' : 'cache sync pending'
+    const message = this.#isAttempted ? (refusal === undefined ? 'ready' : 'a backend is unhealthy') : pending
     return {
       ready: this.#isAttempted && refusal === undefined,
       message,
@@ -120,6 +128,6 @@ export class VirtualBackend implements Backend {
     if (!this.#isStarted) return
     const { offer, checks } = this.#options
     const { clock, log } = offer
-    void checkHealth(member, { clock, log, ...checks() }, AbortSignal.any([this.#closing.signal, member.signal]))
+    void checkHealth(member, { clock, log, settings: checks }, AbortSignal.any([this.#closing.signal, member.signal]))
   }
 }

@@ -22,8 +22,10 @@ import { compileWorkflows } from './compose/composite-offers.ts'
 import { SharedWorkflows } from './compose/shared-workflows.ts'
 import { SuspendedWorkflows } from './compose/suspended-workflows.ts'
 import type { Env } from './discover/forwarded-headers.ts'
-import { staticBackends } from './discover/static-backends.ts'
 import { frontConfig, openFrontPolicies } from './front-config.ts'
+import { LiveConfig } from './live/live-config.ts'
+import { healthSettings, LiveServer } from './live/live-server.ts'
+import { type ClusterPlace, openLiveSource } from './live/live-source.ts'
 import { MemberRoster } from './members/member-roster.ts'
 import { Offer } from './offer.ts'
 import { SealKeys } from './seal/seal-keys.ts'
@@ -33,6 +35,12 @@ import { VirtualBackend } from './virtual-backend.ts'
 
 export interface VmcpServerOptions {
   readonly config: VmcpConfig
+  /** File that the configuration comes from; changes of it are taken over. */
+  readonly file?: { readonly path: string; readonly text: string } | undefined
+  /** Adds settings of the command line to a configuration. */
+  readonly adjust?: ((config: VmcpConfig) => VmcpConfig) | undefined
+  /** For `outgoingAuth.source: discovered`. */
+  readonly cluster?: ClusterPlace | undefined
   readonly host: string
   readonly port: number
   readonly sessionTtlMs: number
@@ -51,6 +59,7 @@ export interface RunningVmcp {
   readonly url: string
   readonly base: string
   readonly offer: Offer
+  readonly live: LiveServer
 }
 
 /** Time limit for draining clients, below the 75 s that Kubernetes gives between the signal and the end. */
@@ -58,8 +67,10 @@ const DRAIN_MS = 55_000
 
 /** Puts a virtual server together. It listens before its backends have answered, and `/readyz` says when they have. */
 export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp> {
-  const { config, lifecycle, env, log, host, port, version, clock = systemClock } = options
-  const backends = await staticBackends(config, env, log)
+  const { config, lifecycle, env, log, host, port, version, file, cluster, clock = systemClock } = options
+  const source = openLiveSource({ config, file: file?.path, cluster, env, log, clock })
+  lifecycle.onShutdown('source', () => source.close())
+  const discovered = await source.feed.resolve(config)
   const front = frontConfig(config, env)
   const sealKeys = SealKeys.fromEnv(env)
   const metrics = createMetrics()
@@ -82,7 +93,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const eras = new BackendEras({ clock, onChange: (key, { verdict }) => log.info('found out the era of a backend', { key, verdict }) })
   lifecycle.onShutdown('eras', async () => eras.close())
   const roster = new MemberRoster({ outbound, providers, eras, clock, log, version })
-  roster.apply(backends, healthSettings(config))
+  roster.apply(discovered?.backends ?? [], healthSettings(config))
   const settings = { config: config.aggregation, workflows: compileWorkflows(config.compositeTools) }
   const view = new ViewCache({ roster, settings, clock, log })
   const seal = sealKeys.sealFor('workflows')
@@ -104,25 +115,23 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
     lifecycle.onShutdown('diagnostics', (signal) => diagnostics.close(signal))
   }
   const server = { name: config.name, transport: 'streamable-http', host, port, metricsHere: true, resource: protectedResourceOf(front) }
-  const routes = statusRoutes({ offer, backend, version })
+  const configured = new LiveConfig(config, file?.text, options.adjust)
+  const live = new LiveServer({ live: configured, discovered, feed: source.feed, roster, view, offer, policies, env, log, metrics })
+  lifecycle.onShutdown('live', () => live.close())
+  const routes = statusRoutes({ offer, backend, live, version })
   const isPod = Boolean(env['VMCP_NAMESPACE'])
   const gateway = createGateway({ backend, pipeline, log, metrics, clock, server, routes, ...(isPod ? {} : LEAVES_AT_ONCE) })
   addGatewayGauges(metrics, { backend, gateway, server: config.name, transport: 'streamable-http' })
   const address = await gateway.listen()
   lifecycle.onShutdown('clients', (signal) => gateway.drain(signal), { timeoutMs: DRAIN_MS })
-  backend.start()
+  source.start(live)
+  backend.start(live.first)
   log.info('listening', { url: `${address.url}/mcp`, server: config.name, backends: roster.size })
-  return { url: `${address.url}/mcp`, base: address.url, offer }
+  return { url: `${address.url}/mcp`, base: address.url, offer, live }
 }
 
 /** Without a cluster there is no endpoint to be removed first, and a user waits. */
 const LEAVES_AT_ONCE = { limits: { lameDuckMs: 0 }, httpLimits: { drainIdleMs: 0 } }
-
-function healthSettings({ operational }: VmcpConfig) {
-  const { unhealthyThreshold, circuitBreaker } = operational.failureHandling
-  const { enabled, failureThreshold, timeout } = circuitBreaker
-  return { unhealthyThreshold, circuit: { enabled, failureThreshold, timeoutMs: tryParseDuration(timeout) ?? 60_000 } }
-}
 
 function checkSettings({ operational }: VmcpConfig) {
   const { healthCheckInterval, healthCheckTimeout } = operational.failureHandling

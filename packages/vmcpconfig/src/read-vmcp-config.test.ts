@@ -207,9 +207,7 @@ describe('the configuration file of a virtual server', () => {
   })
 
   it.each<[Document, string]>([
-    [{ backends: [] }, 'backends'],
     [{ incomingAuth: { type: 'local' } }, 'incomingAuth.type'],
-    [{ outgoingAuth: { source: 'discovered' } }, 'outgoingAuth.source'],
     [{ outgoingAuth: { source: 'inline', default: { type: 'aws_sts', awsSts: {} } } }, 'outgoingAuth.default.type'],
     [{ backends: [{ name: 'a', url: 'http://h/sse', transport: 'sse' }] }, 'backends[0].transport'],
     [{ optimizer: {} }, 'optimizer'],

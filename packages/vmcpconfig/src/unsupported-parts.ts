@@ -7,10 +7,8 @@ const NOT_BUILT = 'is not built'
 export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
   const parts: Problem[] = []
   const refuse = (path: string, message = NOT_BUILT) => parts.push({ path, message })
-  if (config.backends.length === 0) refuse('backends', 'is empty, and discovery of backends is not built')
   if (config.incomingAuth.type === 'local') refuse('incomingAuth.type', 'local is not built')
   if (config.incomingAuth.authz?.primaryUpstreamProvider !== undefined) refuse('incomingAuth.authz.primaryUpstreamProvider')
-  if (config.outgoingAuth.source === 'discovered') refuse('outgoingAuth.source', 'discovered is not built')
   const { default: fallback, backends } = config.outgoingAuth
   if (fallback !== undefined) refuseAuth(fallback, 'outgoingAuth.default', refuse)
   for (const [name, auth] of Object.entries(backends)) refuseAuth(auth, `outgoingAuth.backends.${name}`, refuse)

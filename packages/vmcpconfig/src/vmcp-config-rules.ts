@@ -24,6 +24,8 @@ export function ruleProblems(config: VmcpConfig): readonly VmcpProblem[] {
   if (fallback !== undefined) checkBackendAuth(fallback, 'outgoingAuth.default', report)
   for (const [name, auth] of Object.entries(backends)) checkBackendAuth(auth, `outgoingAuth.backends.${name}`, report)
   checkCallerToken(config, report)
+  if (config.outgoingAuth.source === 'discovered' && config.backends.length > 0)
+    report('backends', 'must be empty beside outgoingAuth.source discovered')
   checkOperational(config.operational, report)
   checkNames(config, report)
   checkSessionStorage(config.sessionStorage, report)

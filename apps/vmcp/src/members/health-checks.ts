@@ -6,14 +6,15 @@ import type { Member } from './member.ts'
 export interface HealthChecksOptions {
   readonly clock: Clock
   readonly log: Log
-  readonly intervalMs: number
-  readonly timeoutMs: number
+  /** Asked for before each check. */
+  settings(): { readonly intervalMs: number; readonly timeoutMs: number }
 }
 
 /** Checks a backend that no call has proved alive within the interval, until the signal aborts. */
 export async function checkHealth(member: Member, options: HealthChecksOptions, signal: AbortSignal): Promise<void> {
-  const { clock, log, intervalMs, timeoutMs } = options
+  const { clock, log } = options
   while (!signal.aborted) {
+    const { intervalMs, timeoutMs } = options.settings()
     await clock.sleep(intervalMs * (1 - Math.random() / 10), signal).catch(() => undefined)
     if (signal.aborted || member.health.isFresh(intervalMs)) continue
     try {

@@ -45,6 +45,7 @@ export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp>
     ...{ config: testConfig(options), lifecycle, log, env: options.env ?? {} },
     ...{ host: '127.0.0.1', port: 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
   })
+  await running.live.first
   await running.offer.view.attempted
   return {
     ...running,

@@ -68,6 +68,12 @@ export class LivePolicies implements PolicyHolder {
     return live
   }
 
+  /** Takes over another document, whole or not at all. */
+  async replace(config: AuthzConfig): Promise<PolicyLoad> {
+    const loaded = await loadPolicies({ config }, this.#loadOptions()).catch(failure)
+    return this.#settle('configuration', loaded)
+  }
+
   /** Called after each further load. */
   observe(observer: (event: PolicyLoad) => void): void {
     this.#observers.push(observer)
@@ -104,22 +110,22 @@ export class LivePolicies implements PolicyHolder {
     return { ...loadOptions(this.#options, this.#deps), signal: this.#closing.signal }
   }
 
-  #settle(path: string, loaded: LoadedPolicies): void {
+  #settle(path: string, loaded: LoadedPolicies): PolicyLoad {
     const { log } = this.#deps
     if (!loaded.ok) {
       log.error('the policies are not replaced; those before stay in force', { path, problems: loaded.problems.join('; ') })
-      this.#tell({ outcome: 'failed', problems: loaded.problems })
-      return
+      return this.#tell({ outcome: 'failed', problems: loaded.problems })
     }
     const { hash } = loaded.bundle
     this.#current = loaded.bundle
     log.info('policies replaced', { path, hash })
-    this.#tell({ outcome: 'ok', hash })
+    return this.#tell({ outcome: 'ok', hash })
   }
 
-  #tell(event: PolicyLoad): void {
+  #tell(event: PolicyLoad): PolicyLoad {
     this.#deps.onLoaded?.(event)
     for (const observer of this.#observers) observer(event)
+    return event
   }
 }
 

@@ -28,6 +28,8 @@ export interface MemberContext {
   readonly clusterDomain: string
   /** How clients of the virtual server authenticate. */
   readonly incoming: Pick<IncomingAuthConfig, 'oidc'>
+  /** Outside of the cluster the names of Services lead nowhere, and `status.url` is tried. */
+  readonly proxyAddress?: 'service' | 'status'
   externalAuthConfig(name: string): Pick<MCPExternalAuthConfig, 'spec'> | undefined
 }
 
@@ -127,8 +129,10 @@ function proxyParts(
   const { name } = workload.metadata
   if (!workload.status?.url) return notReady(`${kind} ${name} has no URL yet`)
   const { namespace, clusterDomain } = context
+  const tokenParts = oidcConfig !== undefined && callerToken(oidcConfig, context)
+  if (context.proxyAddress === 'status') return { url: workload.status.url, transport: proxyMode, ...tokenParts }
   const url = workloadUrl({ kind, name, namespace, clusterDomain, proxyMode, proxyPort })
-  return { url, transport: proxyMode, ...(oidcConfig !== undefined && callerToken(oidcConfig, context)) }
+  return { url, transport: proxyMode, ...tokenParts }
 }
 
 /** The token of a caller is good for a proxy only if that accepts tokens of the same issuer and audience. */

@@ -1,0 +1,126 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { createLifecycle } from '@thv/kernel/lifecycle'
+import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
+import { startFixture } from '@thv/testkit/mcp/fixture'
+import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
+import { describe, expect, it } from 'vitest'
+import { parseVmcpConfig } from '../load-vmcp-config.ts'
+import { startGuardedBackend } from '../testing/guarded-backend.ts'
+import { startVmcp } from '../vmcp-server.ts'
+
+const POLL = { timeout: 20_000, interval: 20 }
+
+function documentOf(backends: readonly object[], more: object = {}): string {
+  return JSON.stringify({
+    ...{ name: 'joined', groupRef: 'group', incomingAuth: { type: 'anonymous' }, outgoingAuth: { source: 'inline' }, backends },
+    ...{ aggregation: { conflictResolution: 'prefix' }, ...more },
+  })
+}
+
+async function startLive(text: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'vmcp-live-'))
+  const path = join(folder, 'config.yaml')
+  writeFileSync(path, text)
+  const lifecycle = createLifecycle()
+  const log = new CollectingLog()
+  const running = await startVmcp({
+    ...{ config: parseVmcpConfig(text, path), file: { path, text }, lifecycle, log, env: {} },
+    ...{ host: '127.0.0.1', port: 0, sessionTtlMs: 60_000, version: '0.0.1' },
+  })
+  await running.live.first
+  await running.offer.view.attempted
+  return {
+    ...running,
+    log,
+    write: (next: string) => writeFileSync(path, next),
+    status: async () => (await (await fetch(`${running.base}/status`)).json()) as { config: Record<string, unknown>; backends: unknown[] },
+    metrics: async () => await (await fetch(`${running.base}/metrics`)).text(),
+    async [Symbol.asyncDispose]() {
+      await lifecycle.shutdown('the test is over')
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+const connect = (url: string) => connectSdk(new StreamableHTTPClientTransport(new URL(url)), 'legacy')
+
+describe('a configuration that changes while the server runs', () => {
+  it('takes over backends that come, change and go, without ending a session', async () => {
+    await using a = await startFixture({ only: ['greet'] })
+    await using b = await startGuardedBackend()
+    b.accepts = () => true
+    const one = { name: 'a', url: a.url }
+    await using live = await startLive(documentOf([one]))
+    await using session = await connect(live.url)
+    let changes = 0
+    session.client.setNotificationHandler('notifications/tools/list_changed', () => void changes++)
+    const names = async () => (await session.client.listTools()).tools.map(({ name }) => name)
+    expect(await names()).toEqual(['a_greet'])
+
+    live.write(documentOf([one, { name: 'b', url: b.url }]))
+    await expect.poll(() => changes, POLL).toBeGreaterThan(0)
+    await expect.poll(names, POLL).toEqual(['a_greet', 'b_hello'])
+    expect(await session.text('b_hello')).toBe('')
+
+    const unchanged = live.offer.roster.get('a')
+    const headerInjection = { headerName: 'Authorization', headerValue: 'Bearer two' }
+    live.write(
+      documentOf([one, { name: 'b', url: b.url }], {
+        outgoingAuth: { source: 'inline', backends: { b: { type: 'header_injection', headerInjection } } },
+      }),
+    )
+    await expect.poll(() => session.text('b_hello'), POLL).toBe('Bearer two')
+    expect(live.offer.roster.get('a')).toBe(unchanged)
+
+    live.write(documentOf([one], { aggregation: { conflictResolution: 'prefixOnConflict' } }))
+    await expect.poll(names, POLL).toEqual(['greet'])
+    expect(await session.text('greet', { name: 'Ada' })).toContain('Ada')
+    expect((await live.status()).backends).toHaveLength(1)
+  })
+
+  it('keeps the configuration in force while a newer one is wrong, and says so', async () => {
+    await using a = await startFixture({ only: ['greet'] })
+    const good = documentOf([{ name: 'a', url: a.url }])
+    await using live = await startLive(good)
+    await using session = await connect(live.url)
+    const stays = async () => expect((await session.client.listTools()).tools.map(({ name }) => name)).toEqual(['a_greet'])
+
+    for (const [text, problem] of [
+      ['name: [', 'is not valid YAML'],
+      [documentOf([{ name: 'a', url: a.url }], { metadta: {} }), 'metadta'],
+      [documentOf([{ name: 'a', url: 'http://169.254.169.254/mcp' }]), 'backends.a.url'],
+      [documentOf([{ name: 'a', url: a.url, type: 'entry', caBundlePath: '/does/not/exist.crt' }]), 'caBundlePath'],
+    ] as const) {
+      live.write(text)
+      await expect.poll(async () => (await live.status()).config['problem'], POLL).toContain(problem)
+      await stays()
+      expect(await live.metrics()).toMatch(/^toolhive_vmcp_config_valid 0$/m)
+    }
+    expect(live.log.lines.join('\n')).toContain('the one before stays in force')
+
+    live.write(documentOf([{ name: 'a', url: a.url }], { name: 'other', metadata: { note: 'x' } }))
+    await expect.poll(async () => (await live.status()).config, POLL).toMatchObject({ problem: null, needs_restart: ['name'] })
+    expect(await live.metrics()).toMatch(/^toolhive_vmcp_config_valid 1$/m)
+    expect(await live.metrics()).toMatch(/^toolhive_vmcp_config_reloads_total\{outcome="failed"\} [1-9]/m)
+    await stays()
+  })
+
+  it('replaces policies, whole or not at all', async () => {
+    await using a = await startFixture({ only: ['greet', 'add_numbers'] })
+    const withPolicies = (...policies: string[]) =>
+      documentOf([{ name: 'a', url: a.url }], { incomingAuth: { type: 'anonymous', authz: { type: 'cedar', policies } } })
+    const only = (tool: string) => `permit(principal, action == Action::"call_tool", resource == Tool::"a_${tool}");`
+    await using live = await startLive(withPolicies(only('greet')))
+    await using session = await connect(live.url)
+    const names = async () => (await session.client.listTools()).tools.map(({ name }) => name)
+    expect(await names()).toEqual(['a_greet'])
+    live.write(withPolicies('permit(this is no policy);'))
+    await expect.poll(async () => (await live.status()).config['problem'], POLL).toContain('incomingAuth.authz')
+    expect(await names()).toEqual(['a_greet'])
+    live.write(withPolicies(only('add_numbers')))
+    await expect.poll(names, POLL).toEqual(['a_add_numbers'])
+  })
+})
