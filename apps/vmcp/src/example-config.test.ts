@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { loadVmcpConfig } from './load-vmcp-config.ts'
+import { loadVmcpConfig } from './config/load-vmcp-config.ts'
 
 const FOLDER = fileURLToPath(new URL('../../../deploy/examples/vmcp/', import.meta.url))
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { jsonEqual } from '@thv/kernel/json'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
-import { parseVmcpConfig } from '../load-vmcp-config.ts'
+import { parseVmcpConfig } from '../config/load-vmcp-config.ts'
 
 /** State of the configuration, for `/status` and metrics. Holds no value of the file. */
 export interface ConfigState {
@@ -15,7 +15,7 @@ export interface ConfigState {
 }
 
 /** Fields of parts that are made once. */
-const FIXED = ['name', 'sessionStorage', 'audit', 'telemetry'] as const
+const FIXED = ['name', 'sessionStorage', 'audit', 'telemetry', 'rateLimiting'] as const
 
 /** The configuration in force. A text that is wrong changes nothing but the state. */
 export class LiveConfig {
@@ -82,13 +82,12 @@ function withFixedParts(config: VmcpConfig, started: VmcpConfig): Fixed {
   const hadPolicies = started.incomingAuth.authz?.type === 'cedar'
   if (isOther || hadPolicies !== (authz?.type === 'cedar')) needsRestart.push('incomingAuth')
   if (config.outgoingAuth.source !== started.outgoingAuth.source) needsRestart.push('outgoingAuth.source')
-  const { name, sessionStorage, audit, telemetry, incomingAuth, outgoingAuth } = started
-  const { audit: _, telemetry: __, ...rest } = config
+  const { incomingAuth, outgoingAuth } = started
   return {
     needsRestart,
     config: {
-      ...rest,
-      ...{ name, sessionStorage, ...(audit !== undefined && { audit }), ...(telemetry !== undefined && { telemetry }) },
+      ...config,
+      ...(Object.fromEntries(FIXED.map((field) => [field, started[field]])) as Pick<VmcpConfig, (typeof FIXED)[number]>),
       incomingAuth: { ...incomingAuth, ...(hadPolicies && authz?.type === 'cedar' && { authz }) },
       outgoingAuth: { ...config.outgoingAuth, source: outgoingAuth.source },
     },

@@ -7,7 +7,7 @@ import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { describe, expect, it } from 'vitest'
-import { parseVmcpConfig } from '../load-vmcp-config.ts'
+import { parseVmcpConfig } from '../config/load-vmcp-config.ts'
 import { startGuardedBackend } from '../testing/guarded-backend.ts'
 import { startVmcp } from '../vmcp-server.ts'
 

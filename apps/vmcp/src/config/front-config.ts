@@ -3,7 +3,7 @@ import { type OpenPoliciesDeps, openPolicies } from '@thv/middleware/run-config/
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
-import type { Env } from './discover/forwarded-headers.ts'
+import type { Env } from '../discover/forwarded-headers.ts'
 
 /** The middleware in front of the virtual server, in the words that all proxies use. Throws `vmcp_config_invalid`. */
 export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
