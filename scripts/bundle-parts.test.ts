@@ -35,11 +35,12 @@ describe('a runner loads what its run config needs', { timeout: 2 * LIMIT_MS }, 
     remote_policy: { allow_loopback: true },
   })
 
-  test('a plain HTTP proxy loads no YAML, WebSockets, Redis or Kubernetes client', async () => {
+  test('a plain HTTP proxy loads no YAML, WebSockets, Redis, Kubernetes client or authorization server', async () => {
     const loaded = await loadedBy(folder, httpConfig())
     expect(loaded.sources).toContain('apps/proxyrunner/src/runner.ts')
     expect(loaded.sources).toContain('packages/gateway/src/gateway.ts')
-    const others = /node_modules\/(?:yaml|ws|ioredis|@ioredis)\/|^packages\/kube\/|^apps\/proxyrunner\/src\/runtime\/(?:kubernetes|local)\//
+    const others =
+      /node_modules\/(?:yaml|ws|ioredis|@ioredis|oidc-provider|koa)\/|^packages\/(?:kube|authserver)\/|^apps\/proxyrunner\/src\/runtime\/(?:kubernetes|local)\//
     expect(loaded.sources.filter((source) => others.test(source))).toEqual([])
     // At most the parser that undici selects at its first connection.
     expect(loaded.files.filter((file) => /^undici-/.test(file) && !/^undici-llhttp_simd-wasm-/.test(file))).toEqual([])
@@ -49,6 +50,22 @@ describe('a runner loads what its run config needs', { timeout: 2 * LIMIT_MS }, 
     const authz_config = { version: '1.0', type: 'cedarv1', cedar: { policies: ['permit(principal, action, resource);'] } }
     const { sources } = await loadedBy(folder, { ...httpConfig(), authz_config })
     expect(sources.some((source) => source.startsWith('node_modules/yaml/'))).toBe(true)
+  })
+
+  test('an authorization server is loaded where it is configured', async () => {
+    const issuer = 'https://mcp.example.com'
+    const { sources } = await loadedBy(folder, {
+      ...httpConfig(),
+      oidc_config: { issuer, audience: `${issuer}/mcp` },
+      embedded_auth_server_config: {
+        issuer,
+        allowed_audiences: [`${issuer}/mcp`],
+        upstreams: [{ name: 'corp', type: 'oidc', oidc_config: { issuer_url: 'https://idp.example.com', client_id: 'x' } }],
+        disable_upstream_token_injection: true,
+      },
+    })
+    expect(sources).toContain('packages/authserver/src/auth-server.ts')
+    expect(sources).toContain('node_modules/oidc-provider/lib/provider.js')
   })
 
   test('a server of its own brings the local runtime and no Kubernetes client', async () => {

@@ -30,7 +30,10 @@ export function noticeOf(folder, root, isShipped = true) {
     .filter((file) => LICENCE_FILE.test(file))
     .sort()
     .map((file) => readFileSync(join(folder, file), 'utf8').trim())
-  const text = texts.length > 0 ? texts.join('\n\n') : (fromReadme(folder) ?? (license === 'Apache-2.0' ? ownLicence(root) : undefined))
+  const text =
+    texts.length > 0
+      ? texts.join('\n\n')
+      : (fromReadme(folder) ?? fromSibling(name, folder) ?? (license === 'Apache-2.0' ? ownLicence(root) : undefined))
   if (!text && isShipped) throw new Error(`the package ${name} has no licence text: see ${folder}`)
   return { name, version, license: license ?? 'see below', text: text ?? 'The package has no license text.' }
 }
@@ -43,6 +46,17 @@ function fromReadme(folder) {
   const end = text.search(/^#+\s/m)
   const found = (end === -1 ? text : text.slice(0, end)).trim()
   return /copyright|permission is hereby granted/i.test(found) ? found : undefined
+}
+
+/** Packages whose repository has a license that their release leaves out: its copyright, and a package with the same text. */
+const LEFT_OUT = { 'koa-compose': { copyright: 'Copyright (c) 2013 TJ Holowaychuk tj@apex.sh', sibling: 'koa' } }
+
+function fromSibling(name, folder) {
+  const known = LEFT_OUT[name]
+  if (known === undefined) return undefined
+  return readFileSync(join(folder, '..', known.sibling, 'LICENSE'), 'utf8')
+    .trim()
+    .replace(/^Copyright .*$/m, known.copyright)
 }
 
 function ownLicence(root) {

@@ -61,6 +61,7 @@ export function createProvider(options: ProviderOptions): Provider {
     enabledJWA: { idTokenSigningAlgValues: [...new Set(keys.privateJwks.map(({ alg }) => alg))] },
     clientAuthMethods: ['none', 'client_secret_basic', 'client_secret_post'],
     responseTypes: ['code'],
+    allowOmittingSingleRegisteredRedirectUri: false,
     pkce: { required: () => true },
     rotateRefreshToken: () => true,
     issueRefreshToken: (_ctx: unknown, client: ProviderClient) => client.grantTypeAllowed('refresh_token'),
@@ -119,7 +120,7 @@ function loginEveryTime(): object {
   return new Prompt(
     { name: 'login', requestable: true },
     () => ({}),
-    new Check('login', 'the user has to log in', (ctx) => ctx.oidc.result?.['login'] === undefined),
+    new Check('login', 'the user has to log in', 'login_required', (ctx) => ctx.oidc.result?.['login'] === undefined),
   )
 }
 

@@ -85,6 +85,6 @@ declare module 'oidc-provider' {
 
   export const interactionPolicy: {
     readonly Prompt: new (info: { name: string; requestable: boolean }, details: () => object, ...checks: object[]) => object
-    readonly Check: new (reason: string, description: string, check: (ctx: ProviderContext) => boolean) => object
+    readonly Check: new (reason: string, description: string, error: string, check: (ctx: ProviderContext) => boolean) => object
   }
 }

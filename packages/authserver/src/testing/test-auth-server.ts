@@ -43,6 +43,8 @@ export interface TestAuthServerOptions {
   readonly clock?: Clock
   readonly env?: Readonly<Record<string, string>>
   readonly store?: AuthStore
+  /** Rate limits count all requests together, as for one address. Otherwise each request has an address of its own. */
+  readonly oneAddress?: boolean
 }
 
 /** A whole authorization server on loopback, with a real OpenID provider behind it. */
@@ -76,10 +78,12 @@ export async function startTestAuthServer(options: TestAuthServerOptions = {}): 
   const outbound = createOutbound()
   stack.defer(() => outbound.close())
   const store = options.store ?? stack.use(createMemoryAuthStore({ clock }))
+  let requests = 0
+  const addressOf = () => (options.oneAddress === true ? 'one' : String(requests++))
   const saved: UpstreamLogin[] = []
   const tokens = () => ({ ...NO_UPSTREAM_TOKENS, save: async (login: UpstreamLogin) => void saved.push(login) })
   server = stack.use(
-    await createAuthServer({ config, env: { UPSTREAM_SECRET: upstream.secret, ...env }, store, tokens, outbound, clock, log }),
+    await createAuthServer({ config, env: { UPSTREAM_SECRET: upstream.secret, ...env }, store, tokens, outbound, clock, log, addressOf }),
   )
   const owned = stack.move()
 

@@ -1,0 +1,175 @@
+import { TestClock } from '@thv/kernel/clock'
+import { createMemoryAuthStore } from '@thv/store/auth/memory-auth-store'
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { REDIRECT_URI, startTestAuthServer, type TestAuthServer } from './testing/test-auth-server.ts'
+
+/* Attacks on the token, revocation and introspection endpoints. The section that forbids each is in its title. */
+
+describe('hostile token requests', () => {
+  const clock = new TestClock()
+  let server: TestAuthServer
+  let clientId: string
+  beforeAll(async () => {
+    server = await startTestAuthServer({ store: createMemoryAuthStore({ clock }) })
+    clientId = await server.client()
+  })
+  afterAll(async () => await server[Symbol.asyncDispose]())
+
+  async function code(): Promise<Record<string, string>> {
+    const { landed, verifier } = await server.login(clientId)
+    const value = landed.searchParams.get('code') ?? ''
+    return { grant_type: 'authorization_code', code: value, redirect_uri: REDIRECT_URI, client_id: clientId, code_verifier: verifier }
+  }
+  const refresh = (token: string | undefined, more: object = {}) =>
+    server.token({ grant_type: 'refresh_token', refresh_token: token ?? '', client_id: clientId, ...more })
+  const post = (path: string, form: Record<string, string>) =>
+    fetch(`${server.issuer}${path}`, { method: 'POST', body: new URLSearchParams(form) })
+
+  it.each<[string, Record<string, string | undefined>, string]>([
+    ['RFC 7636 §4.6: no verifier', { code_verifier: undefined }, 'invalid_grant'],
+    ['RFC 7636 §4.6: another verifier', { code_verifier: 'a'.repeat(43) }, 'invalid_grant'],
+    ['RFC 6749 §4.1.3: another redirect URI', { redirect_uri: 'http://127.0.0.1:9/callback' }, 'invalid_grant'],
+    ['RFC 6749 §4.1.3: an unknown code', { code: 'unknown' }, 'invalid_grant'],
+    ['RFC 6749 §5.2: an unknown client', { client_id: 'c1.unknown' }, 'invalid_client'],
+    ['RFC 8707 §2.2: another resource', { resource: 'https://other.example.com/' }, 'invalid_target'],
+    ['RFC 9700 §2.4: the password grant', { grant_type: 'password', username: 'a', password: 'b' }, 'unsupported_grant_type'],
+    ['RFC 6749 §4.4: client credentials of a public client', { grant_type: 'client_credentials' }, 'unsupported_grant_type'],
+    ['RFC 6749 §3.2: no grant type', { grant_type: undefined }, 'invalid_request'],
+  ])('%s', async (_, change, error) => {
+    const form = Object.fromEntries(
+      Object.entries({ ...(await code()), ...change }).filter((entry): entry is [string, string] => entry[1] !== undefined),
+    )
+    const { status, body } = await server.token(form)
+    expect([400, 401]).toContain(status)
+    expect(body).toMatchObject({ error })
+    expect(JSON.stringify(body)).not.toMatch(/node_modules|\.js:\d/)
+  })
+
+  it('RFC 6749 §4.1.3: the code of another client', async () => {
+    const form = await code()
+    const { status, body } = await server.token({ ...form, client_id: await server.client() })
+    expect([status, body['error']]).toEqual([400, 'invalid_grant'])
+  })
+
+  it('RFC 6749 §3.2: a parameter that comes twice', async () => {
+    const body = new URLSearchParams(await code())
+    body.append('client_id', clientId)
+    const answer = await fetch(`${server.issuer}/oauth/token`, { method: 'POST', body })
+    expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([400, 'invalid_request'])
+  })
+
+  it('RFC 6749 §4.1.2: a code that is used twice is refused, and ends everything that came of it', async () => {
+    const form = await code()
+    const first = await server.token(form)
+    expect(first.status).toBe(200)
+    const claims = decodeJwt(first.body['access_token'] ?? '')
+    expect(server.server.isRevoked(claims)).toBe(false)
+    const second = await server.token(form)
+    expect([second.status, second.body['error']]).toEqual([400, 'invalid_grant'])
+    expect(server.server.isRevoked(claims)).toBe(true)
+    expect((await refresh(first.body['refresh_token'])).body['error']).toBe('invalid_grant')
+  })
+
+  it('RFC 6749 §10.5: of fifty redemptions of one code at once, at most one gets tokens', async () => {
+    const form = await code()
+    const answers = await Promise.all(Array.from({ length: 50 }, () => server.token(form)))
+    const won = answers.filter(({ status }) => status === 200)
+    expect(won.length).toBeLessThanOrEqual(1)
+    expect(answers.filter(({ body }) => body['error'] === 'invalid_grant')).toHaveLength(50 - won.length)
+    for (const { body } of won) expect((await refresh(body['refresh_token'])).body['error']).toBe('invalid_grant')
+  })
+
+  it('RFC 9700 §4.14.2: a refresh token that is used again soon gets a successor; later it ends the family', async () => {
+    const { body } = await server.tokens(clientId)
+    const both = await Promise.all([refresh(body['refresh_token']), refresh(body['refresh_token'])])
+    expect(both.map(({ status }) => status)).toEqual([200, 200])
+    await clock.advance(9_000)
+    const third = await refresh(body['refresh_token'])
+    expect(third.status).toBe(200)
+    await clock.advance(2_000)
+    const late = await refresh(body['refresh_token'])
+    expect([late.status, late.body['error']]).toEqual([400, 'invalid_grant'])
+    for (const each of [...both, third]) expect((await refresh(each.body['refresh_token'])).body['error']).toBe('invalid_grant')
+    expect(server.server.isRevoked(decodeJwt(third.body['access_token'] ?? ''))).toBe(true)
+    expect(server.logged()).toContain('token reused')
+  })
+
+  it.each<[string, (token: string) => Promise<{ status: number; body: Record<string, string> }>, string]>([
+    [
+      'RFC 6749 §6: the refresh token of another client',
+      async (token) => refresh(token, { client_id: await server.client() }),
+      'invalid_grant',
+    ],
+    ['RFC 6749 §6: more scopes than were granted', (token) => refresh(token, { scope: 'openid mcp profile' }), 'invalid_scope'],
+    [
+      'RFC 8707 §2.2: a refresh for another resource',
+      (token) => refresh(token, { resource: 'https://other.example.com/' }),
+      'invalid_target',
+    ],
+    ['RFC 6749 §6: a refresh token that was altered', (token) => refresh(`${token}x`), 'invalid_grant'],
+  ])('%s', async (_, request, error) => {
+    const { body } = await server.tokens(clientId)
+    const answer = await request(body['refresh_token'] ?? '')
+    expect([answer.status, answer.body['error']]).toEqual([400, error])
+  })
+
+  it('RFC 7009 §2.1: revoking an access token ends its family; that of another client has no effect', async () => {
+    const { body } = await server.tokens(clientId)
+    const claims = decodeJwt(body['access_token'] ?? '')
+    const other = await post('/oauth/revoke', { token: body['access_token'] ?? '', client_id: await server.client() })
+    expect([other.status, server.server.isRevoked(claims)]).toEqual([200, false])
+    const own = await post('/oauth/revoke', { token: body['access_token'] ?? '', client_id: clientId })
+    expect([own.status, server.server.isRevoked(claims)]).toEqual([200, true])
+    expect((await refresh(body['refresh_token'])).body['error']).toBe('invalid_grant')
+  })
+
+  it('RFC 7009 §2.1: revoking a refresh token ends its family too', async () => {
+    const { body } = await server.tokens(clientId)
+    expect((await post('/oauth/revoke', { token: body['refresh_token'] ?? '', client_id: clientId })).status).toBe(200)
+    expect(server.server.isRevoked(decodeJwt(body['access_token'] ?? ''))).toBe(true)
+  })
+
+  it('RFC 7009 §2.2: a token that never was is revoked without an error', async () => {
+    for (const token of ['x', 'a.b.c', 'e30.e30.e30'])
+      expect((await post('/oauth/revoke', { token, client_id: clientId })).status).toBe(200)
+  })
+
+  it('RFC 7662 §2.1: who does not authenticate may not introspect', async () => {
+    const { body } = await server.tokens(clientId)
+    const answer = await post('/oauth/introspect', { token: body['access_token'] ?? '', client_id: clientId })
+    expect(answer.status).toBe(401)
+    expect(await answer.text()).not.toContain('tsid')
+  })
+
+  it.each<[string, RequestInit]>([
+    ['RFC 6749 §3.2: a GET', { method: 'GET' }],
+    ['RFC 6749 §4.1.3: JSON instead of a form', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }],
+    ['RFC 9700 §4: a body of 64 KiB', { method: 'POST', body: new URLSearchParams({ grant_type: 'x'.repeat(70_000) }) }],
+  ])('%s is refused', async (_, init) => {
+    const answer = await fetch(`${server.issuer}/oauth/token`, init)
+    expect(answer.status).toBeGreaterThanOrEqual(400)
+    expect(answer.status).toBeLessThan(500)
+  })
+
+  it('RFC 6749 §10.4: no log line holds a token', async () => {
+    const { body } = await server.tokens(clientId)
+    for (const name of ['access_token', 'refresh_token'] as const) expect(server.logged()).not.toContain(body[name])
+  })
+})
+
+describe('limits of one address', () => {
+  it('RFC 6749 §10.10: registrations and wrong secrets are limited, and the answer says when to come again', async () => {
+    await using server = await startTestAuthServer({ oneAddress: true })
+    const statuses: number[] = []
+    let last: Response | undefined
+    for (let n = 0; n < 8; n++) {
+      last = await server.register()
+      statuses.push(last.status)
+    }
+    expect(statuses.slice(0, 5)).toEqual([201, 201, 201, 201, 201])
+    expect(statuses).toContain(429)
+    const refused = statuses.at(-1) === 429 ? last : undefined
+    expect(Number(refused?.headers.get('retry-after') ?? 1)).toBeGreaterThan(0)
+  })
+})
