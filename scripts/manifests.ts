@@ -5,17 +5,22 @@ import { ROOT } from './run.ts'
 
 /*
  * node scripts/manifests.ts: writes deploy/manifests/operator.yaml, the operator's chart with its default values, for people without
- * helm. It needs helm and is therefore no part of "npm run generate"; a test of the charts fails when the file is stale.
+ * helm, and local-operator.yaml beside it, with the values of the platform that `thv up` starts. It needs helm and is therefore no part of
+ * "npm run generate"; a test of the charts fails when a file is stale.
  */
 
 export const OPERATOR_MANIFESTS = 'deploy/manifests/operator.yaml'
+/** Its registry lists the servers of all namespaces. */
+export const LOCAL_OPERATOR_MANIFESTS = 'deploy/manifests/local-operator.yaml'
+export const LOCAL_VALUES: readonly string[] = ['operator.registry.exportNamespaces={*}']
 const NAMESPACE = 'toolhive-system'
 
-export async function operatorManifests(helm: Pick<Helm, 'template'>): Promise<string> {
+export async function operatorManifests(helm: Pick<Helm, 'template'>, set: readonly string[] = []): Promise<string> {
   const rendered = await helm.template({
     name: 'toolhive-operator',
     chart: join(ROOT, 'deploy/charts/toolhive-operator'),
     namespace: NAMESPACE,
+    set,
   })
   return HEADER + rendered.split('\n').filter(isOurs).join('\n')
 }
@@ -36,8 +41,11 @@ metadata:
 `
 
 if (import.meta.main) {
-  const path = join(ROOT, OPERATOR_MANIFESTS)
-  mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, await operatorManifests(await openHelm()))
-  console.log(`wrote ${OPERATOR_MANIFESTS}`)
+  const helm = await openHelm()
+  for (const [file, set] of [[OPERATOR_MANIFESTS, []] as const, [LOCAL_OPERATOR_MANIFESTS, LOCAL_VALUES] as const]) {
+    const path = join(ROOT, file)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, await operatorManifests(helm, set))
+    console.log(`wrote ${file}`)
+  }
 }

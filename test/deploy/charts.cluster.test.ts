@@ -6,7 +6,7 @@ import { describeHelm } from '@thv/testkit/helm/describe-helm'
 import { type Helm, openHelm } from '@thv/testkit/helm/helm'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { OPERATOR_MANIFESTS, operatorManifests } from '../../scripts/manifests.ts'
+import { LOCAL_OPERATOR_MANIFESTS, LOCAL_VALUES, OPERATOR_MANIFESTS, operatorManifests } from '../../scripts/manifests.ts'
 import {
   CRD_CHART,
   EVERYTHING,
@@ -80,6 +80,7 @@ describeHelm('charts', () => {
 
     it('lies in deploy/manifests as it renders', async () => {
       await expect(await operatorManifests(helm)).toMatchFileSnapshot(path(OPERATOR_MANIFESTS))
+      await expect(await operatorManifests(helm, LOCAL_VALUES)).toMatchFileSnapshot(path(LOCAL_OPERATOR_MANIFESTS))
     })
 
     it('is taken by the API server as plain manifests', () => {

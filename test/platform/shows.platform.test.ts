@@ -45,6 +45,7 @@ describe('on the local platform', () => {
       empty = await namesOfAll(world)
       return empty.length >= 2
     })
+    await eventually('the registry answers', async () => /^registry +ready /m.test(await thv(platform, 'status')))
     first = processesOf(platform).map(({ pid }) => pid)
     await world.create(SERVER, 'piped', { image: world.images.fixture, args: ['--name', 'piped'] })
     await world.create(SERVER, 'web', { image: world.images.fixture, transport: 'streamable-http', args: ['--name', 'web'] })
@@ -141,8 +142,19 @@ describe('on the local platform', () => {
     await eventually('the registry answers', async () => /^registry +ready /m.test(await thv(platform, 'status')))
     expect((await search()).split('\n')[1]).toMatch(/^io\.github\.containers\/kubernetes-mcp-server +[\d.]+ +npm +\S/)
     const [, url = ''] = /^registry +ready (\S+)/m.exec(await thv(platform, 'status')) ?? []
-    const { servers } = (await (await fetch(`${url}/default/v0.1/servers?limit=100`)).json()) as { servers: unknown[] }
-    expect(servers.length).toBeGreaterThanOrEqual(25)
+    const listed = async () => {
+      const answer = await fetch(`${url}/default/v0.1/servers?limit=100`)
+      return ((await answer.json()) as { servers: { server: { name: string } }[] }).servers.map(({ server }) => server.name)
+    }
+    expect((await listed()).length).toBeGreaterThanOrEqual(25)
+    // It lists the servers of all namespaces that are marked for it.
+    const annotations = {
+      'toolhive.stacklok.dev/registry-export': 'true',
+      'toolhive.stacklok.dev/registry-url': await urlOf('web'),
+      'toolhive.stacklok.dev/registry-description': 'The server of this test',
+    }
+    await world.client.patch(SERVER, world.at('web'), { kind: 'merge', body: { metadata: { annotations } } })
+    await eventually('the server is listed', async () => (await listed()).includes(`dev.stacklok.toolhive/${NAMESPACE}.web`))
 
     const found = processesOf(platform).filter(({ pid }) => commandsWith('apps-registry-src-main').some((each) => each.pid === pid))
     expect(found).toHaveLength(1)

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { operatorManifests } from './platform-parts.ts'
 
-const TEXT = readFileSync(new URL('../../../../deploy/manifests/operator.yaml', import.meta.url), 'utf8')
+const TEXT = readFileSync(new URL('../../../../deploy/manifests/local-operator.yaml', import.meta.url), 'utf8')
 
 describe('the operator on this platform', () => {
   it('is what the manifests say, told that Services have addresses and packages run as they are', () => {
@@ -19,6 +19,7 @@ describe('the operator on this platform', () => {
                 env: expect.arrayContaining([
                   { name: 'TOOLHIVE_SERVICE_URLS', value: 'address' },
                   { name: 'TOOLHIVE_PACKAGE_IMAGES', value: 'native' },
+                  { name: 'TOOLHIVE_REGISTRY_EXPORT_NAMESPACES', value: '*' },
                 ]),
               },
             ],

@@ -25,10 +25,6 @@ import { parseAllDocuments } from 'yaml'
 export interface PlatformParts {
   readonly ownImages: readonly OwnImage[]
   readonly manifests: readonly PlatformManifest[]
-  /** How `thv-registry-api` is started. */
-  readonly registryProgram: readonly string[]
-  /** Additional variables for our own programs: the folder of V8's compile cache, so that only their first start compiles. */
-  readonly programEnv: Readonly<Record<string, string>>
 }
 
 const IMAGE = 'toolhive-ts'
@@ -39,7 +35,7 @@ const PROGRAMS = {
   'thv-registry-api': 'apps/registry/src/main.ts',
   thv: 'apps/cli/src/main.ts',
 }
-const OPERATOR_FILE = 'deploy/manifests/operator.yaml'
+const OPERATOR_FILE = 'deploy/manifests/local-operator.yaml'
 /** Settings of the operator for this platform: Services have addresses that the host reaches, and packages run as they are. */
 const OPERATOR_ENV = { TOOLHIVE_SERVICE_URLS: 'address', TOOLHIVE_PACKAGE_IMAGES: 'native' }
 const OPERATOR_KINDS = [namespaces, serviceAccounts, clusterRoles, clusterRoleBindings, roles, roleBindings, services, deployments]
@@ -51,11 +47,10 @@ export async function loadPlatformParts(env: Readonly<Record<string, string | un
     Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, await ensureBundle(entry)]] as const),
   )
   const byName: Readonly<Record<string, readonly string[]>> = Object.fromEntries(programs)
+  // V8's compile cache: only the first start of a program compiles.
   const programEnv = { ...memorySettings(env), NODE_COMPILE_CACHE: compileCache }
   return {
     ownImages: [{ repository: IMAGE, programs: { ...byName, node: [process.execPath] }, main: 'thv-operator', env: programEnv }],
-    programEnv,
-    registryProgram: byName['thv-registry-api'] ?? [],
     manifests: [...definitions(), ...operatorManifests(readFileSync(join(root, OPERATOR_FILE), 'utf8'))],
   }
 }

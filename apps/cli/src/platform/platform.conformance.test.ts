@@ -87,6 +87,15 @@ const identity = async () => {
   return { uid: metadata.uid as string, url: status.url as string }
 }
 
+/** The address of the registry, which answers. */
+const registryUrl = () =>
+  vi.waitFor(async () => /^registry +ready (\S+)/m.exec((await thv('status')).out)?.[1] ?? expect.fail('the registry does not answer'), {
+    timeout: 60_000,
+    interval: 500,
+  })
+
+const POLL = { timeout: 60_000, interval: 500 }
+
 describe('the platform in the background', () => {
   it('starts, and says when its servers are ready', async () => {
     await thv('up', '--detach', '--no-examples').then(({ code, err }) => expect({ code, err }).toMatchObject({ code: 0 }))
@@ -111,11 +120,11 @@ describe('the platform in the background', () => {
 
   it.skipIf(!canBecomeOthers)('rejects other users of this machine', async () => {
     const { url } = await identity()
-    const registry = JSON.parse(readFileSync(join(folder, 'registry.json'), 'utf8')) as { url: string }
+    const registry = await registryUrl()
     const { items } = JSON.parse((await thv('get', 'pods', '-o', 'json')).out) as {
       items: { metadata: { name: string }; status: { podIP: string } }[]
     }
-    const proxy = items.find(({ metadata }) => metadata.name !== 'thing-0')?.status.podIP ?? ''
+    const proxy = items.find(({ metadata }) => /^thing-.{3,}/.test(metadata.name))?.status.podIP ?? ''
     const get = (user: number, at: URL) =>
       talkAs(user, {
         host: at.hostname,
@@ -124,9 +133,9 @@ describe('the platform in the background', () => {
       })
     const service = new URL(url)
     const direct = new URL(`http://${proxy}:8080/`)
-    for (const at of [service, direct, new URL(registry.url)]) expect(await get(process.getuid?.() ?? 0, at)).toMatch(/^HTTP\/1\.1 200 /)
-    expect(await get(OTHER_USER, service)).toBe('')
-    for (const at of [direct, new URL(registry.url)]) expect(await get(OTHER_USER, at)).toMatch(/^HTTP\/1\.1 403 [\s\S]*thv up --shared/)
+    for (const at of [service, direct, new URL(registry)]) expect(await get(process.getuid?.() ?? 0, at)).toMatch(/^HTTP\/1\.1 200 /)
+    for (const at of [service, new URL(registry)]) expect(await get(OTHER_USER, at)).toBe('')
+    expect(await get(OTHER_USER, direct)).toMatch(/^HTTP\/1\.1 403 [\s\S]*thv up --shared/)
   })
 
   it('lets its user log in to a protected server, and call it', async () => {
@@ -177,6 +186,17 @@ describe('the platform in the background', () => {
 
   it('survives kill -9 with the same objects and URLs, and leaves no process behind', async () => {
     const before = await identity()
+    const registry = await registryUrl()
+    const name = 'io.example/mine'
+    const publish = await fetch(`${registry}/default/v0.1/publish`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${readFileSync(join(folder, 'registry/write-token'), 'utf8').trim()}`,
+      },
+      body: JSON.stringify({ name, description: 'Mine', version: '1.0.0' }),
+    })
+    expect([publish.status, await publish.text()]).toMatchObject([200, expect.stringContaining(name)])
     const { pid } = JSON.parse(readFileSync(join(folder, 'platform.json'), 'utf8'))
     process.kill(pid, 'SIGKILL')
     await noneLeft()
@@ -185,6 +205,27 @@ describe('the platform in the background', () => {
     expect(await thv('up', '--detach', '--no-examples')).toMatchObject({ code: 0 })
     expect(await identity()).toEqual(before)
     expect((await thv('call', 'thing', 'echo', 'message=again')).out).toBe('Echo: again\n')
+    expect(await registryUrl()).toBe(registry)
+    expect((await fetch(`${registry}/default/v0.1/servers/${encodeURIComponent(name)}/versions/latest`)).status).toBe(200)
+  })
+
+  it('serves a configuration of the user, follows its file, and leaves the registry out', async () => {
+    await thv('down')
+    const write = (source: string) =>
+      writeFileSync(join(home, 'registry.yaml'), `registries: [{ name: own, file: { path: ${source} } }]\nauth: { mode: anonymous }\n`)
+    for (const each of ['first', 'second'])
+      writeFileSync(join(home, `${each}.json`), JSON.stringify({ servers: { [each]: { image: `example.com/${each}:1` } } }))
+    write('first.json')
+    expect(await thv('up', '--detach', '--no-examples', '--registry-config', 'registry.yaml')).toMatchObject({ code: 0 })
+    const found = async (word: string) => await vi.waitFor(async () => expect((await thv('search', word)).out).toContain(`/${word} `), POLL)
+    await found('first')
+    write('second.json')
+    await found('second')
+    await thv('down')
+    expect(await thv('up', '--detach', '--no-examples', '--no-registry')).toMatchObject({ code: 0 })
+    expect((await thv('status')).out).not.toMatch(/^registry/m)
+    expect((await thv('get', 'mcpregistries')).out).not.toContain('default')
+    expect(await thv('search', 'first')).toMatchObject({ code: 1, err: expect.stringContaining('no registry is running') })
   })
 
   it('stops with thv down', async () => {

@@ -44,7 +44,7 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
   // The runner's diagnosis is more precise than the state of its pods.
   if (isCurrent && ready?.reason !== undefined && TOLD_BY_RUNNER.has(ready.reason))
     return { name, state: 'failing', detail: plainText(ready.message) }
-  const trouble = pods.map(troubleOf).find((each) => each !== undefined)
+  const trouble = pods.map(podTrouble).find((each) => each !== undefined)
   if (trouble !== undefined) return { name, state: 'failing', detail: trouble }
   if (status.phase === 'Failed') return { name, state: 'failing', detail: plainText(status.message || ready?.message) || 'failed' }
   if (status.conditions === undefined) return { name, state: 'waiting', detail: 'for the operator' }
@@ -58,13 +58,13 @@ export function serverState(server: ServerResource, pods: readonly Pod[]): Serve
 export function operatorState(deployment: Deployment | undefined, pods: readonly Pod[]): ServerState {
   const name = 'operator'
   if ((deployment?.status?.availableReplicas ?? 0) > 0) return { name, state: 'ready', detail: '' }
-  const trouble = pods.map(troubleOf).find((each) => each !== undefined)
+  const trouble = pods.map(podTrouble).find((each) => each !== undefined)
   if (trouble !== undefined) return { name, state: 'failing', detail: trouble }
   return { name, state: deployment === undefined ? 'waiting' : 'starting', detail: '' }
 }
 
 /** The problem of a pod, in one line. */
-function troubleOf(pod: Pod): string | undefined {
+export function podTrouble(pod: Pod): string | undefined {
   const where = `pod ${pod.metadata.name}`
   if (pod.status?.phase === 'Failed')
     return `${where}: ${pod.status.reason ?? 'failed'}${pod.status.message ? `: ${plainText(pod.status.message)}` : ''}`

@@ -14,8 +14,11 @@ export async function runStatus(options: PlatformFlags, env: ProgramEnv): Promis
   const folder = platformFolder(options, env)
   const running = findRunning(folder)
   if (running === undefined) throw new ThvError('platform_stopped', `no platform is running in ${folder}; start it with "thv up"`)
-  const [operator, ...servers] = await withCluster({ dataDir: folder }, env, ({ client }) => readStates(client, env.signal))
-  const registry = await registryState(folder, env.signal)
+  const [[operator, ...servers], registry] = await withCluster(
+    { dataDir: folder },
+    env,
+    async ({ client }) => await Promise.all([readStates(client, env.signal), registryState(client, env.signal)]),
+  )
   const facts = [
     ['platform', `running for ${ageText(Date.now() - Date.parse(running.since))}, process ${running.pid}, API server ${running.url}`],
     ['operator', `${operator?.state ?? ''} ${operator?.detail ?? ''}`.trim()],

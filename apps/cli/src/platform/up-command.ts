@@ -15,8 +15,7 @@ import { findRunning, noteRunning, writePrivate } from '../local-platform/runnin
 import { type ApplyOptions, runApply } from '../objects/apply-command.ts'
 import { readManifests } from '../objects/manifest-files.ts'
 import type { ProgramEnv } from '../program.ts'
-import { type LocalRegistry, startLocalRegistry } from '../registry/local-registry.ts'
-import { forgetRegistry } from '../registry/registry-note.ts'
+import { declareRegistry, removeRegistry } from '../registry/declare-registry.ts'
 import { registryState } from '../registry/registry-state.ts'
 import { prepareDataFolder } from './data-folder.ts'
 import { startDetached } from './detached-platform.ts'
@@ -98,7 +97,7 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
     if (!options.bare) env.err(`${problem}\n`)
   }
   steps.step('Building the programs')
-  const { registryProgram, programEnv, ...parts } = await loadPlatformParts(env.variables)
+  const parts = await loadPlatformParts(env.variables)
   const platform = await startPlatform({
     folder,
     port: portOf(options.port),
@@ -112,15 +111,13 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
   })
   const stopped = new AbortController()
   let forget: (() => void) | undefined
-  let registry: LocalRegistry | undefined
   try {
     writePrivate(join(folder, KUBECONFIG_FILE), kubeconfigText(platform.server))
+    const declared = { folder, client: platform.client, variables: env.variables, signal: stopped.signal, log }
     if (options.registry) {
       steps.step('Starting the registry')
-      const configFile = options.registryConfig && resolve(env.cwd, options.registryConfig)
-      const variables = { ...env.variables, ...programEnv, ...platform.peerEnv }
-      registry = await startLocalRegistry({ folder, program: registryProgram, configFile, variables, log })
-    } else forgetRegistry(folder)
+      await declareRegistry({ ...declared, configFile: options.registryConfig && resolve(env.cwd, options.registryConfig) })
+    } else await removeRegistry(declared)
     forget = noteRunning(folder, platform.server.url)
     if (options.bare) steps.end()
     else await finishStart({ folder, options, env, since }, steps)
@@ -135,7 +132,7 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
   } finally {
     stopped.abort()
     if (!options.bare) env.err('\nStopping …\n')
-    const [{ hooks, durationMs }] = await Promise.all([platform.stop(), registry?.stop()])
+    const { hooks, durationMs } = await platform.stop()
     forget?.()
     for (const { name, outcome, error } of hooks) if (outcome !== 'done') log.warn(`while stopping: ${name}: ${outcome}`, { error })
     log.info('stopped', { ms: Math.round(durationMs) })
@@ -164,7 +161,7 @@ async function finishStart({ folder, options, env, since }: Starting, steps: Ste
       since,
       limitMs: READY_WITHIN_MS,
       signal: env.signal,
-      beside: async () => [await registryState(folder, env.signal)].filter((state) => state !== undefined),
+      beside: async () => [await registryState(client, env.signal)].filter((state) => state !== undefined),
     }),
   )
   const kubeconfig = join(folder, KUBECONFIG_FILE)

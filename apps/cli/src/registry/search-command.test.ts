@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { noteRunning } from '../local-platform/running-platform.ts'
 import { runThv } from '../testing/run-thv.ts'
-import { noteRegistry } from './registry-note.ts'
 
 const asked: { url: string; headers: IncomingMessage['headers'] }[] = []
 let answer: { status: number; body: string } = { status: 200, body: '' }
@@ -125,13 +124,25 @@ describe('thv search', () => {
     expect((await search('x')).error).toMatchObject({ code: 'platform_stopped', message: expect.stringContaining('--registry') })
   })
 
-  it('says why the registry of the platform does not run', async () => {
+  it('says that the platform does not answer', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'thv-search-'))
     const forget = noteRunning(folder, 'https://127.0.0.1:1')
     try {
-      noteRegistry(folder, { url: 'http://127.0.0.1:1', problem: 'registry.yaml: does not exist' })
+      const cluster = { name: 'local', cluster: { server: 'https://127.0.0.1:1' } }
+      const user = { name: 'me', user: { token: 'x' } }
+      const context = { name: 'local', context: { cluster: 'local', user: 'me' } }
+      const kubeconfig = {
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [cluster],
+        users: [user],
+        contexts: [context],
+        'current-context': 'local',
+      }
+      writeFileSync(join(folder, 'kubeconfig'), JSON.stringify(kubeconfig))
       expect((await search('x', '--data-dir', folder)).error).toMatchObject({
-        message: expect.stringContaining('registry.yaml: does not exist'),
+        code: 'kube_unreachable',
+        message: expect.stringContaining('is not responding'),
       })
     } finally {
       forget()

@@ -1,10 +1,11 @@
 import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { withCluster } from '../cluster/open-cluster.ts'
 import { platformFolder } from '../local-platform/platform-folder.ts'
 import { findRunning } from '../local-platform/running-platform.ts'
 import { alignedRows } from '../objects/print-table.ts'
 import type { ProgramEnv } from '../program.ts'
 import { plainText, shortened } from '../text/plain-text.ts'
-import { notedRegistry } from './registry-note.ts'
+import { registryState } from './registry-state.ts'
 
 export interface SearchOptions {
   readonly tag: readonly string[]
@@ -40,7 +41,7 @@ const TRANSPORTS = ['stdio', 'sse', 'streamable-http']
 /** thv search TEXT: the servers of a registry that fit, best first. */
 export async function runSearch(words: readonly string[], options: SearchOptions, env: ProgramEnv): Promise<void> {
   const query = queryOf(words, options)
-  const base = registryUrl(options, env)
+  const base = await registryUrl(options, env)
   const { servers } = await ask(`${base}${SEARCH_PATH}?${query}`, options, env)
   if (options.output === 'json') {
     env.out(`${JSON.stringify(servers, null, 2)}\n`)
@@ -84,7 +85,7 @@ function asked(words: readonly string[], options: SearchOptions): string {
 }
 
 /** `--registry`: a whole registry (`…/registry/NAME`), or the address of a registry server, of which all registries are asked. */
-function registryUrl({ registry, dataDir }: SearchOptions, env: ProgramEnv): string {
+async function registryUrl({ registry, dataDir }: SearchOptions, env: ProgramEnv): Promise<string> {
   if (registry !== undefined) {
     if (!URL.canParse(registry) || !/^https?:$/.test(new URL(registry).protocol))
       throw new ThvError('usage', `--registry must be an http or https address, not ${JSON.stringify(registry)}`)
@@ -92,20 +93,14 @@ function registryUrl({ registry, dataDir }: SearchOptions, env: ProgramEnv): str
     const path = pathname.replace(/\/+$/, '')
     return path === '' ? `${origin}/registry` : `${origin}${path}`
   }
-  const folder = folderOf(dataDir, env)
-  const note = notedRegistry(folder)
-  if (note === undefined || findRunning(folder) === undefined)
+  const folder = platformFolder(dataDir === undefined ? {} : { dataDir }, env)
+  const state =
+    findRunning(folder) && (await withCluster({ dataDir: folder }, env, async ({ client }) => await registryState(client, env.signal)))
+  if (state === undefined)
     throw new ThvError('platform_stopped', `no registry is running in ${folder}; start one with "thv up", or set --registry`)
-  return `${note.url}/registry`
-}
-
-/** The last warnings of the platform's registry. */
-function localProblem({ registry, dataDir }: SearchOptions, env: ProgramEnv): string | undefined {
-  return registry === undefined ? notedRegistry(folderOf(dataDir, env))?.problem : undefined
-}
-
-function folderOf(dataDir: string | undefined, env: ProgramEnv): string {
-  return platformFolder(dataDir === undefined ? {} : { dataDir }, env)
+  if (state.url === undefined)
+    throw new ThvError('source_failed', `the registry of the platform does not answer: ${[state.state, state.detail].join(' ').trim()}`)
+  return state.url
 }
 
 function limitOf(text: string): string {
@@ -126,8 +121,7 @@ async function ask(url: string, options: SearchOptions, env: ProgramEnv): Promis
     status = answer.status
     text = await boundedText(answer.body)
   } catch (error) {
-    const why = localProblem(options, env) ?? errorMessage(error)
-    throw new ThvError('source_failed', `the registry at ${new URL(url).origin} does not answer: ${why}`, { cause: error })
+    throw new ThvError('source_failed', `the registry at ${new URL(url).origin} does not answer: ${errorMessage(error)}`, { cause: error })
   }
   const value = parsed(text) as { servers?: readonly Found[]; error?: unknown } | undefined
   if (status === 200 && Array.isArray(value?.servers)) return { servers: value.servers }

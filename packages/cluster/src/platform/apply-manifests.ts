@@ -31,6 +31,11 @@ export async function applyManifests(manifests: readonly PlatformManifest[], opt
   return changed.length
 }
 
+/** Whether the platform has made it; one of the same name may be the user's. */
+export function isPlatformObject({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[HASH] !== undefined
+}
+
 async function isStale({ type, object }: PlatformManifest, { client, signal }: ApplyManifestsOptions): Promise<boolean> {
   try {
     const live = await client.get(type, keyOf(object), { signal })
