@@ -51,6 +51,10 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [roles, rolebindings]
   verbs: [get, list, watch, create, patch, delete]
+# Of MCPRegistries with several replicas.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, create, patch, delete]
 # A restart at once, which the annotation restart-strategy asks for, deletes the pods.
 - apiGroups: ['']
   resources: [pods]

@@ -1,9 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { type ConfigMap, configMaps, deployments, events, type KubeObject, type ResourceType, roleBindings, services } from '@thv/kube'
+import {
+  type ConfigMap,
+  configMaps,
+  deployments,
+  events,
+  isNotFound,
+  type KubeObject,
+  type ResourceType,
+  roleBindings,
+  services,
+} from '@thv/kube'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+import { disruptionBudgets } from './objects/disruption-budget.ts'
 
 const type = mcpRegistryType as unknown as ResourceType<MCPRegistry>
 
@@ -238,6 +249,26 @@ describeCluster('an MCPRegistry', () => {
     await eventually('no Deployment', async () => (await operator.admin.tryGet(deployments, key('api-api'))) === undefined)
     const off = await registry('api', (found) => found.status?.apiStatus?.phase === 'NotStarted')
     expect(off.status?.phase).toBe('Ready')
+  }, 60_000)
+
+  test('guards several replicas with a PodDisruptionBudget where the API server has the kind', async () => {
+    const secret = { name: 'scaled-db', key: 'password' }
+    const databaseConfig = { dbAppUserPasswordSecretRef: secret, dbMigrationUserPasswordSecretRef: secret }
+    await create('scaled', { registries: [{ name: 'here', managed: {} }], databaseConfig, replicas: 2 })
+    await eventually('two replicas', async () => (await operator.admin.tryGet(deployments, key('scaled-api')))?.spec?.replicas === 2)
+    const hasKind = await operator.admin.list(disruptionBudgets, { namespace: operator.namespace }).then(
+      () => true,
+      (error: unknown) => (isNotFound(error) ? false : Promise.reject(error)),
+    )
+    const budget = () => operator.admin.tryGet(disruptionBudgets, key('scaled-api'))
+    if (hasKind) {
+      const made = await eventually('the budget', budget)
+      expect(made.spec).toMatchObject({ maxUnavailable: 1, selector: { matchLabels: { 'app.kubernetes.io/name': 'scaled-api' } } })
+      expect(made.metadata.ownerReferences).toMatchObject([{ kind: 'MCPRegistry', name: 'scaled', controller: true }])
+    }
+    await operator.admin.patch(type, key('scaled'), { kind: 'merge', body: { spec: { replicas: 1 } } })
+    await eventually('no budget', async () => (await budget()) === undefined)
+    await eventually('one replica', async () => (await operator.admin.get(deployments, key('scaled-api'))).spec?.replicas === 1)
   }, 60_000)
 
   test('leaves the ConfigMap of somebody else alone, says so, and an invalid one can be deleted', async () => {

@@ -172,6 +172,26 @@ describe('the plan of an MCPRegistry', () => {
     expect(deploymentOf(yaml)?.spec?.replicas).toBe(3)
   })
 
+  it('lets one of several pods go at a time, and has no budget for one', () => {
+    const secret = { name: 's', key: 'k' }
+    const databaseConfig = { dbAppUserPasswordSecretRef: secret, dbMigrationUserPasswordSecretRef: secret }
+    const registries = [{ name: 'a', git }]
+    const annotation = 'toolhive.stacklok.dev/disruption-budget'
+    const several = planOf({ registries, databaseConfig, replicas: 3 })
+    const selector = deploymentOf(several)?.spec?.selector
+    expect(several.budget).toMatchObject({ metadata: { name: 'demo-api', namespace: 'team' }, spec: { maxUnavailable: 1, selector } })
+    expect(deploymentOf(several)?.metadata.annotations).toEqual({ [annotation]: 'true' })
+    for (const spec of [
+      { registries, replicas: 3 },
+      { registries, databaseConfig },
+      { registries, databaseConfig, replicas: 1 },
+    ]) {
+      expect(planOf(spec).budget).toBeUndefined()
+      expect(deploymentOf(planOf(spec))?.metadata).not.toHaveProperty('annotations')
+    }
+    expect(planOf({ registries, databaseConfig, replicas: 3, api: { enabled: false } }).budget).toBeUndefined()
+  })
+
   it('leaves the number of pods to an autoscaler, but not without a shared store', () => {
     const live = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'demo-api' }, spec: { replicas: 4 } } as never
     const plan = planOf({ registries: [{ name: 'a', git }] }, { live })

@@ -35,6 +35,7 @@ import { COMPONENT_LABEL, registryNames } from './objects/names.ts'
 import type { HeldSource } from './plan/known-servers.ts'
 import { ownedDataMaps } from './plan/owned-data.ts'
 import { planMcpRegistry, type RegistryPlan } from './plan/plan.ts'
+import { ensureBudget, removeBudget } from './pod-budget.ts'
 import { type RegistryState, stateOf } from './registry-state.ts'
 import { registryStatus, type StatusInput } from './status/registry-status.ts'
 import { type SyncFacts, syncFactsOf } from './status/sync-status.ts'
@@ -167,11 +168,13 @@ function variablesHash({ registry, key, env }: Work): string | undefined {
 async function execute(plan: RegistryPlan, work: Work): Promise<ForeignChild | undefined> {
   const { registry, key, env, signal } = work
   const owner: Owner = { object: registry, type }
+  if (plan.budget === undefined && plan.blockers.length === 0) await removeBudget({ registry, owner, env, signal }, liveDeployment(work))
   const conflict = await applyObjects(plan, owner, work)
   const isHeld = conflict !== undefined || plan.blockers.length > 0
   // Rights that are not allowed any more go also while something else is wrong.
   await (isHeld ? withdrawForeignAccess : ensureForeignAccess)({ registry, env, signal }, plan.exported)
   if (conflict !== undefined) return conflict
+  if (plan.budget !== undefined && plan.blockers.length === 0) await ensureBudget({ registry, owner, env, signal }, plan.budget)
   const maps = { type: configMaps, cache: env.caches.of(configMapCache) }
   for (const { kind, name } of plan.unwanted) await env.children.remove(owner, { ...cachedKind(kind, env.caches), name }, signal)
   for (const name of ownedDataMaps(env.caches.of(configMapCache).list(key.namespace), registry, plan))

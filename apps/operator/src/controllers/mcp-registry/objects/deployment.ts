@@ -13,6 +13,7 @@ import type { ExportScope } from '../../../export/export-scope.ts'
 import type { OperatorSettings } from '../../../operator-settings.ts'
 import { databaseVariables } from '../config/database-config.ts'
 import { CONFIG_FILE, CONFIG_FOLDER, DATA_FOLDER, PGPASS_FOLDER, STORAGE_VOLUME } from '../config/registry-place.ts'
+import { BUDGET_ANNOTATION } from './disruption-budget.ts'
 import { API_PORT, apiLabels, CONFIG_HASH, INTERNAL_PORT, podLabels, podSelector, registryNames } from './names.ts'
 import { podFiles } from './pod-volumes.ts'
 
@@ -33,6 +34,8 @@ export interface DeploymentInput {
   readonly settings: Pick<OperatorSettings, 'registryImage' | 'defaultImagePullSecrets' | 'platform' | 'podSecurity'>
   /** Undefined: the number is left alone. */
   readonly replicas: number | undefined
+  /** Several pods run, so that nodes are drained one after the other. */
+  readonly hasBudget: boolean
   /** The part of the configuration that a running server cannot take over. */
   readonly fixed: object
   readonly exported: ExportScope | undefined
@@ -63,7 +66,7 @@ export function registryDeployment(input: DeploymentInput): RegistryDeployment {
       name: registryNames(name).deployment,
       namespace,
       labels: apiLabels(name),
-      ...(patch !== undefined && { annotations: { [WorkloadAnnotation.podTemplateSpecHash]: configHash(patch) } }),
+      ...deploymentAnnotations(input),
     },
     spec: {
       ...(replicas !== undefined && { replicas }),
@@ -82,6 +85,14 @@ export function registryDeployment(input: DeploymentInput): RegistryDeployment {
     problems: [...problems, ...security.problems],
     conditions: problems.length > 0 ? [] : [...templateCondition(patch, 'the API pods'), ...security.conditions],
   }
+}
+
+function deploymentAnnotations({ spec: { podTemplateSpec: patch }, hasBudget }: DeploymentInput) {
+  const annotations = {
+    ...(patch !== undefined && { [WorkloadAnnotation.podTemplateSpecHash]: configHash(patch) }),
+    ...(hasBudget && { [BUDGET_ANNOTATION]: 'true' }),
+  }
+  return Object.keys(annotations).length > 0 ? { annotations } : {}
 }
 
 /** A store on a volume of the user has one writer: the old pod goes before the new one comes. */

@@ -14,6 +14,7 @@ import { STORAGE_VOLUME } from '../config/registry-place.ts'
 import { type FieldProblem, type RenderedConfig, renderServerConfig } from '../config/server-config.ts'
 import { accountOf, configMapOf, type DataMaps, dataMaps, serviceOf } from '../objects/children.ts'
 import { registryDeployment } from '../objects/deployment.ts'
+import { disruptionBudget, type PodDisruptionBudget } from '../objects/disruption-budget.ts'
 import { ownAccess } from '../objects/export-access.ts'
 import { aggregateName, type RegistryNames, registryNames } from '../objects/names.ts'
 import { type ExportReport, reportExport } from './export-report.ts'
@@ -48,6 +49,8 @@ export interface RegistryPlan {
   readonly data: DataMaps
   /** Configuration and API server; empty when the API is disabled or something blocks it. */
   readonly children: readonly PlannedChild[]
+  /** For several replicas; undefined: there must be none. */
+  readonly budget: PodDisruptionBudget | undefined
   /** Children that must not be there. */
   readonly unwanted: readonly { readonly kind: PlannedChild['kind']; readonly name: string }[]
   readonly conditions: readonly ConditionUpdate[]
@@ -80,6 +83,7 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     spec,
     settings,
     replicas: scale.replicas,
+    hasBudget: scale.isSeveral,
     fixed: 'configYAML' in spec ? fixedPart(spec.configYAML) : config.fixed,
     exported,
     secretsHash: input.secretsHash,
@@ -96,6 +100,7 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     spec,
     data: joined([aggregateMaps(place, aggregates), exportMaps(place, reported)]),
     children: isServed && blockers.length === 0 ? children(input, { spec, config, exported, deployment: made.deployment }) : [],
+    budget: isServed && scale.isSeveral ? disruptionBudget(place) : undefined,
     unwanted: [
       ...(isServed ? [] : apiObjects(names)),
       ...(exported !== undefined && ownAccess(place, spec, exported) !== undefined ? [] : accessObjects(names)),
@@ -176,17 +181,22 @@ function joined(all: readonly DataMaps[]): DataMaps {
 function replicasOf(spec: CanonicalMCPRegistrySpec, live: Deployment | undefined) {
   const wanted = spec.replicas ?? live?.spec?.replicas
   const isShared = spec.databaseConfig !== undefined || ('configYAML' in spec && 'database' in fixedPart(spec.configYAML))
-  if ((wanted ?? 1) <= 1) return { replicas: spec.replicas, conditions: [] }
+  if ((wanted ?? 1) <= 1) return { replicas: spec.replicas, isSeveral: false, conditions: [] }
   const type = MCPRegistryCondition.SharedStore
   if (isShared) {
     const message = `${wanted} replicas share the database`
     return {
       replicas: spec.replicas,
+      isSeveral: true,
       conditions: [{ type, status: 'True', reason: MCPRegistryReason.SharedStoreAvailable, message } as const],
     }
   }
   const message = `${wanted} replicas requested, one runs: several need a database. Set spec.databaseConfig.`
-  return { replicas: 1, conditions: [{ type, status: 'False', reason: MCPRegistryReason.SharedStoreRequired, message } as const] }
+  return {
+    replicas: 1,
+    isSeveral: false,
+    conditions: [{ type, status: 'False', reason: MCPRegistryReason.SharedStoreRequired, message } as const],
+  }
 }
 
 /** The blocks of a configuration that a running server cannot take over. The rest of it is never looked at. */
