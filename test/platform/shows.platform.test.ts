@@ -156,7 +156,9 @@ describe('on the local platform', () => {
     await world.client.patch(SERVER, world.at('web'), { kind: 'merge', body: { metadata: { annotations } } })
     await eventually('the server is listed', async () => (await listed()).includes(`dev.stacklok.toolhive/${NAMESPACE}.web`))
 
-    const found = processesOf(platform).filter(({ pid }) => commandsWith('apps-registry-src-main').some((each) => each.pid === pid))
+    // The guard of the process has its command line, too.
+    const servers = commandsWith('apps-registry-src-main').filter(({ command }) => command.startsWith(process.execPath))
+    const found = processesOf(platform).filter(({ pid }) => servers.some((each) => each.pid === pid))
     expect(found).toHaveLength(1)
     for (const { pid } of found) process.kill(pid, 'SIGKILL')
     await allGone(found)
