@@ -47,7 +47,7 @@ export async function registryManifests(options: PlatformRegistryOptions): Promi
     const configYAML = movableConfig(config.text, config.file, options.variables)
     return [environment, registryOf({ configYAML, ...common })]
   }
-  const { bundledCatalogue } = await import('@thv/catalog/bundled/bundled-catalogue')
+  const { bundledCatalog } = await import('@thv/catalog/bundled/bundled-catalog')
   const spec = {
     registries: [
       { name: 'catalog', format: 'upstream', configMapRef: { name: CATALOG, key: 'registry.json' } },
@@ -61,7 +61,7 @@ export async function registryManifests(options: PlatformRegistryOptions): Promi
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: at(CATALOG),
-    data: { 'registry.json': JSON.stringify(bundledCatalogue) },
+    data: { 'registry.json': JSON.stringify(bundledCatalog) },
   }
   return [environment, { type: configMaps, object: catalog }, secretOf(TOKEN, { token: writeToken(data) }), registryOf(spec)]
 }
