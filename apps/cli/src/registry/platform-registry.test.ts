@@ -87,7 +87,7 @@ describe('the state of the registry', () => {
   } as unknown as Pod
 
   it.each([
-    ['nobody has seen it', {}, [], { state: 'waiting', detail: 'for the operator' }],
+    ['it has no status yet', {}, [], { state: 'waiting', detail: 'for the operator' }],
     ['it starts', { status: { phase: 'Pending' } }, [], { state: 'starting', detail: '(not responding yet)' }],
     ['it does not answer', { status: { phase: 'Ready', url: 'http://127.0.0.1:1' } }, [], { state: 'starting' }],
     [

@@ -1,7 +1,8 @@
 import type { KubeClient } from '@thv/kube/client/client'
 import { pods } from '@thv/kube/objects/resource-types'
 import { plainCall } from '../local-platform/plain-call.ts'
-import { podTrouble, type ServerState } from '../platform/server-states.ts'
+import { podTrouble } from '../local-platform/pod-trouble.ts'
+import type { ServerState } from '../platform/server-states.ts'
 import { plainText } from '../text/plain-text.ts'
 import { REGISTRY_KEY, registryType } from './platform-registry.ts'
 
