@@ -5,10 +5,13 @@ import json
 import sys
 
 from mcp import Client
+from mcp.client.sse import sse_client
 
 
 async def main(url: str, mode: str, tool: str, arguments: str) -> None:
-    async with Client(url, mode=mode) as client:
+    # HTTP+SSE is of the eras before 2026 only.
+    connection = Client(sse_client(url), mode="legacy") if mode == "sse" else Client(url, mode=mode)
+    async with connection as client:
         tools = await client.list_tools()
         result = await client.call_tool(tool, json.loads(arguments))
         texts = [block.text for block in result.content if block.type == "text"]

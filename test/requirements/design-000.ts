@@ -773,7 +773,7 @@ export const design000: readonly Requirement[] = [
     line: 374,
     kind: 'feature',
     text: 'An exported server still enforces its `oidcConfig` and `authzConfig`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-097',
@@ -781,7 +781,7 @@ export const design000: readonly Requirement[] = [
     line: 375,
     kind: 'feature',
     text: 'A request to the exported URL without a valid token is refused.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-098',
@@ -789,7 +789,7 @@ export const design000: readonly Requirement[] = [
     line: 382,
     kind: 'feature',
     text: 'Removing the annotation hides the server while the HTTPRoute keeps routing.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-099',
@@ -949,7 +949,7 @@ export const design000: readonly Requirement[] = [
     line: 434,
     kind: 'test',
     text: 'An e2e story (for Chainsaw) runs the full lifecycle with real Gateway API objects.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-119',
@@ -957,7 +957,7 @@ export const design000: readonly Requirement[] = [
     line: 434,
     kind: 'test',
     text: 'An e2e story (for Chainsaw) adds, changes and removes the annotations.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-120',

@@ -365,7 +365,7 @@ export const design001: readonly Requirement[] = [
     line: 190,
     kind: 'feature',
     text: 'Through the gateway the backend receives `/` in place of `/servers/my-mcp-server`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-047',
@@ -750,7 +750,7 @@ export const design001: readonly Requirement[] = [
     line: 372,
     kind: 'future',
     text: 'A deposed leader stops writing before its successor starts.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-095',
@@ -790,7 +790,7 @@ export const design001: readonly Requirement[] = [
     line: 402,
     kind: 'future',
     text: 'The leader syncs, reads and writes the database.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-100',
@@ -798,7 +798,7 @@ export const design001: readonly Requirement[] = [
     line: 403,
     kind: 'future',
     text: 'A non-leader serves reads from the shared database and writes nothing.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-101',
@@ -814,7 +814,7 @@ export const design001: readonly Requirement[] = [
     line: 407,
     kind: 'future',
     text: 'When the leader fails, another replica takes the lease within about 20 seconds.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-103',
@@ -862,7 +862,7 @@ export const design001: readonly Requirement[] = [
     line: 421,
     kind: 'future',
     text: 'In a rolling update a new pod can become leader before the old one ends.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-109',
@@ -975,6 +975,6 @@ export const design001: readonly Requirement[] = [
     line: 422,
     kind: 'future',
     text: 'With coordinated leader election a rolling update leaves no gap without a syncing replica.',
-    state: 'planned',
+    state: 'met',
   },
 ]

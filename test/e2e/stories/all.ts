@@ -1,6 +1,7 @@
 import { crash } from './crash.ts'
 import { deletion } from './deletion.ts'
 import { edit } from './edit.ts'
+import { gateway } from './gateway.ts'
 import { httpServers } from './http-servers.ts'
 import { incomingIdentity } from './incoming-identity.ts'
 import { operatorKilled } from './operator-killed.ts'
@@ -20,6 +21,7 @@ import { wrongImage } from './wrong-image.ts'
 /** The long ones first. */
 export const STORIES: readonly Story[] = [
   crash,
+  gateway,
   deletion,
   scale,
   registrySelector,

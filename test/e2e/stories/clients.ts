@@ -34,11 +34,11 @@ const CALL_LIMIT_MS = 30_000
 const NOWHERE_LIMIT_MS = 60_000
 
 /** A pod may be ready a moment before the cluster leads anybody to it, be it a client or a proxy: what leads nowhere is tried again for a while. */
-export async function connect(sdk: Sdk, url: string): Promise<McpClient> {
+export async function connect(sdk: Sdk, url: string, headers: Record<string, string> = {}): Promise<McpClient> {
   const deadline = performance.now() + NOWHERE_LIMIT_MS
   for (;;) {
     try {
-      return await connectOnce(sdk, url)
+      return await connectOnce(sdk, url, headers)
     } catch (error) {
       if (!leadsNowhere(error) || performance.now() > deadline) throw error
       await new Promise((resolve) => setTimeout(resolve, 200))
@@ -53,10 +53,11 @@ function leadsNowhere(error: unknown): boolean {
   )
 }
 
-async function connectOnce(sdk: Sdk, url: string): Promise<McpClient> {
+async function connectOnce(sdk: Sdk, url: string, headers: Record<string, string>): Promise<McpClient> {
+  const options = { requestInit: { headers } }
   if (sdk === 'v2') {
     const client = new ClientV2(info, { versionNegotiation: { mode: 'auto' } })
-    const transport = new TransportV2(new URL(url))
+    const transport = new TransportV2(new URL(url), options)
     await client.connect(transport)
     const progressing = progressOf(transport as unknown as Wire)
     return {
@@ -67,7 +68,7 @@ async function connectOnce(sdk: Sdk, url: string): Promise<McpClient> {
     }
   }
   const client = new ClientV1(info)
-  const transport = sdk === 'sse' ? new SSEClientTransport(new URL(url)) : new TransportV1(new URL(url))
+  const transport = sdk === 'sse' ? new SSEClientTransport(new URL(url), options) : new TransportV1(new URL(url), options)
   // The SDK's own type of the transport is not exact about optional members.
   await client.connect(transport as never)
   const progressing = progressOf(transport as unknown as Wire)
@@ -117,7 +118,7 @@ export async function ask(url: string, tool: string, args: Record<string, unknow
 /** The Python SDK: names of the tools, and the text that one of them answered. */
 export async function askWithPython(
   url: string,
-  { tool, args, mode }: { tool: string; args: Record<string, unknown>; mode: 'auto' | 'legacy' },
+  { tool, args, mode }: { tool: string; args: Record<string, unknown>; mode: 'auto' | 'legacy' | 'sse' },
 ): Promise<{ tools: string[]; texts: string[] }> {
   const { python } = await ensurePythonEnv(['mcp==2.3.0', 'uv==0.13.7'])
   const script = fileURLToPath(new URL('../python-client.py', import.meta.url))

@@ -2,6 +2,7 @@ import { REGISTRY, type World } from './world.ts'
 
 export interface ListedServer {
   readonly name: string
+  readonly remotes?: readonly { readonly type: string; readonly url: string }[]
   readonly packages?: readonly { readonly identifier?: string }[]
 }
 

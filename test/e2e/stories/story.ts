@@ -1,4 +1,6 @@
 import type { Service } from '@thv/kube'
+import { isCi } from '@thv/testkit/run/run-environment'
+import { traefikAvailability } from '@thv/testkit/traefik/traefik-binary'
 import type { ExpectStatic } from 'vitest'
 import type { World } from './world.ts'
 
@@ -17,8 +19,8 @@ export interface Story {
   tell(world: World): Promise<void>
 }
 
-/** `containers`: a file system, a user and rights of its own for each container. */
-export type Need = 'containers'
+/** `containers`: a file system, a user and rights of its own for each container. `gateway`: Traefik, which newer Go builds. */
+export type Need = 'containers' | 'gateway'
 
 export interface StoryContext {
   /** Of the test that tells the story: stories run at the same time, and each must make an assertion of its own. */
@@ -46,4 +48,16 @@ export interface StoryContext {
 
 export function titleOf({ title, proves }: Story): string {
   return [title, ...proves.map((id) => `[${id}]`)].join(' ')
+}
+
+/** Needs that this machine cannot meet, each with a loud line. In CI none: there the story itself fails with the reason. */
+export function unmetNeeds(): readonly Need[] {
+  const { kind, reason } = traefikAvailability()
+  if (kind !== 'unavailable' || isCi()) return []
+  console.error(`\n!!! NO STORIES WITH A GATEWAY: ${reason} !!!\n`)
+  return ['gateway']
+}
+
+export function canTell({ needs = [] }: Story, unmet: readonly Need[]): boolean {
+  return !needs.some((need) => unmet.includes(need))
 }

@@ -1,5 +1,5 @@
 import { TestClock } from '@thv/kernel/clock'
-import type { KubeClient, KubeObject, ObjectEvent } from '@thv/kube'
+import type { KubeClient, KubeObject, ObjectEvent, ObjectKey } from '@thv/kube'
 import { createLogger } from '@thv/telemetry/log'
 import { expect, it } from 'vitest'
 import type { KindCache } from '../caches/kind-cache.ts'
@@ -13,6 +13,7 @@ class TestCache {
 
   readonly cache = {
     list: () => [...this.#objects.values()],
+    get: ({ namespace, name }: ObjectKey) => this.#objects.get(`${namespace}/${name}`),
     reflectors: [
       {
         addHandler: (handler: (event: ObjectEvent) => void) => {
@@ -197,4 +198,32 @@ it('gives the result of mode operator only after images were looked up', async (
   expect(follower.read(key)).toBeUndefined()
   expect(await woken()).toEqual(['MCPRegistry a/main'])
   expect(follower.read(key)).toEqual({ result: { entries: [], warnings: [] }, problems: [] })
+})
+
+it('computes an export again only for objects that it depends on, and judges only the resources behind them', async () => {
+  const { caches, tell, woken, follower } = setUp()
+  for (const namespace of ['a', 'b']) {
+    caches.registries.put(registry(namespace, {}))
+    caches.servers.put(server(namespace, 'one'))
+    caches.services.put(proxyService(namespace, 'one'))
+  }
+  tell('Gateway', gateway('a', 'a.example'), 'ADDED')
+  tell('HTTPRoute', route('a', 'one'), 'ADDED')
+  await woken()
+  const [before, other] = ['a', 'b'].map((namespace) => follower.read({ namespace, name: 'main' })?.result)
+  caches.services.put(proxyService('a', 'two'))
+  tell('Gateway', gateway('b', 'b.example'), 'ADDED')
+  expect(follower.isSettled).toBe(true)
+  tell('Gateway', gateway('a', 'new.example'))
+  expect(follower.isSettled).toBe(false)
+  expect(await woken()).toEqual(['MCPRegistry a/main', 'MCPServer a/one'])
+  expect(follower.read({ namespace: 'a', name: 'main' })?.result).not.toBe(before)
+  expect(follower.read({ namespace: 'b', name: 'main' })?.result).toBe(other)
+  // A Gateway of a namespace that the registry server may not read, and no longer named.
+  const away = { namespace: 'far', name: 'edge' }
+  const elsewhere = object('a', 'r2', { spec: { parentRefs: [away], rules: [] }, status: { parents: [] } }, optedIn)
+  tell('HTTPRoute', elsewhere, 'ADDED')
+  tell('HTTPRoute', elsewhere, 'DELETED')
+  await woken()
+  expect(follower.outcomeOf('MCPServer', { namespace: 'a', name: 'one' })).toMatchObject({ urls: ['http://new.example/'] })
 })

@@ -1,7 +1,7 @@
 import { Debounce } from '@thv/catalog/cluster/debounce'
 import type { DiscoveryResult } from '@thv/catalog/discover/discovery'
 import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
-import { type ResourceKind, resourceKinds } from '@thv/catalog/discover/objects/mcp-resource'
+import { isResourceKind, type ResourceKind, resourceKinds } from '@thv/catalog/discover/objects/mcp-resource'
 import type { Clock } from '@thv/kernel/clock'
 import { formatKey, type KubeClient, type KubeObject, keyOf, type ObjectEvent, type ObjectKey } from '@thv/kube'
 import { normaliseMcpRegistry } from '@thv/resources/kinds/mcp-registry/normalise'
@@ -60,6 +60,8 @@ export class ExportFollower {
   readonly #debounce: Debounce
   #watches: Pick<GatewayWatches, 'isReady' | 'problems' | 'close'> | undefined
   #outcomes: Map<string, ResourceOutcome> | undefined
+  /** Resources to judge again: by `Kind/namespace/name`, or all. */
+  #unjudged: Set<string> | 'all' = 'all'
   #told = new Set<string>()
   #closed = false
 
@@ -113,6 +115,7 @@ export class ExportFollower {
     if (JSON.stringify(known?.scope) === JSON.stringify(scope)) return
     if (scope === undefined) this.#registries.delete(id)
     else this.#registries.set(id, this.#filled({ namespace, name }, scope))
+    this.#unjudged = 'all'
     this.#watchAsNeeded()
     this.#debounce.change()
   }
@@ -167,28 +170,51 @@ export class ExportFollower {
 
   #take(kind: FollowedKind, event: ObjectEvent): void {
     for (const registry of this.#registries.values()) registry.take(kind, event)
-    this.#debounce.change()
+    const isResource = isResourceKind(kind)
+    if (isResource && this.#unjudged !== 'all') this.#unjudged.add(idOf(kind, keyOf(event.object)))
+    if (isResource || [...this.#registries.values()].some(({ needsUpdate }) => needsUpdate)) this.#debounce.change()
   }
 
   #settle(): void {
     if (this.#closed || this.#watches?.isReady === false) return
-    for (const registry of this.#registries.values()) if (registry.update()) this.#options.wake('MCPRegistry', registry.key)
+    const updated = [...this.#registries.values()].filter(({ needsUpdate }) => needsUpdate)
+    for (const registry of updated) {
+      if (registry.update()) this.#options.wake('MCPRegistry', registry.key)
+      const changed = registry.takeChanged()
+      if (this.#unjudged !== 'all') for (const id of changed) this.#unjudged.add(id)
+    }
     this.#settleResources()
-    this.#tellRoutes()
+    if (updated.length > 0 || this.#registries.size === 0) this.#tellRoutes()
   }
 
+  /** Judges the resources that changed, or whose export did. */
   #settleResources(): void {
+    const unjudged = this.#unjudged
+    this.#unjudged = new Set()
+    if (unjudged !== 'all' && unjudged.size === 0) return
     const before = this.#outcomes
-    const after = new Map<string, ResourceOutcome>()
+    const after = unjudged === 'all' ? new Map<string, ResourceOutcome>() : new Map(before)
     const problems = this.#resourceProblems()
-    for (const kind of resourceKinds)
-      for (const object of this.#options.caches.resources[kind].list()) {
-        const key = keyOf(object)
-        const id = idOf(kind, key)
-        const outcome = this.#judge(kind, object, problems.get(id) ?? [])
-        if (outcome !== undefined) after.set(id, outcome)
-        const isNews = before === undefined ? outcome !== undefined || hasCondition(object) : !isSame(before.get(id), outcome)
-        if (isNews) this.#options.wake(kind, key)
+    const judge = (kind: ResourceKind, object: KubeObject) => {
+      const key = keyOf(object)
+      const id = idOf(kind, key)
+      const outcome = this.#judge(kind, object, problems.get(id) ?? [])
+      if (outcome === undefined) after.delete(id)
+      else after.set(id, outcome)
+      const isNews = before === undefined ? outcome !== undefined || hasCondition(object) : !isSame(before.get(id), outcome)
+      if (isNews) this.#options.wake(kind, key)
+    }
+    for (const kind of resourceKinds) {
+      const cache = this.#options.caches.resources[kind]
+      if (unjudged === 'all') for (const object of cache.list()) judge(kind, object)
+    }
+    if (unjudged !== 'all')
+      for (const id of unjudged) {
+        const [kind, namespace = '', name = ''] = id.split('/')
+        if (!isResourceKind(kind)) continue
+        const object = this.#options.caches.resources[kind].get({ namespace, name })
+        if (object === undefined) after.delete(id)
+        else judge(kind, object)
       }
     this.#outcomes = after
   }

@@ -6,7 +6,7 @@ import { httpRouteOf } from '@thv/catalog/discover/objects/http-route'
 import { mcpResourceOf, type ResourceKind } from '@thv/catalog/discover/objects/mcp-resource'
 import { referenceGrantOf } from '@thv/catalog/discover/objects/reference-grant'
 import { backendServiceOf } from '@thv/catalog/discover/objects/service'
-import type { KubeObject, ObjectEvent, ObjectKey } from '@thv/kube'
+import { formatKey, type KubeObject, type ObjectEvent, type ObjectKey } from '@thv/kube'
 import type { ExportScope } from './export-scope.ts'
 import type { GatewayKind } from './gateway-watches.ts'
 
@@ -19,6 +19,8 @@ export class RegistryExport {
   readonly #discovery: Discovery
   /** Namespaces whose objects the operator sees; undefined: all. */
   readonly #seen: readonly string[] | undefined
+  /** Gateways that may not be read, by the routes that name them. */
+  readonly #unreadable = new Map<string, Set<string>>()
   #known: KnownServers | undefined
   #identity = ''
   #isStale = false
@@ -66,6 +68,16 @@ export class RegistryExport {
     }
   }
 
+  /** Whether an object that the export depends on has changed. */
+  get needsUpdate(): boolean {
+    return this.#result === undefined || this.#isStale || this.#discovery.hasChanges
+  }
+
+  /** Resources whose export may have changed with the updates since the last call, by `Kind/namespace/name`. */
+  takeChanged(): ReadonlySet<string> {
+    return this.#discovery.takeChanged()
+  }
+
   /** Computes the result again. True when it is another than before. */
   update(): boolean {
     const result = this.#discovery.result()
@@ -92,14 +104,25 @@ export class RegistryExport {
   #takeRoute(object: KubeObject, gone: boolean): void {
     const { namespace = '', name } = object.metadata
     const route = gone ? undefined : httpRouteOf(object)
-    if (route === undefined) {
-      this.#discovery.deleteRoute(namespace, name)
-      return
+    const parents = (route?.parents ?? []).filter((parent) => parent.kind === 'Gateway' && !this.#readsGateways(parent.namespace))
+    this.#noteUnreadable(formatKey({ namespace, name }), new Set(parents.map((parent) => `Gateway/${parent.namespace}/${parent.name}`)))
+    if (route === undefined) this.#discovery.deleteRoute(namespace, name)
+    else this.#discovery.setRoute(route)
+  }
+
+  /** A Gateway that no route names any more is forgotten. */
+  #noteUnreadable(route: string, named: ReadonlySet<string>): void {
+    for (const [key, routes] of this.#unreadable) {
+      if (named.has(key) || !routes.delete(route) || routes.size > 0) continue
+      this.#unreadable.delete(key)
+      const [, namespace = '', name = ''] = key.split('/')
+      this.#discovery.deleteGateway(namespace, name)
     }
-    for (const parent of route.parents)
-      if (parent.kind === 'Gateway' && !this.#readsGateways(parent.namespace))
-        this.#discovery.setUnreadable(`Gateway/${parent.namespace}/${parent.name}`)
-    this.#discovery.setRoute(route)
+    for (const key of named) {
+      const routes = this.#unreadable.get(key)
+      if (routes === undefined) this.#discovery.setUnreadable(key)
+      this.#unreadable.set(key, (routes ?? new Set()).add(route))
+    }
   }
 
   /** The registry server has rights in the exported namespaces only. */

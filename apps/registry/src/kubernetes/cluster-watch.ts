@@ -16,8 +16,10 @@ import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { abortable } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { linkSignals } from '@thv/kernel/lifecycle'
 import type { KubeClient, KubeObject, ObjectEvent } from '@thv/kube'
 import { services } from '@thv/kube'
+import { NamedNamespaces } from './named-namespaces.ts'
 
 export interface ClusterWatchOptions {
   readonly source: KubernetesSource
@@ -44,6 +46,7 @@ export interface WatchReading {
 interface Watched {
   readonly kind: string
   readonly watch: KindWatch
+  readonly stopped: AbortController
 }
 
 const PROBE_MS = 30_000
@@ -56,11 +59,11 @@ export class ClusterWatch {
   readonly #discovery: Discovery
   readonly #watches = new Map<string, Watched>()
   readonly #routes = new Map<string, HttpRoute>()
-  readonly #gatewayNamespaces = new Set<string>()
+  readonly #gatewayNamespaces = new NamedNamespaces(MAX_GATEWAY_NAMESPACES)
   readonly #debounce: Debounce
   readonly #stopped = new AbortController()
   readonly #running: Promise<void>
-  readonly #ends: Promise<void>[] = []
+  readonly #ends = new Set<Promise<void>>()
   #client: KubeClient | undefined
   #problem = 'the cluster has not been reached yet'
   #ready = Promise.withResolvers<void>()
@@ -98,7 +101,7 @@ export class ClusterWatch {
     }
     if (this.#known !== known) this.#discovery.setKnownServers(known)
     this.#known = known
-    if (this.#leavesOutGateways())
+    if (this.#gatewayNamespaces.isExceeded)
       notes.push(`routes name Gateways of more than ${MAX_GATEWAY_NAMESPACES} namespaces; those of further ones are not read`)
     const result = this.#discovery.result()
     this.#readIdentity = identityOf(result)
@@ -163,8 +166,18 @@ export class ClusterWatch {
       onEvent: (event) => this.#take(kind, event),
       onState: () => this.#stateChanged(),
     })
-    this.#watches.set(key, { kind, watch })
-    this.#ends.push(watch.run(this.#stopped.signal))
+    const stopped = new AbortController()
+    this.#watches.set(key, { kind, watch, stopped })
+    const running = watch.run(linkSignals(this.#stopped.signal, stopped.signal)).finally(() => this.#ends.delete(running))
+    this.#ends.add(running)
+  }
+
+  #leave(kind: string, namespace: string): void {
+    const watched = this.#watches.get(`${kind}/${namespace}`)
+    if (watched === undefined) return
+    this.#watches.delete(`${kind}/${namespace}`)
+    watched.watch.leave()
+    watched.stopped.abort()
   }
 
   #take(kind: string, event: ObjectEvent): void {
@@ -191,40 +204,34 @@ export class ClusterWatch {
     if (route === undefined) {
       this.#routes.delete(key)
       this.#discovery.deleteRoute(namespace, name)
-      return
+    } else {
+      this.#routes.set(key, route)
+      this.#discovery.setRoute(route)
     }
-    this.#routes.set(key, route)
-    this.#discovery.setRoute(route)
-    // A source of some namespaces follows Gateways where its routes name them.
-    if (!this.#watches.has('Gateway/')) {
-      for (const parent of route.parents) {
-        if (parent.kind !== 'Gateway' || !this.#mayFollow(parent.namespace)) continue
-        this.#follow('Gateway', gateways, parent.namespace)
-        if (this.#options.exportOptions.crossNamespaceGateway === 'referenceGrant')
-          this.#follow('ReferenceGrant', referenceGrants, parent.namespace)
-      }
-    }
-    this.#markUnreadable()
+    this.#followGateways(key, route)
   }
 
-  /** Routes name namespaces as their authors like; each costs an open watch. Those of the source are bounded by its configuration. */
-  #mayFollow(namespace: string): boolean {
-    if (this.#options.source.namespaces?.includes(namespace) || this.#gatewayNamespaces.has(namespace)) return true
-    if (this.#gatewayNamespaces.size >= MAX_GATEWAY_NAMESPACES) return false
-    this.#gatewayNamespaces.add(namespace)
-    return true
-  }
-
-  #leavesOutGateways(): boolean {
-    if (this.#gatewayNamespaces.size < MAX_GATEWAY_NAMESPACES) return false
-    const isLeftOut = ({ kind, namespace }: HttpRoute['parents'][number]) =>
-      kind === 'Gateway' && !this.#watches.has(`Gateway/${namespace}`)
-    return [...this.#routes.values()].some(({ parents }) => parents.some(isLeftOut))
+  /** A source of some namespaces follows Gateways where its routes name them. */
+  #followGateways(key: string, route: HttpRoute | undefined): void {
+    if (this.#watches.has('Gateway/')) return
+    const named = new Set((route?.parents ?? []).flatMap(({ kind, namespace }) => (kind === 'Gateway' ? [namespace] : [])))
+    const own = this.#options.source.namespaces ?? []
+    const needsGrants = this.#options.exportOptions.crossNamespaceGateway === 'referenceGrant'
+    const change = this.#gatewayNamespaces.set(key, new Set([...named].filter((namespace) => !own.includes(namespace))))
+    for (const namespace of change.leave) {
+      this.#leave('Gateway', namespace)
+      if (needsGrants) this.#leave('ReferenceGrant', namespace)
+    }
+    for (const namespace of [...own.filter((each) => named.has(each)), ...change.follow]) {
+      this.#follow('Gateway', gateways, namespace)
+      if (needsGrants) this.#follow('ReferenceGrant', referenceGrants, namespace)
+    }
+    this.#markUnreadable(change.leave.length + change.follow.length > 0 || route === undefined ? undefined : [route])
   }
 
   /** Gateways of namespaces that may not be read, or are too many to be followed. */
-  #markUnreadable(): void {
-    for (const route of this.#routes.values())
+  #markUnreadable(routes: Iterable<HttpRoute> = this.#routes.values()): void {
+    for (const route of routes)
       for (const { kind, namespace, name } of route.parents) {
         const watched = this.#watches.get(`Gateway/${namespace}`) ?? this.#watches.get('Gateway/')
         if (kind === 'Gateway' && (watched === undefined || watched.watch.state === 'forbidden'))

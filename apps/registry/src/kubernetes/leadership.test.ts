@@ -52,11 +52,39 @@ it('gives the Lease back when it resigns, and asks for none again', async () => 
   const { api, clock, leadership } = setUp([source('a')])
   await clock.advance(0)
   const resigned = leadership.resign()
-  await clock.advance(1_000)
+  await clock.advance(5_000)
   await resigned
   expect(api.lease?.spec?.holderIdentity ?? '').toBe('')
   await clock.advance(60_000)
   expect([api.lease?.spec?.holderIdentity ?? '', leadership.mayTake('a')]).toEqual(['', false])
+})
+
+it('waits a while for another replica to lead before it goes [001-108]', async () => {
+  const { api, clock, leadership } = setUp([source('a')])
+  await clock.advance(0)
+  const line = api.line()
+  const heir = createLeadership({
+    clock,
+    log: silentLog,
+    random: () => 0.5,
+    env: POD,
+    connect: async () => ({ client: { ...line.client, close: async () => {} } as unknown as KubeClient, namespace: 'toolhive-system' }),
+    onChange: () => {},
+  })
+  heir.set([source('a')])
+  await clock.advance(1_000)
+  let gone = false
+  const resigned = leadership.resign().then(() => {
+    gone = true
+  })
+  await clock.advance(0)
+  expect([api.lease?.spec?.holderIdentity ?? '', gone]).toEqual(['', false])
+  await clock.advance(3_000)
+  await resigned
+  expect([leadership.mayTake('a'), heir.mayTake('a'), gone]).toEqual([false, true, true])
+  const end = heir[Symbol.asyncDispose]()
+  await clock.advance(60_000)
+  await end
 })
 
 it.each([

@@ -6,7 +6,7 @@ import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { parseDuration } from '@thv/kernel/duration'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
-import { isInCluster, runWithLease } from '@thv/kube'
+import { isInCluster, type KubeClient, leases, type ObjectKey, runWithLease } from '@thv/kube'
 import type { Logger } from '@thv/telemetry/log'
 import type { LeaderStatus } from '../engine/engine.ts'
 import type { ConnectCluster } from './cluster-connection.ts'
@@ -32,6 +32,11 @@ export interface Leadership extends AsyncDisposable {
   /** Gives all leases back and asks for none any more. */
   resign(): Promise<void>
 }
+
+/** Others wait 1.2 of their periods at most from one attempt to the next. */
+const HEIR_PERIODS = 2
+const HEIR_LIMIT_MS = 10_000
+const HEIR_POLL_MS = 250
 
 const DEFAULT_ID = 'toolhive-registry-kubernetes-source'
 
@@ -160,6 +165,9 @@ class Election {
       const namespace = leaderElection.namespace ?? own
       if (namespace === undefined) throw new ThvError('registry_config_invalid', 'outside of a pod leaderElection needs a namespace')
       const fields = { source }
+      const retryPeriodMs = parseDuration(leaderElection.retryPeriod ?? '2s')
+      let ledAtStop = false
+      signal.addEventListener('abort', () => (ledAtStop = this.#leading), { once: true })
       await runWithLease({
         client,
         namespace,
@@ -167,7 +175,7 @@ class Election {
         identity: `${hostname()}_${randomBytes(4).toString('hex')}`,
         leaseDurationMs: parseDuration(leaderElection.leaseDuration ?? '15s'),
         renewDeadlineMs: parseDuration(leaderElection.renewDeadline ?? '10s'),
-        retryPeriodMs: parseDuration(leaderElection.retryPeriod ?? '2s'),
+        retryPeriodMs,
         clock,
         random,
         signal,
@@ -185,9 +193,21 @@ class Election {
           },
         },
       })
+      if (ledAtStop) await this.#waitForHeir(client, { namespace, name: lease }, Math.min(retryPeriodMs * HEIR_PERIODS, HEIR_LIMIT_MS))
     } finally {
       this.#enter(false)
       await client.close()
+    }
+  }
+
+  /** Another replica, if there is one, takes the Lease at its next attempt. This one serves reads meanwhile. */
+  async #waitForHeir(client: KubeClient, lease: ObjectKey, limitMs: number): Promise<void> {
+    const { clock } = this.#options
+    const deadline = clock.monotonic() + limitMs
+    while (clock.monotonic() < deadline) {
+      const held = await client.tryGet(leases, lease).catch(() => undefined) // asked again
+      if (held?.spec?.holderIdentity) return
+      await clock.sleep(HEIR_POLL_MS)
     }
   }
 

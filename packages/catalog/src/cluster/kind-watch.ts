@@ -40,6 +40,7 @@ export class KindWatch {
   #state: KindState = 'starting'
   #problem = ''
   #missed = 0
+  #left = false
 
   constructor(options: KindWatchOptions) {
     this.#options = options
@@ -57,6 +58,12 @@ export class KindWatch {
   /** Changes that the watch did not bring and a comparison with a fresh list found. */
   get missed(): number {
     return this.#missed
+  }
+
+  /** Everything known is gone, and nothing more is told. The signal of `run` ends the watch itself. */
+  leave(): void {
+    for (const [key, object] of this.#known) this.#forget(key, object)
+    this.#left = true
   }
 
   /** Until the signal aborts; never rejects. */
@@ -138,6 +145,7 @@ export class KindWatch {
   }
 
   #take(event: ObjectEvent): void {
+    if (this.#left) return
     const key = formatKey(keyOf(event.object))
     if (event.type === 'DELETED') this.#known.delete(key)
     else this.#known.set(key, event.object)
@@ -156,7 +164,7 @@ export class KindWatch {
 
   #enter(state: KindState): void {
     if (state === 'synced' || state === 'absent') this.#problem = ''
-    if (this.#state === state) return
+    if (this.#state === state || this.#left) return
     this.#state = state
     this.#options.onState()
   }

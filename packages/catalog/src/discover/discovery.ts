@@ -57,6 +57,7 @@ export class Discovery {
   readonly #outputs = new Map<string, Output>()
   readonly #dirtyRoutes = new Set<string>()
   readonly #dirtyResources = new Set<string>()
+  readonly #changed = new Set<string>()
 
   constructor(options: ExportOptions) {
     this.#options = options
@@ -127,6 +128,18 @@ export class Discovery {
   deleteGrant(namespace: string, name: string): void {
     this.#index.deleteGrant(namespace, name)
     this.#objectChanged(indexKey.grants(namespace))
+  }
+
+  /** Whether `result` would evaluate something again. */
+  get hasChanges(): boolean {
+    return this.#dirtyRoutes.size > 0 || this.#dirtyResources.size > 0
+  }
+
+  /** Keys of the resources that `result` has evaluated since the last call. */
+  takeChanged(): ReadonlySet<string> {
+    const changed = new Set(this.#changed)
+    this.#changed.clear()
+    return changed
   }
 
   result(): DiscoveryResult {
@@ -201,6 +214,7 @@ export class Discovery {
       else groups.set(placement.base, placement)
     }
     for (const key of this.#dirtyResources) {
+      this.#changed.add(key)
       note(this.#unplace(key))
       note(this.#place(key))
     }
@@ -245,6 +259,7 @@ export class Discovery {
   }
 
   #makeCopy(name: string): void {
+    for (const key of this.#copies.get(name) ?? []) this.#changed.add(key)
     const resources = [...(this.#copies.get(name) ?? [])].flatMap((key) => {
       const placement = this.#placements.get(key)
       const evaluation = this.#exported(key)
@@ -256,6 +271,7 @@ export class Discovery {
   }
 
   #makeNew(key: string, name: string | undefined): void {
+    this.#changed.add(key)
     const evaluation = this.#exported(key)
     if (evaluation === undefined) return
     const { kind, namespace, name: own } = evaluation.resource

@@ -1,11 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import { accessSync, constants } from 'node:fs'
-import { mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
-import { type Availability, cacheFolder } from '../cluster/programs/binaries.ts'
-import { describeOwner, takeBuildLock } from '../cluster/programs/build-lock.ts'
-import { goPlatform, goProblem } from '../cluster/programs/go-build.ts'
+import type { Availability } from '../cluster/programs/binaries.ts'
+import { goProblem } from '../cluster/programs/go-build.ts'
+import { cachedProgramPath, ensureCachedProgram, isExecutable } from '../go-programs/cached-program.ts'
 import { buildHelm, helmVersion } from './helm-build.ts'
 
 export interface EnsureHelmOptions {
@@ -25,27 +21,13 @@ export async function ensureHelm(options: EnsureHelmOptions = {}): Promise<strin
   const problem = build === buildHelm ? goProblem() : undefined
   if (problem) throw new Error(`no helm: ${problem}; ${remedy}`)
 
-  const path = cachedHelm(env)
-  const lock = await takeBuildLock(`${path}.lock`, {
+  return await ensureCachedProgram({
+    path: cachedHelm(env),
+    announcement: `${helmVersion} goes to ${cachedHelm(env)}; once per machine, about two minutes of two cores`,
+    build,
+    log,
     signal,
-    onWait: (owner, waited) => log(`${describeOwner(owner)} is building it, waiting since ${Math.round(waited / 1000)} s`),
   })
-  try {
-    if (isExecutable(path)) return path
-    await removeLeftovers(path)
-    log(`${helmVersion} goes to ${path}; once per machine, about two minutes of two cores`)
-    const workFolder = `${path}.build-${process.pid}-${randomUUID()}`
-    try {
-      await mkdir(workFolder, { recursive: true })
-      // The program appears with one rename: it is either absent or complete.
-      await rename(await build(workFolder, { log, signal }), path)
-    } finally {
-      await rm(workFolder, { recursive: true, force: true, maxRetries: 5 })
-    }
-    return path
-  } finally {
-    await lock.release()
-  }
 }
 
 /** Without building. Throws when THV_HELM names something that cannot be run: what was asked for must not be replaced silently. */
@@ -79,26 +61,8 @@ export function isNewEnough(version: string): boolean {
   return minor !== undefined && Number(minor) >= Number(helmVersion.split('.')[1])
 }
 
-/** Beside the Kubernetes binaries, so that every clone on the machine shares it. */
 function cachedHelm(env: NodeJS.ProcessEnv): string {
-  const { os, arch } = goPlatform()
-  return join(dirname(dirname(cacheFolder(env))), 'helm', `helm-${helmVersion}-${os}-${arch}`)
+  return cachedProgramPath('helm', helmVersion, env)
 }
 
 const remedy = `install Go, or helm ${helmVersion}, or let THV_HELM name it`
-
-/** Call it under the lock only: then every work folder belongs to a build that died. */
-async function removeLeftovers(path: string): Promise<void> {
-  const names = await readdir(dirname(path))
-  const dead = names.filter((name) => name.startsWith(`${basename(path)}.build-`))
-  for (const name of dead) await rm(join(dirname(path), name), { recursive: true, force: true, maxRetries: 5 })
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}

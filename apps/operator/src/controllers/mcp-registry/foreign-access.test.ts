@@ -107,6 +107,26 @@ describe('rights in other namespaces', () => {
     expect(first.rights()).toEqual([])
   })
 
+  it('of all namespaces are taken back after the administrator withdrew "*", as far as the operator still may', async () => {
+    const { work, env, rights } = world([MCP_REGISTRY_FINALIZER])
+    const everywhere = { ...env, settings: { ...env.settings, registryExport: { namespaces: 'all', clusterRole: 'reader' } } } as Env
+    const all: ExportScope = { mode: 'server', namespaces: 'all', crossNamespaceGateway: 'accepted' }
+    await ensureForeignAccess({ ...work, env: everywhere }, all)
+    expect(rights()).toEqual([`clusterrolebindings:${NAME}`])
+    await withdrawForeignAccess(work, undefined)
+    expect(rights()).toEqual([])
+
+    await ensureForeignAccess({ ...work, env: everywhere }, all)
+    let tries = 0
+    const tryGet = async () => {
+      tries++
+      throw new KubeApiError({ call: { verb: 'get', target: 'clusterrolebindings' }, status: 403, body: { reason: 'Forbidden' } })
+    }
+    const forbidden = { ...env, caches: { ...env.caches }, client: { ...env.client, tryGet } } as unknown as Env
+    for (let i = 0; i < 3; i++) await withdrawForeignAccess({ ...work, env: forbidden }, undefined)
+    expect(tries).toBe(1)
+  })
+
   it('are not made for a registry that went meanwhile', async () => {
     const { work, rights, goes } = world([])
     goes()

@@ -4,6 +4,7 @@ import {
   ensureFinalizer,
   formatKey,
   hasFinalizer,
+  isForbidden,
   isNotFound,
   type KubeObject,
   keyOf,
@@ -111,8 +112,26 @@ async function removeOthers(work: Work, kept: { namespaces: ReadonlySet<string>;
     await removeLive(work, roles, { namespace, name })
     made.delete(namespace)
   }
-  if (kept.everywhere || env.settings.registryExport.namespaces !== 'all') return
-  await removeLive(work, clusterRoleBindings, { name })
+  if (!kept.everywhere) await removeEverywhere(work, name)
+}
+
+/** By operator: registries whose binding of an earlier operator, with other settings, was looked for. */
+const lookedFor = new WeakMap<object, Set<string>>()
+
+/** Without "*" in the chart value the operator may not do it, and the ClusterRole that the binding refers to is gone. Then one try is enough. */
+async function removeEverywhere(work: Work, name: string): Promise<void> {
+  const { caches, settings } = work.env
+  if (settings.registryExport.namespaces !== 'all') {
+    const seen = lookedFor.get(caches) ?? new Set<string>()
+    if (seen.has(name)) return
+    lookedFor.set(caches, seen.add(name))
+  }
+  try {
+    await removeLive(work, clusterRoleBindings, { name })
+  } catch (error) {
+    if (!isForbidden(error)) throw error
+    work.env.log.info('a ClusterRoleBinding of an earlier export cannot be removed; it grants nothing', { name })
+  }
 }
 
 async function removeLive<T extends KubeObject>(work: Work, type: ResourceType<T>, key: ObjectKey): Promise<void> {

@@ -110,7 +110,10 @@ async function aggregatesOf({ registry, key, env, state, signal }: Work): Promis
   return results
 }
 
-/** In mode operator the export looks images up in the sources that the operator holds; git and other registries are the server's. */
+/**
+ * In mode operator the export looks images up in the sources that the operator holds; git and other registries are the server's. Only in
+ * those before the first that it does not hold: a copy stands before all sources and would hide a name that an earlier one may list.
+ */
 async function lookUpImages({ registry, key, env, state, signal }: Work, aggregates: readonly EntryAggregate[]): Promise<void> {
   const { spec } = normaliseMcpRegistry(registry)
   if (spec.export?.mode !== 'operator') return
@@ -123,12 +126,16 @@ async function lookUpImages({ registry, key, env, state, signal }: Work, aggrega
   for (const entry of 'registries' in spec ? spec.registries : []) {
     const { name, format, configMapRef, filter } = entry
     const merged = aggregates.find((aggregate) => aggregate.entry === name)?.texts
-    if (merged !== undefined) held.push({ format, texts: merged.filter((text) => text !== undefined) })
+    if (merged !== undefined) {
+      held.push({ format, texts: merged.filter((text) => text !== undefined) })
+      continue
+    }
     // The server applies the filter: a copy must not bring back what it leaves out.
-    if (configMapRef === undefined || filter !== undefined) continue
+    if (configMapRef === undefined || filter !== undefined) break
     const content = await env.caches.configMapContent({ ...key, name: configMapRef.name }, signal)
     const text = content?.data[configMapRef.key]
-    if (text !== undefined) held.push({ format, texts: [text] })
+    if (text === undefined) break
+    held.push({ format, texts: [text] })
   }
   followerOf(env)?.setKnown(key, state.knownServers.of(formatKey(key), held))
 }

@@ -17,6 +17,11 @@ export interface BuildOptions {
   readonly heartbeatMs?: number
 }
 
+export interface GoVersion {
+  readonly major: number
+  readonly minor: number
+}
+
 const stepLimitMs = 40 * 60_000
 
 /** `workFolder` is a throw-away folder; the finished programs lie in its `bin`. */
@@ -86,19 +91,19 @@ export function goPlatform(): { os: string; arch: string } {
 }
 
 /** Why Go cannot be used here, or undefined when it can. */
-export function goProblem(): string | undefined {
+export function goProblem(needed: GoVersion = versions.go): string | undefined {
   const go = spawnSync('go', ['version'], { encoding: 'utf8', env: { ...process.env, GOTOOLCHAIN: 'local' }, timeout: 20_000 })
   if (go.error || go.status !== 0) return 'Go is not installed'
-  return goVersionProblem(go.stdout)
+  return goVersionProblem(go.stdout, needed)
 }
 
 /** Takes what `go version` prints: "go version go1.26.8 linux/amd64", also "go1.25rc1" and "devel go1.27-…". */
-export function goVersionProblem(printed: string): string | undefined {
+export function goVersionProblem(printed: string, needed: GoVersion = versions.go): string | undefined {
   const found = /\bgo(\d+)\.(\d+)/.exec(printed)
   if (!found) return `the version of Go is unknown ("${printed.trim()}")`
   const [major, minor] = [Number(found[1]), Number(found[2])]
-  const enough = major > versions.go.major || (major === versions.go.major && minor >= versions.go.minor)
-  return enough ? undefined : `Go ${versions.go.major}.${versions.go.minor} or newer is needed, ${major}.${minor} is installed`
+  const enough = major > needed.major || (major === needed.major && minor >= needed.minor)
+  return enough ? undefined : `Go ${needed.major}.${needed.minor} or newer is needed, ${major}.${minor} is installed`
 }
 
 function sourceFolder(download: string): string {
