@@ -62,7 +62,7 @@ describePostgres('replicas that follow a cluster', () => {
     }
   }
 
-  /** What a server that begins with nothing reads from the same cluster. */
+  /** Entries of a server that starts with an empty store and reads the same cluster. */
   async function freshEntries(): Promise<Entries> {
     const world = registryWorld()
     const server = await world.serve(world.config({ sources: [sourceOf({ enabled: false })], registries }))
@@ -94,7 +94,7 @@ describePostgres('replicas that follow a cluster', () => {
 
     const second = await start()
     const readsOfSecond = startTraffic(second.url, PATHS)
-    // A frozen process answers nobody: its own clients go to the others, as the readiness of its pod tells.
+    // A frozen process does not answer: the readiness probe of its pod fails, and clients go to the others.
     expect(await reads.stop()).toEqual([])
     follower.child.kill('SIGSTOP')
     await eventually('the other one leads', () => leads(second))
@@ -106,7 +106,7 @@ describePostgres('replicas that follow a cluster', () => {
     const readsAgain = startTraffic(follower.url, PATHS)
     await storm.more(20)
 
-    // A rolling update: the new pod is ready before the old one is told to end.
+    // A rolling update: the new pod is ready before the old one gets its signal.
     const third = await start()
     expect(await leads(second)).toBe(true)
     expect(await readsOfSecond.stop()).toEqual([])

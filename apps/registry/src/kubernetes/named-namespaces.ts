@@ -1,4 +1,4 @@
-/** What a change of one route means for the watches. */
+/** Changes of the watches that follow from a change of one route. */
 export interface NamespaceChange {
   readonly follow: readonly string[]
   readonly leave: readonly string[]

@@ -60,7 +60,7 @@ export class KindWatch {
     return this.#missed
   }
 
-  /** Everything known is gone, and nothing more is told. The signal of `run` ends the watch itself. */
+  /** Everything known is gone, and later events are dropped. The signal of `run` ends the watch itself. */
   leave(): void {
     for (const [key, object] of this.#known) this.#forget(key, object)
     this.#left = true

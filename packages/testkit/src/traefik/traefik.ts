@@ -13,7 +13,7 @@ export interface TraefikOptions {
   readonly kubeconfigPath: string
   /** Gateways and routes of these namespaces only. */
   readonly namespaces: readonly string[]
-  /** What it writes into the status of its Gateways: an address or a host name of this machine. */
+  /** Address in the status of its Gateways: an address or a host name of this machine. */
   readonly publish: PublishedAddress
 }
 
