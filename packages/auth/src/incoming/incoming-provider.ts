@@ -78,8 +78,11 @@ function configuredHosts({ issuer, jwksUrl, introspection }: IncomingProvider): 
 }
 
 /** `status`: what it answered instead of 200. */
-export function unusable({ name }: IncomingProvider, problem: string, options: { cause?: unknown; status?: number } = {}): ThvError {
-  const { status, ...cause } = options
-  const details = status === undefined ? {} : { details: { status } }
-  return new ThvError('auth_provider_unavailable', `identity provider ${name}: ${problem}`, { ...cause, ...details })
+export function unusable(
+  { name }: IncomingProvider,
+  problem: string,
+  { cause, ...details }: { cause?: unknown; status?: number; timedOut?: boolean } = {},
+): ThvError {
+  const options = { ...(cause !== undefined && { cause }), details }
+  return new ThvError('auth_provider_unavailable', `identity provider ${name}: ${problem}`, options)
 }

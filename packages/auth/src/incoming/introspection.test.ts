@@ -31,6 +31,8 @@ beforeEach(async () => {
 })
 afterEach(() => idp[Symbol.asyncDispose]())
 
+/** Of one question to the provider. */
+const LIMIT_MS = 5_000
 const seconds = (more: number) => idp.clock.now() / 1_000 + more
 
 describe('an opaque token', () => {
@@ -182,6 +184,42 @@ describe.each<[string, Misbehave]>([
     await idp.clock.advance(1_000)
     expect(await auth.outcome('hostile')).toBe('unavailable')
     expect(idp.hits(INTROSPECT)).toBe(2)
+  })
+})
+
+describe('a token on which the provider hangs', () => {
+  beforeEach(() => {
+    idp.routes.set(INTROSPECT, (request, response) => {
+      if (!request.body.includes('hostile')) answerJson(response, answer)
+    })
+  })
+  const hanging = async (token: string) => {
+    const hits = idp.hits(INTROSPECT)
+    const outcome = auth.outcome(token)
+    await eventually(() => idp.hits(INTROSPECT) > hits)
+    await idp.clock.advance(LIMIT_MS)
+    return await outcome
+  }
+
+  it('is not judged, and closes the provider to no other token', async () => {
+    for (let i = 0; i < 5; i++) {
+      expect(await hanging(`hostile${i}`)).toBe('unavailable')
+      expect(await auth.outcome(`good${i}`)).toBe('accepted')
+    }
+  })
+
+  it('keeps no other token waiting while it is asked about', async () => {
+    const outcome = auth.outcome('hostile')
+    await eventually(() => idp.hits(INTROSPECT) === 1)
+    expect(await auth.outcome('good')).toBe('accepted')
+    await idp.clock.advance(LIMIT_MS)
+    expect(await outcome).toBe('unavailable')
+  })
+
+  it('is taken for a provider that hangs when no token gets an answer', async () => {
+    for (let i = 0; i < 3; i++) expect(await hanging(`hostile${i}`)).toBe('unavailable')
+    expect(await auth.outcome('hostile9')).toBe('unavailable')
+    expect(idp.hits(INTROSPECT)).toBe(3)
   })
 })
 

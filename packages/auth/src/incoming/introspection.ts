@@ -25,6 +25,8 @@ const REFUSED_TOKEN: readonly number[] = [400, 413, 414, 422]
 
 /** How long a token that the provider failed on is not asked about again, and how often such failures are reported. */
 const TOKEN_WAIT_MS = 1_000
+/** So many tokens in a row without an answer to any, and it is the provider that hangs, not they. */
+const MAX_SILENT = 3
 const QUIET_MS = 5_000
 
 /** RFC 7662: asks the provider about a token that only it can read. */
@@ -38,6 +40,7 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
   let inFlight = 0
   let questions = 0
   let quietUntil = -Infinity
+  let silent = 0
 
   async function ask(token: string): Promise<Verdict> {
     questions++
@@ -81,10 +84,11 @@ export function createIntrospection(options: IntrospectionOptions): Introspectio
       inFlight++
       try {
         const verdict = await ask(token)
+        silent = 0
         gate.succeeded()
         return verdict
       } catch (error) {
-        if (isOfToken(error)) return failedOnToken(error)
+        if (isOfToken(error) || (isTimeout(error) && ++silent < MAX_SILENT)) return failedOnToken(error)
         // Those that were on their way together fail together: that is one failure.
         if (gate.waitMs === 0) {
           gate.failed()
@@ -107,7 +111,11 @@ function statusOf(error: unknown): number | undefined {
   return typeof status === 'number' ? status : undefined
 }
 
-/** The provider was reached and failed, maybe on this token alone: its user may have claims without end. A time limit says nothing of that. */
+function isTimeout(error: unknown): boolean {
+  return isThvError(error) && error.details['timedOut'] === true
+}
+
+/** The provider was reached and failed, maybe on this token alone: its user may have claims without end. */
 function isOfToken(error: unknown): boolean {
   const status = statusOf(error)
   if (status !== undefined) return status === 200 || status === 429 || status >= 500

@@ -74,7 +74,7 @@ export function createProviderClient(options: ProviderClientOptions): ProviderCl
       const stop = () => limit.abort(signal.reason)
       if (signal.aborted) stop()
       signal.addEventListener('abort', stop, { once: true })
-      const timer = clock.setTimer(timeoutMs, () => limit.abort(unusable(provider, `no answer within ${timeoutMs} ms`)))
+      const timer = clock.setTimer(timeoutMs, () => limit.abort(unusable(provider, `no answer within ${timeoutMs} ms`, { timedOut: true })))
       const place = placeOf(request.url)
       try {
         // Redirects are not followed: an address that was vetted must not become another one.

@@ -1,6 +1,6 @@
 import { OutboundError } from '@thv/http/outbound/outbound-error'
 import type { RequestId } from '@thv/mcp/json-rpc'
-import { bytesKind, mayHoldRequest, mayHoldResponse, responseKind } from './response-check.ts'
+import { bytesKind, mayHoldRequest, mayHoldResponse, mayHoldResult, responseKind } from './response-check.ts'
 import { editFrames, FrameSplitter, frameData, type SplitterOptions, singleData } from './sse-frames.ts'
 
 const EVENT_ID = Buffer.from('\nid:')
@@ -52,12 +52,12 @@ export class AnswerFrames {
 
 /** Whole frames with the responses in them edited. One under another id is edited too, so that no unedited response gets out. */
 export function editedFrames(frames: Buffer, edit: (text: string) => string): Buffer {
-  return mayHoldResponse(frames) ? editFrames(frames, (data) => editedData(data, edit)) : frames
+  return mayHoldResult(frames) ? editFrames(frames, (data) => editedData(data, edit)) : frames
 }
 
 /** As `editedData`, for a whole body. */
 export function editedBody(body: Buffer, edit: (text: string) => string): Buffer {
-  if (!body.includes('"result"')) return body
+  if (!mayHoldResult(body)) return body
   const text = body.toString('utf8')
   const edited = editedData(text, edit)
   return edited === text ? body : Buffer.from(edited)
@@ -68,7 +68,7 @@ export function editedBody(body: Buffer, edit: (text: string) => string): Buffer
  * cannot be edited: it could hold a list. Throws OutboundError.
  */
 export function editedData(data: string, edit: (text: string) => string): string {
-  if (!data.includes('"result"')) return data
+  if (!mayHoldResult(data)) return data
   try {
     if (!data.trimStart().startsWith('[')) return edit(data)
   } catch (error) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { bytesKind, mayHoldRequest, mayHoldResponse, responseKind } from './response-check.ts'
+import { bytesKind, mayHoldRequest, mayHoldResponse, mayHoldResult, responseKind } from './response-check.ts'
 
 describe('responseKind', () => {
   it.each([
@@ -41,6 +41,8 @@ describe('the quick looks', () => {
     expect(mayHoldResponse(Buffer.from('data: {"jsonrpc":"2.0","id":1,"result":{}}'))).toBe(true)
     expect(mayHoldResponse(Buffer.from('data: {"jsonrpc":"2.0","id":1,"error":{}}'))).toBe(true)
     expect(mayHoldResponse(Buffer.from('data: {"jsonrpc":"2.0","method":"x"}'))).toBe(false)
+    expect(mayHoldResult(Buffer.from('data: {"jsonrpc":"2.0","id":1,"\\u0072esult":{}}'))).toBe(true)
+    expect(mayHoldResult('{"jsonrpc":"2.0","id":1,"error":{}}')).toBe(false)
     expect(mayHoldRequest(Buffer.from('data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}'))).toBe(true)
     expect(mayHoldRequest(Buffer.from('data: {"jsonrpc":"2.0","method":"notifications/progress"}'))).toBe(false)
   })

@@ -57,6 +57,11 @@ export function mayHoldResponse(frames: Buffer): boolean {
   return frames.includes(RESULT) || frames.includes(ERROR)
 }
 
+/** As cheap, and without a miss: names of members may be written with escapes, and `"\\u0072esult"` is `result` too. */
+export function mayHoldResult(data: string | Buffer): boolean {
+  return data.includes('"result"') || data.includes('\\u')
+}
+
 /** Cheap and too generous: whether one of them can be a question to the client. */
 export function mayHoldRequest(frames: Buffer): boolean {
   return frames.includes(METHOD) && frames.includes(ID)

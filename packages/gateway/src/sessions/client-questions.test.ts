@@ -85,15 +85,29 @@ describe('ClientQuestions', () => {
     expect(JSON.parse(sent.at(-1) ?? '')).toMatchObject({ method: 'notifications/cancelled', params: { reason: 'the server has ended' } })
   })
 
-  it('passes on progress with the token of an open question', () => {
-    const { questions, asker } = started()
-    const server = asker()
-    questions.ask(server, question(1, 'token-1'), false)
+  it('passes on progress to the server that asked, under its token, although another one has the same', () => {
+    const { questions, sent, asker } = started()
+    const [one, other] = [asker(), asker()]
+    questions.ask(one, question(1, 'token-1'), false)
+    questions.ask(other, question(1, 'token-1'), false)
     const progress = (progressToken: string) =>
       parse<ParsedNotification>({ method: 'notifications/progress', params: { progressToken, progress: 1 } })
     expect(questions.progressed(progress('another'))).toBe(false)
-    expect(questions.progressed(progress('token-1'))).toBe(true)
-    expect(server.messages).toHaveLength(1)
+    expect(questions.progressed(progress('token-1'))).toBe(false) // the server's own, which the client never saw
+    const asked = JSON.parse(sent[1] ?? '') as { params: { _meta: { progressToken: string } } }
+    expect(questions.progressed(progress(asked.params._meta.progressToken))).toBe(true)
+    expect(one.messages).toEqual([])
+    expect(other.messages.map((text) => JSON.parse(text) as unknown)).toMatchObject([{ params: { progressToken: 'token-1', progress: 1 } }])
+  })
+
+  it('passes on no progress of a question that asked for none', () => {
+    const { questions, sent, asker } = started()
+    const server = asker()
+    questions.ask(server, question(1), false)
+    const { id } = JSON.parse(sent[0] ?? '') as { id: string }
+    const progress = parse<ParsedNotification>({ method: 'notifications/progress', params: { progressToken: id, progress: 1 } })
+    expect(questions.progressed(progress)).toBe(false)
+    expect(server.messages).toEqual([])
   })
 
   it('gives up all questions at its end', () => {

@@ -27,6 +27,7 @@ interface Question {
   readonly asker: Asker
   /** The id that the server knows it by. */
   readonly id: RequestId
+  /** The server's own. The client gets the id of the question instead: tokens of several servers may be equal. */
   readonly token: string | number | undefined
   /** As the client gets it. */
   readonly text: string
@@ -58,12 +59,13 @@ export class ClientQuestions {
     const stream = this.#options.outlet.newest()
     if (stream === undefined && !mayWait) return false
     const id = this.#questions.mintId()
-    const text = spliceId(request.text, id)
+    const token = progressTokenOf(metaOf(request.message))
+    const named = spliceId(request.text, id)
+    const text = token === undefined ? named : spliceMember(named, ['params', '_meta', 'progressToken'], JSON.stringify(id))
     const isOnTheWay = stream === undefined ? this.#options.outlet.deliver(text) : stream.send(text) !== 'lost'
     if (!isOnTheWay) return false
     const { askTimeoutMs } = this.#options
     const ms = stream === undefined ? Math.min(NO_STREAM_MS, askTimeoutMs) : askTimeoutMs
-    const token = progressTokenOf(metaOf(request.message))
     const onOver = () => this.#giveUp(id, 'the client did not answer in time')
     this.#questions.add(id, { asker, id: request.id, token, text }, { ms, onOver })
     return true
@@ -79,10 +81,11 @@ export class ClientQuestions {
 
   /** Progress that a client reports on what it was asked; a token that was not given to it goes nowhere. */
   progressed(notification: ParsedNotification): boolean {
-    const token = notification.message.params?.['progressToken']
-    const found = this.#questions.find((question) => question.token !== undefined && question.token === token)
-    found?.[1].asker.send(notification.text)
-    return found !== undefined
+    const id = notification.message.params?.['progressToken']
+    const question = typeof id === 'string' ? this.#questions.get(id) : undefined
+    if (question?.token === undefined) return false
+    question.asker.send(spliceMember(notification.text, ['params', 'progressToken'], JSON.stringify(question.token)))
+    return true
   }
 
   /** The server does not want the answer any more. */

@@ -34,6 +34,11 @@ export class OpenQuestions<Q> {
     this.#open.set(id, { question, timer: this.#clock.setTimer(limit.ms, () => limit.onOver()) })
   }
 
+  /** Undefined for an id that is not open. */
+  get(id: RequestId): Q | undefined {
+    return this.#open.get(id)?.question
+  }
+
   /** Removes it. Undefined for an id that is not open. */
   take(id: RequestId): Q | undefined {
     const found = this.#open.get(id)

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
+import { isThvError } from '@thv/kernel/errors'
 import type { Exchange } from './exchange.ts'
 import { sendJson, sendMethodNotAllowed } from './respond.ts'
 
@@ -78,6 +78,7 @@ function ask(check: () => CheckResult): CheckResult {
   try {
     return check()
   } catch (error) {
-    return { ok: false, message: `the check failed: ${errorMessage(error)}` }
+    // Anybody may ask: the text of an error, or of its causes, may quote a secret.
+    return { ok: false, message: `the check failed: ${isThvError(error) ? error.code : 'internal_error'}` }
   }
 }

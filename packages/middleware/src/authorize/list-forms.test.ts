@@ -50,6 +50,23 @@ describe('a list in an answer', () => {
     expect(text).not.toContain('hidden')
   })
 
+  it.each(['application/json', 'text/event-stream'])(
+    'whose members have names with escapes, as %s, shows only what policies permit',
+    async (type) => {
+      await using backend = await startBackend((response, id) => {
+        const message = JSON.stringify({ jsonrpc: '2.0', id, result: result() })
+          .replace('"result"', '"\\u0072esult"')
+          .replace('"tools"', '"\\u0074ools"')
+        response.writeHead(200, { 'content-type': type })
+        response.end(type === 'text/event-stream' ? `data: ${message}\n\n` : message)
+      })
+      await using runner = await startTestRunner({ backend: backend.url, middleware: [guard()] })
+      const { text } = await new WireClient(runner.url).modern('tools/list', {})
+      expect(text).toContain('echo')
+      expect(text).not.toContain('hidden')
+    },
+  )
+
   it('that cannot be checked is not passed on', async () => {
     await using backend = await startBackend((response, id) => {
       response.writeHead(201, { 'content-type': 'application/json' })

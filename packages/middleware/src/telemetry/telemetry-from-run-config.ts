@@ -4,7 +4,7 @@ import { type CaBundle, parseCaBundle } from '@thv/http/outbound/ca-bundle'
 import { collect } from '@thv/http/outbound/collect'
 import type { Outbound, Target } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
+import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import { runConfigError } from '@thv/runconfig/run-config-errors'
@@ -78,9 +78,16 @@ function sender(telemetry: TelemetryConfig, endpoint: string, { env, outbound, c
   const headers = ['content-type', 'application/json', ...headersOf(telemetry, env)]
   const prefix = url.pathname.replace(/\/+$/, '')
   return async (signal, body) => {
-    const limits = { maxResponseBytes: MAX_ANSWER_BYTES, headersTimeoutMs: SEND_MS, bodyTimeoutMs: SEND_MS }
-    const answer = await collect(target, { method: 'POST', path: `${prefix}/v1/${signal}`, headers: [...headers], body, ...limits })
-    return { status: answer.status, retryAfterMs: retryAfterMs(headerText(answer.headers['retry-after']), clock.now()) }
+    const limit = new AbortController()
+    // Over all of it: an answer that trickles has no end of its own.
+    const timer = clock.setTimer(SEND_MS, () => limit.abort(new ThvError('timeout', `no answer within ${SEND_MS} ms`)))
+    try {
+      const request = { method: 'POST', path: `${prefix}/v1/${signal}`, headers: [...headers], body, maxResponseBytes: MAX_ANSWER_BYTES }
+      const answer = await collect(target, { ...request, signal: limit.signal })
+      return { status: answer.status, retryAfterMs: retryAfterMs(headerText(answer.headers['retry-after']), clock.now()) }
+    } finally {
+      timer.cancel()
+    }
   }
 }
 
