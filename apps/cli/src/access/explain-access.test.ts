@@ -40,6 +40,26 @@ describe('explainAccess', () => {
     expect(explain('other')).toContain('No policy permits it.')
   })
 
+  it('shows how candidate policies decide', () => {
+    const candidate = {
+      policies: [
+        '@id("all-find") permit(principal, action, resource == Tool::"find");',
+        '@id("new") permit(principal, action, resource == Tool::"audit");',
+      ],
+    }
+    const more = { authz_config: { version: '1.0', type: 'cedarv1', cedar: { policies: POLICIES }, candidate } }
+    expect(explain('find', {}, ANN, more)).toMatch(
+      /tools\/call find: allowed\n\npermit support:[\s\S]*\ncandidate policies, which are not enforced, decide the same:\n {2}tools\/call find: allowed\n\n {2}permit all-find:/,
+    )
+    expect(explain('write', {}, ANN, more)).toMatch(
+      /decide otherwise:\n {2}tools\/call write: denied; not in lists\n\n {2}No policy permits it/,
+    )
+    expect(explain(undefined, {}, ANN, more)).toContain('  audit: hidden; shown by the candidate policies\n')
+    expect(explain(undefined, {}, ANN, more)).toContain('  find: shown\n')
+    const broken = { version: '1.0', type: 'cedarv1', cedar: { policies: POLICIES }, candidate: { policies: ['permit('] } }
+    expect(() => explain('find', {}, ANN, { authz_config: broken })).toThrow(/do not work: candidate\.policies\[0\]/)
+  })
+
   it('takes the policies of the file that the proxy mounts', () => {
     const { authz_config, ...config } = configOf({ authz_config: undefined, authz_config_path: '/etc/toolhive/authz/authz.json' })
     const document = { version: '1.0', type: 'cedarv1', cedar: { policies: ['permit(principal, action, resource == Tool::"find");'] } }

@@ -1,7 +1,7 @@
 import type { AccessPolicies } from '@thv/authz/access/access-policies'
 import type { Operation } from '@thv/authz/access/operation'
 import type { Subject } from '@thv/authz/access/principal'
-import { loadPoliciesAtOnce } from '@thv/authz/load/load-at-once'
+import { loadPoliciesAtOnce, type TextedPolicies } from '@thv/authz/load/load-at-once'
 import { ThvError } from '@thv/kernel/errors'
 import type { RateLimitBucket } from '@thv/runconfig/policy-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
@@ -26,37 +26,54 @@ export function explainAccess(config: RunConfig, question: AccessQuestion): stri
     return `${config.name} has no policies: every caller may do everything.\n${limitLines(config, question.tool).join('')}`
   const loaded = loadPoliciesAtOnce(authz, config.name)
   if (!loaded.ok) throw new ThvError('usage', `the policies of ${config.name} do not work: ${loaded.problems.join('; ')}`)
-  const { policies, texts } = loaded
-  if (question.tool === undefined) return overview(policies, question.subject)
-  return callLines(config, { policies, texts, question, tool: question.tool }).join('')
+  const { candidate } = loaded
+  if (question.tool === undefined) return overview(loaded.policies, candidate?.policies, question.subject)
+  const call = { operation: operationOf(config, question.tool, question.args), subject: question.subject, tool: question.tool }
+  const enforced = explainCall(loaded, call)
+  return [
+    `${callerText(loaded.policies, question.subject)}\n`,
+    ...enforced.lines,
+    ...(candidate === undefined ? [] : candidateLines(enforced, explainCall(candidate, call))),
+    ...limitLines(config, question.tool),
+  ].join('')
 }
 
 interface Call {
-  readonly policies: AccessPolicies
-  readonly texts: ReadonlyMap<string, string>
-  readonly question: AccessQuestion
+  readonly operation: Operation
+  readonly subject: Subject | undefined
   readonly tool: string
 }
 
-function callLines(config: RunConfig, { policies, texts, question, tool }: Call): string[] {
-  const operation = operationOf(config, tool, question.args)
-  const { allowed, policies: deciding, failures } = policies.decide(question.subject, operation)
-  const scopes = allowed ? undefined : policies.scopesFor(question.subject, operation)
-  const isShown = policies.isShown(question.subject, { ...operation, args: 'unknown' } as Operation)
-  return [
-    `${callerText(policies, question.subject)}\n`,
-    `tools/call ${plainText(tool)}: ${allowed ? 'allowed' : 'denied'}${isShown ? '' : '; not in lists'}\n`,
+interface Explanation {
+  /** The decision alone, to compare it with another one. */
+  readonly decision: string
+  readonly lines: readonly string[]
+}
+
+/** Candidate policies are evaluated and never enforced. */
+function candidateLines(enforced: Explanation, candidate: Explanation): string[] {
+  const differs = candidate.decision === enforced.decision ? 'the same' : 'otherwise'
+  return [`\ncandidate policies, which are not enforced, decide ${differs}:\n`, ...candidate.lines.map((text) => indented(text, true))]
+}
+
+function explainCall({ policies, texts }: TextedPolicies, { operation, subject, tool }: Call): Explanation {
+  const { allowed, policies: deciding, failures } = policies.decide(subject, operation)
+  const scopes = allowed ? undefined : policies.scopesFor(subject, operation)
+  const isShown = policies.isShown(subject, { ...operation, args: 'unknown' } as Operation)
+  const decision = `${allowed ? 'allowed' : 'denied'}${isShown ? '' : '; not in lists'}`
+  const lines = [
+    `tools/call ${plainText(tool)}: ${decision}\n`,
     ...deciding.map(({ id, effect }) => `\n${effect} ${plainText(id)}:\n${indented(texts.get(id) ?? '')}`),
     ...failures.map(({ policy, message }) => `\n${plainText(policy.id)} fails, which denies the call: ${plainText(message)}\n`),
     ...(!allowed && deciding.length === 0 && failures.length === 0 ? ['\nNo policy permits it.\n'] : []),
     ...(scopes === undefined ? [] : [`\nA token with these scopes would be allowed: ${scopes.join(' ')}\n`]),
-    ...limitLines(config, tool),
   ]
+  return { decision, lines }
 }
 
-function indented(text: string): string {
-  const lines = text.trim().split('\n')
-  return lines.map((line) => `  ${plainText(line)}\n`).join('')
+function indented(text: string, keepsEmpty = false): string {
+  const lines = keepsEmpty ? text.replace(/\n$/, '').split('\n') : text.trim().split('\n')
+  return lines.map((line) => (line === '' ? '\n' : `  ${plainText(line)}\n`)).join('')
 }
 
 /** As the filter of tools decides it, before any policy is asked. */
@@ -83,11 +100,15 @@ function callerText(policies: AccessPolicies, subject: Subject | undefined): str
 
 const TOOL_KEY = 'Tool\0'
 
-function overview(policies: AccessPolicies, subject: Subject | undefined): string {
-  const keys = policies.set.policies.flatMap(({ resource }) => (resource?.startsWith(TOOL_KEY) ? [resource.slice(TOOL_KEY.length)] : []))
+function overview(policies: AccessPolicies, candidate: AccessPolicies | undefined, subject: Subject | undefined): string {
+  const keys = [policies, ...(candidate === undefined ? [] : [candidate])].flatMap(({ set }) =>
+    set.policies.flatMap(({ resource }) => (resource?.startsWith(TOOL_KEY) ? [resource.slice(TOOL_KEY.length)] : [])),
+  )
   const lines = [...new Set(keys)].sort().map((name) => {
     const operation: Operation = { action: 'call_tool', name, visibleName: name, args: 'unknown', hints: undefined }
-    return `  ${plainText(name)}: ${policies.isShown(subject, operation) ? 'shown' : 'hidden'}\n`
+    const state = (by: AccessPolicies) => (by.isShown(subject, operation) ? 'shown' : 'hidden')
+    const other = candidate === undefined || state(candidate) === state(policies) ? '' : `; ${state(candidate)} by the candidate policies`
+    return `  ${plainText(name)}: ${state(policies)}${other}\n`
   })
   return `${callerText(policies, subject)}\ntools that the policies name:\n${lines.length > 0 ? lines.join('') : '  none\n'}`
 }
