@@ -9,6 +9,7 @@ import { permissionProfile } from './permission-profile.ts'
 import { podTemplate } from './pod-template.ts'
 import { policiesOfARemoteProxy } from './policies-of-a-remote-proxy.ts'
 import { policySyntax } from './policy-syntax.ts'
+import { protectedServers } from './protected-servers.ts'
 import { registryGit } from './registry-git.ts'
 import { registrySelector } from './registry-selector.ts'
 import { remoteProxy } from './remote-proxy.ts'
@@ -26,6 +27,7 @@ export const STORIES: readonly Story[] = [
   scale,
   registrySelector,
   registryGit,
+  protectedServers,
   toolConfig,
   edit,
   remoteProxy,

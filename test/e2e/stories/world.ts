@@ -13,6 +13,7 @@ import {
   services,
 } from '@thv/kube'
 import { podLogs } from '@thv/kube/streams/pod-logs'
+import { mcpExternalAuthConfigType } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
@@ -41,6 +42,7 @@ export interface ResourceStatus {
 export const SERVER = mcpServerType as ResourceType<Resource>
 export const REMOTE = mcpRemoteProxyType as ResourceType<Resource>
 export const REGISTRY = mcpRegistryType as unknown as ResourceType<Resource>
+export const EXTERNAL_AUTH = mcpExternalAuthConfigType as unknown as ResourceType<Resource>
 export const TOOLS = mcpToolConfigType as ResourceType<Resource>
 
 /** Steps that stories share. Closing it ends the client, not what was made. */

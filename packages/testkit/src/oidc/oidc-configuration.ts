@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { TOKEN_EXCHANGE_GRANT } from './token-exchange.ts'
 
 export interface OidcTokenOptions {
   /** Also `sub`; without it the subject is the client. */
@@ -54,7 +55,7 @@ export function oidcConfiguration({ keys, adapter, client, scopes, wishOf, acces
       {
         client_id: client.clientId,
         client_secret: client.clientSecret,
-        grant_types: ['client_credentials'],
+        grant_types: ['client_credentials', TOKEN_EXCHANGE_GRANT],
         response_types: [],
         redirect_uris: [],
         id_token_signed_response_alg: 'ES256',

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { Provider } from 'oidc-provider'
 import { type HookContext, OIDC_PATHS, type OidcTokenOptions, oidcConfiguration } from './oidc-configuration.ts'
 import { createOidcRecords } from './oidc-records.ts'
+import { addTokenExchange, type ExchangedToken } from './token-exchange.ts'
 
 /**
  * A real OpenID provider on loopback: client-credentials tokens, readable or opaque, with any claims; and users, for clients that register
@@ -19,8 +20,11 @@ export interface OidcServer extends AsyncDisposable {
   readonly clientSecret: string
   /** Lifetime of access tokens of users. */
   accessTokenSeconds: number
+  readonly tokenUrl: string
   /** Every token that was issued, in order. */
   readonly grants: readonly IssuedToken[]
+  /** Every token that an exchange (RFC 8693) gave out, in order. */
+  readonly exchanged: readonly ExchangedToken[]
   /** Undefined: it behaves. Tokens must be taken before it is down. */
   fault: OidcFault | undefined
   token(options?: OidcTokenOptions): Promise<string>
@@ -64,6 +68,7 @@ export async function startOidcServer(options: OidcServerOptions = {}): Promise<
   const hits = new Map<string, number>()
   const adapter = createOidcRecords()
   const grants: IssuedToken[] = []
+  const exchanged: ExchangedToken[] = []
   let keys: Jwk[] = [newKey()]
   let provider: Provider
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {}
@@ -83,6 +88,14 @@ export async function startOidcServer(options: OidcServerOptions = {}): Promise<
     // The provider cannot change its keys, so another one takes its place, with what the one before remembered.
     const accessTokenSeconds = () => oidc.accessTokenSeconds
     provider = new Provider(issuer, oidcConfiguration({ keys, adapter, client: CLIENT, scopes, wishOf, accessTokenSeconds }))
+    addTokenExchange(provider, {
+      issuer,
+      keys: () => keys,
+      wish(ctx, wish) {
+        ctx.req.headers[WISH_HEADER] = Buffer.from(JSON.stringify(wish)).toString('base64url')
+      },
+      onExchanged: (token) => exchanged.push(token),
+    })
     provider.on('grant.success', ({ oidc: { params, client } }) => {
       const { grant_type: grantType, scope, resource } = params
       grants.push({ grantType: String(grantType), clientId: client.clientId, scope, resource })
@@ -125,7 +138,9 @@ export async function startOidcServer(options: OidcServerOptions = {}): Promise<
     introspectionUrl: `${issuer}${OIDC_PATHS.introspection}`,
     ...CLIENT,
     accessTokenSeconds: 600,
+    tokenUrl: `${issuer}${OIDC_PATHS.token}`,
     grants,
+    exchanged,
     fault: undefined,
     async token(wish = {}) {
       const answer = await post(OIDC_PATHS.token, { grant_type: 'client_credentials', resource: 'urn:thv:tests' }, wish)

@@ -18,7 +18,7 @@ export interface OtlpReceiver extends AsyncDisposable {
 }
 
 /** A small collector that accepts nothing but valid OTLP/HTTP with JSON. */
-export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+export async function startOtlpReceiver({ host = '127.0.0.1' }: { readonly host?: string } = {}): Promise<OtlpReceiver> {
   const received = { spans: [] as ReceivedSpan[], metrics: [] as ReceivedMetric[], logs: [] as ReceivedLog[], problems: [] as string[] }
   const state = { requests: 0, status: 200, headers: {} as Record<string, string | string[] | undefined> }
 
@@ -46,10 +46,10 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
       response.writeHead(400).end()
     }
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => server.listen(0, host, resolve))
   const { port } = server.address() as AddressInfo
   return Object.assign(state, received, {
-    endpoint: `127.0.0.1:${port}`,
+    endpoint: `${host}:${port}`,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))
