@@ -298,7 +298,7 @@ export const design002: readonly Requirement[] = [
     line: 94,
     kind: 'feature',
     text: 'With `tokenExchange` the MCP server receives the exchanged token, not the one of the client.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-037',
@@ -306,7 +306,7 @@ export const design002: readonly Requirement[] = [
     line: 94,
     kind: 'feature',
     text: 'With `headerInjection` the MCP server receives the named header with its value from the Secret.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-038',
@@ -626,7 +626,7 @@ export const design002: readonly Requirement[] = [
     kind: 'docs',
     about: 'behavior',
     text: 'Example `mcpserver_with_configmap_oidc.yaml` applies, and its server answers only requests with a token of that issuer.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-076',
@@ -910,7 +910,7 @@ export const design002: readonly Requirement[] = [
     line: 188,
     kind: 'feature',
     text: 'MCPRemoteProxy exchanges the token of the caller and sends the result to the remote server.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-110',
@@ -1677,7 +1677,7 @@ export const design002: readonly Requirement[] = [
     line: 317,
     kind: 'feature',
     text: 'Middleware settings of the spec arrive in RunConfig and take effect in the proxy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-204',
@@ -1855,7 +1855,7 @@ export const design002: readonly Requirement[] = [
     line: 367,
     kind: 'feature',
     text: 'The runner applies all configured middleware, in one fixed order, to every request.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-226',
@@ -2306,7 +2306,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of OIDC pattern 1 (`configMap.name` only) applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-282',
@@ -2323,7 +2323,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of OIDC pattern 2 (`name` and `key`) applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-284',
@@ -2366,7 +2366,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of inline OIDC (`issuer`, `audience`) applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-289',

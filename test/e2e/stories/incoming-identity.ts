@@ -1,15 +1,19 @@
-import { serviceAccounts } from '@thv/kube'
+import { readFileSync } from 'node:fs'
+import { type ConfigMap, configMaps, serviceAccounts } from '@thv/kube'
+import { manifestsIn } from '@thv/resources/testing/fixtures'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import type { Story } from './story.ts'
 import { REMOTE, SERVER, type World } from './world.ts'
 
 const AUDIENCE = 'story'
+const EXAMPLE = 'with-configmap-oidc'
+const EXAMPLE_RESOURCE = 'https://mcp.example.com/orders'
 const LIMIT_MS = 60_000
 
 export const incomingIdentity: Story = {
   title: 'clients need a token: of a service account of the cluster, or of an identity provider and for the right audience',
-  proves: ['002-064', '002-107', '002-289'],
+  proves: ['002-064', '002-075', '002-107', '002-289'],
   async tell(world) {
     await using idp = await startOidcServer({ host: world.hostAddress })
     await using other = await startOidcServer({ host: world.hostAddress })
@@ -22,22 +26,29 @@ export const incomingIdentity: Story = {
     await world.create(SERVER, 'accounts', { image, transport: 'streamable-http', oidcConfig: { type: 'kubernetes' } })
     await world.create(SERVER, 'people', { image, oidcConfig: { type: 'inline', inline } })
     await world.create(REMOTE, 'far', { remoteUrl: remote.url, oidcConfig: { type: 'inline', inline } })
-    for (const name of ['accounts', 'people']) await world.reaches(SERVER, name, 'Running')
+    await applyExample(world, idp.issuer)
+    for (const name of ['accounts', 'people', EXAMPLE]) await world.reaches(SERVER, name, 'Running')
     await world.reaches(REMOTE, 'far', 'Ready')
-    const [accounts, people, far] = await Promise.all([urlOf(world, 'accounts'), urlOf(world, 'people'), urlOf(world, 'far')])
+    const urls = await Promise.all(['accounts', 'people', 'far', EXAMPLE].map((name) => urlOf(world, name)))
+    const [accounts = '', people = '', far = '', example = ''] = urls
 
-    for (const url of [accounts, people, far]) {
+    for (const url of urls) {
       const answer = await settled(url, undefined)
       world.expect([url, answer.status]).toEqual([url, 401])
-      world.expect(answer.headers.get('www-authenticate')).toContain(`resource_metadata="${new URL(url).origin}/.well-known/`)
-      const metadata = await fetch(new URL('/.well-known/oauth-protected-resource/mcp', url), { signal: AbortSignal.timeout(LIMIT_MS) })
-      world.expect(await metadata.json()).toMatchObject({ resource: url })
+      world
+        .expect(answer.headers.get('www-authenticate'))
+        .toContain(`resource_metadata="${new URL(url === example ? EXAMPLE_RESOURCE : url).origin}/.well-known/`)
+      const path = `/.well-known/oauth-protected-resource${url === example ? '/orders' : '/mcp'}`
+      const metadata = await fetch(new URL(path, url), { signal: AbortSignal.timeout(LIMIT_MS) })
+      world.expect(await metadata.json()).toMatchObject({ resource: url === example ? EXAMPLE_RESOURCE : url })
     }
 
     const good = await idp.token({ audience: AUDIENCE, claims: { sub: 'ada' } })
-    for (const url of [people, far]) {
-      world.expect([url, (await settled(url, good)).status]).toEqual([url, 200])
-      const bad = [await idp.token({ audience: 'others' }), await other.token({ audience: AUDIENCE }), await accountToken(world, AUDIENCE)]
+    for (const url of [people, far, example]) {
+      const audience = url === example ? 'mcp' : AUDIENCE
+      const fitting = await idp.token({ audience, claims: { sub: 'ada' } })
+      world.expect([url, (await settled(url, fitting)).status]).toEqual([url, 200])
+      const bad = [await idp.token({ audience: 'others' }), await other.token({ audience }), await accountToken(world, audience)]
       for (const token of bad) {
         const { status, headers } = await settled(url, token)
         world
@@ -51,6 +62,16 @@ export const incomingIdentity: Story = {
     const seen = remote.stats.received.map(({ headers }) => headers?.authorization)
     world.expect(seen.filter((authorization) => authorization !== undefined)).toEqual([])
   },
+}
+
+/** The example as people get it; only the addresses of provider and image are those of the test. */
+async function applyExample(world: World, issuer: string): Promise<void> {
+  const file = new URL('../../../deploy/examples/operator/mcp-servers/mcpserver_with_configmap_oidc.yaml', import.meta.url)
+  const [settings, server] = manifestsIn(readFileSync(file, 'utf8')) as unknown as [ConfigMap, { spec: { image: string } }]
+  const reachable = { insecureAllowHTTP: 'true', jwksAllowPrivateIP: 'true', protectedResourceAllowPrivateIP: 'true' }
+  const data = { ...settings.data, issuer, ...reachable }
+  await world.client.create(configMaps, { metadata: world.at(settings.metadata.name), data })
+  await world.create(SERVER, EXAMPLE, { ...server.spec, image: world.images.fixture })
 }
 
 async function urlOf(world: World, name: string): Promise<string> {
