@@ -83,7 +83,7 @@ async function makeCredentials(world: World, idp: OidcServer): Promise<void> {
   await world.create(EXTERNAL_AUTH, 'client', { type: 'clientCredentials', clientCredentials: { ...own, resource: 'urn:thv:tests' } })
 }
 
-/** Each user sees and calls their own tools; what is denied takes nothing from a bucket; a full bucket is told apart from a denial. */
+/** Each user sees and calls their own tools; what is denied takes nothing from a bucket; a full bucket and a denial have different answers. */
 async function expectGuards(world: World, name: string, { ada, bob, eve }: Tokens): Promise<void> {
   const { expect } = world
   const url = await urlOf(world, name)
