@@ -1050,7 +1050,7 @@ export const design002: readonly Requirement[] = [
     line: 219,
     kind: 'feature',
     text: 'VirtualMCPServer finds its backends from the group; none is named in its own spec.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-127',
@@ -1058,7 +1058,7 @@ export const design002: readonly Requirement[] = [
     line: 219,
     kind: 'edge',
     text: 'A server that joins the group later becomes a backend without a restart.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-128',
@@ -1159,7 +1159,7 @@ export const design002: readonly Requirement[] = [
     line: 224,
     kind: 'feature',
     text: 'VirtualMCPServer exchanges the token of the caller for each backend that asks for it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-140',
@@ -1167,7 +1167,7 @@ export const design002: readonly Requirement[] = [
     line: 224,
     kind: 'feature',
     text: 'Each backend gets its own kind of authentication, and no credential of another backend.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-141',
@@ -1184,7 +1184,7 @@ export const design002: readonly Requirement[] = [
     line: 225,
     kind: 'feature',
     text: 'A second call with the same token to the same backend makes no token request.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-143',
@@ -1192,7 +1192,7 @@ export const design002: readonly Requirement[] = [
     line: 225,
     kind: 'feature',
     text: 'A cached token is replaced `ttlOffset` before it expires.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-144',
@@ -1200,7 +1200,7 @@ export const design002: readonly Requirement[] = [
     line: 225,
     kind: 'edge',
     text: 'The token cache never holds more than `maxEntries`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-145',
@@ -1325,7 +1325,7 @@ export const design002: readonly Requirement[] = [
     line: 256,
     kind: 'feature',
     text: '`discoveredBackends` tells the health of each backend on its own.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-160',
@@ -1342,7 +1342,7 @@ export const design002: readonly Requirement[] = [
     line: 257,
     kind: 'feature',
     text: '`backendCount` equals the number of routable backends.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-162',
@@ -1464,7 +1464,7 @@ export const design002: readonly Requirement[] = [
     line: 277,
     kind: 'feature',
     text: 'A backend that dies or recovers changes the status without anybody touching the resource.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-177',

@@ -26,7 +26,7 @@ export const design004: readonly Requirement[] = [
     line: 25,
     kind: 'feature',
     text: 'A VirtualMCPServer calls the remote server of an entry directly; no MCPRemoteProxy is involved.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-004',
@@ -52,7 +52,7 @@ export const design004: readonly Requirement[] = [
     line: 31,
     kind: 'feature',
     text: 'A VirtualMCPServer with OIDC clients uses an entry that has no authentication configured at all.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-007',
@@ -84,7 +84,7 @@ export const design004: readonly Requirement[] = [
     line: 38,
     kind: 'feature',
     text: '`externalAuthConfigRef` of an entry decides only which credentials the remote server receives.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-011',
@@ -132,7 +132,7 @@ export const design004: readonly Requirement[] = [
     line: 40,
     kind: 'feature',
     text: 'Dynamic mode: vMCP discovers entries from the API server at run time.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-017',
@@ -140,7 +140,7 @@ export const design004: readonly Requirement[] = [
     line: 40,
     kind: 'feature',
     text: 'Static and dynamic mode resolve the same entry to the same backend.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-018',
@@ -148,7 +148,7 @@ export const design004: readonly Requirement[] = [
     line: 41,
     kind: 'feature',
     text: 'Plaintext headers of `headerForward` reach the remote server.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-019',
@@ -156,7 +156,7 @@ export const design004: readonly Requirement[] = [
     line: 41,
     kind: 'feature',
     text: 'Headers of `headerForward` with values from Secrets reach the remote server; values stay out of ConfigMaps.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-020',
@@ -164,7 +164,7 @@ export const design004: readonly Requirement[] = [
     line: 42,
     kind: 'feature',
     text: 'A remote server with a certificate of a private CA is reached by way of `caBundleRef`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-021',
@@ -172,7 +172,7 @@ export const design004: readonly Requirement[] = [
     line: 42,
     kind: 'edge',
     text: 'Without `caBundleRef` a certificate of an unknown CA is refused and the backend shown unhealthy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-022',
@@ -288,7 +288,7 @@ export const design004: readonly Requirement[] = [
     line: 95,
     kind: 'review',
     text: 'Listing workloads loads the auth configuration and makes no token request.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-036',
@@ -807,7 +807,7 @@ export const design004: readonly Requirement[] = [
     line: 404,
     kind: 'review',
     text: 'Where both set `Authorization`, the remote server receives the value of `externalAuthConfigRef`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-097',
@@ -946,7 +946,7 @@ export const design004: readonly Requirement[] = [
     line: 454,
     kind: 'feature',
     text: 'In dynamic mode an entry created or deleted becomes or ceases to be a backend without restart.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-114',
@@ -954,7 +954,7 @@ export const design004: readonly Requirement[] = [
     line: 457,
     kind: 'feature',
     text: 'In dynamic mode a changed entry, group or auth config changes the backend without restart.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-115',
@@ -994,7 +994,7 @@ export const design004: readonly Requirement[] = [
     line: 478,
     kind: 'feature',
     text: 'One listing of a group yields MCPServers, MCPRemoteProxies and MCPServerEntries.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-120',
@@ -1011,7 +1011,7 @@ export const design004: readonly Requirement[] = [
     line: 497,
     kind: 'review',
     text: 'Backend discovery has one workload type constant each for MCPServer, MCPRemoteProxy and MCPServerEntry.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-122',
@@ -1027,7 +1027,7 @@ export const design004: readonly Requirement[] = [
     line: 501,
     kind: 'review',
     text: 'Backend lookup goes by kind through one table, not by trying kinds in turn.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-124',

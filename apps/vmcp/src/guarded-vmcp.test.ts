@@ -83,6 +83,24 @@ describe('a virtual server with OIDC, policies and audit', () => {
     expect(readFileSync(join(folder, 'audit.log'), 'utf8')).toContain('"mine"')
   })
 
+  it('judges tools by their backend and their name there', async () => {
+    await using a = await startFixture({ only: ['greet', 'add_numbers'] })
+    await using b = await startFixture({ only: ['greet'] })
+    const policies = [
+      'permit(principal, action == Action::"call_tool", resource) when { resource.backend == "a" };',
+      'forbid(principal, action == Action::"call_tool", resource) when { resource.originalName == "add_numbers" };',
+    ]
+    await using vmcp = await startTestVmcp({
+      backends: { a: a.url, b: b.url },
+      config: { incomingAuth: { type: 'anonymous', authz: { type: 'cedar', policies } }, aggregation: { conflictResolution: 'prefix' } },
+    })
+    await using client = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), 'modern')
+    expect((await client.client.listTools()).tools.map(({ name }) => name)).toEqual(['a_greet'])
+    expect(await client.text('a_greet', { name: 'Ada' })).toContain('Ada')
+    await expect(client.text('b_greet', { name: 'Ada' })).rejects.toThrow()
+    await expect(client.text('a_add_numbers', { a: 1, b: 2 })).rejects.toThrow()
+  })
+
   it('judges calls by the hints of tools as it judges lists', async () => {
     await using fixture = await startFixture({ only: ['add_numbers', 'greet'] })
     const policies = ['permit(principal, action, resource) when { resource has readOnlyHint && resource.readOnlyHint };']

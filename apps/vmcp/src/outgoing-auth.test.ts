@@ -18,7 +18,7 @@ function auth(backends: Readonly<Record<string, object>>, more: object = {}) {
 }
 
 describe('authentication to backends', () => {
-  it('sends a bearer token from a variable and from a file, to its own backend alone, over forwarded headers', async () => {
+  it('[002-140] [004-096] sends a bearer token from a variable and from a file, to its own backend alone, over forwarded headers', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vmcp-auth-'))
     await using stack = new AsyncDisposableStack()
     stack.defer(() => rmSync(folder, { recursive: true }))
@@ -32,6 +32,7 @@ describe('authentication to backends', () => {
     const vmcp = stack.use(
       await startTestVmcp({
         backends: { a: a.url, b: b.url, c: c.url },
+        backend: { type: 'entry' },
         env: { TOKEN: 'from-env', TOOLHIVE_HEADER_FORWARD_A: JSON.stringify({ addPlaintextHeaders: { Authorization: 'weak' } }) },
         config: auth({
           a: { type: 'bearer_token', bearerToken: { tokenEnv: 'TOKEN' } },
@@ -69,13 +70,13 @@ describe('authentication to backends', () => {
     expect(vmcp.logged.join()).not.toMatch(/issued|p%ss/)
   })
 
-  it('[004-007] [004-026] [004-040] exchanges the token of each caller when a call goes out, and shows each the lists of its own', async () => {
+  it('[002-139] [002-142] [004-006] [004-007] [004-026] [004-040] exchanges the token of each caller when a call goes out, and shows each the lists of its own', async () => {
     await using stack = new AsyncDisposableStack()
     const idp = stack.use(await startOidcServer())
     const tokens = stack.use(await startTokenServer())
     const caller = (value: string | undefined) => /\.for\.[^.]*\.([^.]*)/.exec(value ?? '')?.[1]
     const subject = (value: string) => JSON.parse(Buffer.from(caller(value) ?? '', 'base64url').toString()).sub as string
-    const backend = stack.use(await startGuardedBackend('authorization', (value) => `tool_of_${subject(value)}`))
+    const backend = stack.use(await startGuardedBackend({ toolOf: (value) => `tool_of_${subject(value)}` }))
     backend.accepts = (value) => caller(value) !== undefined
     const plain = stack.use(await startGuardedBackend())
     plain.accepts = () => true

@@ -117,7 +117,9 @@ async function runServe(flags: ServeFlags, program: ProgramEnv): Promise<void> {
   const wantsDebug = flags.debug === true || config.operational.logLevel === 'debug'
   const log = program.log ?? createLogger({ level: wantsDebug ? 'debug' : 'info' })
   const { host, port, sessionTtl: sessionTtlMs } = flags
-  const cluster = config.outgoingAuth.source === 'discovered' ? await clusterOf(flags, program) : undefined
+  // A pod of a VirtualMCPServer reports its backends, also where the file names them.
+  const needsCluster = config.outgoingAuth.source === 'discovered' || Boolean(env['VMCP_NAME'] && env['VMCP_NAMESPACE'])
+  const cluster = needsCluster ? await clusterOf(flags, program) : undefined
   const { url } = await startVmcp({
     ...{ config, file: { path, text }, adjust, cluster, host, port, sessionTtlMs, version: VERSION },
     ...{ lifecycle, env, log, clock, workerEntry },

@@ -89,6 +89,12 @@ export class VirtualBackend implements Backend {
     }
   }
 
+  /** For policies. A tool of several backends, chosen by an argument, has no single one. */
+  originOf(name: string): { readonly backend: string; readonly originalName: string } | undefined {
+    const route = this.#options.offer.view.now.tools.get(name)
+    return route === undefined || route.selector !== undefined ? undefined : { backend: route.backend, originalName: route.original }
+  }
+
   /** As clients would see them, for policies that read their hints. */
   async tools(): Promise<readonly JsonObject[]> {
     const { view } = this.#options.offer

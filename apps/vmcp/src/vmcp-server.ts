@@ -6,6 +6,7 @@ import type { Resolve } from '@thv/http/outbound/guarded-connector'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { tryParseDuration } from '@thv/kernel/duration'
+import { errorMessage } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { BackendEras } from '@thv/mcp/client/http/backend-eras'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
@@ -26,6 +27,7 @@ import type { Env } from './discover/forwarded-headers.ts'
 import { LiveConfig } from './live/live-config.ts'
 import { healthSettings, LiveServer } from './live/live-server.ts'
 import { type ClusterPlace, openLiveSource } from './live/live-source.ts'
+import { StatusReporter } from './live/status-reporter.ts'
 import { MemberRoster } from './members/member-roster.ts'
 import { Offer } from './offer.ts'
 import { SealKeys } from './seal/seal-keys.ts'
@@ -51,6 +53,8 @@ export interface VmcpServerOptions {
   readonly clock?: Clock
   /** Name resolution for backends; the system's unless given. */
   readonly resolve?: Resolve | undefined
+  /** A load balancer in front must hear of the end first; by default where `VMCP_NAMESPACE` is set. */
+  readonly isPod?: boolean | undefined
   /** Main module of the worker that reads policies. */
   readonly workerEntry?: URL | undefined
 }
@@ -119,15 +123,51 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const live = new LiveServer({ live: configured, discovered, feed: source.feed, roster, view, offer, policies, env, log, metrics })
   lifecycle.onShutdown('live', () => live.close())
   const routes = statusRoutes({ offer, backend, live, version })
-  const isPod = Boolean(env['VMCP_NAMESPACE'])
+  const isPod = options.isPod ?? Boolean(env['VMCP_NAMESPACE'])
   const gateway = createGateway({ backend, pipeline, log, metrics, clock, server, routes, ...(isPod ? {} : LEAVES_AT_ONCE) })
   addGatewayGauges(metrics, { backend, gateway, server: config.name, transport: 'streamable-http' })
   const address = await gateway.listen()
   lifecycle.onShutdown('clients', (signal) => gateway.drain(signal), { timeoutMs: DRAIN_MS })
   source.start(live)
   backend.start(live.first)
+  if (cluster !== undefined) startReporter({ cluster, offer, live, env, log, clock, lifecycle })
   log.info('listening', { url: `${address.url}/mcp`, server: config.name, backends: roster.size })
   return { url: `${address.url}/mcp`, base: address.url, offer, live }
+}
+
+interface Reporting {
+  readonly cluster: ClusterPlace
+  readonly offer: Offer
+  readonly live: LiveServer
+  readonly env: Env
+  readonly log: Log
+  readonly clock: Clock
+  readonly lifecycle: Lifecycle
+}
+
+/** Reports to the VirtualMCPServer that the server runs for, if it does. */
+function startReporter({ cluster, offer, live, env, log, clock, lifecycle }: Reporting): void {
+  const { VMCP_NAME: name } = env
+  if (!name) return
+  const reporter = new StatusReporter({
+    ...{ ...cluster, name, clock, log, signal: lifecycle.signal },
+    intervalMs: () => tryParseDuration(offer.config.operational.failureHandling.statusReportingInterval ?? '30s') ?? 30_000,
+    facts: () => ({
+      members: offer.members,
+      leftOut: live.discovered.leftOut,
+      conflicts: offer.view.now.conflicts,
+      isDiscovering: offer.config.outgoingAuth.source === 'discovered',
+      problem: live.live.state.problem,
+    }),
+  })
+  live.onChange(() => reporter.changed())
+  offer.view.onChange(() => reporter.changed())
+  for (const member of offer.members) member.health.onChange(() => reporter.changed())
+  offer.roster.onChange(({ joined }) => {
+    for (const member of joined) member.health.onChange(() => reporter.changed())
+  })
+  const running = reporter.run().catch((error: unknown) => log.error('the status is not reported any more', { error: errorMessage(error) }))
+  lifecycle.onShutdown('status', () => running)
 }
 
 /** Without a cluster there is no endpoint to be removed first, and a user waits. */

@@ -215,7 +215,6 @@ describe('the configuration file of a virtual server', () => {
     [{ workflows: { authorizeSteps: true } }, 'workflows.authorizeSteps'],
     [{ passthroughHeaders: ['X-Tenant'] }, 'passthroughHeaders'],
     [{ operational: { retry: { on: ['timeout'] } } }, 'operational.retry.on'],
-    [{ operational: { failureHandling: { statusReportingInterval: '10s' } } }, 'operational.failureHandling.statusReportingInterval'],
   ])('names a part that is not built: %j', (change, path) => {
     const read = readVmcpDocument({ ...MINIMAL, ...change })
     if (!read.ok) throw new Error(JSON.stringify(read.problems))

@@ -18,8 +18,6 @@ export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
   for (const block of ['optimizer', 'codeMode'] as const) if (config[block] !== undefined) refuse(block)
   if (config.workflows.authorizeSteps) refuse('workflows.authorizeSteps')
   if (config.passthroughHeaders.length > 0) refuse('passthroughHeaders')
-  const { failureHandling } = config.operational
-  if (failureHandling.statusReportingInterval !== undefined) refuse('operational.failureHandling.statusReportingInterval')
   if (config.operational.retry?.on.includes('timeout')) refuse('operational.retry.on', 'timeout is not built')
   return parts
 }

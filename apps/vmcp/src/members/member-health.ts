@@ -25,11 +25,17 @@ export class MemberHealth {
   #changedAt: number
   #circuitChangedAt: number
   #category: FailureCategory | undefined
+  #listener: (() => void) | undefined
 
   constructor(clock: Clock, settings: HealthSettings) {
     this.#clock = clock
     this.#settings = settings
     this.#changedAt = this.#circuitChangedAt = clock.now()
+  }
+
+  /** Called when status or circuit change. */
+  onChange(listener: () => void): void {
+    this.#listener = listener
   }
 
   get status(): HealthStatus {
@@ -63,7 +69,7 @@ export class MemberHealth {
     this.#lastCheckAt = this.#clock.now()
     if (this.#openedAt !== undefined) this.#circuitChangedAt = this.#clock.now()
     this.#openedAt = this.#trialAt = undefined
-    if (before !== this.status) this.#changedAt = this.#clock.now()
+    if (before !== this.status) this.#changed()
   }
 
   /** The outcome of a call or check that failed. An answer of the backend, also an error, proves that it is alive. */
@@ -106,13 +112,19 @@ export class MemberHealth {
     this.#lastCheckAt = this.#clock.now()
     const { enabled, failureThreshold } = this.#settings.circuit
     if (enabled && (this.#trialAt !== undefined || this.#failures >= failureThreshold)) this.#open()
-    if (before !== this.status) this.#changedAt = this.#clock.now()
+    if (before !== this.status) this.#changed()
+  }
+
+  #changed(): void {
+    this.#changedAt = this.#clock.now()
+    this.#listener?.()
   }
 
   #open(): void {
     this.#openedAt = this.#clock.monotonic()
     this.#trialAt = undefined
     this.#circuitChangedAt = this.#clock.now()
+    this.#listener?.()
   }
 }
 

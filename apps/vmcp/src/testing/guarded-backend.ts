@@ -7,14 +7,26 @@ export interface GuardedBackend extends AsyncDisposable {
   readonly seen: (string | undefined)[]
   /** Whether a value of the header is accepted. */
   accepts: (value: string | undefined) => boolean
+  /** Answers 503 to everything. */
+  isDown: boolean
+}
+
+export interface GuardedBackendOptions {
+  /** Lower case; `authorization` unless given. */
+  readonly header?: string
+  /** Name of its tool for a value of the header. */
+  readonly toolOf?: (value: string) => string
+  readonly tls?: { readonly certPem: string; readonly keyPem: string }
 }
 
 /** A legacy server without sessions that answers 401 to every request without the right header. Its one tool is named like its caller. */
-export async function startGuardedBackend(header = 'authorization', toolOf = (_value: string) => 'hello'): Promise<GuardedBackend> {
+export async function startGuardedBackend(options: GuardedBackendOptions = {}): Promise<GuardedBackend> {
+  const { header = 'authorization', toolOf = () => 'hello', tls } = options
   const seen: (string | undefined)[] = []
   const backend = await startBackend(({ body, headers }, response) => {
     const value = headers[header] as string | undefined
     seen.push(value)
+    if (guarded.isDown) return void response.writeHead(503).end()
     if (!guarded.accepts(value)) return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
     if (body === '') return void response.writeHead(405).end()
     const { id, method } = JSON.parse(body) as { id?: number; method: string }
@@ -27,12 +39,13 @@ export async function startGuardedBackend(header = 'authorization', toolOf = (_v
     }[method]
     const answer = result === undefined ? { error: { code: -32601, message: 'no' } } : { result }
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }))
-  })
+  }, tls)
   const guarded: GuardedBackend = {
     backend,
     url: `${backend.url}/mcp`,
     seen,
     accepts: (value) => value !== undefined,
+    isDown: false,
     [Symbol.asyncDispose]: () => backend[Symbol.asyncDispose](),
   }
   return guarded

@@ -183,6 +183,7 @@ function resourceFacts(operation: Operation): ReadonlyMap<string, Value> {
   switch (operation.action) {
     case 'call_tool':
       facts.set('name', operation.name).set('visible_name', operation.visibleName)
+      if (operation.origin !== undefined) facts.set('backend', operation.origin.backend).set('originalName', operation.origin.originalName)
       for (const hint of HINTS) {
         const value = operation.hints?.[hint]
         if (value !== undefined) facts.set(hint, value)

@@ -14,6 +14,8 @@ export type Operation =
       readonly visibleName: string
       readonly args: Arguments
       readonly hints: Hints | undefined
+      /** Behind a virtual server: the backend that has the tool, and its name there. */
+      readonly origin?: ToolOrigin | undefined
       /** The server may have further hints, which could not be obtained: they open nothing. */
       readonly mayHaveMoreHints?: boolean
     }
@@ -23,6 +25,11 @@ export type Operation =
   | { readonly action: 'list_tools' | 'list_prompts' | 'list_resources' }
   /** Any other method. */
   | { readonly action: 'request'; readonly method: string }
+
+export interface ToolOrigin {
+  readonly backend: string
+  readonly originalName: string
+}
 
 export type Arguments = { readonly [name: string]: unknown } | 'unknown' | undefined
 

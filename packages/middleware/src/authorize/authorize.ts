@@ -1,4 +1,4 @@
-import type { Hints } from '@thv/authz/access/operation'
+import type { Hints, ToolOrigin } from '@thv/authz/access/operation'
 import type { PolicyBundle } from '@thv/authz/load/load-policies'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { LIST_MEMBERS, METHODS } from '@thv/mcp/methods'
@@ -21,6 +21,8 @@ export interface AuthorizeDeps {
   readonly visibleName: (name: string) => string
   /** Hints that the configuration sets for a tool: they win over those of the server. */
   readonly hintOverrides: (name: string) => Hints | undefined
+  /** The backend of a tool and its name there, behind a virtual server. */
+  readonly originOf?: ((name: string) => ToolOrigin | undefined) | undefined
   /** Hints of the server. Absent: they are never known, and policies that depend on them permit nothing. */
   readonly toolHints?: ToolHints | undefined
   /** The answer to a call that further scopes would permit. Absent where clients have no tokens. */
@@ -52,10 +54,11 @@ function judgeMessage(context: MessageContext, deps: AuthorizeDeps): Awaitable<R
   const tool = calledTool(context)
   if (tool === undefined) return judge(context, deps)
   const overrides = deps.hintOverrides(tool)
-  if (!readsHints(deps)) return judge(context, deps, { hints: overrides, mayHaveMoreHints: false })
+  const origin = deps.originOf?.(tool)
+  if (!readsHints(deps)) return judge(context, deps, { hints: overrides, mayHaveMoreHints: false, origin })
   const given = deps.toolHints === undefined ? 'unknown' : deps.toolHints.of(context, tool)
-  if (given instanceof Promise) return given.then((settled) => judge(context, deps, hintFacts(settled, overrides)))
-  return judge(context, deps, hintFacts(given, overrides))
+  if (given instanceof Promise) return given.then((settled) => judge(context, deps, { ...hintFacts(settled, overrides), origin }))
+  return judge(context, deps, { ...hintFacts(given, overrides), origin })
 }
 
 function readsHints({ policies: { current } }: AuthorizeDeps): boolean {

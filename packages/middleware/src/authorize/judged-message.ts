@@ -1,4 +1,4 @@
-import type { Hints, Operation } from '@thv/authz/access/operation'
+import type { Hints, Operation, ToolOrigin } from '@thv/authz/access/operation'
 import { isObject } from '@thv/kernel/json'
 import { hasTwins, lookalikesOf } from '@thv/mcp/lookalike-names'
 import { METHODS, NOTIFICATIONS } from '@thv/mcp/methods'
@@ -70,11 +70,12 @@ export function judgedBy(context: MessageContext, hints?: HintFacts): Judged | R
   }
 }
 
-/** Of the tool that a call names. */
+/** Facts about the tool that a call names. */
 export interface HintFacts {
   readonly hints: Hints | undefined
   /** Undefined: these are all. */
   readonly mayHaveMoreHints: boolean
+  readonly origin?: ToolOrigin | undefined
 }
 
 const NO_HINTS: HintFacts = { hints: undefined, mayHaveMoreHints: false }

@@ -4,7 +4,7 @@ import type { JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import type { AuthorizeDeps } from './authorize.ts'
 
-type ItemDeps = Pick<AuthorizeDeps, 'visibleName' | 'hintOverrides'>
+type ItemDeps = Pick<AuthorizeDeps, 'visibleName' | 'hintOverrides' | 'originOf'>
 
 /** The operation that an item of a list stands for, with arguments unknown. Undefined: it has no name, so nothing can permit it. */
 export function listedOperation(item: JsonObject, method: string, deps: ItemDeps): Operation | undefined {
@@ -18,6 +18,7 @@ export function listedOperation(item: JsonObject, method: string, deps: ItemDeps
         visibleName: deps.visibleName(name),
         args: 'unknown',
         hints: hintsOf(item, deps.hintOverrides(name)),
+        origin: deps.originOf?.(name),
       }
     case METHODS.promptsList:
       return typeof name === 'string' ? { action: 'get_prompt', name, args: 'unknown' } : undefined

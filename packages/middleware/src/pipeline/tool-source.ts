@@ -1,3 +1,4 @@
+import type { ToolOrigin } from '@thv/authz/access/operation'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import type { Caller, Era } from './request-context.ts'
 
@@ -15,6 +16,8 @@ export interface ToolsRequest {
 /** The tools as the backend lists them, all pages. Rejects when they cannot be obtained. */
 export interface ToolSource {
   tools(request: ToolsRequest): Promise<readonly JsonObject[]>
+  /** Where a tool comes from, by the name that clients see. Undefined: from no backend alone. */
+  originOf?(name: string): ToolOrigin | undefined
 }
 
 /** The backend of a pipeline that is made before it. A backend may be unable to list its tools. */
@@ -23,6 +26,10 @@ export class LateToolSource implements ToolSource {
 
   bind(source: Partial<ToolSource>): void {
     this.#source = source
+  }
+
+  originOf(name: string): ToolOrigin | undefined {
+    return this.#source?.originOf?.(name)
   }
 
   async tools(request: ToolsRequest): Promise<readonly JsonObject[]> {

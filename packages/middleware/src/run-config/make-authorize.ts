@@ -48,6 +48,7 @@ export function makeAuthorize(config: RunConfig, deps: MiddlewareDeps): Middlewa
     policies,
     visibleName: (name) => names.visibleOf(name) ?? name,
     hintOverrides: (name) => overriddenHints(names.overrides.get(name)?.annotations),
+    originOf: toolSource?.originOf === undefined ? undefined : (name) => toolSource.originOf?.(name),
     toolHints: toolSource && new ToolHints({ source: toolSource, classOf: credentialClasses(config), clock, log }),
     insufficientScope: challengesOf(config)?.insufficientScope,
     onDecision: decided,

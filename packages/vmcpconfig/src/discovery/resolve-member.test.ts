@@ -50,7 +50,7 @@ const problems = (results: readonly ResolvedMember[]) =>
   results.flatMap((result) => (result.ok ? [] : [`${result.kind} ${result.name} ${result.problem.reason}`]))
 
 describe('resolveMembers', () => {
-  it('lists the members of all kinds with one table, sorted by name', () => {
+  it('[004-119] [004-121] [004-123] lists the members of all kinds with one table, sorted by name', () => {
     const results = resolve({
       MCPServer: [server('b', { transport: 'sse', proxyPort: 9000 }), server('other', { groupRef: { name: 'else' } })],
       MCPRemoteProxy: [proxy('c')],

@@ -14,6 +14,8 @@ export const VirtualMCPServerCondition = {
   IdentitySynthesized: 'IdentitySynthesized',
   SessionStorageWarning: 'SessionStorageWarning',
   BackendsDiscovered: 'BackendsDiscovered',
+  /** True: some items of backends are not offered as they are listed. Written by the virtual server. */
+  ToolConflicts: 'ToolConflicts',
   DefaultAuthConfig: 'DefaultAuthConfig',
   /** True: something the spec asks for cannot be applied, so no pod runs. */
   MiddlewareUnsupported: 'MiddlewareUnsupported',
@@ -39,6 +41,8 @@ export const VirtualMCPServerReason = {
   BackendsUnknown: 'BackendsUnknown',
   BackendsDiscoveredSuccessfully: 'BackendsDiscoveredSuccessfully',
   BackendDiscoveryFailed: 'BackendDiscoveryFailed',
+  NamesConflict: 'NamesConflict',
+  NoConflicts: 'NoConflicts',
 
   GroupRefValid: 'GroupRefValid',
   GroupRefNotFound: 'GroupRefNotFound',

@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Clock } from '@thv/kernel/clock'
+import { errorMessage } from '@thv/kernel/errors'
+import { jsonEqual } from '@thv/kernel/json'
+import { type Conditions, type KubeClient, runWithLease } from '@thv/kube'
+import { type VirtualMCPServer, virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import type { Log } from '@thv/telemetry/log'
+import { leaseName } from '@thv/vmcpconfig/discovery/discovery-rules'
+import { type ReportedStatus, reportedStatus, type StatusFacts } from './reported-status.ts'
+
+export interface StatusReporterOptions {
+  readonly client: KubeClient
+  readonly namespace: string
+  /** Of the VirtualMCPServer. */
+  readonly name: string
+  readonly clock: Clock
+  readonly log: Log
+  readonly signal: AbortSignal
+  intervalMs(): number
+  facts(): StatusFacts
+}
+
+const FIELD_MANAGER = 'vmcp'
+/** Changes come in bursts, and a new backend is asked for its lists at once. */
+const SETTLE_MS = 1_000
+/** Times of health checks alone are written no more often than this many intervals. */
+const QUIET_INTERVALS = 10
+
+/** Writes the state of the backends into the status of the VirtualMCPServer. One replica at a time does, by a Lease. */
+export class StatusReporter {
+  readonly #options: StatusReporterOptions
+  #wake: (() => void) | undefined
+  #written: { readonly status: ReportedStatus; readonly at: number } | undefined
+
+  constructor(options: StatusReporterOptions) {
+    this.#options = options
+  }
+
+  /** Something that is reported may have changed. */
+  changed(): void {
+    this.#wake?.()
+  }
+
+  /** Runs until the signal aborts. */
+  async run(): Promise<void> {
+    const { client, namespace, name, clock, log, signal } = this.#options
+    const identity = `${hostname()}-${randomUUID().slice(0, 8)}`
+    await runWithLease({ client, namespace, name: leaseName(name), identity, clock, signal, log, onStart: (held) => this.#report(held) })
+  }
+
+  async #report(signal: AbortSignal): Promise<void> {
+    const { clock, log, intervalMs } = this.#options
+    this.#written = undefined
+    while (!signal.aborted) {
+      try {
+        await this.#write(signal)
+      } catch (error) {
+        if (!signal.aborted) log.warn('could not write the status; trying again', { error: errorMessage(error) })
+      }
+      const woken = new AbortController()
+      this.#wake = () => woken.abort()
+      await clock.sleep(intervalMs() * (1 - Math.random() / 10), AbortSignal.any([signal, woken.signal])).catch(() => undefined)
+      if (woken.signal.aborted) await clock.sleep(SETTLE_MS, signal).catch(() => undefined)
+    }
+  }
+
+  async #write(signal: AbortSignal): Promise<void> {
+    const { client, namespace, name, clock, facts, intervalMs } = this.#options
+    const current = await client.tryGet(virtualMcpServerType, { namespace, name }, { signal })
+    if (current === undefined) return
+    const before = current.status?.conditions as Conditions | undefined
+    const status = reportedStatus(facts(), before, new Date(clock.now()).toISOString())
+    const isQuiet = this.#written !== undefined && clock.monotonic() - this.#written.at < QUIET_INTERVALS * intervalMs()
+    if (isQuiet && this.#written !== undefined && jsonEqual(withoutTimes(status), withoutTimes(this.#written.status))) return
+    const { apiVersion, kind } = current
+    const object = { apiVersion, kind, metadata: { name, namespace }, status } as unknown as VirtualMCPServer
+    await client.apply(virtualMcpServerType, object, { fieldManager: FIELD_MANAGER, force: true, subresource: 'status', signal })
+    this.#written = { status, at: clock.monotonic() }
+  }
+}
+
+function withoutTimes({ discoveredBackends, ...rest }: ReportedStatus) {
+  return { ...rest, discoveredBackends: discoveredBackends.map(({ lastHealthCheck: _, ...backend }) => backend) }
+}
