@@ -133,6 +133,11 @@ export class Offer {
     return { retry: this.#retry, isIdempotent: isIdempotentCall(method, tool) }
   }
 
+  /** Results of the method have a limit, so they have to be read. */
+  limitsResults(method: string): boolean {
+    return method === METHODS.toolsCall && this.#config.operational.toolResults !== undefined
+  }
+
   /** A result within the configured limit. Only tools have one. */
   limited(result: JsonObject, method: string): JsonObject {
     const { toolResults } = this.#config.operational

@@ -1,7 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage } from '@thv/kernel/errors'
-import type { RequestOptions } from '@thv/mcp/client/mcp-client'
+import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { errorObjectOf, isRejection } from '@thv/mcp/wire-errors'
@@ -14,7 +14,6 @@ import { toolDestination } from '../route/find-route.ts'
 import type { RetryPolicy } from '../route/retry-policy.ts'
 import { sendRequest } from '../route/send-request.ts'
 import { SilenceLimit } from '../route/silence-limit.ts'
-import type { CallingClient } from '../route/virtual-call.ts'
 
 export interface ToolLimits {
   /** Silence of the backend after which the call is given up. */
@@ -26,7 +25,7 @@ export interface ToolLimits {
 /** How steps reach backends on behalf of one client. */
 export interface StepClients {
   /** Ready to be used. Its options are those of every request. */
-  clientOf(member: Member, signal: AbortSignal): Promise<{ readonly client: CallingClient; readonly options: RequestOptions }>
+  clientOf(member: Member, signal: AbortSignal): Promise<{ readonly client: Pick<McpClient, 'request'>; readonly options: RequestOptions }>
   isAsking(): boolean
 }
 

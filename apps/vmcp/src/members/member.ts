@@ -2,7 +2,7 @@ import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { McpErrorResponse, McpHttpError } from '@thv/mcp/client/client-errors'
 import type { BackendEras } from '@thv/mcp/client/http/backend-eras'
-import type { EndpointOptions } from '@thv/mcp/client/http/http-endpoint'
+import { type EndpointOptions, HttpEndpoint } from '@thv/mcp/client/http/http-endpoint'
 import { createStreamableHttpClient } from '@thv/mcp/client/http/streamable-http-client'
 import type { ClientHandlers, ClientOptions, McpClient } from '@thv/mcp/client/mcp-client'
 import type { Log } from '@thv/telemetry/log'
@@ -57,6 +57,7 @@ export class Member {
   readonly #shared: McpClient
   readonly #sharedByClass: SharedClients
   readonly #leaving = new Set<McpClient>()
+  #bytes: HttpEndpoint | undefined
   readonly #closing = new AbortController()
   #backend: ResolvedBackend
   #inFlight = 0
@@ -95,6 +96,13 @@ export class Member {
     const scope = this.isPerCaller ? outgoingScope.getStore() : undefined
     const key = scope && credentialClass(scope)
     return key === undefined ? this.#shared : this.#sharedByClass.of(key)
+  }
+
+  /** For requests that pass as they are written, to a backend that is known to be modern. */
+  get bytes(): HttpEndpoint {
+    const { url, ca, policy } = this.#backend
+    this.#bytes ??= new HttpEndpoint({ url, ca, policy, headers: this.headers, outbound: this.#deps.outbound })
+    return this.#bytes
   }
 
   /** Takes over settings that need no other connection. */

@@ -22,6 +22,7 @@ import { ParkedCalls } from '../parked/parked-calls.ts'
 import { findRoute } from '../route/find-route.ts'
 import { fillsForms, modernError, modernResult, relayedCapabilities } from '../route/project-result.ts'
 import { type CallingClient, VirtualCall } from '../route/virtual-call.ts'
+import { byteClient } from './byte-client.ts'
 import { ListenStream, readFilter } from './listen-stream.ts'
 import { RelayedStates } from './relayed-states.ts'
 import { unaskedClient } from './unasked-client.ts'
@@ -37,10 +38,12 @@ export class ModernEndpoint {
   readonly #listens = new Map<ListenStream, string>()
   readonly #parked: ParkedCalls
   readonly #relayed: RelayedStates
+  readonly #serverInfo: string
 
   constructor(offer: Offer, metrics: StreamMetrics) {
     this.#offer = offer
     this.#metrics = metrics
+    this.#serverInfo = JSON.stringify(offer.serverInfo)
     this.#parked = new ParkedCalls(offer.clock, offer.sealKeys)
     this.#relayed = new RelayedStates(offer.clock, offer.sealKeys.sealFor('relayed states'))
   }
@@ -111,7 +114,7 @@ export class ModernEndpoint {
     const level = meta?.[META.logLevel]
     const capabilities = relayedCapabilities(meta?.[META.clientCapabilities])
     await whilePresent(context, call, () =>
-      call.run(member, this.#clientFor(context, { member, method: request.method, params: found.params, capabilities }), {
+      call.run(member, this.#clientFor(context, { member, request, params: found.params, capabilities }), {
         params: found.params,
         capabilities,
         returnInputRequired: true,
@@ -140,21 +143,37 @@ export class ModernEndpoint {
   }
 
   /** A legacy backend that may ask gets a session for the call alone; all else goes over the shared one. */
-  #clientFor({ caller, exchange }: MessageContext, { member, method, params, capabilities }: Sending): CallingClient {
-    if (!INPUT_METHODS.has(method)) return member.shared
+  #clientFor(context: MessageContext, sending: Sending): CallingClient {
+    const { caller, exchange } = context
+    const { member, request, params, capabilities } = sending
+    const { method } = request
     const { principal } = caller
-    if (member.shared.era !== 'legacy') return this.#relayed.clientFor({ member, method, params, principal })
+    const { era } = member.shared
+    if (!INPUT_METHODS.has(method)) return era === 'modern' ? this.#byteClient(context, sending, member.shared) : member.shared
+    if (era !== 'legacy') {
+      const relayed = this.#relayed.clientFor({ member, method, params, principal })
+      return era === 'modern' && params['requestState'] === undefined ? this.#byteClient(context, sending, relayed) : relayed
+    }
     const { inputResponses, requestState, ...rest } = params
     if (Object.keys(capabilities).length === 0 && requestState === undefined) return unaskedClient(member.shared)
     const party = partyOf(principal, exchange)
     return this.#parked.clientFor({ member, method, params: rest, capabilities, principal, party, inputResponses, requestState })
   }
 
+  /** Both hops are modern: bytes pass, unless something else than the name is different for the backend, or the result has to be read. */
+  #byteClient({ caller, exchange, trace }: MessageContext, { member, request, params, capabilities }: Sending, client: CallingClient) {
+    const { method, message } = request
+    if (params['arguments'] !== message.params?.['arguments'] || this.#offer.limitsResults(method)) return client
+    const { principal } = caller
+    const asked = (result: JsonObject) => this.#stamped(this.#relayed.sealed(result, { member, method, params, principal }), method)
+    return byteClient({ member, request, exchange, params, capabilities, trace, serverInfo: this.#serverInfo, client, asked })
+  }
+
   /** Arguments that the tool wants repeated in headers must stand there as they stand in the body. */
   #headerProblem({ exchange }: MessageContext, { name, arguments: args }: JsonObject): Rejection | undefined {
     const route = typeof name === 'string' ? this.#offer.view.now.tools.get(name) : undefined
     if (route === undefined) return undefined
-    const found = collectAnnotations(route.item['inputSchema'])
+    const found = annotationsOf(route.item)
     return 'annotations' in found ? checkParamHeaders(found.annotations, args, exchange.headers) : undefined
   }
 
@@ -237,6 +256,17 @@ export class ModernEndpoint {
   }
 }
 
+/** By the item of the list: schemas are walked once. */
+const annotations = new WeakMap<JsonObject, ReturnType<typeof collectAnnotations>>()
+
+function annotationsOf(tool: JsonObject): ReturnType<typeof collectAnnotations> {
+  const known = annotations.get(tool)
+  if (known !== undefined) return known
+  const found = collectAnnotations(tool['inputSchema'])
+  annotations.set(tool, found)
+  return found
+}
+
 interface Answering {
   readonly request: ParsedRequest
   readonly reply: HttpReply
@@ -250,7 +280,7 @@ interface Composing {
 
 interface Sending {
   readonly member: Member
-  readonly method: string
+  readonly request: ParsedRequest
   readonly params: JsonObject
   readonly capabilities: JsonObject
 }

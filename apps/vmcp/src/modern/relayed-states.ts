@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
 import { canonicalJson } from '@thv/kernel/config-hash'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
-import type { RequestOptions } from '@thv/mcp/client/mcp-client'
+import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
-import type { CallingClient } from '../route/virtual-call.ts'
 import type { StateSeal } from '../seal/state-seal.ts'
 
 export interface RelayedRequest {
@@ -37,7 +36,7 @@ export class RelayedStates {
   }
 
   /** The shared client of the backend, for one request. */
-  clientFor(request: RelayedRequest): CallingClient {
+  clientFor(request: RelayedRequest): Pick<McpClient, 'request' | 'era'> {
     const { shared } = request.member
     return {
       get era() {
@@ -55,7 +54,7 @@ export class RelayedStates {
     try {
       const result = await shared.request(method, inner === undefined ? rest : { ...rest, requestState: inner }, options)
       isAnswered = true
-      return shared.era === 'modern' ? this.#sealed(result, request) : result
+      return shared.era === 'modern' ? this.sealed(result, request) : result
     } catch (error) {
       isAnswered = error instanceof McpErrorResponse
       throw error
@@ -65,7 +64,8 @@ export class RelayedStates {
     }
   }
 
-  #sealed(result: JsonObject, request: RelayedRequest): JsonObject {
+  /** A result with its state sealed, where it has one. */
+  sealed(result: JsonObject, request: RelayedRequest): JsonObject {
     const { resultType, requestState: inner } = result
     if (resultType !== 'input_required' || inner === undefined) return result
     if (typeof inner !== 'string' || inner.length > MAX_STATE)

@@ -15,7 +15,7 @@ export interface Sending {
 const MAX_BACKOFF_MS = 10_000
 
 /** Sends a request to a backend, again where the configuration says so. Its health hears of every attempt. */
-export async function sendRequest(member: Member, attempt: () => Promise<JsonObject>, sending: Sending): Promise<JsonObject> {
+export async function sendRequest<T = JsonObject>(member: Member, attempt: () => Promise<T>, sending: Sending): Promise<T> {
   const { clock, signal, retry, isIdempotent } = sending
   const backoff =
     retry === undefined ? undefined : createBackoff({ baseMs: retry.backoffMs, maxMs: Math.max(retry.backoffMs, MAX_BACKOFF_MS) })

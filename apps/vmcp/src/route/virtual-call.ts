@@ -1,4 +1,4 @@
-import { noteResponse } from '@thv/gateway/response/outcome'
+import { noteResponse, noteResponseBytes } from '@thv/gateway/response/outcome'
 import type { Reply } from '@thv/gateway/response/reply'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
@@ -33,7 +33,11 @@ export interface CallDeps {
 }
 
 /** The part of a client that a call uses. */
-export type CallingClient = Pick<McpClient, 'request' | 'era'>
+export interface CallingClient {
+  readonly era: McpClient['era']
+  /** A text is the whole response, ready for the client. */
+  request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject | string>
+}
 
 export interface VirtualCallOptions {
   readonly context: MessageContext
@@ -111,7 +115,8 @@ export class VirtualCall {
       const result = await sendRequest(member, () => client.request(request.method, traced, options), {
         ...{ clock: deps.clock, signal: this.#abort.signal, retry, isIdempotent },
       })
-      this.#finish(this.#options.project(result, client))
+      if (typeof result === 'string') this.#finishText(result)
+      else this.#finish(this.#options.project(result, client))
     } catch (error) {
       if (this.#isAbandoned) return
       const failure = callFailure(error, { backend: member.name, timeoutMs })
@@ -157,6 +162,13 @@ export class VirtualCall {
     const message = resultResponse(request.id, result)
     const text = serialise(message)
     noteResponse(context, { kind: 'response', message, id: request.id, method: undefined, text }, deps.pipeline)
+    reply.finish(text)
+  }
+
+  #finishText(text: string): void {
+    const { reply, context, deps } = this.#options
+    if (this.#isAbandoned) return
+    if (deps.pipeline.observesEnd) noteResponseBytes(context, Buffer.from(text), deps.pipeline)
     reply.finish(text)
   }
 

@@ -1,3 +1,4 @@
+import type { Cancellation } from '@thv/http/cancellation'
 import { isHeaderValue, isToken } from '@thv/http/header-map'
 import type { AddressPolicy } from '@thv/http/outbound/address-policy'
 import type { CaBundle } from '@thv/http/outbound/ca-bundle'
@@ -25,6 +26,8 @@ export interface EndpointRequest {
   readonly body?: string | undefined
   readonly purpose?: 'request' | 'stream' | undefined
   readonly signal: AbortSignal
+  /** Ends the request instead of the signal. */
+  readonly cancellation?: Cancellation | undefined
   /** Instead of the endpoint's own URL; of the same origin. */
   readonly url?: URL | undefined
 }
@@ -45,11 +48,11 @@ export class HttpEndpoint {
 
   /** Time limits are the caller's, by its signal: the answer may be a stream that is silent for long. */
   async send(request: EndpointRequest, sink: ResponseSink): Promise<void> {
-    const { method, body, purpose, signal, url = this.url } = request
+    const { method, body, purpose, signal, cancellation = signal, url = this.url } = request
     const given = typeof this.#headers === 'function' ? await this.#headers(signal) : this.#headers
     const headers = flatHeaders(given, request.headers)
     const limits = { headersTimeoutMs: 0, bodyTimeoutMs: 0 }
-    await this.#target.send({ method, path: `${url.pathname}${url.search}`, headers, body, purpose, signal, ...limits }, sink)
+    await this.#target.send({ method, path: `${url.pathname}${url.search}`, headers, body, purpose, signal: cancellation, ...limits }, sink)
   }
 }
 
