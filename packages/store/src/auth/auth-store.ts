@@ -53,6 +53,8 @@ export interface AuthStore extends AsyncDisposable {
   remove(kind: AuthRecordKind, id: string): Promise<void>
   /** False: the id was added before and has not expired. */
   addOnce(kind: AuthRecordKind, id: string, ttlMs: number): Promise<boolean>
+  /** Undefined: another holder has it. It ends by itself after `ttlMs`; disposing ends only what this call took, and never rejects. */
+  lock(name: string, ttlMs: number): Promise<AsyncDisposable | undefined>
   /** Removes all records of the family, now and when they are put later, for `ttlMs`. */
   revokeFamily(family: string, ttlMs: number): Promise<void>
   isRevoked(family: string): Promise<boolean>

@@ -28,6 +28,8 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
   const records = new Map<AuthRecordKind, Map<string, Entry>>()
   const families = new Map<string, Set<string>>()
   const revoked = new Map<string, number>()
+  /** Each holder removes its own. */
+  const locks = new Map<string, { readonly until: number }>()
   const listeners = new Set<RevocationListener>()
   let size = 0
   let timer: Timer | undefined
@@ -120,6 +122,16 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
       insert(kind, id, { value: {}, expiresAt, family: undefined, consumedAt: undefined, consumedAtMonotonic: 0 })
       return true
     },
+    async lock(name, ttlMs) {
+      const now = clock.monotonic()
+      const holder = { until: now + ttlMs }
+      if ((locks.get(name)?.until ?? 0) > now) return undefined
+      locks.set(name, holder)
+      const release = async () => {
+        if (locks.get(name) === holder) locks.delete(name)
+      }
+      return { [Symbol.asyncDispose]: release }
+    },
     async revokeFamily(family, ttlMs) {
       revoked.set(family, clock.monotonic() + ttlMs)
       timer ??= closed ? undefined : clock.setTimer(SWEEP_MS, sweepLater)
@@ -143,6 +155,7 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
       for (const map of records.values()) map.clear()
       families.clear()
       revoked.clear()
+      locks.clear()
       size = 0
     },
   }

@@ -2,27 +2,46 @@ import { createHash } from 'node:crypto'
 import { type Backoff, createBackoff } from '@thv/kernel/backoff'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
-import type { Redis, RedisOptions } from 'ioredis'
+import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
+import { keySlot } from './key-slot.ts'
 
 export interface RedisAddress {
   readonly host: string
   readonly port: number
 }
 
+export interface RedisTls {
+  /** PEM, beside the roots of the system. */
+  readonly ca?: string | undefined
+}
+
+export interface RedisSentinels {
+  readonly masterName: string
+  readonly addresses: readonly RedisAddress[]
+  readonly password?: string | undefined
+  /** Instead of that of Redis. */
+  readonly tls?: RedisTls | undefined
+}
+
 export interface RedisClientOptions {
-  /** One server. Exactly one of this and `sentinel`. */
+  /** One server. Exactly one of this, `sentinel` and `cluster`. */
   readonly address?: RedisAddress | undefined
-  readonly sentinel?:
-    | { readonly masterName: string; readonly addresses: readonly RedisAddress[]; readonly password?: string | undefined }
-    | undefined
+  readonly sentinel?: RedisSentinels | undefined
+  /** Some nodes of a Cluster; they name the others. It has no databases but 0. */
+  readonly cluster?: { readonly addresses: readonly RedisAddress[] } | undefined
   readonly db: number
   readonly username?: string | undefined
   readonly password?: string | undefined
-  /** TLS to Redis and to the Sentinels. `ca`: PEM, beside the roots of the system. */
-  readonly tls?: { readonly ca?: string | undefined } | undefined
+  /** TLS to Redis, and to the Sentinels unless they have their own. */
+  readonly tls?: RedisTls | undefined
   readonly clock?: Clock
   /** The longest that a command takes. */
   readonly timeoutMs?: number
+  /**
+   * Waits a moment after a durable script until a replica has it (WAIT), so that a failover does not lose it. Called when none did in time; that
+   * is no failure. Only for a Redis that has replicas.
+   */
+  readonly onUnacknowledged?: (() => void) | undefined
   /** Once when Redis goes away and once when it is back. */
   readonly onChange?: (isAway: boolean, reason: string) => void
 }
@@ -30,11 +49,13 @@ export interface RedisClientOptions {
 export interface RedisScript {
   readonly sha: string
   readonly source: string
+  /** Something outside relies on what it writes. */
+  readonly isDurable: boolean
 }
 
 /** Lua that runs in one step on the server. */
-export function redisScript(source: string): RedisScript {
-  return { source, sha: createHash('sha1').update(source).digest('hex') }
+export function redisScript(source: string, { isDurable = false }: { readonly isDurable?: boolean } = {}): RedisScript {
+  return { source, sha: createHash('sha1').update(source).digest('hex'), isDurable }
 }
 
 export type RedisArgument = string | number | Buffer
@@ -51,26 +72,51 @@ export interface RedisClient extends AsyncDisposable {
 export async function openRedis(options: RedisClientOptions): Promise<RedisClient> {
   // The default export is the module of CommonJS: a bundle has no other.
   const { default: library } = await import('ioredis')
-  const Client = library.Redis
-  return new ResilientRedis(new Client(settingsOf(options)), options)
+  const { cluster } = options
+  const settings = settingsOf(options)
+  if (cluster === undefined) return new ResilientRedis(new library.Redis(settings), options)
+  const nodes = cluster.addresses.map(({ host, port }) => ({ host, port }))
+  return new ResilientRedis(new library.Cluster(nodes, clusterSettings(settings)), options)
 }
 
-function settingsOf({ address, sentinel, db, username, password, tls, timeoutMs = DEFAULT_TIMEOUT_MS }: RedisClientOptions): RedisOptions {
-  const secure = tls === undefined ? {} : { tls: tls.ca === undefined ? {} : { ca: tls.ca } }
+/** The scripts of one server have one slot, so one node is asked. Repetitions are the caller's. */
+function clusterSettings(redisOptions: RedisOptions): ClusterOptions {
+  return {
+    redisOptions,
+    enableOfflineQueue: false,
+    maxRedirections: 2,
+    retryDelayOnFailover: 100,
+    slotsRefreshTimeout: 2_000,
+    slotsRefreshInterval: 5_000,
+    clusterRetryStrategy: retryMs,
+    // Names stay names, as certificates have them.
+    dnsLookup: (host, callback) => callback(null, host),
+  }
+}
+
+function secureOf(tls: RedisTls | undefined): { tls?: { ca?: string } } {
+  return tls === undefined ? {} : { tls: tls.ca === undefined ? {} : { ca: tls.ca } }
+}
+
+function settingsOf(options: RedisClientOptions): RedisOptions {
+  const { address, sentinel, cluster, db, username, password, tls, timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const secure = secureOf(tls)
+  const sentinelTls = secureOf(sentinel?.tls ?? tls).tls
   const place =
     sentinel === undefined
-      ? { host: address?.host ?? '', port: address?.port ?? 0, ...secure }
+      ? { ...(cluster === undefined && { host: address?.host ?? '', port: address?.port ?? 0 }), ...secure }
       : {
           sentinels: sentinel.addresses.map(({ host, port }) => ({ host, port })),
           name: sentinel.masterName,
           ...(sentinel.password !== undefined && { sentinelPassword: sentinel.password }),
-          ...(tls !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: secure.tls ?? {}, ...secure }),
+          ...(sentinelTls !== undefined && { enableTLSForSentinelMode: true, sentinelTLS: sentinelTls }),
+          ...secure,
           sentinelCommandTimeout: 1_000,
           sentinelRetryStrategy: retryMs,
         }
   return {
     ...place,
-    db,
+    ...(cluster === undefined && { db }),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     commandTimeout: timeoutMs,
@@ -88,12 +134,21 @@ const DEFAULT_TIMEOUT_MS = 100
 /** A connection that has not answered for so long is replaced: a peer that vanished without a word would be waited for for many minutes. */
 const SILENT_MS = 1_000
 
+const ACKNOWLEDGE_MS = 100
+
+/** The primary of the key's slot, as the client knows it. */
+function nodeOf(cluster: Cluster, key: string): Redis | undefined {
+  const [address] = cluster.slots[keySlot(key)] ?? []
+  return cluster.nodes('master').find(({ options }) => `${options.host}:${options.port}` === address)
+}
+
 function retryMs(times: number): number {
   return Math.min(2_000, 50 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2)
 }
 
 class ResilientRedis implements RedisClient {
-  readonly #redis: Redis
+  readonly #redis: Redis | Cluster
+  readonly #onUnacknowledged: (() => void) | undefined
   readonly #clock: Clock
   readonly #onChange: NonNullable<RedisClientOptions['onChange']>
   readonly #backoff: Backoff = createBackoff({ baseMs: 250, maxMs: 2_000 })
@@ -102,8 +157,9 @@ class ResilientRedis implements RedisClient {
   /** When the first command after the last answer ran out of time. */
   #silentSince: number | undefined
 
-  constructor(redis: Redis, { clock = systemClock, onChange = () => {} }: RedisClientOptions) {
+  constructor(redis: Redis | Cluster, { clock = systemClock, onChange = () => {}, onUnacknowledged }: RedisClientOptions) {
     this.#redis = redis
+    this.#onUnacknowledged = onUnacknowledged
     this.#clock = clock
     this.#onChange = onChange
     redis.on('error', (error: Error) => this.#failed(error))
@@ -118,15 +174,16 @@ class ResilientRedis implements RedisClient {
     return this.#clock.monotonic() < this.#nextAt
   }
 
-  async run({ sha, source }: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+  async run({ sha, source, isDurable }: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
     if (this.isAway || this.#redis.status !== 'ready') throw this.#unavailable('it does not answer')
     const call = [keys.length, ...keys, ...args] as const
     try {
-      const answer = await this.#redis.callBuffer('EVALSHA', sha, ...call).catch((error: Error) => {
+      const answer = await this.#redis.callBuffer('evalsha', sha, ...call).catch((error: Error) => {
         // After a restart or a failover the script is not there.
-        if (error.message.startsWith('NOSCRIPT')) return this.#redis.callBuffer('EVAL', source, ...call)
+        if (error.message.startsWith('NOSCRIPT')) return this.#redis.callBuffer('eval', source, ...call)
         throw error
       })
+      if (isDurable && this.#onUnacknowledged !== undefined) await this.#waitForReplica(keys[0] ?? '', this.#onUnacknowledged)
       this.#succeeded()
       return answer
     } catch (error) {
@@ -140,6 +197,14 @@ class ResilientRedis implements RedisClient {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#redis.disconnect()
+  }
+
+  /** WAIT counts for the connection that wrote, so it must go to the same node. */
+  async #waitForReplica(key: string, onMissed: () => void): Promise<void> {
+    const redis = 'nodes' in this.#redis ? nodeOf(this.#redis, key) : this.#redis
+    // Without an answer nothing is known of the write: the caller repeats it.
+    const count = await redis?.call('WAIT', 1, ACKNOWLEDGE_MS)
+    if (Number(count ?? 0) < 1) onMissed()
   }
 
   #replaceSilent(): void {

@@ -61,6 +61,21 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await store.addOnce('assertion', id, SHORT)).toBe(true)
     })
 
+    it('gives a lock to one of many, until it is released or over', async () => {
+      const { store, passed } = await open()
+      const name = randomUUID()
+      const locks = await Promise.all(Array.from({ length: 20 }, () => store.lock(name, SHORT)))
+      const [held, ...others] = locks.filter((lock) => lock !== undefined)
+      expect(others).toEqual([])
+      await passed(SHORT + 1)
+      const next = await store.lock(name, MINUTE)
+      expect(next).toBeDefined()
+      await held?.[Symbol.asyncDispose]() // too late: it is another one's
+      expect(await store.lock(name, MINUTE)).toBeUndefined()
+      await next?.[Symbol.asyncDispose]()
+      expect(await store.lock(name, MINUTE)).toBeDefined()
+    })
+
     it('ends a family with all its records, those included that come later, and tells observers', async () => {
       const { store } = await open()
       const [family, other, late] = [randomUUID(), randomUUID(), randomUUID()]

@@ -1,0 +1,68 @@
+import type { Clock } from '@thv/kernel/clock'
+import { withTimeLimit } from '@thv/kernel/deadline'
+import { type UpstreamKey, type UpstreamRefresher, UpstreamRefused } from '../upstream-tokens.ts'
+import { rowId, type UpstreamRow, withTokens } from './upstream-row.ts'
+import type { VaultRows } from './vault-rows.ts'
+
+/**
+ * `row`: the row as it is now, with tokens that are other than those it was asked to replace. `ended`: no longer refreshable. `failed`: the
+ * provider or the store could not be asked, or another replica is at it and takes long.
+ */
+export type RefreshOutcome =
+  | { readonly kind: 'row'; readonly row: UpstreamRow }
+  | { readonly kind: 'missing' | 'ended' }
+  | { readonly kind: 'failed'; readonly reason: unknown }
+
+export interface RefreshContext {
+  readonly rows: VaultRows
+  readonly refresher: UpstreamRefresher | undefined
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** Longer than the request to the provider and the write that follows. */
+const LOCK_MS = 30_000
+const REQUEST_MS = 15_000
+/** How long another replica is waited for. */
+const WAIT_MS = 10_000
+
+/** Replaces the tokens of `stale`, once among all replicas: a refresh token may be good for one use only. */
+export async function refreshRow(key: UpstreamKey, stale: UpstreamRow, context: RefreshContext): Promise<RefreshOutcome> {
+  const { rows, clock, signal } = context
+  const deadline = clock.monotonic() + WAIT_MS
+  try {
+    for (;;) {
+      const lock = await rows.lock(rowId(key), LOCK_MS)
+      try {
+        // The holder of the lock re-reads too: the refresh token that it knows may have been used a moment ago.
+        const row = await rows.read(key)
+        if (row === undefined) return { kind: 'missing' }
+        if (row.accessToken !== stale.accessToken) return { kind: 'row', row }
+        if (lock !== undefined) return await replaced(key, row, context)
+      } finally {
+        await lock?.[Symbol.asyncDispose]()
+      }
+      if (clock.monotonic() >= deadline) return { kind: 'failed', reason: new Error('another replica holds the lock') }
+      await clock.sleep(100 + Math.random() * 200, signal)
+    }
+  } catch (reason) {
+    return { kind: 'failed', reason }
+  }
+}
+
+async function replaced(key: UpstreamKey, row: UpstreamRow, { rows, refresher, clock, signal }: RefreshContext): Promise<RefreshOutcome> {
+  const { refreshToken, generation } = row
+  if (refreshToken === undefined || refresher === undefined || refresher.generation !== generation) return { kind: 'ended' }
+  try {
+    const limit = { clock, timeoutMs: REQUEST_MS, what: `the refresh at provider ${key.provider}`, signals: [signal] }
+    const tokens = await withTimeLimit(limit, (within) => refresher.refresh(refreshToken, within))
+    const renewed = withTokens(row, tokens, clock.now())
+    await rows.write(key, renewed)
+    return { kind: 'row', row: renewed }
+  } catch (error) {
+    if (!(error instanceof UpstreamRefused)) throw error
+    // What is left of the access token may still be used; nobody tries this refresh token again.
+    await rows.write(key, { ...row, refreshToken: undefined })
+    return { kind: 'ended' }
+  }
+}

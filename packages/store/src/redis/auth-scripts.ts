@@ -1,0 +1,98 @@
+import { redisScript } from './redis-client.ts'
+
+/*
+ * A record is a hash: d(ata), c (when it was consumed, by the clock of Redis), a (the attempt that consumed it), t (the attempt that took it;
+ * the record is gone for everybody else). An attempt is a random text that a repetition after a lost answer has again, so that it gets the
+ * same answer and nothing is used up by a connection that broke. All keys of one server have the same hash tag, so they are in one slot.
+ */
+/** A client relies on the write. */
+const DURABLE = { isDurable: true }
+
+const NOW = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)`
+
+/** KEYS: record. Data and the time of consumption. */
+export const GET = redisScript(`
+local r = redis.call('HMGET', KEYS[1], 'd', 'c', 't')
+if not r[1] or r[3] then return nil end
+return { r[1], r[2] or '' }`)
+
+/** KEYS: record, mark of the revoked family, members of the family. ARGV: data, ttl, 1 with a family. */
+export const PUT = redisScript(
+  `
+if ARGV[3] == '1' and redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
+if redis.call('HEXISTS', KEYS[1], 't') == 1 then redis.call('DEL', KEYS[1]) end
+redis.call('HSET', KEYS[1], 'd', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if ARGV[3] == '1' then
+  redis.call('SADD', KEYS[3], KEYS[1])
+  if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[3], ARGV[2]) end
+end
+return 1`,
+  DURABLE,
+)
+
+/** KEYS: record. ARGV: attempt, how long a repetition is answered. */
+export const TAKE = redisScript(`
+local r = redis.call('HMGET', KEYS[1], 'd', 't')
+if not r[1] or (r[2] and r[2] ~= ARGV[1]) then return nil end
+if not r[2] then
+  redis.call('HSET', KEYS[1], 't', ARGV[1])
+  if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+end
+return r[1]`)
+
+/** KEYS: record. ARGV: attempt, grace. */
+export const CONSUME = redisScript(
+  `${NOW}
+local r = redis.call('HMGET', KEYS[1], 'd', 'c', 'a', 't')
+if not r[1] or r[4] then return 'missing' end
+if not r[2] then
+  redis.call('HSET', KEYS[1], 'c', now, 'a', ARGV[1])
+  return 'first'
+end
+if r[3] == ARGV[1] then return 'first' end
+return now - tonumber(r[2]) < tonumber(ARGV[2]) and 'again' or 'reused'`,
+  DURABLE,
+)
+
+export const REMOVE = redisScript(`return redis.call('DEL', KEYS[1])`)
+
+/** KEYS: mark. ARGV: attempt, ttl. Also a lock, whose holder is the attempt. */
+export const ADD_ONCE = redisScript(
+  `
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+return redis.call('GET', KEYS[1]) == ARGV[1] and 1 or 0`,
+  DURABLE,
+)
+
+/** KEYS: lock. ARGV: the attempt that holds it. */
+export const RELEASE = redisScript(`
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`)
+
+/** KEYS: mark of the revoked family, members of the family, index of all revocations. ARGV: family, ttl. */
+export const REVOKE = redisScript(
+  `${NOW}
+redis.call('SET', KEYS[1], now, 'PX', ARGV[2])
+-- A year is longer than any family lives.
+redis.call('ZREMRANGEBYSCORE', KEYS[3], 0, now - 31536000000)
+redis.call('ZADD', KEYS[3], now, ARGV[1])
+if redis.call('PTTL', KEYS[3]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[3], ARGV[2]) end
+for _, key in ipairs(redis.call('SMEMBERS', KEYS[2])) do redis.call('DEL', key) end
+redis.call('DEL', KEYS[2])
+return 1`,
+  DURABLE,
+)
+
+export const IS_REVOKED = redisScript(`return redis.call('EXISTS', KEYS[1])`)
+
+/** KEYS: index of all revocations. ARGV: since when, offset, size of a page, prefix of the marks. Family, milliseconds left and time of each. */
+export const REVOKED_SINCE = redisScript(`
+local found = redis.call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', ARGV[2], ARGV[3])
+local answer = {}
+for i = 1, #found, 2 do
+  answer[#answer + 1] = { found[i], redis.call('PTTL', ARGV[4] .. found[i]), found[i + 1] }
+end
+return answer`)

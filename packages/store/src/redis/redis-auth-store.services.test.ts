@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import { systemClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
+import { startRedis, type TestRedis } from '@thv/testkit/redis/redis'
+import { startRedisCluster, type TestRedisCluster } from '@thv/testkit/redis/redis-cluster'
+import { redisProblem } from '@thv/testkit/redis/redis-programs'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describeAuthStore } from '../testing/auth-store-contract.ts'
+import { createRecordCipher } from './record-cipher.ts'
+import { RedisAuthStore } from './redis-auth-store.ts'
+import { openRedis, type RedisClient, type RedisClientOptions, redisScript } from './redis-client.ts'
+
+const MINUTE = 60_000
+const describeRedis = redisProblem() === undefined || process.env['CI'] ? describe : describe.skip
+const PING = redisScript("return redis.call('PING')")
+
+async function connected(options: Partial<RedisClientOptions>): Promise<RedisClient> {
+  // A busy machine may be slower than the limit of a proxy.
+  const redis = await openRedis({ db: 0, timeoutMs: 5_000, ...options })
+  await vi.waitFor(() => redis.run(PING, ['thv:auth:{x}'], []), { timeout: 30_000, interval: 50 })
+  return redis
+}
+
+function open(redis: RedisClient, { keyPrefix = `thv:auth:{team:${randomUUID()}}:`, secrets = ['secret'] } = {}): RedisAuthStore {
+  return new RedisAuthStore({ redis, cipher: createRecordCipher(secrets), keyPrefix })
+}
+
+const passed = (ms: number) => systemClock.sleep(ms + 20)
+
+describeRedis('one Redis', () => {
+  let server: TestRedis
+  let redis: RedisClient
+  beforeAll(async () => {
+    server = await startRedis({ users: ['auth on >pa55 ~thv:auth:* +@all'] })
+    redis = await connected({ address: server, username: 'auth', password: 'pa55' })
+  })
+  afterAll(async () => {
+    await redis[Symbol.asyncDispose]()
+    await server[Symbol.asyncDispose]()
+  })
+
+  describeAuthStore('Redis', async () => ({ store: open(redis), passed }))
+
+  it('holds neither ids nor values that can be read, all keys below the prefix of the server', async () => {
+    const keyPrefix = `thv:auth:{team:${randomUUID()}}:`
+    const store = open(redis, { keyPrefix })
+    await store.put('refresh', 'the-refresh-token', { value: { account: 'ada-secret' }, ttlMs: MINUTE, family: 'f1' })
+    await store.put('code', 'the-code', { value: { account: 'ada-secret' }, ttlMs: MINUTE, family: 'f1' })
+    await store.addOnce('assertion', 'the-jti', MINUTE)
+    const keys = await server.command('KEYS', '*')
+    expect(keys).not.toMatch(/the-refresh-token|the-code|the-jti|ada-secret/)
+    const names = [...keys.matchAll(/\r\n(thv:auth:\S+)/g)].map(([, name = '']) => name).filter((name) => name.startsWith(keyPrefix))
+    const kinds = names.map((name) => name.slice(keyPrefix.length).split(':')[0]).toSorted()
+    expect(kinds).toEqual(['assertion-jwt', 'authcode', 'refresh', 'reqid'])
+    const record = names.find((name) => name.includes(':refresh:')) ?? ''
+    expect(await server.command('HGET', record, 'd')).not.toContain('ada-secret')
+    expect(Number((await server.command('PTTL', record)).slice(1))).toBeGreaterThan(0)
+    await server.command('COPY', record, record.replace(/refresh:.*/, 'refresh:moved'))
+    expect(await open(redis, { keyPrefix, secrets: ['new', 'secret'] }).get('refresh', 'the-refresh-token')).toBeDefined()
+    expect(await open(redis, { keyPrefix, secrets: ['other'] }).get('refresh', 'the-refresh-token')).toBeUndefined()
+  })
+
+  it('answers a repetition after a lost answer as the first time', async () => {
+    // Each script runs, and its first answer is lost.
+    let lost = 0
+    const lossy: RedisClient = {
+      isAway: false,
+      async run(script, keys, args) {
+        const answer = await redis.run(script, keys, args)
+        if (lost++ % 2 === 0) await redis.run(PING, ['thv:auth:{x}'], []).then(() => Promise.reject(UNAVAILABLE))
+        return answer
+      },
+      [Symbol.asyncDispose]: async () => {},
+    }
+    const store = open(lossy)
+    await store.put('code', 'c', { value: { n: 1 }, ttlMs: MINUTE })
+    expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('first')
+    expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('reused')
+    await store.put('pending', 'p', { value: { n: 2 }, ttlMs: MINUTE })
+    expect(await store.take('pending', 'p')).toEqual({ n: 2 })
+    expect(await store.take('pending', 'p')).toBeUndefined()
+    expect(await store.addOnce('assertion', 'j', MINUTE)).toBe(true)
+    expect(await store.addOnce('assertion', 'j', MINUTE)).toBe(false)
+    expect(await store.lock('l', MINUTE)).toBeDefined()
+    expect(await store.lock('l', MINUTE)).toBeUndefined()
+    expect(lost).toBeGreaterThan(16)
+  })
+
+  it('that is away is waited for as long as the patience lasts', async () => {
+    const own = await startRedis()
+    const client = await connected({ address: own, timeoutMs: 1_000 })
+    const store = new RedisAuthStore({ redis: client, cipher: createRecordCipher(['s']), keyPrefix: 'thv:auth:{a:b}:', patienceMs: 1_000 })
+    await own.kill()
+    await expect(store.put('code', 'c', { value: {}, ttlMs: MINUTE })).rejects.toMatchObject({ code: 'store_unavailable' })
+    await client[Symbol.asyncDispose]()
+    await own[Symbol.asyncDispose]()
+  })
+
+  it('that is full refuses with nothing half done', async () => {
+    const own = await startRedis({ settings: { maxmemory: '1', 'maxmemory-policy': 'noeviction' } })
+    const client = await connected({ address: own })
+    await expect(open(client).put('code', 'c', { value: {}, ttlMs: MINUTE, family: 'f' })).rejects.toMatchObject({
+      code: 'store_unavailable',
+    })
+    expect(await own.command('DBSIZE')).toBe(':0\r\n')
+    await client[Symbol.asyncDispose]()
+    await own[Symbol.asyncDispose]()
+  })
+
+  it('needs a prefix with a hash tag', () => {
+    expect(() => open(redis, { keyPrefix: 'thv:auth:' })).toThrow('has no hash tag')
+  })
+})
+
+describeRedis('a Redis Cluster of six nodes', () => {
+  let cluster: TestRedisCluster
+  let redis: RedisClient
+  let unacknowledged = 0
+  beforeAll(async () => {
+    cluster = await startRedisCluster({ password: 'pa55' })
+    const onUnacknowledged = () => {
+      unacknowledged++
+    }
+    redis = await connected({ cluster: { addresses: cluster.nodes.slice(0, 2) }, password: 'pa55', onUnacknowledged })
+  }, 120_000)
+  afterAll(async () => {
+    await redis[Symbol.asyncDispose]()
+    await cluster[Symbol.asyncDispose]()
+  })
+
+  describeAuthStore('Redis Cluster', async () => ({ store: open(redis), passed }))
+
+  it('goes on when the primary of a server is killed, with all that a replica has acknowledged', async () => {
+    const keyPrefix = `thv:auth:{team:${randomUUID()}}:`
+    const store = open(redis, { keyPrefix })
+    await store.put('code', 'c', { value: { n: 1 }, ttlMs: 10 * MINUTE })
+    expect(await store.consume('code', 'c', { graceMs: 0 })).toBe('first')
+    const missed = unacknowledged
+    await store.put('refresh', 'r', { value: { n: 2 }, ttlMs: 10 * MINUTE })
+    const primary = await cluster.primaryOf(`${keyPrefix}x`)
+    await primary.kill()
+    const found = () => store.get('refresh', 'r').catch(() => undefined)
+    if (unacknowledged === missed) await expect.poll(found, { timeout: 60_000 }).toMatchObject({ value: { n: 2 } })
+    await expect
+      .poll(
+        () =>
+          store.put('code', 'd', { value: {}, ttlMs: MINUTE }).then(
+            () => true,
+            () => false,
+          ),
+        { timeout: 60_000 },
+      )
+      .toBe(true)
+    expect(await store.consume('code', 'd', { graceMs: 0 })).toBe('first')
+  }, 180_000)
+})
+
+const UNAVAILABLE = new ThvError('redis_unavailable', 'the answer was lost')
