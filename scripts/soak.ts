@@ -11,6 +11,7 @@ import { type RunResult, run } from './run.ts'
 const FUZZ_REQUESTS = '100000'
 const PLATFORM = { SOAK_KILLS: '50', SOAK_WATCHERS: '1000' }
 const PLATFORM_FILES = ['test/platform/killed', 'test/platform/watchers', 'test/platform/full-disk']
+const FAILOVERS = { SOAK_FAILOVERS: '50' }
 const SEEDS = 1_000_000
 
 const rounds = process.argv[2] ?? '20'
@@ -46,12 +47,14 @@ async function everything(): Promise<number> {
   const platform = await suite('platform', PLATFORM_FILES, PLATFORM)
   const store = await suite('unit', ['apps/registry/src/store'], { SOAK: rounds })
   const registry = await suite('services', ['test/registry/killed', 'apps/registry/src/store'], { SOAK: rounds })
+  const failovers = await suite('services', ['packages/authserver/src/vault/redis-failover'], FAILOVERS)
   report(`${rounds} rounds of faults`, faults)
   report(`${FUZZ_REQUESTS} broken requests with FUZZ_SEED=${seed}`, fuzz)
   report(`local platform: ${PLATFORM.SOAK_KILLS} kills, ${PLATFORM.SOAK_WATCHERS} watchers, a full disk`, platform)
   report(`embedded store of the registry, ${rounds} times as long`, store)
   report(`registry server killed, and its PostgreSQL store, ${rounds} times as long`, registry)
-  return faults.code || recorded || fuzz.code || platform.code || store.code || registry.code
+  report(`${FAILOVERS.SOAK_FAILOVERS} failovers of Redis under an authorization server`, failovers)
+  return faults.code || failovers.code || recorded || fuzz.code || platform.code || store.code || registry.code
 }
 
 function suite(project: string, files: readonly string[], env: Record<string, string>): Promise<RunResult> {

@@ -54,15 +54,18 @@ export interface TestSentinels extends AsyncDisposable {
   readonly replica: TestRedis
 }
 
-export async function startSentinels(options: { readonly password?: string } = {}): Promise<TestSentinels> {
-  const { password } = options
+export async function startSentinels(
+  options: { readonly password?: string; readonly failoverTimeoutMs?: number } = {},
+): Promise<TestSentinels> {
+  const { password, failoverTimeoutMs = 3_000 } = options
   const auth = password === undefined ? {} : { password }
-  const primary = await startRedis(auth)
-  const settings = password === undefined ? {} : { masterauth: password }
+  const settings = password === undefined ? {} : { masterauth: password } // each may become the replica of the other
+  const primary = await startRedis({ ...auth, settings })
   const replica = await startRedis({ ...auth, replicaOf: primary, settings })
   const place = await preparePlace()
   const sentinels: { host: string; port: number }[] = []
-  for (let i = 0; i < 3; i++) sentinels.push({ host: '127.0.0.1', port: await startSentinel(place, { index: i, primary, password }) })
+  for (let i = 0; i < 3; i++)
+    sentinels.push({ host: '127.0.0.1', port: await startSentinel(place, { index: i, primary, password, failoverTimeoutMs }) })
   const known = async (port: number) => {
     const reply = await send({ port }, ['SENTINEL', 'MASTER', MASTER])
     return /num-slaves\r\n\$1\r\n1\r\n/.test(reply) && /num-other-sentinels\r\n\$1\r\n2\r\n/.test(reply)
@@ -154,7 +157,12 @@ async function runServer({ program, guard, folder }: Place, options: RedisServer
 
 async function startSentinel(
   { program, guard, folder }: Place,
-  { index, primary, password }: { index: number; primary: TestRedis; password: string | undefined },
+  {
+    index,
+    primary,
+    password,
+    failoverTimeoutMs,
+  }: { index: number; primary: TestRedis; password: string | undefined; failoverTimeoutMs: number },
 ): Promise<number> {
   const { port } = await startOnPort({
     limitMs: START_LIMIT_MS,
@@ -167,7 +175,7 @@ async function startSentinel(
         `sentinel monitor ${MASTER} ${primary.host} ${primary.port} 2`,
         ...(password === undefined ? [] : [`sentinel auth-pass ${MASTER} ${password}`]),
         `sentinel down-after-milliseconds ${MASTER} 500`,
-        `sentinel failover-timeout ${MASTER} 3000`,
+        `sentinel failover-timeout ${MASTER} ${failoverTimeoutMs}`,
       ]
       await writeFile(config, `${lines.join('\n')}\n`)
       const logFile = join(folder, `sentinel-${index}.log`)
@@ -175,6 +183,8 @@ async function startSentinel(
     },
     ready: async (chosen) => (await send({ port: chosen }, ['PING'])).includes('PONG'),
   })
+  // Ten seconds otherwise, until it knows a replica or sees that one is linked. Before Redis 7 there is no such command.
+  await send({ port }, ['SENTINEL', 'DEBUG', 'info-period', '500', 'publish-period', '500'])
   return port
 }
 
