@@ -7,7 +7,8 @@ import { send, startSentinels, type TestRedis, type TestSentinels } from '@thv/t
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
 import { positiveCount } from '@thv/testkit/run/run-environment'
 import { describe, expect, it, vi } from 'vitest'
-import { type UpstreamRefresher, UpstreamRefused } from '../upstream-tokens.ts'
+import { UpstreamRefused } from '../upstream/upstream-refused.ts'
+import type { UpstreamRefresher } from '../upstream-tokens.ts'
 import { UpstreamVault } from './upstream-vault.ts'
 
 /*

@@ -1,6 +1,7 @@
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
-import { type UpstreamKey, type UpstreamRefresher, UpstreamRefused } from '../upstream-tokens.ts'
+import { UpstreamRefused } from '../upstream/upstream-refused.ts'
+import type { UpstreamKey, UpstreamRefresher } from '../upstream-tokens.ts'
 import { rowId, type UpstreamRow, withTokens } from './upstream-row.ts'
 import type { VaultRows } from './vault-rows.ts'
 
@@ -61,7 +62,7 @@ async function replaced(key: UpstreamKey, row: UpstreamRow, { rows, refresher, c
     return { kind: 'row', row: renewed }
   } catch (error) {
     if (!(error instanceof UpstreamRefused)) throw error
-    // What is left of the access token may still be used; nobody tries this refresh token again.
+    // The access token may still be used until it ends; the refresh token is not tried again.
     await rows.write(key, { ...row, refreshToken: undefined })
     return { kind: 'ended' }
   }

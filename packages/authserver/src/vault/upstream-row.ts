@@ -15,7 +15,7 @@ export interface UpstreamRow {
   readonly expiresAt?: number | undefined
 }
 
-/** A row that is neither used nor renewed for so long is forgotten. Nobody says how long a refresh token lives. */
+/** A row that is neither used nor renewed for so long is forgotten. The lifetime of a refresh token is not known. */
 const ROW_LIFE_MS = 30 * 24 * 3_600_000
 /** Refreshed in the background from here on. */
 const EARLY_SHARE = 0.8

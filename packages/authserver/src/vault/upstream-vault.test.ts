@@ -4,7 +4,8 @@ import type { AuthStore } from '@thv/store/auth/auth-store'
 import { createMemoryAuthStore } from '@thv/store/auth/memory-auth-store'
 import { createRecordCipher } from '@thv/store/redis/record-cipher'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { type UpstreamRefresher, UpstreamRefused, type UpstreamTokenSet } from '../upstream-tokens.ts'
+import { UpstreamRefused } from '../upstream/upstream-refused.ts'
+import type { UpstreamRefresher, UpstreamTokenSet } from '../upstream-tokens.ts'
 import { UpstreamVault, type UpstreamVaultOptions } from './upstream-vault.ts'
 
 const KEY = { account: 'ada', provider: 'github' }

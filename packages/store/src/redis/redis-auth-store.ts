@@ -36,7 +36,7 @@ const PATIENCE_MS = 10_000
 /** Longer than an operation is repeated. */
 const REPETITION_MS = 30_000
 const POLL_MS = 2_000
-/** Clocks of a primary and its successor differ; a revocation may be told twice. */
+/** Clocks of a primary and its successor differ; listeners may receive a revocation twice. */
 const OVERLAP_MS = 60_000
 const PAGE = 1_000
 
