@@ -768,7 +768,7 @@ export const design002: readonly Requirement[] = [
     line: 175,
     kind: 'feature',
     text: 'The embedded auth server sends users to the OIDC upstream and issues tokens that the proxy accepts.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-093',

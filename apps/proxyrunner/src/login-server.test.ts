@@ -52,17 +52,20 @@ describe('a runner with an authorization server of its own', () => {
   it.each([
     ['TypeScript v1', connectV1, 'legacy'],
     ['TypeScript v2', connectV2, 'modern'],
-  ] as const)('lets an official client (%s) register, log its user in at the provider, and call a tool', async (_, connect, era) => {
-    const options: OAuthClientOptions = { url: runner.url, user: 'ada', era, grantTypes: GRANTS }
-    await using client = await connect(options)
-    expect(await client.tools()).toContain('echo')
-    const { content } = await client.call('report_request')
-    expect(JSON.stringify(content)).not.toMatch(/bearer/i)
-    expect(client.visits).toHaveLength(1)
-    expect(client.visits[0]?.origin).toBe(issuer)
-    // Tokens of the runner itself are verified without asking anybody.
-    expect(idp.grants.every(({ grantType }) => grantType === 'authorization_code')).toBe(true)
-  })
+  ] as const)(
+    'lets an official client (%s) register, log its user in at the provider, and call a tool [002-092]',
+    async (_, connect, era) => {
+      const options: OAuthClientOptions = { url: runner.url, user: 'ada', era, grantTypes: GRANTS }
+      await using client = await connect(options)
+      expect(await client.tools()).toContain('echo')
+      const { content } = await client.call('report_request')
+      expect(JSON.stringify(content)).not.toMatch(/bearer/i)
+      expect(client.visits).toHaveLength(1)
+      expect(client.visits[0]?.origin).toBe(issuer)
+      // Tokens of the runner itself are verified without asking anybody.
+      expect(idp.grants.every(({ grantType }) => grantType === 'authorization_code')).toBe(true)
+    },
+  )
 
   it('refuses a request without a token and names itself as the authorization server', async () => {
     const answer = await fetch(runner.url, { method: 'POST', body: '{}' })

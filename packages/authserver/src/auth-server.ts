@@ -6,6 +6,7 @@ import type { AuthServerConfig, UpstreamConfig } from '@thv/runconfig/auth-serve
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { Log } from '@thv/telemetry/log'
 import type { Provider } from 'oidc-provider'
+import { createDocumentFetch, createMetadataDocuments } from './clients/metadata-documents.ts'
 import { createSealedClients } from './clients/sealed-clients.ts'
 import { ephemeralServerSecrets, loadServerSecrets } from './keys/server-secrets.ts'
 import { ephemeralSigningKeys, loadSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
@@ -62,6 +63,11 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { issuer: config.issuer, deps }))
   const tokens = options.tokens(upstreams)
   const clients = createSealedClients(secrets, clock)
+  const documents = createMetadataDocuments({
+    ...{ config, clock },
+    fetch: createDocumentFetch(outbound, clock, stop.signal),
+    onRejected: (host, reason) => log.warn('metadata document rejected', { host, reason }),
+  })
   const consents = createConsents(secrets, clock)
   const revoked = new RevokedFamilies(store, clock)
 
@@ -69,7 +75,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     const provider = await quietly(() =>
       createProvider({
         ...{ config, store, keys, secrets },
-        client: async (id) => clientMetadata(id),
+        client: clientMetadata,
         onReuse: (what, family) => log.warn('token reused; its family is revoked', { what, family }),
         onServerError: (error) => log.error('authorization server failed', { error: error.message }),
       }),
@@ -77,24 +83,19 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     return { keys, provider }
   }
 
-  function clientMetadata(id: string): Record<string, unknown> | undefined {
-    const client = clients.open(id)
+  async function clientMetadata(id: string): Promise<Record<string, unknown> | undefined> {
+    const client = clients.open(id) ?? (await documents.find(id))
     if (client === undefined) return undefined
-    const hasSecret = client.token_endpoint_auth_method !== 'none'
-    return {
-      client_id: id,
-      ...client,
-      response_types: ['code'],
-      application_type: 'native',
-      ...(hasSecret && { client_secret: clients.secretOf(id), application_type: 'web' }),
-    }
+    const shared = { client_id: id, ...client, response_types: ['code'] }
+    if (client.token_endpoint_auth_method === 'none') return { ...shared, application_type: 'native' }
+    return { ...shared, application_type: 'web', client_secret: clients.secretOf(id) }
   }
 
   const readKeys = () => (config.signing_key_config === undefined ? ephemeralSigningKeys() : loadSigningKeys(config.signing_key_config))
   let current = await instanceOf(await readKeys())
   const flow = createLoginFlow({ ...{ config, store, secrets, consents, upstreams, tokens, log }, provider: () => current.provider })
   const routes = createServerRoutes({
-    ...{ config, clients, consents, secrets, flow, clock, log },
+    ...{ config, clients, documents, consents, secrets, flow, clock, log },
     addressOf: options.addressOf ?? ((exchange) => exchange.remoteAddress ?? ''),
     current: () => current,
     redirectUris: upstreams.map(({ redirectUri }) => redirectUri),

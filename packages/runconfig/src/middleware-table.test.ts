@@ -41,7 +41,6 @@ describe('unsupportedFields', () => {
     ['embedded_auth_server_config.disable_upstream_token_injection', login({ disable_upstream_token_injection: false })],
     ['embedded_auth_server_config.storage.redis_config', login({ storage: { type: 'redis', redis_config: { addr: 'redis:6379' } } })],
     ['embedded_auth_server_config.upstreams.oauth2_config.dcr_config', login({ upstreams: [REGISTERED] })],
-    ['embedded_auth_server_config.cimd.enabled', login({ cimd: { enabled: true } })],
     ['embedded_auth_server_config.trusted_issuers', login({ trusted_issuers: [{ issuer_url: 'https://other.example.com' }] })],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],

@@ -139,7 +139,6 @@ export const MIDDLEWARE = [
     part: 'runner',
     fields: ['embedded_auth_server_config.delegate_clients', 'embedded_auth_server_config.trusted_issuers'],
   },
-  { name: 'auth-server-cimd', built: false, part: 'runner', fields: ['embedded_auth_server_config.cimd.enabled'] },
   { name: 'session-redis', built: true, part: 'runner', fields: ['scaling_config.session_redis'] },
   { name: 'network-isolation', built: false, part: 'runner', fields: ['isolate_network'] },
 ] as const satisfies readonly MiddlewareRow[]

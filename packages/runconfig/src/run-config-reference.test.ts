@@ -27,7 +27,13 @@ describe('deploy/examples/runconfig', async () => {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json'))
 
   it('has one of each kind', () => {
-    expect(files.sort()).toEqual(['kubernetes-streamable-http.json', 'remote-url.json', 'stdio-npx.json', 'streamable-http-npx.json'])
+    expect(files.sort()).toEqual([
+      'kubernetes-streamable-http.json',
+      'login.json',
+      'remote-url.json',
+      'stdio-npx.json',
+      'streamable-http-npx.json',
+    ])
   })
 
   it.each(files)('%s is read without problems and warnings, and can be run', async (name) => {

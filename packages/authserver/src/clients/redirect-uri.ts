@@ -12,7 +12,7 @@ export function redirectKind(text: string): RedirectKind | undefined {
   if (text.length > MAX_URI || /[\s\\*]|[^\x21-\x7e]/.test(text) || text.includes('#')) return undefined
   const url = URL.parse(text)
   if (url === null || url.username !== '' || url.password !== '' || /^[a-z][a-z0-9+.-]*:\/\/[^/?]*@/i.test(text)) return undefined
-  if (/%2e/i.test(url.pathname) || hasDots(text)) return undefined
+  if (/%2e/i.test(text) || hasDots(text)) return undefined
   if (url.protocol === 'https:') return url.hostname === '' ? undefined : 'https'
   if (url.protocol === 'http:') return LOOPBACK.has(url.hostname) && isSpelled(text, url) ? 'loopback' : undefined
   return PRIVATE_SCHEME.test(url.protocol) || KNOWN_SCHEMES.has(url.protocol) ? 'private' : undefined

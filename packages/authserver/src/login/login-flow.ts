@@ -94,7 +94,7 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
     const client = await options.provider().Client.find(clientId)
     return {
       clientId,
-      clientName: client?.clientName,
+      clientName: clientLabel(clientId, client?.clientName),
       redirectUri: String(params['redirect_uri']),
       scopes: String(params['scope'] ?? '')
         .split(' ')
@@ -200,6 +200,12 @@ export function accountOf(issuer: string, provider: string, subject: string): st
   const hex = hash.toString('hex')
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** The host of a metadata document is proven by its fetch; a name is not. */
+function clientLabel(clientId: string, name: string | undefined): string | undefined {
+  const host = clientId.startsWith('https://') ? URL.parse(clientId)?.host : undefined
+  return host === undefined ? name : `${name ?? 'An application'} (${host})`
 }
 
 function recipientOf(redirectUri: string): string {

@@ -1,3 +1,4 @@
+import { isObject } from '@thv/kernel/json'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import { jwtVerify } from 'jose'
 import type { Provider, ProviderContext } from 'oidc-provider'
@@ -26,7 +27,7 @@ export function addStructuredTokens(provider: Provider, options: StructuredToken
     if ((!isIntrospection && ctx.path !== '/oauth/revoke') || ctx.req.method !== 'POST') return
     const { client, params } = ctx.oidc
     const token = params?.['token']
-    if (client === undefined) return
+    if (client === undefined || !isAuthenticated(ctx)) return
     if (isIntrospection && client.clientAuthMethod === 'none')
       return answer(ctx, 401, { error: 'invalid_client', error_description: 'client authentication is required' })
     if (token === undefined || token.split('.').length !== 3) return
@@ -38,6 +39,12 @@ export function addStructuredTokens(provider: Provider, options: StructuredToken
       answer(ctx, 200, '')
     }
   })
+}
+
+/** The library knows the client before it has looked at its secret: only its own answer says that the secret was right. */
+function isAuthenticated({ status, body }: ProviderContext): boolean {
+  if (status === 200) return true
+  return status === 400 && isObject(body) && body['error'] === 'unsupported_token_type'
 }
 
 async function verified(token: string, { keys, store, issuer }: StructuredTokenOptions): Promise<OwnToken | undefined> {

@@ -8,6 +8,7 @@ import { isObject } from '@thv/kernel/json'
 import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
 import type { Log } from '@thv/telemetry/log'
 import type { Provider } from 'oidc-provider'
+import type { MetadataDocuments } from '../clients/metadata-documents.ts'
 import { judgeRegistration, registrationAnswer } from '../clients/registration.ts'
 import type { SealedClients } from '../clients/sealed-clients.ts'
 import type { ServerSecrets } from '../keys/server-secrets.ts'
@@ -24,6 +25,7 @@ import { AddressLimit } from './rate-limits.ts'
 export interface ServerRoutesOptions {
   readonly config: AuthServerConfig
   readonly clients: SealedClients
+  readonly documents: MetadataDocuments
   readonly consents: Consents
   readonly secrets: ServerSecrets
   readonly flow: LoginFlow
@@ -139,10 +141,11 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
   }
 
   /** A request without scopes means all that the client may have (RFC 6749 §3.3). */
-  function withScope(query: string): string {
+  async function withScope(query: string): Promise<string> {
     const params = new URLSearchParams(query)
     if (params.has('scope')) return query
-    const client = clients.open(params.get('client_id') ?? '')
+    const id = params.get('client_id') ?? ''
+    const client = clients.open(id) ?? (await options.documents.find(id))
     params.set('scope', client?.scope ?? config.scopes_supported.join(' '))
     return params.toString()
   }
@@ -178,7 +181,7 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     if (path === PATHS.account)
       return await showAccount(exchange, { ...options, form: method === 'POST' ? await bodyOf(exchange) : undefined })
     if (path.startsWith(PATHS.login)) return await interaction(exchange, path)
-    await toLibrary(exchange, path, path === PATHS.authorize ? withScope(exchange.query) : exchange.query)
+    await toLibrary(exchange, path, path === PATHS.authorize ? await withScope(exchange.query) : exchange.query)
   }
 
   return {

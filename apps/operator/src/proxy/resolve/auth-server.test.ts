@@ -3,6 +3,7 @@ import { normaliseMcpExternalAuthConfig } from '@thv/resources/kinds/mcp-externa
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
+import { unsupportedFields } from '@thv/runconfig/middleware-table'
 import { describe, expect, it } from 'vitest'
 import { authServerContribution } from './auth-server.ts'
 import { runnerReads } from './testing/snapshot.ts'
@@ -30,6 +31,11 @@ describe('authServerContribution', () => {
     const result = contribution(server)
     runnerReads(result)
     await expect(`${JSON.stringify(result, undefined, 2)}\n`).toMatchFileSnapshot(golden(name))
+  })
+
+  it('is a login that the runner can start, when no token of the provider is to be sent [002-092]', () => {
+    const server = { ...named('login-minimal'), disableUpstreamTokenInjection: true }
+    expect(unsupportedFields(runnerReads(contribution(server)))).toEqual([])
   })
 
   it('sends the browser back to the resource unless told otherwise', () => {

@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest'
+import { readRunConfig } from './read-run-config.ts'
+
+const ISSUER = 'https://mcp.example.com'
+const OIDC = { issuer_url: 'https://idp.example.com', client_id: 'x' }
+const LOGIN = { issuer: ISSUER, allowed_audiences: [`${ISSUER}/mcp`], upstreams: [{ name: 'corp', type: 'oidc', oidc_config: OIDC }] }
+
+function problemsOf(login: object, oidc: object | undefined = { issuer: ISSUER, audience: `${ISSUER}/mcp` }): string[] {
+  const document = {
+    name: 'x',
+    remote_url: 'https://example.com/mcp',
+    transport: 'streamable-http',
+    embedded_auth_server_config: { ...LOGIN, ...login },
+  }
+  const read = readRunConfig(oidc === undefined ? document : { ...document, oidc_config: oidc })
+  return read.ok ? [] : read.problems.map(({ path, message }) => `${path.replace('embedded_auth_server_config', '')} ${message}`)
+}
+
+describe('embedded_auth_server_config', () => {
+  it('is read, with its defaults', () => {
+    expect(problemsOf({})).toEqual([])
+  })
+
+  it.each<[string, object, string]>([
+    ['an unknown member', { isuer: 'x' }, '.isuer is not a known field'],
+    [
+      'an unknown member of a provider',
+      { upstreams: [{ name: 'a', type: 'oidc', oidc_config: { ...OIDC, pkce: false } }] },
+      '.upstreams[0].oidc_config.pkce is not a known field',
+    ],
+    ['an unknown member of the storage', { storage: { type: 'memory', size: 3 } }, '.storage.size is not a known field'],
+    ['plain http', { issuer: 'http://mcp.example.com' }, '.issuer expects https'],
+    ['an issuer with a slash at its end', { issuer: `${ISSUER}/` }, '.issuer expects an http or https URL without'],
+    ['no provider', { upstreams: [] }, '.upstreams expects at least one provider'],
+    [
+      'two providers of one name',
+      { upstreams: [LOGIN.upstreams[0], LOGIN.upstreams[0]] },
+      '.upstreams[1].name is the name of another provider',
+    ],
+    [
+      'a provider of another type',
+      { upstreams: [{ name: 'a', type: 'oauth2', oidc_config: OIDC }] },
+      '.upstreams[0].oidc_config is needed with type oidc',
+    ],
+    [
+      'a provider with plain http',
+      { upstreams: [{ name: 'a', type: 'oidc', oidc_config: { ...OIDC, issuer_url: 'http://idp.example.com' } }] },
+      '.upstreams[0] expects https',
+    ],
+    [
+      'a parameter that the login sets itself',
+      { upstreams: [{ name: 'a', type: 'oidc', oidc_config: { ...OIDC, additional_authorization_params: { state: 'x' } } }] },
+      'expects a parameter that the login does not set itself',
+    ],
+    [
+      'a long access token',
+      { token_lifespans: { access_token_lifespan: '25h' } },
+      '.token_lifespans.access_token_lifespan expects 1m to 24h',
+    ],
+    [
+      'a code that is gone at once',
+      { token_lifespans: { auth_code_lifespan: '1s' } },
+      '.token_lifespans.auth_code_lifespan expects 30s to 10m',
+    ],
+    ['Redis without its settings', { storage: { type: 'redis' } }, '.storage.redis_config is needed with type redis'],
+    ['a baseline scope that is not supported', { baseline_client_scopes: ['admin'] }, '.baseline_client_scopes holds a scope'],
+    [
+      'secrets over plain http',
+      { insecure_allow_http: true, allow_confidential_client_registration: true },
+      '.allow_confidential_client_registration must not be used with insecure_allow_http',
+    ],
+    [
+      'another audience than the proxy asks for',
+      { allowed_audiences: [`${ISSUER}/other`] },
+      '.allowed_audiences expects the audience of oidc_config',
+    ],
+  ])('refuses %s', (_, login, problem) => {
+    expect(problemsOf(login).join('\n')).toContain(problem)
+  })
+
+  it('needs a proxy that asks for its tokens', () => {
+    expect(problemsOf({}, {}).join('\n')).toContain('oidc_config.issuer')
+    expect(problemsOf({}, { issuer: 'https://other.example.com', audience: `${ISSUER}/mcp` }).join('\n')).toContain(
+      '.issuer expects the issuer of oidc_config',
+    )
+    const alone = readRunConfig({
+      name: 'x',
+      remote_url: 'https://example.com/mcp',
+      transport: 'streamable-http',
+      embedded_auth_server_config: LOGIN,
+    })
+    expect(alone).toMatchObject({
+      ok: false,
+      problems: [{ path: 'embedded_auth_server_config', message: expect.stringContaining('needs oidc_config') }],
+    })
+  })
+})
