@@ -176,6 +176,23 @@ describeCluster('examples of the design documents', () => {
       expect(entry).toMatchObject({ description, remotes: GITHUB.remotes })
       await admin.delete(typeOf(grant), { namespace: GATEWAYS, name: grant.metadata.name })
       await eventually('no entry', async () => (await find()) === undefined)
+
+      await make(grant)
+      await eventually('the entry again', find)
+    }, 120_000)
+
+    test('000: a route that is deleted while no operator runs leaves no entry behind [000-125]', async () => {
+      const entries = async () => (await exported()).map(({ name }) => name)
+      const name = 'dev.stacklok.toolhive/mcp-servers.github-mcp'
+      expect(await entries()).toContain(name)
+      await operator.stop()
+      const client = adminClient(sharedCluster())
+      const route = one('gateway/000-httproute.yaml')
+      await client.delete(typeOf(route), { namespace: SERVERS, name: route.metadata.name })
+      await client.close()
+      operator = await startOperator({ namespace: SERVERS, env: { WATCH_NAMESPACE: [SERVERS, GATEWAYS, PRODUCTION].join(',') } })
+      ;({ admin } = operator)
+      await eventually('no entry', async () => !(await entries()).includes(name))
     }, 120_000)
   })
 })

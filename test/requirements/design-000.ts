@@ -72,7 +72,7 @@ export const design000: readonly Requirement[] = [
     line: 24,
     kind: 'feature',
     text: 'The operator does not watch or read Ingress v1 or other non-Gateway ingress objects.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-010',
@@ -80,7 +80,7 @@ export const design000: readonly Requirement[] = [
     line: 25,
     kind: 'feature',
     text: 'Operator export does not aggregate other clusters; only the own cluster is read.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-011',
@@ -104,7 +104,7 @@ export const design000: readonly Requirement[] = [
     line: 28,
     kind: 'feature',
     text: 'Operator export does not contact MCP servers to learn their tools.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-014',
@@ -573,7 +573,7 @@ export const design000: readonly Requirement[] = [
     line: 312,
     kind: 'feature',
     text: 'Export shares the watch machinery of the other controllers; no kind is watched twice.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-072',
@@ -1005,7 +1005,7 @@ export const design000: readonly Requirement[] = [
     line: 451,
     kind: 'edge',
     text: 'Routes deleted while the operator was down are cleaned up after its start.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-126',
@@ -1062,7 +1062,7 @@ export const design000: readonly Requirement[] = [
     line: 491,
     kind: 'feature',
     text: 'Registry annotations on an Ingress have no effect.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '000-133',

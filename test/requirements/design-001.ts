@@ -49,7 +49,7 @@ export const design001: readonly Requirement[] = [
     line: 14,
     kind: 'feature',
     text: 'A server with a git, an api and a file source runs outside any cluster and serves all three.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-007',
@@ -414,7 +414,7 @@ export const design001: readonly Requirement[] = [
     line: 230,
     kind: 'feature',
     text: 'Fetch turns annotated resources with `registry-url` into entries without reading routes or Gateways for them.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-053',
@@ -486,7 +486,7 @@ export const design001: readonly Requirement[] = [
     line: 241,
     kind: 'feature',
     text: 'At every `syncPolicy.interval` the current hash is asked for first, where that is cheaper than a fetch.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-062',
@@ -662,7 +662,7 @@ export const design001: readonly Requirement[] = [
     line: 337,
     kind: 'future',
     text: 'In watch mode `syncPolicy.interval` remains as a consistency check.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-084',
@@ -702,7 +702,7 @@ export const design001: readonly Requirement[] = [
     line: 355,
     kind: 'future',
     text: 'Without changes, watch mode sends no list requests between consistency checks.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-089',
@@ -710,7 +710,7 @@ export const design001: readonly Requirement[] = [
     line: 360,
     kind: 'future',
     text: 'A broken watch reconnects with back-off and misses no change.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-090',
@@ -718,7 +718,7 @@ export const design001: readonly Requirement[] = [
     line: 361,
     kind: 'future',
     text: 'The watch cache holds only the watched resources, so memory grows with their number alone.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '001-091',

@@ -69,14 +69,15 @@ const gateway = (namespace: string, address: string) =>
     status: { addresses: [{ type: 'Hostname', value: address }] },
   })
 
-function setUp() {
+/** With a client the Gateway API is watched by it, else as the test tells. */
+function setUp(client?: object) {
   const clock = new TestClock()
   const caches = { registries: new TestCache(), services: new TestCache(), servers: new TestCache(), others: new TestCache() }
   let woken: string[] = []
   const recorded: string[] = []
   let watches: GatewayWatchesOptions | undefined
   const follower = new ExportFollower({
-    client: {} as KubeClient,
+    client: (client ?? {}) as KubeClient,
     clock,
     random: () => 0.5,
     log: createLogger({ level: 'error', format: 'json', write: () => {} }),
@@ -88,16 +89,18 @@ function setUp() {
     },
     events: { record: ({ metadata }, { reason }) => void recorded.push(`${metadata.name} ${reason}`) },
     wake: (kind, key) => void woken.push(`${kind} ${key.namespace}/${key.name}`),
-    openWatches: (options) => {
-      watches = options
-      return {
-        isReady: true,
-        problems: [],
-        close: async () => {
-          watches = undefined
-        },
-      }
-    },
+    ...(client === undefined && {
+      openWatches: (options: GatewayWatchesOptions) => {
+        watches = options
+        return {
+          isReady: true,
+          problems: [],
+          close: async () => {
+            watches = undefined
+          },
+        }
+      },
+    }),
   })
   return {
     follower,
@@ -226,4 +229,34 @@ it('computes an export again only for objects that it depends on, and judges onl
   tell('HTTPRoute', elsewhere, 'DELETED')
   await woken()
   expect(follower.outcomeOf('MCPServer', { namespace: 'a', name: 'one' })).toMatchObject({ urls: ['http://new.example/'] })
+})
+
+it('watches each kind of the Gateway API once, however many registries export, and the others through the shared caches [000-071]', async () => {
+  const watched: string[] = []
+  const { caches, follower, woken } = setUp({
+    list: async () => ({ metadata: { resourceVersion: '1' }, items: [] }),
+    async *listPages() {
+      yield { metadata: { resourceVersion: '1' }, items: [] }
+    },
+    async *watch({ plural }: { plural: string }, { signal }: { signal?: AbortSignal }) {
+      watched.push(plural)
+      await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }))
+    },
+  })
+  for (const namespace of ['a', 'b', 'c']) {
+    caches.registries.put(registry(namespace, {}))
+    caches.servers.put(server(namespace, 'one', { ...optedIn, [annotation('registry-url')]: 'https://one.example/' }))
+    caches.services.put(proxyService(namespace, 'one'))
+  }
+  await woken()
+  await expect.poll(() => watched.toSorted()).toEqual(['gateways', 'httproutes', 'referencegrants'])
+  for (const namespace of ['a', 'b', 'c'])
+    await expect
+      .poll(async () => {
+        await woken()
+        return follower.read({ namespace, name: 'main' })?.result.entries.length
+      })
+      .toBe(1)
+  expect(watched).toHaveLength(3)
+  await follower.close()
 })

@@ -1,5 +1,5 @@
 import { KindWatch } from '@thv/catalog/cluster/kind-watch'
-import { type Clock, systemClock } from '@thv/kernel/clock'
+import { type Clock, systemClock, TestClock } from '@thv/kernel/clock'
 import type { KubeClient, KubeObject, ResourceType } from '@thv/kube'
 import { KubeApiError } from '@thv/kube'
 import { FakeApi, things } from '@thv/kube/testing/fake-api'
@@ -28,7 +28,13 @@ class FickleApi extends FakeApi {
   }
 }
 
-function follow(api: FickleApi, signal: AbortSignal, { clock = systemClock, probeMs = 20 }: { clock?: Clock; probeMs?: number } = {}) {
+interface Settings {
+  clock?: Clock
+  probeMs?: number
+  checkMs?: number
+}
+
+function follow(api: FickleApi, signal: AbortSignal, { clock = systemClock, probeMs = 20, checkMs = 3_600_000 }: Settings = {}) {
   const names = new Set<string>()
   const watch = new KindWatch({
     client: api as unknown as KubeClient,
@@ -36,7 +42,7 @@ function follow(api: FickleApi, signal: AbortSignal, { clock = systemClock, prob
     random: Math.random,
     kind: [things],
     keep: (object) => object,
-    checkMs: 3_600_000,
+    checkMs,
     probeMs,
     onEvent: ({ type, object }) => void (type === 'DELETED' ? names.delete(object.metadata.name) : names.add(object.metadata.name)),
     onState: () => {},
@@ -109,3 +115,50 @@ it('lists a kind that may be listed and not watched only as often as it looks fo
   over.abort()
   await ended
 }, 60_000)
+
+it('lists nothing between two checks, and a check finds what the watch did not bring [001-083] [001-088]', async () => {
+  const api = new FickleApi()
+  api.put('a', 1)
+  const over = new AbortController()
+  const clock = new TestClock()
+  const { watch, names, ended } = follow(api, over.signal, { clock, checkMs: 300_000 })
+  const settle = async (ms: number) => {
+    for (let left = ms; left > 0; left -= 10_000) await clock.advance(Math.min(left, 10_000))
+  }
+  await settle(1_000)
+  expect([watch.state, ...names]).toEqual(['synced', 'a'])
+  const lists = api.listCalls().length
+  await settle(200_000)
+  expect(api.listCalls()).toHaveLength(lists)
+  api.lose = () => true
+  api.put('b', 1)
+  await settle(1_000)
+  expect([...names]).toEqual(['a'])
+  await settle(200_000)
+  expect([...names].sort()).toEqual(['a', 'b'])
+  expect(api.listCalls().length).toBeGreaterThan(lists)
+  over.abort()
+  await settle(60_000)
+  await ended
+})
+
+it('opens a broken watch again with growing waits, and misses no change [001-089]', async () => {
+  const api = new FickleApi()
+  const over = new AbortController()
+  const clock = new TestClock()
+  const { names, ended } = follow(api, over.signal, { clock })
+  await clock.advance(1_000)
+  for (let i = 0; i < 6; i++) api.watchErrors.push(failure(503))
+  const opened = api.watchCalls().length
+  api.endWatches()
+  api.put('while away', 1)
+  await clock.advance(1_000)
+  const early = api.watchCalls().length - opened
+  await clock.advance(120_000)
+  const tries = api.watchCalls().length - opened
+  expect([early < tries, api.watchErrors.length]).toEqual([true, 0])
+  expect([...names]).toEqual(['while away'])
+  over.abort()
+  await clock.advance(60_000)
+  await ended
+})

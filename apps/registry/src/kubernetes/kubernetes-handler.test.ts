@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { noKnownServers } from '@thv/catalog/discover/entry/known-servers'
 import { annotation, exportWorld } from '@thv/catalog/discover/testing/export-world'
 import type { FetchContext, FetchResult } from '@thv/catalog/sources/fetch/registry-handler'
@@ -51,6 +52,35 @@ describe('the handler of kubernetes sources', () => {
       'get services mcp-servers/mcp-github-mcp-proxy',
       'get gateways gateway-system/external-gateway',
     ])
+  })
+
+  it('makes entries of annotated resources with a URL without reading routes or Gateways for them [001-052]', async () => {
+    const fake = cluster()
+    fake.objects.splice(0, fake.objects.length, ...fake.objects.filter(({ metadata }) => metadata.name === 'direct'))
+    const result = await fetchFrom(fake)
+    expect(namesOf(result)).toEqual([DIRECT])
+    expect(fake.calls.filter((call) => call.startsWith('get'))).toEqual([])
+    fake.forbidden.add('list httproutes')
+    expect(namesOf(await fetchFrom(fake))).toEqual([DIRECT])
+  })
+
+  it('takes no notice of annotations on an Ingress, and reads none [000-009] [000-132]', async () => {
+    const fake = cluster()
+    const before = await fetchFrom(fake)
+    const annotations = { [annotation('registry-export')]: 'true', [annotation('registry-url')]: 'https://ingress.example/' }
+    const rule = { http: { paths: [{ path: '/', pathType: 'Prefix', backend: { service: { name: 'mcp-github-mcp-proxy' } } }] } }
+    fake.objects.push({
+      kind: 'Ingress',
+      metadata: { namespace: 'mcp-servers', name: 'door', annotations },
+      spec: { rules: [rule] },
+    } as never)
+    const after = await fetchFrom(fake)
+    expect([after.hash, after.problems]).toEqual([before.hash, before.problems])
+    expect(fake.calls.filter((call) => call.includes('ingress'))).toEqual([])
+    // Neither may the operator: its role has no such right.
+    const rules = readFileSync(new URL('../../../../deploy/manifests/operator.yaml', import.meta.url), 'utf8')
+    expect(rules).toContain('httproutes')
+    expect(rules).not.toMatch(/ingress(es|classes)/)
   })
 
   it('reads the configured namespaces and no others', async () => {

@@ -281,6 +281,14 @@ describe('the plan of an MCPRegistry', () => {
       expect(configOf({ source: { configMap: { name: 'a' } }, export: {} }).registries[0].sources).toEqual(['cluster', 'storage'])
     })
 
+    it('reads the own cluster only, and asks no server for its tools [000-010] [000-013]', () => {
+      for (const namespaces of [[], ['team']]) {
+        const { kubernetes } = configOf({ ...base, export: { namespaces } }).sources[0]
+        // Neither a kubeconfig nor introspect.
+        expect(Object.keys(kubernetes).sort()).toEqual(['crossNamespaceGateway', 'leaderElection', 'namespaces', 'watch'])
+      }
+    })
+
     it('gives way to an entry that is called cluster', () => {
       const spec: Spec = {
         registries: [

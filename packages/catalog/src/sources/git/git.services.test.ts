@@ -217,7 +217,7 @@ describe.each([
 })
 
 describe('requests to the server', () => {
-  it('is nothing but the ref while that is the same, and nothing at all for a commit', async () => {
+  it('is nothing but the ref while that is the same, and nothing at all for a commit [001-061]', async () => {
     const made = await repository({ 'registry.json': registryFile('x') })
     const { state } = await attempt(sourceOf(made))
     expect(await requestsOf(() => attempt(sourceOf(made), { state }))).toEqual(['GET', 'POST ls-refs'])
