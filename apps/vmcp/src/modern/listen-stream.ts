@@ -1,9 +1,9 @@
 import type { HttpReply } from '@thv/gateway/response/reply'
+import { subscriptionMeta } from '@thv/mcp/bridge/projections'
 import type { ListenFilter, Listening } from '@thv/mcp/client/mcp-client'
 import { isObject, type JsonObject, type JsonRpcNotification, type RequestId, resultResponse, serialise } from '@thv/mcp/json-rpc'
 import { NOTIFICATIONS } from '@thv/mcp/methods'
 import type { ListKind } from '../members/member-lists.ts'
-import { subscriptionMeta } from '../route/project-result.ts'
 
 /** The wanted notifications of a request, or undefined where it is malformed. */
 export function readFilter(params: JsonObject): ListenFilter | undefined {

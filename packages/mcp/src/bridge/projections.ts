@@ -1,6 +1,6 @@
-import { META, stampResult, stripHopKeys } from '@thv/mcp/envelope'
-import { type ErrorObject, isObject, type JsonObject } from '@thv/mcp/json-rpc'
-import { CACHEABLE_METHODS, METHODS } from '@thv/mcp/methods'
+import { META, stampResult, stripHopKeys } from '../envelope.ts'
+import { type ErrorObject, isObject, type JsonObject } from '../json-rpc.ts'
+import { CACHEABLE_METHODS, METHODS } from '../methods.ts'
 
 /** A result for a legacy client: nothing in it that only modern clients know. */
 export function legacyResult(result: JsonObject): JsonObject {
