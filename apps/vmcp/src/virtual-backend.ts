@@ -44,6 +44,7 @@ export class VirtualBackend implements Backend {
     })
     offer.roster.onChange(({ joined, left }) => {
       this.#legacy.dropMembers(left)
+      this.#modern.dropMembers(left)
       for (const member of joined) this.#check(member)
     })
   }

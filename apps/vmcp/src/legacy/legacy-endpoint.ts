@@ -105,7 +105,8 @@ export class LegacyEndpoint {
 
   /** Backends that have left, or are others now: sessions go on without them. */
   dropMembers(members: readonly Member[]): void {
-    for (const session of this.sessions.all()) for (const member of members) session.drop(member)
+    const { offer } = this.#options
+    for (const session of this.sessions.all()) for (const member of members) session.drop(member, offer.member(member.name))
   }
 
   endStandalone(): void {

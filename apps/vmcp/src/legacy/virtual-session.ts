@@ -41,7 +41,7 @@ export class VirtualSession implements LiveSession {
   lastUsedAt: number
   readonly #capabilities: JsonObject
   readonly #clients = new Map<Member, McpClient>()
-  readonly #subscriptions = new Map<string, Promise<Listening>>()
+  readonly #subscriptions = new Map<string, { readonly member: Member; readonly opening: Promise<Listening> }>()
   readonly #log: Log
   #hasEnded = false
 
@@ -77,12 +77,15 @@ export class VirtualSession implements LiveSession {
     return client
   }
 
-  /** The backend has left: its client is closed once its calls have ended. */
-  drop(member: Member): void {
+  /** The backend has left: its client is closed once its calls have ended, and a successor takes over the subscriptions. */
+  drop(member: Member, successor: Member | undefined): void {
     const client = this.#clients.get(member)
     if (client === undefined) return
     this.#clients.delete(member)
+    const uris = [...this.#subscriptions].filter(([, subscription]) => subscription.member === member).map(([uri]) => uri)
+    for (const uri of uris) this.#subscriptions.delete(uri)
     member.release(client)
+    if (successor !== undefined) for (const uri of uris) this.subscribe(successor, uri).catch((error: unknown) => this.#warn(error))
   }
 
   /** Whether the client can show a form. One that names no mode means forms. */
@@ -122,16 +125,17 @@ export class VirtualSession implements LiveSession {
 
   async subscribe(member: Member, uri: string): Promise<void> {
     const known = this.#subscriptions.get(uri)
-    if (known !== undefined) return void (await known)
+    if (known !== undefined) return void (await known.opening)
     if (this.#subscriptions.size >= MAX_SUBSCRIPTIONS)
       throw new LocalRefusal({ code: -32602, message: `a session may subscribe to ${MAX_SUBSCRIPTIONS} resources` })
     const onNotification = (notification: JsonRpcNotification) => this.#deliver(notification)
     const opening = this.clientOf(member).listen({ resourceSubscriptions: [uri] }, { timeoutMs: SETTING_MS, onNotification })
-    this.#subscriptions.set(uri, opening)
+    const subscription = { member, opening }
+    this.#subscriptions.set(uri, subscription)
     try {
       await opening
     } catch (error) {
-      this.#subscriptions.delete(uri)
+      if (this.#subscriptions.get(uri) === subscription) this.#subscriptions.delete(uri)
       throw error
     }
   }
@@ -141,9 +145,9 @@ export class VirtualSession implements LiveSession {
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    const opening = this.#subscriptions.get(uri)
+    const subscription = this.#subscriptions.get(uri)
     this.#subscriptions.delete(uri)
-    await (await opening)?.close()
+    await (await subscription?.opening)?.close()
   }
 
   /** The roots of the client have changed: backends that it is connected to may ask again. */

@@ -65,7 +65,7 @@ describe('a configuration that changes while the server runs', () => {
     await expect.poll(names, POLL).toEqual(['a_greet', 'b_hello'])
     expect(await session.text('b_hello')).toBe('')
 
-    const unchanged = live.offer.roster.get('a')
+    const [unchanged, kept] = [live.offer.roster.get('a'), live.offer.roster.get('b')]
     const headerInjection = { headerName: 'Authorization', headerValue: 'Bearer two' }
     live.write(
       documentOf([one, { name: 'b', url: b.url }], {
@@ -74,11 +74,30 @@ describe('a configuration that changes while the server runs', () => {
     )
     await expect.poll(() => session.text('b_hello'), POLL).toBe('Bearer two')
     expect(live.offer.roster.get('a')).toBe(unchanged)
+    expect(live.offer.roster.get('b')).toBe(kept) // other credentials need no other session at the backend
 
     live.write(documentOf([one], { aggregation: { conflictResolution: 'prefixOnConflict' } }))
     await expect.poll(names, POLL).toEqual(['greet'])
     expect(await session.text('greet', { name: 'Ada' })).toContain('Ada')
     expect((await live.status()).backends).toHaveLength(1)
+  })
+
+  it('moves the subscriptions of a session to a backend that has another address', async () => {
+    await using a = await startFixture({ era: 'legacy' })
+    await using b = await startFixture({ era: 'legacy' })
+    await using live = await startLive(documentOf([{ name: 'x', url: a.url }]))
+    await using session = await connect(live.url)
+    const [resource] = (await session.client.listResources()).resources
+    await session.client.subscribeResource({ uri: resource?.uri ?? '' })
+    live.write(documentOf([{ name: 'x', url: b.url }]))
+    await expect.poll(() => live.offer.roster.get('x')?.backend.url, POLL).toBe(b.url)
+    await live.offer.view.attempted
+    await expect
+      .poll(async () => {
+        await session.text('x_touch_resource', { uri: resource?.uri ?? '' })
+        return session.notifications
+      }, POLL)
+      .toContain('notifications/resources/updated')
   })
 
   it('keeps the configuration in force while a newer one is wrong, and says so', async () => {

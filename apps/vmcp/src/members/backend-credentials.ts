@@ -79,7 +79,7 @@ export function backendCredentials(backend: ResolvedBackend, deps: CredentialsDe
 }
 
 /** The credentials are made from the caller's token. */
-export function isPerCaller({ auth }: ResolvedBackend): boolean {
+export function isPerCaller({ auth }: Pick<ResolvedBackend, 'auth'>): boolean {
   return auth.config.type === 'token_exchange' || auth.config.type === 'caller_token'
 }
 

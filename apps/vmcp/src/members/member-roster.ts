@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
+import { isPerCaller } from './backend-credentials.ts'
 import { Member, type MemberDeps } from './member.ts'
 import type { HealthSettings } from './member-health.ts'
 
@@ -16,7 +17,7 @@ export class MemberRoster {
   readonly #deps: Omit<MemberDeps, 'health'>
   readonly #listeners = new Set<Listener>()
   readonly #leaving = new Set<Promise<void>>()
-  readonly #prints = new Map<Member, string>()
+  readonly #prints = new Map<Member, Prints>()
   #members: ReadonlyMap<string, Member> = new Map()
   #isPerCaller = false
 
@@ -47,14 +48,15 @@ export class MemberRoster {
     const next = new Map<string, Member>()
     const joined: Member[] = []
     for (const backend of backends.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      const print = printOf(backend, health)
+      const prints = printsOf(backend, health)
       const known = this.#members.get(backend.name)
-      const isSame = known !== undefined && this.#prints.get(known) === print
+      const before = known && this.#prints.get(known)
+      const isSame = known !== undefined && before?.connection === prints.connection
       const member = isSame ? known : new Member(backend, { ...this.#deps, health })
       next.set(backend.name, member)
-      if (isSame) member.adopt(backend)
+      if (isSame) member.adopt(backend, { isOtherAuth: before?.auth !== prints.auth })
       else joined.push(member)
-      this.#prints.set(member, print)
+      this.#prints.set(member, prints)
     }
     const left = this.all.filter((member) => next.get(member.name) !== member)
     this.#members = next
@@ -83,9 +85,23 @@ export class MemberRoster {
   }
 }
 
-/** The same for backends that are called in the same way. A digest, because it holds secrets. */
-function printOf({ timeoutMs: _, ca, ...backend }: ResolvedBackend, health: HealthSettings): string {
-  return createHash('sha256')
-    .update(JSON.stringify([backend, ca?.id, health]))
-    .digest('base64url')
+/** Digests, because there are secrets in them. */
+interface Prints {
+  /** The same for backends that can share connections and sessions. */
+  readonly connection: string
+  readonly auth: string
+}
+
+function printsOf(
+  { timeoutMs: _, ca, headers, auth, authType, authConfigRef, ...backend }: ResolvedBackend,
+  health: HealthSettings,
+): Prints {
+  return {
+    connection: digest([backend, ca?.id, health, isPerCaller({ auth })]),
+    auth: digest([headers, auth, authType, authConfigRef]),
+  }
+}
+
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 }

@@ -2,7 +2,7 @@ import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { McpErrorResponse, McpHttpError } from '@thv/mcp/client/client-errors'
 import type { BackendEras } from '@thv/mcp/client/http/backend-eras'
-import { type EndpointOptions, HttpEndpoint } from '@thv/mcp/client/http/http-endpoint'
+import { type Headers, HttpEndpoint } from '@thv/mcp/client/http/http-endpoint'
 import { createStreamableHttpClient } from '@thv/mcp/client/http/streamable-http-client'
 import type { ClientHandlers, ClientOptions, McpClient } from '@thv/mcp/client/mcp-client'
 import type { Log } from '@thv/telemetry/log'
@@ -49,17 +49,15 @@ export class Member {
   /** Tells a backend from one of the same name that replaces it. */
   readonly id = ++members
   readonly health: MemberHealth
-  /** Headers of every request; a function where they hold credentials that are obtained by need. */
-  readonly headers: NonNullable<EndpointOptions['headers']>
   readonly isPerCaller: boolean
   readonly #deps: MemberDeps
-  readonly #credentials: BackendCredentials | undefined
   readonly #shared: McpClient
   readonly #sharedByClass: SharedClients
   readonly #leaving = new Set<McpClient>()
   #bytes: HttpEndpoint | undefined
   readonly #closing = new AbortController()
   #backend: ResolvedBackend
+  #credentials: BackendCredentials | undefined
   #inFlight = 0
   #onQuiet: (() => void) | undefined
 
@@ -68,7 +66,6 @@ export class Member {
     this.#deps = deps
     this.health = new MemberHealth(deps.clock, deps.health)
     this.#credentials = backendCredentials(backend, { ...deps, outbound: deps.providers })
-    this.headers = this.#credentials?.headers ?? backend.headers
     this.isPerCaller = this.#credentials?.isPerCaller === true
     this.#shared = this.open({ capabilities: ASKABLE, handlers: REFUSING })
     this.#sharedByClass = new SharedClients(() => this.open({ capabilities: ASKABLE, handlers: REFUSING }))
@@ -105,9 +102,14 @@ export class Member {
     return this.#bytes
   }
 
-  /** Takes over settings that need no other connection. */
-  adopt(backend: ResolvedBackend): void {
+  /** Headers of the next request. A promise only while a token is obtained. */
+  readonly headers = (): Headers | Promise<Headers> => this.#credentials?.headers() ?? this.#backend.headers
+
+  /** Takes over settings that need no other connection: sessions at the backend go on, with new credentials where those have changed. */
+  adopt(backend: ResolvedBackend, { isOtherAuth }: { readonly isOtherAuth: boolean }): void {
     this.#backend = backend
+    // Requests that are under way keep the credentials that they have.
+    if (isOtherAuth) this.#credentials = backendCredentials(backend, { ...this.#deps, outbound: this.#deps.providers })
   }
 
   /** A client with a session of its own at the backend, where that has sessions. Connects by need. */

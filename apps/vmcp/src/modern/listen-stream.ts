@@ -27,6 +27,8 @@ export class ListenStream {
   readonly #id: RequestId
   readonly #filter: ListenFilter
   readonly #listenings: Listening[] = []
+  /** Backends that it has subscribed at. */
+  backends: ReadonlySet<string> = new Set()
   readonly #done = Promise.withResolvers<void>()
   #isOver = false
 

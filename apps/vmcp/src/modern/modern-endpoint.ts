@@ -77,6 +77,11 @@ export class ModernEndpoint {
     for (const listen of this.#listens.keys()) listen.changed(changed)
   }
 
+  /** Backends that have left, or are others now: clients that subscribed there listen again. */
+  dropMembers(members: readonly Member[]): void {
+    for (const listen of [...this.#listens.keys()]) if (members.some(({ name }) => listen.backends.has(name))) listen.drain()
+  }
+
   endListens(): void {
     for (const listen of [...this.#listens.keys()]) listen.drain()
   }
@@ -217,6 +222,7 @@ export class ModernEndpoint {
       const found = findRoute(view.now, METHODS.resourcesRead, { uri })
       if (found !== undefined && !isRejection(found)) byBackend.set(found.backend, [...(byBackend.get(found.backend) ?? []), uri])
     }
+    stream.backends = new Set(byBackend.keys())
     await Promise.all(
       [...byBackend].map(async ([backend, resourceSubscriptions]) => {
         const client = this.#offer.member(backend)?.shared

@@ -49,8 +49,8 @@ export class HttpEndpoint {
   /** Time limits are the caller's, by its signal: the answer may be a stream that is silent for long. */
   async send(request: EndpointRequest, sink: ResponseSink): Promise<void> {
     const { method, body, purpose, signal, cancellation = signal, url = this.url } = request
-    const given = typeof this.#headers === 'function' ? await this.#headers(signal) : this.#headers
-    const headers = flatHeaders(given, request.headers)
+    const given = typeof this.#headers === 'function' ? this.#headers(signal) : this.#headers
+    const headers = flatHeaders(given instanceof Promise ? await given : given, request.headers)
     const limits = { headersTimeoutMs: 0, bodyTimeoutMs: 0 }
     await this.#target.send({ method, path: `${url.pathname}${url.search}`, headers, body, purpose, signal: cancellation, ...limits }, sink)
   }
