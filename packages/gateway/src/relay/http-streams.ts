@@ -3,6 +3,7 @@ import type { Clock } from '@thv/kernel/clock'
 import { META } from '@thv/mcp/envelope'
 import { HEADERS } from '@thv/mcp/header-names'
 import { type RequestId, resultResponse, serialise } from '@thv/mcp/json-rpc'
+import { NOTIFICATIONS } from '@thv/mcp/methods'
 import { messageFrame } from '@thv/mcp/sse-encoder'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext, RequestContext } from '@thv/middleware/pipeline/request-context'
@@ -60,7 +61,7 @@ export class HttpStreams {
     const { pipeline } = this.#options
     const { exchange } = context
     const { backendId, lastEventId, sessionId } = request
-    const edit = (frames: Buffer) => editedFrames(frames, (data) => pipeline.strayResponseText(context, data))
+    const edit = (frames: Buffer) => this.#edited(frames, context)
     return backend.following(backend.path(exchange), async (path) => {
       const relay = this.#relay(context, pipeline.editsStrays ? { edit } : {})
       const headers = backend.headers(context, { [HEADERS.sessionId]: backendId, [HEADERS.lastEventId]: lastEventId })
@@ -80,7 +81,7 @@ export class HttpStreams {
     const { id, text: body } = outgoing
     return backend.following(backend.path(exchange), async (path) => {
       // Its own result has no list; a response to another request of the client might.
-      const edit = (frames: Buffer) => editedFrames(frames, (data) => pipeline.strayResponseText(context, data))
+      const edit = (frames: Buffer) => this.#edited(frames, context)
       const relay = this.#relay(context, {
         ...(pipeline.editsStrays && { edit }),
         ...(id !== undefined && { farewell: () => listenResult(id) }),
@@ -88,6 +89,12 @@ export class HttpStreams {
       const headers = backend.headers(context, { [HEADERS.sessionId]: undefined, [HEADERS.lastEventId]: undefined })
       return await this.#send(relay, { backend, sessionId: undefined, request: { method: 'POST', path, headers, body } })
     })
+  }
+
+  #edited(frames: Buffer, context: RequestContext): Buffer {
+    const { pipeline } = this.#options
+    if (frames.includes(NOTIFICATIONS.toolsListChanged)) pipeline.toolsChanged()
+    return editedFrames(frames, (data) => pipeline.strayResponseText(context, data))
   }
 
   /** Ends all, each at the end of a frame. */

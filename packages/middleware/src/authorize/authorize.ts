@@ -44,6 +44,7 @@ export function createAuthorize(deps: AuthorizeDeps): Middleware {
     edits: [...LIST_MEMBERS.keys()],
     editsPerCaller: true,
     item: (context, item, method) => (isShown(context, deps, { item, method }) ? item : undefined),
+    toolsChanged: () => deps.toolHints?.changed(),
     close: async () => deps.toolHints?.close(),
   }
 }

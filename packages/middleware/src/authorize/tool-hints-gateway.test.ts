@@ -1,12 +1,15 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { systemClock } from '@thv/kernel/clock'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { describe, expect, it } from 'vitest'
-import { fixtureServer, pipeRuntime } from '../../../../apps/proxyrunner/src/backends/stdio/testing/pipe-runtime.ts'
+import { fixtureServer, pipeRuntime, scriptedServer } from '../../../../apps/proxyrunner/src/backends/stdio/testing/pipe-runtime.ts'
 import { startStdioRunner } from '../../../../apps/proxyrunner/src/backends/stdio/testing/stdio-runner.ts'
 import { SseWireClient } from '../../../../apps/proxyrunner/src/testing/sse-wire-client.ts'
 import { startTestRunner } from '../../../../apps/proxyrunner/src/testing/test-runner.ts'
-import { WireClient } from '../../../gateway/src/testing/wire-client.ts'
+import { readUntil, WireClient } from '../../../gateway/src/testing/wire-client.ts'
 import { LateToolSource } from '../pipeline/tool-source.ts'
 import { authorizeDeps } from '../testing/policy-holder.ts'
 import { createAuthorize } from './authorize.ts'
@@ -86,4 +89,75 @@ it('a backend that cannot be asked opens nothing', async () => {
   await runner.probed()
   expect((await new WireClient(runner.url).modernCall('greet', {})).status).toBe(403)
   expect(log.lines.join()).toContain('cannot be asked for its tools')
+})
+
+describe('a list that the server announces as changed', () => {
+  const CHANGED = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
+  const toolsWith = (readOnlyHint: boolean) => ({
+    tools: [{ name: 'look', inputSchema: { type: 'object' }, annotations: { readOnlyHint } }],
+  })
+  /** Calls that pass may be answered until the list is asked for again, for a second at most. */
+  const denied = (client: WireClient) => expect.poll(async () => (await client.call('look')).status, { timeout: 30_000 }).toBe(403)
+
+  it('is asked for again, over HTTP', async () => {
+    let isReadOnly = false
+    const streams: ServerResponse[] = []
+    const backend = createServer((request, response) => {
+      if (request.method === 'GET') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+        streams.push(response)
+        return
+      }
+      void text(request).then((body) => {
+        const { id, method } = JSON.parse(body || '{}') as { id?: number; method?: string }
+        if (id === undefined) return void response.writeHead(202).end()
+        const capabilities = { tools: { listChanged: true } }
+        const initialized = { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'x', version: '1' } }
+        const called = { content: [] }
+        const result = method === 'initialize' ? initialized : method === 'tools/list' ? toolsWith(isReadOnly) : called
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      })
+    })
+    await new Promise<void>((resolve) => backend.listen(0, '127.0.0.1', resolve))
+    try {
+      const { source, middleware } = guard()
+      const url = `http://127.0.0.1:${(backend.address() as AddressInfo).port}/mcp`
+      await using runner = await startTestRunner({ backend: url, middleware })
+      source.bind(runner.backend)
+      const client = new WireClient(runner.url)
+      await client.initialize()
+      expect((await client.call('look')).status).toBe(200)
+      const stream = await client.get()
+      await expect.poll(() => streams.length).toBe(1)
+      isReadOnly = true
+      streams[0]?.write(`data: ${JSON.stringify(CHANGED)}\n\n`)
+      await readUntil(stream, 'list_changed')
+      await denied(client)
+    } finally {
+      backend.closeAllConnections()
+      await new Promise((resolve) => backend.close(resolve))
+    }
+  })
+
+  it('is asked for again, over stdio', async () => {
+    let isReadOnly = false
+    const runtime = pipeRuntime(
+      scriptedServer(
+        ({ id, method }, send) => {
+          if (method === 'tools/list') send({ jsonrpc: '2.0', id, result: toolsWith(isReadOnly) })
+          if (method === 'tools/call') send({ jsonrpc: '2.0', id, result: { content: [] } })
+        },
+        { capabilities: { tools: { listChanged: true } } },
+      ),
+    )
+    const { source, middleware } = guard()
+    await using runner = await startStdioRunner({ runtime, config: { era: 'legacy' }, middleware })
+    source.bind(runner.backend)
+    const client = new WireClient(runner.url)
+    await client.initialize()
+    expect((await client.call('look')).status).toBe(200)
+    isReadOnly = true
+    for (const { write } of runtime.started) write(`${JSON.stringify(CHANGED)}\n`)
+    await denied(client)
+  })
 })

@@ -52,6 +52,22 @@ function setup({ policies = [PERMIT, NO_DESTRUCTION], candidate, overrides = {},
 }
 
 describe('hints of the server', () => {
+  it('are asked for again when the server announces another list, at most once a second', async () => {
+    let tools: JsonObject[] = TOOLS
+    const { asked, call, clock, pipeline } = setup({ list: async () => tools })
+    expect((await call('look')).isAllowed).toBe(true)
+    tools = [{ name: 'look', annotations: { destructiveHint: true } }]
+    await clock.advance(1_000)
+    expect([(await call('look')).isAllowed, asked.length]).toEqual([true, 1])
+    for (let i = 0; i < 10; i++) pipeline.toolsChanged()
+    expect([(await call('look')).isAllowed, asked.length]).toEqual([false, 2])
+    for (let i = 0; i < 10; i++) {
+      pipeline.toolsChanged()
+      await call('look')
+    }
+    expect(asked).toHaveLength(2)
+  })
+
   it('decide a call as they decide the item in a list', async () => {
     const { call, isListed } = setup()
     for (const tool of TOOLS) expect([tool.name, (await call(tool.name)).isAllowed]).toEqual([tool.name, isListed(tool)])

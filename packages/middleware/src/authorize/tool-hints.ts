@@ -29,6 +29,8 @@ export type KnownHints = Hints | undefined | 'unknown'
 const MAX_AGE_MS = 300_000
 /** A tool that is not in the list, a list that differs, or a failure are a reason to ask again, but not more often than this. */
 const MIN_AGE_MS = 5_000
+/** The same after the server announced a change. */
+const MIN_ANNOUNCED_MS = 1_000
 /** A client waits for it. */
 const LIST_MS = 10_000
 const MAX_CLASSES = 1_000
@@ -42,7 +44,8 @@ interface KnownList {
 
 /**
  * The hints that the server itself gives its tools, so that a call is judged as the item in a list is. The server is asked once per era and
- * class of credentials, however many calls wait; what it said is kept for five minutes, and less when a list that passes by says otherwise.
+ * class of credentials, however many calls wait; what it said is kept for five minutes, and less when a list that passes by says otherwise
+ * or the server announces another one.
  */
 export class ToolHints {
   readonly #deps: ToolHintsDeps
@@ -50,6 +53,7 @@ export class ToolHints {
   readonly #lists = new Map<string, KnownList>()
   readonly #flight = createSingleFlight<string, KnownList>()
   readonly #closing = new AbortController()
+  #changedAt = Number.NEGATIVE_INFINITY
 
   constructor(deps: ToolHintsDeps) {
     this.#deps = deps
@@ -71,12 +75,18 @@ export class ToolHints {
     known.isDoubtful = !known.hints.has(name) || !isSame(known.hints.get(name), hintsOf(item, undefined))
   }
 
+  /** The server has announced another list (`notifications/tools/list_changed`). */
+  changed(): void {
+    this.#changedAt = this.#deps.clock.monotonic()
+  }
+
   close(): void {
     this.#closing.abort()
   }
 
   #isGood({ hints, askedAt, isDoubtful }: KnownList, name: string): boolean {
     const age = this.#deps.clock.monotonic() - askedAt
+    if (askedAt <= this.#changedAt) return age < MIN_ANNOUNCED_MS
     return age < MIN_AGE_MS || (age < MAX_AGE_MS && !isDoubtful && hints.has(name))
   }
 

@@ -38,6 +38,8 @@ export interface Middleware {
   credentialsRejected?(hop: Hop): boolean
   /** An open-ended stream has begun: GET, or `subscriptions/listen`. */
   streaming?(context: RequestContext): void
+  /** The backend has announced that its list of tools is another one now. */
+  toolsChanged?(): void
   /** Once per exchange: after 404, 408, 413, 503 and aborted streams too. Must not throw. */
   end?(context: RequestContext): void
   /** Responses up to this many bytes are kept in `context.answer` for `end`. Absent: none are. */

@@ -21,6 +21,8 @@ export interface Pipeline {
   /** True when at least one middleware has forgotten its credentials, so that another attempt is worth it. */
   credentialsRejected(hop: Hop): boolean
   streaming(context: RequestContext): void
+  /** The backend has announced that its list of tools is another one now. */
+  toolsChanged(): void
   /** Runs every `end` step; throws the first error afterwards, for the log. */
   end(context: RequestContext): void
   /** Some middleware has an `end` step, so the outcome of a call is worth finding out. */
@@ -74,6 +76,9 @@ export function compilePipeline(middleware: readonly Middleware[]): Pipeline {
       if (context.outcome === 'pending') context.outcome = 'ok'
       context.isStream = true
       for (const step of streaming) step(context)
+    },
+    toolsChanged() {
+      for (const one of middleware) one.toolsChanged?.()
     },
     end: (context) => runAll(end, context),
     observesEnd: end.length > 0,

@@ -12,6 +12,7 @@ import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { ByteAccumulator } from '@thv/mcp/byte-accumulator'
 import { errorResponse, type RequestId, serialise } from '@thv/mcp/json-rpc'
+import { NOTIFICATIONS } from '@thv/mcp/methods'
 import { type ParsedBody, parseText } from '@thv/mcp/parse-body'
 import { SseDecoder, type SseEvent } from '@thv/mcp/sse-decoder'
 import { encodeEvent, messageFrame } from '@thv/mcp/sse-encoder'
@@ -196,8 +197,9 @@ export class SseClient implements ResponseSink {
   }
 
   /** A batch, and what is too deep to be read, could hold a list. */
-  #other({ kind }: ParsedBody, text: string): string {
+  #other({ kind, method }: ParsedBody, text: string): string {
     const { pipeline, context } = this.#options
+    if (method === NOTIFICATIONS.toolsListChanged) pipeline.toolsChanged()
     if (kind !== 'invalid' || !pipeline.editsStrays) return text
     return editedData(text, (data) => pipeline.strayResponseText(context, data))
   }

@@ -40,7 +40,8 @@ export function createStdioBackend(options: StdioBackendOptions): Backend {
   const { runtime, pipeline, store, clock, log } = options
   const config = stdioConfig(options.config)
   const metrics = createStdioMetrics(options.metrics, () => ({ sessions: sessionCount(), inFlight: pool.inFlight }))
-  const deps: StdioDeps = { runtime, config, clock, log, metrics, ...(options.random ? { random: options.random } : {}) }
+  const onToolsChanged = () => pipeline.toolsChanged()
+  const deps: StdioDeps = { runtime, config, clock, log, metrics, onToolsChanged, ...(options.random ? { random: options.random } : {}) }
   const pool = new ProcessPool(deps)
   const service = new LegacyService({ deps, pool, pipeline, onChange: (session) => void legacy.sessions.save(session) })
   const legacy = new LegacyEndpoint({ deps, pool, service, pipeline, store })

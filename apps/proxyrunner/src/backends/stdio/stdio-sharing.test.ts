@@ -187,9 +187,12 @@ describe('a question of the server', () => {
     await using runner = await startStdioRunner({ runtime: pipeRuntime(server), config: { isolation: 'shared' } })
     const [client, other] = [await openLegacy(runner.url, { capabilities: ASKING }), await openLegacy(runner.url)]
     const call = await client.request('tools/call', {})
-    await call.next(isQuestion)
-    await other.notify('notifications/progress', { progressToken: 't', progress: 66 })
-    await client.notify('notifications/progress', { progressToken: 't', progress: 1 })
+    const question = (await call.next(isQuestion)) as { params: { _meta: { progressToken: string } } }
+    const { progressToken } = question.params._meta
+    expect(progressToken).not.toBe('t') // that of another process could be the same
+    await other.notify('notifications/progress', { progressToken, progress: 66 })
+    await client.notify('notifications/progress', { progressToken: 't', progress: 67 })
+    await client.notify('notifications/progress', { progressToken, progress: 1 })
     await eventually('it has arrived', () => seen.length > 0)
     expect(seen).toEqual([{ progressToken: 't', progress: 1 }])
   })

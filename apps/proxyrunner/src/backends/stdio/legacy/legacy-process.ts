@@ -76,6 +76,7 @@ export class LegacyProcess implements SlotListener {
 
   onNotification(slot: ProcessSlot, notification: ParsedNotification): void {
     const { method, message, text } = notification
+    if (method === NOTIFICATIONS.toolsListChanged) this.#deps.onToolsChanged()
     switch (method) {
       case NOTIFICATIONS.toolsListChanged:
       case NOTIFICATIONS.promptsListChanged:

@@ -56,7 +56,10 @@ export class ModernProcess implements SlotListener {
 
   onNotification(slot: ProcessSlot, notification: ParsedNotification): void {
     const { method } = notification
-    if (method === NOTIFICATIONS.toolsListChanged) this.annotations.invalidate()
+    if (method === NOTIFICATIONS.toolsListChanged) {
+      this.annotations.invalidate()
+      this.#deps.onToolsChanged()
+    }
     if (method === NOTIFICATIONS.message) this.#log(slot, notification)
     // Of `cancelled` there is nothing to tell: it is a second way to say that a subscription is over.
     else if (method !== NOTIFICATIONS.cancelled) this.#published(slot, notification)

@@ -11,5 +11,7 @@ export interface StdioDeps {
   readonly clock: Clock
   readonly log: Log
   readonly metrics: StdioMetrics
+  /** A process has announced another list of tools. */
+  onToolsChanged(): void
   random?(): number
 }
