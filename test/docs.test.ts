@@ -49,6 +49,15 @@ describe('pages about MCPRegistry', () => {
   })
 })
 
+describe('pages about the authorization server', () => {
+  it('say where its records lie, and the architecture page links there [002-096]', () => {
+    const page = read('docs/reference/auth-server-storage.md')
+    for (const kind of ['memory', 'redis']) expect(page).toContain(`\`${kind}\``)
+    for (const record of ['authcode', 'refresh', 'pending', 'upstream']) expect(page).toMatch(new RegExp(`\\| .*\`${record}\`.* \\|`))
+    expect(read('docs/architecture/README.md')).toContain('(../reference/auth-server-storage.md)')
+  })
+})
+
 describe('docs/reference/remote-servers.md', () => {
   const page = read('docs/reference/remote-servers.md')
 

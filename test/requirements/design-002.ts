@@ -801,7 +801,7 @@ export const design002: readonly Requirement[] = [
     line: 175,
     kind: 'docs',
     text: 'A docs page on auth server storage exists and the architecture page links to it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-097',

@@ -40,6 +40,7 @@ describe('hostile logins', () => {
       ['RFC 7636 §4.3: a challenge without a method', { code_challenge_method: undefined }, 'invalid_request'],
       ['RFC 7636 §4.2: a challenge that is too short', { code_challenge: 'short' }, 'invalid_request'],
       ['RFC 9700 §2.1.2: the implicit grant', { response_type: 'token' }, 'unsupported_response_type'],
+      ['OAuth 2.0 Form Post Response Mode §5: a page that sends itself', { response_mode: 'form_post' }, 'unsupported_response_mode'],
       ['RFC 8707 §2: a resource that is not allowed', { resource: 'https://other.example.com/mcp' }, 'invalid_target'],
       ['RFC 8707 §2: a resource with a fragment', { resource: `http://127.0.0.1/mcp#x` }, 'invalid_target'],
       ['RFC 6749 §3.3: a scope that the server does not know', { scope: 'openid admin' }, 'invalid_scope'],

@@ -159,17 +159,28 @@ describe('hostile token requests', () => {
 })
 
 describe('limits of one address', () => {
-  it('RFC 6749 §10.10: registrations and wrong secrets are limited, and the answer says when to come again', async () => {
-    await using server = await startTestAuthServer({ oneAddress: true })
+  it('RFC 6749 §10.10: registrations are limited, and the answer says when to come again', async () => {
+    const clock = new TestClock()
+    await using server = await startTestAuthServer({ oneAddress: true, clock })
     const statuses: number[] = []
-    let last: Response | undefined
-    for (let n = 0; n < 8; n++) {
-      last = await server.register()
-      statuses.push(last.status)
-    }
-    expect(statuses.slice(0, 5)).toEqual([201, 201, 201, 201, 201])
-    expect(statuses).toContain(429)
-    const refused = statuses.at(-1) === 429 ? last : undefined
-    expect(Number(refused?.headers.get('retry-after') ?? 1)).toBeGreaterThan(0)
+    for (let n = 0; n < 7; n++) statuses.push((await server.register()).status)
+    expect(statuses).toEqual([201, 201, 201, 201, 201, 429, 429])
+    expect((await server.register()).headers.get('retry-after')).toBe('1')
+    await clock.advance(1_000)
+    expect((await server.register()).status).toBe(201)
+  })
+
+  it('RFC 6749 §2.3.1: wrong client secrets are limited', async () => {
+    await using server = await startTestAuthServer({ oneAddress: true, clock: new TestClock() })
+    const ask = (path: string) =>
+      fetch(`${server.issuer}${path}`, {
+        method: 'POST',
+        headers: { authorization: 'Basic YTpi' },
+        body: new URLSearchParams({ grant_type: 'x', token: 'x' }),
+      })
+    const statuses: number[] = []
+    for (const path of ['/oauth/token', '/oauth/introspect', '/oauth/revoke', '/oauth/token', '/oauth/token', '/oauth/introspect'])
+      statuses.push((await ask(path)).status)
+    expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
   })
 })

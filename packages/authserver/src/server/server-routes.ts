@@ -43,6 +43,10 @@ export interface ServerRoutes {
 
 const WELL_KNOWN = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
 const OWN_PATHS: ReadonlySet<string> = new Set(Object.values(PATHS).filter((path) => path !== PATHS.login))
+/** Paths where a client may prove its secret, and guess at that of another. */
+const WITH_SECRETS: ReadonlySet<string> = new Set([PATHS.token, PATHS.revoke, PATHS.introspect])
+/** The library refuses it as it should. */
+const UNSUPPORTED = 'unsupported'
 const MAX_BODY = 64 << 10
 const PUBLIC_CACHE = ['Cache-Control', 'public, max-age=3600']
 const CORS = ['Access-Control-Allow-Origin', '*']
@@ -81,7 +85,7 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
 
   function tooMany(exchange: Exchange, path: string): boolean {
     const address = options.addressOf(exchange)
-    const wait = Math.max(limits[path]?.take(address) ?? 0, path === PATHS.token ? wrongSecrets.wait(address) : 0)
+    const wait = Math.max(limits[path]?.take(address) ?? 0, WITH_SECRETS.has(path) ? wrongSecrets.wait(address) : 0)
     if (wait === 0) return false
     sendJson(
       exchange,
@@ -124,7 +128,7 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Referrer-Policy', 'no-referrer')
     await options.current().provider.callback()(request, response)
-    if (response.statusCode === 401 && path === PATHS.token) wrongSecrets.take(options.addressOf(exchange))
+    if (response.statusCode === 401 && WITH_SECRETS.has(path)) wrongSecrets.take(options.addressOf(exchange))
   }
 
   async function interaction(exchange: Exchange, path: string): Promise<void> {
@@ -140,10 +144,12 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     await options.flow.interaction({ request, response }, form)
   }
 
-  /** A request without scopes means all that the client may have (RFC 6749 §3.3). */
-  async function withScope(query: string): Promise<string> {
+  /** The query of an authorization request as the library sees it. Without scopes it means all that the client may have (RFC 6749 §3.3). */
+  async function libraryQuery(query: string): Promise<string> {
     const params = new URLSearchParams(query)
-    if (params.has('scope')) return query
+    // Answers come in the query or the fragment: a form that sends itself would need a script.
+    if (params.get('response_mode')?.includes('form_post')) params.set('response_mode', UNSUPPORTED)
+    if (params.has('scope')) return params.toString()
     const id = params.get('client_id') ?? ''
     const client = clients.open(id) ?? (await options.documents.find(id))
     params.set('scope', client?.scope ?? config.scopes_supported.join(' '))
@@ -181,7 +187,7 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     if (path === PATHS.account)
       return await showAccount(exchange, { ...options, form: method === 'POST' ? await bodyOf(exchange) : undefined })
     if (path.startsWith(PATHS.login)) return await interaction(exchange, path)
-    await toLibrary(exchange, path, path === PATHS.authorize ? await withScope(exchange.query) : exchange.query)
+    await toLibrary(exchange, path, path === PATHS.authorize ? await libraryQuery(exchange.query) : exchange.query)
   }
 
   return {
