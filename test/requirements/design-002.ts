@@ -24,7 +24,7 @@ export const design002: readonly Requirement[] = [
     line: 9,
     kind: 'feature',
     text: '`thv-operator` watches every custom resource kind and reconciles Kubernetes objects for it.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-004',
@@ -247,7 +247,7 @@ export const design002: readonly Requirement[] = [
     line: 85,
     kind: 'feature',
     text: 'A VirtualMCPServer ends up as one Deployment and no StatefulSet.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-031',
@@ -339,7 +339,7 @@ export const design002: readonly Requirement[] = [
     line: 118,
     kind: 'edge',
     text: 'A VirtualMCPServer naming a missing group has `GroupRefValidated=False`, reason `GroupRefNotFound`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-042',
@@ -347,7 +347,7 @@ export const design002: readonly Requirement[] = [
     line: 119,
     kind: 'edge',
     text: 'VirtualMCPServer with a missing composite definition: `CompositeToolRefsValidated=False`, reason `CompositeToolRefNotFound`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-043',
@@ -1026,7 +1026,7 @@ export const design002: readonly Requirement[] = [
     line: 216,
     kind: 'feature',
     text: 'VirtualMCPServer lists and calls the tools of all its backends.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-124',
@@ -1250,7 +1250,7 @@ export const design002: readonly Requirement[] = [
     line: 244,
     kind: 'feature',
     text: 'Four MCPServer backends of one group are served at a single endpoint.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-151',
@@ -1308,7 +1308,7 @@ export const design002: readonly Requirement[] = [
     line: 255,
     kind: 'feature',
     text: '`status.url` of a VirtualMCPServer is an address at which clients connect.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-158',
@@ -1375,7 +1375,7 @@ export const design002: readonly Requirement[] = [
     line: 262,
     kind: 'feature',
     text: 'The VirtualMCPServer controller creates Service `vmcp-X` and the config ConfigMap beside the Deployment.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-166',
@@ -1383,7 +1383,7 @@ export const design002: readonly Requirement[] = [
     line: 267,
     kind: 'feature',
     text: 'Strategy `prefix` puts the identifier of the backend before each tool name.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-167',
@@ -1440,7 +1440,7 @@ export const design002: readonly Requirement[] = [
     line: 273,
     kind: 'feature',
     text: 'A backend change reconciles only the VirtualMCPServers of its group, no others in the namespace.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-174',
@@ -1472,7 +1472,7 @@ export const design002: readonly Requirement[] = [
     line: 281,
     kind: 'feature',
     text: 'Two VirtualMCPServers offer the tool of one VirtualMCPCompositeToolDefinition.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-178',

@@ -119,7 +119,19 @@ describeCluster('the status that manifests reach', () => {
       `${version} MCPRegistry`,
       `${version} MCPRemoteProxy`,
       `${version} MCPServer`,
+      `${version} VirtualMCPServer`,
     ])
+  })
+
+  it('every kind has a controller that writes its status [002-003]', async () => {
+    const told = new Set<string>()
+    for (const { file, place } of FILES)
+      for (const manifest of file.manifests) {
+        const answer = await operator.admin.raw('GET', `${collectionOf(manifest, namespaces[place] ?? '')}/${manifest.metadata.name}`)
+        const { status } = answer.json() as { status?: { conditions?: unknown[] } }
+        if ((status?.conditions ?? []).length > 0) told.add(manifest.kind)
+      }
+    expect(RECONCILED.filter((kind) => !told.has(kind))).toEqual([])
   })
 
   it('a proxy has one replica and a Service inside the cluster unless its spec says otherwise [002-216] [002-217]', async () => {

@@ -52,6 +52,7 @@ describe('operatorSettings', () => {
         },
         "runnerImage": "toolhive-ts:0.1.0",
         "serviceUrls": "dns",
+        "vmcpImage": "toolhive-ts:0.1.0",
         "watchNamespaces": undefined,
         "webhook": undefined,
       }

@@ -24,6 +24,8 @@ export interface OperatorSettings {
   readonly runnerImage: string
   /** Of the API pods of an MCPRegistry. */
   readonly registryImage: string
+  /** Of the pods of a VirtualMCPServer. */
+  readonly vmcpImage: string
   /** Address that proxies listen on. */
   readonly proxyHost: string
   readonly defaultImagePullSecrets: readonly string[]
@@ -121,6 +123,7 @@ export function operatorSettings(flags: OperatorFlags, env: Env, detected: Detec
     webhook: webhook(flags, env),
     runnerImage: env['TOOLHIVE_RUNNER_IMAGE'] || DEFAULT_RUNNER_IMAGE,
     registryImage: env['TOOLHIVE_REGISTRY_API_IMAGE'] || env['TOOLHIVE_RUNNER_IMAGE'] || DEFAULT_RUNNER_IMAGE,
+    vmcpImage: env['TOOLHIVE_VMCP_IMAGE'] || env['VMCP_IMAGE'] || env['TOOLHIVE_RUNNER_IMAGE'] || DEFAULT_RUNNER_IMAGE,
     proxyHost: env['TOOLHIVE_PROXY_HOST'] || '0.0.0.0',
     defaultImagePullSecrets: list(env['TOOLHIVE_DEFAULT_IMAGE_PULL_SECRETS']),
     defaultRedis: defaultRedis(env),

@@ -35,6 +35,7 @@ Variables:
   POD_SERVICE_ACCOUNT                  account of the operator, which no MCP server may use (toolhive-operator)
   TOOLHIVE_RUNNER_IMAGE                image of the proxies
   TOOLHIVE_REGISTRY_API_IMAGE          image of registry servers (that of the proxies)
+  TOOLHIVE_VMCP_IMAGE                  image of virtual servers, or VMCP_IMAGE (that of the proxies)
   TOOLHIVE_NPX_IMAGE                   image that runs npx:// packages; TOOLHIVE_UVX_IMAGE does so for uvx:// packages
   TOOLHIVE_PACKAGE_IMAGES              native: nodes run such packages without an image, as the local platform does
   TOOLHIVE_SERVICE_URLS                dns or address: whether URLs name a Service or its address (dns)

@@ -118,7 +118,9 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
     const diagnostics = await startMetricsServer({ host, port: metricsPort, metrics, log })
     lifecycle.onShutdown('diagnostics', (signal) => diagnostics.close(signal))
   }
-  const server = { name: config.name, transport: 'streamable-http', host, port, metricsHere: true, resource: protectedResourceOf(front) }
+  const { name, allowedHosts, serviceHosts } = config
+  const hosts = { host, port, allowedHosts, serviceHosts, podName: env['VMCP_NAMESPACE'] ? env['HOSTNAME'] : undefined }
+  const server = { name, transport: 'streamable-http', ...hosts, metricsHere: true, resource: protectedResourceOf(front) }
   const configured = new LiveConfig(config, file?.text, options.adjust)
   const live = new LiveServer({ live: configured, discovered, feed: source.feed, roster, view, offer, policies, env, log, metrics })
   lifecycle.onShutdown('live', () => live.close())

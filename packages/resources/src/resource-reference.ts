@@ -1,4 +1,4 @@
-import { API_GROUP, type KindDefinition, NOT_IMPLEMENTED, SERVED_VERSIONS, STORAGE_VERSION } from './schema/kind-definition.ts'
+import { API_GROUP, type KindDefinition, SERVED_VERSIONS, STORAGE_VERSION } from './schema/kind-definition.ts'
 import { isRejected, type SchemaNode, type VisitedNode, walkSchema } from './schema/schema-walk.ts'
 
 /** `docs/reference/resources.md`: every field of every kind. */
@@ -22,8 +22,6 @@ export function renderResourceReference(kinds: readonly KindDefinition[]): strin
   return `${parts.join('\n').trimEnd()}\n`
 }
 
-const NOT_YET = `**Not implemented yet.** The API server checks and stores objects of this kind. The operator runs nothing for them and sets the condition \`Ready=False\`, reason \`${NOT_IMPLEMENTED}\`.`
-
 function section(kind: KindDefinition): string[] {
   const spec = kind.spec as SchemaNode
   const status = kind.status as SchemaNode
@@ -32,7 +30,6 @@ function section(kind: KindDefinition): string[] {
     '',
     kind.description,
     '',
-    ...(kind.notImplemented ? [NOT_YET, ''] : []),
     `Plural \`${kind.plural}\`, short names ${kind.shortNames.map(code).join(', ')}.${kind.scale ? ' Has a `scale` subresource.' : ''}`,
     '',
     `Printed columns: ${kind.columns.map((column) => `${column.name} (${code(column.jsonPath)})`).join(', ')}.`,

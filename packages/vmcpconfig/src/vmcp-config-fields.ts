@@ -191,6 +191,12 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
     reader: objectOf(REMOTE_POLICY),
     doc: 'Addresses that backends may have. Without it all but link-local and metadata addresses, unless the server runs in a cluster.',
   },
+  allowedHosts: {
+    reader: listOf(text()),
+    default: [],
+    doc: 'Host names that clients may use; with any, no others but those of the server itself.',
+  },
+  serviceHosts: { reader: listOf(text()), default: [], doc: 'Full names of the Services that lead to the server.' },
 }
 
 /** The value of a block that the file leaves out. */

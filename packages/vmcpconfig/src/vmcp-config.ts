@@ -31,6 +31,8 @@ export interface VmcpConfig {
   readonly tokenCache: TokenCacheConfig
   readonly workflows: WorkflowsConfig
   readonly remotePolicy?: RemotePolicyConfig
+  readonly allowedHosts: readonly string[]
+  readonly serviceHosts: readonly string[]
 }
 
 /** Settings of all composite tools. */

@@ -17,6 +17,7 @@ import { scale } from './scale.ts'
 import { stdioServer } from './stdio-server.ts'
 import type { Story } from './story.ts'
 import { toolConfig } from './tool-config.ts'
+import { virtualServer } from './virtual-server.ts'
 import { wrongImage } from './wrong-image.ts'
 
 /** The long ones first. */
@@ -25,6 +26,7 @@ export const STORIES: readonly Story[] = [
   gateway,
   deletion,
   scale,
+  virtualServer,
   registrySelector,
   registryGit,
   protectedServers,

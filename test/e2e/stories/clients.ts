@@ -127,8 +127,8 @@ export async function askWithPython(
 }
 
 /** The fixture's description of itself. */
-export async function whoAmI(client: Pick<McpClient, 'call'>): Promise<{ name: string; instance: string }> {
-  return (await client.call('who_am_i')).structuredContent as { name: string; instance: string }
+export async function whoAmI(client: Pick<McpClient, 'call'>, tool = 'who_am_i'): Promise<{ name: string; instance: string }> {
+  return (await client.call(tool)).structuredContent as { name: string; instance: string }
 }
 
 export function namesOf(tools: readonly Tool[]): string[] {

@@ -14,10 +14,13 @@ import {
 } from '@thv/kube'
 import { podLogs } from '@thv/kube/streams/pod-logs'
 import { mcpExternalAuthConfigType } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import { mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
 import { mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
+import { virtualMcpCompositeToolDefinitionType } from '@thv/resources/kinds/virtual-mcp-composite-tool-definition/schema'
+import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { report } from './report.ts'
 import type { StoryContext } from './story.ts'
 
@@ -44,6 +47,9 @@ export const REMOTE = mcpRemoteProxyType as ResourceType<Resource>
 export const REGISTRY = mcpRegistryType as unknown as ResourceType<Resource>
 export const EXTERNAL_AUTH = mcpExternalAuthConfigType as unknown as ResourceType<Resource>
 export const TOOLS = mcpToolConfigType as ResourceType<Resource>
+export const GROUP = mcpGroupType as ResourceType<Resource>
+export const VIRTUAL = virtualMcpServerType as unknown as ResourceType<Resource>
+export const DEFINITION = virtualMcpCompositeToolDefinitionType as unknown as ResourceType<Resource>
 
 /** Steps that stories share. Closing it ends the client, not what was made. */
 export interface World extends StoryContext, AsyncDisposable {

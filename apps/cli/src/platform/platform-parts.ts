@@ -33,6 +33,7 @@ const PROGRAMS = {
   'thv-operator': 'apps/operator/src/main.ts',
   'thv-proxyrunner': 'apps/proxyrunner/src/main.ts',
   'thv-registry-api': 'apps/registry/src/main.ts',
+  vmcp: 'apps/vmcp/src/main.ts',
   thv: 'apps/cli/src/main.ts',
 }
 const OPERATOR_FILE = 'deploy/manifests/local-operator.yaml'

@@ -9,12 +9,11 @@ import { controller as mcpRemoteProxy } from './mcp-remote-proxy/controller.ts'
 import { controller as mcpServer } from './mcp-server/controller.ts'
 import { controller as mcpServerEntry } from './mcp-server-entry/controller.ts'
 import { controller as mcpToolConfig } from './mcp-tool-config/controller.ts'
-import { notImplementedControllers } from './not-implemented/controller.ts'
 import { controller as virtualMcpCompositeToolDefinition } from './virtual-mcp-composite-tool-definition/controller.ts'
 import { controller as virtualMcpServer } from './virtual-mcp-server/controller.ts'
 
 /** A new kind adds a line here; all else lies in its folder. */
-const OF_KINDS: readonly ControllerSpec[] = [
+export const CONTROLLERS: readonly ControllerSpec[] = [
   mcpServer,
   mcpRemoteProxy,
   mcpGroup,
@@ -25,8 +24,6 @@ const OF_KINDS: readonly ControllerSpec[] = [
   virtualMcpServer,
   virtualMcpCompositeToolDefinition,
 ]
-
-export const CONTROLLERS: readonly ControllerSpec[] = [...OF_KINDS, ...notImplementedControllers(OF_KINDS)]
 
 export interface ControllersOptions {
   readonly drainMs: number

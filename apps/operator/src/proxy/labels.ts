@@ -2,8 +2,8 @@ import type { ProxyKind } from './names.ts'
 
 export type Labels = Readonly<Record<string, string>>
 
-/** Of the proxy: Deployment, its selector, its pods, its Services and their selectors. */
-export function workloadLabels(kind: ProxyKind, name: string): Record<string, string> {
+/** Of the proxy or virtual server: Deployment, its selector, its pods, its Services and their selectors. */
+export function workloadLabels(kind: ProxyKind | 'VirtualMCPServer', name: string): Record<string, string> {
   const app = kind.toLowerCase()
   return {
     app,

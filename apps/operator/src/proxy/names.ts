@@ -49,15 +49,43 @@ export function serverNames(name: string): ServerNames {
   }
 }
 
+export interface VirtualServerNames {
+  readonly deployment: string
+  readonly service: string
+  /** The Service that is named like the virtual server itself. */
+  readonly aliasService: string
+  readonly config: string
+  /** Secret that seals what clients carry back. */
+  readonly seal: string
+  /** ServiceAccount, Role and RoleBinding of the pods. */
+  readonly account: string
+}
+
+/** Objects of a VirtualMCPServer. */
+export function virtualServerNames(name: string): VirtualServerNames {
+  return {
+    deployment: name,
+    service: `vmcp-${name}`,
+    aliasService: name,
+    config: `${name}-vmcp-config`,
+    seal: `${name}-hmac-secret`,
+    account: `${name}-vmcp`,
+  }
+}
+
 /** Names of the workloads that would have an object of this name; whether there are such workloads is another matter. */
-export function workloadsThatName(kind: ProxyKind, objectName: string): string[] {
-  const { account, networkPolicy } = serverNames('*')
-  const patterns = [...Object.values(proxyNames(kind, '*')), ...(kind === 'MCPServer' ? [account, networkPolicy] : [])]
+export function workloadsThatName(kind: ProxyKind | 'VirtualMCPServer', objectName: string): string[] {
+  const patterns = kind === 'VirtualMCPServer' ? Object.values({ ...virtualServerNames('*') }) : proxyPatterns(kind)
   return [...new Set(patterns)].flatMap((pattern) => {
     const [before = '', after = ''] = pattern.split('*')
     const fits = objectName.startsWith(before) && objectName.endsWith(after) && objectName.length > before.length + after.length
     return fits ? [objectName.slice(before.length, objectName.length - after.length)] : []
   })
+}
+
+function proxyPatterns(kind: ProxyKind): string[] {
+  const { account, networkPolicy } = serverNames('*')
+  return [...Object.values({ ...proxyNames(kind, '*') }), ...(kind === 'MCPServer' ? [account, networkPolicy] : [])]
 }
 
 /** Names that Services of other workloads have: an alias with such a name would stand in the way of one of them. */

@@ -18,8 +18,8 @@ import { type ProxyKind, workloadsThatName } from './names.ts'
 
 type Workloads = Pick<KindCache, 'get'>
 
-/** The objects that a kind with a proxy owns, and the pods that show its health. */
-export function proxySources(caches: OperatorCaches, kind: ProxyKind, workloads: Workloads): Source[] {
+/** The objects that a kind with a Deployment owns, and the pods that show its health. */
+export function proxySources(caches: OperatorCaches, kind: ProxyKind | 'VirtualMCPServer', workloads: Workloads): Source[] {
   /** Pods carry the name of their workload. Workloads of two kinds may have the same name, so it must exist here. */
   const workloadsOfPod = (object: KubeObject): ObjectKey[] => {
     const { namespace = '', labels } = object.metadata
@@ -38,7 +38,7 @@ export function proxySources(caches: OperatorCaches, kind: ProxyKind, workloads:
 }
 
 /** A workload waits while objects of others have its names; the deletion of such an object wakes it. */
-function freedNames(caches: OperatorCaches, kind: ProxyKind, workloads: Workloads): Source[] {
+function freedNames(caches: OperatorCaches, kind: ProxyKind | 'VirtualMCPServer', workloads: Workloads): Source[] {
   const waiting = (object: KubeObject): ObjectKey[] => {
     const { namespace = '', name } = object.metadata
     if (controllerOf(object)?.kind === kind) return [] // its own

@@ -84,18 +84,32 @@ export function referencesOfServerEntry(entry: MCPServerEntry): References {
   }
 }
 
-/** Only what other controllers must know of; the rest belongs to the controller of the kind. */
 export function referencesOfVirtualServer(virtual: VirtualMCPServer): References {
   const { spec } = normaliseVirtualMcpServer(virtual)
   const { default: fallback, backends } = spec.outgoingAuth
   const auths = [...(fallback ? [fallback] : []), ...Object.values(backends)]
+  const { incomingAuth } = spec
+  const oidc = oidcReferences(incomingAuth?.type === 'oidc' ? incomingAuth.oidcConfig : undefined)
   return {
     groups: names(spec.groupRef),
     toolConfigs: unique(toolConfigsOf(spec.config)),
     externalAuthConfigs: unique(auths.flatMap((auth) => (auth.type === 'externalAuthConfigRef' ? [auth.externalAuthConfigRef.name] : []))),
-    configMaps: [],
-    secrets: [],
+    configMaps: unique([...oidc.configMaps, ...authzConfigMaps(incomingAuth?.authzConfig)]),
+    secrets: unique([...oidc.secrets, ...templateSecrets(spec.podTemplateSpec)]),
     compositeTools: unique(spec.compositeToolRefs.map(({ name }) => name)),
+  }
+}
+
+/** Of all together. */
+export function joinReferences(...all: readonly References[]): References {
+  const join = (kind: keyof References) => unique(all.flatMap((each) => each[kind] ?? []))
+  return {
+    groups: join('groups'),
+    toolConfigs: join('toolConfigs'),
+    externalAuthConfigs: join('externalAuthConfigs'),
+    configMaps: join('configMaps'),
+    secrets: join('secrets'),
+    compositeTools: join('compositeTools'),
   }
 }
 

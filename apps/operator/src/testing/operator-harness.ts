@@ -75,6 +75,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
     ...operatorSettings({ ...FLAGS, ...options.flags }, env, { openshift: options.openshift ?? false }),
     runnerImage: 'toolhive-test:1',
     registryImage: 'toolhive-test:1',
+    vmcpImage: 'toolhive-test:1',
     ...options.settings,
   }
   const token = await operatorAccount(admin, { namespace, watched: settings.watchNamespaces })

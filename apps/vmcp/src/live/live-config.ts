@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { jsonEqual } from '@thv/kernel/json'
+import { RESTART_FIELDS } from '@thv/vmcpconfig/restart-part'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { parseVmcpConfig } from '../config/load-vmcp-config.ts'
 
@@ -13,9 +14,6 @@ export interface ConfigState {
   /** Fields that have changed and need another start. */
   readonly needsRestart: readonly string[]
 }
-
-/** Fields of parts that are made once. */
-const FIXED = ['name', 'sessionStorage', 'audit', 'telemetry', 'rateLimiting'] as const
 
 /** The configuration in force. A text that is wrong changes nothing but the state. */
 export class LiveConfig {
@@ -76,7 +74,7 @@ interface Fixed {
 
 /** Policies may change while the server runs, the way in which clients authenticate may not. */
 function withFixedParts(config: VmcpConfig, started: VmcpConfig): Fixed {
-  const needsRestart: string[] = FIXED.filter((field) => !jsonEqual(config[field], started[field]))
+  const needsRestart: string[] = RESTART_FIELDS.filter((field) => !jsonEqual(config[field], started[field]))
   const { authz } = config.incomingAuth
   const isOther = !jsonEqual({ ...config.incomingAuth, authz: undefined }, { ...started.incomingAuth, authz: undefined })
   const hadPolicies = started.incomingAuth.authz?.type === 'cedar'
@@ -87,7 +85,7 @@ function withFixedParts(config: VmcpConfig, started: VmcpConfig): Fixed {
     needsRestart,
     config: {
       ...config,
-      ...(Object.fromEntries(FIXED.map((field) => [field, started[field]])) as Pick<VmcpConfig, (typeof FIXED)[number]>),
+      ...(Object.fromEntries(RESTART_FIELDS.map((field) => [field, started[field]])) as Pick<VmcpConfig, (typeof RESTART_FIELDS)[number]>),
       incomingAuth: { ...incomingAuth, ...(hadPolicies && authz?.type === 'cedar' && { authz }) },
       outgoingAuth: { ...config.outgoingAuth, source: outgoingAuth.source },
     },

@@ -30,12 +30,7 @@ export interface KindDefinition<Spec extends TSchema = TSchema, Status extends T
   columns: readonly PrinterColumn[]
   /** Serves `/scale` (for `kubectl scale` and autoscalers) from spec.replicas, status.replicas and status.selector. */
   scale?: boolean
-  /** No controller runs anything for it yet: objects get Ready=False, reason NotImplemented. Remove it with the first controller of the kind. */
-  notImplemented?: true
 }
-
-/** Reason of `Ready=False` on objects of a kind that nothing is run for. */
-export const NOT_IMPLEMENTED = 'NotImplemented'
 
 export type ObjectOf<D extends KindDefinition> = KubeObject & { spec: Static<D['spec']>; status?: Static<D['status']> }
 

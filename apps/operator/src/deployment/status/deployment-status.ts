@@ -119,7 +119,7 @@ const CONFIGURATION_VALID: ConditionUpdate = {
 }
 
 /** One condition per type; the messages of several problems of one type are joined. */
-function blockerConditions(blockers: readonly Blocker[]): ConditionUpdate[] {
+export function blockerConditions(blockers: readonly Blocker[]): ConditionUpdate[] {
   const byType = new Map<string, ConditionUpdate>()
   for (const { condition: type, status = 'False', reason, message } of blockers) {
     const before = byType.get(type)
@@ -132,7 +132,7 @@ function warning(type: string, reason: string, message: string): ConditionUpdate
   return { type, status: 'True', reason, message }
 }
 
-function conflictMessage({ childKind, name, controller }: ForeignChild): string {
+export function conflictMessage({ childKind, name, controller }: ForeignChild): string {
   const whose = controller === undefined ? 'which this workload did not make' : `which belongs to ${controller}`
   return `There is a ${childKind} ${name} already, ${whose}: delete it, or give this workload another name.`
 }

@@ -8,12 +8,12 @@ import type { AuthzConfig, CedarConfig } from '@thv/runconfig/policy-config'
 import { AUTHZ_FOLDER, AUTHZ_PATH } from '@thv/runconfig/run-config-mount'
 import { type Blocker, blocked } from '../../deployment/contribution.ts'
 import { contributes, nothing, type Resolved } from '../contribution.ts'
-import { type ProxyKind, proxyNames } from '../names.ts'
+import { type ProxyKind, proxyNames, virtualServerNames } from '../names.ts'
 import { invalid, type PolicySet, type PolicySourceDeps, readPolicies } from './authz-source.ts'
 import { type ToolOverrides, visibleToolNames } from './visible-tool-names.ts'
 
 export interface AuthzArgs extends Omit<PolicySourceDeps, 'ownMap'> {
-  readonly kind: ProxyKind
+  readonly kind: ProxyKind | 'VirtualMCPServer'
   /** Of the workload. */
   readonly name: string
   readonly authzConfig: CanonicalAuthzConfig | undefined
@@ -24,7 +24,7 @@ export interface AuthzArgs extends Omit<PolicySourceDeps, 'ownMap'> {
 /** Authorization. Policies that cannot be read block: without them every caller could do everything. */
 export function resolveAuthz({ kind, name, authzConfig, toolOverrides = {}, ...deps }: AuthzArgs): Resolved {
   if (authzConfig === undefined) return nothing
-  const { authz: ownMap } = proxyNames(kind, name)
+  const ownMap = kind === 'VirtualMCPServer' ? virtualServerNames(name).config : proxyNames(kind, name).authz
   const made = documentOf(authzConfig, { ...deps, ownMap })
   if (!made.ok) return blocked(made.blocker)
 

@@ -17,12 +17,22 @@ export const VirtualMCPServerCondition = {
   /** True: some items of backends are not offered as they are listed. Written by the virtual server. */
   ToolConflicts: 'ToolConflicts',
   DefaultAuthConfig: 'DefaultAuthConfig',
+  /** False: settings name backends that the group does not have. Absent otherwise. */
+  BackendNamesResolved: 'BackendNamesResolved',
   /** True: something the spec asks for cannot be applied, so no pod runs. */
   MiddlewareUnsupported: 'MiddlewareUnsupported',
   /** True: another workload of the same name owns the objects. */
   NameConflict: 'NameConflict',
   /** True: the Service that is named like the resource itself is not made. */
   ServiceAliasSkipped: 'ServiceAliasSkipped',
+  /** True: a variable is set twice and only one of the values is used. */
+  EnvironmentShadowed: 'EnvironmentShadowed',
+  /** False: what the pods ask for exceeds the level `baseline` of the Pod Security Standards. Absent otherwise. */
+  PodSecurity: 'PodSecurity',
+  /** True: a secret stands in clear where a Secret could be named. */
+  PlaintextSecret: 'PlaintextSecret',
+  /** Whether registries list the server; absent for one that is not marked for export. */
+  RegistryExport: 'RegistryExport',
 } as const
 
 /** Conditions of single backends: how their authentication could be worked out. */
@@ -68,6 +78,10 @@ export const VirtualMCPServerReason = {
   ConversionSucceeded: 'ConversionSucceeded',
   ConversionFailed: 'ConversionFailed',
   AmbiguousSubjectProvider: 'AmbiguousSubjectProvider',
+  /** The backend's proxy accepts tokens of another issuer or audience. */
+  AudienceDiffers: 'AudienceDiffers',
+  UnknownBackend: 'UnknownBackend',
+  SealSecretInvalid: 'SealSecretInvalid',
 
   SessionStorageConfigured: 'SessionStorageConfigured',
   SessionStorageMissingForReplicas: 'SessionStorageMissingForReplicas',

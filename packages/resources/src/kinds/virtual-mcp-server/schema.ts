@@ -42,7 +42,6 @@ const spec = obj(
 
 export const virtualMcpServer = {
   kind: 'VirtualMCPServer',
-  notImplemented: true,
   plural: 'virtualmcpservers',
   singular: 'virtualmcpserver',
   shortNames: ['vmcp', 'virtualmcp'],

@@ -1,0 +1,181 @@
+import { configHash } from '@thv/kernel/config-hash'
+import { jsonEqual } from '@thv/kernel/json'
+import type { ConditionUpdate, Container, Deployment, PodSpec, PodTemplateSpec } from '@thv/kube'
+import { withSecurityContexts } from '@thv/kube/objects/pod-security'
+import type { CanonicalVirtualMCPServerSpec } from '@thv/resources/kinds/virtual-mcp-server/normalise'
+import { type Contribution, type EnvVar, secretVariable, type Volume, type VolumeMount } from '../../../deployment/contribution.ts'
+import { WorkloadAnnotation } from '../../../deployment/template/annotations.ts'
+import { mergeEnvironment } from '../../../deployment/template/container-variables.ts'
+import { judgePodSecurity } from '../../../deployment/template/pod-security.ts'
+import { pullSecrets } from '../../../deployment/template/pull-secrets.ts'
+import { mergeProxyTemplate, type TemplateRole } from '../../../deployment/template/template-merge.ts'
+import { TEMPLATE_PATH, type TemplateProblem, templateCondition } from '../../../deployment/template/template-problem.ts'
+import type { OperatorSettings } from '../../../operator-settings.ts'
+import { workloadLabels } from '../../../proxy/labels.ts'
+import { virtualServerNames } from '../../../proxy/names.ts'
+import { serviceAccountProblems } from '../../../proxy/service-account.ts'
+
+export const VMCP_CONTAINER = 'vmcp'
+export const VMCP_PORT = 4483
+export const CONFIG_FILE = 'config.yaml'
+const CONFIG_FOLDER = '/etc/vmcp-config'
+const CONFIG_VOLUME = 'vmcp-config'
+/** Key of the seal in its Secret. */
+export const SEAL_KEY = 'hmac-secret'
+const SEAL_VARIABLE = 'VMCP_SESSION_HMAC_SECRET'
+const GRACE_SECONDS = 75
+
+const ROLE: TemplateRole = {
+  container: VMCP_CONTAINER,
+  noun: 'the virtual server',
+  account: 'use spec.serviceAccount',
+  image: 'the operator chooses it (TOOLHIVE_VMCP_IMAGE)',
+  port: 'the Service leads to it',
+}
+
+export interface VirtualDeploymentInput {
+  readonly name: string
+  readonly namespace: string
+  readonly spec: CanonicalVirtualMCPServerSpec
+  readonly settings: Pick<
+    OperatorSettings,
+    | 'vmcpImage'
+    | 'proxyHost'
+    | 'clusterDomain'
+    | 'defaultImagePullSecrets'
+    | 'platform'
+    | 'podSecurity'
+    | 'podNamespace'
+    | 'operatorAccount'
+  >
+  /** Of the part of the file that needs a restart. */
+  readonly configChecksum: string
+  readonly contributions: readonly Contribution[]
+  /** Undefined: the number is left to an autoscaler or to kubectl scale. */
+  readonly replicas: number | undefined
+  readonly secretsHash: string | undefined
+  /** Whether the old pods must go before the new ones come. */
+  readonly recreate: boolean
+}
+
+export interface VirtualDeployment {
+  readonly deployment: Deployment
+  readonly shadowedVariables: readonly string[]
+  /** When there are any, the Deployment must not be applied. */
+  readonly problems: readonly TemplateProblem[]
+  readonly conditions: readonly ConditionUpdate[]
+}
+
+/** Pure. */
+export function virtualDeployment(input: VirtualDeploymentInput): VirtualDeployment {
+  const { name, namespace, spec, settings, replicas, recreate } = input
+  const labels = workloadLabels('VirtualMCPServer', name)
+  const secure = (pod: PodSpec) => withSecurityContexts(pod, settings.platform)
+  const { env, shadowed } = mergeEnvironment(environmentOf(input))
+  const base: PodTemplateSpec = { metadata: { labels, annotations: annotationsOf(input) }, spec: podSpec(input, env) }
+  const patch = spec.podTemplateSpec
+  const merged =
+    patch === undefined ? { template: base, shadowed: [], problems: [] } : mergeProxyTemplate({ base, patch, secure, role: ROLE })
+  const { template, problems } = merged
+  const deployment: Deployment = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: virtualServerNames(name).deployment,
+      namespace,
+      labels,
+      ...(patch !== undefined && { annotations: { [WorkloadAnnotation.podTemplateSpecHash]: configHash(patch) } }),
+    },
+    spec: {
+      ...(replicas !== undefined && { replicas }),
+      selector: { matchLabels: labels },
+      strategy: recreate ? { type: 'Recreate' } : { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+      template: { ...template, ...(template.spec && { spec: secure(template.spec) }) },
+    },
+  }
+  const pod = deployment.spec?.template?.spec
+  const security =
+    patch === undefined || pod === undefined || problems.length > 0
+      ? { problems: [], conditions: [] }
+      : judgePodSecurity(pod, settings.podSecurity, (path) => `${TEMPLATE_PATH}.spec.${path}`)
+  return {
+    deployment,
+    shadowedVariables: [...new Set([...shadowed, ...merged.shadowed])].sort(),
+    problems: [...problems, ...security.problems, ...serviceAccountProblems(spec.serviceAccount, { namespace, settings })],
+    conditions: problems.length > 0 ? [] : [...templateCondition(patch, 'the pods'), ...security.conditions],
+  }
+}
+
+function annotationsOf({ configChecksum, secretsHash }: VirtualDeploymentInput): Record<string, string> {
+  return {
+    [WorkloadAnnotation.runConfigChecksum]: configChecksum,
+    ...(secretsHash !== undefined && { [WorkloadAnnotation.secretsHash]: secretsHash }),
+  }
+}
+
+function podSpec({ name, spec, settings, contributions }: VirtualDeploymentInput, env: readonly EnvVar[]): PodSpec {
+  const names = virtualServerNames(name)
+  const secrets = pullSecrets(settings.defaultImagePullSecrets, spec.imagePullSecrets)
+  const container: Container = {
+    name: VMCP_CONTAINER,
+    image: settings.vmcpImage,
+    command: ['vmcp'],
+    args: [
+      'serve',
+      `--config=${CONFIG_FOLDER}/${CONFIG_FILE}`,
+      `--host=${settings.proxyHost}`,
+      `--port=${VMCP_PORT}`,
+      ...(spec.config.operational.logLevel === 'debug' ? ['--debug'] : []),
+    ],
+    env,
+    ports: [{ name: 'http', containerPort: VMCP_PORT, protocol: 'TCP' }],
+    resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '512Mi' } },
+    startupProbe: { ...probe('/health'), periodSeconds: 1, timeoutSeconds: 3, failureThreshold: 120 },
+    livenessProbe: { ...probe('/health'), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 },
+    readinessProbe: { ...probe('/readyz'), periodSeconds: 5, timeoutSeconds: 3, failureThreshold: 3 },
+    volumeMounts: unique<VolumeMount>('mountPath', [
+      { name: CONFIG_VOLUME, mountPath: CONFIG_FOLDER, readOnly: true },
+      { name: 'tmp', mountPath: '/tmp' },
+      ...contributions.flatMap(({ volumeMounts = [] }) => volumeMounts),
+    ]),
+  }
+  return {
+    serviceAccountName: spec.serviceAccount ?? names.account,
+    // With inline backends it never speaks to the API.
+    automountServiceAccountToken: spec.outgoingAuth.source === 'discovered',
+    enableServiceLinks: false,
+    terminationGracePeriodSeconds: GRACE_SECONDS,
+    ...(secrets.length > 0 && { imagePullSecrets: secrets }),
+    volumes: unique<Volume>('name', [
+      { name: CONFIG_VOLUME, configMap: { name: names.config } },
+      { name: 'tmp', emptyDir: {} },
+      ...contributions.flatMap(({ volumes = [] }) => volumes),
+    ]),
+    containers: [container],
+  }
+}
+
+const probe = (path: string) => ({ httpGet: { path, port: 'http' } })
+
+function environmentOf({ name, namespace, spec, settings, contributions }: VirtualDeploymentInput): EnvVar[] {
+  const isDiscovering = spec.outgoingAuth.source === 'discovered'
+  return [
+    { name: 'VMCP_NAME', value: name },
+    { name: 'VMCP_NAMESPACE', value: namespace },
+    secretVariable(SEAL_VARIABLE, { name: virtualServerNames(name).seal, key: SEAL_KEY }),
+    ...(isDiscovering ? [{ name: 'CLUSTER_DOMAIN', value: settings.clusterDomain }] : []),
+    ...contributions.flatMap(({ env = [] }) => env),
+    { name: 'HOME', value: '/tmp' },
+  ]
+}
+
+/** Two parts may need the same volume, but one name cannot stand for two things: that would be a mistake of the operator. */
+function unique<T extends Volume | VolumeMount>(key: keyof T & string, items: readonly T[]): T[] {
+  const byKey = new Map<unknown, T>()
+  for (const item of items) {
+    const before = byKey.get(item[key])
+    if (before !== undefined && !jsonEqual(before, item)) throw new RangeError(`two parts of the workload disagree on ${key} ${item[key]}`)
+    byKey.set(item[key], item)
+  }
+  return [...byKey.values()]
+}

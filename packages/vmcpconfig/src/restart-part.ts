@@ -1,0 +1,14 @@
+import type { VmcpConfig } from './vmcp-config.ts'
+
+/** Fields of parts that a virtual server makes once: a change of them needs another start. All others are taken over while it runs. */
+export const RESTART_FIELDS = ['name', 'sessionStorage', 'audit', 'telemetry', 'rateLimiting', 'allowedHosts', 'serviceHosts'] as const
+
+/** The part of a configuration that needs another start when it changes. Of the policies only whether there are any. Pure. */
+export function restartPart(config: VmcpConfig): Readonly<Record<string, unknown>> {
+  const { authz, ...incomingAuth } = config.incomingAuth
+  return {
+    ...Object.fromEntries(RESTART_FIELDS.map((field) => [field, config[field]])),
+    incomingAuth: { ...incomingAuth, hasPolicies: authz?.type === 'cedar' },
+    source: config.outgoingAuth.source,
+  }
+}

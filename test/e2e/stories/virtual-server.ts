@@ -1,0 +1,72 @@
+import { deployments, pods, statefulSets } from '@thv/kube'
+import { connect, namesOf, whoAmI } from './clients.ts'
+import type { Story } from './story.ts'
+import { DEFINITION, GROUP, SERVER, VIRTUAL, type World } from './world.ts'
+
+const NAMES = ['a', 'b', 'c', 'd']
+
+export const virtualServer: Story = {
+  title: 'a VirtualMCPServer serves the tools of four MCPServers of a group at one address',
+  proves: ['002-123', '002-126', '002-127', '002-150', '002-157', '002-166', '002-177'],
+  async tell(world) {
+    const { fixture } = world.images
+    await world.create(GROUP, 'desk', {})
+    // Two speak stdio behind their proxies, two speak HTTP.
+    for (const [index, name] of NAMES.entries())
+      await world.create(SERVER, name, {
+        image: fixture,
+        args: ['--name', `server ${name}`],
+        ...(index > 1 && { transport: 'streamable-http' }),
+        groupRef: { name: 'desk' },
+      })
+    await world.create(DEFINITION, 'twice', {
+      name: 'say_twice',
+      description: 'Says it to two servers.',
+      parameters: { type: 'object', properties: { message: { type: 'string' } }, required: ['message'] },
+      steps: [
+        { id: 'first', tool: 'a.echo', arguments: { message: '{{.params.message}}' } },
+        { id: 'second', tool: 'c.echo', arguments: { message: '{{.steps.first.output.arguments.message}} again' }, dependsOn: ['first'] },
+      ],
+    })
+    const spec = { groupRef: { name: 'desk' }, incomingAuth: { type: 'anonymous' }, compositeToolRefs: [{ name: 'twice' }] }
+    // The backends of the first are in its file; the second reads the group itself.
+    await world.create(VIRTUAL, 'one', { ...spec, outgoingAuth: { source: 'inline' } })
+    await world.create(VIRTUAL, 'two', spec)
+    for (const name of NAMES) await world.reaches(SERVER, name, 'Running')
+    for (const name of ['one', 'two']) await expectJoined(world, name)
+    world.expect(await world.client.tryGet(statefulSets, world.at('one'))).toBeUndefined()
+    world.expect((await world.client.get(deployments, world.at('one'))).spec?.replicas).toBe(1)
+    await expectLateMember(world)
+  },
+}
+
+/** A server that joins the group later: the pods stay, and so does the session of a client. */
+async function expectLateMember(world: World): Promise<void> {
+  const podsOf = async () =>
+    (await world.client.list(pods, { namespace: world.namespace, labelSelector: 'app=virtualmcpserver,toolhive-name=two' })).items.map(
+      ({ metadata }) => metadata.uid,
+    )
+  const before = await podsOf()
+  const { url } = await world.reaches(VIRTUAL, 'two', 'Ready')
+  await using client = await connect('v1', await world.outside(url))
+  await world.create(SERVER, 'late', { image: world.images.fixture, args: ['--name', 'server late'], groupRef: { name: 'desk' } })
+  await world.eventually('two lists the tools of the late server', async () => namesOf(await client.tools()).includes('late_echo'))
+  world.expect((await whoAmI(client, 'late_who_am_i')).name).toBe('server late')
+  world.expect(await podsOf()).toEqual(before)
+}
+
+async function expectJoined(world: World, name: string): Promise<void> {
+  const { url: inside } = await world.reaches(VIRTUAL, name, 'Ready')
+  world.expect(inside).toBe(await world.urlAt(`vmcp-${name}`, 4483, '/mcp'))
+  const url = await world.outside(inside)
+  for (const sdk of ['v1', 'v2'] as const) {
+    await using client = await connect(sdk, url)
+    await world.eventually(`${name} lists the tools of all backends`, async () => {
+      const tools = namesOf(await client.tools())
+      return NAMES.every((backend) => tools.includes(`${backend}_echo`)) && tools.includes('say_twice')
+    })
+    for (const backend of NAMES) world.expect((await whoAmI(client, `${backend}_who_am_i`)).name).toBe(`server ${backend}`)
+    const { structuredContent } = await client.call('say_twice', { message: 'hello' })
+    world.expect(JSON.stringify(structuredContent)).toContain('hello again')
+  }
+}
