@@ -7,7 +7,7 @@ import { cache as serverCache } from '../mcp-server/cache.ts'
 import { cache as entryCache } from '../mcp-server-entry/cache.ts'
 import type { GroupMembers } from './objects/group-members.ts'
 
-/** Who names the group, through the index. */
+/** The members of a group, through the index. */
 export function membersOf(group: string | undefined, { namespace, caches }: { namespace: string; caches: OperatorCaches }): GroupMembers {
   const of = <T extends KubeObject>(cache: CacheSpec<T>): T[] =>
     group === undefined

@@ -4,7 +4,7 @@ import { normaliseVirtualMcpServer } from '@thv/resources/kinds/virtual-mcp-serv
 import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import type { WorkloadPlan } from '../../../deployment/deployment-plan.ts'
 
-/** What the spec asks for and the file has no words for. */
+/** Fields of the spec that the file has no words for. */
 export function unsupportedFields(given: VirtualMCPServer['spec'], spec: CanonicalVirtualMCPServerSpec): WorkloadPlan['unsupported'] {
   const { sessionStorage: storage } = spec
   const parts: [boolean, string][] = [
