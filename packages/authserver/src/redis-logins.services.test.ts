@@ -10,7 +10,7 @@ const describeRedis = redisProblem() === undefined || process.env['CI'] ? descri
 const PING = redisScript("return redis.call('PING')")
 
 describeRedis('an authorization server on Redis', () => {
-  it('logs a user in, refreshes, lets one of many redeem a code, and ends a family whose token is reused', async () => {
+  it('logs a user in, refreshes, lets one of many redeem a code, and stores no secret that can be read', async () => {
     await using stack = new AsyncDisposableStack()
     const redisServer = stack.use(await startRedis())
     const redis = stack.use(await openRedis({ address: redisServer, db: 0, timeoutMs: 5_000 }))
