@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { CLIENT, startTokenServer } from '@thv/auth/outgoing/testing/token-server'
 import { createCertificate } from '@thv/http/tls/certificate'
@@ -22,6 +25,7 @@ import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
 import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
+import { createLogger } from '@thv/telemetry/log'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { type FaultyProxy, startFaultyProxy } from '@thv/testkit/cluster/faults/faulty-proxy'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
@@ -29,6 +33,7 @@ import { connectSdk, type SdkClient } from '@thv/testkit/mcp/testing/sdk-client'
 import { accessRules, configMapName } from '@thv/vmcpconfig/discovery/discovery-rules'
 import { readVmcpDocument } from '@thv/vmcpconfig/read-vmcp-config'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildProgram } from './program.ts'
 import { type GuardedBackend, startGuardedBackend } from './testing/guarded-backend.ts'
 import { type RunningVmcp, startVmcp } from './vmcp-server.ts'
 
@@ -230,6 +235,31 @@ describeCluster('a virtual server that discovers its backends', () => {
     await write(JSON.stringify(document()))
     await expect.poll(names, POLL).toEqual(['remote_hello'])
     await expect.poll(async () => getCondition((await status())?.conditions as Conditions, 'BackendsDiscovered')?.status, POLL).toBe('True')
+  })
+
+  test('works with a kubeconfig from the command line', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vmcp-kubeconfig-'))
+    const file = join(folder, 'config.yaml')
+    writeFileSync(file, JSON.stringify(document()))
+    const own = createLifecycle()
+    const served = Promise.withResolvers<string>()
+    const quiet = createLogger({ level: 'error' })
+    const program = buildProgram({
+      env: {},
+      lifecycle: own,
+      log: quiet,
+      out: (text) => served.resolve(text.split(' ').at(-1)?.trim() ?? ''),
+    })
+    const flags = ['--config', file, '--port', '0', '--kubeconfig', sharedCluster().kubeconfigPath, '--namespace', namespace]
+    const serving = program.parseAsync(['node', 'vmcp', 'serve', ...flags])
+    const url = new URL(await served.promise)
+    const ready = async () => ((await (await fetch(new URL('/readyz', url))).json()) as { status: string; mode: string }) ?? {}
+    await expect.poll(ready, POLL).toEqual({ status: 'ready', mode: 'dynamic' })
+    await using client = await connectSdk(new StreamableHTTPClientTransport(url), 'modern')
+    expect((await client.client.listTools()).tools.map(({ name }) => name)).toEqual(['remote_hello'])
+    await own.shutdown('the test is over')
+    await serving
+    rmSync(folder, { recursive: true })
   })
 
   test('after the API server was away it is as after a fresh start', async () => {
