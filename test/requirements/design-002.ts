@@ -793,7 +793,7 @@ export const design002: readonly Requirement[] = [
     line: 175,
     kind: 'edge',
     text: 'After a Sentinel failover, tokens issued before are still known.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-096',

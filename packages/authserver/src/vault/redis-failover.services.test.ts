@@ -7,6 +7,7 @@ import { send, startSentinels, type TestRedis, type TestSentinels } from '@thv/t
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
 import { positiveCount } from '@thv/testkit/run/run-environment'
 import { describe, expect, it, vi } from 'vitest'
+import { startTestAuthServer } from '../testing/test-auth-server.ts'
 import { UpstreamRefused } from '../upstream/upstream-refused.ts'
 import type { UpstreamRefresher } from '../upstream-tokens.ts'
 import { UpstreamVault } from './upstream-vault.ts'
@@ -53,13 +54,18 @@ interface Replica {
 
 describeRedis('replicas on Sentinel whose primary is killed', () => {
   it(
-    'lose no token that a client has, use none twice, and burn none of a provider',
+    'lose no token that a client has, use none twice, and burn none of a provider [002-095]',
     async () => {
       await using stack = new AsyncDisposableStack()
       const sentinels = stack.use(await startSentinels({ password: PASSWORD, failoverTimeoutMs: 1_500 }))
       const provider = new StrictProvider()
       const facts: Facts = { unacknowledged: 0, retries: 0, done: 0, refreshTokens: [], codes: [], problems: [] }
       const replicas = await Promise.all([1, 2, 3].map(() => startReplica(sentinels, provider, facts, stack)))
+      const [{ store }] = replicas as [Replica]
+      const server = stack.use(await startTestAuthServer({ store }))
+      const client = await server.client()
+      const issued = await server.tokens(client)
+      expect(issued.status).toBe(200)
       const stop = new AbortController()
       const traffic = replicas.flatMap((replica, index) => [
         logIns(replica, facts, stop.signal),
@@ -84,7 +90,9 @@ describeRedis('replicas on Sentinel whose primary is killed', () => {
       await Promise.all(traffic)
 
       expect(facts.problems).toEqual([])
-      const [{ store }] = replicas as [Replica]
+      // A client that logged in before the first failover goes on.
+      const form = { grant_type: 'refresh_token', refresh_token: issued.body['refresh_token'] ?? '', client_id: client }
+      expect(await server.token(form)).toMatchObject({ status: 200, body: { access_token: expect.any(String) } })
       expect(facts.refreshTokens.length).toBeGreaterThan(5 * ROUNDS)
       for (const id of facts.refreshTokens) expect(await store.get('refresh', id)).toBeDefined()
       for (const id of facts.codes) expect(await store.consume('code', id, { graceMs: 0 })).toBe('reused')
