@@ -145,7 +145,7 @@ async function bundled(entry, name) {
       outExtension: { '.js': '.mjs' },
       chunkNames: `${name}-[hash]`,
       inject: [sourceLines],
-      plugins: [leanUndici, leanHttp, parsersApart(parsers)],
+      plugins: [leanUndici, leanHttp, parsersApart(parsers), namesKept],
       banner: { js: "import{createRequire as __cr}from'node:module';const require=__cr(import.meta.url);" },
     })
     return { ...result, parsers: [...parsers.values()] }
@@ -168,6 +168,25 @@ const leanHttp = {
       kind === 'import-statement' ? { path: 'node:http', namespace: 'required' } : undefined,
     )
     onLoad({ filter: /^node:http$/, namespace: 'required' }, () => ({ contents: "module.exports = require('node:http')" }))
+  },
+}
+
+/** oidc-provider files its records under the names of its classes, which `minifySyntax` would drop. */
+const namesKept = {
+  name: 'names-kept',
+  setup({ onLoad, esbuild }) {
+    onLoad({ filter: /[\\/]node_modules[\\/]oidc-provider[\\/]lib[\\/].*\.js$/ }, async ({ path }) => {
+      const options = {
+        loader: 'js',
+        keepNames: true,
+        target: 'node24',
+        sourcemap: 'inline',
+        sourcefile: basename(path),
+        sourcesContent: false,
+      }
+      const { code } = await esbuild.transform(readFileSync(path, 'utf8'), options)
+      return { contents: code, loader: 'js' }
+    })
   },
 }
 
