@@ -13,7 +13,7 @@ import {
   type ServedDocument,
   typeOf,
 } from '../../apps/registry/src/kubernetes/testing/cluster-world.ts'
-import { exportedFiles, seed, startRegistryPod } from './export-world.ts'
+import { exportedFiles, type RegistryPod, seed, startRegistryPod } from './export-world.ts'
 
 /* The examples of the design documents, in the namespaces that they name, from their manifests to the answer of the registry API. */
 
@@ -96,11 +96,24 @@ describeCluster('examples of the design documents', () => {
       ...company,
       files: { 'registry/known/registry.json': data['registry.json'] },
     })
-    const servers = await pod.untilServers('both servers', (found) => ANALYTICS.name in found && GITHUB.name in found)
-    for (const printed of [ANALYTICS, GITHUB]) {
-      const { $schema: _, packages: __, _meta: ___, ...members } = servers[printed.name] as ServedDocument & { $schema?: string }
-      expect(members).toEqual(printed)
+    await expectPrinted(pod, [ANALYTICS, GITHUB])
+
+    // The server of the other mode reads the cluster itself, asks for the mark of document 001 too, and gives the same.
+    const marked = { 'toolhive.stacklok.dev/registry-export': 'true' }
+    for (const file of ['000-mcpserver-internal-analytics.yaml', '000-mcpserver-github.yaml']) {
+      const manifest = one(file)
+      await put(admin, { ...manifest, metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...marked } } })
     }
+    await registry(SERVERS, { registries, export: { mode: 'server' } })
+    await eventually('the configuration of the other mode', async () => {
+      const config = await admin.get(configMaps, { namespace: SERVERS, name: 'company-registry-server-config' })
+      return config.data?.['config.yaml']?.includes('crossNamespaceGateway')
+    })
+    await using reader = await startRegistryPod(sharedCluster(), admin, {
+      ...company,
+      files: { 'registry/known/registry.json': data['registry.json'] },
+    })
+    await expectPrinted(reader, [ANALYTICS, GITHUB])
   }, 120_000)
 
   test('001: the annotated server is listed at its URL with its description [001-031] [001-032]', async () => {
@@ -196,6 +209,16 @@ describeCluster('examples of the design documents', () => {
     }, 120_000)
   })
 })
+
+/** Every member that a document prints, and no others but those that it leaves out everywhere. */
+async function expectPrinted(pod: RegistryPod, printed: readonly { readonly name: string }[]): Promise<void> {
+  const isThere = (found: Record<string, ServedDocument>) => printed.every(({ name }) => found[name]?.remotes !== undefined)
+  const servers = await pod.untilServers('the servers', isThere)
+  for (const each of printed) {
+    const { $schema: _, packages: __, _meta: ___, ...members } = servers[each.name] as ServedDocument & { $schema?: string }
+    expect(members).toEqual(each)
+  }
+}
 
 function image(identifier: string) {
   return { registryType: 'oci', identifier, transport: { type: 'stdio' } }

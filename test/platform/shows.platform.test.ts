@@ -155,6 +155,7 @@ describe('on the local platform', () => {
     }
     await world.client.patch(SERVER, world.at('web'), { kind: 'merge', body: { metadata: { annotations } } })
     await eventually('the server is listed', async () => (await listed()).includes(`dev.stacklok.toolhive/${NAMESPACE}.web`))
+    expect(await thv(platform, 'search', 'server', 'of', 'this', 'test')).toContain(`dev.stacklok.toolhive/${NAMESPACE}.web`)
 
     // The guard of the process has its command line, too.
     const servers = commandsWith('apps-registry-src-main').filter(({ command }) => command.startsWith(process.execPath))
