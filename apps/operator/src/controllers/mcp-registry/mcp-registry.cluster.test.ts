@@ -267,7 +267,7 @@ describeCluster('an MCPRegistry', () => {
       expect(made.metadata.ownerReferences).toMatchObject([{ kind: 'MCPRegistry', name: 'scaled', controller: true }])
     }
     await operator.admin.patch(type, key('scaled'), { kind: 'merge', body: { spec: { replicas: 1 } } })
-    await eventually('no budget', async () => (await budget()) === undefined)
+    expect(await eventually('no budget', async () => (await budget()) === undefined)).toBe(true)
     await eventually('one replica', async () => (await operator.admin.get(deployments, key('scaled-api'))).spec?.replicas === 1)
   }, 60_000)
 
