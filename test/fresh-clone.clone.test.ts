@@ -73,7 +73,14 @@ describe('a fresh clone', () => {
       // The tool config of the other one: two tools, one of them under another name.
       expect(inClone('npx', 'thv', 'call', 'everything-http', 'say', 'message=hello').stdout).toContain('hello')
       expect(inClone('npx', 'thv', 'call', 'everything-http', 'echo', 'message=hello').status).toBe(2)
+      // The virtual server over both and the server of the platform itself.
+      const joined = inClone('npx', 'thv', 'tools', 'all-in-one').stdout
+      for (const name of ['everything_echo', 'everything-http_say', 'platform-tools_list_servers', 'recommend_server'])
+        expect(joined).toContain(name)
+      const recommended = inClone('npx', 'thv', 'call', 'all-in-one', 'recommend_server', 'task=browser')
+      expect(recommended.stdout).toMatch(/try \S*playwright\S* .* 4 servers are declared/)
     })
+    expect(printed).toContain('npx thv call all-in-one recommend_server task=browser')
     expect(printed).not.toContain('EBADENGINE')
     expect(printed).toContain('set-up: installing packages')
     expect(printed).toContain('npx thv call everything echo message=hello')

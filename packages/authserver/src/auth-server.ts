@@ -4,7 +4,6 @@ import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock, Timer } from '@thv/kernel/clock'
 import type { AuthServerConfig, UpstreamConfig } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
-import type { RecordCipher } from '@thv/store/redis/record-cipher'
 import type { Log } from '@thv/telemetry/log'
 import type { Provider } from 'oidc-provider'
 import { createDocumentFetch, createMetadataDocuments } from './clients/metadata-documents.ts'
@@ -24,13 +23,9 @@ import type { UpstreamTokens } from './upstream-tokens.ts'
 export interface AuthServerOptions {
   readonly config: AuthServerConfig
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Opened with the cipher of its records. */
-  readonly store: (cipher: RecordCipher) => AuthStore
-  /** Where tokens of upstream providers go, sealed with the cipher. */
-  readonly tokens: (
-    upstreams: readonly UpstreamProvider[],
-    sealed: { readonly store: AuthStore; readonly cipher: RecordCipher },
-  ) => UpstreamTokens
+  readonly store: AuthStore
+  /** Where tokens of upstream providers go. */
+  readonly tokens: (upstreams: readonly UpstreamProvider[]) => UpstreamTokens
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: Log
@@ -54,7 +49,7 @@ const RELOAD_MS = 30_000
 
 /** An authorization server whose users log in at upstream providers. Throws `run_config_invalid`. */
 export async function createAuthServer(options: AuthServerOptions): Promise<AuthServer> {
-  const { config, env, outbound, clock, log } = options
+  const { config, env, store, outbound, clock, log } = options
   const { createProvider } = await loadLibrary().then(() => import('./provider/create-provider.ts'))
   const stop = new AbortController()
   const isEphemeral = config.hmac_secret_files.length === 0
@@ -66,8 +61,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const onProblem = (provider: string, error: unknown) => log.warn('identity provider cannot be asked', { provider, error: String(error) })
   const deps: UpstreamDeps = { env, outbound, clock, signal: stop.signal, onProblem }
   const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { issuer: config.issuer, deps }))
-  const store = options.store(secrets.cipher('records'))
-  const tokens = options.tokens(upstreams, { store, cipher: secrets.cipher('vault') })
+  const tokens = options.tokens(upstreams)
   const clients = createSealedClients(secrets, clock)
   const documents = createMetadataDocuments({
     ...{ config, clock },
@@ -141,7 +135,6 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
       timer?.cancel()
       revoked[Symbol.dispose]()
       await tokens[Symbol.asyncDispose]()
-      await store[Symbol.asyncDispose]()
     },
   }
 }

@@ -6,6 +6,7 @@ import { answerHandlerFailure } from '@thv/http/server/handler-failure'
 import { createHealth } from '@thv/http/server/health'
 import { createHostGuard, type HostCheck } from '@thv/http/server/host-guard'
 import type { HttpLimits } from '@thv/http/server/http-limits'
+import type { PeerCheck } from '@thv/http/server/peer-check'
 import { sendBytes, sendProblem, sendText } from '@thv/http/server/respond'
 import { createHttpServer, type ListenAddress, type ServerStats } from '@thv/http/server/server'
 import { type Clock, systemClock } from '@thv/kernel/clock'
@@ -41,6 +42,8 @@ export interface GatewayOptions {
   readonly mount?: Mount
   readonly limits?: Partial<GatewayLimits>
   readonly httpLimits?: Partial<HttpLimits>
+  /** Which local users are served. Absent: what THV_PEER_USER says. */
+  readonly peers?: PeerCheck
 }
 
 /** A route with paths of its own. */
@@ -241,6 +244,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
     onError: report,
     ...(options.httpLimits !== undefined && { limits: options.httpLimits }),
+    ...(options.peers !== undefined && { peers: options.peers }),
   })
   return {
     async listen() {

@@ -24,6 +24,13 @@ describe('the summary of a start', () => {
     expect(text).toContain('kubectl --kubeconfig /tmp/other/kubeconfig get mcpservers')
   })
 
+  it('shows a tool of the virtual server, where there is one', () => {
+    const joined = { ...states[0], name: 'all-in-one' }
+    const command = 'npx thv call all-in-one recommend_server task=browser'
+    expect(summaryText({ ...facts, states: [...states, joined] })).toContain(`${command} --data-dir /tmp/other`)
+    expect(summary('/home/me/.thv')).not.toContain(command)
+  })
+
   it('tells of the registry beside the servers, not among them', () => {
     const registry = { name: REGISTRY, state: 'ready', url: 'http://127.0.0.1:9/registry', detail: '' } as const
     const text = summaryText({ ...facts, states: [...states, registry] })

@@ -31,6 +31,7 @@ export function summaryText({ states, kubeconfig, logFile, cwd, detached }: Summ
     'Try next, in another terminal:',
     ...hintLines([
       ...(first === undefined ? [] : callHints(first.name, flag)),
+      ...(servers.some(({ name }) => name === JOINED) ? joinedHints(flag) : []),
       [`npx thv apply -f FILE${flag}`, 'declare a server (see deploy/examples/quickstart)'],
       ...(registry?.url === undefined ? [] : [[`npx thv search browser${flag}`, 'find a server in the registry'] as const]),
       [`kubectl --kubeconfig ${config} get mcpservers`, ''],
@@ -74,6 +75,13 @@ function callHints(name: string, flag: string): Hint[] {
     ...(name === 'everything' ? [[`npx thv call everything echo message=hello${flag}`, ''] as const] : []),
     [`npx thv logs ${name} -f${flag}`, ''],
   ]
+}
+
+/** The virtual server of the quick start. */
+const JOINED = 'all-in-one'
+
+function joinedHints(flag: string): Hint[] {
+  return [[`npx thv call ${JOINED} recommend_server task=browser${flag}`, 'a tool made of the tools of several servers']]
 }
 
 /** Comments stand beside their commands, or above where the line would be too long. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import { join, resolve } from 'node:path'
 import { kubeconfigText } from '@thv/cluster/platform/kubeconfig'
-import { startPlatform } from '@thv/cluster/platform/platform'
+import { type Platform, startPlatform } from '@thv/cluster/platform/platform'
 import { peerLookupProblem } from '@thv/http/server/peer-lookup'
 import { systemClock } from '@thv/kernel/clock'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
@@ -14,6 +14,8 @@ import { DATA_FOLDER, KUBECONFIG_FILE, withCluster } from '../cluster/open-clust
 import { findRunning, noteRunning, writePrivate } from '../local-platform/running-platform.ts'
 import { type ApplyOptions, runApply } from '../objects/apply-command.ts'
 import { readManifests } from '../objects/manifest-files.ts'
+import { arePlatformToolsDeclared, declarePlatformTools } from '../platform-tools/declare-platform-tools.ts'
+import type { PlatformToolsServer } from '../platform-tools/platform-tools-server.ts'
 import type { ProgramEnv } from '../program.ts'
 import { declareRegistry, removeRegistry } from '../registry/declare-registry.ts'
 import { registryState } from '../registry/registry-state.ts'
@@ -111,6 +113,7 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
   })
   const stopped = new AbortController()
   let forget: (() => void) | undefined
+  let tools: PlatformToolsServer | undefined
   try {
     writePrivate(join(folder, KUBECONFIG_FILE), kubeconfigText(platform.server))
     const declared = { folder, client: platform.client, variables: env.variables, signal: stopped.signal, log }
@@ -118,6 +121,7 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
       steps.step('Starting the registry')
       await declareRegistry({ ...declared, configFile: options.registryConfig && resolve(env.cwd, options.registryConfig) })
     } else await removeRegistry(declared)
+    tools = await startTools({ folder, options, log }, platform, stopped.signal)
     forget = noteRunning(folder, platform.server.url)
     if (options.bare) steps.end()
     else await finishStart({ folder, options, env, since }, steps)
@@ -132,11 +136,24 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
   } finally {
     stopped.abort()
     if (!options.bare) env.err('\nStopping …\n')
-    const { hooks, durationMs } = await platform.stop()
+    const [{ hooks, durationMs }] = await Promise.all([platform.stop(), tools?.stop()])
     forget?.()
     for (const { name, outcome, error } of hooks) if (outcome !== 'done') log.warn(`while stopping: ${name}: ${outcome}`, { error })
     log.info('stopped', { ms: Math.round(durationMs) })
   }
+}
+
+/** The server about the platform itself, for those who have the quick start: a member of its group that has no pod. */
+async function startTools(
+  { folder, options, log }: { folder: string; options: UpOptions; log: Logger },
+  { client, peerEnv }: Pick<Platform, 'client' | 'peerEnv'>,
+  signal: AbortSignal,
+): Promise<PlatformToolsServer | undefined> {
+  if (!options.examples && !(await arePlatformToolsDeclared(client, signal))) return undefined
+  const { startPlatformTools } = await import('../platform-tools/platform-tools-server.ts')
+  const tools = await startPlatformTools({ folder, client, peerEnv, log })
+  await declarePlatformTools(client, { folder, isNew: false, signal })
+  return tools
 }
 
 /** Applies what shall run, waits until it does, and says how to use it. Returns how many servers are not ready. */
@@ -147,6 +164,7 @@ async function finishStart({ folder, options, env, since }: Starting, steps: Ste
   if (examples.length > 0) {
     steps.step('Declaring the example servers')
     await runApply({ ...flags, filename: examples.map(({ path }) => path) }, quiet)
+    await withCluster(flags, env, ({ client }) => declarePlatformTools(client, { folder, isNew: true, signal: env.signal }))
     writePrivate(join(folder, EXAMPLES_FILE), hashOf(examples))
   }
   if (options.filename.length > 0) {
@@ -198,7 +216,7 @@ function examplesOf(folder: string, options: UpOptions): { examples: ExampleFile
   return { examples: existsSync(note) && readFileSync(note, 'utf8') === hashOf(examples) ? [] : examples }
 }
 
-const EXAMPLES = ['everything.yaml', 'everything-http.yaml']
+const EXAMPLES = ['everything.yaml', 'everything-http.yaml', 'all-in-one.yaml']
 
 function hashOf(examples: readonly ExampleFile[]): string {
   return createHash('sha256')
@@ -211,6 +229,7 @@ function bareFlags(options: UpOptions, { port, cwd }: { port: number | undefined
   return [
     ...(port === undefined ? [] : ['--port', String(port)]),
     ...(options.registry ? [] : ['--no-registry']),
+    ...(options.examples ? [] : ['--no-examples']),
     ...(options.shared ? ['--shared'] : []),
     ...(options.registryConfig === undefined ? [] : ['--registry-config', resolve(cwd, options.registryConfig)]),
   ]

@@ -1,4 +1,4 @@
-import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { ThvError } from '@thv/kernel/errors'
 import { withCluster } from '../cluster/open-cluster.ts'
 import { platformFolder } from '../local-platform/platform-folder.ts'
 import { findRunning } from '../local-platform/running-platform.ts'
@@ -6,6 +6,7 @@ import { alignedRows } from '../objects/print-table.ts'
 import type { ProgramEnv } from '../program.ts'
 import { plainText, shortened } from '../text/plain-text.ts'
 import { registryState } from './registry-state.ts'
+import { type FoundServer, searchRegistry } from './search-registry.ts'
 
 export interface SearchOptions {
   readonly tag: readonly string[]
@@ -18,22 +19,6 @@ export interface SearchOptions {
   readonly dataDir?: string
 }
 
-/** A server as far as a line about it tells. */
-interface Found {
-  readonly server: {
-    readonly name: string
-    readonly version: string
-    readonly title?: string
-    readonly description?: string
-    /** Documents of the first schema spell it `registry_type`. */
-    readonly packages?: readonly { readonly registryType?: string; readonly registry_type?: string }[]
-    readonly remotes?: readonly { readonly type: string; readonly url: string }[]
-  }
-}
-
-const SEARCH_PATH = '/v0.1/x/dev.toolhive/search'
-const LIMIT_MS = 10_000
-const MAX_BYTES = 16 << 20
 const MAX_DESCRIPTION = 76
 const MAX_FROM = 24
 const TRANSPORTS = ['stdio', 'sse', 'streamable-http']
@@ -42,7 +27,7 @@ const TRANSPORTS = ['stdio', 'sse', 'streamable-http']
 export async function runSearch(words: readonly string[], options: SearchOptions, env: ProgramEnv): Promise<void> {
   const query = queryOf(words, options)
   const base = await registryUrl(options, env)
-  const { servers } = await ask(`${base}${SEARCH_PATH}?${query}`, options, env)
+  const servers = await searchRegistry(base, query, { headers: headersOf(options.header), signal: env.signal })
   if (options.output === 'json') {
     env.out(`${JSON.stringify(servers, null, 2)}\n`)
     return
@@ -110,45 +95,6 @@ function limitOf(text: string): string {
   return text
 }
 
-async function ask(url: string, options: SearchOptions, env: ProgramEnv): Promise<{ servers: readonly Found[] }> {
-  const limit = AbortSignal.timeout(LIMIT_MS)
-  const signal = env.signal === undefined ? limit : AbortSignal.any([limit, env.signal])
-  const headers = { accept: 'application/json', ...headersOf(options.header) }
-  let status: number
-  let text: string
-  try {
-    const answer = await fetch(url, { signal, headers })
-    status = answer.status
-    text = await boundedText(answer.body)
-  } catch (error) {
-    throw new ThvError('source_failed', `the registry at ${new URL(url).origin} does not answer: ${errorMessage(error)}`, { cause: error })
-  }
-  const value = parsed(text) as { servers?: readonly Found[]; error?: unknown } | undefined
-  if (status === 200 && Array.isArray(value?.servers)) return { servers: value.servers }
-  const why = typeof value?.error === 'string' ? plainText(value.error) : `it answered ${status}`
-  if (status === 404) throw new ThvError('source_failed', `${new URL(url).origin} has no such registry, or does not support search: ${why}`)
-  throw new ThvError('source_failed', `the registry at ${new URL(url).origin} cannot be searched: ${why}`)
-}
-
-async function boundedText(body: AsyncIterable<Uint8Array> | null): Promise<string> {
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  for await (const part of body ?? []) {
-    bytes += part.length
-    if (bytes > MAX_BYTES) throw new ThvError('source_limit', 'the response is too large')
-    parts.push(part)
-  }
-  return Buffer.concat(parts).toString()
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined // not a registry: the caller says so
-  }
-}
-
 function headersOf(lines: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     lines.map((line) => {
@@ -160,7 +106,7 @@ function headersOf(lines: readonly string[]): Record<string, string> {
 }
 
 /** All that `--from` finds it by. */
-function reachedBy({ packages = [], remotes = [] }: Found['server']): string {
+function reachedBy({ packages = [], remotes = [] }: FoundServer['server']): string {
   const types = packages.map(({ registryType, registry_type }) => registryType ?? registry_type)
   return [...new Set([...types, ...(remotes.length > 0 ? ['remote'] : [])])].filter(Boolean).join(', ') || '-'
 }

@@ -20,7 +20,7 @@ export interface EntryChecks {
 
 export interface EntryContext {
   readonly lookup: Lookup
-  readonly settings: Pick<OperatorSettings, 'remotes' | 'clusterDomain'>
+  readonly settings: Pick<OperatorSettings, 'remotes' | 'clusterDomain' | 'serviceUrls'>
   readonly now: number
 }
 
@@ -61,7 +61,8 @@ function checkRemoteUrl({ spec, problemsOf, context: { settings } }: Checked): C
     problemsOf('spec.remoteUrl') ??
     vetRemoteUrl(spec.remoteUrl ?? '', {
       denyPrivate,
-      allowLoopback,
+      // Pods of the local platform are processes of this machine, and so are servers beside it.
+      allowLoopback: allowLoopback || settings.serviceUrls === 'address',
       blockedAddresses,
       clusterDomain: settings.clusterDomain,
       allowPrivate: spec.allowPrivateEndpoint,

@@ -52,7 +52,6 @@ export const VirtualMCPServerReason = {
   BackendsDiscoveredSuccessfully: 'BackendsDiscoveredSuccessfully',
   BackendDiscoveryFailed: 'BackendDiscoveryFailed',
   NamesConflict: 'NamesConflict',
-  NamesMoved: 'NamesMoved',
   NoConflicts: 'NoConflicts',
 
   GroupRefValid: 'GroupRefValid',
