@@ -2174,7 +2174,7 @@ export const design002: readonly Requirement[] = [
     line: 467,
     kind: 'feature',
     text: 'All source handlers meet one interface, checked by one shared test table.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-265',

@@ -20,6 +20,7 @@ Variables:
                             like the flags, which take precedence
   THV_REGISTRY_KEY_KEY      override a value of the file: THV_REGISTRY_DATABASE_HOST is database.host
   THV_REGISTRY_INSECURE_URL true allows issuers without TLS (http://); for trials
+  THV_REGISTRY_STOP_DELAY   how long requests are still taken when it is to end (0s)
   THV_REGISTRY_LOG_LEVEL    debug, info, warn or error (default: LOG_LEVEL, else info)
 
 Signals:

@@ -11,7 +11,9 @@ import { policiesOfARemoteProxy } from './policies-of-a-remote-proxy.ts'
 import { policySyntax } from './policy-syntax.ts'
 import { protectedServers } from './protected-servers.ts'
 import { registryGit } from './registry-git.ts'
+import { registryOauth } from './registry-oauth.ts'
 import { registrySelector } from './registry-selector.ts'
+import { registrySize } from './registry-size.ts'
 import { remoteProxy } from './remote-proxy.ts'
 import { scale } from './scale.ts'
 import { stdioServer } from './stdio-server.ts'
@@ -29,6 +31,8 @@ export const STORIES: readonly Story[] = [
   virtualServer,
   registrySelector,
   registryGit,
+  registrySize,
+  registryOauth,
   protectedServers,
   toolConfig,
   edit,

@@ -1,4 +1,7 @@
-import { REGISTRY, type World } from './world.ts'
+import { readFileSync } from 'node:fs'
+import { type ConfigMap, configMaps, type KubeObject } from '@thv/kube'
+import { manifestsIn } from '@thv/resources/testing/fixtures'
+import { REGISTRY, type Resource, type World } from './world.ts'
 
 export interface ListedServer {
   readonly name: string
@@ -25,4 +28,15 @@ export function waitForServers(world: World, registry: string, names: readonly s
     if (found.join(', ') !== wanted) throw new Error(`it lists ${found.join(', ')}`)
     return servers
   })
+}
+
+/** Applies an example of a design document: all as printed, but for the namespace and the address of the git repository. */
+export async function applySeed(world: World, file: string, repository: string): Promise<void> {
+  const text = readFileSync(new URL(`../../fixtures/seeds/${file}`, import.meta.url), 'utf8')
+  for (const manifest of manifestsIn(text.replace('https://github.com/org/mcp-registry', repository))) {
+    const { kind, metadata, ...rest } = manifest as unknown as KubeObject
+    const object = { ...rest, metadata: { ...metadata, namespace: world.namespace } }
+    if (kind === 'ConfigMap') await world.client.create(configMaps, object as ConfigMap)
+    else await world.client.create({ ...REGISTRY, version: manifest.apiVersion.split('/')[1] ?? '' }, object as Resource)
+  }
 }

@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { type ConfigMap, configMaps, type KubeObject, pods } from '@thv/kube'
-import { manifestsIn } from '@thv/resources/testing/fixtures'
+import { type ConfigMap, configMaps, pods } from '@thv/kube'
 import { startGitServer } from '@thv/testkit/git/git-server'
-import { listedServers, waitForServers } from './registry-client.ts'
+import { applySeed, listedServers, waitForServers } from './registry-client.ts'
 import type { Story } from './story.ts'
-import { REGISTRY, type Resource, type World } from './world.ts'
+import type { World } from './world.ts'
 
 const LABEL = 'toolhive.stacklok.dev/registry'
 const LIST = 'io.github.stacklok'
@@ -26,7 +24,7 @@ export const registrySelector: Story = {
     await dataMap(world, 'core-rest', { servers: [{ name: 'rest-mcp', image: 'ghcr.io/org/rest:1' }] }, { team: 'core' })
     await using _elsewhere = await mapElsewhere(world, { servers: { 'foreign-mcp': { image: 'ghcr.io/org/foreign:1' } } })
     for (const file of ['basic-label-selection', 'with-filtering', 'multiple-label-matching', 'mixed-sources'])
-      await apply(world, `003-${file}.yaml`, `${git.url}/mcp-registry`)
+      await applySeed(world, `003-${file}.yaml`, `${git.url}/mcp-registry`)
 
     const conflict = ['team-a-mcp-servers/github-mcp', 'team-b-mcp-servers/github-mcp']
     const all = [...conflict, `${LIST}/slack-mcp`, `${LIST}/snowflake-mcp`]
@@ -71,17 +69,6 @@ async function mapElsewhere({ client, namespace }: World, file: object): Promise
   const data = { 'registry.json': JSON.stringify(file) }
   await client.create(configMaps, { metadata: { ...key, labels: { [LABEL]: 'true' } }, data } as ConfigMap)
   return { [Symbol.asyncDispose]: async () => void (await client.delete(configMaps, key)) }
-}
-
-/** All as printed, but for the namespace and the address of the git repository. */
-async function apply(world: World, file: string, repository: string): Promise<void> {
-  const text = readFileSync(new URL(`../../fixtures/seeds/${file}`, import.meta.url), 'utf8')
-  for (const manifest of manifestsIn(text.replace('https://github.com/org/mcp-registry', repository))) {
-    const { kind, metadata, ...rest } = manifest as unknown as KubeObject
-    const object = { ...rest, metadata: { ...metadata, namespace: world.namespace } }
-    if (kind === 'ConfigMap') await world.client.create(configMaps, object as ConfigMap)
-    else await world.client.create({ ...REGISTRY, version: manifest.apiVersion.split('/')[1] ?? '' }, object as Resource)
-  }
 }
 
 async function apiPods({ client, namespace }: World, registry: string) {

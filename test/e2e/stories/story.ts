@@ -1,4 +1,5 @@
 import type { Service } from '@thv/kube'
+import { postgresProblem } from '@thv/testkit/postgres/postgres-programs'
 import { isCi } from '@thv/testkit/run/run-environment'
 import { traefikAvailability } from '@thv/testkit/traefik/traefik-binary'
 import type { ExpectStatic } from 'vitest'
@@ -19,8 +20,11 @@ export interface Story {
   tell(world: World): Promise<void>
 }
 
-/** `containers`: a file system, a user and rights of its own for each container. `gateway`: Traefik, which newer Go builds. */
-export type Need = 'containers' | 'gateway'
+/**
+ * `containers`: a file system, a user and rights of its own for each container. `gateway`: Traefik, which newer Go builds. `database`:
+ * PostgreSQL on this machine.
+ */
+export type Need = 'containers' | 'gateway' | 'database'
 
 export interface StoryContext {
   /** Of the test that tells the story: stories run at the same time, and each must make an assertion of its own. */
@@ -52,10 +56,17 @@ export function titleOf({ title, proves }: Story): string {
 
 /** Needs that this machine cannot meet, each with a loud line. In CI none: there the story itself fails with the reason. */
 export function unmetNeeds(): readonly Need[] {
+  if (isCi()) return []
   const { kind, reason } = traefikAvailability()
-  if (kind !== 'unavailable' || isCi()) return []
-  console.error(`\n!!! NO STORIES WITH A GATEWAY: ${reason} !!!\n`)
-  return ['gateway']
+  const problems: readonly (readonly [Need, string | undefined])[] = [
+    ['gateway', kind === 'unavailable' ? reason : undefined],
+    ['database', postgresProblem()],
+  ]
+  return problems.flatMap(([need, problem]) => {
+    if (problem === undefined) return []
+    console.error(`\n!!! NO STORIES WITH A ${need.toUpperCase()}: ${problem} !!!\n`)
+    return [need]
+  })
 }
 
 export function canTell({ needs = [] }: Story, unmet: readonly Need[]): boolean {

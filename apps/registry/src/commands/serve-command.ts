@@ -1,6 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { aborted } from '@thv/kernel/deadline'
+import { tryParseDuration } from '@thv/kernel/duration'
 import { errorMessage, isThvError, ThvError } from '@thv/kernel/errors'
 import { createLogger, parseLogLevel } from '@thv/telemetry/log'
 import { ensureWriteToken } from '../access/write-token.ts'
@@ -38,7 +39,8 @@ export async function serveCommand(flags: ServeFlags, command: CommandEnv): Prom
   if (file === undefined && config.auth.writeTokenFile !== undefined) await ensureWriteToken(config.auth.writeTokenFile)
 
   const parts = command.parts({ log, clock, env })
-  const served = await serveRegistry({ config, address, internalAddress, parts, lifecycle, log, clock }).catch(inUse)
+  const stopDelayMs = stopDelay(env)
+  const served = await serveRegistry({ config, address, internalAddress, parts, lifecycle, log, clock, stopDelayMs }).catch(inUse)
   log.info('listening', { address: served.address.url, internalAddress: served.internalAddress?.url })
   if (command.terminal) for (const line of startLines(served, file)) out(`${line}\n`)
 
@@ -50,6 +52,19 @@ export async function serveCommand(flags: ServeFlags, command: CommandEnv): Prom
   }
   await aborted(lifecycle.signal)
   log.info('stopping')
+}
+
+const STOP_DELAY = 'THV_REGISTRY_STOP_DELAY'
+/** Well below the time that the whole stop may take. */
+const MAX_STOP_DELAY_MS = 15_000
+
+function stopDelay(env: Env): number {
+  const text = env[STOP_DELAY]
+  if (text === undefined || text === '') return 0
+  const delay = tryParseDuration(text)
+  if (delay === undefined || delay < 0 || delay > MAX_STOP_DELAY_MS)
+    throw new ThvError('usage', `${STOP_DELAY} must be a duration of at most 15s, not ${JSON.stringify(text)}`)
+  return delay
 }
 
 /** A new user’s first mishap: something else is at port 8080. */

@@ -64,6 +64,7 @@ The variable in the last column of the tables wins over the file, whether the ke
 | \`THV_REGISTRY_ADDRESS\`, \`THV_REGISTRY_INTERNAL_ADDRESS\`, \`THV_REGISTRY_DATA_DIR\` | as the flags of \`serve\`, which win |
 | \`THV_REGISTRY_INSECURE_URL\` | \`true\` allows identity providers with http |
 | \`THV_REGISTRY_COMPRESS_RESPONSE\` | another name for \`THV_REGISTRY_HTTP_COMPRESSION\` |
+| \`THV_REGISTRY_STOP_DELAY\` | how long requests are still taken when the process is to end, at most 15s (0s) |
 | \`THV_REGISTRY_LOG_LEVEL\`, then \`LOG_LEVEL\` | \`debug\`, \`info\`, \`warn\` or \`error\` |
 | \`PGPASSFILE\` | passwords of PostgreSQL |`
 

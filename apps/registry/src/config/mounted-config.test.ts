@@ -18,8 +18,8 @@ auth: {mode: anonymous, writeTokenFile: /secrets/git/writer}
 storage: {path: /data/registry.db}
 `
 
-function config(env: Record<string, string>) {
-  const read = readConfig(TEXT, { env, dataDir: '/data', folder: '/config' })
+function config(env: Record<string, string>, text = TEXT) {
+  const read = readConfig(text, { env, dataDir: '/data', folder: '/config' })
   if (!read.ok) throw new Error(JSON.stringify(read.problems))
   return read.config
 }
@@ -33,6 +33,22 @@ it('finds mounted files below THV_ROOT, also those that are not there yet, and l
   ])
   expect(storage).toMatchObject({ path: join(root, 'data/registry.db') })
   expect(auth.writeTokenFile).toBe(join(root, 'secrets/git/writer'))
+})
+
+it('finds the files of identity providers', () => {
+  const provider = 'name: a, issuerUrl: https://id.example.com, audience: x, introspectionUrl: https://id.example.com/i, clientId: c'
+  const files = 'clientSecretFile: /secrets/git/id, caCertPath: /secrets/git/ca.crt, authTokenFile: /nowhere/at/all'
+  const { auth } = config(
+    { THV_ROOT: root },
+    `sources: [{name: a, managed: {}}]\nregistries: [{name: b, sources: [a]}]\nauth: {mode: oauth, oauth: {providers: [{${provider}, ${files}}]}}\n`,
+  )
+  expect(auth.oauth?.providers).toMatchObject([
+    {
+      clientSecretFile: join(root, 'secrets/git/id'),
+      caCertPath: join(root, 'secrets/git/ca.crt'),
+      authTokenFile: '/nowhere/at/all',
+    },
+  ])
 })
 
 it('changes nothing without THV_ROOT', () => {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
+import type { AuthConfig, ProviderConfig } from '../access/auth-config.ts'
 import type { Env } from './env-values.ts'
 import type { RegistryConfig } from './registry-config.ts'
 
@@ -21,7 +22,26 @@ export function mountedConfig(config: RegistryConfig, env: Env): RegistryConfig 
     ...config,
     sources: config.sources.map((source) => mountedSource(source, at)),
     storage: storage.kind === 'sqlite' && storage.path !== undefined ? { ...storage, path: at(storage.path) } : storage,
-    auth: { ...auth, ...(auth.writeTokenFile !== undefined && { writeTokenFile: at(auth.writeTokenFile) }) },
+    auth: mountedAuth(auth, at),
+  }
+}
+
+function mountedAuth(auth: AuthConfig, at: (path: string) => string): AuthConfig {
+  const { writeTokenFile, oauth } = auth
+  return {
+    ...auth,
+    ...(writeTokenFile !== undefined && { writeTokenFile: at(writeTokenFile) }),
+    ...(oauth !== undefined && { oauth: { ...oauth, providers: oauth.providers.map((provider) => mountedProvider(provider, at)) } }),
+  }
+}
+
+function mountedProvider(provider: ProviderConfig, at: (path: string) => string): ProviderConfig {
+  const { clientSecretFile, caCertPath, authTokenFile } = provider
+  return {
+    ...provider,
+    ...(clientSecretFile !== undefined && { clientSecretFile: at(clientSecretFile) }),
+    ...(caCertPath !== undefined && { caCertPath: at(caCertPath) }),
+    ...(authTokenFile !== undefined && { authTokenFile: at(authTokenFile) }),
   }
 }
 

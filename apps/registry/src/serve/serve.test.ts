@@ -51,6 +51,25 @@ describe('serve', () => {
     expect(await statusOf(`${registry.url}/metrics`)).toBe(404)
   })
 
+  it('takes requests for the stop delay when it is to end', async () => {
+    writeFileSync(configFile(), registries('a'))
+    const registry = await startRegistry(['--config', configFile()], { env: { THV_REGISTRY_STOP_DELAY: '3s' } })
+    const path = `${registry.url}/registry/a/v0.1/servers`
+    await until(async () => (await statusOf(path)) === 200)
+    let isOver = false
+    const ended = Promise.resolve(registry[Symbol.asyncDispose]()).then(() => {
+      isOver = true
+    })
+    const { status } = await ask(path)
+    expect([status, isOver]).toEqual([200, false])
+    await ended
+    await expect(ask(path)).rejects.toThrow('ECONNREFUSED')
+  })
+
+  it.each(['soon', '16s', '-1s'])('refuses the stop delay %s', async (delay) => {
+    await expect(startRegistry(['--data-dir', folder], { env: { THV_REGISTRY_STOP_DELAY: delay } })).rejects.toThrow('at most 15s')
+  })
+
   it('answers only to names of this machine without authentication', async () => {
     writeFileSync(configFile(), registries('a'))
     await using registry = await startRegistry(['--config', configFile()])

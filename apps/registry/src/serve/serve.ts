@@ -35,6 +35,8 @@ export interface ServeOptions {
   readonly lifecycle: Lifecycle
   readonly log: Logger
   readonly clock: Clock
+  /** How long requests are still taken when the process is to end: a Service may lead to it for a moment more. */
+  readonly stopDelayMs?: number
 }
 
 export interface Served {
@@ -82,6 +84,8 @@ export async function serveRegistry(options: ServeOptions): Promise<Served> {
     },
   )
 
+  const { stopDelayMs = 0 } = options
+  if (stopDelayMs > 0) lifecycle.onShutdown('stop delay', async (signal) => await clock.sleep(stopDelayMs, signal).catch(() => undefined)) // cut short
   // The first thing at a stop: another replica leads before this one ends.
   lifecycle.onShutdown('leadership', async () => {
     await engine.resign().catch((error: unknown) => log.debug('leadership could not be given back', { error: errorMessage(error) }))

@@ -36,9 +36,19 @@ const changed = (count: number) => expect.poll(() => changes.length, { timeout: 
 async function follow(paths: Readonly<Record<string, string>>): Promise<void> {
   watcher.set(new Map(Object.entries(paths)))
   await systemClock.sleep(200)
+  changes.length = 0
 }
 
 describe('createFileWatcher', () => {
+  it('tells once of files that are there when it begins, and not of missing ones', async () => {
+    const path = join(folder, 'servers.json')
+    writeFileSync(path, 'one')
+    watcher.set(new Map(Object.entries({ there: path, missing: join(folder, 'missing.json') })))
+    await changed(1)
+    await systemClock.sleep(200)
+    expect(changes).toEqual(['there'])
+  })
+
   it('tells of a file that is written, replaced, removed and made again', async () => {
     const path = join(folder, 'servers.json')
     writeFileSync(path, 'one')

@@ -59,8 +59,27 @@ function watchPath(source: string, path: string, options: FileWatcherOptions): W
   /** The folder above tells of a file that is replaced, the path itself of files in a folder. */
   const watchers = [dirname(path), path].flatMap((place) => openWatcher(place, () => wake()) ?? [])
 
+  async function firstSight(): Promise<string> {
+    const now = await fingerprint(path)
+    if (signal.aborted || isError(now)) return now
+    return (await tell()) ? now : ''
+  }
+
+  /** False: the change must be reported again. */
+  async function tell(): Promise<boolean> {
+    try {
+      await onChange(source)
+      return true
+    } catch (error) {
+      // It is looked at again with the next poll.
+      log.debug('a changed file could not be made due', { source, error: errorMessage(error) })
+      return false
+    }
+  }
+
   async function run(): Promise<void> {
-    let seen = await fingerprint(path)
+    // A sync may have read the files just before they changed and this began: those that are there count as changed once.
+    let seen = await firstSight()
     while (!signal.aborted) {
       const { promise, resolve } = Promise.withResolvers<boolean>()
       wake = () => resolve(true)
@@ -72,13 +91,7 @@ function watchPath(source: string, path: string, options: FileWatcherOptions): W
       if (told) await clock.sleep(debounceMs, signal).catch(() => undefined) // stopped: the loop sees it
       const now = await fingerprint(path)
       if (signal.aborted || now === seen) continue
-      try {
-        await onChange(source)
-        seen = now
-      } catch (error) {
-        // It is looked at again with the next poll.
-        log.debug('a changed file could not be made due', { source, error: errorMessage(error) })
-      }
+      if (await tell()) seen = now
     }
   }
 
@@ -102,6 +115,12 @@ function openWatcher(place: string, onEvent: () => void): FSWatcher | undefined 
   }
 }
 
+const ERROR = 'error '
+
+function isError(print: string): boolean {
+  return print.startsWith(ERROR)
+}
+
 /** Another whenever the content may be another. */
 async function fingerprint(path: string): Promise<string> {
   try {
@@ -116,7 +135,7 @@ async function fingerprint(path: string): Promise<string> {
     const each = await Promise.all(names.sort().map(async (name) => `${name} ${await fileFacts(join(path, name))}`))
     return [factsOf(facts), mounted, ...each].join('\n')
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unreadable'
+    return `${ERROR}${(error as NodeJS.ErrnoException).code ?? 'unreadable'}`
   }
 }
 
@@ -124,7 +143,7 @@ async function fileFacts(path: string): Promise<string> {
   try {
     return factsOf(await stat(path))
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code ?? 'unreadable'
+    return `${ERROR}${(error as NodeJS.ErrnoException).code ?? 'unreadable'}`
   }
 }
 
