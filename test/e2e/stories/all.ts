@@ -12,6 +12,7 @@ import { policySyntax } from './policy-syntax.ts'
 import { protectedServers } from './protected-servers.ts'
 import { registryGit } from './registry-git.ts'
 import { registryOauth } from './registry-oauth.ts'
+import { registryReplicas } from './registry-replicas.ts'
 import { registrySelector } from './registry-selector.ts'
 import { registrySize } from './registry-size.ts'
 import { remoteProxy } from './remote-proxy.ts'
@@ -31,6 +32,7 @@ export const STORIES: readonly Story[] = [
   virtualServer,
   registrySelector,
   registryGit,
+  registryReplicas,
   registrySize,
   registryOauth,
   protectedServers,

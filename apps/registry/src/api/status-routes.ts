@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sourceTypeOf } from '@thv/catalog/sources/fetch/source-config'
+import { SOURCES_PATH, type SourcesReport } from '@thv/catalog/status/sources-report'
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendBytes, sendEmpty } from '@thv/http/server/respond'
 import { errorMessage } from '@thv/kernel/errors'
@@ -7,26 +8,6 @@ import type { RegistryEngine } from '../engine/engine.ts'
 import type { SourceRecord } from '../store/registry-store.ts'
 import { sendApiError } from './http/api-error.ts'
 import { matchesTag } from './pages/conditions.ts'
-
-/** Answer of `/status/sources`. Read-only, and without any entry: names, counts, times and messages only. */
-export interface SourcesReport {
-  /** The configuration's `syncRequest`; done once every source has been tried with it. */
-  readonly syncRequest?: { readonly value: string; readonly done: boolean }
-  readonly sources: readonly SourceReport[]
-}
-
-export interface SourceReport {
-  readonly name: string
-  readonly type: string
-  readonly phase: string
-  readonly attemptCount: number
-  readonly lastAttempt?: string
-  readonly lastSuccess?: string
-  readonly serverCount: number
-  readonly problemCount: number
-  readonly hash?: string
-  readonly message: string
-}
 
 export interface StatusRoutes {
   /** False: not one of these paths. */
@@ -36,7 +17,7 @@ export interface StatusRoutes {
 /** Reports for the operator, on the internal address. Each has an ETag: a reader that knows the state pays for a comparison only. */
 export function createStatusRoutes({ admin }: Pick<RegistryEngine, 'admin'>): StatusRoutes {
   const reports: Readonly<Record<string, () => Promise<Report>>> = {
-    '/status/sources': async () => tagged(JSON.stringify(sourcesReport(await admin.sources()))),
+    [SOURCES_PATH]: async () => tagged(JSON.stringify(sourcesReport(await admin.sources()))),
     '/status/images': () => admin.listedImages(),
   }
   return {

@@ -1,3 +1,4 @@
+import type { SourcesReport } from '@thv/catalog/status/sources-report'
 import { formatKey, type ObjectKey } from '@thv/kube'
 import { imageListsOf } from '../../enforcement/image-lists.ts'
 import type { Env } from '../../environment.ts'
@@ -6,7 +7,7 @@ import { KnownServerLookup } from './plan/known-servers.ts'
 import { EnforcedImages } from './report/enforced-images.ts'
 import { IMAGES } from './report/images-report.ts'
 import { ReportReader } from './report/report-reader.ts'
-import { SOURCES, type SourcesReport } from './report/sources-report.ts'
+import { SOURCES } from './report/sources-report.ts'
 import { createSyncRunner, type SyncRunner } from './sync/sync-runner.ts'
 
 /** Memory of the controller: everything in it can be found out again, so a new operator begins without. */

@@ -109,8 +109,10 @@ function templateAnnotations({ fixed, secretsHash }: DeploymentInput): Record<st
 }
 
 const GRACE_SECONDS = 30
+/** A pod that goes answers until the Service leads to the others alone. */
+const STOP_DELAY = '3s'
 
-function podSpec({ name, spec, settings, replicas, exported }: DeploymentInput): PodSpec {
+function podSpec({ name, spec, settings, replicas, exported, hasBudget }: DeploymentInput): PodSpec {
   const { volumes, mounts } = podFiles(name, spec, exported)
   const secrets = pullSecrets(settings.defaultImagePullSecrets, spec.imagePullSecrets)
   const spread = {
@@ -128,6 +130,7 @@ function podSpec({ name, spec, settings, replicas, exported }: DeploymentInput):
       ...databaseVariables(spec.databaseConfig),
       ...(spec.pgpassSecretRef === undefined ? [] : [{ name: 'PGPASSFILE', value: `${PGPASS_FOLDER}/.pgpass` }]),
       { name: 'THV_REGISTRY_DATA_DIR', value: DATA_FOLDER },
+      ...(hasBudget ? [{ name: 'THV_REGISTRY_STOP_DELAY', value: STOP_DELAY }] : []),
       { name: 'HOME', value: '/tmp' },
     ],
     ports: [

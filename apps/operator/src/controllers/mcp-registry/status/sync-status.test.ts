@@ -1,5 +1,5 @@
+import { readSourcesReport } from '@thv/catalog/status/sources-report'
 import { describe, expect, it } from 'vitest'
-import { readSourcesReport } from '../report/sources-report.ts'
 import { syncFactsOf } from './sync-status.ts'
 
 const MAX_CONDITION = 32_768

@@ -1,8 +1,8 @@
+import type { SourceReport, SourcesReport } from '@thv/catalog/status/sources-report'
 import { configHash } from '@thv/kernel/config-hash'
 import type { ConditionUpdate } from '@thv/kube'
 import { MCPRegistryCondition, MCPRegistryReason } from '@thv/resources/kinds/mcp-registry/constants'
 import type { MCPRegistry } from '@thv/resources/kinds/mcp-registry/schema'
-import type { SourceReport, SourcesReport } from '../report/sources-report.ts'
 
 export type SyncStatus = NonNullable<NonNullable<MCPRegistry['status']>['syncStatus']>
 
