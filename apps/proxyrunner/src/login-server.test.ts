@@ -15,37 +15,7 @@ describe('a runner with an authorization server of its own', () => {
   let issuer: string
 
   beforeAll(async () => {
-    idp = stack.use(await startOidcServer())
-    const fixture = stack.use(await startFixture({ transport: 'http' }))
-    const port = await freePort()
-    issuer = `http://127.0.0.1:${port}`
-    const secret = { UPSTREAM_SECRET: '' }
-    const { client_id, client_secret } = await registered(idp, `${issuer}/oauth/callback`)
-    secret.UPSTREAM_SECRET = client_secret
-    const upstream = {
-      issuer_url: idp.issuer,
-      client_id,
-      client_secret_env_var: 'UPSTREAM_SECRET',
-      scopes: ['openid'],
-      allow_private_ips: true,
-    }
-    runner = stack.use(
-      await runDocument(
-        fixture.url,
-        {
-          port,
-          oidc_config: { issuer, audience: `${issuer}/mcp`, resource_url: `${issuer}/mcp`, scopes: ['openid', 'mcp'] },
-          embedded_auth_server_config: {
-            issuer,
-            upstreams: [{ name: 'corp', type: 'oidc', oidc_config: upstream }],
-            scopes_supported: ['openid', 'mcp'],
-            allowed_audiences: [`${issuer}/mcp`],
-            disable_upstream_token_injection: true,
-          },
-        },
-        secret,
-      ),
-    )
+    ;({ idp, runner, issuer } = await startLoginRunner(stack, { disable_upstream_token_injection: true }))
   })
   afterAll(() => stack.disposeAsync())
 
@@ -77,6 +47,66 @@ describe('a runner with an authorization server of its own', () => {
     expect(server.issuer).toBe(issuer)
   })
 })
+
+describe('a runner that sends tokens of its upstream provider to its backend', () => {
+  const stack = new AsyncDisposableStack()
+  let idp: OidcServer
+  let runner: RunningDocument
+
+  beforeAll(async () => {
+    ;({ idp, runner } = await startLoginRunner(stack, {}))
+  })
+  afterAll(() => stack.disposeAsync())
+
+  it('gives the backend the token that the user has there, and goes on while the provider is down', async () => {
+    await using client = await connectV2({ url: runner.url, user: 'ada', era: 'modern', grantTypes: GRANTS })
+    const sent = async () => {
+      const { content } = await client.call('report_request')
+      const { headers } = JSON.parse(content[0]?.text ?? '{}') as { headers: Record<string, string> }
+      return headers['authorization'] ?? ''
+    }
+    const authorization = await sent()
+    expect(authorization).toMatch(/^Bearer \S+$/)
+    const basic = Buffer.from(`${idp.clientId}:${idp.clientSecret}`).toString('base64')
+    const introspected = await fetch(idp.introspectionUrl, {
+      method: 'POST',
+      headers: { authorization: `Basic ${basic}` },
+      body: new URLSearchParams({ token: authorization.slice('Bearer '.length) }),
+    })
+    expect(await introspected.json()).toMatchObject({ active: true, sub: 'ada' })
+    idp.fault = 'down'
+    expect(await sent()).toBe(authorization)
+    expect(runner.log.lines.join('\n')).not.toContain(authorization.slice('Bearer '.length))
+  })
+})
+
+async function startLoginRunner(stack: AsyncDisposableStack, more: object) {
+  const idp = stack.use(await startOidcServer())
+  const fixture = stack.use(await startFixture({ transport: 'http' }))
+  const port = await freePort()
+  const issuer = `http://127.0.0.1:${port}`
+  const { client_id, client_secret } = await registered(idp, `${issuer}/oauth/callback`)
+  const upstream = {
+    issuer_url: idp.issuer,
+    client_id,
+    client_secret_env_var: 'UPSTREAM_SECRET',
+    scopes: ['openid'],
+    allow_private_ips: true,
+  }
+  const document = {
+    port,
+    oidc_config: { issuer, audience: `${issuer}/mcp`, resource_url: `${issuer}/mcp`, scopes: ['openid', 'mcp'] },
+    embedded_auth_server_config: {
+      issuer,
+      upstreams: [{ name: 'corp', type: 'oidc', oidc_config: upstream }],
+      scopes_supported: ['openid', 'mcp'],
+      allowed_audiences: [`${issuer}/mcp`],
+      ...more,
+    },
+  }
+  const runner = stack.use(await runDocument(fixture.url, document, { UPSTREAM_SECRET: client_secret }))
+  return { idp, runner, issuer }
+}
 
 async function registered(idp: OidcServer, redirectUri: string): Promise<{ client_id: string; client_secret: string }> {
   const answer = await fetch(`${idp.issuer}/reg`, {

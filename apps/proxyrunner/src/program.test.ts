@@ -80,11 +80,11 @@ describe('a run config', () => {
     await expect(run('run', '--config', `${folder.path}/none.json`).done).rejects.toMatchObject({ code: 'run_config_missing' })
     const bad = await folder.write('bad.json', '{"name":"x","transport":"pigeon"}')
     await expect(run('run', '--config', bad).done).rejects.toMatchObject({ code: 'run_config_invalid' })
-    const secured = { name: 'x', transport: 'stdio', image: 'exec:///bin/cat', upstream_swap_config: {} }
+    const secured = { name: 'x', transport: 'stdio', image: 'exec:///bin/cat', isolate_network: true }
     const asking = await folder.write('asking.json', JSON.stringify(secured))
     await expect(run('run', '--config', asking).done).rejects.toMatchObject({
       code: 'middleware_unsupported',
-      message: expect.stringContaining('upstream_swap_config'),
+      message: expect.stringContaining('isolate_network'),
     })
     expect(lines.join('')).not.toContain('listening')
   })

@@ -70,7 +70,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const login = await openLoginServer(config, { env, log, clock, outbound, lifecycle })
   const toolSource = new LateToolSource()
   const shared = { env, log, metrics, clock, outbound, policies, toolSource, redis: state?.redis }
-  const pipeline = pipelineFromRunConfig(config, { ...shared, ownIssuer: login })
+  const pipeline = pipelineFromRunConfig(config, { ...shared, ownIssuer: login, upstreamTokens: login?.tokens })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)

@@ -10,6 +10,7 @@ import {
   type Conditions,
   configMaps,
   createKubeClient,
+  events,
   getCondition,
   type KubeClient,
   type KubeObject,
@@ -208,6 +209,18 @@ describeCluster('a virtual server that discovers its backends', () => {
     one.isDown = false
     expect(await session.text('remote_hello')).toBe('')
     await expect.poll(status, POLL).toMatchObject({ backendCount: 1, discoveredBackends: [{ name: 'remote', status: 'ready' }] })
+  })
+
+  test('reports names that several backends have, with an Event', async () => {
+    const aggregation = { conflictResolution: 'priority', conflictResolutionConfig: { priorityOrder: ['remote'] } }
+    await put(configMaps, configMapName(NAME), { data: { 'config.yaml': JSON.stringify(document({ aggregation })) } })
+    await entry('second', two.url)
+    const conflicts = async () => getCondition((await status())?.conditions as Conditions, 'ToolConflicts')
+    await expect.poll(conflicts, POLL).toMatchObject({ status: 'True', message: 'tool hello of second is lost' })
+    const notes = async () => (await admin.list(events, { namespace })).items.map(({ reason, note }) => `${reason} ${note}`)
+    await expect.poll(notes, POLL).toContain('NamesConflict tool hello of second is lost')
+    await admin.delete(mcpServerEntryType, { name: 'second', namespace })
+    await expect.poll(conflicts, POLL).toMatchObject({ status: 'False' })
   })
 
   test('takes over its ConfigMap, and keeps the last good one', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { CLIENT, startTokenServer } from '@thv/auth/outgoing/testing/token-server'
+import { startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { describe, expect, it } from 'vitest'
@@ -128,6 +129,31 @@ describe('authentication to backends', () => {
     expect((await eve.client.listTools()).tools.map(({ name }) => name)).toEqual(['plain_hello'])
     expect(await eve.text('plain_hello')).toBe('')
     expect(vmcp.offer.roster.get('x')?.health.status).toBe('healthy')
+  })
+
+  it('exchanges tokens of callers where bytes pass', async () => {
+    await using stack = new AsyncDisposableStack()
+    const idp = stack.use(await startOidcServer())
+    const tokens = stack.use(await startTokenServer())
+    const backend = stack.use(await startFixture({ era: 'modern', only: ['report_request'] }))
+    const oidc = { issuer: idp.issuer, audience: 'tests', protectedResourceAllowPrivateIp: true, insecureAllowHttp: true }
+    const tokenExchange = { tokenUrl: tokens.url, clientId: CLIENT.id, clientSecretEnv: 'CLIENT_SECRET', audience: 'x' }
+    const vmcp = stack.use(
+      await startTestVmcp({
+        backends: { x: backend.url },
+        env: SECRET,
+        config: auth({ x: { type: 'token_exchange', tokenExchange } }, { incomingAuth: { type: 'oidc', oidc } }),
+      }),
+    )
+    const token = await idp.token({ claims: { sub: 'ada' } })
+    const requestInit = { headers: { authorization: `Bearer ${token}` } }
+    await using ada = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url), { requestInit }), 'modern')
+    await ada.client.listTools()
+    for (let i = 0; i < 3; i++) {
+      const { headers } = await ada.json('x_report_request')
+      expect(headers).toMatchObject({ authorization: `Bearer issued-1.for.${token}` })
+    }
+    expect(tokens.forms).toHaveLength(1)
   })
 
   it('passes the token of callers to a backend that shares issuer and audience, and to no other', async () => {

@@ -158,6 +158,7 @@ function startReporter({ cluster, offer, live, env, log, clock, lifecycle }: Rep
       members: offer.members,
       leftOut: live.discovered.leftOut,
       conflicts: offer.view.now.conflicts,
+      moved: offer.view.moved,
       isDiscovering: offer.config.outgoingAuth.source === 'discovered',
       problem: live.live.state.problem,
     }),

@@ -4,6 +4,7 @@ import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock, Timer } from '@thv/kernel/clock'
 import type { AuthServerConfig, UpstreamConfig } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
+import type { RecordCipher } from '@thv/store/redis/record-cipher'
 import type { Log } from '@thv/telemetry/log'
 import type { Provider } from 'oidc-provider'
 import { createDocumentFetch, createMetadataDocuments } from './clients/metadata-documents.ts'
@@ -23,9 +24,13 @@ import type { UpstreamTokens } from './upstream-tokens.ts'
 export interface AuthServerOptions {
   readonly config: AuthServerConfig
   readonly env: Readonly<Record<string, string | undefined>>
-  readonly store: AuthStore
-  /** Where tokens of upstream providers go. */
-  readonly tokens: (upstreams: readonly UpstreamProvider[]) => UpstreamTokens
+  /** Opened with the cipher of its records. */
+  readonly store: (cipher: RecordCipher) => AuthStore
+  /** Where tokens of upstream providers go, sealed with the cipher. */
+  readonly tokens: (
+    upstreams: readonly UpstreamProvider[],
+    sealed: { readonly store: AuthStore; readonly cipher: RecordCipher },
+  ) => UpstreamTokens
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: Log
@@ -49,7 +54,7 @@ const RELOAD_MS = 30_000
 
 /** An authorization server whose users log in at upstream providers. Throws `run_config_invalid`. */
 export async function createAuthServer(options: AuthServerOptions): Promise<AuthServer> {
-  const { config, env, store, outbound, clock, log } = options
+  const { config, env, outbound, clock, log } = options
   const { createProvider } = await loadLibrary().then(() => import('./provider/create-provider.ts'))
   const stop = new AbortController()
   const isEphemeral = config.hmac_secret_files.length === 0
@@ -61,7 +66,8 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const onProblem = (provider: string, error: unknown) => log.warn('identity provider cannot be asked', { provider, error: String(error) })
   const deps: UpstreamDeps = { env, outbound, clock, signal: stop.signal, onProblem }
   const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { issuer: config.issuer, deps }))
-  const tokens = options.tokens(upstreams)
+  const store = options.store(secrets.cipher('records'))
+  const tokens = options.tokens(upstreams, { store, cipher: secrets.cipher('vault') })
   const clients = createSealedClients(secrets, clock)
   const documents = createMetadataDocuments({
     ...{ config, clock },
@@ -135,6 +141,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
       timer?.cancel()
       revoked[Symbol.dispose]()
       await tokens[Symbol.asyncDispose]()
+      await store[Symbol.asyncDispose]()
     },
   }
 }

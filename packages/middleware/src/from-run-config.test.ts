@@ -61,7 +61,7 @@ it('a factory for every built middleware is a matter of types', () => {
   const { 'header-forward': _, ...others } = Object.fromEntries(BUILT_MIDDLEWARE.map((name) => [name, true])) as Made
   // @ts-expect-error header-forward is missing
   const missing: Made = others
-  // @ts-expect-error upstreamswap is not built
-  const unbuilt: BuiltMiddleware = 'upstreamswap'
+  // @ts-expect-error awssts is not built
+  const unbuilt: BuiltMiddleware = 'awssts'
   expect(Object.keys(missing)).not.toContain(unbuilt)
 })

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { UpstreamTokens } from '@thv/authserver/upstream-tokens'
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
@@ -30,6 +31,7 @@ import type { ToolSource } from './pipeline/tool-source.ts'
 import { makeRateLimit } from './rate-limit/rate-limit-from-run-config.ts'
 import { makeAuthenticate, type OwnIssuer } from './run-config/make-authenticate.ts'
 import { makeAuthorize } from './run-config/make-authorize.ts'
+import { makeUpstreamSwap } from './run-config/make-upstream-swap.ts'
 import { makeExporter, makeTelemetry } from './telemetry/telemetry-from-run-config.ts'
 import { createToolFilter } from './tool-filter/tool-filter.ts'
 
@@ -48,6 +50,8 @@ export interface MiddlewareDeps {
   readonly redis?: RedisClient | undefined
   /** The authorization server in this program, if there is one. */
   readonly ownIssuer?: OwnIssuer | undefined
+  /** The vault of the embedded authorization server. */
+  readonly upstreamTokens?: UpstreamTokens | undefined
 }
 
 /** The dependencies that makers share beside these. */
@@ -68,6 +72,7 @@ const MAKERS: Record<BuiltMiddleware, Make> = {
   authorization: makeAuthorize,
   ratelimit: makeRateLimit,
   tokenexchange: makeTokenExchange,
+  upstreamswap: makeUpstreamSwap,
   'header-injection': makeHeaderInjection,
   'remote-auth': makeRemoteAuth,
   'header-forward': makeHeaderForward,

@@ -36,10 +36,11 @@ const login = (more: object) => ({
 describe('unsupportedFields', () => {
   it.each<[string, Record<string, unknown>]>([
     ['authz_config.type', { authz_config: { type: 'httpv1' } }],
-    ['upstream_swap_config', { upstream_swap_config: {} }],
     ['aws_sts_config', { ...remote, aws_sts_config: { region: 'eu-central-1' } }],
-    ['embedded_auth_server_config.disable_upstream_token_injection', login({ disable_upstream_token_injection: false })],
-    ['embedded_auth_server_config.storage.redis_config', login({ storage: { type: 'redis', redis_config: { addr: 'redis:6379' } } })],
+    [
+      'embedded_auth_server_config.disable_upstream_token_injection',
+      { ...login({ disable_upstream_token_injection: false }), token_exchange_config: { token_url: 'https://t.example.com' } },
+    ],
     ['embedded_auth_server_config.upstreams.oauth2_config.dcr_config', login({ upstreams: [REGISTERED] })],
     ['embedded_auth_server_config.trusted_issuers', login({ trusted_issuers: [{ issuer_url: 'https://other.example.com' }] })],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
@@ -51,6 +52,8 @@ describe('unsupportedFields', () => {
 
   it('lets pass what asks for nothing, or for what is there', () => {
     expect(fieldsOf(login({}))).toEqual([])
+    expect(fieldsOf({ ...login({ disable_upstream_token_injection: false }), upstream_swap_config: {} })).toEqual([])
+    expect(fieldsOf(login({ storage: { type: 'redis', redis_config: { addr: 'redis:6379' } } }))).toEqual([])
     expect(
       fieldsOf({
         ...remote,
@@ -70,10 +73,10 @@ describe('unsupportedFields', () => {
   })
 
   it('asks the table: middleware that is built is no longer named', () => {
-    const result = readRunConfig({ name: 'demo', image: 'x:1', transport: 'sse', upstream_swap_config: {} })
+    const result = readRunConfig({ name: 'demo', image: 'x:1', transport: 'sse', isolate_network: true })
     if (!result.ok) throw new Error('unreadable')
-    const built = MIDDLEWARE.map((row) => (row.name === 'upstreamswap' ? { ...row, built: true } : row))
-    expect(unsupportedFields(result.config).map(({ middleware }) => middleware)).toEqual(['upstreamswap'])
+    const built = MIDDLEWARE.map((row) => (row.name === 'network-isolation' ? { ...row, built: true } : row))
+    expect(unsupportedFields(result.config).map(({ middleware }) => middleware)).toEqual(['network-isolation'])
     expect(unsupportedFields(result.config, built)).toEqual([])
   })
 
@@ -98,6 +101,7 @@ describe('unsupportedFields', () => {
       'authorization',
       'ratelimit',
       'tokenexchange',
+      'upstreamswap',
       'header-injection',
       'remote-auth',
       'header-forward',

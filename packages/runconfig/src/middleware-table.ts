@@ -108,7 +108,7 @@ export const MIDDLEWARE = [
   },
   {
     name: 'upstreamswap',
-    built: false,
+    built: true,
     part: 'pipeline',
     fields: ['upstream_swap_config'],
     entry: sameAsFields(['upstreamswap'], { config: 'upstream_swap_config' }),
@@ -126,7 +126,7 @@ export const MIDDLEWARE = [
   { name: 'auth-server', built: true, part: 'runner', fields: ['embedded_auth_server_config'], entry: stripAuthMet },
   // Parts of it that are not built.
   { name: 'auth-server-injection', built: false, part: 'runner', fields: ['embedded_auth_server_config.disable_upstream_token_injection'] },
-  { name: 'auth-server-redis', built: false, part: 'runner', fields: ['embedded_auth_server_config.storage.redis_config'] },
+  { name: 'auth-server-redis', built: true, part: 'runner', fields: ['embedded_auth_server_config.storage.redis_config'] },
   {
     name: 'auth-server-registration',
     built: false,
@@ -165,8 +165,9 @@ export function unsupportedFields(config: RunConfig, table: readonly MiddlewareR
 
 function asksFor(config: RunConfig, path: string): boolean {
   const value = valueAt(config, path.split('.'))
-  // The other way round: without the member, tokens of upstream providers are sent.
-  if (path === INJECTION) return isObject(valueAt(config, ['embedded_auth_server_config'])) && value !== true
+  // Without the member, tokens of upstream providers are sent. What is not built is to exchange them first.
+  if (path === INJECTION)
+    return isObject(valueAt(config, ['embedded_auth_server_config'])) && value !== true && config.token_exchange_config !== undefined
   if (path === 'audit_config' && isObject(value)) return value['enabled'] !== false
   if (path === 'authz_config.type') return value === 'httpv1'
   // ToolHive (Go) writes this part even when nothing in it is set.

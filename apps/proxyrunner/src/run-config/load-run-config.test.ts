@@ -66,10 +66,10 @@ describe('loadRunConfig', () => {
 
   it('rejects a document that asks for middleware that is not built', async () => {
     const oidc = { Issuer: 'https://idp.example.com', ClientSecret: 'hunter2' }
-    await write({ ...MINIMAL, oidc_config: oidc, upstream_swap_config: { provider_name: 'x' } })
+    await write({ ...MINIMAL, oidc_config: oidc, isolate_network: true })
     const error = await load().catch((e) => e)
     expect(isRunConfigError(error, 'middleware_unsupported')).toBe(true)
-    expect(error.message).toContain('upstream_swap_config')
+    expect(error.message).toContain('isolate_network')
     expect(JSON.stringify([error.message, error.details])).not.toContain('hunter2')
   })
 

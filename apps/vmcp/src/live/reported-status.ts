@@ -1,5 +1,6 @@
 import { type Condition, type Conditions, getCondition, setCondition } from '@thv/kube'
 import { VirtualMCPServerCondition, VirtualMCPServerReason } from '@thv/resources/kinds/virtual-mcp-server/constants'
+import type { ChangedHands } from '../aggregate/changed-hands.ts'
 import type { Conflict } from '../aggregate/conflict.ts'
 import type { LeftOut } from '../discover/discovered-backends.ts'
 import type { Member } from '../members/member.ts'
@@ -9,6 +10,8 @@ export interface StatusFacts {
   readonly members: readonly Member[]
   readonly leftOut: readonly LeftOut[]
   readonly conflicts: readonly Conflict[]
+  /** Names that led to another backend before the last change. */
+  readonly moved: readonly ChangedHands[]
   /** The virtual server finds its backends itself; otherwise the operator reports on that. */
   readonly isDiscovering: boolean
   /** Why the newest configuration is not in force. */
@@ -42,6 +45,13 @@ export function reportedStatus(facts: StatusFacts, before: Conditions | undefine
     backendCount: members.filter(({ health }) => health.status === 'healthy').length,
     conditions: own.flatMap((type) => getCondition(conditions, type) ?? []),
   }
+}
+
+/** A sentence for an Event, or undefined where no name has moved. */
+export function movedNote(moved: readonly ChangedHands[]): string | undefined {
+  if (moved.length === 0) return undefined
+  const named = moved.slice(0, MAX_NAMED).map(({ kind, name, from, to }) => `${kind} ${name} leads to ${to} instead of ${from}`)
+  return [...named, ...(moved.length > MAX_NAMED ? [`and ${moved.length - MAX_NAMED} more`] : [])].join('; ')
 }
 
 function backendOf({ backend, health, shared }: Member): Readonly<Record<string, unknown>> {

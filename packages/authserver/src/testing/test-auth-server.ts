@@ -83,7 +83,16 @@ export async function startTestAuthServer(options: TestAuthServerOptions = {}): 
   const saved: UpstreamLogin[] = []
   const tokens = () => ({ ...NO_UPSTREAM_TOKENS, save: async (login: UpstreamLogin) => void saved.push(login) })
   server = stack.use(
-    await createAuthServer({ config, env: { UPSTREAM_SECRET: upstream.secret, ...env }, store, tokens, outbound, clock, log, addressOf }),
+    await createAuthServer({
+      config,
+      env: { UPSTREAM_SECRET: upstream.secret, ...env },
+      store: () => store,
+      tokens,
+      outbound,
+      clock,
+      log,
+      addressOf,
+    }),
   )
   const owned = stack.move()
 

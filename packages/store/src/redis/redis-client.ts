@@ -13,6 +13,8 @@ export interface RedisAddress {
 export interface RedisTls {
   /** PEM, beside the roots of the system. */
   readonly ca?: string | undefined
+  /** Accepts any certificate. For trials. */
+  readonly isInsecure?: boolean | undefined
 }
 
 export interface RedisSentinels {
@@ -37,6 +39,7 @@ export interface RedisClientOptions {
   readonly clock?: Clock
   /** The longest that a command takes. */
   readonly timeoutMs?: number
+  readonly connectTimeoutMs?: number
   /**
    * Waits a moment after a durable script until a replica has it (WAIT), so that a failover does not lose it. Called when none did in time; that
    * is no failure. Only for a Redis that has replicas.
@@ -94,12 +97,13 @@ function clusterSettings(redisOptions: RedisOptions): ClusterOptions {
   }
 }
 
-function secureOf(tls: RedisTls | undefined): { tls?: { ca?: string } } {
-  return tls === undefined ? {} : { tls: tls.ca === undefined ? {} : { ca: tls.ca } }
+function secureOf(tls: RedisTls | undefined): { tls?: { ca?: string; rejectUnauthorized?: false } } {
+  if (tls === undefined) return {}
+  return { tls: { ...(tls.ca !== undefined && { ca: tls.ca }), ...(tls.isInsecure && { rejectUnauthorized: false }) } }
 }
 
 function settingsOf(options: RedisClientOptions): RedisOptions {
-  const { address, sentinel, cluster, db, username, password, tls, timeoutMs = DEFAULT_TIMEOUT_MS } = options
+  const { address, sentinel, cluster, db, username, password, tls, timeoutMs = DEFAULT_TIMEOUT_MS, connectTimeoutMs = 2_000 } = options
   const secure = secureOf(tls)
   const sentinelTls = secureOf(sentinel?.tls ?? tls).tls
   const place =
@@ -120,7 +124,7 @@ function settingsOf(options: RedisClientOptions): RedisOptions {
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     commandTimeout: timeoutMs,
-    connectTimeout: 2_000,
+    connectTimeout: connectTimeoutMs,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,

@@ -267,8 +267,12 @@ describeCluster('what an MCPServer refers to', () => {
   test('a guard that no proxy can apply yet is written down, and nothing runs', async () => {
     const upstream = {
       name: 'corporate',
-      type: 'oidc',
-      oidcConfig: { issuerUrl: 'https://idp.example.com', clientId: 'toolhive' },
+      type: 'oauth2',
+      oauth2Config: {
+        authorizationEndpoint: 'https://idp.example.com/authorize',
+        tokenEndpoint: 'https://idp.example.com/token',
+        dcrConfig: { registrationEndpoint: 'https://idp.example.com/register' },
+      },
     } as const
     const embeddedAuthServer = { issuer: 'https://mcp.example.com', upstreamProviders: [upstream] }
     await admin.create(mcpExternalAuthConfigType, { metadata: at('login'), spec: { type: 'embeddedAuthServer', embeddedAuthServer } })

@@ -52,6 +52,7 @@ export const VirtualMCPServerReason = {
   BackendsDiscoveredSuccessfully: 'BackendsDiscoveredSuccessfully',
   BackendDiscoveryFailed: 'BackendDiscoveryFailed',
   NamesConflict: 'NamesConflict',
+  NamesMoved: 'NamesMoved',
   NoConflicts: 'NoConflicts',
 
   GroupRefValid: 'GroupRefValid',
