@@ -61,7 +61,7 @@ describeCluster('VirtualMCPServer', () => {
       command: ['vmcp'],
       args: ['serve', '--config=/etc/vmcp-config/config.yaml', '--host=0.0.0.0', '--port=4483'],
     })
-    expect(spec?.template?.spec?.['automountServiceAccountToken']).toBe(false)
+    expect(spec?.template?.spec?.['automountServiceAccountToken']).toBe(true)
     expect((await configOf('joined')).backends).toMatchObject(
       ['orders', 'parcels'].map((name) => ({
         name,

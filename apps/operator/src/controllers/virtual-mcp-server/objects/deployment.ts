@@ -141,8 +141,8 @@ function podSpec({ name, spec, settings, contributions }: VirtualDeploymentInput
   }
   return {
     serviceAccountName: spec.serviceAccount ?? names.account,
-    // With inline backends it never speaks to the API.
-    automountServiceAccountToken: spec.outgoingAuth.source === 'discovered',
+    // It reports its backends in the status.
+    automountServiceAccountToken: true,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: GRACE_SECONDS,
     ...(secrets.length > 0 && { imagePullSecrets: secrets }),
