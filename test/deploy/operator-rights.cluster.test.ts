@@ -26,7 +26,7 @@ const OWN_KINDS = [
   'virtualmcpservers',
 ]
 const HAS_FINALIZER = ['mcpexternalauthconfigs', 'mcpgroups', 'mcpregistries', 'mcpservers', 'mcptoolconfigs']
-const OWNS_OBJECTS = ['mcpremoteproxies', 'mcpservers']
+const OWNS_OBJECTS = ['mcpregistries', 'mcpremoteproxies', 'mcpservers', 'virtualmcpservers']
 const APPLIED = [
   ['', 'configmaps'],
   ['', 'serviceaccounts'],
@@ -125,6 +125,10 @@ describeHelm('rights of the operator', () => {
     ),
     ...READ.flatMap(([group, resource]) => ['get', 'list', 'watch'].map((verb) => ({ group, resource, verb, namespace }))),
     { group: '', resource: 'pods', verb: 'delete', namespace },
+    // The seal of a VirtualMCPServer is made once and never changed.
+    { group: '', resource: 'secrets', verb: 'create', namespace },
+    // Of MCPRegistries with several replicas.
+    ...['get', 'create', 'patch', 'delete'].map((verb) => ({ group: 'policy', resource: 'poddisruptionbudgets', verb, namespace })),
     // Held so that it can be granted to registry servers.
     ...['create', 'get', 'update'].map((verb) => ({ group: 'coordination.k8s.io', resource: 'leases', verb, namespace })),
     ...['create', 'patch'].map((verb) => ({ group: 'events.k8s.io', resource: 'events', verb, namespace })),
@@ -135,7 +139,7 @@ describeHelm('rights of the operator', () => {
     ...['create', 'update', 'delete'].flatMap((verb) => OWN_KINDS.map((resource) => ({ group: GROUP, resource, verb, namespace }))),
     // Entries are only judged: neither they nor proxies are changed beside their status.
     ...['mcpserverentries', 'mcpremoteproxies'].map((resource) => ({ group: GROUP, resource, verb: 'patch', namespace })),
-    ...['create', 'update', 'patch', 'delete'].map((verb) => ({ group: '', resource: 'secrets', verb, namespace })),
+    ...['update', 'patch', 'delete'].map((verb) => ({ group: '', resource: 'secrets', verb, namespace })),
     // Routes are other people's.
     ...['gateways', 'httproutes', 'referencegrants', '*'].flatMap((resource) =>
       ['create', 'update', 'patch', 'delete', 'deletecollection'].map((verb) => ({
