@@ -78,9 +78,11 @@ export function virtualServerStatus(current: VirtualMCPServer, input: VirtualSta
 
 const OWN: ReadonlySet<string> = new Set<string>(Object.values(Condition))
 
-/** A virtual server that discovers its backends writes `BackendsDiscovered` itself. */
+/** Conditions that the virtual server writes itself, the first one where it discovers its backends. */
+const REPORTED_CONDITIONS: ReadonlySet<string> = new Set([Condition.BackendsDiscovered, Condition.ToolConflicts])
+
 function isOurs(type: string): boolean {
-  return type !== Condition.BackendsDiscovered && (OWN.has(type) || OF_BACKENDS.test(type))
+  return !REPORTED_CONDITIONS.has(type) && (OWN.has(type) || OF_BACKENDS.test(type))
 }
 
 const VALID: ConditionUpdate = {
