@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { authVariable } from '@thv/vmcpconfig/discovery/member-auth'
 import type { MemberBackend, MemberProblem } from '@thv/vmcpconfig/discovery/member-backend'
-import { resolveMembers } from '@thv/vmcpconfig/discovery/resolve-member'
+import { headerVariable, resolveMembers } from '@thv/vmcpconfig/discovery/resolve-member'
 import type { BackendAuthConfig, BackendConfig, IncomingAuthConfig } from '@thv/vmcpconfig/vmcp-config'
 import { type Contribution, secretVariable } from '../../../deployment/contribution.ts'
 import { mountCaBundle } from '../../../proxy/resolve/ca-bundle.ts'
@@ -49,8 +49,9 @@ export function backendsOf(members: GroupMembers, deps: Deps): BackendList {
   )
   const backends: Backend[] = []
   const leftOut: BackendList['leftOut'][number][] = []
+  const taken = new Map<string, Claim>()
   for (const found of resolved) {
-    const made = found.ok ? backendOf(found.member, deps) : undefined
+    const made = found.ok ? ownVariables(backendOf(found.member, deps), taken) : undefined
     if (made !== undefined && 'config' in made) backends.push(made)
     else if (made !== undefined && found.ok) leftOut.push({ name: found.member.backend.name, why: made.why, isAuth: made.isAuth })
     else if (!found.ok) {
@@ -59,6 +60,32 @@ export function backendsOf(members: GroupMembers, deps: Deps): BackendList {
     }
   }
   return { backends, leftOut }
+}
+
+interface Claim {
+  readonly owner: string
+  readonly value: string
+}
+
+type Made = Backend | { readonly why: string; readonly isAuth: boolean }
+
+/** Different names can lead to one variable (`a.b` and `a--b`): a backend would get the secret of another. The first one keeps it. */
+function ownVariables(made: Made, taken: Map<string, Claim>): Made {
+  if (!('config' in made)) return made
+  const { config, contribution } = made
+  const { name: owner } = config
+  const env = (contribution.env ?? []).map((variable): [string, Claim] => [variable.name, { owner, value: JSON.stringify(variable) }])
+  // The virtual server looks for forwarded headers of every backend.
+  const headers = headerVariable(owner)
+  const claims = new Map<string, Claim>([[headers, { owner, value: '' }], ...env])
+  for (const [variable, { value }] of claims) {
+    const other = taken.get(variable)
+    const isShared = other?.value === value && (variable !== headers || value === '')
+    if (other !== undefined && !isShared)
+      return { why: `${made.kind} ${owner}: ${variable} is for ${other.owner} already: rename one of them`, isAuth: true }
+  }
+  for (const [variable, claim] of claims) taken.set(variable, claim)
+  return made
 }
 
 const AUTH_REASONS: ReadonlySet<MemberProblem['reason']> = new Set(['AuthUnavailable', 'Unsupported'])
