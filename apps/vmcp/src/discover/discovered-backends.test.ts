@@ -108,6 +108,20 @@ describe('members of a group', () => {
     expect(JSON.stringify(leftOut)).not.toContain('v4lue')
   })
 
+  it('never get the token of a caller where they are entries, whatever the file says', () => {
+    const oidc = { issuer: 'https://i.example.com', audience: 'mcp' }
+    const callerToken = { type: 'caller_token' }
+    const config = configOf({
+      incomingAuth: { type: 'oidc', oidc },
+      outgoingAuth: { source: 'discovered', backends: { plain: callerToken, local: callerToken } },
+    })
+    const { backends, leftOut } = discoveredBackends(members, { config, env: ENV, values: VALUES })
+    expect(leftOut.map(({ name, message }) => `${name}: ${message}`)).toEqual([
+      'plain: outgoingAuth.backends.plain.type: caller_token is not for entries',
+    ])
+    expect(backends.filter(({ authType }) => authType === 'caller_token').map(({ name }) => name)).toEqual(['local'])
+  })
+
   it('use the authentication of the file over their own', () => {
     const headerInjection = { headerName: 'X-File', headerValue: 'f' }
     const config = configOf({

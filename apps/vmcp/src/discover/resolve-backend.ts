@@ -33,6 +33,8 @@ export function resolveBackend({ backend, ownAuth, authConfigRef, ca, env }: Bac
   const at =
     given !== undefined ? `outgoingAuth.backends.${name}` : ownAuth !== undefined ? `authentication of ${name}` : 'outgoingAuth.default'
   const auth = given ?? ownAuth ?? config.outgoingAuth.default ?? UNAUTHENTICATED
+  // Also where an entry takes the place of a proxy of its name.
+  if (auth.type === 'caller_token' && backend.type === 'entry') throw invalid(`${at}.type: caller_token is not for entries`)
   const timeout = Object.hasOwn(timeouts.perWorkload, name) ? timeouts.perWorkload[name] : undefined
   return {
     name,
