@@ -2,14 +2,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { ThvError } from '@thv/kernel/errors'
 import { createLifecycle } from '@thv/kernel/lifecycle'
+import { createMetrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
+import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { describe, expect, it } from 'vitest'
 import { parseVmcpConfig } from '../config/load-vmcp-config.ts'
 import { startGuardedBackend } from '../testing/guarded-backend.ts'
 import { startVmcp } from '../vmcp-server.ts'
+import { LiveConfig } from './live-config.ts'
+import { LiveServer, type LiveServerOptions } from './live-server.ts'
 
 const POLL = { timeout: 20_000, interval: 20 }
 
@@ -141,5 +146,29 @@ describe('a configuration that changes while the server runs', () => {
     expect(await names()).toEqual(['a_greet'])
     live.write(withPolicies(only('add_numbers')))
     await expect.poll(names, POLL).toEqual(['a_add_numbers'])
+  })
+
+  it('applies one that comes while the one before it is refused', async () => {
+    const textOf = (note: string) => documentOf([{ name: 'a', url: 'http://127.0.0.1:1/mcp' }], { metadata: { note } })
+    const live = new LiveConfig(parseVmcpConfig(textOf('first'), 'test'), textOf('first'))
+    const refused = Promise.withResolvers<never>()
+    const applied: string[] = []
+    const server = new LiveServer({
+      ...{ live, policies: undefined, env: {}, log: new CollectingLog(), metrics: createMetrics(), discovered: undefined },
+      feed: {
+        resolve: async ({ metadata }) => (metadata['note'] === 'bad' ? await refused.promise : { backends: [], leftOut: [], warnings: [] }),
+        close: async () => undefined,
+      },
+      roster: { apply: () => ({ joined: [], left: [] }) } as unknown as LiveServerOptions['roster'],
+      view: { reconfigure: () => undefined } as unknown as LiveServerOptions['view'],
+      offer: { reconfigure: ({ metadata }: VmcpConfig) => applied.push(metadata['note'] ?? '') } as unknown as LiveServerOptions['offer'],
+    })
+    server.offer(textOf('bad'), 'test')
+    server.offer(textOf('good'), 'test')
+    refused.reject(new ThvError('vmcp_config_invalid', 'is refused'))
+    await server.first
+    await server.close()
+    expect(applied).toEqual(['good'])
+    expect(live.state.problem).toBeUndefined()
   })
 })

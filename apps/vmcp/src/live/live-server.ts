@@ -128,7 +128,8 @@ export class LiveServer {
       if (discovered !== undefined && isNew) await this.#replacePolicies(config)
     } catch (error) {
       if (!isThvError(error, 'vmcp_config_invalid')) throw error
-      live.reject(error.message, this.#applied)
+      // One that came meanwhile is applied next, and says itself whether it works.
+      if (live.current === config) live.reject(error.message, this.#applied)
       log.error('the configuration is not replaced; the one before stays in force', { problem: error.message })
       this.#reloads('failed')
       this.#tell()
