@@ -1,4 +1,5 @@
 import { TestClock } from '@thv/kernel/clock'
+import { ThvError } from '@thv/kernel/errors'
 import { createMemoryAuthStore } from '@thv/store/auth/memory-auth-store'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -155,6 +156,33 @@ describe('hostile token requests', () => {
   it('RFC 6749 §10.4: no log line holds a token', async () => {
     const { body } = await server.tokens(clientId)
     for (const name of ['access_token', 'refresh_token'] as const) expect(server.logged()).not.toContain(body[name])
+  })
+})
+
+describe('a store that does not answer', () => {
+  it('RFC 9700 §4.14.2, RFC 7009 §2.2.1: 503 and Retry-After, nothing used up, and no revocation that did not happen', async () => {
+    const store = createMemoryAuthStore()
+    await using server = await startTestAuthServer({ store })
+    const client = await server.client()
+    const { body } = await server.tokens(client)
+    const [token, refreshToken] = [body['access_token'] ?? '', body['refresh_token'] ?? '']
+    const ask = (path: string, form: Record<string, string>) =>
+      fetch(`${server.issuer}${path}`, { method: 'POST', body: new URLSearchParams({ client_id: client, ...form }) })
+    const requests: [string, Record<string, string>][] = [
+      ['/oauth/token', { grant_type: 'refresh_token', refresh_token: refreshToken }],
+      ['/oauth/revoke', { token }],
+      ['/oauth/revoke', { token: refreshToken }],
+    ]
+    const { get, isRevoked } = store
+    const away = () => Promise.reject(new ThvError('store_unavailable', 'away'))
+    Object.assign(store, { get: away, isRevoked: away })
+    for (const [path, form] of requests) {
+      const answer = await ask(path, form)
+      expect([path, answer.status, answer.headers.get('retry-after')]).toEqual([path, 503, '2'])
+      expect(await answer.json()).toMatchObject({ error: 'temporarily_unavailable' })
+    }
+    Object.assign(store, { get, isRevoked })
+    expect((await ask('/oauth/token', { grant_type: 'refresh_token', refresh_token: refreshToken })).status).toBe(200)
   })
 })
 

@@ -6,6 +6,7 @@ import type { ServerSecrets } from '../keys/server-secrets.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import { errorPage } from '../login/pages.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
+import { addBusyAnswers } from './busy-answers.ts'
 import { createRecordAdapter } from './record-adapter.ts'
 import { addStructuredTokens } from './structured-tokens.ts'
 
@@ -110,6 +111,7 @@ export function createProvider(options: ProviderOptions): Provider {
   provider.proxy = true
   provider.silent = true
   provider.on('server_error', (_ctx, error) => options.onServerError(error))
+  addBusyAnswers(provider)
   addStructuredTokens(provider, { keys, store, issuer: config.issuer, familyMs })
   return provider
 }

@@ -47,7 +47,15 @@ function isAuthenticated({ status, body }: ProviderContext): boolean {
   return status === 400 && isObject(body) && body['error'] === 'unsupported_token_type'
 }
 
+/** Rejects with `store_unavailable`: no answer may claim that a token was revoked, or is not active, when the store could not be asked. */
 async function verified(token: string, { keys, store, issuer }: StructuredTokenOptions): Promise<OwnToken | undefined> {
+  const claims = await signedClaims(token, keys, issuer)
+  const family = claims?.['tsid']
+  if (claims === undefined || typeof family !== 'string' || (await store.isRevoked(family))) return undefined
+  return { claims, family }
+}
+
+async function signedClaims(token: string, keys: SigningKeys, issuer: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   try {
     const { payload } = await jwtVerify(
       token,
@@ -58,9 +66,7 @@ async function verified(token: string, { keys, store, issuer }: StructuredTokenO
       },
       { issuer, typ: 'at+jwt' },
     )
-    const family = payload['tsid']
-    if (typeof family !== 'string' || (await store.isRevoked(family))) return undefined
-    return { claims: payload, family }
+    return payload
   } catch {
     return undefined // not ours, altered or expired: the answer is the same as for a token that never was
   }
