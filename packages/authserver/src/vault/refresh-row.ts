@@ -24,6 +24,8 @@ export interface RefreshContext {
 /** Longer than the request to the provider and the write that follows. */
 const LOCK_MS = 30_000
 const REQUEST_MS = 15_000
+/** Errors of a provider that say nothing of the refresh token: a secret of ours that is wrong for an hour must not log everybody out. */
+const NOT_ABOUT_THE_TOKEN: ReadonlySet<string> = new Set(['invalid_client', 'server_error', 'slow_down', 'temporarily_unavailable'])
 /** How long another replica is waited for. */
 const WAIT_MS = 10_000
 
@@ -61,7 +63,7 @@ async function replaced(key: UpstreamKey, row: UpstreamRow, { rows, refresher, c
     await rows.write(key, renewed)
     return { kind: 'row', row: renewed }
   } catch (error) {
-    if (!(error instanceof UpstreamRefused)) throw error
+    if (!(error instanceof UpstreamRefused) || NOT_ABOUT_THE_TOKEN.has(error.message)) throw error
     // The access token may still be used until it ends; the refresh token is not tried again.
     await rows.write(key, { ...row, refreshToken: undefined })
     return { kind: 'ended' }

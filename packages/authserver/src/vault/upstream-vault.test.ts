@@ -254,6 +254,19 @@ describe('a provider that fails', () => {
   })
 })
 
+describe('a provider that refuses our client, or has no time', () => {
+  it.each(['invalid_client', 'temporarily_unavailable'])('(%s) leaves the refresh token for later', async (code) => {
+    const one = vault()
+    await save(one)
+    provider.fails = new UpstreamRefused(code)
+    await clock.advance(HOUR + 1)
+    expect(await settled(one.use(KEY), 0)).toMatchObject({ kind: 'unavailable' })
+    provider.fails = undefined
+    await clock.advance(30_000)
+    expect(await settled(one.use(KEY), 0)).toMatchObject({ accessToken: 'a1' })
+  })
+})
+
 describe('a backend that rejects a token', () => {
   it('gets another one, once a minute; after that only a login helps', async () => {
     const one = vault()
