@@ -323,11 +323,18 @@ describe('stored logins', () => {
     else expect(renewed).toMatchObject(expected)
   })
 
-  it('stay when the server fails, and are renewed once for all who wait', async () => {
+  it('stay when the server fails or is busy, and are renewed once for all who wait', async () => {
     const store = createMemoryCredentials()
     await store.update(async (credentials) => withLogin(credentials, login()), signal)
-    answers.set('/token', () => ({ status: 500, body: { error: 'server_error' } }))
-    await expect(refreshLogin(http, store, { login: login(), now: 0, signal })).rejects.toThrow('HTTP 500')
+    for (const [status, error] of [
+      [500, 'server_error'],
+      [503, 'temporarily_unavailable'],
+      [429, 'temporarily_unavailable'],
+    ] as const) {
+      answers.set('/token', () => ({ status, body: { error } }))
+      await expect(refreshLogin(http, store, { login: login(), now: 0, signal })).rejects.toThrow(`HTTP ${status}`)
+      expect((await store.read()).logins).toEqual([login()])
+    }
     let count = 0
     answers.set('/token', () => ({ body: { access_token: `new${++count}`, token_type: 'Bearer' } }))
     const all = await Promise.all([1, 2, 3].map(() => refreshLogin(http, store, { login: login(), now: 0, signal })))

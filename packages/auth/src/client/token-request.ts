@@ -35,7 +35,8 @@ export async function requestTokens(http: OAuthHttp, server: TokenServer, questi
   const authorization = authenticate(client, body)
   const { status, json } = await http.send({ url: server.tokenEndpoint, body, authorization, signal })
   if (status !== 200) {
-    const oauthError = status < 500 ? errorCodeOf(json?.['error']) : undefined
+    // A server that is busy has refused nothing.
+    const oauthError = status < 500 && status !== 429 ? errorCodeOf(json?.['error']) : undefined
     throw new LoginFailed(`the token endpoint of ${server.issuer} answered HTTP ${status}${oauthError ? ` ${oauthError}` : ''}`, {
       oauthError,
     })
