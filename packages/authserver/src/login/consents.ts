@@ -33,8 +33,9 @@ export interface Consents {
 
 export const CONSENT_COOKIE = 'thv_consents'
 export const CONSENT_SECONDS = 30 * 24 * 3_600
-/** The oldest go, so that the cookie stays below what browsers keep. */
+/** The oldest go, so that the cookie stays below the 4096 bytes that browsers keep. */
 const MAX_CONSENTS = 20
+const MAX_BODY = 3_600
 const PURPOSE = 'consents'
 
 export function createConsents(secrets: ServerSecrets, clock: Clock): Consents {
@@ -48,7 +49,13 @@ export function createConsents(secrets: ServerSecrets, clock: Clock): Consents {
   }
 
   function cookie(browser: string, consents: readonly Consent[]): string {
-    const body = Buffer.from(JSON.stringify(consents.slice(-MAX_CONSENTS))).toString('base64url')
+    const kept = consents.slice(-MAX_CONSENTS)
+    const encoded = () => Buffer.from(JSON.stringify(kept)).toString('base64url')
+    let body = encoded()
+    while (body.length > MAX_BODY) {
+      kept.shift()
+      body = encoded()
+    }
     return `${body}.${secrets.sign(PURPOSE, `${browser} ${body}`)}`
   }
 
