@@ -145,3 +145,10 @@ describe('the public documents of an authorization server', () => {
     expect(answer.headers.get('location')).toContain('/oauth/login/')
   })
 })
+
+it('a redirect URI with a path of its own is where users come back', async () => {
+  const oidc_config = { issuer_url: 'https://login.example.com', client_id: 'x', redirect_uri: 'https://proxy.example.com/signed-in' }
+  await using server = await startTestAuthServer({ config: { upstreams: [{ name: 'corp', type: 'oidc', oidc_config }] } })
+  const answer = await fetch(`${server.issuer}/signed-in?code=x&state=y`)
+  expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('not started in this browser')])
+})

@@ -71,8 +71,12 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
   const bases = [config.issuer, loginBase(config), ...options.redirectUris.map((uri) => uri.replace(/\/oauth\/callback$/, ''))]
   const prefixes = [...new Set(['', ...bases.map((base) => new URL(base).pathname.replace(/\/$/, ''))])]
 
+  /** A redirect URI of the configuration may have any path. */
+  const callbacks = new Set(options.redirectUris.map((uri) => new URL(uri).pathname))
+
   /** The path as the server knows it: `metadata` for both documents. */
   function ownPath(path: string): string | undefined {
+    if (callbacks.has(path)) return PATHS.callback
     for (const known of WELL_KNOWN) if (path === known || path.startsWith(`${known}/`)) return 'metadata'
     for (const prefix of prefixes) {
       if (!path.startsWith(prefix)) continue
