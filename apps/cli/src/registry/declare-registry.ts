@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { applyManifests, isPlatformObject } from '@thv/cluster/platform/apply-manifests'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { isObject } from '@thv/kernel/json'
 import type { KubeClient } from '@thv/kube/client/client'
 import type { Logger } from '@thv/telemetry/log'
 import { REGISTRY_KEY, registryManifests, registryType } from './platform-registry.ts'
@@ -77,11 +78,22 @@ async function follow(options: DeclareOptions & { readonly configFile: string },
   }
 }
 
-/** Earlier versions wrote the address of the registry there. */
+/** Earlier versions wrote the address of the registry there. A file of the user with that name stays. */
 function forgetOldNote(folder: string): void {
+  const path = join(folder, 'registry.json')
+  if (!isOldNote(path)) return
   try {
-    rmSync(join(folder, 'registry.json'), { force: true })
+    rmSync(path, { force: true })
   } catch (cause) {
-    throw new ThvError('data_folder_failed', `${join(folder, 'registry.json')} cannot be removed`, { cause })
+    throw new ThvError('data_folder_failed', `${path} cannot be removed`, { cause })
+  }
+}
+
+function isOldNote(path: string): boolean {
+  try {
+    const note: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    return isObject(note) && typeof note['url'] === 'string' && Object.keys(note).every((key) => key === 'url' || key === 'problem')
+  } catch {
+    return false // there is none, or it is not ours
   }
 }
