@@ -8,6 +8,8 @@ export interface AskToolsOptions {
   readonly allowLoopback: boolean
 }
 
+/** Servers belong to anybody whose namespace is exported, and several are asked at a time. */
+const ANSWER_LIMITS = { maxMessageBytes: 2 << 20, maxPages: 20, maxItems: 10_000 }
 const CLIENT_INFO = { name: 'thv-registry-api', version: '0.1.0' }
 
 /** The names of the tools of a server, as a client without a token sees them. Never calls metadata services or the API server. */
@@ -26,7 +28,7 @@ export async function askTools(
     outbound,
     clientInfo: CLIENT_INFO,
     capabilities: {},
-    limits: { connectTimeoutMs: timeoutMs, probeTimeoutMs: timeoutMs },
+    limits: { connectTimeoutMs: timeoutMs, probeTimeoutMs: timeoutMs, ...ANSWER_LIMITS },
   })
   const limited = { signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]), timeoutMs }
   const tools = await client.list('tools/list', limited)

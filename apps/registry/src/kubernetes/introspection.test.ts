@@ -47,7 +47,7 @@ describe('Introspection', () => {
   it('asks again when the generation changes and after an hour, and reports only news', async () => {
     const { introspection, asked, changed, clock } = world()
     introspection.want([resource('a')])
-    asked[0]?.answer(['one', 'one', 'not a name'])
+    asked[0]?.answer(['one', 'one', 'not a name', 'x'.repeat(129)])
     await settle()
     expect(introspection.toolsOf(resource('a'))).toEqual(['one'])
     introspection.want([resource('a')])

@@ -27,6 +27,8 @@ interface Asked {
 const PARALLEL = 4
 const FRESH_MS = 3_600_000
 const MAX_TOOLS = 1_000
+/** As MCP recommends. */
+const MAX_NAME = 128
 
 /**
  * The tools of running servers, asked for beside the syncs of a source: a sync never waits for an answer, and a failure keeps what was
@@ -131,5 +133,5 @@ function isSameAskable(a: Askable, b: Askable): boolean {
 
 /** Names that an entry may hold, each once. A server that offers none has an empty list. */
 function usableNames(names: readonly string[]): readonly string[] {
-  return [...new Set(names)].filter((name) => toolNameProblem(name) === undefined).slice(0, MAX_TOOLS)
+  return [...new Set(names)].filter((name) => name.length <= MAX_NAME && toolNameProblem(name) === undefined).slice(0, MAX_TOOLS)
 }
