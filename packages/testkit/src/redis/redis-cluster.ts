@@ -51,7 +51,8 @@ async function settingsOf({ password }: Pick<RedisServerOptions, 'password'>): P
   return {
     'cluster-enabled': 'yes',
     'cluster-port': String(await freePort()),
-    'cluster-node-timeout': '1000',
+    // A machine that stands still for a moment is no failure of a node.
+    'cluster-node-timeout': '3000',
     ...(password !== undefined && { masterauth: password }),
   }
 }
