@@ -27,6 +27,8 @@ export interface GroupWatchOptions {
 
 /** Changes come in bursts. */
 const DEBOUNCE_MS = 50
+/** How long the first result waits for Secrets and CA bundles of members. Rights on one of them may never come. */
+const FIRST_VALUES_MS = 5_000
 
 /**
  * Follows the members of a group: their resources, authentication, Secrets and CA bundles. While the API server is away the last state stays; broken
@@ -39,6 +41,8 @@ export class GroupWatch {
   readonly #secrets: NamedObjects<Secret>
   readonly #configMaps: NamedObjects<ConfigMap>
   #isPending = false
+  /** Whether the first result may still wait for values. */
+  #awaitsValues: 'not yet' | 'yes' | 'over' = 'not yet'
 
   constructor(options: GroupWatchOptions) {
     const { client, namespace, clock, log } = options
@@ -70,14 +74,25 @@ export class GroupWatch {
     return this.#options.configMap === undefined ? undefined : this.#configMapValue({ name: this.#options.configMap, key })
   }
 
-  /** The backends as they are now. Undefined until everything has been listed once. */
+  /** The backends as they are now. Undefined until everything has been listed once, and the values that members name have been read. */
   resolve(config: VmcpConfig): Discovered | undefined {
     if (!this.hasSynced) return undefined
     const { env } = this.#options
     const members = this.#members(config)
     this.#follow(members)
-    const values = { secret: (key: SecretKey) => this.#secretValue(key), configMap: (key: SecretKey) => this.#configMapValue(key) }
-    return discoveredBackends(members, { config, env, values })
+    let isMissing = false
+    const known = (value: string | undefined) => {
+      isMissing ||= value === 'unknown'
+      return value
+    }
+    const values = {
+      secret: (key: SecretKey) => known(this.#secretValue(key)),
+      configMap: (key: SecretKey) => known(this.#configMapValue(key)),
+    }
+    const discovered = discoveredBackends(members, { config, env, values })
+    if (isMissing && this.#mayWait()) return undefined
+    this.#awaitsValues = 'over'
+    return discovered
   }
 
   async waitForSync(signal: AbortSignal): Promise<void> {
@@ -87,6 +102,17 @@ export class GroupWatch {
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#caches.close()
+  }
+
+  #mayWait(): boolean {
+    if (this.#awaitsValues === 'not yet') {
+      this.#awaitsValues = 'yes'
+      this.#options.clock.setTimer(FIRST_VALUES_MS, () => {
+        if (this.#awaitsValues === 'yes') this.#awaitsValues = 'over'
+        this.#changed()
+      })
+    }
+    return this.#awaitsValues === 'yes'
   }
 
   #members({ groupRef: group, incomingAuth: incoming }: VmcpConfig): readonly ResolvedMember[] {
