@@ -32,6 +32,33 @@ describe('the lists of a backend', () => {
     await lists.close()
   })
 
+  it('of a backend that announces changes without end are loaded a fifth of the time', async () => {
+    const clock = new TestClock()
+    let loads = 0
+    let announce = () => {}
+    const listen = async (_: unknown, { onNotification }: { onNotification: (notification: object) => void }) => {
+      announce = () => onNotification({ method: 'notifications/tools/list_changed' })
+      return { honoured: {}, done: new Promise<void>(() => {}), close: async () => {} }
+    }
+    const request = async () => {
+      loads++
+      await clock.sleep(500)
+      return { tools: [] }
+    }
+    const shared = { capabilities: { tools: { listChanged: true } }, connect: async () => {}, request, listen }
+    const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+    const lists = new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => {} })
+    void lists.run()
+    for (let i = 0; i < 1_000; i++) {
+      announce()
+      await clock.advance(50)
+    }
+    // 50 s, in which a load and the rest after it take 2.5 s.
+    expect(loads).toBeGreaterThanOrEqual(15)
+    expect(loads).toBeLessThanOrEqual(22)
+    await lists.close()
+  })
+
   it('are not asked for in vain once they are closed', async () => {
     const { attempts, clock, lists } = backend(1_000)
     void lists.run()

@@ -33,6 +33,9 @@ const FRESH_MS = 30_000
 const ANNOUNCED_FRESH_MS = 300_000
 const LIST_TIMEOUT_MS = 30_000
 const DEBOUNCE_MS = 50
+/** A backend that announces changes without end is listed for a fifth of the time at most, because lists can be large. */
+const REST_FACTOR = 4
+const MAX_REST_MS = 5_000
 
 /** The lists of one backend, kept current in the background: no client ever waits for a backend that is slow to list. */
 export class MemberLists {
@@ -45,6 +48,7 @@ export class MemberLists {
   #isListening = false
   #wake: (() => void) | undefined
   #freshUntil = 0
+  #lastTookMs = 0
 
   constructor(options: MemberListsOptions) {
     this.#options = options
@@ -74,7 +78,7 @@ export class MemberLists {
       this.#first.resolve()
       if (isLoaded) backoff.reset()
       if (isLoaded && this.#due.size > 0) {
-        await clock.sleep(DEBOUNCE_MS, signal).catch(() => undefined)
+        await this.#rest(signal)
         continue
       }
       const freshMs = this.#listening === undefined ? FRESH_MS : ANNOUNCED_FRESH_MS
@@ -103,9 +107,14 @@ export class MemberLists {
     )
     signal.removeEventListener('abort', this.#wake)
     this.#wake = undefined
-    // Servers announce changes one by one.
-    if (!isOver) await clock.sleep(DEBOUNCE_MS, signal).catch(() => undefined)
+    if (!isOver) await this.#rest(signal)
     return isOver
+  }
+
+  /** Servers announce changes one by one. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    const ms = Math.min(MAX_REST_MS, Math.max(DEBOUNCE_MS, REST_FACTOR * this.#lastTookMs))
+    await this.#options.clock.sleep(ms, signal).catch(() => undefined) // closed: the loop ends
   }
 
   async #refresh(closing: AbortSignal): Promise<boolean> {
@@ -113,8 +122,11 @@ export class MemberLists {
     const kinds = [...this.#due]
     this.#due.clear()
     const limit = { clock, timeoutMs: LIST_TIMEOUT_MS, what: 'listing', signals: [closing] }
+    const isFirst = this.#lists === undefined
+    const startedAt = clock.monotonic()
     try {
       await withTimeLimit(limit, (signal) => member.observed(() => this.#load(kinds, signal)))
+      if (!isFirst) this.#lastTookMs = clock.monotonic() - startedAt // the first one connects
       if (!this.#isListening) void this.#listen()
       return true
     } catch (error) {
