@@ -127,6 +127,13 @@ describe('a call of a modern client to a modern backend', () => {
     expect(world.seen).toHaveLength(1)
   })
 
+  it.each(['input_required', 'input\\u005frequired'])('that is answered with %s gives the client a sealed state', async (type) => {
+    const result = `{"resultType":"${type}","inputRequests":{},"requestState":"inner"}`
+    const world = await before((response, seen) => json(response, seen, `{"jsonrpc":"2.0","id":$ID,"result":${result}}`))
+    const answer = JSON.parse(await raw(world)) as { result: Record<string, unknown> }
+    expect(answer.result).toMatchObject({ resultType: 'input_required', requestState: expect.stringMatching(/^vmcp1\./) })
+  })
+
   it('that the backend refuses before it does anything is sent again by a client that knows the cure', async () => {
     const again = '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32022,"message":"v","data":{"supported":["2026-07-28"]}}}'
     const world = await before((response, seen, times) =>

@@ -142,7 +142,7 @@ function stamped(response: string, { request, serverInfo, asked }: ByteRequest):
   try {
     const type = findMember(response, ['result', 'resultType'])
     if (type === undefined && findMember(response, ['result']) === undefined) return failed(response)
-    if (type !== undefined && response.slice(type.start, type.end) === INPUT_REQUIRED) return asked(resultIn(response))
+    if (type !== undefined && isInputRequired(response.slice(type.start, type.end))) return asked(resultIn(response))
     let text = spliceMember(response, ['result', '_meta', META.serverInfo], serverInfo)
     if (type === undefined) text = spliceMember(text, ['result', 'resultType'], COMPLETE)
     return CACHEABLE_METHODS.has(request.method) ? withPrivateCache(text) : text
@@ -153,8 +153,12 @@ function stamped(response: string, { request, serverInfo, asked }: ByteRequest):
   }
 }
 
-const INPUT_REQUIRED = '"input_required"'
 const COMPLETE = '"complete"'
+
+/** `"input\u005frequired"` is the same word. */
+function isInputRequired(json: string): boolean {
+  return json === '"input_required"' || (json.includes('\\') && JSON.parse(json) === 'input_required')
+}
 
 /** A copy for all would be a copy for callers whom no policy has let through. */
 function withPrivateCache(text: string): string {
