@@ -47,4 +47,16 @@ describe('an authorization server with an upstream provider', () => {
     expect(refreshed.status).toBe(200)
     expect(decodeJwt(refreshed.body['access_token'] ?? '').sub).toBe(claims.sub)
   })
+
+  it('takes the scope with which a call asks for a login at a provider, and that of no other one', async () => {
+    const client = await server.client()
+    const { landed, verifier } = await server.login(client, { scope: 'openid mcp upstream:corp' })
+    const code = landed.searchParams.get('code') ?? ''
+    const redirect_uri = 'http://127.0.0.1:8765/callback'
+    const form = { grant_type: 'authorization_code', code, redirect_uri, client_id: client, code_verifier: verifier }
+    expect(await server.token(form)).toMatchObject({ status: 200, body: { scope: 'openid mcp upstream:corp' } })
+    const { url } = server.authorizeUrl(client, { scope: 'openid mcp upstream:other' })
+    const refused = await fetch(url, { redirect: 'manual' })
+    expect(new URL(refused.headers.get('location') ?? '').searchParams.get('error')).toBe('invalid_scope')
+  })
 })

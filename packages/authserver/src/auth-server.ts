@@ -19,6 +19,7 @@ import { createServerRoutes } from './server/server-routes.ts'
 import { createOAuth2Upstream } from './upstream/oauth2-upstream.ts'
 import { createOidcUpstream, type UpstreamDeps } from './upstream/oidc-upstream.ts'
 import type { UpstreamProvider } from './upstream/upstream-provider.ts'
+import { upstreamScope } from './upstream/upstream-scope.ts'
 import type { UpstreamTokens } from './upstream-tokens.ts'
 
 export interface AuthServerOptions {
@@ -92,7 +93,9 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   async function clientMetadata(id: string): Promise<Record<string, unknown> | undefined> {
     const client = clients.open(id) ?? (await documents.find(id))
     if (client === undefined) return undefined
-    const shared = { client_id: id, ...client, response_types: ['code'] }
+    // Every client may lead its user through a login again, whatever it registered for.
+    const scope = [client.scope, ...upstreams.map(({ provider }) => upstreamScope(provider))].join(' ')
+    const shared = { client_id: id, ...client, scope, response_types: ['code'] }
     if (client.token_endpoint_auth_method === 'none') return { ...shared, application_type: 'native' }
     return { ...shared, application_type: 'web', client_secret: clients.secretOf(id) }
   }

@@ -6,6 +6,7 @@ import type { ServerSecrets } from '../keys/server-secrets.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import { errorPage } from '../login/pages.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
+import { upstreamScope } from '../upstream/upstream-scope.ts'
 import { addBusyAnswers } from './busy-answers.ts'
 import { createRecordAdapter } from './record-adapter.ts'
 import { addStructuredTokens } from './structured-tokens.ts'
@@ -56,7 +57,7 @@ export function createProvider(options: ProviderOptions): Provider {
       introspection: PATHS.introspect,
       jwks: PATHS.jwks,
     },
-    scopes: [...config.scopes_supported],
+    scopes: knownScopes(config),
     claims: { openid: ['sub'], profile: ['name'], email: ['email'] },
     clientDefaults: { id_token_signed_response_alg: keys.alg, application_type: 'native', token_endpoint_auth_method: 'none' },
     enabledJWA: { idTokenSigningAlgValues: [...new Set(keys.privateJwks.map(({ alg }) => alg))] },
@@ -148,6 +149,11 @@ async function tokenClaims(family: string | undefined, store: AuthStore): Promis
   return { tsid: family, ...(typeof name === 'string' && { name }), ...(typeof email === 'string' && { email }) }
 }
 
+/** Those of the configuration, and those that the challenge of a call without a token of a provider names. */
+function knownScopes({ scopes_supported: supported, upstreams }: AuthServerConfig): string[] {
+  return [...supported, ...upstreams.map(({ name }) => upstreamScope(name))]
+}
+
 function defaultResource({ allowed_audiences: audiences }: AuthServerConfig): string {
   const [only, ...others] = audiences
   if (only === undefined || others.length > 0) throw new errors.InvalidTarget('resource is required: this server issues tokens for several')
@@ -161,10 +167,11 @@ function resourceServer(
 ): object {
   const audience = config.allowed_audiences.find((allowed) => allowed === resource || URL.parse(allowed)?.href === resource)
   if (audience === undefined) throw new errors.InvalidTarget('this server issues no tokens for the requested resource')
-  const unknown = (ctx.oidc.params?.['scope'] ?? '').split(' ').filter((scope) => scope !== '' && !config.scopes_supported.includes(scope))
+  const known = knownScopes(config)
+  const unknown = (ctx.oidc.params?.['scope'] ?? '').split(' ').filter((scope) => scope !== '' && !known.includes(scope))
   if (unknown.length > 0) throw new errors.InvalidScope('requested scope is not supported', unknown.join(' '))
   return {
-    scope: config.scopes_supported.join(' '),
+    scope: known.join(' '),
     audience,
     accessTokenTTL: accessSeconds,
     accessTokenFormat: 'jwt',

@@ -1,5 +1,5 @@
 import { bearerChallenge } from '@thv/auth/incoming/challenge'
-import type { UpstreamKey, UpstreamTokenResult, UpstreamTokens } from '@thv/authserver/upstream-tokens'
+import { type UpstreamKey, type UpstreamTokenResult, type UpstreamTokens, upstreamScope } from '@thv/authserver/upstream-tokens'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
 import { metadataAddress, type ProtectedResource } from '../authenticate/protected-resource.ts'
 import type { Middleware } from '../pipeline/middleware.ts'
@@ -22,11 +22,6 @@ export interface UpstreamInjectionOptions {
 }
 
 const REALM = 'toolhive'
-
-/** The scope that leads a client through the login of a provider. */
-export function upstreamScope(provider: string): string {
-  return `upstream:${provider}`
-}
 
 /**
  * Sends the backend the token that the caller has at an upstream provider. The caller's own token never reaches it. A token that is near costs no promise. A
