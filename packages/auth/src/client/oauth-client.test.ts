@@ -11,6 +11,7 @@ import { fixedClientId, isDocumentUrl, registerClient } from './oauth-client-id.
 import { createOAuthHttp, isLoopback, vettedUrl } from './oauth-http.ts'
 import { refreshLogin } from './refresh-login.ts'
 import { discoverResource, isResourceOf } from './resource-metadata.ts'
+import { ServerLogin } from './server-login.ts'
 import { defaultServerMetadata, discoverServer, type ServerMetadata, serverMetadataUrls } from './server-metadata.ts'
 import { requestTokens } from './token-request.ts'
 
@@ -339,5 +340,42 @@ describe('stored logins', () => {
     answers.set('/token', () => ({ body: { access_token: `new${++count}`, token_type: 'Bearer' } }))
     const all = await Promise.all([1, 2, 3].map(() => refreshLogin(http, store, { login: login(), now: 0, signal })))
     expect(all.map((each) => each?.accessToken)).toEqual(['new1', 'new1', 'new1'])
+  })
+})
+
+describe('a server that refuses a renewed token too', () => {
+  it('is logged in to again', async () => {
+    const signal = AbortSignal.timeout(30_000)
+    const server = `${origin}/mcp`
+    answers.set('/.well-known/oauth-protected-resource/mcp', () => ({ body: { resource: server, authorization_servers: [origin] } }))
+    answers.set('/.well-known/oauth-authorization-server', () => ({
+      body: {
+        issuer: origin,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
+        registration_endpoint: `${origin}/register`,
+        code_challenge_methods_supported: ['S256'],
+      },
+    }))
+    answers.set('/register', () => ({ status: 201, body: { client_id: 'c' } }))
+    const grants: (string | null)[] = []
+    answers.set('/token', (_request, body) => {
+      grants.push(new URLSearchParams(body).get('grant_type'))
+      return { body: { access_token: `t${grants.length}`, token_type: 'Bearer', refresh_token: 'r' } }
+    })
+    const visit = (address: string) => {
+      const { searchParams } = new URL(address)
+      const back = new URL(searchParams.get('redirect_uri') ?? '')
+      back.search = new URLSearchParams({ code: 'x', state: searchParams.get('state') ?? '' }).toString()
+      void fetch(back).catch(() => {}) // the login itself says what is missing
+    }
+    const login = new ServerLogin({ server, http, store: createMemoryCredentials(), steps: { visit, clientName: 'test' } })
+    await login.logIn(signal)
+    expect(await login.token(signal)).toBe('t1')
+    for (const token of ['t2', 't3']) {
+      expect(await login.refused({ status: 401, challenge: 'Bearer error="invalid_token"' }, signal)).toBe(true)
+      expect(await login.token(signal)).toBe(token)
+    }
+    expect(grants).toEqual(['authorization_code', 'refresh_token', 'authorization_code'])
   })
 })

@@ -35,6 +35,8 @@ export class ServerLogin {
   readonly #options: ServerLoginOptions
   readonly #clock: Clock
   #rounds = 0
+  /** The last refusal led to a refresh. */
+  #hasRefreshed = false
   #login: StoredLogin | undefined
 
   constructor(options: ServerLoginOptions) {
@@ -73,7 +75,10 @@ export class ServerLogin {
     const before = this.#login
     // Tokens of an authorization server that the resource no longer names are not even renewed.
     const isKnown = before !== undefined && (resource === undefined || resource.authorizationServers.includes(before.issuer))
-    if (isKnown && !wanted.isStepUp && before.refreshToken !== undefined && (await this.#refresh(before, signal)) !== undefined) return true
+    // A server that refuses a renewed token too wants something else: the login of a user.
+    const mayRefresh = isKnown && !wanted.isStepUp && !this.#hasRefreshed && before.refreshToken !== undefined
+    this.#hasRefreshed = mayRefresh && (await this.#refresh(before, signal)) !== undefined
+    if (this.#hasRefreshed) return true
     const credentials = await store.read()
     const shared = credentials.logins.find(
       (login) =>
