@@ -8,14 +8,23 @@ export function loadLibrary(): Promise<Library> {
   return loading
 }
 
-/** Also for `new Provider`, which gives advice about settings. */
+let quiet = 0
+let loud: Pick<Console, 'warn' | 'info'> | undefined
+
+/** Also for `new Provider`, which gives advice about settings. Calls may overlap: the last one that ends gives the console back. */
 export async function quietly<T>(work: () => T | Promise<T>): Promise<T> {
   const { warn, info } = console
+  loud ??= { warn, info }
+  quiet++
   console.warn = () => {}
   console.info = () => {}
   try {
     return await work()
   } finally {
-    Object.assign(console, { warn, info })
+    quiet--
+    if (quiet === 0) {
+      Object.assign(console, loud)
+      loud = undefined
+    }
   }
 }
