@@ -1,5 +1,4 @@
 export { UpstreamRefused } from './upstream/upstream-refused.ts'
-export { upstreamScope } from './upstream/upstream-scope.ts'
 
 /** The tokens of one user at one upstream provider, as its token endpoint answered. */
 export interface UpstreamTokenSet {

@@ -177,3 +177,8 @@ export interface SubjectBindingConfig {
   readonly subject: string
   readonly allowed_resources: readonly string[]
 }
+
+/** The scope that leads a client through the login of a provider. */
+export function upstreamScope(provider: string): string {
+  return `upstream:${provider}`
+}

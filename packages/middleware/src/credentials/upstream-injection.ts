@@ -1,6 +1,7 @@
 import { bearerChallenge } from '@thv/auth/incoming/challenge'
-import { type UpstreamKey, type UpstreamTokenResult, type UpstreamTokens, upstreamScope } from '@thv/authserver/upstream-tokens'
+import type { UpstreamKey, UpstreamTokenResult, UpstreamTokens } from '@thv/authserver/upstream-tokens'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import { upstreamScope } from '@thv/runconfig/auth-server-config'
 import { metadataAddress, type ProtectedResource } from '../authenticate/protected-resource.ts'
 import type { Middleware } from '../pipeline/middleware.ts'
 import { checkedHeaderName } from '../pipeline/outgoing-header.ts'
