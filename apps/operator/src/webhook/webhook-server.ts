@@ -24,10 +24,13 @@ export interface WebhookDeps {
 export const ADMISSION_PATH = '/validate'
 /** A review holds the object and the one before it, each at most as large as etcd takes. */
 const MAX_REVIEW_BYTES = 4 << 20
+/** The port is open to every pod of the cluster: bodies and checks of reviews take bounded memory and time together. */
+const MAX_REVIEWS = 8
 
 /** Serves the admission webhook until the lifecycle ends, on all replicas; from the moment on that there is a certificate. */
 export function serveWebhook({ address, configuration, secret, hosts }: WebhookSettings, deps: WebhookDeps): void {
   const { client, clock, log, lifecycle, isLeader, namespace } = deps
+  const admit = admission()
   let server: Server | undefined
   const keeping = keepCertificates(
     {
@@ -56,7 +59,7 @@ export function serveWebhook({ address, configuration, secret, hosts }: WebhookS
         return secure
       },
       onError: (error) => log.error('a review could not be answered', { error: errorMessage(error) }),
-      limits: { maxConnections: 256, drainIdleMs: 0 },
+      limits: { maxConnections: 64, drainIdleMs: 0 },
     })
     const { url } = await http.listen(address)
     lifecycle.onShutdown('webhook', async (signal) => void (await http.drain(signal)))
@@ -65,9 +68,23 @@ export function serveWebhook({ address, configuration, secret, hosts }: WebhookS
   }
 }
 
-async function admit(exchange: Exchange): Promise<void> {
-  if (exchange.path !== ADMISSION_PATH) return sendProblem(exchange, 404)
-  if (exchange.method !== 'POST') return sendMethodNotAllowed(exchange, 'POST')
+/** Answers reviews. Over the limit of those under way it answers 503, and the API server does as its failurePolicy says. */
+export function admission(): (exchange: Exchange) => Promise<void> {
+  let reviews = 0
+  return async (exchange) => {
+    if (exchange.path !== ADMISSION_PATH) return sendProblem(exchange, 404)
+    if (exchange.method !== 'POST') return sendMethodNotAllowed(exchange, 'POST')
+    if (reviews >= MAX_REVIEWS) return sendProblem(exchange, 503, { headers: ['Retry-After', '1'] })
+    reviews++
+    try {
+      await review(exchange)
+    } finally {
+      reviews--
+    }
+  }
+}
+
+async function review(exchange: Exchange): Promise<void> {
   const text = (await readBody(exchange, MAX_REVIEW_BYTES)).toString()
   // Templates and JSON Schema take memory that an operator without virtual servers does not need.
   const { reviewAdmission } = await import('./review-admission.ts')

@@ -21,6 +21,7 @@ describeCluster('the admission webhook', () => {
   let own: KubeClient
   let namespace: string
   const warnings: string[] = []
+  let tries = 0
   const replicas: { readonly port: number; readonly lifecycle: Lifecycle }[] = []
   let ahead = 0
   const clock: Clock = {
@@ -42,6 +43,18 @@ describeCluster('the admission webhook', () => {
       webhooks: { clientConfig: { caBundle?: string } }[]
     }
 
+  /** The object of the chart, for this namespace and this process. */
+  async function register() {
+    const shipped = parseAllDocuments(await readFile(new URL('../../../../deploy/manifests/operator.yaml', import.meta.url), 'utf8'))
+      .map((document) => document.toJS() as { kind?: string; webhooks?: Record<string, unknown>[] } | null)
+      .find((object) => object?.kind === 'ValidatingWebhookConfiguration')
+    for (const webhook of shipped?.webhooks ?? []) {
+      webhook['clientConfig'] = { url: `https://127.0.0.1:${replicas[0]?.port}/validate` }
+      webhook['namespaceSelector'] = { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
+    }
+    await admin.raw('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', { body: shipped })
+  }
+
   beforeAll(async () => {
     const cluster = sharedCluster()
     admin = adminClient(cluster, { onWarning: (text) => warnings.push(text) })
@@ -62,6 +75,8 @@ describeCluster('the admission webhook', () => {
       serveWebhook(settings, { client: own, clock, log, lifecycle, isLeader: () => isLeader, namespace })
       replicas.push({ port, lifecycle })
     }
+    await create('before', CYCLE)
+    await register()
   })
   afterAll(async () => {
     for (const { lifecycle } of replicas) await lifecycle.shutdown('the test is over')
@@ -70,17 +85,7 @@ describeCluster('the admission webhook', () => {
   })
 
   test('[002-038] a definition with a cycle, and a server with one, are refused; sound ones are let in', async () => {
-    await create('before', CYCLE)
-    const shipped = parseAllDocuments(await readFile(new URL('../../../../deploy/manifests/operator.yaml', import.meta.url), 'utf8'))
-      .map((document) => document.toJS() as { kind?: string; webhooks?: Record<string, unknown>[] } | null)
-      .find((object) => object?.kind === 'ValidatingWebhookConfiguration')
-    for (const webhook of shipped?.webhooks ?? []) {
-      webhook['clientConfig'] = { url: `https://127.0.0.1:${replicas[0]?.port}/validate` }
-      webhook['namespaceSelector'] = { matchLabels: { 'kubernetes.io/metadata.name': namespace } }
-    }
-    await admin.raw('POST', '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', { body: shipped })
     await eventually('the API server has the caBundle', async () => (await configuration()).webhooks.every((w) => w.clientConfig.caBundle))
-    let tries = 0
     const message = await eventually('the webhook is asked', async () =>
       create(`cycle-${tries++}`, CYCLE).then(
         () => false,
