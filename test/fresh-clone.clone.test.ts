@@ -22,7 +22,8 @@ beforeAll(() => {
     .filter(Boolean)
   for (const file of files) {
     mkdirSync(dirname(join(clone, file)), { recursive: true })
-    cpSync(join(ROOT, file), join(clone, file), { verbatimSymlinks: true })
+    // Recursive, because one of them is a link to a folder.
+    cpSync(join(ROOT, file), join(clone, file), { verbatimSymlinks: true, recursive: true })
   }
 })
 

@@ -1042,7 +1042,7 @@ export const design002: readonly Requirement[] = [
     line: 216,
     kind: 'feature',
     text: 'VirtualMCPServer lists and gets the prompts of all its backends.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-126',
@@ -1084,7 +1084,7 @@ export const design002: readonly Requirement[] = [
     line: 221,
     kind: 'feature',
     text: 'With an allow list (`filter`) only the named tools of a backend are exposed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-131',
@@ -1092,7 +1092,7 @@ export const design002: readonly Requirement[] = [
     line: 221,
     kind: 'feature',
     text: 'With a deny list (`exclude`) the named tools of a backend are hidden, the rest exposed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-132',
@@ -1100,7 +1100,7 @@ export const design002: readonly Requirement[] = [
     line: 221,
     kind: 'feature',
     text: 'Rewriting rules (`overrides`) change name and description of a tool of a backend.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-133',
@@ -1117,7 +1117,7 @@ export const design002: readonly Requirement[] = [
     line: 222,
     kind: 'feature',
     text: 'A composite tool is listed and called like any other tool.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-135',
@@ -1134,7 +1134,7 @@ export const design002: readonly Requirement[] = [
     line: 223,
     kind: 'feature',
     text: 'With OIDC, VirtualMCPServer answers clients without a valid token with 401.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-137',
@@ -1142,7 +1142,7 @@ export const design002: readonly Requirement[] = [
     line: 223,
     kind: 'feature',
     text: 'Authorization policies of VirtualMCPServer refuse calls and leave forbidden tools out of lists.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-138',
@@ -1226,7 +1226,7 @@ export const design002: readonly Requirement[] = [
     line: 226,
     kind: 'feature',
     text: 'In mode `best_effort` a dead backend leaves the tools of the others usable.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-148',
@@ -1234,7 +1234,7 @@ export const design002: readonly Requirement[] = [
     line: 226,
     kind: 'feature',
     text: 'In mode `fail` a dead backend makes `/readyz` false and new sessions are refused.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-149',
@@ -1400,7 +1400,7 @@ export const design002: readonly Requirement[] = [
     line: 268,
     kind: 'feature',
     text: 'Strategy `priority` keeps, of equal names, the tool of the backend that comes first.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-169',
@@ -1424,7 +1424,7 @@ export const design002: readonly Requirement[] = [
     line: 271,
     kind: 'feature',
     text: 'Composite tools map parameters and earlier results into the arguments of each step.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-172',
@@ -1432,7 +1432,7 @@ export const design002: readonly Requirement[] = [
     line: 271,
     kind: 'feature',
     text: 'Composite tools join the answers of their steps into one result.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-173',
@@ -1489,7 +1489,7 @@ export const design002: readonly Requirement[] = [
     line: 285,
     kind: 'feature',
     text: 'Steps that depend on each other run in sequence.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-180',
@@ -1497,7 +1497,7 @@ export const design002: readonly Requirement[] = [
     line: 285,
     kind: 'feature',
     text: 'Steps without dependency on each other run in parallel.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-181',
@@ -1521,7 +1521,7 @@ export const design002: readonly Requirement[] = [
     line: 285,
     kind: 'feature',
     text: 'A step whose condition is false is skipped.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-184',
@@ -1529,7 +1529,7 @@ export const design002: readonly Requirement[] = [
     line: 285,
     kind: 'feature',
     text: 'A failing step aborts, continues or is retried as its `onError` says.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-185',

@@ -124,7 +124,7 @@ export const design004: readonly Requirement[] = [
     line: 40,
     kind: 'feature',
     text: 'Static mode: the operator writes entries into the backend list of the vMCP config.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-016',
@@ -339,7 +339,7 @@ export const design004: readonly Requirement[] = [
     line: 104,
     kind: 'feature',
     text: 'In static mode CA bundles reach vMCP as mounted PEM files, never as environment variables.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-042',
@@ -930,7 +930,7 @@ export const design004: readonly Requirement[] = [
     line: 452,
     kind: 'review',
     text: 'Static mode mounts the bundle into the VirtualMCPServer pod at `/etc/toolhive/ca-bundles/<entry-name>/ca.crt`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-112',
@@ -938,7 +938,7 @@ export const design004: readonly Requirement[] = [
     line: 452,
     kind: 'review',
     text: 'The generated backend list names the mounted file in `caBundlePath`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-113',

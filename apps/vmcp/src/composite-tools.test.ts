@@ -50,7 +50,7 @@ const one = (name: string, step: object, more: object = {}) => ({
 
 describe('composite tools of a virtual server', () => {
   it.each(ERAS.flatMap((client) => ERAS.map((backend) => ({ client, backend }))))(
-    'run over two servers with a condition and a retry: $client client, $backend backends',
+    '[002-134] [002-171] [002-172] [002-179] [002-183] run over two servers with a condition and a retry: $client client, $backend backends',
     async ({ client: mode, backend: era }) => {
       await using a = await startFixture({ era, only: ['greet'] })
       await using b = await startFixture({ era, only: ['echo'] })
@@ -79,7 +79,7 @@ describe('composite tools of a virtual server', () => {
     },
   )
 
-  it.each(ERAS)('try a failing step as often as it says, then fail or go on, and name no backend: %s client', async (mode) => {
+  it.each(ERAS)('[002-184] try a failing step as often as it says, then fail or go on, and name no backend: %s client', async (mode) => {
     await using a = await startFixture({ only: ['rpc_error', 'greet', 'test_error_handling'] })
     const step = { tool: 'a.rpc_error', arguments: { message: 'on demand' } }
     const retry = { retryCount: 2, retryDelay: '1ms' }
@@ -202,7 +202,7 @@ describe('composite tools of a virtual server', () => {
     expect(calls(a)).toBe(1)
   })
 
-  it('are limited in number per client, and in steps at a time', async () => {
+  it('[002-180] run steps side by side, and are limited in number per client and in steps at a time', async () => {
     await using a = await startFixture({ only: ['hang', 'greet'] })
     const steps = Array.from({ length: 5 }, (_, index) => ({ id: `s${index}`, tool: 'a.hang' }))
     const config = { compositeTools: [{ ...one('many', {}), steps }], workflows: { maxParallelSteps: 2 } }

@@ -15,7 +15,7 @@ const POLICIES = [
 ]
 
 describe('a virtual server with OIDC, policies and audit', () => {
-  it('asks for tokens, judges the names that clients see, and passes no token on', async () => {
+  it('[002-136] [002-137] asks for tokens, judges the names that clients see, and passes no token on', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'vmcp-audit-'))
     await using stack = new AsyncDisposableStack()
     stack.defer(() => rmSync(folder, { recursive: true }))

@@ -14,7 +14,7 @@ const COMBINATIONS = ERAS.flatMap((client) => ERAS.map((backend) => ({ client, b
 const calls = ({ stats }: Fixture) => stats.count('tools/call')
 
 describe('a virtual server', () => {
-  it.each(COMBINATIONS)('joins two servers: $client client, $backend backends', async ({ client: mode, backend: era }) => {
+  it.each(COMBINATIONS)('[002-125] joins two servers: $client client, $backend backends', async ({ client: mode, backend: era }) => {
     await using a = await startFixture({ era, name: 'server-a' })
     await using b = await startFixture({ era, name: 'server-b', only: ['who_am_i', 'echo'] })
     await using vmcp = await startTestVmcp({ backends: { a: a.url, b: b.url } })
@@ -119,7 +119,7 @@ describe('a virtual server', () => {
     await expect.poll(() => sdk.text('echo', { text: 'again' }).catch(() => 'down')).toContain('again')
   })
 
-  it('[004-042] aggregation.tools with the name of an entry filters and renames its tools', async () => {
+  it('[002-130] [002-132] [004-042] aggregation.tools with the name of an entry filters and renames its tools', async () => {
     await using fixture = await startFixture()
     const tools = [{ workload: 'remote', filter: ['say', 'who_am_i'], overrides: { echo: { name: 'say', description: 'Says it.' } } }]
     const aggregation = { conflictResolution: 'prefix', tools }
@@ -194,7 +194,7 @@ describe('a virtual server', () => {
     expect(status).toMatchObject({ healthy: false, group_ref: 'group', backends: [{ name: 'one', health: 'unhealthy', circuit: 'open' }] })
   })
 
-  it('refuses new sessions while a backend is unhealthy, where the configuration says so', async () => {
+  it('[002-148] refuses new sessions while a backend is unhealthy, where the configuration says so', async () => {
     const fixture = await startFixture({ only: ['echo'] })
     const failureHandling = { partialFailureMode: 'fail', unhealthyThreshold: 1 }
     await using vmcp = await startTestVmcp({ backends: { one: fixture.url }, config: { operational: { failureHandling } } })

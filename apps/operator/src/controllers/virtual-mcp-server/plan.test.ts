@@ -77,7 +77,7 @@ describe('plan of a VirtualMCPServer', () => {
       expect(rulesOf(made).filter(({ resources }) => resources?.includes('secrets'))).toEqual([])
   })
 
-  it('with inline backends lists them in the file, with their Secrets as variables only', () => {
+  it('[004-015] with inline backends lists them in the file, with their Secrets as variables only', () => {
     const made = plan({ servers: [server('a')], entries: [withToken('b', 'token')] }, INLINE)
     const config = configOf(made)
     expect(config.backends.map(({ name, type }) => [name, type])).toEqual([
@@ -86,6 +86,21 @@ describe('plan of a VirtualMCPServer', () => {
     ])
     const tokenEnv = config.outgoingAuth.backends['b']?.bearerToken?.tokenEnv
     expect(variablesOf(made)).toContainEqual({ name: tokenEnv, valueFrom: { secretKeyRef: { name: 'token', key: 'k' } } })
+  })
+
+  it('[004-041] [004-111] [004-112] with inline backends mounts the CA bundle of an entry, and names the file in the list', () => {
+    const caBundleRef = { configMapRef: { name: 'company-ca', key: 'root.pem' } }
+    const made = plan({ entries: [entry('private', { caBundleRef })] }, INLINE)
+    const path = '/etc/toolhive/ca-bundles/private/ca.crt'
+    expect(configOf(made).backends).toMatchObject([{ name: 'private', caBundlePath: path }])
+    const pod = made.children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.template?.spec] : []))[0]
+    const mounts = (pod?.containers[0]?.['volumeMounts'] ?? []) as { name: string; mountPath: string }[]
+    const mount = mounts.find(({ mountPath }) => path.startsWith(mountPath))
+    expect(pod?.['volumes']).toContainEqual({
+      name: mount?.name,
+      configMap: expect.objectContaining({ name: 'company-ca', items: [{ key: 'root.pem', path: 'ca.crt' }] }),
+    })
+    expect(JSON.stringify(variablesOf(made))).not.toMatch(/company-ca|BEGIN CERTIFICATE/)
   })
 
   it.each([
