@@ -12,18 +12,24 @@ interface Work {
   readonly signal: AbortSignal
 }
 
+/** Clients of API servers that do not have the kind, which they say once. */
+const withoutKind = new WeakSet<object>()
+
 /**
  * Makes the PodDisruptionBudget of several replicas. The kind is not cached: few registries need it, and not every API server has it;
  * without it nothing happens. A budget of somebody else stays as it is.
  */
 export async function ensureBudget({ owner, env, signal }: Work, budget: PodDisruptionBudget): Promise<void> {
+  if (withoutKind.has(env.client)) return
   const live = await env.client.tryGet(disruptionBudgets, keyOf(budget), { signal })
   const wanted = setControllerReference(budget, owner)
   if (live !== undefined && (!isControlledBy(live, owner.object) || covers(live, wanted))) return
   try {
     await env.client.apply(disruptionBudgets, wanted, { fieldManager: FIELD_MANAGER, force: true, signal })
   } catch (error) {
-    if (!isNotFound(error)) throw error // this API server does not have the kind
+    if (!isNotFound(error)) throw error
+    // Else it is the namespace that has gone.
+    if (!String(error).includes('namespaces "')) withoutKind.add(env.client)
   }
 }
 
