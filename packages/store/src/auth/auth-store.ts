@@ -38,6 +38,26 @@ export interface PutOptions {
  */
 export type Consumption = 'first' | 'again' | 'reused' | 'missing'
 
+/** A record that takes the place of another one. */
+export interface Replacement {
+  readonly from: {
+    readonly kind: AuthRecordKind
+    readonly id: string
+    readonly graceMs: number
+    /** How long the consumed record is kept at most. */
+    readonly keptMs: number
+  }
+  readonly to: {
+    readonly kind: AuthRecordKind
+    readonly id: string
+    readonly value: JsonObject
+    readonly ttlMs: number
+    readonly family: string
+  }
+  /** Kinds whose record of the family, with its name as their id, lives as long as the new one. */
+  readonly prolonged: readonly AuthRecordKind[]
+}
+
 /**
  * Where an authorization server keeps what must outlive a request. Each method is atomic: of any number of simultaneous calls of `consume`,
  * `take` or `addOnce` one is the first. Rejects with `store_unavailable` when the outcome is not known or there is no room; nothing is
@@ -50,6 +70,11 @@ export interface AuthStore extends AsyncDisposable {
   /** Reads and removes. */
   take(kind: AuthRecordKind, id: string): Promise<JsonObject | undefined>
   consume(kind: AuthRecordKind, id: string, options: { readonly graceMs: number }): Promise<Consumption>
+  /**
+   * Consumes one record and puts another one, both or neither. Puts nothing when the outcome is `reused` or `missing`, also because the
+   * family is revoked.
+   */
+  replace(replacement: Replacement): Promise<Consumption>
   remove(kind: AuthRecordKind, id: string): Promise<void>
   /** False: the id was added before and has not expired. */
   addOnce(kind: AuthRecordKind, id: string, ttlMs: number): Promise<boolean>

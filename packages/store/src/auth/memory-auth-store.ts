@@ -1,7 +1,7 @@
 import { type Clock, systemClock, type Timer } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/kernel/json'
-import type { AuthRecordKind, AuthStore, RevocationListener } from './auth-store.ts'
+import type { AuthRecordKind, AuthStore, Consumption, PutOptions, Replacement, RevocationListener } from './auth-store.ts'
 
 export interface MemoryAuthStoreOptions {
   readonly clock?: Clock
@@ -87,18 +87,32 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
 
   const isRevoked = (family: string | undefined) => family !== undefined && (revoked.get(family) ?? 0) > clock.monotonic()
 
+  function consumption(entry: Entry | undefined, graceMs: number): Consumption {
+    if (entry === undefined) return 'missing'
+    if (entry.consumedAt === undefined) return 'first'
+    return clock.monotonic() - entry.consumedAtMonotonic < graceMs ? 'again' : 'reused'
+  }
+
+  function markConsumed(entry: Entry): void {
+    entry.consumedAt = clock.now()
+    entry.consumedAtMonotonic = clock.monotonic()
+  }
+
+  function put(kind: AuthRecordKind, id: string, { value, ttlMs, family }: Replacement['to'] | (PutOptions & { value: JsonObject })): void {
+    const before = find(kind, id)
+    const expiresAt = clock.monotonic() + ttlMs
+    if (before === undefined) insert(kind, id, { value, expiresAt, family, consumedAt: undefined, consumedAtMonotonic: 0 })
+    else Object.assign(before, { value, expiresAt })
+  }
+
   return {
     async get(kind, id) {
       const entry = find(kind, id)
       return entry && { value: entry.value, consumedAt: entry.consumedAt }
     },
-    async put(kind, id, { value, ttlMs, family }) {
-      if (!(ttlMs > 0)) throw new RangeError(`a record needs a lifetime above 0, not ${ttlMs}`)
-      if (isRevoked(family)) return
-      const before = find(kind, id)
-      const expiresAt = clock.monotonic() + ttlMs
-      if (before === undefined) insert(kind, id, { value, expiresAt, family, consumedAt: undefined, consumedAtMonotonic: 0 })
-      else Object.assign(before, { value, expiresAt })
+    async put(kind, id, record) {
+      if (!(record.ttlMs > 0)) throw new RangeError(`a record needs a lifetime above 0, not ${record.ttlMs}`)
+      if (!isRevoked(record.family)) put(kind, id, record)
     },
     async take(kind, id) {
       const entry = find(kind, id)
@@ -107,11 +121,24 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
     },
     async consume(kind, id, { graceMs }) {
       const entry = find(kind, id)
-      if (entry === undefined) return 'missing'
-      const now = clock.monotonic()
-      if (entry.consumedAt !== undefined) return now - entry.consumedAtMonotonic < graceMs ? 'again' : 'reused'
-      Object.assign(entry, { consumedAt: clock.now(), consumedAtMonotonic: now })
-      return 'first'
+      const outcome = consumption(entry, graceMs)
+      if (entry !== undefined && outcome === 'first') markConsumed(entry)
+      return outcome
+    },
+    async replace({ from, to, prolonged }) {
+      const entry = isRevoked(to.family) ? undefined : find(from.kind, from.id)
+      const outcome = consumption(entry, from.graceMs)
+      if (entry === undefined || outcome === 'reused') return outcome
+      put(to.kind, to.id, to) // first: it throws when there is no room
+      if (outcome === 'first') {
+        markConsumed(entry)
+        entry.expiresAt = Math.min(entry.expiresAt, clock.monotonic() + from.keptMs)
+      }
+      for (const kind of prolonged) {
+        const other = find(kind, to.family)
+        if (other !== undefined) other.expiresAt = clock.monotonic() + to.ttlMs
+      }
+      return outcome
     },
     async remove(kind, id) {
       drop(kind, id)

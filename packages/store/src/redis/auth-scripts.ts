@@ -57,6 +57,34 @@ return now - tonumber(r[2]) < tonumber(ARGV[2]) and 'again' or 'reused'`,
   DURABLE,
 )
 
+/**
+ * KEYS: record, its successor, mark of the revoked family, members of the family, records to prolong. ARGV: attempt, grace, how long the
+ * consumed record is kept, data and ttl of the successor.
+ */
+export const REPLACE = redisScript(
+  `${NOW}
+local r = redis.call('HMGET', KEYS[1], 'd', 'c', 'a', 't')
+if not r[1] or r[4] or redis.call('EXISTS', KEYS[3]) == 1 then return 'missing' end
+local outcome = 'first'
+if r[2] and r[3] ~= ARGV[1] then
+  if now - tonumber(r[2]) >= tonumber(ARGV[2]) then return 'reused' end
+  outcome = 'again'
+end
+if not r[2] then
+  redis.call('HSET', KEYS[1], 'c', now, 'a', ARGV[1])
+  if redis.call('PTTL', KEYS[1]) > tonumber(ARGV[3]) then redis.call('PEXPIRE', KEYS[1], ARGV[3]) end
+  -- It ends by itself soon, and the set must not grow with every refresh.
+  redis.call('SREM', KEYS[4], KEYS[1])
+end
+redis.call('HSET', KEYS[2], 'd', ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[5])
+redis.call('SADD', KEYS[4], KEYS[2])
+if redis.call('PTTL', KEYS[4]) < tonumber(ARGV[5]) then redis.call('PEXPIRE', KEYS[4], ARGV[5]) end
+for i = 5, #KEYS do redis.call('PEXPIRE', KEYS[i], ARGV[5]) end
+return outcome`,
+  DURABLE,
+)
+
 export const REMOVE = redisScript(`return redis.call('DEL', KEYS[1])`)
 
 /** KEYS: mark. ARGV: attempt, ttl. Also a lock, whose holder is the attempt. */

@@ -3,7 +3,7 @@ import { createBackoff } from '@thv/kernel/backoff'
 import { type Clock, systemClock, type Timer } from '@thv/kernel/clock'
 import { isThvError, ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/kernel/json'
-import type { AuthRecord, AuthRecordKind, AuthStore, Consumption, PutOptions, RevocationListener } from '../auth/auth-store.ts'
+import type { AuthRecord, AuthRecordKind, AuthStore, Consumption, PutOptions, Replacement, RevocationListener } from '../auth/auth-store.ts'
 import * as scripts from './auth-scripts.ts'
 import type { RecordCipher } from './record-cipher.ts'
 import type { RedisArgument, RedisClient, RedisScript } from './redis-client.ts'
@@ -85,6 +85,15 @@ export class RedisAuthStore implements AuthStore {
 
   async consume(kind: AuthRecordKind, id: string, { graceMs }: { readonly graceMs: number }): Promise<Consumption> {
     const outcome = await this.#run(scripts.CONSUME, [this.#key(kind, id)], [randomUUID(), graceMs])
+    return String(outcome) as Consumption
+  }
+
+  async replace({ from, to, prolonged }: Replacement): Promise<Consumption> {
+    const key = this.#key(to.kind, to.id)
+    const { mark, members } = this.#family(to.family)
+    const keys = [this.#key(from.kind, from.id), key, mark, members, ...prolonged.map((kind) => this.#key(kind, to.family))]
+    const data = this.#cipher.seal(JSON.stringify(to.value), key)
+    const outcome = await this.#run(scripts.REPLACE, keys, [randomUUID(), from.graceMs, from.keptMs, data, Math.ceil(to.ttlMs)])
     return String(outcome) as Consumption
   }
 

@@ -52,6 +52,44 @@ export function describeAuthStore(name: string, open: () => Promise<{ store: Aut
       expect(await store.consume('refresh', id, { graceMs: SHORT - 1 })).toBe('reused')
     })
 
+    it('replaces a record by another one in one step, for one of many, and prolongs the records of the family', async () => {
+      const { store, passed } = await open()
+      const [family, from] = [randomUUID(), randomUUID()]
+      await store.put('login', family, { value: { user: 1 }, ttlMs: SHORT, family })
+      await store.put('code', from, { value: { n: 1 }, ttlMs: MINUTE, family })
+      const replace = (id: string, graceMs: number) =>
+        store.replace({
+          from: { kind: 'code', id: from, graceMs, keptMs: SHORT },
+          to: { kind: 'refresh', id, value: { id }, ttlMs: 10 * MINUTE, family },
+          prolonged: ['login'],
+        })
+      const ids = Array.from({ length: 20 }, () => randomUUID())
+      const outcomes = await Promise.all(ids.map((id) => replace(id, 0)))
+      expect(outcomes.toSorted()).toEqual(['first', ...Array.from({ length: 19 }, () => 'reused')])
+      const made = await Promise.all(ids.map((id) => store.get('refresh', id)))
+      expect(made.map((record) => record !== undefined)).toEqual(outcomes.map((outcome) => outcome === 'first'))
+      const second = randomUUID()
+      expect(await replace(second, MINUTE)).toBe('again')
+      expect((await store.get('refresh', second))?.value).toEqual({ id: second })
+      await passed(SHORT + 1)
+      expect(await store.get('code', from)).toBeUndefined()
+      expect((await store.get('login', family))?.value).toEqual({ user: 1 })
+      expect(await replace(randomUUID(), MINUTE)).toBe('missing')
+    })
+
+    it('replaces nothing for a family that is revoked', async () => {
+      const { store } = await open()
+      const [family, from, id] = [randomUUID(), randomUUID(), randomUUID()]
+      await store.put('refresh', from, { value: {}, ttlMs: MINUTE })
+      await store.revokeFamily(family, MINUTE)
+      const to = { kind: 'refresh', id, value: {}, ttlMs: MINUTE, family } as const
+      expect(await store.replace({ from: { kind: 'refresh', id: from, graceMs: MINUTE, keptMs: MINUTE }, to, prolonged: [] })).toBe(
+        'missing',
+      )
+      expect(await store.get('refresh', id)).toBeUndefined()
+      expect((await store.get('refresh', from))?.consumedAt).toBeUndefined()
+    })
+
     it('adds an id once', async () => {
       const { store, passed } = await open()
       const id = randomUUID()
