@@ -2,6 +2,7 @@ import type { VerificationKey } from '@thv/auth/incoming/jwks'
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock, Timer } from '@thv/kernel/clock'
+import { parseDuration } from '@thv/kernel/duration'
 import { type AuthServerConfig, type UpstreamConfig, upstreamScope } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { RecordCipher } from '@thv/store/redis/record-cipher'
@@ -9,10 +10,14 @@ import type { Log } from '@thv/telemetry/log'
 import type { Provider } from 'oidc-provider'
 import { createDocumentFetch, createMetadataDocuments } from './clients/metadata-documents.ts'
 import { createSealedClients } from './clients/sealed-clients.ts'
+import { createDelegateClients } from './exchange/delegate-clients.ts'
+import type { ExchangeDeps } from './exchange/token-exchange.ts'
+import { createTrustedIssuers } from './exchange/trusted-issuers.ts'
 import { ephemeralServerSecrets, loadServerSecrets } from './keys/server-secrets.ts'
 import { ephemeralSigningKeys, loadSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
 import { createConsents } from './login/consents.ts'
 import { createLoginFlow } from './login/login-flow.ts'
+import { loginBase } from './paths/server-paths.ts'
 import { loadLibrary, quietly } from './provider/load-library.ts'
 import { RevokedFamilies } from './revoked-families.ts'
 import { createServerRoutes } from './server/server-routes.ts'
@@ -29,7 +34,7 @@ export interface AuthServerOptions {
   /** Where tokens of upstream providers go, sealed with the cipher. */
   readonly tokens: (
     upstreams: readonly UpstreamProvider[],
-    sealed: { readonly store: AuthStore; readonly cipher: RecordCipher },
+    sealed: { readonly store: AuthStore; readonly cipher: RecordCipher; readonly familyMs: number },
   ) => UpstreamTokens
   readonly outbound: Outbound
   readonly clock: Clock
@@ -67,21 +72,32 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const deps: UpstreamDeps = { env, outbound, clock, signal: stop.signal, onProblem }
   const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { issuer: config.issuer, deps }))
   const store = options.store(secrets.cipher('records'))
-  const tokens = options.tokens(upstreams, { store, cipher: secrets.cipher('vault') })
+  const familyMs = parseDuration(config.token_lifespans.refresh_token_lifespan)
+  const tokens = options.tokens(upstreams, { store, cipher: secrets.cipher('vault'), familyMs })
   const clients = createSealedClients(secrets, clock)
   const documents = createMetadataDocuments({
     ...{ config, clock },
     fetch: createDocumentFetch(outbound, clock, stop.signal),
     onRejected: (host, reason) => log.warn('metadata document rejected', { host, reason }),
   })
-  const consents = createConsents(secrets, clock)
+  const consents = createConsents(secrets, clock, loginBase(config).startsWith('https:'))
   const revoked = new RevokedFamilies(store, clock)
+
+  const issuers = createTrustedIssuers(config.trusted_issuers, { outbound, clock, signal: stop.signal, onProblem })
+  const delegates = await createDelegateClients(config.delegate_clients, env)
+  const exchange: ExchangeDeps = { config, store, issuers, clock, keys: () => current.keys }
 
   async function instanceOf(keys: SigningKeys): Promise<{ keys: SigningKeys; provider: Provider }> {
     const provider = await quietly(() =>
       createProvider({
-        ...{ config, store, keys, secrets },
+        ...{ config, store, keys, secrets, clock },
         client: clientMetadata,
+        exchange: {
+          deps: exchange,
+          clients: delegates,
+          onExchange: (client, subject) => log.info('token exchanged', { client, subject }),
+          onRefused: (client, reason) => log.warn('token exchange refused', { client, reason }),
+        },
         onReuse: (what, family) => log.warn('token reused; its family is revoked', { what, family }),
         onServerError: (error) => log.error('authorization server failed', { error: error.message }),
       }),
@@ -90,6 +106,8 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   }
 
   async function clientMetadata(id: string): Promise<Record<string, unknown> | undefined> {
+    const delegate = await delegates.metadata(id)
+    if (delegate !== undefined) return delegate
     const client = clients.open(id) ?? (await documents.find(id))
     if (client === undefined) return undefined
     // Every client may lead its user through a login again, whatever it registered for.
@@ -107,18 +125,28 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     addressOf: options.addressOf ?? ((exchange) => exchange.remoteAddress ?? ''),
     current: () => current,
     redirectUris: upstreams.map(({ redirectUri }) => redirectUri),
+    assertions: config.trusted_issuers.some(({ jwt_bearer_grant: grant }) => grant !== undefined)
+      ? {
+          deps: exchange,
+          onRedeemed: (subject) => log.info('assertion redeemed', { subject }),
+          onRefused: (reason) => log.warn('assertion refused', { reason }),
+        }
+      : undefined,
   })
 
-  /** A new instance for new keys; the old one finishes its requests. */
+  /** A new instance for new keys or secrets; the old one finishes its requests. */
   async function reload(): Promise<void> {
     try {
-      const keys = await readKeys()
+      const keys = config.signing_key_config === undefined ? current.keys : await readKeys()
+      const hasNewSecrets = await secrets.reload()
       const idsOf = ({ published }: SigningKeys) => published.keys.map(({ kid }) => kid).join(' ')
-      if (idsOf(keys) === idsOf(current.keys)) return
+      const hasNewKeys = idsOf(keys) !== idsOf(current.keys)
+      if (!hasNewKeys && !hasNewSecrets) return
       current = await instanceOf(keys)
-      log.info('signing keys replaced', { kid: keys.kid })
+      if (hasNewKeys) log.info('signing keys replaced', { kid: keys.kid })
+      if (hasNewSecrets) log.info('secrets of the authorization server replaced')
     } catch (error) {
-      log.error('signing keys could not be read again; the old ones stay', {
+      log.error('keys or secrets could not be read again; the old ones stay', {
         error: error instanceof Error ? error.message : String(error),
       })
     }
@@ -130,7 +158,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
       if (!stop.signal.aborted) reloadLater()
     })
   }
-  if (config.signing_key_config !== undefined) reloadLater()
+  if (config.signing_key_config !== undefined || !isEphemeral) reloadLater()
 
   return {
     serves: (path) => routes.serves(path),

@@ -96,6 +96,35 @@ describe('hostile token requests', () => {
     expect(server.logged()).toContain('token reused')
   })
 
+  it('RFC 9700 §4.14.2: a refresh token ends its family also long after its record is gone', async () => {
+    const { body } = await server.tokens(clientId)
+    const next = await refresh(body['refresh_token'])
+    await clock.advance(3_600_000)
+    expect(await server.store.get('refresh', body['refresh_token'] ?? '')).toBeUndefined()
+    const late = await refresh(body['refresh_token'])
+    expect([late.status, late.body['error']]).toEqual([400, 'invalid_grant'])
+    expect(server.server.isRevoked(decodeJwt(next.body['access_token'] ?? ''))).toBe(true)
+    expect((await refresh(next.body['refresh_token'])).body['error']).toBe('invalid_grant')
+  })
+
+  it('RFC 9700 §4.14.2: a forged refresh token ends no family', async () => {
+    const { body } = await server.tokens(clientId)
+    const family = String(decodeJwt(body['access_token'] ?? '')['tsid'])
+    const forged = `${'a'.repeat(43)}.${Math.floor(Date.now() / 1_000).toString(36)}.${family}.${'a'.repeat(43)}`
+    expect((await refresh(forged)).body['error']).toBe('invalid_grant')
+    expect((await refresh(body['refresh_token'])).status).toBe(200)
+  })
+
+  it('RFC 6749 §5.2: after the login at a provider has ended, the refresh is refused, so that the client leads its user to a login', async () => {
+    const { body } = await server.tokens(clientId)
+    const family = String(decodeJwt(body['access_token'] ?? '')['tsid'])
+    const record = await server.store.get('login', family)
+    await server.store.put('login', family, { value: { ...record?.value, ended: ['corp'] }, ttlMs: 60_000, family })
+    const answer = await refresh(body['refresh_token'])
+    expect([answer.status, answer.body['error']]).toEqual([400, 'invalid_grant'])
+    expect((await refresh((await server.tokens(clientId)).body['refresh_token'])).status).toBe(200)
+  })
+
   it.each<[string, (token: string) => Promise<{ status: number; body: Record<string, string> }>, string]>([
     [
       'RFC 6749 §6: the refresh token of another client',
@@ -183,6 +212,40 @@ describe('a store that does not answer', () => {
     }
     Object.assign(store, { get, isRevoked })
     expect((await ask('/oauth/token', { grant_type: 'refresh_token', refresh_token: refreshToken })).status).toBe(200)
+  })
+})
+
+describe('a store that fails in the middle', () => {
+  it.each(['replace', 'get'] as const)('RFC 6749 §4.1.2: uses up neither code nor refresh token when %s fails', async (method) => {
+    const clock = new TestClock()
+    const store = createMemoryAuthStore({ clock })
+    await using server = await startTestAuthServer({ store })
+    const client = await server.client()
+    const { landed, verifier } = await server.login(client)
+    const code = landed.searchParams.get('code') ?? ''
+    const redeem = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI, client_id: client, code_verifier: verifier }
+    /** The request fails at each operation in turn; in between more time passes than any grace allows. */
+    async function afterFailures(form: Record<string, string>) {
+      const original = store[method]
+      for (let failing = 1; ; failing++) {
+        let calls = 0
+        const failed = (...args: never[]) =>
+          ++calls === failing
+            ? Promise.reject(new ThvError('store_unavailable', 'away'))
+            : (original as (...all: never[]) => Promise<unknown>)(...args)
+        Object.assign(store, { [method]: failed })
+        const answer = await server.token(form)
+        Object.assign(store, { [method]: original })
+        if (calls < failing) return answer
+        expect([answer.status, answer.body['error']]).toEqual([503, 'temporarily_unavailable'])
+        await clock.advance(60_000)
+      }
+    }
+    const first = await afterFailures(redeem)
+    expect(first.status).toBe(200)
+    const next = await afterFailures({ grant_type: 'refresh_token', refresh_token: first.body['refresh_token'] ?? '', client_id: client })
+    expect(next.status).toBe(200)
+    expect(server.logged()).not.toContain('token reused')
   })
 })
 

@@ -5,6 +5,7 @@ export const NO_UPSTREAM_TOKENS: UpstreamTokens = {
   save: async () => {},
   use: () => ({ kind: 'missing' }),
   rejected: () => {},
+  needsLogin: () => {},
   connected: async () => [],
   remove: async () => {},
   [Symbol.asyncDispose]: async () => {},

@@ -44,6 +44,8 @@ export interface UpstreamTokens extends AsyncDisposable {
   use(key: UpstreamKey): UpstreamTokenResult | Promise<UpstreamTokenResult>
   /** A backend rejected this token: the next `use` gives another one, or says that there is none. */
   rejected(key: UpstreamKey, accessToken: string): void
+  /** A call of this family failed and only a login helps: the family is not refreshed again, so that its client gets there. */
+  needsLogin(family: string, provider: string): void
   /** Names of the providers with a row, for the account page. */
   connected(account: string): Promise<readonly string[]>
   remove(key: UpstreamKey): Promise<void>

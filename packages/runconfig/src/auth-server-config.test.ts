@@ -4,6 +4,8 @@ import { readRunConfig } from './read-run-config.ts'
 const ISSUER = 'https://mcp.example.com'
 const OIDC = { issuer_url: 'https://idp.example.com', client_id: 'x' }
 const LOGIN = { issuer: ISSUER, allowed_audiences: [`${ISSUER}/mcp`], upstreams: [{ name: 'corp', type: 'oidc', oidc_config: OIDC }] }
+const DELEGATE = { client_id: 'agent', client_secret_file: '/etc/agent', scopes: [], audiences: [] }
+const TRUSTED = { issuer_url: 'https://partner.example.com' }
 
 function problemsOf(login: object, oidc: object | undefined = { issuer: ISSUER, audience: `${ISSUER}/mcp` }): string[] {
   const document = {
@@ -68,6 +70,51 @@ describe('embedded_auth_server_config', () => {
       'secrets over plain http',
       { insecure_allow_http: true, allow_confidential_client_registration: true },
       '.allow_confidential_client_registration must not be used with insecure_allow_http',
+    ],
+    [
+      'two delegate clients of one id',
+      { delegate_clients: [DELEGATE, DELEGATE] },
+      '.delegate_clients[1].client_id is the id of another client',
+    ],
+    [
+      'a delegate client without a secret',
+      { delegate_clients: [{ ...DELEGATE, client_secret_file: undefined }] },
+      '.delegate_clients[0] expects exactly one of client_secret_file and client_secret_env_var',
+    ],
+    [
+      'a delegate client that looks like a registered one',
+      { delegate_clients: [{ ...DELEGATE, client_id: 'c1.x' }] },
+      '.delegate_clients[0].client_id must not look like',
+    ],
+    [
+      'a trusted issuer with plain http',
+      { trusted_issuers: [{ issuer_url: 'http://partner.example.com' }] },
+      '.trusted_issuers[0] expects https',
+    ],
+    [
+      'two trusted issuers of one name',
+      { trusted_issuers: [TRUSTED, TRUSTED] },
+      '.trusted_issuers[1].issuer_url is that of another issuer',
+    ],
+    [
+      'private addresses by discovery',
+      { trusted_issuers: [{ ...TRUSTED, allow_private_ips: true }] },
+      '.trusted_issuers[0].allow_private_ips needs jwks_url',
+    ],
+    [
+      'all clients and some',
+      { trusted_issuers: [{ ...TRUSTED, expected_audience: 'x', allowed_delegate_clients: ['*', 'a'] }] },
+      '.trusted_issuers[0].allowed_delegate_clients expects * alone',
+    ],
+    [
+      'all clients with may_act',
+      { trusted_issuers: [{ ...TRUSTED, expected_audience: 'x', allowed_delegate_clients: ['*'], allow_may_act: true }] },
+      '.trusted_issuers[0].allowed_delegate_clients must name the clients',
+    ],
+    [
+      'an exchange for any audience',
+      { trusted_issuers: [{ ...TRUSTED, allowed_delegate_clients: ['a'] }] },
+      '.trusted_issuers[0].expected_audience is needed',
     ],
     [
       'another audience than the proxy asks for',

@@ -31,7 +31,33 @@ export function checkAuthServer(config: AuthServerConfig, oidc: OidcConfig | und
   if (unknown.length > 0) problem('baseline_client_scopes', 'holds a scope that scopes_supported does not list')
   const { type, redis_config: redis } = config.storage
   if ((type === 'redis') !== (redis !== undefined)) problem('storage.redis_config', 'is needed with type redis, and only then')
+  checkDelegation(config, problem)
   checkFront(config, oidc, problem)
+}
+
+function checkDelegation({ delegate_clients: clients, trusted_issuers: issuers }: AuthServerConfig, problem: Report): void {
+  for (const [index, client] of clients.entries()) {
+    const at = `delegate_clients[${index}]`
+    const { client_id: id } = client
+    if (clients.findIndex((other) => other.client_id === id) !== index) problem(`${at}.client_id`, 'is the id of another client')
+    if (/^c1\.|^https?:/.test(id)) problem(`${at}.client_id`, 'must not look like the id of a client that registered itself')
+    if ((client.client_secret_file === undefined) === (client.client_secret_env_var === undefined))
+      problem(at, 'expects exactly one of client_secret_file and client_secret_env_var')
+  }
+  for (const [index, issuer] of issuers.entries()) {
+    const at = `trusted_issuers[${index}]`
+    const { issuer_url: url, jwks_url: keys, insecure_allow_http: allowsHttp, allowed_delegate_clients: allowed } = issuer
+    if (issuers.findIndex((other) => other.issuer_url === url) !== index) problem(`${at}.issuer_url`, 'is that of another issuer')
+    if (!allowsHttp && [url, keys].some((each) => each !== undefined && !isSafe(each)))
+      problem(at, 'expects https, or http on localhost, unless insecure_allow_http is true')
+    if (issuer.allow_private_ips && keys === undefined)
+      problem(`${at}.allow_private_ips`, 'needs jwks_url, so that no discovery leads to a private address')
+    if (allowed.includes('*') && allowed.length > 1) problem(`${at}.allowed_delegate_clients`, 'expects * alone')
+    if (allowed.includes('*') && issuer.allow_may_act)
+      problem(`${at}.allowed_delegate_clients`, 'must name the clients when allow_may_act is true')
+    if (allowed.length > 0 && issuer.expected_audience === undefined)
+      problem(`${at}.expected_audience`, 'is needed with allowed_delegate_clients')
+  }
 }
 
 /** The proxy must accept exactly the tokens that its own server gives out. */

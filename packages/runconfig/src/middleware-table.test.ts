@@ -42,7 +42,6 @@ describe('unsupportedFields', () => {
       { ...login({ disable_upstream_token_injection: false }), token_exchange_config: { token_url: 'https://t.example.com' } },
     ],
     ['embedded_auth_server_config.upstreams.oauth2_config.dcr_config', login({ upstreams: [REGISTERED] })],
-    ['embedded_auth_server_config.trusted_issuers', login({ trusted_issuers: [{ issuer_url: 'https://other.example.com' }] })],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['isolate_network', { isolate_network: true }],
@@ -53,6 +52,7 @@ describe('unsupportedFields', () => {
   it('lets pass what asks for nothing, or for what is there', () => {
     expect(fieldsOf(login({}))).toEqual([])
     expect(fieldsOf({ ...login({ disable_upstream_token_injection: false }), upstream_swap_config: {} })).toEqual([])
+    expect(fieldsOf(login({ trusted_issuers: [{ issuer_url: 'https://other.example.com' }] }))).toEqual([])
     expect(fieldsOf(login({ storage: { type: 'redis', redis_config: { addr: 'redis:6379' } } }))).toEqual([])
     expect(
       fieldsOf({

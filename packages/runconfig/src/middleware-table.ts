@@ -124,7 +124,7 @@ export const MIDDLEWARE = [
   { name: 'remote-auth', built: true, part: 'pipeline', fields: ['remote_auth_config'] },
   { name: 'header-forward', built: true, part: 'pipeline', fields: ['header_forward'], entry: headerForwardMet },
   { name: 'auth-server', built: true, part: 'runner', fields: ['embedded_auth_server_config'], entry: stripAuthMet },
-  // Parts of it that are not built.
+  // Parts of it.
   { name: 'auth-server-injection', built: false, part: 'runner', fields: ['embedded_auth_server_config.disable_upstream_token_injection'] },
   { name: 'auth-server-redis', built: true, part: 'runner', fields: ['embedded_auth_server_config.storage.redis_config'] },
   {
@@ -135,7 +135,7 @@ export const MIDDLEWARE = [
   },
   {
     name: 'auth-server-delegation',
-    built: false,
+    built: true,
     part: 'runner',
     fields: ['embedded_auth_server_config.delegate_clients', 'embedded_auth_server_config.trusted_issuers'],
   },

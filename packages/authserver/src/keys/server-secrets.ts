@@ -14,18 +14,22 @@ export interface ServerSecrets {
   verifies(purpose: string, text: string, signature: string): boolean
   /** Of the library's cookies. */
   readonly cookieKeys: readonly string[]
+  /** Reads the files again; what was made of these secrets follows. True: they differ. Rejects as `loadServerSecrets`, and the old ones stay. */
+  reload(): Promise<boolean>
 }
 
 const MIN_BYTES = 32
 
 /** Throws `run_config_invalid` naming the file. */
 export async function loadServerSecrets(files: readonly string[]): Promise<ServerSecrets> {
-  return serverSecrets(await Promise.all(files.map(readSecret)))
+  const read = () => Promise.all(files.map(readSecret))
+  return serverSecrets(await read(), read)
 }
 
 /** Of this process only. */
 export function ephemeralServerSecrets(): ServerSecrets {
-  return serverSecrets([randomBytes(MIN_BYTES)])
+  const secrets = [randomBytes(MIN_BYTES)]
+  return serverSecrets(secrets, async () => secrets)
 }
 
 async function readSecret(path: string): Promise<Buffer> {
@@ -40,25 +44,54 @@ async function readSecret(path: string): Promise<Buffer> {
   return trimmed
 }
 
-function serverSecrets(secrets: readonly Buffer[]): ServerSecrets {
-  const derived = (purpose: string) => secrets.map((secret) => Buffer.from(hkdfSync('sha256', secret, '', `thv-authserver ${purpose}`, 32)))
-  const known = new Map<string, readonly Buffer[]>()
-  const keysOf = (purpose: string) => {
-    const keys = known.get(purpose) ?? derived(purpose)
-    known.set(purpose, keys)
+/** Keys that were derived, until the secrets are replaced. */
+class DerivedKeys {
+  readonly secrets: readonly Buffer[]
+  readonly #keys = new Map<string, readonly Buffer[]>()
+  readonly #ciphers = new Map<string, RecordCipher>()
+
+  constructor(secrets: readonly Buffer[]) {
+    this.secrets = secrets
+  }
+
+  of(purpose: string): readonly Buffer[] {
+    const derive = (secret: Buffer) => Buffer.from(hkdfSync('sha256', secret, '', `thv-authserver ${purpose}`, 32))
+    const keys = this.#keys.get(purpose) ?? this.secrets.map(derive)
+    this.#keys.set(purpose, keys)
     return keys
   }
+
+  cipher(purpose: string): RecordCipher {
+    const cipher = this.#ciphers.get(purpose) ?? createRecordCipher(this.of(purpose).map((key) => key.toString('base64')))
+    this.#ciphers.set(purpose, cipher)
+    return cipher
+  }
+}
+
+function serverSecrets(secrets: readonly Buffer[], read: () => Promise<readonly Buffer[]>): ServerSecrets {
+  let derived = new DerivedKeys(secrets)
   const mac = (key: Buffer, text: string) => createHmac('sha256', key).update(text).digest()
   return {
-    cipher: (purpose) => createRecordCipher(keysOf(purpose).map((key) => key.toString('base64'))),
-    sign: (purpose, text) => mac(keysOf(purpose)[0] ?? Buffer.alloc(0), text).toString('base64url'),
+    cipher: (purpose) => ({
+      seal: (text, place) => derived.cipher(purpose).seal(text, place),
+      open: (sealed, place) => derived.cipher(purpose).open(sealed, place),
+    }),
+    sign: (purpose, text) => mac(derived.of(purpose)[0] ?? Buffer.alloc(0), text).toString('base64url'),
     verifies(purpose, text, signature) {
       const given = Buffer.from(signature, 'base64url')
-      return keysOf(purpose).some((key) => {
+      return derived.of(purpose).some((key) => {
         const expected = mac(key, text)
         return expected.length === given.length && timingSafeEqual(expected, given)
       })
     },
-    cookieKeys: keysOf('cookies').map((key) => key.toString('base64')),
+    get cookieKeys() {
+      return derived.of('cookies').map((key) => key.toString('base64'))
+    },
+    async reload() {
+      const next = await read()
+      const isSame = next.length === derived.secrets.length && next.every((secret, index) => derived.secrets[index]?.equals(secret))
+      if (!isSame) derived = new DerivedKeys(next)
+      return !isSame
+    },
   }
 }

@@ -24,16 +24,14 @@ export async function showAccount(exchange: Exchange, { config, consents, secret
   if (method !== 'GET' && method !== 'POST') return sendMethodNotAllowed(exchange, 'GET, POST')
   const base = new URL(loginBase(config))
   const action = `${base.pathname.replace(/\/$/, '')}${PATHS.account}`
-  const browser = knownBrowser(request)
+  const isSecure = base.protocol === 'https:'
+  const browser = knownBrowser(request, isSecure)
   if (method === 'POST') {
     const fields = new URLSearchParams(form?.toString('utf8') ?? '')
     if (browser === undefined || !secrets.verifies(CSRF, browser, fields.get('csrf') ?? ''))
       return sendPage(response, 403, errorPage('This form was not opened in this browser.'))
     const value = consents.withdraw(request, browser, fields.get('withdraw') ?? '')
-    response.setHeader(
-      'Set-Cookie',
-      cookieLine(CONSENT_COOKIE, value, { isSecure: base.protocol === 'https:', maxAgeSeconds: CONSENT_SECONDS }),
-    )
+    response.setHeader('Set-Cookie', cookieLine(CONSENT_COOKIE, value, { isSecure, maxAgeSeconds: CONSENT_SECONDS }))
     response.writeHead(303, { Location: action, 'Content-Length': '0', 'Cache-Control': 'no-store' }).end()
     return
   }

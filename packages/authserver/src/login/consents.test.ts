@@ -6,7 +6,7 @@ import { cookieLine } from './browser-cookie.ts'
 import { CONSENT_COOKIE, CONSENT_SECONDS, createConsents } from './consents.ts'
 
 it.each(['a', '漢', '"', '😀'])('the cookie is never larger than browsers keep, whatever names the clients have (%s)', (character) => {
-  const consents = createConsents(ephemeralServerSecrets(), new TestClock())
+  const consents = createConsents(ephemeralServerSecrets(), new TestClock(), false)
   const subjectOf = (n: number) => ({ clientId: `c${n}`, redirectUri: 'https://a.example/cb', scopes: ['mcp'], providers: ['corp'] })
   let value = ''
   const request = () => ({ headers: { cookie: `${CONSENT_COOKIE}=${value}` } }) as IncomingMessage

@@ -38,11 +38,11 @@ const MAX_CONSENTS = 20
 const MAX_BODY = 3_600
 const PURPOSE = 'consents'
 
-export function createConsents(secrets: ServerSecrets, clock: Clock): Consents {
+export function createConsents(secrets: ServerSecrets, clock: Clock, isSecure: boolean): Consents {
   const now = () => Math.floor(clock.now() / 1_000)
 
   function list(request: IncomingMessage, browser: string): Consent[] {
-    const [body = '', signature = ''] = (readCookie(request, CONSENT_COOKIE) ?? '').split('.')
+    const [body = '', signature = ''] = (readCookie(request, CONSENT_COOKIE, isSecure) ?? '').split('.')
     if (body === '' || !secrets.verifies(PURPOSE, `${browser} ${body}`, signature)) return []
     const consents = JSON.parse(Buffer.from(body, 'base64url').toString('utf8')) as Consent[]
     return consents.filter(({ until }) => until > now())

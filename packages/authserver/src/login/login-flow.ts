@@ -8,7 +8,7 @@ import type { Provider, ProviderInteraction } from 'oidc-provider'
 import { redirectKind } from '../clients/redirect-uri.ts'
 import type { ServerSecrets } from '../keys/server-secrets.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
-import type { LoginRecord } from '../provider/create-provider.ts'
+import type { LoginRecord } from '../provider/login-record.ts'
 import type { UpstreamAttempt, UpstreamIdentity, UpstreamProvider } from '../upstream/upstream-provider.ts'
 import { UpstreamRefused } from '../upstream/upstream-refused.ts'
 import type { UpstreamTokens } from '../upstream-tokens.ts'
@@ -145,7 +145,7 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
     async callback(http, query) {
       const { request, response } = http
       const state = query.get('state') ?? ''
-      const browser = knownBrowser(request)
+      const browser = knownBrowser(request, isSecure)
       if (state === '' || query.getAll('state').length > 1 || query.getAll('code').length > 1)
         return sendPage(response, 400, errorPage('The answer of the identity provider has no usable state.'))
       if (browser === undefined) return sendPage(response, 400, errorPage('This login was not started in this browser.'))

@@ -1,51 +1,58 @@
+import type { Clock } from '@thv/kernel/clock'
 import { parseDuration } from '@thv/kernel/duration'
 import { type AuthServerConfig, upstreamScope } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import { errors, interactionPolicy, Provider, type ProviderClient, type ProviderContext } from 'oidc-provider'
 import type { ServerSecrets } from '../keys/server-secrets.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
+import { cookieName } from '../login/browser-cookie.ts'
 import { errorPage } from '../login/pages.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
 import { addBusyAnswers } from './busy-answers.ts'
+import { type LoginRecord, loginOf } from './login-record.ts'
 import { createRecordAdapter } from './record-adapter.ts'
+import { createRefreshIds } from './refresh-ids.ts'
 import { addStructuredTokens } from './structured-tokens.ts'
+import { addTokenExchange, type TokenExchangeOptions } from './token-exchange-grant.ts'
+import { addTokenRequests } from './token-requests.ts'
 
 export interface ProviderOptions {
   readonly config: AuthServerConfig
   readonly store: AuthStore
   readonly keys: SigningKeys
   readonly secrets: ServerSecrets
+  readonly clock: Clock
   readonly client: (id: string) => Promise<Record<string, unknown> | undefined>
+  readonly exchange: TokenExchangeOptions
   readonly onReuse: (what: 'code' | 'refresh', family: string) => void
   readonly onServerError: (error: Error) => void
-}
-
-/** The user of a family; kept beside its grant. */
-export interface LoginRecord {
-  readonly account: string
-  readonly name?: string | undefined
-  readonly email?: string | undefined
-  /** Providers where the user logged in for this family. */
-  readonly providers: readonly string[]
 }
 
 const INTERACTION_SECONDS = 600
 
 export function createProvider(options: ProviderOptions): Provider {
-  const { config, store, keys, secrets } = options
+  const { config, store, keys, secrets, clock } = options
   const lifespans = config.token_lifespans
   const seconds = (text: string) => Math.floor(parseDuration(text) / 1_000)
   const refreshSeconds = seconds(lifespans.refresh_token_lifespan)
   const accessSeconds = seconds(lifespans.access_token_lifespan)
   const familyMs = (refreshSeconds + accessSeconds) * 1_000
   const refreshMs = refreshSeconds * 1_000
-  const cookie = { httpOnly: true, sameSite: 'lax', signed: true, overwrite: true }
+  const isSecure = loginBase(config).startsWith('https:')
+  const cookie = { httpOnly: true, sameSite: 'lax', signed: true, overwrite: true, secure: isSecure }
+  const refreshIds = createRefreshIds(secrets, clock, refreshSeconds)
+  const records = createRecordAdapter({ store, client: options.client, refreshIds, refreshMs, familyMs, onReuse: options.onReuse })
   const provider = new Provider(config.issuer, {
-    adapter: createRecordAdapter({ store, client: options.client, refreshMs, familyMs, onReuse: options.onReuse }),
+    adapter: records.adapter,
     jwks: { keys: keys.privateJwks },
     cookies: {
       keys: [...secrets.cookieKeys],
-      names: { session: 'thv_session', interaction: 'thv_interaction', resume: 'thv_resume' },
+      names: {
+        session: cookieName('thv_session', isSecure),
+        interaction: cookieName('thv_interaction', isSecure),
+        // The library gives it the path of the login, which the stronger prefix forbids.
+        resume: `${isSecure ? '__Secure-' : ''}thv_resume`,
+      },
       short: { ...cookie, path: '/' },
       long: { ...cookie, path: '/' },
     },
@@ -112,7 +119,12 @@ export function createProvider(options: ProviderOptions): Provider {
   provider.silent = true
   provider.on('server_error', (_ctx, error) => options.onServerError(error))
   addBusyAnswers(provider)
-  addStructuredTokens(provider, { keys, store, issuer: config.issuer, familyMs })
+  addTokenRequests(provider, records)
+  if (config.delegate_clients.length > 0) addTokenExchange(provider, options.exchange)
+  provider.RefreshToken.prototype.generateTokenId = function () {
+    return refreshIds.make(this.grantId)
+  }
+  addStructuredTokens(provider, { keys, store, issuer: config.issuer, familyMs, clock })
   return provider
 }
 
@@ -143,9 +155,8 @@ async function grantFor(ctx: ProviderContext, { store, refreshMs }: { store: Aut
 /** `tsid` names the family: what was logged in to, and what revocation ends. */
 async function tokenClaims(family: string | undefined, store: AuthStore): Promise<object> {
   if (family === undefined) return {}
-  const login = (await store.get('login', family))?.value
-  const { name, email } = login ?? {}
-  return { tsid: family, ...(typeof name === 'string' && { name }), ...(typeof email === 'string' && { email }) }
+  const { name, email } = (await loginOf(family, store)) ?? {}
+  return { tsid: family, ...(name !== undefined && { name }), ...(email !== undefined && { email }) }
 }
 
 /** Those of the configuration, and those that the challenge of a call without a token of a provider names. */

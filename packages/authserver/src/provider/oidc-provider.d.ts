@@ -57,6 +57,7 @@ declare module 'oidc-provider' {
       clientId: string
       accountId: string
     }) => ProviderGrant
+    readonly RefreshToken: { readonly prototype: { grantId: string; generateTokenId(): string } }
     readonly Client: { find(id: string): Promise<ProviderClient | undefined> }
     readonly Interaction: { find(uid: string): Promise<ProviderInteraction | undefined> }
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>

@@ -1,7 +1,8 @@
+import type { Clock } from '@thv/kernel/clock'
 import { isObject } from '@thv/kernel/json'
 import type { AuthStore } from '@thv/store/auth/auth-store'
-import { jwtVerify } from 'jose'
 import type { Provider, ProviderContext } from 'oidc-provider'
+import { ownClaims } from '../exchange/own-tokens.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 
 export interface StructuredTokenOptions {
@@ -9,6 +10,7 @@ export interface StructuredTokenOptions {
   readonly store: AuthStore
   readonly issuer: string
   readonly familyMs: number
+  readonly clock: Clock
 }
 
 interface OwnToken {
@@ -48,28 +50,11 @@ function isAuthenticated({ status, body }: ProviderContext): boolean {
 }
 
 /** Rejects with `store_unavailable`: no answer may claim that a token was revoked, or is not active, when the store could not be asked. */
-async function verified(token: string, { keys, store, issuer }: StructuredTokenOptions): Promise<OwnToken | undefined> {
-  const claims = await signedClaims(token, keys, issuer)
+async function verified(token: string, { keys, store, issuer, clock }: StructuredTokenOptions): Promise<OwnToken | undefined> {
+  const claims = await ownClaims(token, { issuer, keys, clock })
   const family = claims?.['tsid']
   if (claims === undefined || typeof family !== 'string' || (await store.isRevoked(family))) return undefined
   return { claims, family }
-}
-
-async function signedClaims(token: string, keys: SigningKeys, issuer: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-  try {
-    const { payload } = await jwtVerify(
-      token,
-      ({ alg = '', kid }) => {
-        const [key] = keys.find({ alg, kid })
-        if (key === undefined) throw new Error('unknown key')
-        return key.key
-      },
-      { issuer, typ: 'at+jwt' },
-    )
-    return payload
-  } catch {
-    return undefined // not ours, altered or expired: the answer is the same as for a token that never was
-  }
 }
 
 function answer(ctx: ProviderContext, status: number, body: unknown): void {

@@ -1,8 +1,6 @@
 import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
+import { JWT_BEARER, TOKEN_EXCHANGE } from '../exchange/grant-types.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
-
-const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
-const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /** Authorization server metadata (RFC 8414 §2), which OpenID discovery answers too. */
 export function serverMetadata(config: AuthServerConfig, algorithms: readonly string[]): Readonly<Record<string, unknown>> {
@@ -22,7 +20,7 @@ export function serverMetadata(config: AuthServerConfig, algorithms: readonly st
     scopes_supported: config.scopes_supported,
     grant_types_supported: [
       ...['authorization_code', 'refresh_token'],
-      ...(config.delegate_clients.length > 0 ? [EXCHANGE] : []),
+      ...(config.delegate_clients.length > 0 ? [TOKEN_EXCHANGE] : []),
       ...(config.trusted_issuers.some(({ jwt_bearer_grant: grant }) => grant !== undefined) ? [JWT_BEARER] : []),
     ],
     code_challenge_methods_supported: ['S256'],

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { headerText } from '@thv/http/header-map'
 import type { Exchange } from '@thv/http/server/exchange'
 import { readBody } from '@thv/http/server/read-body'
@@ -19,6 +20,7 @@ import type { LoginFlow } from '../login/login-flow.ts'
 import { sendPage } from '../login/login-flow.ts'
 import { errorPage } from '../login/pages.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
+import { type AssertionOptions, answerAssertion, withBody } from './assertion-grant.ts'
 import { serverMetadata } from './metadata.ts'
 import { AddressLimit } from './rate-limits.ts'
 
@@ -34,6 +36,8 @@ export interface ServerRoutesOptions {
   readonly addressOf: (exchange: Exchange) => string
   readonly current: () => { readonly keys: SigningKeys; readonly provider: Provider }
   readonly redirectUris: readonly string[]
+  /** Undefined: no issuer is trusted with assertions. */
+  readonly assertions: AssertionOptions | undefined
 }
 
 export interface ServerRoutes {
@@ -118,9 +122,18 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     })
   }
 
+  /** The request for the library; undefined: it was an assertion, or too large, and is answered. */
+  async function unlessAssertion(exchange: Exchange, assertions: AssertionOptions): Promise<IncomingMessage | undefined> {
+    const body = await bodyOf(exchange)
+    if (body !== undefined) return (await answerAssertion(exchange, body, assertions)) ? undefined : withBody(exchange.request, body)
+    const answer = { error: 'invalid_request', error_description: 'the request is too large' }
+    sendJson(exchange, answer, { status: 413, headers: [...CORS, 'Cache-Control', 'no-store'] })
+    return undefined
+  }
+
   /** Hands the exchange to the library, which sees the address of the issuer and nothing that a client says about it. */
-  async function toLibrary(exchange: Exchange, path: string, query: string): Promise<void> {
-    const { request, response } = exchange
+  async function toLibrary(exchange: Exchange, request: IncomingMessage, { path, query }: { path: string; query: string }): Promise<void> {
+    const { response } = exchange
     const base = new URL(path.startsWith(PATHS.authorize) ? loginBase(config) : config.issuer)
     for (const name of ['origin', 'forwarded', 'x-forwarded-host', 'x-forwarded-for', 'x-forwarded-port']) delete request.headers[name]
     request.headers.host = base.host
@@ -191,7 +204,11 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     if (path === PATHS.account)
       return await showAccount(exchange, { ...options, form: method === 'POST' ? await bodyOf(exchange) : undefined })
     if (path.startsWith(PATHS.login)) return await interaction(exchange, path)
-    await toLibrary(exchange, path, path === PATHS.authorize ? await libraryQuery(exchange.query) : exchange.query)
+    const isAssertion = path === PATHS.token && method === 'POST' && options.assertions !== undefined
+    const forLibrary = isAssertion ? await unlessAssertion(exchange, options.assertions) : request
+    if (forLibrary === undefined) return
+    const query = path === PATHS.authorize ? await libraryQuery(exchange.query) : exchange.query
+    await toLibrary(exchange, forLibrary, { path, query })
   }
 
   return {

@@ -28,6 +28,8 @@ export interface TestAuthServer extends AsyncDisposable {
   /** The id of a public client. */
   client(): Promise<string>
   authorizeUrl(clientId: string, params?: Readonly<Record<string, string | undefined>>): { url: URL; verifier: string }
+  /** The first answer of a login. */
+  authorize(clientId: string): Promise<Response>
   /** A whole login up to the redirect back to the client. */
   login(clientId: string, params?: Readonly<Record<string, string | undefined>>): Promise<{ landed: URL; verifier: string }>
   token(
@@ -40,6 +42,8 @@ export interface TestAuthServer extends AsyncDisposable {
 
 export interface TestAuthServerOptions {
   readonly config?: object
+  /** As `config`, where it names the resource. */
+  readonly configFor?: (resource: string) => object
   readonly clock?: Clock
   readonly env?: Readonly<Record<string, string>>
   readonly store?: AuthStore
@@ -73,6 +77,7 @@ export async function startTestAuthServer(options: TestAuthServerOptions = {}): 
     upstreams: [{ name: 'corp', type: 'oidc', oidc_config: { issuer_url: idp.issuer, ...upstream.oidc, allow_private_ips: true } }],
     disable_upstream_token_injection: true,
     ...options.config,
+    ...options.configFor?.(resource),
   })
   const log = new CollectingLog()
   const outbound = createOutbound()
@@ -126,6 +131,7 @@ export async function startTestAuthServer(options: TestAuthServerOptions = {}): 
       for (const [name, value] of Object.entries(all)) if (value !== undefined) url.searchParams.set(name, value)
       return { url, verifier }
     },
+    authorize: (clientId) => fetch(started.authorizeUrl(clientId).url, { redirect: 'manual' }),
     async login(clientId, params) {
       const { url, verifier } = started.authorizeUrl(clientId, params)
       const landed = await signIn(url, { user: 'ada', redirectUri: params?.['redirect_uri'] ?? REDIRECT_URI })

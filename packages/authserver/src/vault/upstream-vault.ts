@@ -4,6 +4,7 @@ import { createSingleFlight } from '@thv/kernel/single-flight'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { RecordCipher } from '@thv/store/redis/record-cipher'
 import type { UpstreamKey, UpstreamLogin, UpstreamRefresher, UpstreamTokenResult, UpstreamTokens } from '../upstream-tokens.ts'
+import { FamilyLogins } from './family-logins.ts'
 import { type RefreshOutcome, refreshRow } from './refresh-row.ts'
 import { CachedRow, RowCache } from './row-cache.ts'
 import { isExpired, refreshAt, rowId, rowOf, type UpstreamRow } from './upstream-row.ts'
@@ -15,6 +16,8 @@ export interface UpstreamVaultOptions {
   readonly cipher: () => RecordCipher
   readonly refreshers: readonly UpstreamRefresher[]
   readonly clock?: Clock
+  /** How long a family lives without a refresh. */
+  readonly familyMs?: number
   /** For audit and log. The error never holds a token. */
   readonly onRefreshFailed?: (key: UpstreamKey, failure: 'ended' | 'unavailable', reason: unknown) => void
 }
@@ -29,11 +32,13 @@ export class UpstreamVault implements UpstreamTokens {
   readonly #clock: Clock
   readonly #onRefreshFailed: NonNullable<UpstreamVaultOptions['onRefreshFailed']>
   readonly #near: RowCache
+  readonly #families: FamilyLogins
   readonly #reads = createSingleFlight<string, CachedRow | undefined>()
   readonly #refreshes = createSingleFlight<string, RefreshOutcome>()
   readonly #closing = new AbortController()
 
-  constructor({ store, cipher, refreshers, clock = systemClock, onRefreshFailed = () => {} }: UpstreamVaultOptions) {
+  constructor({ store, cipher, refreshers, clock = systemClock, familyMs, onRefreshFailed = () => {} }: UpstreamVaultOptions) {
+    this.#families = new FamilyLogins(store, familyMs)
     this.#rows = createVaultRows({ store, cipher, clock, signal: this.#closing.signal })
     this.#refreshers = new Map(refreshers.map((refresher) => [refresher.provider, refresher]))
     this.#clock = clock
@@ -60,6 +65,10 @@ export class UpstreamVault implements UpstreamTokens {
     const cached = this.#near.get(rowId(key))
     if (cached === undefined || cached.row.accessToken !== accessToken) return // another one is there already
     cached.rejectedAt = this.#clock.monotonic()
+  }
+
+  needsLogin(family: string, provider: string): void {
+    this.#families.end(family, provider)
   }
 
   async connected(account: string): Promise<readonly string[]> {

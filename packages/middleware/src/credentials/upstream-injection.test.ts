@@ -9,7 +9,7 @@ const ISSUER = 'https://mcp.example.com'
 
 function caller(more: { issuer?: string; scope?: unknown } = {}): Caller {
   const { issuer = ISSUER, scope = 'openid mcp' } = more
-  const identity: Identity = { subject: 'ada', issuer, provider: 'own', claims: { scope } as Identity['claims'] }
+  const identity: Identity = { subject: 'ada', issuer, provider: 'own', claims: { scope, tsid: 'f1' } as Identity['claims'] }
   return { principal: 'p', identity, token: 'of-the-caller' }
 }
 
@@ -19,7 +19,7 @@ function hopOf(of: Caller | undefined): Hop {
 }
 
 function injection(result: UpstreamTokenResult | Promise<UpstreamTokenResult>, more: Partial<UpstreamInjectionOptions> = {}) {
-  const tokens = { use: vi.fn(() => result), rejected: vi.fn() }
+  const tokens = { use: vi.fn(() => result), rejected: vi.fn(), needsLogin: vi.fn() }
   const resource = { authorizationServers: [ISSUER], scopes: [], url: 'https://mcp.example.com/mcp' }
   const options = { provider: 'github', issuer: ISSUER, resource, ...more }
   return { tokens, middleware: createUpstreamInjection(options, tokens as unknown as UpstreamTokens) }
@@ -50,8 +50,11 @@ describe('the token of an upstream provider', () => {
     ['missing', 'insufficient_scope', 403],
     ['ended', 'invalid_token', 401],
   ] as const)('that is %s leads to a login at that provider alone', (kind, error, status) => {
-    const rejection = injection({ kind }).middleware.prepare?.(hopOf(caller()))
+    const { middleware, tokens } = injection({ kind })
+    const rejection = middleware.prepare?.(hopOf(caller()))
     expect(rejection).toMatchObject({ httpStatus: status })
+    // A client that refreshes at a 401 gets no further token, so that it comes to the login.
+    expect(tokens.needsLogin.mock.calls).toEqual(kind === 'ended' ? [['f1', 'github']] : [])
     const { headers } = rejection as { headers: Record<string, string> }
     expect(headers['www-authenticate']).toBe(
       `Bearer realm="toolhive", error="${error}", error_description="the call needs a login to github", ` +

@@ -49,6 +49,8 @@ export function createUpstreamInjection(options: UpstreamInjectionOptions, token
   function challenge(hop: Hop, kind: 'missing' | 'ended'): Rejection {
     const isMissing = kind === 'missing'
     const { exchange } = hop
+    const family = hop.caller?.identity?.claims['tsid']
+    if (!isMissing && typeof family === 'string') tokens.needsLogin(family, provider)
     const text = bearerChallenge({
       realm: REALM,
       error: isMissing ? 'insufficient_scope' : 'invalid_token',
