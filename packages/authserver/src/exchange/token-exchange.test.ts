@@ -219,7 +219,7 @@ describe('tokens for tokens', () => {
 
     it.each<[string, JWTPayload, Record<string, string>, string]>([
       ['RFC 7523 §3.3: for another audience', { aud: PARTNER_AUDIENCE }, {}, 'invalid_grant'],
-      ['RFC 7523 §3.7: without an id', { jti: undefined }, {}, 'invalid_grant'],
+      ['RFC 7523 §3.7: without an id', { jti: '' }, {}, 'invalid_grant'],
       ['RFC 7523 §3.6: too old', { iat: Math.floor(Date.now() / 1_000) - 300 }, {}, 'invalid_grant'],
       ['RFC 7523 §3.4: expired', { exp: 1_000 }, {}, 'invalid_grant'],
       ['RFC 7523 §3.2: a subject without a binding', { sub: 'bob' }, {}, 'invalid_grant'],
