@@ -1,3 +1,4 @@
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import type { TestRedis } from '@thv/testkit/redis/redis'
 import { type Figure, median } from '../figure.ts'
 import { burst } from '../proxy/burst.ts'
@@ -27,9 +28,10 @@ const ERAS: readonly Era[] = ['legacy', 'modern']
 const BARE = 'bare pass-through'
 const BASE = 'no middleware'
 const MB = 1_024
-/** Until the compiler is done. */
-const WARM_UP_CALLS = 4_000
-const MIN_CALLS = 1_000
+/** Until the compiler is done: at first, and again after the turns of the others, in which a quiet runner gave its compiled code back. */
+const WARM_UP_CALLS = 20_000
+const WARM_AGAIN_CALLS = 6_000
+const MIN_CALLS = 4_000
 
 /** CPU of a call through each variant, in turns with the runner without middleware; then requests per call and memory. */
 export async function measureVariants(options: VariantsOptions): Promise<Figure[]> {
@@ -37,9 +39,8 @@ export async function measureVariants(options: VariantsOptions): Promise<Figure[
   await using stack = new AsyncDisposableStack()
   const subjects = new Map<string, Subject>()
   subjects.set(BARE, stack.use(await startBare(backend.url)))
-  subjects.set(BASE, stack.use(await startRunner(httpConfig(backend.url))))
-  for (const { name, config, env = {} } of variants)
-    subjects.set(name, stack.use(await startRunner({ ...httpConfig(backend.url), ...config }, { env })))
+  for (const { name, config, env } of [{ name: BASE, config: {}, env: {} }, ...variants])
+    subjects.set(name, stack.use(await startRunner({ ...httpConfig(backend.url), ...config }, { env: { ...MEMORY_SETTINGS, ...env } })))
 
   const subjectOf = (name: string) => {
     const subject = subjects.get(name)
@@ -58,8 +59,12 @@ export async function measureVariants(options: VariantsOptions): Promise<Figure[
 
   // Everybody gets the same number of calls: code that has run more often is faster.
   const samples: Sample[] = []
+  const warm = async (name: string, era: Era) => {
+    await once(name, era, WARM_AGAIN_CALLS)
+    return await once(name, era, MIN_CALLS)
+  }
   for (let round = 0; round < rounds; round++) {
-    for (const era of ERAS) for (const name of subjects.keys()) samples.push({ round, era, name, cpuUs: await once(name, era, MIN_CALLS) })
+    for (const era of ERAS) for (const name of subjects.keys()) samples.push({ round, era, name, cpuUs: await warm(name, era) })
     log(`round ${round + 1} of ${rounds}`)
   }
   const pairs = [{ name: BASE, over: BARE, limit: 1.5 }, ...variants.map(({ name, limit }) => ({ name, over: BASE, limit }))]

@@ -6,6 +6,7 @@ import { releaseMemoryWhenIdle } from './idle-memory.ts'
 
 const IDLE = 1
 const BUSY = 400
+const MIB = 1024 * 1024
 
 describe('releaseMemoryWhenIdle', () => {
   it('collects after two quiet seconds, once', async () => {
@@ -93,13 +94,32 @@ describe('releaseMemoryWhenIdle', () => {
   })
 
   it('leaves a heap over 64 MiB alone until it is smaller', async () => {
-    const heap = { bytes: 65 * 1024 * 1024 }
-    const { seconds, collections } = started({ heapUsed: () => heap.bytes })
+    const heap = { used: 65 * MIB, size: 80 * MIB }
+    const { seconds, collections } = started({ heap: () => heap })
     await seconds(BUSY, ...Array.from({ length: 60 }, () => IDLE))
     expect(collections()).toBe(0)
-    heap.bytes = 64 * 1024 * 1024
+    heap.used = 64 * MIB
     await seconds(IDLE)
     expect(collections()).toBe(1)
+  })
+
+  it('lets a small heap keep its compiled code until a minute is quiet, but for the start', async () => {
+    const heap = { used: 12 * MIB, size: 32 * MIB - 1 }
+    const { seconds, collections } = started({ heap: () => heap })
+    const idle = (count: number) => seconds(...Array.from({ length: count }, () => IDLE))
+    await idle(2)
+    expect(collections(), 'start').toBe(1)
+    await idle(100)
+    await seconds(BUSY)
+    await idle(59)
+    expect(collections(), 'before the minute is over').toBe(1)
+    await idle(1)
+    expect(collections(), 'after the minute').toBe(2)
+    await idle(100)
+    heap.size = 32 * MIB
+    await seconds(BUSY)
+    await idle(2)
+    expect(collections(), 'larger heap').toBe(3)
   })
 
   it('ends with its signal', async () => {
@@ -160,12 +180,12 @@ it('leaves memory bounded in a burst that never ends, without a collection of it
 interface Setting {
   readonly onCollect?: () => void
   readonly onError?: (error: unknown) => void
-  readonly heapUsed?: () => number
+  readonly heap?: () => { used: number; size: number }
   /** Busy time on top, taken by the next look. */
   readonly extra?: () => { busy: number }
 }
 
-function started({ onCollect, onError, heapUsed = () => 0, extra }: Setting = {}) {
+function started({ onCollect, onError, heap = () => ({ used: 0, size: 40 * MIB }), extra }: Setting = {}) {
   const clock = new TestClock()
   const controller = new AbortController()
   let busy = 0
@@ -173,7 +193,7 @@ function started({ onCollect, onError, heapUsed = () => 0, extra }: Setting = {}
   releaseMemoryWhenIdle({
     signal: controller.signal,
     clock,
-    heapUsed,
+    heap,
     busyMs: () => {
       const more = extra?.()
       const all = busy + (more?.busy ?? 0)

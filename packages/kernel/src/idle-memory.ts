@@ -9,10 +9,16 @@ export interface IdleMemoryOptions {
   /** Milliseconds in which the event loop was busy since the last call. */
   readonly busyMs?: () => number
   readonly collect?: () => Promise<unknown>
-  readonly heapUsed?: () => number
+  readonly heap?: () => HeapSize
   /** After each collection. */
   readonly onCollected?: () => void
   readonly onError?: (error: unknown) => void
+}
+
+/** In bytes: all pages, and what lies on them. */
+export interface HeapSize {
+  readonly size: number
+  readonly used: number
 }
 
 const LOOK_MS = 1_000
@@ -25,6 +31,8 @@ const PAUSE_MS = 10_000
 const SOON_MS = 60_000
 /** A collection takes about two milliseconds per megabyte in use: a larger heap is left to V8, which collects it in steps. */
 const LARGEST_HEAP = 64 * 1024 * 1024
+/** A smaller heap, such as that of a proxy, has about ten megabytes to give back: less than its compiled code is worth while calls come. */
+const SMALL_HEAP = 32 * 1024 * 1024
 
 /**
  * Gives memory back to the system after each burst of work, the start of the process included. V8 grows its nursery for the garbage of
@@ -35,10 +43,10 @@ const LARGEST_HEAP = 64 * 1024 * 1024
  *
  * A collection also drops the compiled code of what is called most, so that the next thousands of calls cost more than twice the CPU.
  * When work comes back within a minute, the next collection therefore waits for twice as many quiet seconds, up to a minute; after a
- * quiet minute two are enough again.
+ * quiet minute two are enough again. A small heap waits for a quiet minute every time but the first, which comes after the start.
  */
 export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
-  const { signal, clock = systemClock, busyMs = eventLoopBusyMs(), collect = collectAll, heapUsed = usedHeap } = options
+  const { signal, clock = systemClock, busyMs = eventLoopBusyMs(), collect = collectAll, heap = heapSize } = options
   let hasWorked = true // the start is work
   let quietLooks = 0
   let neededLooks = QUIET_LOOKS
@@ -53,8 +61,13 @@ export function releaseMemoryWhenIdle(options: IdleMemoryOptions): void {
     quietLooks = isQuiet ? quietLooks + 1 : 0
     if (!isQuiet && !hasWorked) neededLooks = looksAfter(clock.monotonic() - lastCollection, neededLooks)
     if (!isQuiet) hasWorked = true
-    if (hasWorked && quietLooks >= neededLooks && clock.monotonic() - lastCollection >= PAUSE_MS && heapUsed() <= LARGEST_HEAP)
-      void collectNow()
+    if (hasWorked && quietLooks >= neededLooks && clock.monotonic() - lastCollection >= PAUSE_MS && isWorthIt()) void collectNow()
+  }
+
+  const isWorthIt = (): boolean => {
+    const { size, used } = heap()
+    const isFirst = lastCollection === Number.NEGATIVE_INFINITY
+    return used <= LARGEST_HEAP && (isFirst || size >= SMALL_HEAP || quietLooks >= MOST_QUIET_LOOKS)
   }
 
   const collectNow = async (): Promise<void> => {
@@ -81,8 +94,9 @@ function looksAfter(quietMs: number, looks: number): number {
   return quietMs < SOON_MS ? Math.min(2 * looks, MOST_QUIET_LOOKS) : QUIET_LOOKS
 }
 
-function usedHeap(): number {
-  return getHeapStatistics().used_heap_size
+function heapSize(): HeapSize {
+  const { total_physical_size: size, used_heap_size: used } = getHeapStatistics()
+  return { size, used }
 }
 
 function eventLoopBusyMs(): () => number {

@@ -13,7 +13,7 @@ describe('addMemoryRelease', () => {
     const collect = async () => {
       if (fails) throw new Error('no collection')
     }
-    addMemoryRelease(metrics, stopped.signal, { clock, busyMs: () => busy, collect, heapUsed: () => 0 })
+    addMemoryRelease(metrics, stopped.signal, { clock, busyMs: () => busy, collect, heap: () => ({ used: 0, size: 64 * 1024 * 1024 }) })
     const count = (result: string) =>
       Number(new RegExp(`^toolhive_memory_releases_total\\{result="${result}"\\} (\\d+)`, 'm').exec(metrics.render())?.[1])
     const seconds = async (number: number) => {

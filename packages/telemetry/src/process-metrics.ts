@@ -9,7 +9,7 @@ const NANOSECONDS = 1e9
 export function addMemoryRelease(
   metrics: Metrics,
   signal: AbortSignal,
-  idle: Pick<IdleMemoryOptions, 'clock' | 'busyMs' | 'collect' | 'heapUsed'> = {},
+  idle: Pick<IdleMemoryOptions, 'clock' | 'busyMs' | 'collect' | 'heap'> = {},
 ): void {
   const help = 'Collections that gave memory back after a burst of work.'
   const releases = metrics.counter({ name: 'toolhive_memory_releases_total', help, labels: ['result'] })
