@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { KINDS } from '@thv/resources/kinds/kinds'
 import { MCPServerEntryCondition, MCPServerEntryPhase, MCPServerEntryReason } from '@thv/resources/kinds/mcp-server-entry/constants'
 import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 
 /* Promises of the pages: links lead somewhere, files that are named exist, and pages say what they were written for. */
 
@@ -92,11 +93,21 @@ describe('docs/reference/remote-servers.md', () => {
     expect(migration).toContain('aggregation.tools[]')
   })
 
-  it('names every phase, condition and reason of an entry', () => {
+  it('names purpose, every field, phase, condition and reason of an entry, with an example [004-024]', () => {
     const words = [MCPServerEntryPhase, MCPServerEntryCondition].flatMap((constants) => Object.values<string>(constants))
     const bad = Object.values<string>(MCPServerEntryReason).filter((reason) => /Not(Found|Ready|Supported)$|Invalid$/.test(reason))
     expect(bad.length).toBeGreaterThan(8)
     expect([...words, ...bad].filter((word) => !page.includes(`\`${word}\``))).toEqual([])
+    expect(page).toMatch(/## An entry\n\n```yaml\napiVersion: toolhive\.stacklok\.dev\/v1beta1\nkind: MCPServerEntry/)
+    expect(page).toContain('(resources.md#mcpserverentry)')
+
+    const [, section = ''] = read('docs/reference/resources.md').split('\n## MCPServerEntry\n')
+    const reference = section.split('\n## ')[0] ?? ''
+    expect(reference).toContain('A remote MCP server that a VirtualMCPServer reaches directly. Creates no workload.')
+    const described = [...reference.matchAll(/^\| ~{0,2}`([^`]+)`~{0,2} \|.* \| \S.* \|$/gm)].map((match) => match[1])
+    const fields = fieldsOf('deploy/crds/mcpserverentries.yaml')
+    expect(fields.length).toBeGreaterThan(20)
+    expect(fields.filter((field) => !described.includes(field))).toEqual([])
   })
 
   it('names the successor, the related proposals and where requests leave from [004-022] [004-023] [004-028] [004-054] [004-098]', () => {
@@ -118,6 +129,19 @@ describe('docs/adr/0007-remote-servers-without-a-pod.md', () => {
   })
 })
 
+describe('docs/adr/0007, the two documents', () => {
+  it('names their contradiction about oidcConfig of MCPRemoteProxy, and which one we follow [002-297]', () => {
+    const page = read('docs/adr/0007-remote-servers-without-a-pod.md')
+    const [, section = ''] = page.split('## What documents 002 and 004 say about `oidcConfig`')
+    const text = section.split('\n## ')[0] ?? ''
+    expect(text).toContain('They contradict each other.')
+    expect(text).toContain('Document 002 (MCPRemoteProxy, line 187)')
+    expect(text).toContain('document 004 has it optional')
+    expect(text).toMatch(/we follow it/)
+    for (const constant of ['Authenticated', 'NoIncomingAuth']) expect(text).toContain(`\`${constant}\``)
+  })
+})
+
 describe('docs/architecture/operator-design.md', () => {
   const page = read('docs/architecture/operator-design.md')
 
@@ -130,6 +154,24 @@ describe('docs/architecture/operator-design.md', () => {
     expect(page).toContain('**`podTemplateSpec`** is what only Kubernetes must understand.')
   })
 })
+
+interface SchemaNode {
+  readonly properties?: Readonly<Record<string, SchemaNode>>
+  readonly items?: SchemaNode
+}
+
+/** Paths of all fields in spec and status of the stored version, with `[]` after lists. */
+function fieldsOf(crd: string): string[] {
+  const { spec } = parse(read(crd)) as { spec: { versions: { storage: boolean; schema: { openAPIV3Schema: SchemaNode } }[] } }
+  const paths = (node: SchemaNode, prefix: string): string[] =>
+    Object.entries(node.properties ?? {}).flatMap(([name, child]) => [
+      `${prefix}${name}`,
+      ...paths(child, `${prefix}${name}.`),
+      ...(child.items === undefined ? [] : paths(child.items, `${prefix}${name}[].`)),
+    ])
+  const root = spec.versions.find(({ storage }) => storage)?.schema.openAPIV3Schema.properties ?? {}
+  return ['spec', 'status'].flatMap((part) => paths(root[part] ?? {}, ''))
+}
 
 function brokenLinks(page: string): string[] {
   return [...withoutCode(read(page)).matchAll(/\]\(([^)\s[\]]+)\)/g)]
@@ -185,6 +227,18 @@ describe('docs/architecture', () => {
   it('explains Kubernetes mode among the deployment modes [002-292]', () => {
     const modes = read('docs/architecture/deployment-modes.md')
     for (const word of ['StatefulSet', 'ConfigMap', 'backendReplicas', 'allowedHosts', 'serviceType']) expect(modes).toContain(word)
+  })
+
+  it('explains how a VirtualMCPServer is built: backends, names, lists, eras, status, rights [002-295]', () => {
+    expect(page).toContain('(virtual-mcp-server.md)')
+    const virtual = read('docs/architecture/virtual-mcp-server.md')
+    for (const heading of ['## Who decides what', '## One file', '## Lists from memory', '## Eras', '## Status', '## Rights'])
+      expect(virtual).toContain(heading)
+    const eras = [...virtual.matchAll(/^\| (legacy|modern) \| (legacy|modern) \|/gm)].map(([, client, backend]) => `${client} ${backend}`)
+    expect(new Set(eras)).toEqual(new Set(['legacy legacy', 'legacy modern', 'modern modern', 'modern legacy']))
+    const rooms = [...virtual.matchAll(/`((?:packages|apps)\/[^`]+)`/g)].map((match) => match[1] ?? '')
+    expect(rooms.length).toBeGreaterThan(5)
+    expect(rooms.filter((room) => !existsSync(join(ROOT, room)))).toEqual([])
   })
 
   it('explains the operator and every kind among the core concepts [002-293]', () => {

@@ -2340,7 +2340,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of authz policies by ConfigMap applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-286',
@@ -2383,7 +2383,7 @@ export const design002: readonly Requirement[] = [
     kind: 'feature',
     about: 'shape',
     text: 'The printed fragment of inline authz with one `permit` policy applies once completed.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-291',
@@ -2423,7 +2423,7 @@ export const design002: readonly Requirement[] = [
     line: 575,
     kind: 'docs',
     text: 'A docs page on virtual MCP server architecture explains VirtualMCPServer.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-296',
@@ -2439,6 +2439,6 @@ export const design002: readonly Requirement[] = [
     line: 187,
     kind: 'docs',
     text: 'A decision record names the contradiction with document 004, which makes `oidcConfig` optional, and how it is settled.',
-    state: 'planned',
+    state: 'met',
   },
 ]

@@ -197,7 +197,7 @@ export const design004: readonly Requirement[] = [
     line: 56,
     kind: 'docs',
     text: 'The reference page of MCPServerEntry is complete: purpose, every field, conditions, phases, example.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-025',
@@ -466,7 +466,7 @@ export const design004: readonly Requirement[] = [
     line: 214,
     kind: 'rbac',
     text: 'Rights on `mcpserverentries` alone suffice for a team to add a backend to a group.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-057',
@@ -890,7 +890,7 @@ export const design004: readonly Requirement[] = [
     line: 429,
     kind: 'review',
     text: 'Entries of a group come from an index on `groupRef`, not from a scan of all entries.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-107',
@@ -1035,6 +1035,6 @@ export const design004: readonly Requirement[] = [
     line: 212,
     kind: 'review',
     text: 'A third backend kind leaves the members that MCPGroup status had before unchanged.',
-    state: 'planned',
+    state: 'met',
   },
 ]

@@ -1,8 +1,9 @@
-import type { KubeClient, ResourceType } from '@thv/kube'
+import { bearerToken, createKubeClient, type KubeClient, type ResourceType, roleBindings, roles, serviceAccounts } from '@thv/kube'
 import { MCP_GROUP_FINALIZER } from '@thv/resources/kinds/mcp-group/constants'
 import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
 import { type MCPServerEntry, mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
-import { describeCluster } from '@thv/testkit/cluster/test-cluster'
+import { itNeeds } from '@thv/testkit/cluster/process/needs'
+import { describeCluster, sharedCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
 import { type WorkloadSteps, workloadSteps } from '../../testing/workload-steps.ts'
@@ -112,6 +113,41 @@ describeCluster('MCPGroup', () => {
     await servers.hasReason('left', 'GroupRefValidated', 'GroupRefIsValid')
     await hasMembers('going', { servers: ['left'], remoteProxies: ['remote-left'], serverEntries: ['entry-left'] })
   })
+
+  itNeeds(
+    ['rbac'],
+    'a team with rights on mcpserverentries alone adds a backend to a group, and can change nothing else [004-056]',
+    async () => {
+      await create('shared')
+      const rules = [{ apiGroups: ['toolhive.stacklok.dev'], resources: ['mcpserverentries'], verbs: ['create'] }]
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'product-team' }
+      await admin.create(serviceAccounts, { metadata: at('product-team') })
+      await admin.create(roles, { metadata: at('product-team'), rules })
+      await admin.create(roleBindings, {
+        ...{ metadata: at('product-team'), roleRef },
+        subjects: [{ kind: 'ServiceAccount', name: 'product-team', namespace }],
+      })
+      const answer = await admin.raw('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/product-team/token`, {
+        body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } },
+      })
+      const { token } = (answer.json() as { status: { token: string } }).status
+      const { url, caPem } = sharedCluster()
+      const team = createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(token) })
+      try {
+        await team.create(mcpServerEntryType, {
+          metadata: at('of-the-team'),
+          spec: { remoteUrl, transport: 'streamable-http', groupRef: { name: 'shared' } },
+        } as MCPServerEntry)
+        await hasMembers('shared', { serverEntries: ['of-the-team'] })
+        await expect(team.create(type, { metadata: at('of-its-own') })).rejects.toMatchObject({ status: 403 })
+        await expect(team.patch(type, at('shared'), { kind: 'merge', body: { spec: { description: 'ours' } } })).rejects.toMatchObject({
+          status: 403,
+        })
+      } finally {
+        await team.close()
+      }
+    },
+  )
 
   test('groups are not looked at for what is not theirs', async () => {
     await create('still')
