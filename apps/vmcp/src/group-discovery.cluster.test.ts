@@ -259,6 +259,13 @@ describeCluster('a virtual server that discovers its backends', () => {
     expect((await client.client.listTools()).tools.map(({ name }) => name)).toEqual(['remote_hello'])
     await own.shutdown('the test is over')
     await serving
+    const printed: string[] = []
+    const checking = buildProgram({ env: {}, lifecycle: createLifecycle(), log: quiet, out: (text) => printed.push(text) })
+    const cluster = ['--kubeconfig', sharedCluster().kubeconfigPath, '--namespace', namespace]
+    await checking.parseAsync(['node', 'vmcp', 'validate', '--connect', '--config', file, ...cluster])
+    expect(printed.join('')).toMatch(
+      /backends: {2}discovered\n[\s\S]*backends: {2}1\n {2}remote {2}http\S+ {2}\S+\n[\s\S]*tools:\n {2}remote_hello {2}remote hello\n/,
+    )
     rmSync(folder, { recursive: true })
   })
 

@@ -1,4 +1,5 @@
 import { unavailable } from '@thv/gateway/response/backend-rejection'
+import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
 import { tryParseDuration } from '@thv/kernel/duration'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
@@ -6,6 +7,7 @@ import { METHODS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { SERVED_VERSIONS } from '@thv/mcp/versions'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import { mayCallTool, type PolicyHolder } from '@thv/middleware/authorize/tool-judge'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
@@ -16,9 +18,11 @@ import type { WaitingWorkflows } from './compose/suspended-workflows.ts'
 import type { ListKind } from './members/load-lists.ts'
 import type { Member } from './members/member.ts'
 import type { MemberRoster } from './members/member-roster.ts'
+import { type PassedHeaders, passedHeaders } from './members/passed-headers.ts'
 import { limitResult } from './route/limit-result.ts'
 import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
 import type { SealKeys } from './seal/seal-keys.ts'
+import { ToolSearch } from './search/tool-search.ts'
 import { pageOf } from './view/list-text.ts'
 import type { ViewCache } from './view/view-cache.ts'
 
@@ -34,6 +38,8 @@ export interface OfferOptions {
   readonly sealKeys: SealKeys
   /** Of workflows that wait for their clients. */
   readonly waiting: WaitingWorkflows
+  /** Of clients; undefined where there are none. */
+  readonly policies?: PolicyHolder | undefined
 }
 
 export interface ListTextOptions {
@@ -68,11 +74,13 @@ export class Offer {
   readonly capabilities = CAPABILITIES
   readonly roster: MemberRoster
   readonly composites: CompositeCalls
+  readonly search: ToolSearch
   readonly sealKeys: SealKeys
   #config: VmcpConfig
   #retry: RetryPolicy | undefined
+  #passed: readonly string[]
 
-  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting }: OfferOptions) {
+  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting, policies }: OfferOptions) {
     this.sealKeys = sealKeys
     this.view = view
     this.pipeline = pipeline
@@ -81,11 +89,20 @@ export class Offer {
     this.roster = roster
     this.serverInfo = { name: config.name, version }
     this.#config = config
+    this.#passed = passedNames(config)
     this.composites = new CompositeCalls({
       ...{ clock, log, maxParallelSteps: () => this.#config.workflows.maxParallelSteps, toolLimits: this.toolLimits, waiting },
       offered: (name) => view.composites.offered.get(name),
       member: (name) => this.member(name),
+      mayCall: (identity, route, args) => {
+        if (!this.#config.workflows.authorizeSteps) return true
+        const { key: name, item, backend, original: originalName, selector } = route
+        const origin = selector === undefined ? { backend, originalName } : undefined
+        // Policies that the configuration asks for and that are not there yet permit nothing.
+        return policies !== undefined && mayCallTool(policies, identity, { name, args, item, origin })
+      },
     })
+    this.search = new ToolSearch({ view, pipeline, config: () => this.#config })
     this.#retry = retryOf(config)
   }
 
@@ -100,7 +117,13 @@ export class Offer {
   /** Takes over timeouts, retries, limits and failure handling. */
   reconfigure(config: VmcpConfig): void {
     this.#config = config
+    this.#passed = passedNames(config)
     this.#retry = retryOf(config)
+  }
+
+  /** Headers of a request that go on to the backends; undefined where it has none of them. */
+  passed(headers: Exchange['headers']): PassedHeaders | undefined {
+    return this.#passed.length === 0 ? undefined : passedHeaders(this.#passed, headers)
   }
 
   member(name: string): Member | undefined {
@@ -183,6 +206,10 @@ export class Offer {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
+
+function passedNames({ passthroughHeaders }: VmcpConfig): readonly string[] {
+  return [...new Set(passthroughHeaders.map((name) => name.toLowerCase()))].toSorted()
+}
 
 function retryOf({ operational: { retry } }: VmcpConfig): RetryPolicy | undefined {
   return retry && { attempts: retry.attempts, backoffMs: tryParseDuration(retry.backoff) ?? 250, on: new Set(retry.on) }

@@ -6,9 +6,10 @@ import type { Log } from '@thv/telemetry/log'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Route, View } from './aggregate/aggregate.ts'
 import type { Conflict } from './aggregate/conflict.ts'
-import { type CompositeOffer, type CompositeOffers, compileWorkflows, NO_COMPOSITES } from './compose/composite-offers.ts'
-import type { ResolvedBackend } from './discover/resolved-backend.ts'
+import { type CompositeOffer, type CompositeOffers, NO_COMPOSITES } from './compose/composite-offers.ts'
+import type { Discovered } from './discover/discovered-backends.ts'
 import { MemberRoster } from './members/member-roster.ts'
+import { viewSettings } from './view/built-view.ts'
 import { ViewCache } from './view/view-cache.ts'
 
 export interface Preview {
@@ -28,27 +29,35 @@ const LIMIT_MS = 30_000
 const HEALTH = { unhealthyThreshold: 1, circuit: { enabled: false, failureThreshold: 1, timeoutMs: 1_000 } }
 
 /** Connects to all backends once and tells what clients would see. */
-export async function preview(config: VmcpConfig, backends: readonly ResolvedBackend[], deps: PreviewDeps): Promise<Preview> {
+export async function preview(config: VmcpConfig, { backends, leftOut }: Discovered, deps: PreviewDeps): Promise<Preview> {
   const { clock, log, version } = deps
   await using outbound = createOutbound({ clock })
   const eras = new BackendEras({ clock })
   await using providers = createOutbound({ clock })
   const roster = new MemberRoster({ outbound, providers, eras, clock, log, version })
   roster.apply(backends, HEALTH)
-  const settings = { config: config.aggregation, workflows: compileWorkflows(config.compositeTools) }
-  const cache = new ViewCache({ roster, settings, clock, log })
+  const cache = new ViewCache({ roster, settings: viewSettings(config), clock, log })
   try {
     cache.start()
     await endsWithin(cache.attempted, LIMIT_MS, clock)
+    const absent = leftOut.map(({ kind, name, message }) => `${kind} ${name} is no backend: ${message}`)
     const silent = roster.all
       .filter(({ health, isPerCaller }) => health.status !== 'healthy' && !isPerCaller)
       .map(({ name }) => `backend ${name} did not answer`)
-    return previewOf(cache.now, silent, cache.composites)
+    const hidden = roster.all.filter(({ isPerCaller }) => isPerCaller).map(({ name }) => `  ${name}  needs the token of a caller`)
+    const seen = previewOf(cache.now, [...absent, ...silent, ...unlisted(config, cache)], cache.composites)
+    return hidden.length === 0 ? seen : { ...seen, lines: [...seen.lines, 'not shown:', ...hidden] }
   } finally {
     await cache.close()
     await roster.close()
     eras.close()
   }
+}
+
+/** A tool that is to stay in the list, and that no backend has. */
+function unlisted({ optimizer }: VmcpConfig, { now, composites }: ViewCache): readonly string[] {
+  const missing = (optimizer?.alwaysListed ?? []).filter((name) => !now.tools.has(name) && !composites.offered.has(name))
+  return missing.map((name) => `optimizer.alwaysListed names ${name}, which no backend offers`)
 }
 
 /** Pure. */
@@ -95,7 +104,7 @@ function conflictLine({ kind, outcome, backend, original, name, as, winner }: Co
   const what = `${kind} ${original === name ? name : `${name} (${original})`} of ${backend}`
   switch (outcome) {
     case 'lost':
-      return `${what} is not offered: ${winner ?? 'a composite tool'} has the name`
+      return `${what} is not offered: ${winner ?? 'a tool of the virtual server itself'} has the name`
     case 'renamed':
       return `${what} is offered as ${as}`
     case 'unresolved':

@@ -69,7 +69,7 @@ describe('the command line of vmcp', () => {
 
   it.each<[string, object, RegExp]>([
     ['an unknown field', { colour: 1 }, /colour is not a known field/],
-    ['a part that is not built', { workflows: { authorizeSteps: true } }, /workflows\.authorizeSteps is not built/],
+    ['a part that is not built', { codeMode: {} }, /codeMode is not built/],
     ['a composite tool without steps', { compositeTools: [{ name: 'x', description: 'd' }] }, /compositeTools\[0\]\.steps is required/],
     [
       'a template that uses a step before it is done',
@@ -144,6 +144,7 @@ describe('the command line of vmcp', () => {
     [['serve', '--config', 'x', '--port', '99999'], /from 0 to 65535/],
     [['serve', '--config', 'x', '--session-ttl', '-1s'], /expects a duration/],
     [['serve', '--config', 'x', '--colour'], /unknown option/],
+    [['validate', '--config', fileWith({}), '--namespace', 'x'], /--kubeconfig and --namespace are for --connect/],
     [['dance'], /unknown command/],
   ])('rejects the arguments %j', async (args, expected) => {
     await expect(program().run(...args)).rejects.toThrow(expected)

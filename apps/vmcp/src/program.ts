@@ -10,8 +10,11 @@ import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { frontConfig, openFrontPolicies } from './config/front-config.ts'
 import { loadVmcpConfig, parseVmcpConfig, readConfigText } from './config/load-vmcp-config.ts'
+import { discoverOnce } from './discover/discover-once.ts'
+import type { Discovered } from './discover/discovered-backends.ts'
 import type { Env } from './discover/forwarded-headers.ts'
 import { staticBackends } from './discover/static-backends.ts'
+import { fixedBackends } from './live/backend-feed.ts'
 import type { ClusterPlace } from './live/live-source.ts'
 import { preview } from './preview.ts'
 import { startVmcp } from './vmcp-server.ts'
@@ -47,7 +50,7 @@ interface ServeFlags extends ClusterFlags {
   readonly debug?: boolean
 }
 
-interface ValidateFlags {
+interface ValidateFlags extends ClusterFlags {
   readonly config?: string
   readonly connect?: boolean
 }
@@ -79,6 +82,8 @@ export function buildProgram(env: ProgramEnv): Program {
     .description('check a configuration file and print a summary')
     .addOption(configOption())
     .option('--connect', 'connect to the backends and print every name that clients would see')
+    .option('--kubeconfig <file>', 'cluster of the group, for --connect with outgoingAuth.source discovered')
+    .option('--namespace <name>', 'namespace of the group')
     .action((flags: ValidateFlags) => runValidate({ ...program.opts(), ...flags }, env))
   const workflow = program
     .command('workflow')
@@ -166,12 +171,10 @@ async function runValidate(flags: ValidateFlags, program: ProgramEnv): Promise<v
     workerEntry: program.workerEntry,
   })
   await policies?.close()
-  if (config.outgoingAuth.source === 'discovered') {
-    if (flags.connect === true) throw new ThvError('usage', '--connect is for files with backends: outgoingAuth.source is discovered')
-    out(`${file} is valid.\nname:      ${config.name}\ngroup:     ${config.groupRef}\nbackends:  discovered\n`)
-    return
-  }
-  const backends = await staticBackends(config, env, log)
+  const isDiscovering = config.outgoingAuth.source === 'discovered'
+  if (!(isDiscovering && flags.connect === true) && (flags.kubeconfig ?? flags.namespace) !== undefined)
+    throw new ThvError('usage', '--kubeconfig and --namespace are for --connect with outgoingAuth.source discovered')
+  const found = isDiscovering ? undefined : fixedBackends(await staticBackends(config, env, log), config)
   const lines = [
     `${file} is valid.`,
     `name:      ${config.name}`,
@@ -179,14 +182,23 @@ async function runValidate(flags: ValidateFlags, program: ProgramEnv): Promise<v
     `clients:   ${config.incomingAuth.type}`,
     `conflicts: ${config.aggregation.conflictResolution}`,
     ...(config.compositeTools.length > 0 ? [`composite: ${config.compositeTools.map(({ name }) => name).join(', ')}`] : []),
-    `backends:  ${backends.length}`,
-    ...backends.map(({ name, url, authType }) => `  ${name}  ${url}  ${authType}`),
+    ...(found === undefined ? ['backends:  discovered'] : backendLines(found)),
   ]
   out(`${lines.join('\n')}\n`)
   if (flags.connect !== true) return
-  const seen = await preview(config, backends, { clock, log, version: VERSION })
+  const members = found ?? (await discoverOnce(config, { ...(await clusterOf(flags, program)), env, log, clock }))
+  if (found === undefined) out(`${backendLines(members).join('\n')}\n`)
+  const seen = await preview(config, members, { clock, log, version: VERSION })
   out(`${seen.lines.join('\n')}\n`)
   if (seen.problems.length > 0) throw new ThvError('vmcp_config_invalid', seen.problems.join('; '))
+}
+
+function backendLines({ backends, warnings }: Discovered): readonly string[] {
+  return [
+    `backends:  ${backends.length}`,
+    ...backends.map(({ name, url, authType }) => `  ${name}  ${url}  ${authType}`),
+    ...(warnings.length > 0 ? ['warnings:', ...warnings.map(({ name, message }) => `  ${name}: ${message}`)] : []),
+  ]
 }
 
 function fileOf({ config }: { readonly config?: string }): string {

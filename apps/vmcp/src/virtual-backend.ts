@@ -2,7 +2,9 @@ import type { Backend, BackendStatus } from '@thv/gateway/backend'
 import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { StreamMetrics } from '@thv/gateway/streams/client-stream'
 import type { JsonObject } from '@thv/mcp/json-rpc'
+import type { ParsedMessage } from '@thv/mcp/parse-body'
 import { SERVED_VERSIONS } from '@thv/mcp/versions'
+import type { Rejection } from '@thv/mcp/wire-errors'
 import type { MessageContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { SessionStore } from '@thv/store/session-store'
 import { LegacyEndpoint } from './legacy/legacy-endpoint.ts'
@@ -79,15 +81,30 @@ export class VirtualBackend implements Backend {
     }
   }
 
+  /** Policies see the tools of this caller too. */
+  around<T>({ caller, exchange }: MessageContext, work: () => T): T {
+    const { offer } = this.#options
+    const passed = offer.passed(exchange.headers)
+    return offer.roster.isPerCaller || passed !== undefined ? outgoingScope.run({ caller, exchange, passed }, work) : work()
+  }
+
   async post(context: MessageContext): Promise<void> {
     this.#inFlight++
     try {
       const endpoint = context.era === 'modern' ? this.#modern : this.#legacy
-      const { roster } = this.#options.offer
-      await (roster.isPerCaller ? outgoingScope.run(context, () => endpoint.post(context)) : endpoint.post(context))
+      await endpoint.post(context)
     } finally {
       if (--this.#inFlight === 0) this.#onQuiet?.()
     }
+  }
+
+  /** A call through `call_tool` is the call of the tool that it names. */
+  translate(message: ParsedMessage): ParsedMessage | Rejection | undefined {
+    return this.#options.offer.search.unwrap(message)
+  }
+
+  isSearch(name: string): boolean {
+    return this.#options.offer.search.isOwn(name)
   }
 
   /** For policies. A tool of several backends, chosen by an argument, has no single one. */

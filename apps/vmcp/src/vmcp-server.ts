@@ -19,7 +19,6 @@ import type { Log } from '@thv/telemetry/log'
 import { createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
-import { compileWorkflows } from './compose/composite-offers.ts'
 import { SharedWorkflows } from './compose/shared-workflows.ts'
 import { SuspendedWorkflows } from './compose/suspended-workflows.ts'
 import { frontConfig, openFrontPolicies } from './config/front-config.ts'
@@ -32,6 +31,7 @@ import { MemberRoster } from './members/member-roster.ts'
 import { Offer } from './offer.ts'
 import { SealKeys } from './seal/seal-keys.ts'
 import { statusRoutes } from './status-routes.ts'
+import { viewSettings } from './view/built-view.ts'
 import { ViewCache } from './view/view-cache.ts'
 import { VirtualBackend } from './virtual-backend.ts'
 
@@ -98,12 +98,11 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   lifecycle.onShutdown('eras', async () => eras.close())
   const roster = new MemberRoster({ outbound, providers, eras, clock, log, version })
   roster.apply(discovered?.backends ?? [], healthSettings(config))
-  const settings = { config: config.aggregation, workflows: compileWorkflows(config.compositeTools) }
-  const view = new ViewCache({ roster, settings, clock, log })
+  const view = new ViewCache({ roster, settings: viewSettings(config), clock, log })
   const seal = sealKeys.sealFor('workflows')
   const shared = state?.sessions<JsonValue>('workflow:')
   const waiting = shared === undefined ? new SuspendedWorkflows(clock, seal) : new SharedWorkflows({ store: shared, seal, clock, log })
-  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting })
+  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting, policies })
   const store = state?.sessions<StdioSessionRecord>() ?? createMemorySessionStore<StdioSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
   const { sessionTtlMs } = options

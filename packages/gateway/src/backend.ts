@@ -1,3 +1,4 @@
+import type { ParsedMessage } from '@thv/mcp/parse-body'
 import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Era, MessageContext, RequestContext, SessionContext } from '@thv/middleware/pipeline/request-context'
 import type { ToolSource } from '@thv/middleware/pipeline/tool-source'
@@ -15,6 +16,10 @@ export interface Backend extends Partial<ToolSource> {
   readonly status: BackendStatus
   /** False where `/mcp` is not spoken, as with HTTP+SSE. */
   readonly streamable?: false
+  /** A message that stands for another one, which middleware and backend see in its place. Undefined: it stands for itself. */
+  translate?(message: ParsedMessage): ParsedMessage | Rejection | undefined
+  /** Runs everything that is done for a message, the middleware too. Absent: it is just run. */
+  around?<T>(context: MessageContext, work: () => T): T
   /** A message that the client POSTed to `/mcp`. Modern notifications do not get here. */
   post(context: MessageContext): Promise<void>
   /** The standalone stream of a legacy session, or the resumption of one of its streams. */

@@ -176,6 +176,12 @@ describe('the configuration file of a virtual server', () => {
     ['an address beside memory', { sessionStorage: { address: 'r:6379' } }, 'sessionStorage.address is for provider redis'],
     ['a database beside memory', { sessionStorage: { db: 2 } }, 'sessionStorage.db is for provider redis'],
     ['credentials that pass through', { passthroughHeaders: ['AUTHORIZATION'] }, 'passthroughHeaders[0] must not be AUTHORIZATION'],
+    ['steps that nothing judges', { workflows: { authorizeSteps: true } }, 'workflows.authorizeSteps needs policies in incomingAuth.authz'],
+    ['a setting of a service that is not there', { optimizer: { embeddingModel: 'm' } }, 'optimizer.embeddingModel needs embeddingService'],
+    ['a tool that is always listed', { optimizer: { alwaysListed: ['find_tool'] } }, 'optimizer.alwaysListed[0] is find_tool'],
+    ['a tool that is listed twice', { optimizer: { alwaysListed: ['a', 'a'] } }, 'optimizer.alwaysListed[1] is in the list already'],
+    ['too many results', { optimizer: { maxToolsToReturn: 51 } }, 'optimizer.maxToolsToReturn'],
+    ['tool search with a misspelled field', { optimizer: { maxTools: 5 } }, 'optimizer.maxTools is not a known field'],
     ['a header that is none', { passthroughHeaders: ['a b'] }, 'passthroughHeaders[0] is not a valid header name'],
   ])('rejects %s by name', (_, change, expected) => {
     const problems = problemsOf(change)
@@ -209,11 +215,8 @@ describe('the configuration file of a virtual server', () => {
   it.each<[Document, string]>([
     [{ incomingAuth: { type: 'local' } }, 'incomingAuth.type'],
     [{ outgoingAuth: { source: 'inline', default: { type: 'aws_sts', awsSts: {} } } }, 'outgoingAuth.default.type'],
-    [{ backends: [{ name: 'a', url: 'http://h/sse', transport: 'sse' }] }, 'backends[0].transport'],
-    [{ optimizer: {} }, 'optimizer'],
+    [{ optimizer: { embeddingService: 'http://h' } }, 'optimizer.embeddingService'],
     [{ codeMode: {} }, 'codeMode'],
-    [{ workflows: { authorizeSteps: true } }, 'workflows.authorizeSteps'],
-    [{ passthroughHeaders: ['X-Tenant'] }, 'passthroughHeaders'],
     [{ operational: { retry: { on: ['timeout'] } } }, 'operational.retry.on'],
   ])('names a part that is not built: %j', (change, path) => {
     const read = readVmcpDocument({ ...MINIMAL, ...change })

@@ -12,12 +12,9 @@ export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
   const { default: fallback, backends } = config.outgoingAuth
   if (fallback !== undefined) refuseAuth(fallback, 'outgoingAuth.default', refuse)
   for (const [name, auth] of Object.entries(backends)) refuseAuth(auth, `outgoingAuth.backends.${name}`, refuse)
-  for (const [index, { transport }] of config.backends.entries())
-    if (transport === 'sse') refuse(`backends[${index}].transport`, 'sse is not built')
   if (config.compositeToolRefs.length > 0) refuse('compositeToolRefs', 'is for the operator, which writes compositeTools')
-  for (const block of ['optimizer', 'codeMode'] as const) if (config[block] !== undefined) refuse(block)
-  if (config.workflows.authorizeSteps) refuse('workflows.authorizeSteps')
-  if (config.passthroughHeaders.length > 0) refuse('passthroughHeaders')
+  if (config.codeMode !== undefined) refuse('codeMode')
+  if (config.optimizer?.embeddingService !== undefined) refuse('optimizer.embeddingService')
   if (config.operational.retry?.on.includes('timeout')) refuse('operational.retry.on', 'timeout is not built')
   return parts
 }

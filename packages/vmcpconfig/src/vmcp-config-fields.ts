@@ -24,6 +24,7 @@ import {
   type TimeoutsConfig,
   type TokenCacheConfig,
   type ToolResultsConfig,
+  type ToolSearchConfig,
   type VmcpConfig,
   type WorkflowsConfig,
   type WorkloadToolsConfig,
@@ -162,6 +163,19 @@ const TOKEN_CACHE: FieldTable<TokenCacheConfig> = {
   ttlOffset: { reader: duration, default: '60s', doc: 'Time before its end at which a token is replaced.' },
 }
 
+const TOOL_SEARCH: FieldTable<ToolSearchConfig> = {
+  maxToolsToReturn: { reader: integer({ min: 1, max: 50 }), default: 8, doc: 'Tools that a search returns at most.' },
+  alwaysListed: { reader: listOf(text()), default: [], doc: 'Tools that stay in the list, by the name that clients see.' },
+  description: { reader: text(), defaultText: 'a text with the names of the backends', doc: 'Description of `find_tool`.' },
+  embeddingService: { reader: httpUrl(), doc: 'URL of a service that turns text into vectors.' },
+  embeddingServiceTimeout: { reader: duration, doc: 'Timeout of the service.' },
+  embeddingProvider: { reader: oneOf(['tei', 'openai']), doc: 'API of the service.' },
+  embeddingModel: { reader: text(), doc: 'Model of the service.' },
+  embeddingHeaders: { reader: strings, doc: 'Headers for the service.' },
+  hybridSearchSemanticRatio: { reader: text(), doc: 'Weight of the service in results.' },
+  semanticDistanceThreshold: { reader: text(), doc: 'Maximum distance of a result.' },
+}
+
 const WORKFLOWS: FieldTable<WorkflowsConfig> = {
   authorizeSteps: { reader: flag, default: false, doc: 'Whether policies judge every step, not the composite tool alone.' },
   maxParallelSteps: { reader: integer({ min: 1, max: 100 }), default: 10, doc: 'Steps of one call that run at the same time.' },
@@ -180,7 +194,7 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   metadata: { reader: strings, default: {}, doc: 'Notes.' },
   telemetry: { reader: objectOf(TELEMETRY_FIELDS, { anySpelling: true }), doc: 'Traces and metrics.' },
   audit: { reader: objectOf(AUDIT_FIELDS, { anySpelling: true }), doc: 'Audit events.' },
-  optimizer: { reader: anyObject, doc: 'Tool search.' },
+  optimizer: { reader: objectOf(TOOL_SEARCH), doc: 'Tool search: clients see `find_tool` and `call_tool` in place of all tools.' },
   codeMode: { reader: anyObject, doc: 'Scripts that call tools.' },
   sessionStorage: { reader: objectOf(SESSION_STORAGE), default: defaultsOf(SESSION_STORAGE), doc: 'Storage of client sessions.' },
   rateLimiting: { reader: anyObject, doc: 'Rate limits.' },

@@ -1,14 +1,15 @@
 import { isAbsolute } from 'node:path'
 import { compositeProblems, type VmcpProblem } from './composite-rules.ts'
 import { durationMs } from './durations.ts'
-import type {
-  AggregationConfig,
-  BackendAuthConfig,
-  BackendAuthType,
-  IncomingAuthConfig,
-  OperationalConfig,
-  SessionStorageConfig,
-  VmcpConfig,
+import {
+  type AggregationConfig,
+  type BackendAuthConfig,
+  type BackendAuthType,
+  type IncomingAuthConfig,
+  type OperationalConfig,
+  SEARCH_TOOLS,
+  type SessionStorageConfig,
+  type VmcpConfig,
 } from './vmcp-config.ts'
 
 type Report = (path: string, message: string) => void
@@ -30,6 +31,12 @@ export function ruleProblems(config: VmcpConfig): readonly VmcpProblem[] {
   checkNames(config, report)
   checkSessionStorage(config.sessionStorage, report)
   checkPassthrough(config.passthroughHeaders, report)
+  checkToolSearch(config, report)
+  if (config.workflows.authorizeSteps && config.incomingAuth.authz?.type !== 'cedar')
+    report('workflows.authorizeSteps', 'needs policies in incomingAuth.authz')
+  for (const { name } of config.compositeTools)
+    if (Object.hasOwn(config.operational.timeouts.perTool, name))
+      report(`operational.timeouts.perTool.${name}`, 'is a composite tool, which has a timeout of its own')
   problems.push(...compositeProblems(config.compositeTools))
   return problems
 }
@@ -163,4 +170,19 @@ function checkPassthrough(names: readonly string[], report: Report): void {
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) report(at, 'is not a valid header name')
     else if (NEVER_PASSED.test(name)) report(at, `must not be ${name}: it is never passed on`)
   }
+}
+
+/** Settings of an embedding service without one would have no effect. */
+function checkToolSearch({ optimizer, compositeTools }: VmcpConfig, report: Report): void {
+  if (optimizer === undefined) return
+  const { maxToolsToReturn: _, alwaysListed, description: __, embeddingService, ...ofService } = optimizer
+  if (embeddingService === undefined)
+    for (const [name, value] of Object.entries(ofService)) if (value !== undefined) report(`optimizer.${name}`, 'needs embeddingService')
+  const taken: readonly string[] = Object.values(SEARCH_TOOLS)
+  for (const [index, name] of alwaysListed.entries()) {
+    if (taken.includes(name)) report(`optimizer.alwaysListed[${index}]`, `is ${name}, which is always listed`)
+    if (alwaysListed.indexOf(name) < index) report(`optimizer.alwaysListed[${index}]`, 'is in the list already')
+  }
+  for (const [index, { name }] of compositeTools.entries())
+    if (taken.includes(name)) report(`compositeTools[${index}].name`, `must not be ${name} beside optimizer`)
 }

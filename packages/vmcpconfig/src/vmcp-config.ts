@@ -23,7 +23,7 @@ export interface VmcpConfig {
   readonly metadata: Texts
   readonly telemetry?: TelemetryConfig
   readonly audit?: AuditConfig
-  readonly optimizer?: JsonObject
+  readonly optimizer?: ToolSearchConfig
   readonly codeMode?: JsonObject
   readonly sessionStorage: SessionStorageConfig
   readonly rateLimiting?: JsonObject
@@ -34,6 +34,25 @@ export interface VmcpConfig {
   readonly allowedHosts: readonly string[]
   readonly serviceHosts: readonly string[]
 }
+
+/** Tool search: clients see `find_tool` and `call_tool` in place of all tools. */
+export interface ToolSearchConfig {
+  readonly maxToolsToReturn: number
+  /** Tools that stay in the list, by the name that clients see. */
+  readonly alwaysListed: readonly string[]
+  /** Of `find_tool`, in place of one that names the backends. */
+  readonly description?: string
+  readonly embeddingService?: string
+  readonly embeddingServiceTimeout?: string
+  readonly embeddingProvider?: 'tei' | 'openai'
+  readonly embeddingModel?: string
+  readonly embeddingHeaders?: Texts
+  readonly hybridSearchSemanticRatio?: string
+  readonly semanticDistanceThreshold?: string
+}
+
+/** Names of the tools that tool search adds. */
+export const SEARCH_TOOLS = { find: 'find_tool', call: 'call_tool' } as const
 
 /** Settings of all composite tools. */
 export interface WorkflowsConfig {

@@ -1,9 +1,11 @@
+import type { Identity } from '@thv/auth/incoming/authenticator'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
-import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import { errorObjectOf, type Rejection, reject } from '@thv/mcp/wire-errors'
 import { runWorkflow, type WorkflowOutcome } from '@thv/workflow/run-workflow'
 import type { Answer, Question, WorkflowHost } from '@thv/workflow/workflow-host'
 import { WorkflowSlots } from '@thv/workflow/workflow-slots'
+import type { Route } from '../aggregate/aggregate.ts'
 import type { RunningWork } from '../route/virtual-call.ts'
 import type { CompositeOffer } from './composite-offers.ts'
 import { callStepTool, type StepClients, type StepDeps } from './step-call.ts'
@@ -16,12 +18,15 @@ export interface CompositeCallsOptions extends StepDeps {
   readonly waiting: WaitingWorkflows
   /** The tool as it can run now. */
   offered(name: string): CompositeOffer | undefined
+  /** Whether the client may call the tool of a step itself, where steps are judged. */
+  mayCall(identity: Identity | undefined, route: Route, args: JsonObject): boolean
 }
 
 /** The client that called a composite tool. */
 export interface CompositeClient extends StepClients {
   readonly principal: string
   readonly party: string
+  readonly identity: Identity | undefined
   /** How it is asked: on its stream, by a result that it answers with its next request, or not at all. */
   readonly asks: 'no' | 'input_required' | ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>)
 }
@@ -112,7 +117,14 @@ export class CompositeCalls {
     const routeOf = (tool: string) => this.#options.offered(offer.name)?.targets.get(tool)
     return {
       clock: this.#options.clock,
-      callTool: (call, signal) => callStepTool(this.#options, { call, route: routeOf(call.tool), clients: client }, signal),
+      callTool: async (call, signal) => {
+        const route = routeOf(call.tool)
+        if (route !== undefined && !this.#options.mayCall(client.identity, route, call.arguments)) {
+          this.#options.log.info('a step is not permitted', { tool: offer.name, step: call.step })
+          throw new Error(DENIED)
+        }
+        return await callStepTool(this.#options, { call, route, clients: client }, signal)
+      },
       inputSchema: (tool) => {
         const schema = routeOf(tool)?.item['inputSchema']
         return isObject(schema) ? (schema as never) : undefined
@@ -124,6 +136,9 @@ export class CompositeCalls {
     }
   }
 }
+
+/** The text of a call that is denied. */
+const DENIED = errorObjectOf(reject('access_denied')).message
 
 const CANCEL: Answer = { action: 'cancel' }
 

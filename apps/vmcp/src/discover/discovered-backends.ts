@@ -44,15 +44,23 @@ export function discoveredBackends(members: readonly ResolvedMember[], options: 
     const resolved = resolveMember(found.member, options)
     if ('reason' in resolved) leftOut.push({ kind, name: backend.name, ...resolved })
     else backends.push(resolved)
+    if (!('reason' in resolved)) warnings.push(...shadowed(resolved, options.config).map((problem) => ({ kind, ...problem })))
     const isSettled = Object.hasOwn(options.config.outgoingAuth.backends, backend.name)
     if (warning !== undefined && !isSettled && !('reason' in resolved)) warnings.push({ kind, name: backend.name, ...warning })
   }
   return { backends, leftOut, warnings }
 }
 
+/** Passed headers that the backend has of its own: those win. */
+export function shadowed({ name, headers }: ResolvedBackend, { passthroughHeaders }: VmcpConfig): readonly Omit<LeftOut, 'kind'>[] {
+  const lost = passthroughHeaders.map((header) => header.toLowerCase()).filter((header) => Object.hasOwn(headers, header))
+  if (lost.length === 0) return []
+  const message = `its own headers win over passthroughHeaders: ${[...new Set(lost)].toSorted().join(', ')}`
+  return [{ name, reason: 'HeaderNotPassed', message }]
+}
+
 function resolveMember(member: MemberBackend, { config, env, values }: DiscoverOptions): ResolvedBackend | MemberProblem {
   const { backend, auth: ownAuth, authConfigRef, headers, secrets, caBundle } = member
-  if (backend.transport === 'sse') return { reason: 'Unsupported', message: 'backends with transport sse are not built' }
   const own: Record<string, string> = headers === undefined ? {} : { [headers.variable]: headers.manifest }
   for (const { name, secret } of secrets) {
     const value = values.secret(secret)

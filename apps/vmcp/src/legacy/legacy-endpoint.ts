@@ -168,7 +168,7 @@ export class LegacyEndpoint {
       case METHODS.promptsGet:
       case METHODS.resourcesRead:
       case METHODS.complete:
-        return await this.#forward(session, { request, reply, call })
+        return await this.#forward(session, context, { request, reply, call })
       case METHODS.resourcesSubscribe:
       case METHODS.resourcesUnsubscribe:
         return await this.#subscription(session, { request, reply, call })
@@ -177,15 +177,21 @@ export class LegacyEndpoint {
     }
   }
 
-  async #forward(session: VirtualSession, { request, reply, call }: Answering): Promise<void> {
+  async #forward(session: VirtualSession, context: MessageContext, { request, reply, call }: Answering): Promise<void> {
     const { offer } = this.#options
     const params = request.message.params ?? {}
     const view = await offer.view.current()
     const composite = offer.composites.find(request.method, params)
-    if (composite !== undefined) return await this.#compose(session, { request, reply, call }, composite)
+    if (composite !== undefined) return await this.#compose(session, { request, reply, call, identity: context.caller.identity }, composite)
+    const { search } = offer
+    if (search.isFind(request.method, params))
+      return await call.work(async ({ signal }) => {
+        const answer = await search.find({ context, params, signal, project: legacyTool })
+        return isRejection(answer) ? answer : legacyResult(answer)
+      })
     const found = findRoute(view, request.method, params)
     if (found === undefined) return call.finish(NO_COMPLETION)
-    if (isRejection(found)) return call.reject(found)
+    if (isRejection(found)) return search.isInner(request) ? call.finish(search.refused(found)) : call.reject(found)
     const member = offer.member(found.backend)
     if (member === undefined) return call.reject(reject('internal_error'))
     const client = await readyClient(session, member, call.signal)
@@ -194,12 +200,12 @@ export class LegacyEndpoint {
   }
 
   /** Steps use the sessions of this client at the backends; questions of steps and of backends reach it on the stream of its call. */
-  async #compose(session: VirtualSession, { request, reply, call }: Answering, composite: CompositeOffer): Promise<void> {
+  async #compose(session: VirtualSession, { request, reply, call, identity }: Composing, composite: CompositeOffer): Promise<void> {
     const { offer } = this.#options
     const send = wayTo(session, reply)
     const handlers = session.handlers(send)
     const client: CompositeClient = {
-      ...{ principal: session.principal, party: session.party, isAsking: () => session.questions.size > 0 },
+      ...{ principal: session.principal, party: session.party, identity, isAsking: () => session.questions.size > 0 },
       asks: session.canFillForms ? (params, signal) => session.questions.ask({ method: METHODS.elicit, params }, send, signal) : 'no',
       clientOf: async (member, signal) => ({
         client: await readyClient(session, member, signal),
@@ -291,6 +297,10 @@ interface Answering {
   readonly request: ParsedRequest
   readonly reply: HttpReply
   readonly call: VirtualCall
+}
+
+interface Composing extends Answering {
+  readonly identity: CompositeClient['identity']
 }
 
 /** Sends on the stream of the call, or on that of the session. */

@@ -3,8 +3,9 @@ import { mountedPath } from '@thv/kernel/mounted-path'
 import { type FileWatch, watchFile } from '@thv/kernel/watch-file'
 import type { Log } from '@thv/telemetry/log'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
-import type { Discovered } from '../discover/discovered-backends.ts'
+import { type Discovered, shadowed } from '../discover/discovered-backends.ts'
 import type { Env } from '../discover/forwarded-headers.ts'
+import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { staticBackends } from '../discover/static-backends.ts'
 
 /** Where the backends of a configuration come from. */
@@ -34,7 +35,7 @@ export class FileFeed implements BackendFeed {
   async resolve(config: VmcpConfig): Promise<Discovered> {
     const { env, log } = this.#options
     this.#watch(new Set(config.backends.flatMap(({ caBundlePath }) => caBundlePath ?? [])))
-    return { backends: await staticBackends(config, env, log), leftOut: [], warnings: [] }
+    return fixedBackends(await staticBackends(config, env, log), config)
   }
 
   async close(): Promise<void> {
@@ -54,4 +55,10 @@ export class FileFeed implements BackendFeed {
       this.#watches.set(path, watchFile({ path: mountedPath(path), clock, onError, onChange: async () => onChange() }))
     }
   }
+}
+
+/** Backends of a file, with what is worth a look. */
+export function fixedBackends(backends: readonly ResolvedBackend[], config: VmcpConfig): Discovered {
+  const warnings = backends.flatMap((backend) => shadowed(backend, config).map((problem) => ({ kind: 'backend', ...problem })))
+  return { backends, leftOut: [], warnings }
 }

@@ -4,12 +4,12 @@ import { jsonEqual } from '@thv/kernel/json'
 import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
-import { compileWorkflows } from '../compose/composite-offers.ts'
 import { frontConfig, type openFrontPolicies } from '../config/front-config.ts'
 import type { Discovered } from '../discover/discovered-backends.ts'
 import type { Env } from '../discover/forwarded-headers.ts'
 import type { MemberRoster } from '../members/member-roster.ts'
 import type { Offer } from '../offer.ts'
+import { viewSettings } from '../view/built-view.ts'
 import type { ViewCache } from '../view/view-cache.ts'
 import type { BackendFeed } from './backend-feed.ts'
 import type { LiveConfig } from './live-config.ts'
@@ -46,6 +46,7 @@ export class LiveServer {
     this.#options = options
     this.#applied = options.live.current
     if (options.discovered !== undefined) {
+      this.#report(options.discovered, [], [])
       this.#discovered = options.discovered
       this.#first.resolve()
     }
@@ -138,7 +139,7 @@ export class LiveServer {
     if (discovered === undefined || this.#isClosed) return
     const { joined, left } = roster.apply(discovered.backends, healthSettings(config))
     if (isNew) {
-      view.reconfigure({ config: config.aggregation, workflows: compileWorkflows(config.compositeTools) })
+      view.reconfigure(viewSettings(config))
       offer.reconfigure(config)
       this.#applied = config
       this.#reloads('ok')
@@ -169,8 +170,7 @@ export class LiveServer {
     const { log } = this.#options
     if (joined.length + left.length > 0) log.info('backends changed', { joined: joined.join(', '), left: left.join(', ') })
     const before = new Set([...this.#discovered.leftOut, ...this.#discovered.warnings].map(lineOf))
-    for (const problem of [...leftOut, ...warnings])
-      if (!before.has(lineOf(problem))) log.warn('a member of the group needs attention', { ...problem })
+    for (const problem of [...leftOut, ...warnings]) if (!before.has(lineOf(problem))) log.warn('a backend needs attention', { ...problem })
   }
 
   #tell(): void {

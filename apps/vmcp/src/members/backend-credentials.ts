@@ -29,6 +29,8 @@ export interface CredentialsDeps {
 export class BackendCredentials {
   /** They are made from the caller's token: nothing that they obtain may be shown to another caller. */
   readonly isPerCaller: boolean
+  /** Headers that the credentials are in. */
+  readonly withheld: readonly string[]
   readonly #backend: ResolvedBackend
   readonly #middleware: Middleware
   readonly #closing: AbortController
@@ -41,6 +43,7 @@ export class BackendCredentials {
     this.#closing = closing
     this.isPerCaller = isPerCaller(backend)
     const { withholds = [] } = middleware
+    this.withheld = withholds
     this.#forwarded = Object.fromEntries(Object.entries(backend.headers).filter(([name]) => !withholds.includes(name)))
   }
 

@@ -3,13 +3,15 @@ import type { Clock } from '@thv/kernel/clock'
 import { McpErrorResponse, McpHttpError } from '@thv/mcp/client/client-errors'
 import type { BackendEras } from '@thv/mcp/client/http/backend-eras'
 import { type Headers, HttpEndpoint } from '@thv/mcp/client/http/http-endpoint'
+import { createHttpSseClient } from '@thv/mcp/client/http/http-sse-client'
 import { createStreamableHttpClient } from '@thv/mcp/client/http/streamable-http-client'
 import type { ClientHandlers, ClientOptions, McpClient } from '@thv/mcp/client/mcp-client'
 import type { Log } from '@thv/telemetry/log'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { type BackendCredentials, backendCredentials } from './backend-credentials.ts'
 import { type HealthSettings, MemberHealth } from './member-health.ts'
-import { credentialClass, type OutgoingScope, outgoingScope } from './outgoing-scope.ts'
+import { type OutgoingScope, outgoingScope, requestClass } from './outgoing-scope.ts'
+import { withPassed } from './passed-headers.ts'
 import { SharedClients } from './shared-clients.ts'
 
 export interface MemberDeps {
@@ -90,8 +92,8 @@ export class Member {
    * without a call is refused.
    */
   get shared(): McpClient {
-    const scope = this.isPerCaller ? outgoingScope.getStore() : undefined
-    const key = scope && credentialClass(scope)
+    const scope = outgoingScope.getStore()
+    const key = scope && requestClass(scope, this.isPerCaller)
     return key === undefined ? this.#shared : this.#sharedByClass.of(key)
   }
 
@@ -103,7 +105,15 @@ export class Member {
   }
 
   /** Headers of the next request. A promise only while a token is obtained. */
-  readonly headers = (): Headers | Promise<Headers> => this.#credentials?.headers() ?? this.#backend.headers
+  readonly headers = (): Headers | Promise<Headers> => {
+    const passed = outgoingScope.getStore()?.passed
+    const headers = this.#credentials?.headers() ?? this.#backend.headers
+    if (passed === undefined) return headers
+    const withheld = this.#credentials?.withheld ?? []
+    return headers instanceof Promise
+      ? headers.then((settled) => withPassed(settled, passed, withheld))
+      : withPassed(headers, passed, withheld)
+  }
 
   /** Takes over settings that need no other connection: sessions at the backend go on, with new credentials where those have changed. */
   adopt(backend: ResolvedBackend, { isOtherAuth }: { readonly isOtherAuth: boolean }): void {
@@ -115,14 +125,15 @@ export class Member {
   /** A client with a session of its own at the backend, where that has sessions. Connects by need. */
   open(options: OwnClientOptions): McpClient {
     const { outbound, eras, clock, log, version } = this.#deps
-    const { url, ca, policy, name } = this.#backend
-    return createStreamableHttpClient({
+    const { url, ca, policy, name, transport } = this.#backend
+    const all = {
       ...options,
       clientInfo: { name: 'toolhive-vmcp', version },
-      ...{ url, ca, policy, headers: this.headers, outbound, eras, clock },
+      ...{ url, ca, policy, headers: this.headers, outbound, clock },
       limits: { timeoutMs: CALL_LIMIT_MS, connectTimeoutMs: CONNECT_LIMIT_MS, maxMessageBytes: MAX_MESSAGE_BYTES },
-      onWarning: (text) => log.debug('warning of a backend client', { backend: name, text }),
-    })
+      onWarning: (text: string) => log.debug('warning of a backend client', { backend: name, text }),
+    }
+    return transport === 'sse' ? createHttpSseClient(all) : createStreamableHttpClient({ ...all, eras })
   }
 
   /** Runs a request to the backend and learns from its outcome. */

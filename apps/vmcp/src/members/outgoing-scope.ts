@@ -3,12 +3,15 @@ import { createHash } from 'node:crypto'
 import { readBearer } from '@thv/auth/incoming/bearer'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Caller } from '@thv/middleware/pipeline/request-context'
+import type { PassedHeaders } from './passed-headers.ts'
 
 /** The request of a client that backends are called for. Credentials at backends may depend on the caller. */
 export interface OutgoingScope {
   /** Undefined for a request of our own. */
   readonly caller: Caller | undefined
   readonly exchange: Exchange | undefined
+  /** Headers of the client that go on to the backend. */
+  readonly passed?: PassedHeaders | undefined
   /** Headers that authenticated the last request to the backend of this attempt. */
   credentials?: Readonly<Record<string, unknown>> | undefined
 }
@@ -22,4 +25,11 @@ export function credentialClass({ caller, exchange }: OutgoingScope): string | u
   const authorization = exchange?.headers['authorization']
   const bearer = typeof authorization === 'string' ? readBearer(authorization) : 'missing'
   return typeof bearer === 'object' ? createHash('sha256').update(bearer.token).digest('base64url') : undefined
+}
+
+/** The key of callers whose requests to a backend are the same. Undefined: nothing of the caller reaches it. */
+export function requestClass(scope: OutgoingScope, isPerCaller: boolean): string | undefined {
+  const own = isPerCaller ? credentialClass(scope) : undefined
+  const passed = scope.passed?.key
+  return own === undefined || passed === undefined ? (own ?? passed) : `${own} ${passed}`
 }

@@ -108,9 +108,12 @@ export class ModernEndpoint {
     const view = await this.#offer.view.current()
     const composite = this.#offer.composites.find(request.method, params)
     if (composite !== undefined) return await this.#compose(context, { params, call, composite })
+    if (this.#offer.search.isFind(request.method, params)) return await this.#find(context, params, call)
     const found = findRoute(view, request.method, params)
     if (found === undefined) return call.finish(this.#stamped({ completion: { values: [], total: 0, hasMore: false } }, request.method))
-    const mismatch = isRejection(found) ? undefined : this.#headerProblem(context, params)
+    const isInner = this.#offer.search.isInner(request)
+    if (isInner && isRejection(found)) return call.finish(this.#stamped(this.#offer.search.refused(found), request.method))
+    const mismatch = isRejection(found) || isInner ? undefined : this.#headerProblem(context, params)
     if (mismatch !== undefined) return sendRejection(context.exchange, mismatch, request.id)
     if (isRejection(found)) return call.reject(found)
     const member = this.#offer.member(found.backend)
@@ -128,6 +131,15 @@ export class ModernEndpoint {
     )
   }
 
+  async #find(context: MessageContext, params: JsonObject, call: VirtualCall): Promise<void> {
+    await whilePresent(context, call, () =>
+      call.work(async ({ signal }) => {
+        const found = await this.#offer.search.find({ context, params, signal, project: (tool) => tool })
+        return isRejection(found) ? found : this.#stamped(found, METHODS.toolsCall)
+      }),
+    )
+  }
+
   /** Backends of steps can ask nothing: their sessions are shared, and the client does not know them. */
   async #compose(context: MessageContext, { params, call, composite }: Composing): Promise<void> {
     const { caller, exchange, outgoing } = context
@@ -135,7 +147,7 @@ export class ModernEndpoint {
     const { principal } = caller
     const capabilities = relayedCapabilities(metaOf(outgoing.message)?.[META.clientCapabilities])
     const client: CompositeClient = {
-      ...{ principal, party: partyOf(principal, exchange), isAsking: () => false },
+      ...{ principal, party: partyOf(principal, exchange), identity: caller.identity, isAsking: () => false },
       asks: fillsForms(capabilities) ? 'input_required' : 'no',
       clientOf: async (member) => ({ client: member.shared, options: { capabilities: {} } }),
     }
@@ -169,6 +181,8 @@ export class ModernEndpoint {
   #byteClient({ caller, exchange, trace }: MessageContext, { member, request, params, capabilities }: Sending, client: CallingClient) {
     const { method, message } = request
     if (params['arguments'] !== message.params?.['arguments'] || this.#offer.limitsResults(method)) return client
+    // The headers of the request are those of `call_tool`.
+    if (this.#offer.search.isInner(request)) return client
     const { principal } = caller
     const asked = (result: JsonObject) => this.#stamped(this.#relayed.sealed(result, { member, method, params, principal }), method)
     return byteClient({ member, request, exchange, params, capabilities, trace, serverInfo: this.#serverInfo, client, asked })

@@ -1,8 +1,9 @@
-import type { AggregationConfig } from '@thv/vmcpconfig/vmcp-config'
+import { type AggregationConfig, SEARCH_TOOLS, type ToolSearchConfig, type VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { aggregate, sortedByKey, type View } from '../aggregate/aggregate.ts'
-import type { BackendLists } from '../aggregate/backend-lists.ts'
-import { type CompositeOffers, type NamedWorkflow, offerComposites } from '../compose/composite-offers.ts'
+import { type BackendLists, byCodePoint } from '../aggregate/backend-lists.ts'
+import { type CompositeOffers, compileWorkflows, type NamedWorkflow, offerComposites } from '../compose/composite-offers.ts'
 import { LIST_KINDS, type ListKind } from '../members/load-lists.ts'
+import { searchTools } from '../search/search-tools.ts'
 import { isSameList, type Listed, type ListText, listText } from './list-text.ts'
 
 /** The joined lists of backends, with their pages as text. */
@@ -16,25 +17,45 @@ export interface ViewSettings {
   readonly config: AggregationConfig
   /** Composite tools under their advertised names. */
   readonly workflows: readonly NamedWorkflow[]
+  /** Clients search for tools; only some are listed. */
+  readonly search?: ToolSearchConfig | undefined
+}
+
+/** Of a file that was checked already. */
+export function viewSettings({ aggregation, compositeTools, optimizer }: VmcpConfig): ViewSettings {
+  return { config: aggregation, workflows: compileWorkflows(compositeTools), search: optimizer }
 }
 
 /** Pure. */
-export function buildView(lists: readonly BackendLists[], { config, workflows }: ViewSettings): BuiltView {
+export function buildView(lists: readonly BackendLists[], { config, workflows, search }: ViewSettings): BuiltView {
   const sorted = lists.toSorted((a, b) => (a.backend < b.backend ? -1 : 1))
-  const view = aggregate(sorted, { config, reservedNames: new Set(workflows.map(({ name }) => name)) })
+  const ownTools = search === undefined ? [] : Object.values(SEARCH_TOOLS)
+  const view = aggregate(sorted, { config, reservedNames: new Set([...workflows.map(({ name }) => name), ...ownTools]) })
   const composites = offerComposites(view, workflows)
-  return { view, composites, texts: textsOf(view, composites) }
+  return { view, composites, texts: textsOf(view, composites, search) }
 }
 
 export function changedKinds(before: BuiltView, after: BuiltView): ReadonlySet<ListKind> {
   return new Set(LIST_KINDS.filter((kind) => !isSameList(after.texts[kind], before.texts[kind])))
 }
 
-function textsOf(view: View, { offered }: CompositeOffers): Readonly<Record<ListKind, ListText>> {
+function textsOf(view: View, { offered }: CompositeOffers, search: ToolSearchConfig | undefined): Readonly<Record<ListKind, ListText>> {
+  const tools = offered.size === 0 ? view.tools : sortedByKey(new Map<string, Listed>([...view.tools, ...offered]))
   return {
-    tools: listText(offered.size === 0 ? view.tools : sortedByKey(new Map<string, Listed>([...view.tools, ...offered]))),
+    tools: listText(search === undefined ? tools : listedTools(tools, view, search)),
     prompts: listText(view.prompts),
     resources: listText(view.resources),
     resourceTemplates: listText(view.resourceTemplates),
   }
+}
+
+/** With tool search: its own tools, and those that stay in the list. */
+function listedTools(tools: ReadonlyMap<string, Listed>, view: View, search: ToolSearchConfig): ReadonlyMap<string, Listed> {
+  const backends = new Set([...view.tools.values()].flatMap(({ backend, selector }) => [...(selector?.backends.keys() ?? [backend])]))
+  const own = searchTools(search, [...backends].toSorted(byCodePoint)).map((item) => [String(item['name']), { item }] as const)
+  const kept = search.alwaysListed.flatMap((name) => {
+    const tool = tools.get(name)
+    return tool === undefined ? [] : [[name, tool] as const]
+  })
+  return sortedByKey(new Map<string, Listed>([...own, ...kept]))
 }

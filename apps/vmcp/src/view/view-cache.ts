@@ -8,7 +8,7 @@ import type { ListKind } from '../members/load-lists.ts'
 import type { Member } from '../members/member.ts'
 import { MemberLists } from '../members/member-lists.ts'
 import type { MemberRoster, RosterChange } from '../members/member-roster.ts'
-import { credentialClass, outgoingScope } from '../members/outgoing-scope.ts'
+import { credentialClass, type OutgoingScope, outgoingScope, requestClass } from '../members/outgoing-scope.ts'
 import { type BuiltView, buildView, changedKinds, type ViewSettings } from './built-view.ts'
 import { CallerView } from './caller-view.ts'
 import type { ListText } from './list-text.ts'
@@ -84,6 +84,11 @@ export class ViewCache {
     return this.#built.view
   }
 
+  /** The view with everything that belongs to it. Another object after every change. */
+  get snapshot(): BuiltView {
+    return this.#built
+  }
+
   /** Composite tools as they are: those that can run, and why others cannot. */
   get composites(): CompositeOffers {
     return this.#built.composites
@@ -135,12 +140,11 @@ export class ViewCache {
 
   /** Undefined: all that this caller sees is shared. */
   get #caller(): CallerView | undefined {
-    if (!this.#options.roster.isPerCaller) return undefined
     const scope = outgoingScope.getStore()
-    const key = scope && credentialClass(scope)
-    if (key === undefined) return undefined
+    const key = scope && requestClass(scope, this.#options.roster.isPerCaller)
+    if (scope === undefined || key === undefined) return undefined
     const known = this.#callers.get(key)
-    const view = known ?? this.#callerView()
+    const view = known ?? this.#callerView(scope)
     this.#callers.delete(key)
     this.#callers.set(key, view)
     const [oldest] = this.#callers.keys()
@@ -148,11 +152,16 @@ export class ViewCache {
     return view
   }
 
-  #callerView(): CallerView {
+  #callerView(scope: OutgoingScope): CallerView {
     const { clock, log, roster } = this.#options
+    const hasOwn = credentialClass(scope) !== undefined
+    const passes = scope.passed !== undefined
     return new CallerView({
-      ...{ clock, log, members: () => roster.all.filter(({ isPerCaller }) => isPerCaller) },
-      build: (own) => buildView([...this.#sharedLists(), ...own], this.#settings),
+      ...{ clock, log, members: () => roster.all.filter(({ isPerCaller }) => (isPerCaller ? hasOwn : passes)) },
+      build: (own) => {
+        const replaced = new Set(own.map(({ backend }) => backend))
+        return buildView([...this.#sharedLists().filter(({ backend }) => !replaced.has(backend)), ...own], this.#settings)
+      },
       onChange: (before, after) => this.#announce(changedKinds(before, after)),
     })
   }

@@ -19,6 +19,8 @@ export interface SearchOptions {
   readonly limit?: number | undefined
   /** Exact, beside the words. At most MAX_FILTER_VALUES of each kind. */
   readonly filters?: SearchFilters | undefined
+  /** Documents that are left out, so that a further search gives the next ones. */
+  readonly exclude?: ReadonlySet<number> | undefined
 }
 
 export interface SearchIndex {
@@ -59,7 +61,7 @@ export function openSearchIndex(data: SearchIndexData, limits: Readonly<SearchWo
     const limit = Math.min(Math.max(Math.trunc(options.limit ?? 10) || 1, 1), MAX_HITS)
     const text = query.slice(0, MAX_QUERY_LENGTH).trim()
     const asked = applyFilters(options.filters)
-    if (text === '' && asked > 0) return { hits: firstPassed(asked, limit), work }
+    if (text === '' && asked > 0) return { hits: firstPassed(asked, limit, options.exclude), work }
     const words = [...new Set(wordsOf(text, MAX_QUERY_WORDS))].map((word) => wordOf(candidatesOf(word, work)))
     // Common words last: if the work has to stop, it stops where least is lost.
     words.sort((a, b) => b.weight - a.weight)
@@ -69,7 +71,8 @@ export function openSearchIndex(data: SearchIndexData, limits: Readonly<SearchWo
     const weight = words.reduce((sum, word) => sum + word.weight, 0)
     const top = createTopList(limit)
     const named = sameName(text)
-    const passes = (document: number) => asked === 0 || passed[document] === asked
+    const { exclude } = options
+    const passes = (document: number) => (asked === 0 || passed[document] === asked) && exclude?.has(document) !== true
     for (const [document, bonus] of named) if (passes(document)) top.offer(document, bonus + (score[document] ?? 0))
     for (const document of touched) {
       const total = ((score[document] ?? 0) * (covered[document] ?? 0)) / weight
@@ -111,10 +114,10 @@ export function openSearchIndex(data: SearchIndexData, limits: Readonly<SearchWo
     return passing
   }
 
-  function firstPassed(asked: number, limit: number): SearchHit[] {
+  function firstPassed(asked: number, limit: number, exclude: SearchOptions['exclude']): SearchHit[] {
     const hits: SearchHit[] = []
     for (let document = 0; document < count && hits.length < limit; document++)
-      if (passed[document] === asked) hits.push({ document, name: names.get(document), score: 0 })
+      if (passed[document] === asked && exclude?.has(document) !== true) hits.push({ document, name: names.get(document), score: 0 })
     return hits
   }
 

@@ -50,9 +50,12 @@ export function createMcpEndpoint(options: McpEndpointOptions): (context: Exchan
     context.received = context.outgoing = body
     const problem = classifyMessage(context, body)
     if (problem !== undefined) return context.reject(versioned(problem), echoId(body))
+    const other = backend.translate?.(body)
+    if (other !== undefined && isRejection(other)) return context.reject(other)
+    if (other !== undefined) context.received = context.outgoing = other
     if (!context.isMessage()) return
     try {
-      await pass(context)
+      await (backend.around === undefined ? pass(context) : backend.around(context, () => pass(context)))
     } catch (error) {
       sendFailure(context, error, log)
     }

@@ -23,6 +23,8 @@ export interface AuthorizeDeps {
   readonly hintOverrides: (name: string) => Hints | undefined
   /** The backend of a tool and its name there, behind a virtual server. */
   readonly originOf?: ((name: string) => ToolOrigin | undefined) | undefined
+  /** The tool searches among the tools: it is judged as their list is, and its results as the items of the list are. */
+  readonly isSearch?: ((name: string) => boolean) | undefined
   /** Hints of the server. Absent: they are never known, and policies that depend on them permit nothing. */
   readonly toolHints?: ToolHints | undefined
   /** The answer to a call that further scopes would permit. Absent where clients have no tokens. */
@@ -54,12 +56,17 @@ const DENIED: Rejection = reject('access_denied')
 function judgeMessage(context: MessageContext, deps: AuthorizeDeps): Awaitable<Rejection | undefined> {
   const tool = calledTool(context)
   if (tool === undefined) return judge(context, deps)
+  if (deps.isSearch?.(tool) === true) return judgeSearch(context, deps)
   const overrides = deps.hintOverrides(tool)
   const origin = deps.originOf?.(tool)
   if (!readsHints(deps)) return judge(context, deps, { hints: overrides, mayHaveMoreHints: false, origin })
   const given = deps.toolHints === undefined ? 'unknown' : deps.toolHints.of(context, tool)
   if (given instanceof Promise) return given.then((settled) => judge(context, deps, { ...hintFacts(settled, overrides), origin }))
   return judge(context, deps, { ...hintFacts(given, overrides), origin })
+}
+
+function judgeSearch(context: MessageContext, deps: AuthorizeDeps): undefined {
+  recordOutcome(context, { by: 'forbid', operation: { action: 'list_tools' } }, deps)
 }
 
 function readsHints({ policies: { current } }: AuthorizeDeps): boolean {
@@ -100,6 +107,8 @@ function recordOutcome(context: MessageContext, judged: Judged, { policies, onDe
 function isShown(context: RequestContext, deps: AuthorizeDeps, { item, method }: { item: JsonObject; method: string }): boolean {
   const { enforced } = deps.policies.current
   const { identity } = context.caller
+  if (method === METHODS.toolsList && typeof item['name'] === 'string' && deps.isSearch?.(item['name']) === true)
+    return !isForbiddenList(context, deps, method)
   if (method === METHODS.toolsList && typeof item['name'] === 'string' && readsHints(deps))
     deps.toolHints?.seen(context, item['name'], item)
   if (isForbiddenList(context, deps, method)) return false

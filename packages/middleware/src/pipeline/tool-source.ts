@@ -18,6 +18,8 @@ export interface ToolSource {
   tools(request: ToolsRequest): Promise<readonly JsonObject[]>
   /** Where a tool comes from, by the name that clients see. Undefined: from no backend alone. */
   originOf?(name: string): ToolOrigin | undefined
+  /** The tool searches among the tools, or stands for all of them: it shows nothing that policies hide. */
+  isSearch?(name: string): boolean
 }
 
 /** The backend of a pipeline that is made before it. A backend may be unable to list its tools. */
@@ -30,6 +32,10 @@ export class LateToolSource implements ToolSource {
 
   originOf(name: string): ToolOrigin | undefined {
     return this.#source?.originOf?.(name)
+  }
+
+  isSearch(name: string): boolean {
+    return this.#source?.isSearch?.(name) === true
   }
 
   async tools(request: ToolsRequest): Promise<readonly JsonObject[]> {

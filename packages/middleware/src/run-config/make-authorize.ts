@@ -49,6 +49,7 @@ export function makeAuthorize(config: RunConfig, deps: MiddlewareDeps): Middlewa
     visibleName: (name) => names.visibleOf(name) ?? name,
     hintOverrides: (name) => overriddenHints(names.overrides.get(name)?.annotations),
     originOf: toolSource?.originOf === undefined ? undefined : (name) => toolSource.originOf?.(name),
+    isSearch: toolSource?.isSearch === undefined ? undefined : (name) => toolSource.isSearch?.(name) === true,
     toolHints: toolSource && new ToolHints({ source: toolSource, classOf: credentialClasses(config), clock, log }),
     insufficientScope: challengesOf(config)?.insufficientScope,
     onDecision: decided,

@@ -13,10 +13,9 @@ export class KnownNames {
   readonly #tools = new Set<string>()
   readonly #prompts = new Set<string>()
 
-  /** Of an item of a list. */
-  note({ received }: RequestContext, { name }: JsonObject): void {
-    const names =
-      received?.method === METHODS.toolsList ? this.#tools : received?.method === METHODS.promptsList ? this.#prompts : undefined
+  /** Of an item of a list of this method. */
+  note(method: string, { name }: JsonObject): void {
+    const names = method === METHODS.toolsList ? this.#tools : method === METHODS.promptsList ? this.#prompts : undefined
     if (typeof name === 'string' && names !== undefined && names.size < MAX_NAMES) names.add(name)
   }
 

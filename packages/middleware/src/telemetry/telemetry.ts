@@ -65,8 +65,8 @@ export function createTelemetry(options: TelemetryOptions, { clock, metrics, exp
     name: 'telemetry',
     ...(options.traces && tracing),
     edits: [METHODS.toolsList, METHODS.promptsList],
-    item(context, item) {
-      names.note(context, item)
+    item(_context, item, method) {
+      names.note(method, item)
       return item
     },
     end(context) {

@@ -43,7 +43,7 @@ export const WORKLOAD_TYPES: Readonly<Record<MemberKindName, string>> = {
 
 /** Why a member is no backend, or not all that it asks for. */
 export interface MemberProblem {
-  readonly reason: 'NotReady' | 'Invalid' | 'NameTaken' | 'AuthUnavailable' | 'AudienceDiffers' | 'Unsupported'
+  readonly reason: 'NotReady' | 'Invalid' | 'NameTaken' | 'AuthUnavailable' | 'AudienceDiffers' | 'HeaderNotPassed' | 'Unsupported'
   readonly message: string
 }
 

@@ -116,11 +116,11 @@ describeCluster('VirtualMCPServer', () => {
   })
 
   test('a part that is not built stops the server and is named; without it the server runs', async () => {
-    await create('asking', { groupRef: { name: 'desk' }, passthroughHeaders: ['X-Tenant'] })
+    await create('asking', { groupRef: { name: 'desk' }, config: { optimizer: { embeddingService: 'http://vectors' } } })
     const { message } = await hasReason('asking', 'MiddlewareUnsupported', 'MiddlewareUnsupported')
-    expect(message).toContain('spec.passthroughHeaders')
+    expect(message).toContain('spec.config.optimizer.embeddingService')
     await eventually('no pod may run', async () => (await admin.tryGet(deployments, at('asking')))?.spec?.replicas === 0)
-    await admin.patch(type, at('asking'), { kind: 'merge', body: { spec: { passthroughHeaders: null } } })
+    await admin.patch(type, at('asking'), { kind: 'merge', body: { spec: { config: null } } })
     await eventually('one pod may run', async () => (await admin.get(deployments, at('asking'))).spec?.replicas === 1)
   })
 

@@ -1,4 +1,9 @@
-import type { CanonicalAudit, CanonicalConfig, CanonicalOperational } from '@thv/resources/kinds/virtual-mcp-server/config-normalise'
+import type {
+  CanonicalAudit,
+  CanonicalConfig,
+  CanonicalOperational,
+  CanonicalOptimizer,
+} from '@thv/resources/kinds/virtual-mcp-server/config-normalise'
 import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { compact } from '@thv/resources/schema/normalize'
 import type { AuditConfig } from '@thv/runconfig/audit-config'
@@ -51,8 +56,13 @@ type Given = NonNullable<VirtualMCPServer['spec']['config']>
 export function optionalBlocks(config: CanonicalConfig, given: Given): Pick<VmcpDocument, 'optimizer' | 'rateLimiting' | 'tokenCache'> {
   const { optimizer, rateLimiting, tokenCache } = config
   return compact({
-    optimizer: optimizer && { ...optimizer },
+    optimizer: optimizer && toolSearchOf(optimizer),
     rateLimiting: rateLimiting && { ...rateLimiting },
     tokenCache: given.tokenCache && tokenCache,
   })
+}
+
+/** Settings of the embedding service have defaults, so they ask for nothing where there is no service. */
+function toolSearchOf({ maxToolsToReturn, ...ofService }: CanonicalOptimizer): NonNullable<VmcpDocument['optimizer']> {
+  return compact({ maxToolsToReturn, ...(ofService.embeddingService !== undefined && ofService) })
 }
