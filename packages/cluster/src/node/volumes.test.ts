@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { configMaps, pods, secrets, serviceAccounts } from '@thv/kube/objects/resource-types'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { eventually, isReady, NAMESPACE, type NodeFixture, script, startFixture } from './testing/node-fixture.ts'
@@ -48,6 +49,27 @@ describe('volumes', () => {
     await fixture.client.create(configMaps, { metadata: named('other') })
     expect(readFileSync(file('a'), 'utf8')).toBe('2')
     await failure('cm', /configmap "app" not found/)
+  })
+
+  it('show an object that appears while another volume is still being read', async () => {
+    const { tryGet } = fixture.client
+    await fixture.client.create(configMaps, { metadata: named('second'), data: { b: '2' } })
+    fixture.client.tryGet = async (type, key, options) => {
+      const found = await tryGet(type, key, options)
+      if (key.name === 'second' && (await tryGet(configMaps, named('first'))) === undefined) {
+        await fixture.client.create(configMaps, { metadata: named('first'), data: { a: '1' } })
+        await delay(300) // the node hears of it now, after it has found the first volume empty
+      }
+      return found
+    }
+    const volumes = [
+      { name: 'first', configMap: { name: 'first', optional: true } },
+      { name: 'second', configMap: { name: 'second' } },
+    ]
+    const volumeMounts = volumes.map(({ name }) => ({ name, mountPath: `/etc/${name}` }))
+    await fixture.create('late', { volumes, ...script('sh', FOREVER, { volumeMounts }) })
+    const { metadata } = await fixture.until('late', isReady)
+    expect(await eventually(() => existsSync(root(metadata.uid, '/etc/first/a')))).toBe(true)
   })
 
   it('of a Secret are for the owner alone, with chosen keys', async () => {

@@ -98,7 +98,7 @@ export class PodLife {
   /** Something that the pod may refer to has changed. */
   objectsChanged(): void {
     this.#waiter.wake()
-    if (this.#isPrepared) this.#keeper?.refresh()
+    this.#keeper?.refresh()
   }
 
   async #run(): Promise<void> {

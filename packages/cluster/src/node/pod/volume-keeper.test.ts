@@ -14,16 +14,47 @@ describe('VolumeKeeper', () => {
     const context = {
       env: { clock, timings: KUBELET_TIMINGS, onError: (error: unknown) => expect(error).toBeUndefined() },
       pod: { metadata: {} },
-      volumes: { renewAt: undefined, refresh: async () => answers[calls++] ?? [] },
+      volumes: { renewAt: undefined, setUp: async () => {}, refresh: async () => answers[calls++] ?? [] },
       event: (_type: string, reason: string) => told.push(reason),
     } as unknown as PodContext
     const stop = new AbortController()
     const keeper = new VolumeKeeper(context, stop.signal)
+    await keeper.mount()
     keeper.refresh()
     await clock.advance(2 * KUBELET_TIMINGS.retry)
     expect([calls, told]).toEqual([3, ['FailedMount', 'FailedMount']])
     await clock.advance(100 * KUBELET_TIMINGS.retry)
     expect([calls, clock.pending]).toEqual([3, 0])
+    stop.abort()
+    await keeper.close()
+  })
+
+  it('reads again what changes while volumes are being mounted', async () => {
+    const clock = new TestClock()
+    const seen: string[] = []
+    let content = 'missing'
+    const context = {
+      env: { clock, timings: KUBELET_TIMINGS, onError: (error: unknown) => expect(error).toBeUndefined() },
+      pod: { metadata: {} },
+      volumes: {
+        renewAt: undefined,
+        async setUp() {
+          seen.push(content)
+          // Another volume is read now; meanwhile the object of this one appears.
+          content = 'there'
+          keeper.refresh()
+        },
+        async refresh() {
+          seen.push(content)
+          return []
+        },
+      },
+    } as unknown as PodContext
+    const stop = new AbortController()
+    const keeper = new VolumeKeeper(context, stop.signal)
+    await keeper.mount()
+    await clock.advance(0)
+    expect(seen).toEqual(['missing', 'there'])
     stop.abort()
     await keeper.close()
   })

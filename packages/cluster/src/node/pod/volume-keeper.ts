@@ -8,6 +8,7 @@ export class VolumeKeeper {
   readonly #signal: AbortSignal
   #refreshing: Promise<void> | undefined
   #isWanted = false
+  #isMounted = false
   #renewal: { cancel(): void } | undefined
   readonly #backoff: Backoff
 
@@ -22,10 +23,13 @@ export class VolumeKeeper {
   async mount(): Promise<void> {
     const { volumes, waitForChange } = this.#context
     for (;;) {
+      this.#isWanted = false
       try {
         await volumes.setUp(this.#context.pod, this.#signal)
+        this.#isMounted = true
         this.#backoff.reset()
         this.#armRenewal()
+        if (this.#isWanted) this.refresh() // an object may have changed after it was read
         return
       } catch (error) {
         if (!(error instanceof MountError)) throw error
@@ -35,20 +39,22 @@ export class VolumeKeeper {
     }
   }
 
-  /** Never waits, never throws. */
+  /** Never waits, never throws. While volumes are being mounted it is remembered. */
   refresh(): void {
     if (this.#signal.aborted) return
     this.#isWanted = true
+    if (!this.#isMounted) return
     this.#refreshing ??= this.#work().finally(() => {
       this.#refreshing = undefined
       if (this.#isWanted) this.refresh() // it came when the work was just over
     })
   }
 
-  /** After the signal. Resolves when nothing is written any more. */
+  /** After the signal, or when the containers have ended by themselves. Resolves when nothing is written any more. */
   async close(): Promise<void> {
-    this.#renewal?.cancel()
+    this.#isMounted = false
     while (this.#refreshing) await this.#refreshing
+    this.#renewal?.cancel()
   }
 
   async #work(): Promise<void> {
