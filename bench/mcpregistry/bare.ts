@@ -1,6 +1,7 @@
+import { createInterface } from 'node:readline'
 import { Agent, request } from 'undici'
 
-/* The least that can be done: pages of 500, parsed, their servers in one document, which is written in parts that fit into ConfigMaps. */
+/* The least that can be done: pages of 500, parsed, their servers written in as many ConfigMaps as the operator makes; then changes. */
 
 interface Page {
   metadata: { continue?: string }
@@ -8,7 +9,7 @@ interface Page {
 }
 
 const { THV_SERVER = '', THV_TOKEN = '', THV_CA = '', THV_FROM = '', THV_INTO = '', THV_LABEL = '' } = process.env
-const PART_BYTES = 900 * 1024
+const PARTS = 16
 
 const dispatcher = new Agent({ allowH2: false, connect: { ca: THV_CA } })
 const headers = { authorization: `Bearer ${THV_TOKEN}`, 'content-type': 'application/json' }
@@ -27,25 +28,47 @@ do {
   next = page.metadata.continue ?? ''
 } while (next)
 
-let parts = 0
-let part: string[] = []
-let bytes = 0
-for (const [name, text] of texts) {
-  if (bytes + text.length > PART_BYTES) await write()
-  part.push(`${JSON.stringify(name)}:${text}`)
-  bytes += text.length
-}
-await write()
+const parts = Array.from({ length: PARTS }, () => new Map<string, string>())
+for (const [name, text] of texts) partOf(name).set(name, text)
+for (const index of parts.keys()) await write('POST', index)
 process.stdout.write(`merged ${texts.size} in ${performance.now() - started} ms\n`)
-setInterval(() => texts.size, 60_000)
 
-async function write(): Promise<void> {
-  const data = { 'registry.json': `{"servers":{${part.join()}}}` }
-  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: `merged-${parts++}` }, data }
-  const url = `${THV_SERVER}/api/v1/namespaces/${THV_INTO}/configmaps`
-  const { statusCode, body } = await request(url, { method: 'POST', dispatcher, headers, body: JSON.stringify(object) })
-  if (statusCode !== 201) throw new Error(`${statusCode} ${await body.text()}`)
+// Changed ConfigMaps, one after the other: each is read and parsed, and the part that holds the changed server is written.
+const asked = createInterface({ input: process.stdin })
+for await (const map of asked) {
+  const { user, system } = process.cpuUsage()
+  const { body } = await request(`${THV_SERVER}/api/v1/namespaces/${THV_FROM}/configmaps/${map}`, { dispatcher, headers })
+  const { data } = JSON.parse(await body.text()) as Page['items'][number]
+  const { servers } = JSON.parse(data?.['registry.json'] ?? '{}') as { servers: Record<string, unknown> }
+  const touched = new Set<number>()
+  for (const [name, server] of Object.entries(servers)) {
+    const text = JSON.stringify(server)
+    if (texts.get(name) === text) continue
+    texts.set(name, text)
+    partOf(name).set(name, text)
+    touched.add(parts.indexOf(partOf(name)))
+  }
+  for (const index of touched) await write('PUT', index)
+  const used = process.cpuUsage({ user, system })
+  process.stdout.write(`changed ${map}: ${touched.size} writes, ${used.user + used.system} us\n`)
+}
+
+/** As many as the operator needs for the same data. */
+function partOf(name: string): Map<string, string> {
+  let sum = 0
+  for (let at = 0; at < name.length; at++) sum = (sum * 31 + name.charCodeAt(at)) >>> 0
+  const part = parts[sum % PARTS]
+  if (part === undefined) throw new TypeError('there is no such part')
+  return part
+}
+
+async function write(method: 'POST' | 'PUT', index: number): Promise<void> {
+  const members = [...(parts[index] ?? [])].map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+  const data = { 'registry.json': `{"servers":{${members.join()}}}` }
+  const name = `merged-${index}`
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data }
+  const url = `${THV_SERVER}/api/v1/namespaces/${THV_INTO}/configmaps${method === 'PUT' ? `/${name}` : ''}`
+  const { statusCode, body } = await request(url, { method, dispatcher, headers, body: JSON.stringify(object) })
+  if (statusCode >= 300) throw new Error(`${statusCode} ${await body.text()}`)
   await body.dump()
-  part = []
-  bytes = 0
 }

@@ -9,40 +9,33 @@ export async function createMaps(client: KubeClient, { namespace, count }: { nam
   await inParallel(
     Array.from({ length: count }, (_, index) => index),
     async (index) => {
-      const data = { 'registry.json': registryText(index, 'server') }
+      const data = { 'registry.json': registryText(index) }
       await client.create(configMaps, { metadata: { namespace, name: nameOf(index), labels: { [LABEL]: 'true' } }, data } as ConfigMap)
     },
   )
 }
 
-/** Changes one of them. Gives how long its text takes to be parsed and a shard to be written, in µs: the median of many times. */
-export async function changeOne(client: KubeClient, change: { namespace: string; index: number; shard: string }): Promise<number> {
-  const { namespace, index, shard } = change
-  const text = registryText(index, 'changed')
+/** Changes the description of one server of one ConfigMap, as people do. Gives the new text. */
+export async function changeOne(client: KubeClient, change: { namespace: string; index: number; description: string }): Promise<string> {
+  const { namespace, index, description } = change
+  const text = registryText(index, description)
   await client.patch(configMaps, { namespace, name: nameOf(index) }, { kind: 'merge', body: { data: { 'registry.json': text } } })
-  const document: unknown = JSON.parse(shard)
-  const times = Array.from({ length: 21 }, () => {
-    const started = performance.now()
-    JSON.parse(text)
-    JSON.stringify(document)
-    return (performance.now() - started) * 1000
-  })
-  return times.sort((a, b) => a - b)[10] ?? 0
+  return text
 }
 
-function nameOf(index: number): string {
+export function nameOf(index: number): string {
   return `team-${index}`
 }
 
-function registryText(map: number, word: string): string {
+export function registryText(map: number, first?: string): string {
   const description = 'Reads and writes the things that a team works with, and finds them again. '.repeat(4)
   const servers = Object.fromEntries(
     Array.from({ length: SERVERS_PER_MAP }, (_, index) => [
-      `${word}-${map}-${index}`,
+      `server-${map}-${index}`,
       {
         image: `ghcr.io/org/server-${map}-${index}:1.2.3`,
         transport: 'stdio',
-        description,
+        description: index === 0 ? (first ?? description) : description,
         tags: ['team', 'search'],
         tools: ['find', 'read'],
       },

@@ -15,6 +15,8 @@ export interface MeasuredProcess extends AsyncDisposable {
   /** The last lines of both outputs, for error messages. */
   readonly output: readonly string[]
   usage(options?: { gc?: boolean }): Promise<Usage>
+  /** Writes a line to its input, which needs `stdin`. */
+  send(line: string): void
   /** The first line that matches; rejects when the process ends before. */
   line(pattern: RegExp): Promise<RegExpExecArray>
   /** Ends it at once, whatever it is at. */
@@ -32,6 +34,8 @@ export interface MeasuredOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly nodeArgs?: readonly string[]
   readonly onLine?: (line: string) => void
+  /** It reads from its input. */
+  readonly stdin?: boolean
 }
 
 /** Starts a bundled program that can be asked what it uses. */
@@ -40,7 +44,7 @@ export async function startMeasured(options: MeasuredOptions): Promise<MeasuredP
   const [bundle, probe] = await Promise.all([options.bundle ?? ensureBundle(script), ensureBundle('bench/proxy/usage-probe.ts')])
   const child = spawn(process.execPath, [...nodeArgs, '--import', probe, bundle, ...args], {
     env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    stdio: [options.stdin ? 'pipe' : 'ignore', 'pipe', 'pipe', 'ipc'],
   })
   const ended = once(child, 'exit').then(([code, signal]: (number | string | null)[]) => code ?? signal ?? -1)
   const output = new Output(child, ended, onLine)
@@ -57,6 +61,7 @@ export async function startMeasured(options: MeasuredOptions): Promise<MeasuredP
     pid: child.pid ?? -1,
     ended,
     output: output.lines,
+    send: (line) => void child.stdin?.write(`${line}\n`),
     line: (pattern) => output.find(pattern),
     usage: ({ gc = false } = {}) => ask(child, { usage: gc ? 'after gc' : 'now' }),
     stop,

@@ -1,5 +1,5 @@
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { type ConfigMap, configMaps, pods, type Secret, secrets } from '@thv/kube'
+import { type ConfigMap, configMaps, type Pod, pods, type Secret, secrets } from '@thv/kube'
 import { startPostgres } from '@thv/testkit/postgres/postgres'
 import { waitForServers } from './registry-client.ts'
 import type { Story } from './story.ts'
@@ -40,28 +40,48 @@ export const registryReplicas: Story = {
     const twoReady = async () => (await world.client.get(REGISTRY, world.at('shared'))).status?.readyReplicas === 2
     await world.eventually('both replicas are ready', twoReady)
     const { url } = await world.reaches(REGISTRY, 'shared', 'Ready')
-    const reads = startReads(`${(await world.outside(url)).replace(/\/$/, '')}/registry/shared/v0.1/servers`)
-    const more = async () => {
+    const path = '/registry/shared/v0.1/servers'
+    const ofService = `${(await world.outside(url)).replace(/\/$/, '')}${path}`
+    const more = async (reads: Reads) => {
       const before = reads.answered()
       await world.eventually('the registry is read', async () => reads.answered() > before + 100)
     }
-    await more()
+    const replaced = (victim: Pod | undefined) =>
+      world.eventually('another one takes its place', async () => {
+        const now = await apiPods(world)
+        return now.length === 2 && now.every(({ metadata }) => metadata.uid !== victim?.metadata.uid) && (await twoReady())
+      })
 
+    // A pod that is asked to go, as by a rollout or a drained node: no read through the Service fails.
+    const reads = startReads(ofService)
+    await more(reads)
     const [victim] = await apiPods(world)
     await world.client.delete(pods, world.at(victim?.metadata.name ?? ''))
-    await more()
-    await world.eventually('another one takes its place', async () => {
-      const now = await apiPods(world)
-      return now.length === 2 && now.every(({ metadata }) => metadata.uid !== victim?.metadata.uid) && (await twoReady())
-    })
-    await more()
+    await more(reads)
+    await replaced(victim)
+    await more(reads)
     world.expect(await reads.stop()).toEqual([])
+
+    // A pod that is taken away takes the reads with it that it was answering. The other one misses nothing, and the Service leads to it.
+    const [taken, kept] = await apiPods(world)
+    const beside = startReads(`http://${kept?.status?.podIP}:8080${path}`)
+    await more(beside)
+    await world.client.delete(pods, world.at(taken?.metadata.name ?? ''), { gracePeriodSeconds: 0 })
+    await more(beside)
+    await replaced(taken)
+    await more(beside)
+    world.expect(await beside.stop()).toEqual([])
+    const after = startReads(ofService)
+    await more(after)
+    world.expect(await after.stop()).toEqual([])
   },
 }
 
 async function apiPods({ client, namespace }: World) {
   return (await client.list(pods, { namespace, labelSelector: 'app.kubernetes.io/name=shared-api' })).items
 }
+
+type Reads = ReturnType<typeof startReads>
 
 /** Clients that read all the time, each request on a connection of its own. Gives what went wrong. */
 function startReads(url: string) {

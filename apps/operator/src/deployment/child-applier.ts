@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   compareResourceVersions,
   controllerOf,
@@ -64,6 +64,8 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
   /** The stored form of objects that the server writes in another way than we do; without it they would be applied again and again. */
   const rewritten = new Map<string, string>()
 
+  const hashed = new WeakMap<KubeObject, { uid: string | undefined; name: string; wanted: KubeObject }>()
+
   /** The object applied last, until the cache has it: a plan made from an older state would take back what was just begun. */
   const applied = new Map<string, KubeObject>()
 
@@ -83,7 +85,7 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
   }
 
   async function ensure<T extends KubeObject>(owner: Owner, child: Child<T>, signal: AbortSignal): Promise<ChildOutcome> {
-    const wanted = withHash(setControllerReference(child.object, owner))
+    const wanted = wantedOf(child.object, owner)
     const key = keyOf(wanted)
     const live = latest(child, key)
     if (live !== undefined && !isOurs(live, owner)) return foreign(live, child.type)
@@ -96,6 +98,16 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
     if (covers(result, wanted)) rewritten.delete(id)
     else rewritten.set(id, versionOf(result))
     return { kind: 'applied' }
+  }
+
+  /** The same object for the same child as long as its owner is the same: large ones are hashed once. */
+  function wantedOf<T extends KubeObject>(object: T, owner: Owner): T {
+    const { uid, name } = owner.object.metadata
+    const known = hashed.get(object)
+    if (known !== undefined && known.uid === uid && known.name === name) return known.wanted as T
+    const wanted = withHash(setControllerReference(object, owner))
+    hashed.set(object, { uid, name, wanted })
+    return wanted
   }
 
   /** Always by force, and never on an object that was not looked at: it creates, or updates the very object that is ours. */
@@ -168,8 +180,11 @@ function versionOf({ metadata }: KubeObject): string {
 }
 
 function withHash<T extends KubeObject>(object: T): T {
-  const hash = createHash('sha256').update(JSON.stringify(object)).digest('hex').slice(0, 16)
-  return { ...object, metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [APPLIED_HASH_ANNOTATION]: hash } } }
+  const applied = hash('sha256', JSON.stringify(object)).slice(0, 16)
+  return {
+    ...object,
+    metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [APPLIED_HASH_ANNOTATION]: applied } },
+  }
 }
 
 function foreign(live: KubeObject, type: ResourceType): ForeignChild {

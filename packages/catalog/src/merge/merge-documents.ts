@@ -23,7 +23,13 @@ export interface MergeRules {
 }
 
 export type Merge =
-  | { readonly kind: 'merged'; readonly document: RegistryDocument; readonly dropped: readonly DroppedEntry[] }
+  | {
+      readonly kind: 'merged'
+      readonly document: RegistryDocument
+      readonly dropped: readonly DroppedEntry[]
+      /** Names that several contributions have, resolved by the strategy. */
+      readonly conflicts: number
+    }
   /** Strategy `error`: names that several contributions have, sorted. */
   | { readonly kind: 'conflict'; readonly names: readonly string[] }
 
@@ -46,12 +52,12 @@ export function mergeDocuments(given: readonly Contribution[], rules: MergeRules
     groups: mergedGroups(contributions),
     lastUpdated: newest(contributions),
   }
-  return { kind: 'merged', document, dropped }
+  return { kind: 'merged', document, dropped, conflicts: conflicts.size }
 }
 
 const byName = (a: Contribution, b: Contribution): number => compareCodePoints(a.name, b.name)
 const byPriority = (a: Contribution, b: Contribution): number => b.priority - a.priority || byName(a, b)
-const byEntryName = (a: DocumentEntry, b: DocumentEntry): number =>
+export const byEntryName = (a: DocumentEntry, b: DocumentEntry): number =>
   compareCodePoints(a.name, b.name) || compareCodePoints(a.version ?? '', b.version ?? '')
 
 /** Names on the wire that more than one contribution has. */
@@ -103,6 +109,7 @@ function prefixed(contributions: readonly Contribution[], conflicts: ReadonlySet
       taken.set(name, '')
       entries.push(entry)
     }
+  if (conflicts.size === 0) return { entries, dropped }
   for (const { name: contribution, document } of contributions)
     for (const entry of [...document.entries].sort(byEntryName)) {
       if (!conflicts.has(wireName(entry.name))) continue
@@ -124,7 +131,7 @@ function prefixedName(contribution: string, name: string): string {
   return slash === -1 ? `${contribution}/${name}` : `${name.slice(0, slash)}/${contribution}.${name.slice(slash + 1)}`
 }
 
-function filtered(entries: DocumentEntry[], config: FilterConfig | undefined): DocumentEntry[] {
+export function filtered(entries: DocumentEntry[], config: FilterConfig | undefined): DocumentEntry[] {
   if (config === undefined) return entries
   const filter = createFilter(config)
   return entries.filter(({ name, tags }) => filter.decide(name, new Set(tags)).keep)
@@ -143,7 +150,7 @@ function mergedGroups(contributions: readonly Contribution[]): readonly Document
 /** Never the time of the merge: that would change the document each time. */
 const BEGINNING = '1970-01-01T00:00:00Z'
 
-function newest(contributions: readonly Contribution[]): string {
+export function newest(contributions: readonly Pick<Contribution, 'document'>[]): string {
   let found = BEGINNING
   for (const { document } of contributions) {
     const time = document.lastUpdated

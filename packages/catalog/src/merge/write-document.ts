@@ -10,7 +10,7 @@ const BEGINNING = '1970-01-01T00:00:00Z'
 function toolhiveFile({ entries, groups, lastUpdated }: RegistryDocument): string {
   const field = (name: DocumentEntry['field']): string => {
     const own = entries.filter((entry) => entry.field === name)
-    return `"${name}":{${lines(own.map((entry) => `${JSON.stringify(entry.name)}:${entry.text}`))}}`
+    return `"${name}":{${lines(own.map(memberOf))}}`
   }
   const parts = [
     `"version":"1.0.0"`,
@@ -29,4 +29,30 @@ function upstreamFile({ entries, lastUpdated }: RegistryDocument): string {
 
 function lines(items: readonly string[]): string {
   return items.length === 0 ? '' : `\n${items.join(',\n')}\n`
+}
+
+function memberOf({ name, text }: DocumentEntry): string {
+  return `${JSON.stringify(name)}:${text}`
+}
+
+/** How many bytes the entries of a document have, so that its size is known without writing it. */
+export interface EntryBytes {
+  readonly servers: { readonly count: number; readonly bytes: number }
+  readonly remoteServers: { readonly count: number; readonly bytes: number }
+}
+
+/** Bytes of one entry in the file. */
+export function entryBytes(entry: DocumentEntry, format: RegistryDocument['format']): number {
+  return Buffer.byteLength(format === 'upstream' ? entry.text : memberOf(entry))
+}
+
+/** Bytes of the file that `writeDocument` would write. */
+export function documentBytes(document: Omit<RegistryDocument, 'entries'>, { servers, remoteServers }: EntryBytes): number {
+  const empty = Buffer.byteLength(writeDocument({ ...document, entries: [] }))
+  return empty + linesBytes(servers) + linesBytes(remoteServers)
+}
+
+/** As `lines` writes them. */
+function linesBytes({ count, bytes }: EntryBytes['servers']): number {
+  return count === 0 ? 0 : bytes + 2 * count
 }

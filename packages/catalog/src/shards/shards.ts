@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { DocumentEntry, DocumentGroup, RegistryDocument } from '../merge/registry-document.ts'
-import { writeDocument } from '../merge/write-document.ts'
+import { documentBytes, type EntryBytes, entryBytes, writeDocument } from '../merge/write-document.ts'
 
 /** A ConfigMap holds at most 1 MiB; this leaves room for its metadata. */
 export const MAX_SHARD_BYTES = 900 * 1024
@@ -16,18 +16,34 @@ export type Sharding =
  * file, except when the number of files changes between one and several.
  */
 export function shardDocument(document: RegistryDocument): Sharding {
-  const whole = writeDocument(document)
-  const bytes = Buffer.byteLength(whole)
-  if (bytes <= MAX_SHARD_BYTES) return { ok: true, texts: [whole, ...Array.from({ length: MAX_SHARDS - 1 }, () => undefined)] }
-  const texts = parts(document).map((part, index) =>
-    index > 0 && part.entries.length + part.groups.length === 0 ? undefined : writeDocument(part),
-  )
-  const tooLarge = texts.some((text) => text !== undefined && Buffer.byteLength(text) > MAX_SHARD_BYTES)
-  return tooLarge ? { ok: false, bytes } : { ok: true, texts }
+  const bytes = documentBytes(document, bytesOf(document))
+  if (bytes <= MAX_SHARD_BYTES)
+    return { ok: true, texts: [writeDocument(document), ...Array.from({ length: MAX_SHARDS - 1 }, () => undefined)] }
+  const texts = parts(document).map(partText)
+  return texts.some(isTooLarge) ? { ok: false, bytes } : { ok: true, texts }
+}
+
+export function bytesOf({ format, entries }: Pick<RegistryDocument, 'format' | 'entries'>): EntryBytes {
+  const all = { servers: { count: 0, bytes: 0 }, remoteServers: { count: 0, bytes: 0 } }
+  for (const entry of entries) {
+    const sum = format === 'toolhive' && entry.field === 'remote_servers' ? all.remoteServers : all.servers
+    sum.count += 1
+    sum.bytes += entryBytes(entry, format)
+  }
+  return all
+}
+
+/** Undefined: that file is not needed. */
+export function partText(part: RegistryDocument, index: number): string | undefined {
+  return index > 0 && part.entries.length + part.groups.length === 0 ? undefined : writeDocument(part)
+}
+
+export function isTooLarge(text: string | undefined): boolean {
+  return text !== undefined && Buffer.byteLength(text) > MAX_SHARD_BYTES
 }
 
 /** Only the first carries the time: a new one must not touch the others. */
-function parts({ format, entries, groups, lastUpdated }: RegistryDocument) {
+export function parts({ format, entries, groups, lastUpdated }: RegistryDocument) {
   const all = Array.from({ length: MAX_SHARDS }, (_, index) => ({
     format,
     entries: [] as DocumentEntry[],
@@ -41,7 +57,7 @@ function parts({ format, entries, groups, lastUpdated }: RegistryDocument) {
 
 /** Which of the 16 files holds the entries of a name. */
 export function placeOf(name: string): number {
-  return (createHash('sha256').update(name).digest()[0] ?? 0) % MAX_SHARDS
+  return Number.parseInt(hash('sha256', name).slice(0, 2), 16) % MAX_SHARDS
 }
 
 /** `NAME`, `NAME-1` … `NAME-15`. */

@@ -25,13 +25,14 @@ import { secretsHash } from '../../deployment/template/annotations.ts'
 import type { Env } from '../../environment.ts'
 import { followerOf } from '../../export/follower-of.ts'
 import { urlAtAddress } from '../../proxy/proxy-url.ts'
-import { aggregateEntry, type EntryAggregate } from './aggregate/aggregate-entry.ts'
+import type { EntryAggregate } from './aggregate/aggregate-entry.ts'
 import { SELECTION_BYTES } from './aggregate/contribution-reader.ts'
 import { isSelected } from './aggregate/selected-maps.ts'
 import { cache, referencesOfRegistry } from './cache.ts'
 import { registryEvents, unsupportedTrigger } from './events.ts'
 import { ensureForeignAccess, removeForeignAccess, withdrawForeignAccess } from './foreign-access.ts'
 import { COMPONENT_LABEL, registryNames } from './objects/names.ts'
+import { writeWaves } from './objects/write-waves.ts'
 import type { HeldSource } from './plan/known-servers.ts'
 import { ownedDataMaps } from './plan/owned-data.ts'
 import { planMcpRegistry, type RegistryPlan } from './plan/plan.ts'
@@ -105,7 +106,7 @@ async function aggregatesOf({ registry, key, env, state, signal }: Work): Promis
       .filter((map) => isSelected(map, selector))
       .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
     const maps = await state.contributions.read(selected, { ...entry, configMapSelector: selector }, { signal, budget })
-    results.push(aggregateEntry(entry, maps))
+    results.push(state.merges.aggregate(formatKey(key), entry, maps))
   }
   return results
 }
@@ -192,9 +193,10 @@ async function execute(plan: RegistryPlan, work: Work): Promise<ForeignChild | u
 /** Data first, the Deployment last. Ends at an object of somebody else. */
 async function applyObjects(plan: RegistryPlan, owner: Owner, { env, signal }: Work): Promise<ForeignChild | undefined> {
   const maps = { type: configMaps, cache: env.caches.of(configMapCache) }
-  for (const object of plan.data.wanted) {
-    const outcome = await env.children.ensure(owner, { ...maps, object }, signal)
-    if (outcome.kind === 'foreign') return outcome
+  for (const wave of writeWaves(plan.data.wanted)) {
+    const outcomes = await Promise.all(wave.map((object) => env.children.ensure(owner, { ...maps, object }, signal)))
+    const taken = outcomes.find((outcome) => outcome.kind === 'foreign')
+    if (taken !== undefined) return taken
   }
   for (const { kind, object } of plan.children) {
     const outcome = await env.children.ensure(owner, { ...cachedKind(kind, env.caches), object }, signal)

@@ -3,6 +3,7 @@ import { formatKey, type ObjectKey } from '@thv/kube'
 import { imageListsOf } from '../../enforcement/image-lists.ts'
 import type { Env } from '../../environment.ts'
 import { ContributionReader } from './aggregate/contribution-reader.ts'
+import { EntryMerges } from './aggregate/entry-merges.ts'
 import { KnownServerLookup } from './plan/known-servers.ts'
 import { EnforcedImages } from './report/enforced-images.ts'
 import { IMAGES } from './report/images-report.ts'
@@ -13,6 +14,7 @@ import { createSyncRunner, type SyncRunner } from './sync/sync-runner.ts'
 /** Memory of the controller: everything in it can be found out again, so a new operator begins without. */
 export interface RegistryState {
   readonly contributions: ContributionReader
+  readonly merges: EntryMerges
   readonly reports: ReportReader<SourcesReport>
   readonly images: EnforcedImages
   readonly knownServers: KnownServerLookup
@@ -36,6 +38,7 @@ export function stateOf(env: Env): RegistryState {
   const triggers = new Map<string, string>()
   const state: RegistryState = {
     contributions: new ContributionReader(env.client),
+    merges: new EntryMerges(),
     reports: new ReportReader(SOURCES),
     images: new EnforcedImages({ lists: imageListsOf(env.caches), reports: new ReportReader(IMAGES) }),
     knownServers: new KnownServerLookup(),
@@ -56,6 +59,7 @@ export function stateOf(env: Env): RegistryState {
       writtenAt.delete(formatKey(key))
       triggers.delete(formatKey(key))
       state.knownServers.forget(formatKey(key))
+      state.merges.forget(formatKey(key))
     },
   }
   states.set(env.caches, state)

@@ -1,5 +1,5 @@
-import { type Contribution, mergeDocuments } from '@thv/catalog/merge/merge-documents'
-import { shardDocument } from '@thv/catalog/shards/shards'
+import type { Contribution } from '@thv/catalog/merge/merge-documents'
+import { ShardedMerge } from '@thv/catalog/shards/sharded-merge'
 import { MCPRegistryReason, REGISTRY_PRIORITY_ANNOTATION } from '@thv/resources/kinds/mcp-registry/constants'
 import type { CanonicalRegistryEntry } from '@thv/resources/kinds/mcp-registry/normalise'
 import type { ReadMap } from './contribution-reader.ts'
@@ -21,13 +21,13 @@ export interface MapResult {
   readonly error?: string
 }
 
-/** Merges what the selected ConfigMaps hold. Pure. */
-export function aggregateEntry(entry: CanonicalRegistryEntry, maps: readonly ReadMap[]): EntryAggregate {
+/** Merges what the selected ConfigMaps hold. `standing`: the last merge of this entry, which makes a small change cheap. */
+export function aggregateEntry(entry: CanonicalRegistryEntry, maps: readonly ReadMap[], standing = new ShardedMerge()): EntryAggregate {
   const strategy = entry.configMapSelector?.conflictStrategy ?? 'prefix'
   const contributions = maps.flatMap(({ name, annotations, reading }): Contribution[] =>
     reading.ok ? [{ name, priority: priorityOf(annotations), document: reading.document }] : [],
   )
-  const merge = mergeDocuments(contributions, { format: entry.format, strategy, filter: entry.filter })
+  const merge = standing.merge(contributions, { format: entry.format, strategy, filter: entry.filter })
   const dropped = merge.kind === 'merged' ? merge.dropped : []
   const results = maps.map((map) => mapResult(map, dropped))
   const common = { entry: entry.name, maps: results }
@@ -51,7 +51,7 @@ export function aggregateEntry(entry: CanonicalRegistryEntry, maps: readonly Rea
         message: `${entry.name}: none of the ${maps.length} selected ConfigMaps is valid: status.configMaps says why. The last good data is served`,
       },
     }
-  const sharding = shardDocument(merge.document)
+  const { sharding } = merge
   if (!sharding.ok)
     return {
       ...common,
@@ -62,7 +62,7 @@ export function aggregateEntry(entry: CanonicalRegistryEntry, maps: readonly Rea
         message: `${entry.name}: ${sharding.bytes} bytes do not fit into 16 ConfigMaps: filter, or use a git or api source. The last good data is served`,
       },
     }
-  return { ...common, servers: merge.document.entries.length, texts: sharding.texts }
+  return { ...common, servers: merge.servers, texts: sharding.texts }
 }
 
 function mapResult({ name, reading }: ReadMap, dropped: readonly { contribution: string; entry: string; message: string }[]): MapResult {
@@ -77,7 +77,7 @@ function mapResult({ name, reading }: ReadMap, dropped: readonly { contribution:
 }
 
 /** An annotation that is no integer counts as none. */
-function priorityOf(annotations: Readonly<Record<string, string>>): number {
+export function priorityOf(annotations: Readonly<Record<string, string>>): number {
   const text = annotations[REGISTRY_PRIORITY_ANNOTATION]
   return text !== undefined && /^-?\d{1,9}$/.test(text) ? Number(text) : 0
 }

@@ -16,7 +16,7 @@ type SelectorEntry = CanonicalRegistryEntry & { readonly configMapSelector: NonN
 /** Above this a list is cheaper than a request for each. */
 const LIST_ABOVE = 8
 /** Of up to 1 MiB each. */
-const PAGE = 20
+const PAGE = 50
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** How much data one registry may select, counted down over its entries: all of it is in memory at once. */

@@ -1,9 +1,11 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { MAX_SHARDS, shardName, writeOrder } from '@thv/catalog/shards/shards'
+import { jsonEqual } from '@thv/kernel/json'
 import type { ConfigMap, Service, ServiceAccount } from '@thv/kube'
 import type { CanonicalMCPRegistrySpec } from '@thv/resources/kinds/mcp-registry/normalise'
 import { CONFIG_FILE } from '../config/registry-place.ts'
 import { API_PORT, apiLabels, CONTENT_CHECKSUM, type DataComponent, dataLabels, podSelector, registryNames } from './names.ts'
+import { RecentTexts } from './recent-texts.ts'
 
 interface Place {
   readonly name: string
@@ -49,7 +51,7 @@ export function serviceOf({ name, namespace }: Place): Service {
 }
 
 export interface DataMaps {
-  /** In the order in which they must be written. */
+  /** In the order in which they must be written; all but the first maps may be written at the same time. */
   readonly wanted: readonly ConfigMap[]
   /** Names of shards that must not be there, to be removed after the others were written. */
   readonly unwanted: readonly string[]
@@ -76,8 +78,11 @@ export function dataMaps(place: DataPlace, texts: readonly (string | undefined)[
   }
 }
 
-function dataMap({ name, namespace, component, annotations }: DataPlace, mapName: string, text: string): ConfigMap {
-  return {
+function dataMap(place: DataPlace, mapName: string, text: string): ConfigMap {
+  const { name, namespace, component, annotations } = place
+  const known = madeMaps.get(text)
+  if (known !== undefined && known.mapName === mapName && jsonEqual(known.place, place)) return known.map
+  const map: ConfigMap = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: {
@@ -88,8 +93,13 @@ function dataMap({ name, namespace, component, annotations }: DataPlace, mapName
     },
     data: { 'registry.json': text },
   }
+  madeMaps.set(text, { place, mapName, map })
+  return map
 }
 
+/** Of texts that are long, and mostly the same as last time: hashing them again would cost more than all the rest of a plan. */
+const madeMaps = new RecentTexts<{ readonly place: DataPlace; readonly mapName: string; readonly map: ConfigMap }>(16 * 1024 * 1024)
+
 function checksum(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text)
 }

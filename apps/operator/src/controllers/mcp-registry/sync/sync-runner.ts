@@ -54,7 +54,8 @@ interface Job {
 
 const SOURCE_HASH = 'toolhive.stacklok.dev/source-hash'
 
-export function createSyncRunner(env: Env): SyncRunner {
+/** `fetch`: another one in tests. */
+export function createSyncRunner(env: Env, fetch: typeof fetchInWorker = fetchInWorker): SyncRunner {
   const running = new Map<string, Job>()
   const ended = new Map<string, Ended>()
   const stored = new Map<string, Pick<StatusInput, 'storageRef' | 'filterHash'>>()
@@ -158,7 +159,7 @@ export function createSyncRunner(env: Env): SyncRunner {
         }
       password = Buffer.from(encoded, 'base64').toString('utf8').trimEnd()
     }
-    return await fetchInWorker({ source: spec.source, filter: spec.filter, password, remotes: env.settings.remotes }, signal)
+    return await fetch({ source: spec.source, filter: spec.filter, password, remotes: env.settings.remotes }, signal)
   }
 
   interface Store {
