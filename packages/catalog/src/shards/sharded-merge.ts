@@ -31,7 +31,7 @@ interface Standing {
 
 /**
  * Merges contributions and spreads them over files, again and again. The outcome is always that of `mergeDocuments` and `shardDocument`; where
- * no name is in conflict, only files with a changed entry are written anew, the others are the same strings as before.
+ * no name is in conflict, only files with a changed entry are written again, the others are the same strings as before.
  */
 export class ShardedMerge {
   #standing: Standing | undefined
