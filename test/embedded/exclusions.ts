@@ -21,6 +21,9 @@ export const EXCLUSIONS: ExclusionList = {
     'reads the cluster with the rights and the configuration of the chart, polling': 'rbac',
     'reads the cluster with the rights and the configuration of the chart, watching': 'rbac',
   },
+  'test/export/export-faults.cluster.test.ts': {
+    'all namespaces are exported with the rights of the chart, and with no verb less': 'rbac',
+  },
   'packages/kube/src/client/client.cluster.test.ts': {
     'is refused what its account may not do': 'rbac',
     'shows a client certificate': 'client-certificates',

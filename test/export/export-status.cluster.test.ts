@@ -1,4 +1,4 @@
-import { configMaps, events, type KubeClient, type KubeObject } from '@thv/kube'
+import { configMaps, deployments, events, type KubeClient, type KubeObject } from '@thv/kube'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { adminClient } from '@thv/resources/testing/install-crds'
@@ -59,6 +59,14 @@ describeCluster('the export of an MCPRegistry', () => {
       const found = await admin.get(mcpServerType, key(name))
       if (condition(found)?.reason !== reason) throw new Error(JSON.stringify(found.status))
       return condition(found) ?? true
+    })
+  /** As the controller of Deployments tells it; there is none here. */
+  const rollOut = (name: string) =>
+    eventually(`the pods of ${name}`, async () => {
+      const { metadata } = await admin.get(deployments, key(`${name}-api`))
+      const status = { observedGeneration: metadata.generation, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 }
+      await admin.patch(deployments, key(`${name}-api`), { kind: 'merge', body: { status } }, { subresource: 'status' })
+      return true
     })
   const exported = (name: string, names: readonly string[]) =>
     eventually(`the servers ${names.join(', ')} in the ConfigMap of ${name}`, async () => {
@@ -162,9 +170,14 @@ describeCluster('the export of an MCPRegistry', () => {
       await pod.untilServers('the server by the operator', (found) => entry('stays') in found)
     }
     await apply('switched', { registries, export: { mode: 'server' } })
+    await eventually('the configuration of the other mode', async () => {
+      const { data } = await admin.get(configMaps, key('switched-registry-server-config'))
+      return data?.['config.yaml']?.match(/name: cluster$/gm)?.length === 1 && data['config.yaml'].includes('crossNamespaceGateway')
+    })
+    // Pods of the other mode serve from it as long as there are some.
+    expect(Object.keys(await exportedFiles(admin, key('switched')))).toHaveLength(1)
+    await rollOut('switched')
     await eventually('no ConfigMap', async () => Object.keys(await exportedFiles(admin, key('switched'))).length === 0)
-    const config = await admin.get(configMaps, key('switched-registry-server-config'))
-    expect(config.data?.['config.yaml']?.match(/name: cluster$/gm)).toHaveLength(1)
     await using pod = await startRegistryPod(sharedCluster(), admin, key('switched'))
     await pod.untilServers('the server by the registry', (found) => entry('stays') in found)
   }, 120_000)

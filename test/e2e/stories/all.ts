@@ -10,6 +10,7 @@ import { podTemplate } from './pod-template.ts'
 import { policiesOfARemoteProxy } from './policies-of-a-remote-proxy.ts'
 import { policySyntax } from './policy-syntax.ts'
 import { protectedServers } from './protected-servers.ts'
+import { registryExport } from './registry-export.ts'
 import { registryGit } from './registry-git.ts'
 import { registryOauth } from './registry-oauth.ts'
 import { registryReplicas } from './registry-replicas.ts'
@@ -31,6 +32,7 @@ export const STORIES: readonly Story[] = [
   scale,
   virtualServer,
   registrySelector,
+  registryExport,
   registryGit,
   registryReplicas,
   registrySize,

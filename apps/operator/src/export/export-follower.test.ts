@@ -1,5 +1,5 @@
 import { TestClock } from '@thv/kernel/clock'
-import type { KubeClient, KubeObject, ObjectEvent, ObjectKey } from '@thv/kube'
+import { KubeApiError, type KubeClient, type KubeObject, type ObjectEvent, type ObjectKey } from '@thv/kube'
 import { createLogger } from '@thv/telemetry/log'
 import { expect, it } from 'vitest'
 import type { KindCache } from '../caches/kind-cache.ts'
@@ -108,6 +108,10 @@ function setUp(client?: object) {
     recorded,
     isWatching: () => watches !== undefined,
     tell: (kind: GatewayKind, each: KubeObject, type: ObjectEvent['type'] = 'MODIFIED') => watches?.onEvent(kind, { type, object: each }),
+    /** In steps, since timers follow from others. */
+    async pass(ms: number) {
+      for (let left = ms; left > 0; left -= 250) await clock.advance(Math.min(left, 250))
+    },
     /** Objects woken by what happened since the last call. */
     async woken() {
       await clock.advance(1_000)
@@ -259,4 +263,83 @@ it('watches each kind of the Gateway API once, however many registries export, a
       .toBe(1)
   expect(watched).toHaveLength(3)
   await follower.close()
+})
+
+/** The Gateway API of a cluster that may not have it. */
+class FickleGateways {
+  isInstalled = false
+  readonly objects = new Map<string, KubeObject[]>()
+  readonly #watches = new Set<() => void>()
+  #version = 1
+
+  readonly client = {
+    list: async ({ plural }: { plural: string }) => this.#page(plural),
+    listPages: (type: { plural: string }) => this.#pages(type),
+    watch: (_: unknown, options: { signal?: AbortSignal }) => this.#watch(options),
+  }
+
+  install(isInstalled: boolean): void {
+    this.isInstalled = isInstalled
+    for (const end of this.#watches) end()
+    this.#watches.clear()
+  }
+
+  #page(plural: string) {
+    if (!this.isInstalled)
+      throw new KubeApiError({ status: 404, call: { verb: 'list', target: plural }, body: { message: 'the server could not find it' } })
+    return { metadata: { resourceVersion: String(++this.#version) }, items: this.objects.get(plural) ?? [] }
+  }
+
+  async *#pages({ plural }: { plural: string }) {
+    yield this.#page(plural)
+  }
+
+  async *#watch({ signal }: { signal?: AbortSignal }) {
+    if (!this.isInstalled) this.#page('')
+    await new Promise<void>((resolve) => {
+      this.#watches.add(resolve)
+      signal?.addEventListener('abort', () => resolve(), { once: true })
+    })
+    yield* []
+  }
+}
+
+it('follows the Gateway API that is missing, installed, removed under load and installed again, and is ready all the time', async () => {
+  const gateways = new FickleGateways()
+  gateways.objects.set('gateways', [gateway('a', 'a.example')])
+  gateways.objects.set('httproutes', [route('a', 'routed')])
+  const { caches, follower, pass } = setUp(gateways.client)
+  caches.registries.put(registry('a', {}))
+  caches.servers.put(server('a', 'routed'))
+  caches.services.put(proxyService('a', 'routed'))
+  const direct = (url: string) => caches.servers.put(server('a', 'direct', { ...optedIn, [annotation('registry-url')]: url }))
+  const urls = () => {
+    const { result, problems } = follower.read({ namespace: 'a', name: 'main' }) ?? {}
+    expect(problems).toEqual([])
+    return result?.entries.map(({ text }) => (JSON.parse(text) as { remotes: { url: string }[] }).remotes.map(({ url }) => url).join())
+  }
+  direct('https://direct.example/')
+  await pass(5_000)
+  expect([follower.isSettled, urls()]).toEqual([true, ['https://direct.example/']])
+
+  gateways.install(true)
+  await pass(40_000)
+  expect(urls()).toEqual(['https://direct.example/', 'http://a.example/'])
+
+  for (let round = 0; round < 3; round++) {
+    gateways.install(false)
+    for (let change = 0; change < 20; change++) {
+      direct(`https://direct.example/${round}/${change}`)
+      await pass(500)
+    }
+    await pass(2_000)
+    expect([follower.isSettled, urls()]).toEqual([true, [`https://direct.example/${round}/19`]])
+    expect(follower.outcomeOf('MCPServer', { namespace: 'a', name: 'routed' })).toBeUndefined()
+    gateways.install(true)
+    await pass(40_000)
+    expect(urls()).toEqual([`https://direct.example/${round}/19`, 'http://a.example/'])
+  }
+  const closed = follower.close()
+  await pass(60_000)
+  await closed
 })

@@ -50,6 +50,8 @@ export interface HarnessOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly openshift?: boolean
   readonly settings?: Partial<OperatorSettings>
+  /** Of an account with other rights than those of the plain manifests. */
+  readonly token?: string
   /** Runs before each call of the operator, with what it sends; the call fails with what it throws. */
   readonly beforeCall?: BeforeCall
 }
@@ -78,7 +80,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
     vmcpImage: 'toolhive-test:1',
     ...options.settings,
   }
-  const token = await operatorAccount(admin, { namespace, watched: settings.watchNamespaces })
+  const token = options.token ?? (await operatorAccount(admin, { namespace, watched: settings.watchNamespaces }))
   const calls: Call[] = []
   const lists: string[] = []
   const own = createKubeClient({ server: cluster.url, tls: { ca: cluster.caPem }, auth: bearerToken(token) })

@@ -37,6 +37,8 @@ export interface EngineCoreOptions {
   /** For tests: clusters, and the environment that says whether this is a pod. */
   readonly connectCluster?: ConnectCluster
   readonly env?: Readonly<Record<string, string | undefined>>
+  /** For tests: from one look for a kind that the cluster does not have to the next. */
+  readonly clusterProbeMs?: number
 }
 
 /** The working half, wherever it runs: what it finds out goes to `publish`. */
@@ -85,6 +87,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     random,
     connect: async (source) => (await connect(source)).client,
     onChange: (source) => void requestSync(source),
+    ...(options.clusterProbeMs !== undefined && { probeMs: options.clusterProbeMs }),
   })
   const kubernetes = createKubernetesHandler({
     connect: async (source) => (await connect(source)).client,
@@ -154,6 +157,8 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
     clock,
     log,
     async onChange(source) {
+      // A kubeconfig: the watches begin again with it. They ask for a sync where the cluster is another.
+      if (config.sources.some(({ name, kubernetes }) => name === source && kubernetes !== undefined)) return followClusters()
       await store.requestSync(source)
       sync.poke()
     },
@@ -247,7 +252,12 @@ async function requestOnce(store: RegistryStore): Promise<void> {
 }
 
 function filesOf(sources: readonly SourceRecord[]): ReadonlyMap<string, string> {
-  return new Map(sources.flatMap(({ config }) => (config.file?.path === undefined ? [] : [[config.name, config.file.path]])))
+  return new Map(
+    sources.flatMap(({ config: { name, file, kubernetes } }) => {
+      const path = file?.path ?? (kubernetes?.watch?.enabled === true ? kubernetes.kubeconfig?.path : undefined)
+      return path === undefined ? [] : [[name, path] as const]
+    }),
+  )
 }
 
 /** A database that is silent costs each statement half a minute. Once that is known, calls fail at once. */

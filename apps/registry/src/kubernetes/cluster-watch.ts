@@ -19,6 +19,7 @@ import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
 import type { KubeClient, KubeObject, ObjectEvent } from '@thv/kube'
 import { services } from '@thv/kube'
+import { entryDigest } from './entry-digest.ts'
 import { NamedNamespaces } from './named-namespaces.ts'
 
 export interface ClusterWatchOptions {
@@ -262,7 +263,7 @@ const KEEP: Readonly<Record<string, (object: KubeObject) => KubeObject>> = {
 
 function identityOf({ entries, warnings }: DiscoveryResult): string {
   const hash = createHash('sha256')
-  for (const { text, claims } of entries) hash.update(text).update(JSON.stringify(claims ?? null))
+  for (const entry of entries) hash.update(entryDigest(entry))
   for (const { reason, object, message } of warnings) hash.update(`${reason} ${object.kind} ${object.namespace} ${object.name} ${message}`)
   return hash.digest('base64url')
 }

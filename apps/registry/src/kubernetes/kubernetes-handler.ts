@@ -17,6 +17,7 @@ import { ThvError } from '@thv/kernel/errors'
 import type { KubeClient } from '@thv/kube/client/client'
 import { readCluster } from './cluster-reader.ts'
 import type { ClusterWatch } from './cluster-watch.ts'
+import { entryDigest } from './entry-digest.ts'
 import { exportOptionsOf } from './export-options.ts'
 import type { Introspection } from './introspection.ts'
 
@@ -79,7 +80,7 @@ export function createKubernetesHandler(deps: KubernetesHandlerDeps): RegistryHa
     return {
       kind: 'full',
       entries: result.entries.map(fetchedEntry),
-      hash: sourceHash(source, result.entries.map(canonicalText)),
+      hash: sourceHash(source, result.entries.map(entryDigest)),
       state: { routes: reading.routesReadable, told },
       problems: result.warnings.map(problemOf),
     }
@@ -102,12 +103,16 @@ function blockOf({ name, kubernetes }: SourceConfig): KubernetesSource {
   return kubernetes
 }
 
-function fetchedEntry({ claims, ...entry }: ExportedEntry): FetchedEntry {
-  return { ...entry, claims: claims ?? null }
-}
+/** An entry that did not change is the same object as before, so that a change costs little more among many than among few. */
+const fetchedEntries = new WeakMap<ExportedEntry, FetchedEntry>()
 
-function canonicalText({ text, status, statusMessage, publishedAt, claims }: ExportedEntry): string {
-  return JSON.stringify([text, status ?? '', statusMessage ?? '', publishedAt ?? '', claims ?? null])
+function fetchedEntry(exported: ExportedEntry): FetchedEntry {
+  const known = fetchedEntries.get(exported)
+  if (known !== undefined) return known
+  const { claims, ...entry } = exported
+  const fetched = { ...entry, claims: claims ?? null }
+  fetchedEntries.set(exported, fetched)
+  return fetched
 }
 
 function problemOf(warning: ExportWarning): FetchProblem {

@@ -24,11 +24,14 @@ export function recordingLog(): { log: Logger; lines: LogLine[] } {
   return { lines, log: createLogger({ level: 'debug', format: 'json', write: (line) => void lines.push(JSON.parse(line)) }) }
 }
 
+/** Of the engine, where a test needs others. */
+export type EngineParts = Pick<Parameters<typeof createEngine>[0], 'connectCluster' | 'clusterProbeMs'>
+
 /** The real engine, in this thread and in memory. */
-async function engineInMemory(config: RegistryConfig, log: Logger): Promise<RegistryEngine> {
+async function engineInMemory(config: RegistryConfig, log: Logger, more: EngineParts): Promise<RegistryEngine> {
   const outbound = createOutbound()
   const store = await openSqliteStore({ clock: systemClock })
-  const engine = await createEngine({ config, store, handlers: createHandlers({ outbound }), clock: systemClock, log })
+  const engine = await createEngine({ config, store, handlers: createHandlers({ outbound }), clock: systemClock, log, ...more })
   return Object.assign(Object.create(engine), {
     async [Symbol.asyncDispose]() {
       await engine[Symbol.asyncDispose]()
@@ -65,11 +68,15 @@ export interface StartedRegistry extends AsyncDisposable {
 }
 
 /** `serve` inside this process, with the engine in memory, on free ports. */
-export async function startRegistry(args: readonly string[], env: Partial<CommandEnv> = {}): Promise<StartedRegistry> {
+export async function startRegistry(
+  args: readonly string[],
+  env: Partial<CommandEnv> = {},
+  engine: EngineParts = {},
+): Promise<StartedRegistry> {
   const { log, lines } = recordingLog()
   const lifecycle = createLifecycle({ drainMs: 10_000 })
   let hangup = () => {}
-  const { program, printed } = commandOf({
+  const own: Partial<CommandEnv> = {
     log,
     lifecycle,
     onHangup(listener) {
@@ -77,7 +84,8 @@ export async function startRegistry(args: readonly string[], env: Partial<Comman
       return () => {}
     },
     ...env,
-  })
+  }
+  const { program, printed } = commandOf(own, engine)
   const addresses = ['--address', '127.0.0.1:0', '--internal-address', '127.0.0.1:0']
   const ended = program.parseAsync(['node', 'thv-registry-api', 'serve', ...addresses, ...args])
   const listening = await Promise.race([until(() => lines.find(({ msg }) => msg === 'listening')), ended.then(() => undefined)])
@@ -96,7 +104,7 @@ export async function startRegistry(args: readonly string[], env: Partial<Comman
   }
 }
 
-function commandOf(env: Partial<CommandEnv>) {
+function commandOf(env: Partial<CommandEnv>, engine: EngineParts = {}) {
   let out = ''
   const program = buildProgram({
     out: (text) => {
@@ -111,7 +119,7 @@ function commandOf(env: Partial<CommandEnv>) {
         ...context,
         entry: new URL('file:///none'),
         signal: AbortSignal.abort(),
-        startEngine: (config) => engineInMemory(config, context.log),
+        startEngine: (config) => engineInMemory(config, context.log, engine),
       }),
     ...env,
   })

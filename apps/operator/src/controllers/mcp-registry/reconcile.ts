@@ -185,7 +185,8 @@ async function execute(plan: RegistryPlan, work: Work): Promise<ForeignChild | u
   if (plan.budget !== undefined && plan.blockers.length === 0) await ensureBudget({ registry, owner, env, signal }, plan.budget)
   const maps = { type: configMaps, cache: env.caches.of(configMapCache) }
   for (const { kind, name } of plan.unwanted) await env.children.remove(owner, { ...cachedKind(kind, env.caches), name }, signal)
-  for (const name of ownedDataMaps(env.caches.of(configMapCache).list(key.namespace), registry, plan))
+  const held = env.caches.of(configMapCache).list(key.namespace)
+  for (const name of ownedDataMaps(held, { registry, plan, live: liveDeployment(work) }))
     await env.children.remove(owner, { ...maps, name }, signal)
   return undefined
 }

@@ -5,7 +5,7 @@ import { gateways, httpRoutes, mcpKinds, referenceGrants } from '@thv/catalog/cl
 import type { KubeClient, KubeObject, ResourceType } from '@thv/kube'
 import { clusterRoleBindings, clusterRoles, serviceAccounts, services } from '@thv/kube'
 import type { ClusterAccess } from '@thv/testkit/cluster/cluster-access'
-import { type StartedRegistry, startRegistry } from '../../testing/run-registry.ts'
+import { type EngineParts, type StartedRegistry, startRegistry } from '../../testing/run-registry.ts'
 import { until } from '../../testing/until.ts'
 
 /** A manifest, whatever its kind. */
@@ -135,10 +135,10 @@ export interface ServedDocument {
 }
 
 /** A registry server in this process, in memory, with this configuration. */
-export async function startClusterRegistry(config: string): Promise<ClusterRegistry> {
+export async function startClusterRegistry(config: string, engine: EngineParts = {}): Promise<ClusterRegistry> {
   const folder = mkdtempSync(join(tmpdir(), 'registry-cluster-'))
   writeFileSync(join(folder, 'config.yaml'), config)
-  const registry = await startRegistry(['--config', join(folder, 'config.yaml'), '--data-dir', folder])
+  const registry = await startRegistry(['--config', join(folder, 'config.yaml'), '--data-dir', folder], {}, engine)
   let closed = false
   async function servers(): Promise<Record<string, ServedDocument>> {
     const answer = await fetch(`${registry.url}/registry/cluster/v0.1/servers?limit=100&version=latest`)

@@ -47,7 +47,7 @@ export interface RegistryPlan {
   readonly spec: CanonicalMCPRegistrySpec
   /** Registry data, written first. */
   readonly data: DataMaps
-  /** Configuration and API server; empty when the API is disabled or something blocks it. */
+  /** Configuration and API server; empty when the API is disabled, something blocks it, or the first data of its export are awaited. */
   readonly children: readonly PlannedChild[]
   /** For several replicas; undefined: there must be none. */
   readonly budget: PodDisruptionBudget | undefined
@@ -95,15 +95,18 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
   ]
   const isServed = spec.api.enabled
   const reported = reportExport(decision, input.exportReading)
+  // Pods that serve an export of the other mode go on until the data of this one are written.
+  const awaitsData = exported?.mode === 'operator' && reported === undefined && input.live !== undefined
   const names = registryNames(name)
   return {
     spec,
     data: joined([aggregateMaps(place, aggregates), exportMaps(place, reported)]),
-    children: isServed && blockers.length === 0 ? children(input, { spec, config, exported, deployment: made.deployment }) : [],
+    children:
+      isServed && blockers.length === 0 && !awaitsData ? children(input, { spec, config, exported, deployment: made.deployment }) : [],
     budget: isServed && scale.isSeveral ? disruptionBudget(place) : undefined,
     unwanted: [
       ...(isServed ? [] : apiObjects(names)),
-      ...(exported !== undefined && ownAccess(place, spec, exported) !== undefined ? [] : accessObjects(names)),
+      ...(awaitsData || (exported !== undefined && ownAccess(place, spec, exported) !== undefined) ? [] : accessObjects(names)),
     ],
     conditions: [
       ...made.conditions,

@@ -1,0 +1,14 @@
+import { hash } from 'node:crypto'
+import type { ExportedEntry } from '@thv/catalog/discover/entry/exported-entry'
+
+const digests = new WeakMap<ExportedEntry, string>()
+
+/** Another for every other entry. Computed once for each. */
+export function entryDigest(entry: ExportedEntry): string {
+  const known = digests.get(entry)
+  if (known !== undefined) return known
+  const { text, status, statusMessage, publishedAt, claims } = entry
+  const digest = hash('sha256', JSON.stringify([text, status ?? '', statusMessage ?? '', publishedAt ?? '', claims ?? null]), 'base64url')
+  digests.set(entry, digest)
+  return digest
+}

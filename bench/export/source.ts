@@ -1,0 +1,21 @@
+import { noKnownServers } from '@thv/catalog/discover/entry/known-servers'
+import { systemClock } from '@thv/kernel/clock'
+import { bearerToken, createKubeClient } from '@thv/kube'
+import { ClusterWatch } from '../../apps/registry/src/kubernetes/cluster-watch.ts'
+
+/* The kubernetes source in watch mode and nothing else: until its first result, and what it keeps then. */
+
+const { THV_SERVER = '', THV_TOKEN = '', THV_CA = '' } = process.env
+const started = performance.now()
+const watch = new ClusterWatch({
+  source: {},
+  exportOptions: { mode: 'server', crossNamespaceGateway: 'accepted' },
+  intervalMs: 3_600_000,
+  debounceMs: 1_000,
+  clock: systemClock,
+  random: Math.random,
+  connect: async () => createKubeClient({ server: THV_SERVER, tls: { ca: THV_CA }, auth: bearerToken(THV_TOKEN) }),
+  onChange: () => {},
+})
+const { result } = await watch.read(noKnownServers, AbortSignal.timeout(300_000))
+process.stdout.write(`listed ${result.entries.length} in ${performance.now() - started} ms\n`)
