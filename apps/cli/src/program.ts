@@ -1,5 +1,6 @@
+import { runCommandLine, withoutExit } from '@thv/kernel/command-line'
 import { ThvError } from '@thv/kernel/errors'
-import { Argument, Command, CommanderError, Help, Option } from 'commander'
+import { Argument, Command, Help, Option } from 'commander'
 import type { ExplainOptions } from './access/explain-command.ts'
 import type { CallOptions } from './call-command.ts'
 import { addClusterOptions } from './cluster/cluster-options.ts'
@@ -73,7 +74,7 @@ export function buildProgram(env: ProgramEnv): Program {
   addCompletion(program, env)
   addHelp(program)
   for (const command of [program, ...program.commands]) configure(command, env)
-  return { parseAsync: (argv) => parse(program, argv) }
+  return { parseAsync: (argv) => runCommandLine(program, argv, { message: (problem) => `${problem}. See "${helpFor(program, argv)}".` }) }
 }
 
 function unknownCommand(word: string, program: Command): ThvError {
@@ -91,6 +92,11 @@ function addHelp(program: Command): void {
       if (command === undefined) throw unknownCommand(name ?? '', program)
       command.outputHelp()
     })
+}
+
+function helpFor(program: Command, argv: readonly string[]): string {
+  const command = findCommand(program, argv[2] ?? '')
+  return command === undefined ? 'thv --help' : `thv ${command.name()} --help`
 }
 
 function findCommand(program: Command, name: string): Command | undefined {
@@ -206,26 +212,12 @@ function addSessionOptions(command: Command): void {
   addClusterOptions(command)
 }
 
-/** Errors come back as errors, so that there is one place that prints them. */
 function configure(command: Command, env: ProgramEnv): void {
   const help = new Help()
-  command
-    .exitOverride()
-    .configureOutput({ writeOut: env.out, writeErr: () => {}, getOutHelpWidth: () => Math.min(env.columns || MAX_COLUMNS, MAX_COLUMNS) })
+  withoutExit(command, env.out)
+    .configureOutput({ getOutHelpWidth: () => Math.min(env.columns || MAX_COLUMNS, MAX_COLUMNS) })
     .configureHelp({
       optionDescription: (option) => help.optionDescription(option).replace(' (default: [])', ''),
       subcommandTerm: (subcommand) => [subcommand.name(), ...subcommand.aliases()].join(', '),
     })
-}
-
-async function parse(program: Command, argv: readonly string[]): Promise<void> {
-  try {
-    await program.parseAsync(argv)
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    if (error.exitCode === 0) return // --help, --version
-    const command = findCommand(program, argv[2] ?? '')
-    const help = command === undefined ? 'thv --help' : `thv ${command.name()} --help`
-    throw new ThvError('usage', `${error.message.replace(/^error: /, '').replace(/\.$/, '')}. See "${help}".`)
-  }
 }

@@ -2,6 +2,7 @@ import { createHealth } from '@thv/http/server/health'
 import { sendBytes, sendProblem } from '@thv/http/server/respond'
 import { createHttpServer } from '@thv/http/server/server'
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { runCommandLine, withoutExit } from '@thv/kernel/command-line'
 import { tryParseDuration } from '@thv/kernel/duration'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
@@ -11,7 +12,7 @@ import { resourceTypeOf } from '@thv/resources/schema/kind-definition'
 import { createLogger, type Logger, parseLogLevel } from '@thv/telemetry/log'
 import { CONTENT_TYPE, createMetrics, type Metrics } from '@thv/telemetry/metrics'
 import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metrics'
-import { Command, CommanderError } from 'commander'
+import { Command } from 'commander'
 import { createManager, type Manager } from './manager.ts'
 import { type Address, type OperatorFlags, type OperatorSettings, operatorSettings } from './operator-settings.ts'
 
@@ -77,19 +78,10 @@ export function buildProgram(env: ProgramEnv): Program {
     .option('--allow-loopback-remotes', 'allow remote servers on loopback addresses; for trials', false)
     .addHelpText('after', VARIABLES)
     .allowExcessArguments(false)
-    .exitOverride()
-    .configureOutput({ writeOut: env.out, writeErr: () => {} })
     .action((flags: Flags) => operate(flags, env))
+  withoutExit(program, env.out)
   return {
-    async parseAsync(argv) {
-      try {
-        await program.parseAsync(argv)
-      } catch (error) {
-        if (!(error instanceof CommanderError)) throw error
-        if (error.exitCode === 0) return // --help
-        throw new ThvError('usage', `${error.message.replace(/^error: /, '')}; "thv-operator --help" lists what there is`)
-      }
-    },
+    parseAsync: (argv) => runCommandLine(program, argv, { message: (problem) => `${problem}; "thv-operator --help" lists what there is` }),
   }
 }
 

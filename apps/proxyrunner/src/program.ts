@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { runCommandLine, withoutExit } from '@thv/kernel/command-line'
 import { aborted } from '@thv/kernel/deadline'
-import { ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import type { SharedState } from '@thv/middleware/run-config/shared-state'
 import { createLogger, type Logger } from '@thv/telemetry/log'
-import { Command, CommanderError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import { loadRunConfig, RUN_CONFIG_PATHS } from './run-config/load-run-config.ts'
 import { startRunner } from './runner.ts'
 import type { Env } from './runner-settings.ts'
@@ -37,7 +37,7 @@ export function buildProgram(env: ProgramEnv): Program {
   const program = new Command('thv-proxyrunner').description(
     'Runs one MCP server, or connects to a remote one, and serves it to clients over HTTP.',
   )
-  configure(program, env)
+  withoutExit(program, env.out)
   program.addOption(debugOption())
   const run = program
     .command('run')
@@ -53,8 +53,11 @@ export function buildProgram(env: ProgramEnv): Program {
     .addOption(new Option('--foreground [value]', 'passed by the operator of ToolHive (Go); ignored, a runner always is').hideHelp())
     .addOption(debugOption())
     .action((image: string | undefined, flags: RunFlags) => serve(image, { ...program.opts(), ...flags }, env))
-  configure(run, env)
-  return { parseAsync: (argv) => parse(program, argv) }
+  withoutExit(run, env.out)
+  return {
+    parseAsync: (argv) =>
+      runCommandLine(program, argv, { message: (problem) => `${problem}; "thv-proxyrunner run --help" lists what there is` }),
+  }
 }
 
 function debugOption(): Option {
@@ -80,19 +83,4 @@ async function serve(image: string | undefined, flags: RunFlags, program: Progra
   const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock, workerEntry: program.workerEntry })
   out(`${config.name} is served at ${url}\n`)
   await aborted(lifecycle.signal)
-}
-
-/** Errors come back as errors, so that there is one place that prints them. */
-function configure(command: Command, { out }: ProgramEnv): void {
-  command.exitOverride().configureOutput({ writeOut: out, writeErr: () => {} })
-}
-
-async function parse(program: Command, argv: readonly string[]): Promise<void> {
-  try {
-    await program.parseAsync(argv)
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    if (error.exitCode === 0) return // --help
-    throw new ThvError('usage', `${error.message.replace(/^error: /, '')}; "thv-proxyrunner run --help" lists what there is`)
-  }
 }

@@ -1,5 +1,5 @@
-import { ThvError } from '@thv/kernel/errors'
-import { Command, CommanderError, Option } from 'commander'
+import { runCommandLine, withoutExit } from '@thv/kernel/command-line'
+import { Command, Option } from 'commander'
 import type { CommandEnv } from './commands/command-env.ts'
 import { type MigrateFlags, migrateDownCommand, migrateUpCommand } from './commands/migrate-command.ts'
 import { type ServeFlags, serveCommand } from './commands/serve-command.ts'
@@ -73,7 +73,8 @@ export function buildProgram(env: CommandEnv): Program {
 
   return {
     async parseAsync(argv) {
-      await parse(program, argv, env)
+      const onCommandMissing = () => env.out(commandAt(program, argv.slice(2)).helpInformation())
+      await runCommandLine(program, argv, { message: (problem) => `${problem}; "${NAME} --help" lists what there is`, onCommandMissing })
       return code
     },
   }
@@ -93,24 +94,8 @@ function migrateCommand(parent: Command, name: string, env: CommandEnv): Command
     )
 }
 
-/** Errors come back as errors, so that there is one place that prints them. */
 function configure(command: Command, { out }: CommandEnv): Command {
-  return command
-    .exitOverride()
-    .allowExcessArguments(false)
-    .configureOutput({ writeOut: out, writeErr: () => {} })
-}
-
-async function parse(program: Command, argv: readonly string[], { out }: CommandEnv): Promise<void> {
-  try {
-    await program.parseAsync(argv)
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    if (error.exitCode === 0) return // --help, --version
-    // A command that has commands below it, and was given none.
-    if (error.code === 'commander.help') return out(commandAt(program, argv.slice(2)).helpInformation())
-    throw new ThvError('usage', `${error.message.replace(/^error: |\.$/g, '')}; "${NAME} --help" lists what there is`)
-  }
+  return withoutExit(command, out).allowExcessArguments(false)
 }
 
 function commandAt(program: Command, words: readonly string[]): Command {

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import { runCommandLine, withoutExit } from '@thv/kernel/command-line'
 import { aborted } from '@thv/kernel/deadline'
 import { tryParseDuration } from '@thv/kernel/duration'
 import { ThvError } from '@thv/kernel/errors'
@@ -7,7 +8,7 @@ import { createKubeClient, defaultConnection } from '@thv/kube'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import { createMetrics } from '@thv/telemetry/metrics'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { frontConfig, openFrontPolicies } from './config/front-config.ts'
 import { loadVmcpConfig, parseVmcpConfig, readConfigText } from './config/load-vmcp-config.ts'
 import { discoverOnce } from './discover/discover-once.ts'
@@ -60,7 +61,7 @@ const DEFAULT_TTL_MS = 30 * 60_000
 
 export function buildProgram(env: ProgramEnv): Program {
   const program = new Command('vmcp').description('Join many MCP servers into one.')
-  configure(program, env)
+  withoutExit(program, env.out)
   program.addOption(configOption()).addOption(debugOption())
   const serve = program
     .command('serve')
@@ -101,8 +102,8 @@ export function buildProgram(env: ProgramEnv): Program {
     .command('version')
     .description('print the version')
     .action(() => env.out(`vmcp ${VERSION}\n`))
-  for (const command of [serve, validate, workflow, version]) configure(command, env)
-  return { parseAsync: (argv) => parse(program, argv) }
+  for (const command of [serve, validate, workflow, version]) withoutExit(command, env.out)
+  return { parseAsync: (argv) => runCommandLine(program, argv, { message: (problem) => `${problem}; "vmcp --help" lists the commands` }) }
 }
 
 function configOption(): Option {
@@ -216,19 +217,4 @@ function duration(value: string): number {
   const ms = value === '0' ? 0 : tryParseDuration(value)
   if (ms === undefined || ms < 0) throw new InvalidArgumentError('expects a duration such as 30m')
   return ms === 0 ? DEFAULT_TTL_MS : ms
-}
-
-/** Errors come back as errors, so that there is one place that prints them. */
-function configure(command: Command, { out }: ProgramEnv): void {
-  command.exitOverride().configureOutput({ writeOut: out, writeErr: () => {} })
-}
-
-async function parse(program: Command, argv: readonly string[]): Promise<void> {
-  try {
-    await program.parseAsync(argv)
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error
-    if (error.exitCode === 0) return // --help
-    throw new ThvError('usage', `${error.message.replace(/^error: /, '')}; "vmcp --help" lists the commands`)
-  }
 }
