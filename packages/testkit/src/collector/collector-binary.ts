@@ -2,8 +2,8 @@ import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { goProblem } from '../cluster/programs/go-build.ts'
+import { type GoBuildOptions, runGo } from '../cluster/programs/run-go.ts'
 import { cachedProgramPath, ensureCachedProgram, isExecutable } from '../go-programs/cached-program.ts'
-import { type GoBuildOptions, runGo } from '../go-programs/run-go.ts'
 
 /** Later ones need `collector/internal/statusutil`, which the module proxy does not serve. Raise it with module/go.mod. */
 export const collectorVersion = 'v0.115.0'
@@ -37,6 +37,6 @@ async function buildCollector(workFolder: string, options: GoBuildOptions): Prom
   await cp(fileURLToPath(new URL('./module', import.meta.url)), cwd, { recursive: true })
   const output = join(workFolder, 'otelcol')
   const args = ['build', '-gcflags=all=-dwarf=false', '-ldflags', '-s -w', '-o', output, '.']
-  await runGo(args, { ...options, program: 'otelcol', title: 'building', workFolder, cwd })
+  await runGo(args, { ...options, title: 'building otelcol', isNice: true, workFolder, cwd })
   return output
 }

@@ -4,8 +4,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { cacheFolder } from '../cluster/programs/binaries.ts'
 import { describeOwner, takeBuildLock } from '../cluster/programs/build-lock.ts'
-import { goPlatform } from '../cluster/programs/go-build.ts'
-import type { GoBuildOptions } from './run-go.ts'
+import { type GoBuildOptions, goPlatform } from '../cluster/programs/run-go.ts'
 
 export interface CachedProgramOptions extends GoBuildOptions {
   readonly path: string

@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type GoBuildOptions, runGo } from './run-go.ts'
+import { type GoBuildOptions, runGo } from '../cluster/programs/run-go.ts'
 
 export interface ModuleProgram {
   readonly name: string
@@ -17,7 +17,7 @@ export async function buildFromModule(program: ModuleProgram, workFolder: string
   const moduleFolder = join(workFolder, 'module')
   await mkdir(moduleFolder, { recursive: true })
   const go = (title: string, args: readonly string[]) =>
-    runGo(args, { ...options, program: program.name, title, workFolder, cwd: moduleFolder })
+    runGo(args, { ...options, title: `${title} (${program.name})`, isNice: true, workFolder, cwd: moduleFolder })
   const download = await go('downloading the modules', ['mod', 'download', '-json', `${program.module}@${program.version}`])
   const source = (JSON.parse(download) as { Dir?: string }).Dir
   if (!source) throw new Error('go mod download named no folder')

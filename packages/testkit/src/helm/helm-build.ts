@@ -1,6 +1,6 @@
 import { versions } from '../cluster/programs/kubernetes-version.ts'
+import type { GoBuildOptions } from '../cluster/programs/run-go.ts'
 import { buildFromModule } from '../go-programs/module-build.ts'
-import type { GoBuildOptions } from '../go-programs/run-go.ts'
 
 /** Its Kubernetes libraries are of the same minor version as our API server; Go 1.24 builds it. */
 export const helmVersion = 'v3.19.0'

@@ -1,5 +1,5 @@
+import type { GoBuildOptions } from '../cluster/programs/run-go.ts'
 import { buildFromModule } from '../go-programs/module-build.ts'
-import type { GoBuildOptions } from '../go-programs/run-go.ts'
 
 /** Implements the Gateway API 1.4; Go 1.25 builds it. */
 export const traefikVersion = 'v3.6.12'

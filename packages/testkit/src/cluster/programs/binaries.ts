@@ -4,9 +4,10 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { describeOwner, type LockOptions, takeBuildLock } from './build-lock.ts'
-import { type BuildOptions, buildWithGo, goPlatform, goProblem } from './go-build.ts'
+import { type BuildOptions, buildWithGo, goProblem } from './go-build.ts'
 import { versions } from './kubernetes-version.ts'
 import { type ProgramName, type ProgramSet, programSets } from './programs.ts'
+import { goPlatform } from './run-go.ts'
 
 /** Where the programs of a real Kubernetes are. Only those of the set that was asked for are sure to be there. */
 export interface Binaries {

@@ -1,33 +1,40 @@
 import { spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
-import { startGuard } from '../cluster/process/process-guard.ts'
-import { goPlatform } from '../cluster/programs/go-build.ts'
+import { tail } from '../process/daemon.ts'
+import { startGuard } from '../process/process-guard.ts'
 
 export interface GoBuildOptions {
   readonly log: (line: string) => void
   readonly signal?: AbortSignal | undefined
+  /** A line so often while nothing else happens: a silent CI job may be taken for a hung one. */
+  readonly heartbeatMs?: number
 }
 
 export interface GoStep extends GoBuildOptions {
-  /** Of the program that is built, for errors. */
-  readonly program: string
   readonly title: string
+  /** Its `build.log` gets what go prints to standard error. */
   readonly workFolder: string
   readonly cwd: string
+  /** Leaves the cores to others. */
+  readonly isNice?: boolean
 }
 
 const stepLimitMs = 40 * 60_000
-const heartbeatMs = 30_000
+const defaultHeartbeatMs = 30_000
 
-/** At the lowest priority and in a process group of its own: go starts compilers, and an interruption must end them too. */
-export async function runGo(args: readonly string[], { log, signal, program, title, workFolder, cwd }: GoStep): Promise<string> {
+/** Runs go and returns what it prints, in a process group of its own: go starts compilers, and an interruption must end them too. */
+export async function runGo(args: readonly string[], step: GoStep): Promise<string> {
+  const { log, signal, title, workFolder, cwd, isNice = false, heartbeatMs = defaultHeartbeatMs } = step
   signal?.throwIfAborted()
+  const begin = performance.now()
+  const seconds = () => Math.round((performance.now() - begin) / 1000)
   log(title)
   const logFile = join(workFolder, 'build.log')
   const errors = openSync(logFile, 'a')
   const guard = startGuard()
-  const child = spawn('nice', ['-n', '19', 'go', ...args], {
+  const command = isNice ? ['nice', '-n', '19', 'go', ...args] : ['go', ...args]
+  const child = spawn(command[0] ?? 'go', command.slice(1), {
     cwd,
     env: buildEnvironment(),
     detached: true,
@@ -40,7 +47,7 @@ export async function runGo(args: readonly string[], { log, signal, program, tit
   }
   signal?.addEventListener('abort', stop, { once: true })
   const limit = setTimeout(stop, stepLimitMs)
-  const heartbeat = setInterval(() => log(`still ${title}`), heartbeatMs)
+  const heartbeat = setInterval(() => log(`still ${title}, ${seconds()} s`), heartbeatMs)
   try {
     const chunks: Buffer[] = []
     child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -49,7 +56,8 @@ export async function runGo(args: readonly string[], { log, signal, program, tit
       child.once('close', (status, by) => resolve(status ?? by))
     })
     signal?.throwIfAborted()
-    if (code !== 0) throw new Error(`${program}: ${title} failed (${code}):\n${readFileSync(logFile, 'utf8').slice(-4000)}`)
+    if (code !== 0) throw new Error(`${title} failed (${code}):\n${tail(logFile, 30)}`)
+    log(`done with ${title}, ${seconds()} s`)
     return Buffer.concat(chunks).toString()
   } finally {
     clearInterval(heartbeat)
@@ -60,7 +68,11 @@ export async function runGo(args: readonly string[], { log, signal, program, tit
   }
 }
 
-/** As for the Kubernetes binaries: neither a workspace nor the caller's own target may change what is built. */
+export function goPlatform(): { os: string; arch: string } {
+  return { os: process.platform === 'win32' ? 'windows' : process.platform, arch: process.arch === 'x64' ? 'amd64' : process.arch }
+}
+
+/** The caller's own Go settings must neither cross-compile nor pull in a workspace. */
 function buildEnvironment(): NodeJS.ProcessEnv {
   const { os, arch } = goPlatform()
   return {
