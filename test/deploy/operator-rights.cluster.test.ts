@@ -26,7 +26,7 @@ const OWN_KINDS = [
   'virtualmcpservers',
 ]
 const HAS_FINALIZER = ['mcpexternalauthconfigs', 'mcpgroups', 'mcpregistries', 'mcpservers', 'mcptoolconfigs']
-const OWNS_OBJECTS = ['mcpregistries', 'mcpremoteproxies', 'mcpservers', 'virtualmcpservers']
+const OWNS_OBJECTS = ['mcpexternalauthconfigs', 'mcpregistries', 'mcpremoteproxies', 'mcpservers', 'virtualmcpservers']
 const APPLIED = [
   ['', 'configmaps'],
   ['', 'serviceaccounts'],
@@ -125,8 +125,8 @@ describeHelm('rights of the operator', () => {
     ),
     ...READ.flatMap(([group, resource]) => ['get', 'list', 'watch'].map((verb) => ({ group, resource, verb, namespace }))),
     { group: '', resource: 'pods', verb: 'delete', namespace },
-    // The seal of a VirtualMCPServer is made once and never changed.
-    { group: '', resource: 'secrets', verb: 'create', namespace },
+    // The seal of a VirtualMCPServer is made once; keys of authorization servers are replaced, too.
+    ...['create', 'update'].map((verb) => ({ group: '', resource: 'secrets', verb, namespace })),
     // Of MCPRegistries with several replicas.
     ...['get', 'create', 'patch', 'delete'].map((verb) => ({ group: 'policy', resource: 'poddisruptionbudgets', verb, namespace })),
     // Held so that it can be granted to registry servers.
@@ -139,7 +139,7 @@ describeHelm('rights of the operator', () => {
     ...['create', 'update', 'delete'].flatMap((verb) => OWN_KINDS.map((resource) => ({ group: GROUP, resource, verb, namespace }))),
     // Entries are only judged: neither they nor proxies are changed beside their status.
     ...['mcpserverentries', 'mcpremoteproxies'].map((resource) => ({ group: GROUP, resource, verb: 'patch', namespace })),
-    ...['update', 'patch', 'delete'].map((verb) => ({ group: '', resource: 'secrets', verb, namespace })),
+    ...['patch', 'delete'].map((verb) => ({ group: '', resource: 'secrets', verb, namespace })),
     // Routes are other people's.
     ...['gateways', 'httproutes', 'referencegrants', '*'].flatMap((resource) =>
       ['create', 'update', 'patch', 'delete', 'deletecollection'].map((verb) => ({
@@ -196,7 +196,7 @@ describeHelm('rights of the operator', () => {
     })
 
     it('let it grant nothing that it does not hold', async () => {
-      const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['update'] }]
+      const rules = [{ apiGroups: [''], resources: ['secrets'], verbs: ['delete'] }]
       expect(await as(names[scope], 'roles', { metadata: { name: `${scope}-too-much` }, rules })).toBe(403)
       const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' }
       const subjects = [{ kind: 'ServiceAccount', name: 'x', namespace: watched }]

@@ -791,7 +791,8 @@ export const design004: readonly Requirement[] = [
     line: 398,
     kind: 'review',
     text: 'MCPServer and MCPRemoteProxy refuse an MCPExternalAuthConfig with several upstreams, reason `MultiUpstreamNotSupported`.',
-    state: 'met',
+    state: 'declined',
+    adr: '0025-several-login-providers-at-one-proxy.md',
   },
   {
     id: '004-095',

@@ -93,8 +93,7 @@ const KINDS: readonly Kind[] = [
     outcomes: authConfigOutcomes,
     onlyChecked: {
       'spec.type': OTHER_MEMBERS,
-      'spec.embeddedAuthServer.primaryUpstreamProvider':
-        'must name a provider; it decides only among several, which a VirtualMCPServer alone can use',
+      'spec.embeddedAuthServer.primaryUpstreamProvider': 'must name a provider; it decides whose claims policies of a VirtualMCPServer see',
       'spec.upstreamInject.providerName': 'must be the name of a provider of the embedded server beside it',
       'spec.oidc.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
     },
@@ -217,10 +216,10 @@ function authConfigOutcomes(spec: MCPExternalAuthConfig['spec']): Outcome[] {
       workload(server({ image: 'i', transport: 'streamable-http', ...uses }, lookup)),
       workload(proxy({ remoteUrl: 'https://r.example.com', ...uses }, { lookup })),
     ]),
-    // With several providers it is for a VirtualMCPServer, which gets the same settings.
+    // A VirtualMCPServer gets the same settings.
     {
       works: true,
-      made: login && authServerContribution(login, { ...metadata, scopes, resourceUrl: RESOURCE }),
+      made: login && authServerContribution(login, { ...metadata, scopes, resourceUrl: RESOURCE, managedSecret: 'keys' }),
     },
   ]
 }

@@ -11,9 +11,11 @@ import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
+import { mountOf, openLoginServer } from '@thv/middleware/login/login-server'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
 import { openPolicies } from '@thv/middleware/run-config/make-authorize'
+import { sendsUpstreamTokens } from '@thv/middleware/run-config/make-upstream-swap'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { openSharedState, type SharedState } from '@thv/middleware/run-config/shared-state'
 import { isRemote, type RunConfig } from '@thv/runconfig/run-config'
@@ -27,7 +29,6 @@ import { type BackendLocation, ENDPOINT_PATHS, localLocation, remoteLocation } f
 import { createSseBackend } from './backends/sse/sse-backend.ts'
 import { createStdioBackend } from './backends/stdio/stdio-backend.ts'
 import { createStreamableHttpBackend } from './backends/streamable-http/streamable-http-backend.ts'
-import { mountOf, openLoginServer } from './login-server.ts'
 import { reportProblems } from './problem-reports.ts'
 import { type Env, isInCluster, type RunnerSettings, runnerSettings } from './runner-settings.ts'
 import type { Runtime } from './runtime/runtime.ts'
@@ -67,7 +68,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry })
   const state = await openSharedState({ config, env, log, metrics, clock })
   if (state !== undefined) lifecycle.onShutdown('redis', async () => void (await state[Symbol.asyncDispose]()))
-  const login = await openLoginServer(config, { env, log, clock, outbound, lifecycle })
+  const login = await openLoginServer(config, { env, log, clock, outbound, lifecycle, keepsTokens: sendsUpstreamTokens(config) })
   const toolSource = new LateToolSource()
   const shared = { env, log, metrics, clock, outbound, policies, toolSource, redis: state?.redis }
   const pipeline = pipelineFromRunConfig(config, { ...shared, ownIssuer: login, upstreamTokens: login?.tokens })

@@ -10,6 +10,7 @@ import { errorMessage } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { BackendEras } from '@thv/mcp/client/http/backend-eras'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
+import { mountOf } from '@thv/middleware/login/login-server'
 import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
 import { protectedResourceOf } from '@thv/middleware/run-config/protected-resource-of'
 import { openSharedState } from '@thv/middleware/run-config/shared-state'
@@ -21,7 +22,7 @@ import { addMemoryRelease, addProcessMetrics } from '@thv/telemetry/process-metr
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { SharedWorkflows } from './compose/shared-workflows.ts'
 import { SuspendedWorkflows } from './compose/suspended-workflows.ts'
-import { frontConfig, openFrontPolicies } from './config/front-config.ts'
+import { frontConfig, openFrontLogin, openFrontPolicies } from './config/front-config.ts'
 import type { Env } from './discover/forwarded-headers.ts'
 import { LiveConfig } from './live/live-config.ts'
 import { healthSettings, LiveServer } from './live/live-server.ts'
@@ -84,9 +85,11 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const state = await openSharedState({ config: front, env, log, metrics, clock })
   if (state !== undefined) lifecycle.onShutdown('redis', async () => void (await state[Symbol.asyncDispose]()))
   else log.info('sessions are kept in memory: run one replica only, or set sessionStorage.provider to redis')
+  const keepsTokens = config.authServer?.disable_upstream_token_injection === false
+  const login = await openFrontLogin(front, { env, log, clock, outbound: providers, lifecycle, keepsTokens })
   const toolSource = new LateToolSource()
   const deps = { env, log, metrics, clock, outbound: providers, policies, toolSource, redis: state?.redis }
-  const pipeline = pipelineFromRunConfig(front, deps)
+  const pipeline = pipelineFromRunConfig(front, { ...deps, ownIssuer: login })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)
@@ -96,7 +99,9 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   lifecycle.onShutdown('connections', () => outbound.close())
   const eras = new BackendEras({ clock, onChange: (key, { verdict }) => log.info('found out the era of a backend', { key, verdict }) })
   lifecycle.onShutdown('eras', async () => eras.close())
-  const roster = new MemberRoster({ outbound, providers, eras, clock, log, version })
+  const resource = protectedResourceOf(front)
+  const vault = login && { tokens: login.tokens, issuer: config.authServer?.issuer ?? '', resource }
+  const roster = new MemberRoster({ outbound, providers, login: vault, eras, clock, log, version })
   roster.apply(discovered?.backends ?? [], healthSettings(config))
   const view = new ViewCache({ roster, settings: viewSettings(config), clock, log })
   const seal = sealKeys.sealFor('workflows')
@@ -119,13 +124,17 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   }
   const { name, allowedHosts, serviceHosts } = config
   const hosts = { host, port, allowedHosts, serviceHosts, podName: env['VMCP_NAMESPACE'] ? env['HOSTNAME'] : undefined }
-  const server = { name, transport: 'streamable-http', ...hosts, metricsHere: true, resource: protectedResourceOf(front) }
+  const server = { name, transport: 'streamable-http', ...hosts, metricsHere: true, resource }
   const configured = new LiveConfig(config, file?.text, options.adjust)
   const live = new LiveServer({ live: configured, discovered, feed: source.feed, roster, view, offer, policies, env, log, metrics })
   lifecycle.onShutdown('live', () => live.close())
   const routes = statusRoutes({ offer, backend, live, version })
   const isPod = options.isPod ?? Boolean(env['VMCP_NAMESPACE'])
-  const gateway = createGateway({ backend, pipeline, log, metrics, clock, server, routes, ...(isPod ? {} : LEAVES_AT_ONCE) })
+  const gateway = createGateway({
+    ...{ backend, pipeline, log, metrics, clock, server, routes },
+    ...(login !== undefined && { mount: mountOf(login) }),
+    ...(isPod ? {} : LEAVES_AT_ONCE),
+  })
   addGatewayGauges(metrics, { backend, gateway, server: config.name, transport: 'streamable-http' })
   const address = await gateway.listen()
   lifecycle.onShutdown('clients', (signal) => gateway.drain(signal), { timeoutMs: DRAIN_MS })

@@ -2,13 +2,15 @@ import { parseDuration } from '@thv/kernel/duration'
 import type { AuthServerConfig, UpstreamConfig } from './auth-server-config.ts'
 import type { OidcConfig } from './policy-config.ts'
 
+/** Tokens that the proxy in front accepts. */
+type Front = Pick<OidcConfig, 'issuer' | 'audience' | 'resource_url'>
 type Report = (path: string, message: string) => void
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 /** Rules that join several members of `embedded_auth_server_config`. Pure. */
-export function checkAuthServer(config: AuthServerConfig, oidc: OidcConfig | undefined, problem: Report): void {
+export function checkAuthServer(config: AuthServerConfig, oidc: Front | undefined, problem: Report): void {
   const { issuer, insecure_allow_http: allowsHttp, upstreams } = config
   for (const [name, url] of [
     ['issuer', issuer] as const,
@@ -61,7 +63,7 @@ function checkDelegation({ delegate_clients: clients, trusted_issuers: issuers }
 }
 
 /** The proxy must accept exactly the tokens that its own server gives out. */
-function checkFront({ issuer, allowed_audiences: audiences }: AuthServerConfig, oidc: OidcConfig | undefined, problem: Report): void {
+function checkFront({ issuer, allowed_audiences: audiences }: AuthServerConfig, oidc: Front | undefined, problem: Report): void {
   const audience = oidc?.audience ?? oidc?.resource_url
   if (oidc === undefined) problem('', 'needs oidc_config with the same issuer: without it the proxy asks for no token')
   else if (oidc.issuer !== issuer) problem('issuer', 'expects the issuer of oidc_config')

@@ -11,6 +11,7 @@ import {
   type OidcClientConfig,
   type OutgoingAuthConfig,
   type TokenExchangeFileConfig,
+  type UpstreamInjectFileConfig,
 } from './vmcp-config.ts'
 
 const OIDC: FieldTable<OidcClientConfig> = {
@@ -76,13 +77,17 @@ const TOKEN_EXCHANGE: FieldTable<TokenExchangeFileConfig> = {
   headerName: { reader: text(), doc: 'Header that carries the new token instead of Authorization.' },
 }
 
+const UPSTREAM_INJECT: FieldTable<UpstreamInjectFileConfig> = {
+  providerName: { reader: text(), doc: 'Provider of `authServer` whose token the backend gets; the first if absent.' },
+}
+
 const BACKEND_AUTH: FieldTable<BackendAuthConfig> = {
   type: { reader: oneOf(BACKEND_AUTH_TYPES), required: true, doc: 'How the virtual server authenticates to the backend.' },
   headerInjection: { reader: objectOf(HEADER_INJECTION), doc: 'For `header_injection`.' },
   bearerToken: { reader: objectOf(BEARER_TOKEN), doc: 'For `bearer_token`.' },
   clientCredentials: { reader: objectOf(CLIENT_CREDENTIALS), doc: 'For `client_credentials`.' },
   tokenExchange: { reader: objectOf(TOKEN_EXCHANGE), doc: 'For `token_exchange`.' },
-  upstreamInject: { reader: anyObject, doc: 'For `upstream_inject`.' },
+  upstreamInject: { reader: objectOf(UPSTREAM_INJECT), doc: 'For `upstream_inject`.' },
   awsSts: { reader: anyObject, doc: 'For `aws_sts`.' },
   obo: { reader: anyObject, doc: 'For `obo`.' },
   xaa: { reader: anyObject, doc: 'For `xaa`.' },

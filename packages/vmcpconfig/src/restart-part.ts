@@ -1,7 +1,16 @@
 import type { VmcpConfig } from './vmcp-config.ts'
 
 /** Fields of parts that a virtual server makes once: a change of them needs another start. All others are taken over while it runs. */
-export const RESTART_FIELDS = ['name', 'sessionStorage', 'audit', 'telemetry', 'rateLimiting', 'allowedHosts', 'serviceHosts'] as const
+export const RESTART_FIELDS = [
+  'name',
+  'authServer',
+  'sessionStorage',
+  'audit',
+  'telemetry',
+  'rateLimiting',
+  'allowedHosts',
+  'serviceHosts',
+] as const
 
 /** The part of a configuration that needs another start when it changes. Of the policies only whether there are any. Pure. */
 export function restartPart(config: VmcpConfig): Readonly<Record<string, unknown>> {

@@ -26,6 +26,7 @@ const BUILT_AUTH: ReadonlySet<BackendAuthType> = new Set([
   'client_credentials',
   'token_exchange',
   'caller_token',
+  'upstream_inject',
 ])
 
 function refuseAuth({ type, tokenExchange }: BackendAuthConfig, path: string, refuse: (path: string, message?: string) => void): void {

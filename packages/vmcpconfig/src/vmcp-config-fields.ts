@@ -1,4 +1,5 @@
 import { AUDIT_FIELDS } from '@thv/runconfig/audit-config'
+import { authServerReader } from '@thv/runconfig/auth-server-fields'
 import { type FieldTable, readFields } from '@thv/runconfig/field'
 import type { ToolOverride } from '@thv/runconfig/run-config'
 import { TELEMETRY_FIELDS } from '@thv/runconfig/telemetry-config'
@@ -186,6 +187,10 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   groupRef: { reader: text(), required: true, doc: 'MCPGroup whose members are joined.' },
   backends: { reader: listOf(objectOf(BACKEND)), default: [], doc: 'Backends of static mode.' },
   incomingAuth: { reader: objectOf(INCOMING_AUTH), required: true, doc: 'Authentication of clients.' },
+  authServer: {
+    reader: authServerReader,
+    doc: 'Authorization server in the program, with the members of `embedded_auth_server_config`. `incomingAuth.oidc` has its issuer.',
+  },
   outgoingAuth: { reader: objectOf(OUTGOING_AUTH), required: true, doc: 'Authentication to backends.' },
   aggregation: { reader: objectOf(AGGREGATION), required: true, doc: 'How the tools of all backends become one list.' },
   compositeTools: { reader: listOf(objectOf(COMPOSITE_TOOL)), default: [], doc: 'Tools composed of calls to other tools.' },

@@ -1,6 +1,8 @@
 import { isAbsolute } from 'node:path'
+import { checkAuthServer } from '@thv/runconfig/auth-server-rules'
 import { compositeProblems, type VmcpProblem } from './composite-rules.ts'
 import { durationMs } from './durations.ts'
+import { upstreamProblem } from './upstream-problem.ts'
 import {
   type AggregationConfig,
   type BackendAuthConfig,
@@ -25,6 +27,7 @@ export function ruleProblems(config: VmcpConfig): readonly VmcpProblem[] {
   if (fallback !== undefined) checkBackendAuth(fallback, 'outgoingAuth.default', report)
   for (const [name, auth] of Object.entries(backends)) checkBackendAuth(auth, `outgoingAuth.backends.${name}`, report)
   checkCallerToken(config, report)
+  checkAuthServerPart(config, report)
   if (config.outgoingAuth.source === 'discovered' && config.backends.length > 0)
     report('backends', 'must be empty beside outgoingAuth.source discovered')
   checkOperational(config.operational, report)
@@ -149,6 +152,26 @@ function checkCallerToken({ incomingAuth, outgoingAuth, backends }: VmcpConfig, 
     const at = `outgoingAuth.backends.${name}.type`
     if (incomingAuth.type !== 'oidc') report(at, 'caller_token needs incomingAuth of type oidc')
     if (backends.some((backend) => backend.name === name && backend.type === 'entry')) report(at, 'caller_token is not for entries')
+  }
+}
+
+/** Clients come with tokens of the server itself, and each backend gets the token of a provider that it knows. */
+function checkAuthServerPart(config: VmcpConfig, report: Report): void {
+  const { authServer, incomingAuth, outgoingAuth } = config
+  const { oidc } = incomingAuth
+  if (authServer !== undefined) {
+    const front = oidc && { issuer: oidc.issuer, audience: oidc.audience }
+    checkAuthServer(authServer, front, (path, message) =>
+      report(path === '' ? 'authServer' : `authServer.${path}`, message.replaceAll('oidc_config', 'incomingAuth.oidc')),
+    )
+  }
+  const all: (readonly [string, BackendAuthConfig | undefined])[] = [
+    ['outgoingAuth.default', outgoingAuth.default],
+    ...Object.entries(outgoingAuth.backends).map(([name, auth]) => [`outgoingAuth.backends.${name}`, auth] as const),
+  ]
+  for (const [at, auth] of all) {
+    const problem = auth?.upstreamInject && upstreamProblem(config, auth.upstreamInject)
+    if (problem !== undefined) report(`${at}.upstreamInject`, problem)
   }
 }
 

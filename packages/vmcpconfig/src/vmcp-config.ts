@@ -1,5 +1,6 @@
 import type { CompositeTool } from '@thv/resources/shared/composite/composite-tool'
 import type { AuditConfig } from '@thv/runconfig/audit-config'
+import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
 import type { ToolOverride } from '@thv/runconfig/run-config'
 import type { TelemetryConfig } from '@thv/runconfig/telemetry-config'
 import type { JsonObject } from '@thv/runconfig/value-readers'
@@ -15,6 +16,8 @@ export interface VmcpConfig {
   readonly groupRef: string
   readonly backends: readonly BackendConfig[]
   readonly incomingAuth: IncomingAuthConfig
+  /** The authorization server in the program, whose tokens `incomingAuth` accepts. */
+  readonly authServer?: AuthServerConfig
   readonly outgoingAuth: OutgoingAuthConfig
   readonly aggregation: AggregationConfig
   readonly compositeTools: readonly CompositeTool[]
@@ -144,10 +147,15 @@ export interface BackendAuthConfig {
   readonly bearerToken?: BearerTokenFileConfig
   readonly clientCredentials?: ClientCredentialsFileConfig
   readonly tokenExchange?: TokenExchangeFileConfig
-  readonly upstreamInject?: JsonObject
+  readonly upstreamInject?: UpstreamInjectFileConfig
   readonly awsSts?: JsonObject
   readonly obo?: JsonObject
   readonly xaa?: JsonObject
+}
+
+/** The token that the caller has at a provider of `authServer`. */
+export interface UpstreamInjectFileConfig {
+  readonly providerName?: string
 }
 
 export interface HeaderInjectionFileConfig {

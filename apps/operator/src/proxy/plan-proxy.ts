@@ -3,6 +3,7 @@ import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/nor
 import type { Problem } from '@thv/resources/schema/normalize'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import { AUTHZ_KEY, RUN_CONFIG_KEY, runConfigChecksum } from '@thv/runconfig/run-config-mount'
+import { capReplicas } from '../auth-server/replica-cap.ts'
 import type { Blocker } from '../deployment/contribution.ts'
 import { type PlannedChild, STOPPED_ANNOTATION, type WorkloadPlan } from '../deployment/deployment-plan.ts'
 import { secretsHash, WorkloadAnnotation } from '../deployment/template/annotations.ts'
@@ -80,7 +81,8 @@ export function planWorkload(input: WorkloadInput): WorkloadPlan {
     return blockedPlan(rendering.problems.map(({ path, message }) => invalid(`the proxy cannot run with this: ${path} ${message}`)))
 
   const { rendered } = rendering
-  const proxy = deploymentOf(input, contributions, rendered)
+  const capped = capReplicas(document.embedded_auth_server_config, { replicas: input.replicas, scale: live.deployment?.spec?.replicas })
+  const proxy = deploymentOf({ ...input, replicas: capped.replicas }, contributions, rendered)
   if (proxy.problems.length > 0) return blockedPlan(problemBlockers(proxy.problems))
   const alias = aliasService({ ...place(input), spec: input.spec })
   return {
@@ -93,7 +95,13 @@ export function planWorkload(input: WorkloadInput): WorkloadPlan {
         ? [{ kind: 'ConfigMap', name: proxyNames(input.kind, object.metadata.name).authz } as const]
         : []),
     ],
-    conditions: joinShadowed([...base.conditions, ...proxy.conditions, ...alias.conditions, ...shadowedCondition(proxy.shadowedVariables)]),
+    conditions: joinShadowed([
+      ...base.conditions,
+      ...capped.conditions,
+      ...proxy.conditions,
+      ...alias.conditions,
+      ...shadowedCondition(proxy.shadowedVariables),
+    ]),
     unsupported: rendered.unsupported,
   }
 }

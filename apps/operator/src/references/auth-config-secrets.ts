@@ -22,12 +22,12 @@ export function secretUses(spec: CanonicalMCPExternalAuthConfigSpec): SecretUse[
     ...use('bearerToken.tokenSecretRef', bearerToken?.tokenSecretRef),
     ...use('clientCredentials.clientSecretRef', clientCredentials?.clientSecretRef),
     ...use('oidc.clientSecretRef', oidc?.clientSecretRef),
-    ...(embeddedAuthServer ? authServerSecretUses(embeddedAuthServer) : []),
+    ...(embeddedAuthServer ? authServerSecretUses(embeddedAuthServer, 'embeddedAuthServer') : []),
   ]
 }
 
-function authServerSecretUses(server: CanonicalEmbeddedAuthServer): SecretUse[] {
-  const at = 'embeddedAuthServer'
+/** `at`: the path of the server below `spec`. */
+export function authServerSecretUses(server: CanonicalEmbeddedAuthServer, at: string): SecretUse[] {
   const redis = server.storage.redis
   return [
     ...server.signingKeySecretRefs.flatMap((ref, index) => use(`${at}.signingKeySecretRefs[${index}]`, ref)),

@@ -4,6 +4,7 @@ import { MCPExternalAuthConfigCondition, MCPExternalAuthConfigReason } from '@th
 import type { CanonicalMCPExternalAuthConfigSpec } from '@thv/resources/kinds/mcp-external-auth-config/normalise'
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { validateExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/validation'
+import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import { missingSecrets, secretUses } from './auth-config-secrets.ts'
 import type { Lookup } from './lookup.ts'
 
@@ -39,7 +40,7 @@ export function authConfigConditions(
   lookup: Pick<Lookup, 'secret'>,
 ): { configHash: string; conditions: ConditionUpdate[]; absent: string[] } {
   const { spec, configHash: hash, valid } = judgeAuthConfig(config, lookup)
-  const identity = identityCondition(spec)
+  const identity = spec.embeddedAuthServer && identityCondition(spec.embeddedAuthServer)
   return {
     configHash: hash,
     conditions: identity ? [valid, identity] : [valid],
@@ -48,9 +49,8 @@ export function authConfigConditions(
 }
 
 /** Whether the embedded server must invent a subject, because a provider tells it no identity. */
-function identityCondition({ embeddedAuthServer }: CanonicalMCPExternalAuthConfigSpec): ConditionUpdate | undefined {
-  if (!embeddedAuthServer) return undefined
-  const nameless = embeddedAuthServer.upstreamProviders.filter(
+export function identityCondition({ upstreamProviders }: CanonicalEmbeddedAuthServer): ConditionUpdate {
+  const nameless = upstreamProviders.filter(
     ({ type, oauth2Config }) => type === 'oauth2' && !oauth2Config?.userInfo && !oauth2Config?.identityFromToken,
   )
   const type = MCPExternalAuthConfigCondition.IdentitySynthesized

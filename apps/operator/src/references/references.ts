@@ -12,6 +12,7 @@ import { authzConfigMaps } from '@thv/resources/shared/authz-config'
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
 import type { CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
 import type { CanonicalSessionStorage } from '@thv/resources/shared/session-storage'
+import { authServerSecretUses } from './auth-config-secrets.ts'
 import { templateSecrets } from './template-secrets.ts'
 
 /** Names of the objects in the same namespace that an object is built from. Pure. */
@@ -95,7 +96,11 @@ export function referencesOfVirtualServer(virtual: VirtualMCPServer): References
     toolConfigs: unique(toolConfigsOf(spec.config)),
     externalAuthConfigs: unique(auths.flatMap((auth) => (auth.type === 'externalAuthConfigRef' ? [auth.externalAuthConfigRef.name] : []))),
     configMaps: unique([...oidc.configMaps, ...authzConfigMaps(incomingAuth?.authzConfig)]),
-    secrets: unique([...oidc.secrets, ...templateSecrets(spec.podTemplateSpec)]),
+    secrets: unique([
+      ...oidc.secrets,
+      ...(spec.authServerConfig ? authServerSecretUses(spec.authServerConfig, 'authServerConfig').map(({ name }) => name) : []),
+      ...templateSecrets(spec.podTemplateSpec),
+    ]),
     compositeTools: unique(spec.compositeToolRefs.map(({ name }) => name)),
   }
 }

@@ -5,6 +5,7 @@ import {
   type JsonPatchOp,
   KubeApiError,
   type KubeObject,
+  keyOf,
   type ObjectKey,
   type Patch,
   type ResourceType,
@@ -61,7 +62,24 @@ export function memoryCluster(settings: Partial<OperatorSettings> = {}): MemoryC
   let version = 100
   const idOf = (plural: string, key: ObjectKey) => `${plural}:${formatKey(key)}`
 
+  function write(id: string, object: KubeObject): KubeObject {
+    const next = structuredClone(object)
+    next.metadata.resourceVersion = String(++version)
+    objects.set(id, next)
+    return structuredClone(next)
+  }
+
   const client = {
+    create: async (type: ResourceType, object: KubeObject) => {
+      const id = idOf(type.plural, keyOf(object))
+      if (objects.has(id)) throw refusal(409, 'AlreadyExists')
+      return write(id, object)
+    },
+    update: async (type: ResourceType, object: KubeObject) => {
+      const id = idOf(type.plural, keyOf(object))
+      if (objects.get(id)?.metadata.resourceVersion !== object.metadata.resourceVersion) throw refusal(409, 'Conflict')
+      return write(id, object)
+    },
     tryGet: async (type: ResourceType, key: ObjectKey) => structuredClone(objects.get(idOf(type.plural, key))),
     patch: async (type: ResourceType, key: ObjectKey, patch: Patch, options: CallOptions = {}) => {
       cluster.meanwhile()

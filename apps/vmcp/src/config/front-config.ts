@@ -1,4 +1,5 @@
 import { isThvError, ThvError } from '@thv/kernel/errors'
+import { type LoginServerDeps, openLoginServer } from '@thv/middleware/login/login-server'
 import { type OpenPoliciesDeps, openPolicies } from '@thv/middleware/run-config/make-authorize'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { RunConfig } from '@thv/runconfig/run-config'
@@ -7,7 +8,7 @@ import type { Env } from '../discover/forwarded-headers.ts'
 
 /** The middleware in front of the virtual server, in the words that all proxies use. Throws `vmcp_config_invalid`. */
 export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
-  const { incomingAuth, audit, name, rateLimiting, telemetry } = config
+  const { incomingAuth, authServer, audit, name, rateLimiting, telemetry } = config
   const { authz } = incomingAuth
   const read = readRunConfig({
     schema_version: 'v0.1.0',
@@ -16,6 +17,8 @@ export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
     // Required by the document, and never called: the backends are those of the virtual server.
     remote_url: 'https://backends.invalid/mcp',
     ...(incomingAuth.oidc !== undefined && { oidc_config: oidcConfig(incomingAuth.oidc, env) }),
+    // Tokens of providers go to single backends, not to all that is behind the front.
+    ...(authServer !== undefined && { embedded_auth_server_config: { ...authServer, disable_upstream_token_injection: true } }),
     ...(authz?.type === 'cedar' && {
       authz_config: {
         type: 'cedarv1',
@@ -40,6 +43,7 @@ export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
 /** The members of the file that became these. */
 const FIELDS: readonly (readonly [string, string])[] = [
   ['oidc_config', 'incomingAuth.oidc'],
+  ['embedded_auth_server_config', 'authServer'],
   ['authz_config', 'incomingAuth.authz'],
   ['audit_config', 'audit'],
   ['scaling_config.session_redis', 'sessionStorage'],
@@ -73,6 +77,16 @@ export async function openFrontPolicies(front: RunConfig, deps: OpenPoliciesDeps
   } catch (error) {
     if (!isThvError(error, 'run_config_invalid')) throw error
     throw new ThvError('vmcp_config_invalid', `incomingAuth.authz is not usable: ${error.message}`)
+  }
+}
+
+/** The authorization server of the front, with its keys and secrets. Throws `vmcp_config_invalid` when those do not work. */
+export async function openFrontLogin(front: RunConfig, deps: LoginServerDeps): ReturnType<typeof openLoginServer> {
+  try {
+    return await openLoginServer(front, deps)
+  } catch (error) {
+    if (!isThvError(error, 'run_config_invalid')) throw error
+    throw new ThvError('vmcp_config_invalid', error.message.replace(/^embedded_auth_server_config\b/, 'authServer'))
   }
 }
 

@@ -5,6 +5,7 @@ import { tryParseDuration } from '@thv/kernel/duration'
 import { ThvError } from '@thv/kernel/errors'
 import { InvalidOptions } from '@thv/middleware/pipeline/invalid-options'
 import { checkedHeader, checkedHeaderName } from '@thv/middleware/pipeline/outgoing-header'
+import { upstreamProblem } from '@thv/vmcpconfig/upstream-problem'
 import type { BackendAuthConfig, BackendConfig, VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { type Env, forwardedHeaders } from './forwarded-headers.ts'
 import type { ResolvedBackend } from './resolved-backend.ts'
@@ -46,6 +47,7 @@ export function resolveBackend({ backend, ownAuth, authConfigRef, ca, env }: Bac
       secret: clientSecret(auth, at, env),
       authenticates: config.incomingAuth.type === 'oidc',
       cache: config.tokenCache,
+      upstream: upstreamOf(auth, at, config),
     },
     authConfigRef: auth === ownAuth ? authConfigRef : undefined,
     ca,
@@ -76,6 +78,14 @@ function clientSecret({ clientCredentials, tokenExchange }: BackendAuthConfig, a
   const { clientSecret: given, clientSecretEnv: variable, headerName } = tokenExchange
   if (headerName !== undefined) inField(`${at}.tokenExchange.headerName`, () => checkedHeaderName(headerName))
   return given ?? (variable === undefined ? undefined : variableOf(variable, `${at}.tokenExchange.clientSecretEnv`, env))
+}
+
+/** The first provider where none is named. */
+function upstreamOf({ upstreamInject }: BackendAuthConfig, at: string, config: VmcpConfig): ResolvedBackend['auth']['upstream'] {
+  if (upstreamInject === undefined) return undefined
+  const problem = upstreamProblem(config, upstreamInject)
+  if (problem !== undefined) throw invalid(`${at}.upstreamInject ${problem}`)
+  return { provider: upstreamInject.providerName ?? config.authServer?.upstreams[0]?.name ?? '' }
 }
 
 function variableOf(variable: string, field: string, env: Env): string {

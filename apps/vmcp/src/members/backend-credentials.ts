@@ -11,11 +11,13 @@ import { createBearerFile } from '@thv/middleware/credentials/bearer-file'
 import { createClientCredentials } from '@thv/middleware/credentials/client-credentials'
 import { createFailureLog } from '@thv/middleware/credentials/failure-log'
 import { createTokenExchange } from '@thv/middleware/credentials/token-exchange'
+import { createUpstreamInjection } from '@thv/middleware/credentials/upstream-injection'
 import type { Middleware } from '@thv/middleware/pipeline/middleware'
 import type { Hop } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { LocalRefusal } from './local-refusal.ts'
+import type { LoginVault } from './login-vault.ts'
 import { type OutgoingScope, outgoingScope } from './outgoing-scope.ts'
 
 export interface CredentialsDeps {
@@ -23,6 +25,8 @@ export interface CredentialsDeps {
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: Log
+  /** The authorization server in this program, if there is one. */
+  readonly login?: LoginVault | undefined
 }
 
 /** Credentials of one backend that are obtained when a request goes out. They go to this backend alone. */
@@ -68,7 +72,7 @@ export class BackendCredentials {
   }
 
   #headersOf({ credentials }: Hop, rejection: Rejection | undefined, scope: OutgoingScope | undefined): Headers {
-    if (rejection !== undefined) throw new LocalRefusal(errorObjectOf({ ...rejection, data: { backend: this.#backend.name } }))
+    if (rejection !== undefined) throw new LocalRefusal(errorObjectOf({ ...rejection, data: { backend: this.#backend.name } }), rejection)
     if (scope !== undefined) scope.credentials = credentials
     return { ...this.#forwarded, ...(credentials as Headers | undefined) }
   }
@@ -81,13 +85,15 @@ export function backendCredentials(backend: ResolvedBackend, deps: CredentialsDe
   return middleware && new BackendCredentials(backend, middleware, closing)
 }
 
+const PER_CALLER: ReadonlySet<string> = new Set(['token_exchange', 'caller_token', 'upstream_inject'])
+
 /** The credentials are made from the caller's token. */
 export function isPerCaller({ auth }: Pick<ResolvedBackend, 'auth'>): boolean {
-  return auth.config.type === 'token_exchange' || auth.config.type === 'caller_token'
+  return PER_CALLER.has(auth.config.type)
 }
 
 function middlewareOf({ auth }: ResolvedBackend, deps: CredentialsDeps & { readonly signal: AbortSignal }): Middleware | undefined {
-  const { config, secret, authenticates, cache: settings } = auth
+  const { config, secret, authenticates, cache: settings, upstream } = auth
   const marginMs = tryParseDuration(settings.ttlOffset)
   const cache = () =>
     new TokenCache({
@@ -97,6 +103,11 @@ function middlewareOf({ auth }: ResolvedBackend, deps: CredentialsDeps & { reado
     })
   const { bearerToken, clientCredentials, tokenExchange } = config
   if (config.type === 'caller_token') return callerToken
+  if (upstream !== undefined) {
+    if (deps.login === undefined) return withoutLogin
+    const { tokens, issuer, resource } = deps.login
+    return createUpstreamInjection({ ...upstream, issuer, resource }, tokens)
+  }
   if (bearerToken?.tokenFile !== undefined) return createBearerFile(bearerToken.tokenFile, deps)
   if (clientCredentials !== undefined) {
     const { clientId, tokenUrl, issuer = '', scopes, resource } = clientCredentials
@@ -122,6 +133,9 @@ const callerToken: Middleware = {
     return undefined
   },
 }
+
+/** Without the authorization server there are only requests of our own, such as those of a preview: they have no user. */
+const withoutLogin: Middleware = { name: 'upstreamswap', withholds: ['authorization'] }
 
 function clientOf(id: string | undefined, secret: string | undefined) {
   return { id, ...(secret !== undefined && { secret: () => secret }) }

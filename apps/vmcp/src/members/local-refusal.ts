@@ -1,4 +1,19 @@
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
+import type { ErrorObject } from '@thv/mcp/json-rpc'
+import type { Rejection } from '@thv/mcp/wire-errors'
 
 /** An error that this process answers in place of a backend, which was not asked: it says nothing about the backend's health. */
-export class LocalRefusal extends McpErrorResponse {}
+export class LocalRefusal extends McpErrorResponse {
+  /** Why there are no credentials. */
+  readonly rejection: Rejection | undefined
+
+  constructor(error: ErrorObject, rejection?: Rejection) {
+    super(error)
+    this.rejection = rejection
+  }
+
+  /** The HTTP answer that leads the client to the login that is missing. Undefined: a login is not what is missing. */
+  get challenge(): Rejection | undefined {
+    return this.rejection?.headers?.['www-authenticate'] === undefined ? undefined : this.rejection
+  }
+}

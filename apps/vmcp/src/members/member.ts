@@ -9,6 +9,7 @@ import type { ClientHandlers, ClientOptions, McpClient } from '@thv/mcp/client/m
 import type { Log } from '@thv/telemetry/log'
 import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { type BackendCredentials, backendCredentials } from './backend-credentials.ts'
+import type { LoginVault } from './login-vault.ts'
 import { type HealthSettings, MemberHealth } from './member-health.ts'
 import { type OutgoingScope, outgoingScope, requestClass } from './outgoing-scope.ts'
 import { withPassed } from './passed-headers.ts'
@@ -18,6 +19,8 @@ export interface MemberDeps {
   readonly outbound: Outbound
   /** For token endpoints; without a policy of its own. */
   readonly providers: Outbound
+  /** The authorization server in this program, if there is one. */
+  readonly login?: LoginVault | undefined
   readonly eras: BackendEras
   readonly clock: Clock
   readonly log: Log

@@ -20,6 +20,7 @@ import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import { formatTraceparent } from '@thv/telemetry/trace/trace-context'
+import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import { callFailure, circuitOpen } from './call-failure.ts'
 import type { RetryPolicy } from './retry-policy.ts'
@@ -119,6 +120,8 @@ export class VirtualCall {
       else this.#finish(this.#options.project(result, client))
     } catch (error) {
       if (this.#isAbandoned) return
+      const challenge = error instanceof LocalRefusal ? error.challenge : undefined
+      if (challenge !== undefined) return this.#challenge(challenge)
       const failure = callFailure(error, { backend: member.name, timeoutMs })
       if (failure === undefined || !failure.isAnswer)
         deps.log.warn('a call failed at a backend', { backend: member.name, method: request.method, error: errorMessage(error) })
@@ -179,6 +182,14 @@ export class VirtualCall {
     const text = serialise(message)
     noteResponse(context, { kind: 'response', message, id: request.id, method: undefined, text }, deps.pipeline)
     reply.finish(text, status)
+  }
+
+  /** An HTTP error while nothing has been sent: clients look for the login that they need in its header. */
+  #challenge(rejection: Rejection): void {
+    const { request, reply, context, deps } = this.#options
+    const message = errorResponse(request.id, errorObjectOf(rejection))
+    noteResponse(context, { kind: 'response', message, id: request.id, method: undefined, text: serialise(message) }, deps.pipeline)
+    reply.reject(rejection, request.id)
   }
 
   #progressed(progress: JsonObject): void {

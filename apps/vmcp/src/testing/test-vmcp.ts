@@ -18,6 +18,8 @@ export interface TestVmcpOptions {
   /** Members of each backend beside name and URL. */
   readonly backend?: Readonly<Record<string, unknown>>
   readonly env?: Env
+  /** A free one unless given. */
+  readonly port?: number
   readonly resolve?: Resolve
 }
 
@@ -43,7 +45,7 @@ export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp>
   const log = new CollectingLog()
   const running = await startVmcp({
     ...{ config: testConfig(options), lifecycle, log, env: options.env ?? {} },
-    ...{ host: '127.0.0.1', port: 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
+    ...{ host: '127.0.0.1', port: options.port ?? 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
   })
   await running.live.first
   await running.offer.view.attempted

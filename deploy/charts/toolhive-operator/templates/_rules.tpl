@@ -36,7 +36,12 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
   verbs: [patch]
 # Owner references with blockOwnerDeletion, where the cluster checks the right to set them.
 - apiGroups: [toolhive.stacklok.dev]
-  resources: [mcpregistries/finalizers, mcpremoteproxies/finalizers, mcpservers/finalizers, virtualmcpservers/finalizers]
+  resources:
+    - mcpexternalauthconfigs/finalizers
+    - mcpregistries/finalizers
+    - mcpremoteproxies/finalizers
+    - mcpservers/finalizers
+    - virtualmcpservers/finalizers
   verbs: [update]
 # What it makes for them. It makes no StatefulSet itself: runners do, whose rights it grants.
 - apiGroups: ['']
@@ -59,10 +64,10 @@ runner of an MCPServer (statefulsets, services, pods, pods/attach) it must hold 
 - apiGroups: ['']
   resources: [pods]
   verbs: [get, list, watch, delete]
-# The seal of a VirtualMCPServer, made once. Secrets of others it only looks at.
+# The seal of a VirtualMCPServer, made once, and keys of authorization servers, made and rotated. Secrets of others it only looks at.
 - apiGroups: ['']
   resources: [secrets]
-  verbs: [get, list, watch, create]
+  verbs: [get, list, watch, create, update]
 - apiGroups: [gateway.networking.k8s.io]
   resources: [gateways, httproutes, referencegrants]
   verbs: [get, list, watch]

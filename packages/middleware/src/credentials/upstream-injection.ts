@@ -9,6 +9,8 @@ import type { Caller, Hop } from '../pipeline/request-context.ts'
 import { addCredentials } from './add-credentials.ts'
 import { TOKEN_MISSING } from './token-rejection.ts'
 
+export type { UpstreamTokens }
+
 export interface UpstreamInjectionOptions {
   /** Name of the upstream provider whose token the backend gets. */
   readonly provider: string

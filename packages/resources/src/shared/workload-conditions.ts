@@ -7,6 +7,8 @@ export const WorkloadCondition = {
   ConfigurationValid: 'ConfigurationValid',
   GroupRefValidated: 'GroupRefValidated',
   PodTemplateValid: 'PodTemplateValid',
+  /** True: the authorization server keeps logins in memory, so there is one replica only. Absent otherwise. */
+  AuthServerReplicaCapped: 'AuthServerReplicaCapped',
   CABundleRefValidated: 'CABundleRefValidated',
   ExternalAuthConfigValidated: 'ExternalAuthConfigValidated',
   AuthServerRefValidated: 'AuthServerRefValidated',
@@ -81,7 +83,7 @@ export const WorkloadReason = {
   /** When the referenced object is invalid but gives no reason of its own to mirror. */
   InvalidExternalAuthConfig: 'InvalidExternalAuthConfig',
   InvalidConfig: 'InvalidConfig',
-  MultiUpstreamNotSupported: 'MultiUpstreamNotSupported',
+  AuthServerStorageInMemory: 'AuthServerStorageInMemory',
   AuthServerRefValid: 'AuthServerRefValid',
   AuthServerRefInvalidKind: 'AuthServerRefInvalidKind',
   AuthServerRefNotFound: 'AuthServerRefNotFound',

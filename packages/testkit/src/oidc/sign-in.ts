@@ -1,4 +1,4 @@
-const MAX_STEPS = 20
+const MAX_STEPS = 60
 
 export interface SignInOptions {
   readonly user: string

@@ -18,7 +18,7 @@ export function memberAuth(config: Pick<MCPExternalAuthConfig, 'spec'>, backend:
   const [problem] = problems
   if (problem !== undefined) return { reason: 'AuthUnavailable', message: problem.message }
   const variable = authVariable(backend)
-  const { tokenExchange, headerInjection, bearerToken, clientCredentials } = spec
+  const { tokenExchange, headerInjection, bearerToken, clientCredentials, upstreamInject } = spec
   switch (spec.type) {
     case 'unauthenticated':
       return { auth: { type: 'unauthenticated' }, secrets: [] }
@@ -62,6 +62,9 @@ export function memberAuth(config: Pick<MCPExternalAuthConfig, 'spec'>, backend:
         secrets: clientSecretRef === undefined ? [] : [{ name: variable, secret: clientSecretRef }],
       }
     }
+    case 'upstreamInject':
+      if (upstreamInject === undefined) break
+      return { auth: { type: 'upstream_inject', upstreamInject }, secrets: [] }
     default:
       return { reason: 'Unsupported', message: `authentication of type ${spec.type} is not built for backends of a virtual server` }
   }

@@ -1,5 +1,5 @@
 import { secretCache } from '../../caches/built-in-caches.ts'
-import { specChanged } from '../../caches/predicates.ts'
+import { ownedBy, specChanged } from '../../caches/predicates.ts'
 import { referrerSources, referrersIn } from '../../references/reference-sources.ts'
 import { externalAuthConfigCache as cache } from '../../references/referenced-caches.ts'
 import type { ControllerSpec } from '../controller-spec.ts'
@@ -15,6 +15,7 @@ export const controller: ControllerSpec = {
     return [
       ...configs.self(specChanged),
       ...caches.of(secretCache).mapped(referrersIn(configs, 'secrets')),
+      ...caches.of(secretCache).owned(ownedBy('MCPExternalAuthConfig')),
       ...referrerSources(caches, 'externalAuthConfigs'),
     ]
   },

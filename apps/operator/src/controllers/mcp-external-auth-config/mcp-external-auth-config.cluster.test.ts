@@ -8,7 +8,6 @@ import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/sc
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
-import { allSeen } from '../../testing/standstill.ts'
 
 describeCluster('MCPExternalAuthConfig', () => {
   let operator: OperatorUnderTest
@@ -133,32 +132,31 @@ describeCluster('MCPExternalAuthConfig', () => {
     expect(await admin.tryGet(deployments, at('remote-waits'))).toBeUndefined()
   })
 
-  test('[004-094] MCPServer and MCPRemoteProxy refuse one with several upstream providers, whichever way they name it', async () => {
+  test('one with several upstream providers and no keys gets keys of the operator, and MCPServers use it', async () => {
     const provider = (name: string) => ({
       name,
       type: 'oidc' as const,
       oidcConfig: { issuerUrl: 'https://idp.example.com', clientId: 'c' },
     })
-    const embeddedAuthServer = { issuer: 'https://mcp.example.com', upstreamProviders: [provider('a'), provider('b')] }
-    await create('several', { type: 'embeddedAuthServer', embeddedAuthServer })
-    await allSeen({ ...operator, namespaces: [namespace] })
-    const name = { name: 'several' }
-    const server = { image: 'example.test/server:1', transport: 'streamable-http' as const }
-    const proxy = { remoteUrl: 'https://mcp.example.com/mcp' }
-    const cases = [
-      ['several-server', mcpServerType, { ...server, externalAuthConfigRef: name }, 'ExternalAuthConfigValidated'],
-      ['several-login', mcpServerType, { ...server, authServerRef: name }, 'AuthServerRefValidated'],
-      ['several-proxy', mcpRemoteProxyType, { ...proxy, externalAuthConfigRef: name }, 'ExternalAuthConfigValidated'],
-      ['several-door', mcpRemoteProxyType, { ...proxy, authServerRef: name }, 'AuthServerRefValidated'],
-    ] as const
-    for (const [own, kind, spec] of cases) await admin.create(kind as typeof mcpServerType, { metadata: at(own), spec } as never)
-    for (const [own, kind, , which] of cases) {
-      const told = await eventually(`${own} reports it`, async () =>
-        getCondition((await admin.get(kind as typeof mcpServerType, at(own))).status?.conditions as never, which),
-      )
-      expect(told).toMatchObject({ status: 'False', reason: 'MultiUpstreamNotSupported' })
-      expect(await admin.tryGet(deployments, at(own))).toBeUndefined()
-    }
+    const issuer = 'https://mcp.example.com'
+    const resourceUrl = `${issuer}/mcp`
+    await create('several', {
+      type: 'embeddedAuthServer',
+      embeddedAuthServer: { issuer, upstreamProviders: [provider('a'), provider('b')] },
+    })
+    const secret = await eventually('the keys', () => admin.tryGet(secrets, at('several-authserver')))
+    expect(Object.keys(secret.data ?? {})).toContain('key-0.pem')
+    const told = await eventually('the condition', async () =>
+      getCondition((await admin.get(type, at('several'))).status?.conditions as never, 'SigningKeysManaged'),
+    )
+    expect(told).toMatchObject({ status: 'True', reason: 'KeysMadeByOperator' })
+    const oidcConfig = { type: 'inline' as const, resourceUrl, inline: { issuer, audience: resourceUrl, scopes: ['openid'] } }
+    const spec = { image: 'example.test/server:1', transport: 'streamable-http' as const, oidcConfig, authServerRef: { name: 'several' } }
+    await admin.create(mcpServerType, { metadata: at('several-login'), spec } as never)
+    const map = await eventually('its RunConfig', () => admin.tryGet(configMaps, at('several-login-runconfig')))
+    const { embedded_auth_server_config: login } = JSON.parse(map.data?.['runconfig.json'] ?? '')
+    expect(login.upstreams.map(({ name }: { name: string }) => name)).toEqual(['a', 'b'])
+    for (const value of Object.values(secret.data ?? {})) expect(JSON.stringify([map, told])).not.toContain(value)
   })
 
   test('[002-090] two MCPServers use one at the same time', async () => {

@@ -122,6 +122,7 @@ describe('reconcileMcpExternalAuthConfig', () => {
     cluster.put(config({ type: 'unauthenticated' }))
     expect((await reconcile(cluster)).condition('IdentitySynthesized')).toBeUndefined()
     expect(cluster.events.map(({ type, reason }) => [type, reason])).toEqual([
+      ['Normal', 'SigningKeysCreated'],
       ['Warning', 'OAuth2UpstreamWithoutUserInfo'],
       ['Normal', 'AllUpstreamsHaveUserInfo'],
     ])
@@ -145,5 +146,42 @@ describe('reconcileMcpExternalAuthConfig', () => {
     cluster.writes.length = 0
     await reconcile(cluster)
     expect(cluster.writes).toEqual([])
+  })
+
+  describe('with an embedded server that names no keys', () => {
+    const provider = { name: 'corp', type: 'oidc', oidcConfig: { issuerUrl: 'https://idp.example.com', clientId: 'c' } }
+    const spec = { type: 'embeddedAuthServer', embeddedAuthServer: { issuer: 'https://mcp.example.com', upstreamProviders: [provider] } }
+    const login = () => ({ kind: 'MCPExternalAuthConfig', metadata: { name: 'auth', uid: 'u-auth' }, spec }) as never
+    type Keys = { metadata: { annotations: Record<string, string> }; data: Record<string, string> }
+    const keysOf = (cluster: MemoryCluster) => cluster.object('Secret', 'auth-authserver') as unknown as Keys
+
+    it('makes them once, tells so, and replaces them when they are old', async () => {
+      const cluster = memoryCluster()
+      cluster.put(login())
+      const first = await reconcile(cluster)
+      expect(first.condition('SigningKeysManaged')).toMatchObject({ status: 'True', reason: 'KeysMadeByOperator' })
+      const made = structuredClone(keysOf(cluster))
+      expect((await reconcile(cluster)).outcome.kind).not.toBe('done')
+      expect(keysOf(cluster).data).toEqual(made.data)
+
+      keysOf(cluster).metadata.annotations['toolhive.stacklok.dev/keys-rotated-at'] = '2020-01-01T00:00:00.000Z'
+      await reconcile(cluster)
+      expect(keysOf(cluster).data['key-0.pem']).toBe(made.data['key-1.pem'])
+      expect(keysOf(cluster).data['hmac-0']).toBe(made.data['hmac-1'])
+      expect(cluster.events.map(({ reason }) => reason).filter((reason) => reason.startsWith('SigningKeys'))).toEqual([
+        'SigningKeysCreated',
+        'SigningKeysRotated',
+      ])
+      const told = JSON.stringify([cluster.events, first.object])
+      for (const secret of Object.values(made.data)) expect(told).not.toContain(secret)
+    })
+
+    it('leaves a Secret of somebody else alone', async () => {
+      const cluster = memoryCluster()
+      cluster.put(login())
+      cluster.put({ kind: 'Secret', metadata: { name: 'auth-authserver' }, data: { mine: '' } } as never)
+      expect((await reconcile(cluster)).condition('SigningKeysManaged')).toMatchObject({ status: 'False', reason: 'SecretNameTaken' })
+      expect(keysOf(cluster).data).toEqual({ mine: '' })
+    })
   })
 })

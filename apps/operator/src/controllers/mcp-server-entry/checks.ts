@@ -5,7 +5,7 @@ import type { MCPServerEntry } from '@thv/resources/kinds/mcp-server-entry/schem
 import type { Problem } from '@thv/resources/schema/normalize'
 import type { OperatorSettings } from '../../operator-settings.ts'
 import { parseCaBundle } from '../../proxy/resolve/ca-bundle.ts'
-import { effectOf, multiUpstream } from '../../proxy/resolve/external-auth.ts'
+import { effectOf } from '../../proxy/resolve/external-auth.ts'
 import { vetRemoteUrl } from '../../proxy/resolve/remote-url.ts'
 import { judgeAuthConfig } from '../../references/judge-auth-config.ts'
 import type { Lookup } from '../../references/lookup.ts'
@@ -101,7 +101,11 @@ function checkExternalAuth({ spec, context: { lookup } }: Checked): ConditionUpd
   }
   const { spec: auth, valid } = judgeAuthConfig(config, lookup)
   if ((auth.embeddedAuthServer?.upstreamProviders.length ?? 0) > 1) {
-    return no(type, MCPServerEntryReason.ExternalAuthConfigMultiUpstream, multiUpstream(name))
+    return no(
+      type,
+      MCPServerEntryReason.ExternalAuthConfigMultiUpstream,
+      `MCPExternalAuthConfig ${name} has several upstream providers, and an entry has no proxy that users could log in to: use authServerConfig of the VirtualMCPServer, and upstreamInject here`,
+    )
   }
   const effect = effectOf(auth, 'MCPServerEntry')
   if (effect.effect === 'rejected') {

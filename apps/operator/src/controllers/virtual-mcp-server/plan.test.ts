@@ -28,7 +28,7 @@ const withToken = (name: string, secret: string) => entry(name, { externalAuthCo
 const withHeader = (name: string, headerName: string, secret: string) =>
   entry(name, { headerForward: { addHeadersFromSecret: [{ headerName, valueSecretRef: { name: secret, key: 'k' } }] } })
 
-function plan(members: Partial<GroupMembers>, spec: object = {}): WorkloadPlan {
+function plan(members: Partial<GroupMembers>, spec: object = {}, more: object = {}): WorkloadPlan {
   return planVirtualMcpServer({
     ...planFacts(),
     server: {
@@ -39,6 +39,7 @@ function plan(members: Partial<GroupMembers>, spec: object = {}): WorkloadPlan {
     definition: () => undefined,
     lookup: { ...fixtureLookup, externalAuthConfig: bearer },
     live: { config: undefined, deployment: undefined },
+    ...more,
   })
 }
 
@@ -114,5 +115,72 @@ describe('plan of a VirtualMCPServer', () => {
     expect(variablesOf(made).flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? [])).not.toContain('two')
     const { message } = made.conditions.find(({ type }) => type === 'BackendsDiscovered') ?? {}
     expect(message).toMatch(new RegExp(`MCPServerEntry ${second}: \\w+ is for ${first} already: rename one of them`))
+  })
+})
+
+describe('plan of a VirtualMCPServer with an authorization server', () => {
+  const issuer = 'https://mcp.example.com'
+  const resourceUrl = `${issuer}/mcp`
+  const provider = (name: string) => ({
+    ...{ name, type: 'oidc' },
+    oidcConfig: { issuerUrl: `https://${name}.example.com`, clientId: 'c', clientSecretRef: { name, key: 'client-secret' } },
+  })
+  const authServerConfig = { issuer, upstreamProviders: [provider('corp'), provider('tickets')] }
+  const oidcConfig = { type: 'inline', resourceUrl, inline: { issuer, audience: resourceUrl, scopes: ['openid', 'mcp'] } }
+  const spec = { ...INLINE, incomingAuth: { type: 'oidc', oidcConfig }, authServerConfig }
+  const injects = (providerName: string) =>
+    ({ metadata: { name: providerName }, spec: { type: 'upstreamInject', upstreamInject: { providerName } } }) as MCPExternalAuthConfig
+  const lookup = {
+    ...fixtureLookup,
+    externalAuthConfig: injects,
+    secret: () => ({ uid: 'u', resourceVersion: '1', keys: new Set(['client-secret']) }),
+  }
+  const more = { lookup, keys: { ok: true, secret: 'v-authserver', untilRotationMs: 1 } }
+  const conditionOf = ({ conditions }: WorkloadPlan, type: string) => conditions.find((condition) => condition.type === type)
+  const podOf = ({ children }: WorkloadPlan) =>
+    children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.template?.spec] : []))[0]
+
+  it('writes it into the file, with keys and secrets as files, and sends each entry the token of its provider', () => {
+    const made = plan({ servers: [server('a')], entries: [withToken('b', 'tickets')] }, spec, more)
+    expect([made.blockers, made.unsupported]).toEqual([[], []])
+    const config = configOf(made)
+    expect(config.authServer).toMatchObject({ issuer, allowed_audiences: [resourceUrl], scopes_supported: ['openid', 'mcp'] })
+    expect(config.authServer?.upstreams.map(({ name }) => name)).toEqual(['corp', 'tickets'])
+    expect(config.outgoingAuth.backends['b']).toEqual({ type: 'upstream_inject', upstreamInject: { providerName: 'tickets' } })
+    const volumes = (podOf(made)?.['volumes'] ?? []) as { name: string; projected?: object }[]
+    expect(volumes.flatMap(({ name, projected }) => (projected ? [name] : []))).toEqual([
+      'authserver-keys',
+      'authserver-hmac',
+      'authserver-clients',
+    ])
+    expect(JSON.stringify(volumes)).toContain('v-authserver')
+    expect(conditionOf(made, 'AuthServerConfigValidated')).toMatchObject({ status: 'True', reason: 'AuthServerConfigValid' })
+    expect(conditionOf(made, 'SigningKeysManaged')).toMatchObject({ status: 'True' })
+    expect(conditionOf(made, 'IdentitySynthesized')).toMatchObject({ status: 'False' })
+  })
+
+  it('runs one replica while logins are in memory', () => {
+    const made = plan({ servers: [server('a')] }, { ...spec, replicas: 3 }, more)
+    expect(conditionOf(made, 'AuthServerReplicaCapped')).toMatchObject({ status: 'True' })
+    expect(made.children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.replicas] : []))).toEqual([1])
+  })
+
+  it('leaves out an entry whose provider it does not have', () => {
+    const made = plan({ servers: [server('a')], entries: [withToken('b', 'chat')] }, spec, more)
+    expect(configOf(made).backends.map(({ name }) => name)).toEqual(['a'])
+    expect(conditionOf(made, 'DiscoveredAuthConfig-b')?.message).toMatch(/spec\.authServerConfig has no provider chat/)
+  })
+
+  it('names all problems at once', () => {
+    const wrong = {
+      ...spec,
+      incomingAuth: { type: 'oidc', oidcConfig: { ...oidcConfig, inline: { ...oidcConfig.inline, audience: 'x' } } },
+      authServerConfig: { ...authServerConfig, upstreamProviders: [provider('corp'), provider('corp')] },
+    }
+    const made = plan({ servers: [server('a')] }, wrong, { ...more, lookup: { ...lookup, secret: () => undefined } })
+    const message = made.blockers.find(({ condition }) => condition === 'AuthServerConfigValidated')?.message
+    expect(message).toMatch(/upstreamProviders\[\]\.name/)
+    expect(message).toMatch(/spec\.authServerConfig\.upstreamProviders\[corp\]\.oidcConfig\.clientSecretRef names Secret corp/)
+    expect(message).toMatch(/the audience of spec\.incomingAuth\.oidcConfig must be its resourceUrl/)
   })
 })

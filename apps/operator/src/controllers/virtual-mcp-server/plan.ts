@@ -7,6 +7,8 @@ import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/s
 import { compact } from '@thv/resources/schema/normalize'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { type VmcpDocument, writeVmcpConfig } from '@thv/vmcpconfig/write-vmcp-config'
+import type { ManagedKeys } from '../../auth-server/ensure-managed-keys.ts'
+import { capReplicas } from '../../auth-server/replica-cap.ts'
 import type { Blocker, Contribution } from '../../deployment/contribution.ts'
 import { type PlannedChild, STOPPED_ANNOTATION, type WorkloadPlan } from '../../deployment/deployment-plan.ts'
 import { secretsHash } from '../../deployment/template/annotations.ts'
@@ -17,6 +19,7 @@ import { virtualServerNames } from '../../proxy/names.ts'
 import type { Lookup } from '../../references/lookup.ts'
 import { templateSecrets } from '../../references/template-secrets.ts'
 import { aggregationOf, type NamedBackend, unknownNames } from './config/aggregation.ts'
+import { authServerOf } from './config/auth-server.ts'
 import { type BackendList, backendsOf } from './config/backends.ts'
 import { referencedTools } from './config/composite-tools.ts'
 import { groupCondition } from './config/group.ts'
@@ -42,6 +45,8 @@ export interface VirtualPlanInput {
   readonly checkPolicies: PolicyChecker
   /** A problem of the seal Secret. */
   readonly seal?: Blocker | undefined
+  /** Keys that the operator makes for the authorization server; undefined: the spec names all of them. */
+  readonly keys?: ManagedKeys | undefined
   readonly now: number
 }
 
@@ -62,7 +67,13 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
     incoming: incoming?.document ?? {},
     overridden: new Set(given.map(([backend]) => backend)),
   })
-  const outgoing = outgoingAuthOf(spec.outgoingAuth, listed.backends, lookup)
+  const url = urlOf(place, settings.clusterDomain)
+  const login = authServerOf(spec.authServerConfig, { ...deps, url, oidc: incoming?.document.oidc, keys: input.keys })
+  const outgoing = outgoingAuthOf(spec.outgoingAuth, listed.backends, {
+    externalAuthConfig: (config) => lookup.externalAuthConfig(config),
+    secret: (secret) => lookup.secret(secret),
+    authServer: login.document,
+  })
   const aggregated = aggregationOf(spec.config.aggregation, lookup)
   const composite = referencedTools(spec.compositeToolRefs, input.definition)
   const storage = sessionStorageOf(spec, live.deployment?.spec?.replicas)
@@ -72,18 +83,29 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
 
   const contributions: Contribution[] = [
     ...(incoming?.contributions ?? []),
+    ...login.contributions,
     ...outgoing.contributions,
     ...used.map(({ contribution }) => contribution),
   ]
   const document =
     incoming &&
-    documentOf(input, { spec, incoming, outgoing, aggregation: aggregated.document, composite: composite.tools, storage, backends: used })
+    documentOf(input, {
+      spec,
+      incoming,
+      authServer: login.document,
+      outgoing,
+      aggregation: aggregated.document,
+      composite: composite.tools,
+      storage,
+      backends: used,
+    })
   const written =
     document && writeVmcpConfig(isInline ? withoutUnknown(document, new Set(used.map(({ config }) => config.name))) : document)
   const blockers: Blocker[] = [
     ...problems.map(({ message }) => invalid(message)),
     ...group.blockers,
     ...(incoming?.blockers ?? []),
+    ...login.blockers,
     ...outgoing.blockers,
     ...aggregated.blockers,
     ...(input.seal === undefined ? [] : [input.seal]),
@@ -100,6 +122,7 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
     conditions: [
       ...group.conditions,
       ...(incoming && incoming.blockers.length === 0 ? [authConfigured(spec)] : []),
+      ...login.conditions,
       ...outgoing.conditions,
       ...composite.conditions,
       ...storage.conditions,
@@ -114,14 +137,27 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
     blockers,
     unsupported: [],
     stopsWhatRuns: false,
-    url: urlOf(place, settings.clusterDomain),
+    url,
   }
   const runsOpen = live.deployment !== undefined && lacksProtection(live, spec)
   const blockedPlan = (all: readonly Blocker[]): WorkloadPlan => ({ ...base, blockers: all, stopsWhatRuns: runsOpen })
   if (blockers.length > 0 || written?.ok !== true || incoming === undefined) return blockedPlan(blockers)
 
-  const unsupported = [...unsupportedFields(server.spec, spec), ...incoming.unsupported, ...ofFile(written.unsupported, written.config)]
-  const made = deploymentOf(input, { spec, contributions, config: written.config, mustStop: unsupported.length > 0, runsOpen })
+  const unsupported = [
+    ...unsupportedFields(server.spec, spec),
+    ...incoming.unsupported,
+    ...login.unsupported,
+    ...ofFile(written.unsupported, written.config),
+  ]
+  const capped = capReplicas(written.config.authServer, { replicas: spec.replicas, scale: live.deployment?.spec?.replicas })
+  const made = deploymentOf(input, {
+    spec,
+    replicas: capped.replicas,
+    contributions,
+    config: written.config,
+    mustStop: unsupported.length > 0,
+    runsOpen,
+  })
   if (made.problems.length > 0) return blockedPlan(templateBlockers(made.problems))
   const alias = aliasOf(place, spec)
   const children: PlannedChild[] = [
@@ -138,6 +174,7 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
     unwanted: spec.serviceAccount === undefined ? [] : [{ kind: 'ServiceAccount', name: virtualServerNames(name).account }],
     conditions: [
       ...base.conditions,
+      ...capped.conditions,
       ...templateConditions(made.conditions),
       ...alias.conditions,
       ...shadowedCondition(made.shadowedVariables),
@@ -149,6 +186,7 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
 interface Parts {
   readonly spec: CanonicalVirtualMCPServerSpec
   readonly incoming: IncomingAuth
+  readonly authServer: VmcpConfig['authServer']
   readonly outgoing: OutgoingAuth
   readonly aggregation: ReturnType<typeof aggregationOf>['document']
   readonly composite: ReturnType<typeof referencedTools>['tools']
@@ -157,7 +195,7 @@ interface Parts {
 }
 
 function documentOf({ server, settings }: VirtualPlanInput, parts: Parts): VmcpDocument {
-  const { spec, incoming, outgoing, aggregation, composite, storage, backends } = parts
+  const { spec, incoming, authServer, outgoing, aggregation, composite, storage, backends } = parts
   const { name, namespace = '' } = server.metadata
   const { config } = spec
   return compact({
@@ -165,6 +203,7 @@ function documentOf({ server, settings }: VirtualPlanInput, parts: Parts): VmcpD
     groupRef: spec.groupRef?.name ?? '',
     backends: backends.length === 0 ? undefined : backends.map((backend) => backend.config),
     incomingAuth: incoming.document,
+    authServer,
     outgoingAuth: outgoing.document,
     aggregation,
     compositeTools: [...(server.spec.config?.compositeTools ?? []), ...composite],
@@ -217,6 +256,7 @@ function ofFile(parts: readonly { readonly path: string; readonly message: strin
 
 interface DeploymentParts {
   readonly spec: CanonicalVirtualMCPServerSpec
+  readonly replicas: number | undefined
   readonly contributions: readonly Contribution[]
   readonly config: VmcpConfig
   readonly mustStop: boolean
@@ -225,7 +265,7 @@ interface DeploymentParts {
 }
 
 function deploymentOf({ server, settings, lookup, live }: VirtualPlanInput, parts: DeploymentParts) {
-  const { spec, contributions, config, mustStop, runsOpen } = parts
+  const { spec, replicas, contributions, config, mustStop, runsOpen } = parts
   const { name, namespace = '' } = server.metadata
   const wasStopped = live.deployment?.metadata.annotations?.[STOPPED_ANNOTATION] === 'true'
   const secrets = [...contributions.flatMap(({ secrets: used = [] }) => used), ...templateSecrets(spec.podTemplateSpec)]
@@ -236,7 +276,7 @@ function deploymentOf({ server, settings, lookup, live }: VirtualPlanInput, part
     settings,
     configChecksum: restartChecksum(config),
     contributions,
-    replicas: mustStop ? 0 : (spec.replicas ?? (wasStopped || wasRefused(live) ? 1 : undefined)),
+    replicas: mustStop ? 0 : (replicas ?? (wasStopped || wasRefused(live) ? 1 : undefined)),
     secretsHash: secretsHash(secrets, lookup),
     recreate: runsOpen || isRecreating(live),
   })

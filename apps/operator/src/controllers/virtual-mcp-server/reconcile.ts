@@ -15,7 +15,10 @@ import {
   writeStatus,
 } from '@thv/kube'
 import { VirtualMCPServerCondition as Condition } from '@thv/resources/kinds/virtual-mcp-server/constants'
+import { normaliseVirtualMcpServer } from '@thv/resources/kinds/virtual-mcp-server/normalise'
 import { virtualMcpServerType as type, type VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import { ensureManagedKeys } from '../../auth-server/ensure-managed-keys.ts'
+import { needsManagedKeys } from '../../auth-server/managed-keys.ts'
 import { configMapCache, deploymentCache, podCache, serviceCache, WORKLOAD_INDEX } from '../../caches/built-in-caches.ts'
 import type { WorkloadPlan } from '../../deployment/deployment-plan.ts'
 import { type Executed, executePlan } from '../../deployment/execute-plan.ts'
@@ -53,6 +56,8 @@ export async function reconcileVirtualMcpServer(key: ObjectKey, env: Env, { sign
   const references = joinReferences(own, ...members.entries.map(referencesOfServerEntry))
   const lookup = await loadLookup(env, { namespace, references }, signal)
   const seal = await ensureSeal(server, env, signal)
+  const { authServerConfig: login } = normaliseVirtualMcpServer(server).spec
+  const keys = login && needsManagedKeys(login) ? await ensureManagedKeys({ object: server, type }, env, signal) : undefined
   // Templates, JSON Schema and the configuration take memory that an operator without virtual servers does not need.
   const { planVirtualMcpServer } = await import('./plan.ts')
   const plan = planVirtualMcpServer({
@@ -70,6 +75,7 @@ export async function reconcileVirtualMcpServer(key: ObjectKey, env: Env, { sign
     },
     checkPolicies,
     seal: 'blocker' in seal ? seal.blocker : undefined,
+    keys,
     now: env.clock.now(),
   })
   const executed: Executed =

@@ -36,6 +36,7 @@ const WARNS_WHEN_TRUE: ReadonlySet<string> = new Set([
   WorkloadCondition.AuthzPrimaryUpstreamProviderIgnored,
   WorkloadCondition.AuthzVisibleToolNames,
   WorkloadCondition.PlaintextSecret,
+  WorkloadCondition.AuthServerReplicaCapped,
   'StdioReplicaCapped',
   'PermissionProfilePartial',
 ])

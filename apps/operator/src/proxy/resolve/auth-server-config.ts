@@ -2,20 +2,21 @@ import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalAuthServerRedis, CanonicalSentinelConfig } from '@thv/resources/shared/auth-server/auth-server-storage'
 import type { UpstreamProvider } from '@thv/resources/shared/auth-server/auth-server-upstream'
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
-import { variablePart } from '@thv/runconfig/forwarded-headers'
+import { managedHmacFiles, managedKeyFiles } from '../../auth-server/managed-keys.ts'
 
-export const UPSTREAM_SECRET = 'TOOLHIVE_UPSTREAM_CLIENT_SECRET'
-export const DCR_TOKEN = 'TOOLHIVE_UPSTREAM_DCR_INITIAL_ACCESS_TOKEN'
 export const REDIS_USERNAME = 'TOOLHIVE_AUTH_SERVER_REDIS_USERNAME'
 export const REDIS_PASSWORD = 'TOOLHIVE_AUTH_SERVER_REDIS_PASSWORD'
 export const KEY_DIR = '/etc/toolhive/authserver/keys'
 export const HMAC_DIR = '/etc/toolhive/authserver/hmac'
+/** Of secrets that the server has as a client, and that clients have here. */
+export const CLIENT_DIR = '/etc/toolhive/authserver/clients'
 export const REDIS_TLS_DIR = '/etc/toolhive/authserver/redis-tls'
 
 export const keyFile = (index: number) => `key-${index}.pem`
 export const hmacFile = (index: number) => `hmac-${index}`
-export const upstreamVariable = (prefix: string, upstream: string) => `${prefix}_${variablePart(upstream)}`
-export const delegateSecretVariable = (index: number) => `TOOLHIVE_DELEGATE_CLIENT_SECRET_${index}`
+export const upstreamSecretFile = (upstream: string) => `upstream-${upstream}`
+export const registrationTokenFile = (upstream: string) => `registration-${upstream}`
+export const delegateSecretFile = (index: number) => `delegate-${index}`
 
 type Json = Record<string, unknown>
 
@@ -26,6 +27,8 @@ export interface AuthServerPlace {
   readonly namespace: string
   readonly resourceUrl: string
   readonly clusterDomain?: string | undefined
+  /** With the keys that the operator makes where the spec names none. */
+  readonly managedSecret: string
 }
 
 /** `embedded_auth_server_config` of a RunConfig: secrets only as names of variables and files. Pure. */
@@ -35,8 +38,11 @@ export function authServerConfig(server: CanonicalEmbeddedAuthServer, place: Aut
     schema_version: 'v0.1.0',
     issuer: server.issuer,
     authorization_endpoint_base_url: server.authorizationEndpointBaseUrl,
-    signing_key_config: signingKeys(server.signingKeySecretRefs.length),
-    hmac_secret_files: listOrNone(server.hmacSecretRefs.map((_, index) => `${HMAC_DIR}/${hmacFile(index)}`)),
+    signing_key_config: signingKeys(server.signingKeySecretRefs.length || managedKeyFiles.length),
+    hmac_secret_files: Array.from(
+      { length: server.hmacSecretRefs.length || managedHmacFiles.length },
+      (_, index) => `${HMAC_DIR}/${hmacFile(index)}`,
+    ),
     token_lifespans:
       lifespans &&
       compact({
@@ -58,7 +64,7 @@ export function authServerConfig(server: CanonicalEmbeddedAuthServer, place: Aut
     delegate_clients: listOrNone(
       server.delegateClients.map(({ clientId, scopes, audiences }, index) => ({
         client_id: clientId,
-        client_secret_env_var: delegateSecretVariable(index),
+        client_secret_file: `${CLIENT_DIR}/${delegateSecretFile(index)}`,
         scopes,
         audiences,
       })),
@@ -68,15 +74,14 @@ export function authServerConfig(server: CanonicalEmbeddedAuthServer, place: Aut
 }
 
 /** The first signs, the others verify. */
-function signingKeys(count: number): Json | undefined {
-  if (count === 0) return undefined
+function signingKeys(count: number): Json {
   const [signing, ...fallback] = Array.from({ length: count }, (_, index) => keyFile(index))
   return compact({ key_dir: KEY_DIR, signing_key_file: signing, fallback_key_files: listOrNone(fallback) })
 }
 
 function upstream({ name, type, oidcConfig: oidc, oauth2Config: oauth2 }: UpstreamProvider, place: AuthServerPlace): Json {
   const redirectUri = `${place.resourceUrl.replace(/\/+$/, '')}/oauth/callback`
-  const secret = (ref: unknown) => (ref === undefined ? undefined : upstreamVariable(UPSTREAM_SECRET, name))
+  const secret = (ref: unknown) => (ref === undefined ? undefined : `${CLIENT_DIR}/${upstreamSecretFile(name)}`)
   return compact({
     name,
     type,
@@ -85,7 +90,7 @@ function upstream({ name, type, oidcConfig: oidc, oauth2Config: oauth2 }: Upstre
       compact({
         issuer_url: oidc.issuerUrl,
         client_id: oidc.clientId,
-        client_secret_env_var: secret(oidc.clientSecretRef),
+        client_secret_file: secret(oidc.clientSecretRef),
         redirect_uri: oidc.redirectUri ?? redirectUri,
         scopes: oidc.scopes,
         subject_claim: oidc.subjectClaim,
@@ -98,7 +103,7 @@ function upstream({ name, type, oidcConfig: oidc, oauth2Config: oauth2 }: Upstre
         authorization_endpoint: oauth2.authorizationEndpoint,
         token_endpoint: oauth2.tokenEndpoint,
         client_id: oauth2.clientId,
-        client_secret_env_var: secret(oauth2.clientSecretRef),
+        client_secret_file: secret(oauth2.clientSecretRef),
         redirect_uri: oauth2.redirectUri ?? redirectUri,
         scopes: oauth2.scopes,
         additional_authorization_params: oauth2.additionalAuthorizationParams,
@@ -142,7 +147,7 @@ function registration(dcr: NonNullable<OAuth2['dcrConfig']>, name: string): Json
   return compact({
     discovery_url: dcr.discoveryUrl,
     registration_endpoint: dcr.registrationEndpoint,
-    initial_access_token_env_var: dcr.initialAccessTokenRef && upstreamVariable(DCR_TOKEN, name),
+    initial_access_token_file: dcr.initialAccessTokenRef && `${CLIENT_DIR}/${registrationTokenFile(name)}`,
     software_id: dcr.softwareId,
     software_statement: dcr.softwareStatement,
   })

@@ -18,6 +18,7 @@ const place = {
   name: 'tickets',
   namespace: 'team',
   resourceUrl: 'https://mcp.example.com/tickets/',
+  managedSecret: 'login-authserver',
 }
 const contribution = (server: CanonicalEmbeddedAuthServer, change: object = {}) => authServerContribution(server, { ...place, ...change })
 const named = (name: string) => {
@@ -63,25 +64,52 @@ describe('authServerContribution', () => {
     })
   })
 
-  it('mounts exactly one key of a Secret per file, and has a variable for each that the config names', () => {
-    const { runConfig, env = [], volumes = [], volumeMounts = [] } = contribution(named('login-full'))
-    expect(volumes.map(({ name }) => name)).toEqual(volumeMounts.map(({ name }) => name))
-    expect(new Set(volumeMounts.map(({ mountPath }) => mountPath)).size).toBe(volumeMounts.length)
-    const text = JSON.stringify(runConfig)
-    for (const { name } of env) expect(text).toContain(`"${name}"`)
-    for (const [, name] of text.matchAll(/"(TOOLHIVE_[A-Z0-9_]+)"/g)) expect(env.map((variable) => variable.name)).toContain(name)
-    for (const [, path] of text.matchAll(/"(\/etc\/toolhive\/authserver\/[^"]*\/(?:hmac-|ca|sentinel)[^"]*)"/g)) {
-      expect(volumeMounts.map(({ mountPath }) => mountPath)).toContain(path)
-    }
+  it.each(servers)(
+    '%s: mounts every file that the config names, and no other key of a Secret, in directories that the kubelet refreshes',
+    (_, server) => {
+      const { runConfig, env = [], volumes = [], volumeMounts = [] } = contribution(server)
+      expect(volumes.map(({ name }) => name)).toEqual(volumeMounts.map(({ name }) => name))
+      expect(volumeMounts.some((mount) => 'subPath' in mount)).toBe(false)
+      const mounted = volumes.flatMap(({ projected }, index) =>
+        (projected as Projected).sources.flatMap(({ secret }) =>
+          secret.items.map(({ path }) => `${volumeMounts[index]?.mountPath}/${path}`),
+        ),
+      )
+      expect(new Set(mounted).size).toBe(mounted.length)
+      const text = JSON.stringify(runConfig)
+      const login = runConfig?.embedded_auth_server_config
+      const { key_dir: keyDir, signing_key_file: first, fallback_key_files: more = [] } = login?.signing_key_config ?? {}
+      const named = [...text.matchAll(/"(\/etc\/toolhive\/authserver\/[^"/]*\/[^"]*)"/g)].map(([, path]) => path)
+      expect(mounted.toSorted()).toEqual([...named, ...[first, ...more].map((file) => `${keyDir}/${file}`)].toSorted())
+      for (const { name } of env) expect(text).toContain(`"${name}"`)
+      for (const [, name] of text.matchAll(/"(TOOLHIVE_[A-Z0-9_]+)"/g)) expect(env.map((variable) => variable.name)).toContain(name)
+    },
+  )
+
+  it('takes keys and secrets from the Secret that the operator makes, where the spec names none', () => {
+    const { runConfig, volumes = [] } = contribution(named('login-minimal'))
+    const login = runConfig?.embedded_auth_server_config
+    expect(login?.signing_key_config).toMatchObject({ signing_key_file: 'key-0.pem', fallback_key_files: ['key-1.pem', 'key-2.pem'] })
+    expect(login?.hmac_secret_files).toHaveLength(7)
+    const secrets = volumes.flatMap(({ projected }) => (projected as Projected).sources.map(({ secret }) => secret.name))
+    expect(secrets.slice(0, 2)).toEqual(['login-authserver', 'login-authserver'])
+  })
+
+  it('replaces pods for changes of what is read once, and for nothing else', () => {
+    expect(contribution(named('login-full')).secrets?.toSorted()).toEqual(['redis', 'redis-ca', 'sentinel-ca'])
   })
 
   it.each(servers)('%s: every field has an effect', (_, server) => {
     const before = JSON.stringify(contribution(server))
     const idle = leaves(server).filter((path) => JSON.stringify(contribution(changed(server, path))) === before)
-    // With one provider it can only name that one, and a VirtualMCPServer is all that takes several.
+    // It decides whose claims policies of a VirtualMCPServer see.
     expect(idle.map((path) => path.join('.')).filter((path) => path !== 'primaryUpstreamProvider')).toEqual([])
   })
 })
+
+interface Projected {
+  readonly sources: readonly { readonly secret: { readonly name: string; readonly items: readonly { readonly path: string }[] } }[]
+}
 
 type Path = readonly (string | number)[]
 

@@ -1,13 +1,14 @@
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
-import { type EnvVar, secretVariable, type Volume, type VolumeMount } from '../../deployment/contribution.ts'
+import { managedHmacFiles, managedKeyFiles } from '../../auth-server/managed-keys.ts'
+import { secretVariable, type Volume, type VolumeMount } from '../../deployment/contribution.ts'
 import type { Contribution } from '../contribution.ts'
 import {
   type AuthServerPlace,
   authServerConfig,
-  DCR_TOKEN,
-  delegateSecretVariable,
+  CLIENT_DIR,
+  delegateSecretFile,
   HMAC_DIR,
   hmacFile,
   KEY_DIR,
@@ -15,16 +16,19 @@ import {
   REDIS_PASSWORD,
   REDIS_TLS_DIR,
   REDIS_USERNAME,
-  UPSTREAM_SECRET,
-  upstreamVariable,
+  registrationTokenFile,
+  upstreamSecretFile,
 } from './auth-server-config.ts'
+
+/** Tokens that the proxy in front accepts. */
+type AcceptedTokens = Pick<OidcConfig, 'issuer' | 'audience' | 'scopes'>
 
 /**
  * Why the server does not fit the door that it stands at: the proxy must accept exactly the tokens that its own server gives out. Pure.
  */
 export function authServerMismatches(
   server: CanonicalEmbeddedAuthServer,
-  { oidc, resourceUrl }: { oidc: OidcConfig | 'unresolved' | undefined; resourceUrl: string },
+  { oidc, resourceUrl }: { oidc: AcceptedTokens | 'unresolved' | undefined; resourceUrl: string },
 ): string[] {
   if (oidc === 'unresolved') return ['it needs spec.oidcConfig, which has a problem of its own: correct that first']
   if (oidc === undefined) {
@@ -49,54 +53,73 @@ export function authServerMismatches(
 
 /** RunConfig, variables and files of an embedded server that fits. Pure. */
 export function authServerContribution(server: CanonicalEmbeddedAuthServer, place: AuthServerPlace): Contribution {
-  const files = [...keyFiles(server), ...redisFiles(server)]
+  const directories = [
+    directory('authserver-keys', KEY_DIR, keyFiles(server, place)),
+    directory('authserver-hmac', HMAC_DIR, hmacFiles(server, place)),
+    directory('authserver-clients', CLIENT_DIR, clientFiles(server)),
+    directory('authserver-redis-tls', REDIS_TLS_DIR, redisFiles(server)),
+  ].filter((each) => each !== undefined)
+  const { storage } = server
+  const { usernameSecretRef: username, passwordSecretRef: password } = storage.redis?.aclUserConfig ?? {}
   return {
     // As a document: the reader of the runner fills in what is absent.
     runConfig: { embedded_auth_server_config: authServerConfig(server, place) as unknown as AuthServerConfig },
-    env: variables(server),
-    volumes: files.map(({ volume }) => volume),
-    volumeMounts: files.map(({ mount }) => mount),
+    env: [...(username ? [secretVariable(REDIS_USERNAME, username)] : []), ...(password ? [secretVariable(REDIS_PASSWORD, password)] : [])],
+    volumes: directories.map(({ volume }) => volume),
+    volumeMounts: directories.map(({ mount }) => mount),
+    // The connection to Redis is made once. All other files are read again.
+    secrets: unique([username, password, storage.redis?.tls?.caCertSecretRef, storage.redis?.sentinelTls?.caCertSecretRef]),
   }
 }
 
-function variables({ upstreamProviders, delegateClients, storage }: CanonicalEmbeddedAuthServer): EnvVar[] {
-  const variable = (name: string, ref: { name: string; key: string } | undefined) => (ref ? [secretVariable(name, ref)] : [])
+function unique(refs: readonly ({ readonly name: string } | undefined)[]): string[] {
+  return [...new Set(refs.flatMap((ref) => (ref ? [ref.name] : [])))]
+}
+
+/** One key of a Secret as one file, so that nothing else of the Secret is in the pod. */
+interface SecretFile {
+  readonly secret: string
+  readonly key: string
+  readonly file: string
+}
+
+function keyFiles({ signingKeySecretRefs: refs }: CanonicalEmbeddedAuthServer, { managedSecret: secret }: AuthServerPlace): SecretFile[] {
+  if (refs.length === 0) return managedKeyFiles.map((file) => ({ secret, key: file, file }))
+  return refs.map(({ name, key }, index) => ({ secret: name, key, file: keyFile(index) }))
+}
+
+function hmacFiles({ hmacSecretRefs: refs }: CanonicalEmbeddedAuthServer, { managedSecret: secret }: AuthServerPlace): SecretFile[] {
+  if (refs.length === 0) return managedHmacFiles.map((file) => ({ secret, key: file, file }))
+  return refs.map(({ name, key }, index) => ({ secret: name, key, file: hmacFile(index) }))
+}
+
+function clientFiles({ upstreamProviders, delegateClients }: CanonicalEmbeddedAuthServer): SecretFile[] {
   return [
     ...upstreamProviders.flatMap(({ name, oidcConfig, oauth2Config }) => [
-      ...variable(upstreamVariable(UPSTREAM_SECRET, name), oidcConfig?.clientSecretRef ?? oauth2Config?.clientSecretRef),
-      ...variable(upstreamVariable(DCR_TOKEN, name), oauth2Config?.dcrConfig?.initialAccessTokenRef),
+      ...fileOf(oidcConfig?.clientSecretRef ?? oauth2Config?.clientSecretRef, upstreamSecretFile(name)),
+      ...fileOf(oauth2Config?.dcrConfig?.initialAccessTokenRef, registrationTokenFile(name)),
     ]),
-    ...delegateClients.flatMap(({ clientSecretRef }, index) => variable(delegateSecretVariable(index), clientSecretRef)),
-    ...variable(REDIS_USERNAME, storage.redis?.aclUserConfig.usernameSecretRef),
-    ...variable(REDIS_PASSWORD, storage.redis?.aclUserConfig.passwordSecretRef),
-  ]
-}
-
-interface SecretFile {
-  readonly volume: Volume
-  readonly mount: VolumeMount
-}
-
-function keyFiles({ signingKeySecretRefs, hmacSecretRefs }: CanonicalEmbeddedAuthServer): SecretFile[] {
-  return [
-    ...signingKeySecretRefs.map((ref, index) => secretFile(`authserver-signing-key-${index}`, ref, { dir: KEY_DIR, file: keyFile(index) })),
-    ...hmacSecretRefs.map((ref, index) => secretFile(`authserver-hmac-secret-${index}`, ref, { dir: HMAC_DIR, file: hmacFile(index) })),
+    ...delegateClients.flatMap(({ clientSecretRef }, index) => fileOf(clientSecretRef, delegateSecretFile(index))),
   ]
 }
 
 function redisFiles({ storage }: CanonicalEmbeddedAuthServer): SecretFile[] {
-  const file = (volume: string, ref: { name: string; key: string } | undefined, name: string) =>
-    ref ? [secretFile(volume, ref, { dir: REDIS_TLS_DIR, file: name })] : []
   return [
-    ...file('redis-tls-ca-master', storage.redis?.tls?.caCertSecretRef, 'ca.crt'),
-    ...file('redis-tls-ca-sentinel', storage.redis?.sentinelTls?.caCertSecretRef, 'sentinel-ca.crt'),
+    ...fileOf(storage.redis?.tls?.caCertSecretRef, 'ca.crt'),
+    ...fileOf(storage.redis?.sentinelTls?.caCertSecretRef, 'sentinel-ca.crt'),
   ]
 }
 
-/** One key of a Secret as one file, so that nothing else of the Secret is in the pod. */
-function secretFile(name: string, ref: { name: string; key: string }, { dir, file }: { dir: string; file: string }): SecretFile {
-  return {
-    volume: { name, secret: { secretName: ref.name, defaultMode: 0o400, items: [{ key: ref.key, path: file }] } },
-    mount: { name, mountPath: `${dir}/${file}`, subPath: file, readOnly: true },
-  }
+function fileOf(ref: { readonly name: string; readonly key: string } | undefined, file: string): SecretFile[] {
+  return ref ? [{ secret: ref.name, key: ref.key, file }] : []
+}
+
+/** One volume for all files of a directory. Not one for each with `subPath`: the kubelet never refreshes those. */
+function directory(name: string, mountPath: string, files: readonly SecretFile[]): { volume: Volume; mount: VolumeMount } | undefined {
+  if (files.length === 0) return undefined
+  const bySecret = Map.groupBy(files, ({ secret }) => secret)
+  const sources = [...bySecret].map(([secret, of]) => ({
+    secret: { name: secret, items: of.map(({ key, file }) => ({ key, path: file })) },
+  }))
+  return { volume: { name, projected: { defaultMode: 0o400, sources } }, mount: { name, mountPath, readOnly: true } }
 }

@@ -157,8 +157,10 @@ each type does there. A combination that is refused, a Secret or key that is mis
 condition \`ExternalAuthConfigValidated=False\`: it never runs with less than was asked for.`
 
 const NOTES = `\`authServerRef\` of an MCPServer or MCPRemoteProxy names a configuration of type \`embeddedAuthServer\` that clients log in to; \`externalAuthConfigRef\`
-is then free for the way to the server. Both naming an embedded server is refused, and so is a server with more than one upstream provider
-(\`MultiUpstreamNotSupported\`): that needs a VirtualMCPServer. Its condition is \`AuthServerRefValidated\`.
+is then free for the way to the server. Both naming an embedded server is refused. Its condition is \`AuthServerRefValidated\`. With several upstream
+providers users log in to each in turn; the server gets the token of the provider that \`upstreamInject.providerName\` names, else that of the first.
+Where no Secrets with keys are named, the operator makes them (\`SigningKeysManaged\`). With \`storage.type: memory\` there is one replica
+(\`AuthServerReplicaCapped\`).
 
 ## How clients authenticate: \`oidcConfig.external\`
 
@@ -176,7 +178,8 @@ names, so that many workloads share one. \`resourceUrl\` belongs to one workload
 
 - An MCPServer that speaks stdio gets no headers, so ${[...HEADER_TYPES].map((type) => `\`${type}\``).join(', ')} are refused there: use \`secrets\` of the MCPServer.
 - \`disableUpstreamTokenInjection\` of the embedded server beside \`tokenExchange\`, \`awsSts\` or \`upstreamInject\` is refused: there would be no token to use.
-- Secrets reach the proxy as variables or files and are never in a RunConfig. When one changes, the pods are replaced.`
+- Secrets reach the proxy as variables or files and are never in a RunConfig. When one changes, the pods are replaced, but not for keys, HMAC secrets and
+  client secrets of the embedded server: it reads those files again.`
 
 function cell(effect: AuthEffect): string {
   if (effect.effect === 'nothing' || effect.effect === 'virtualServer') return effect.note

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
+import { unsupportedFields } from '@thv/runconfig/middleware-table'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
 import { describe, expect, it } from 'vitest'
 import { judgeAuthConfig } from '../../references/judge-auth-config.ts'
@@ -234,13 +235,6 @@ describe('blockers', () => {
     ['a configuration that is not there', {}, {}, 'ExternalAuthConfigNotFound', 'names MCPExternalAuthConfig auth'],
     ['an invalid one, with its own reason', { auth: { type: 'awsSts', awsSts: { region: 'x' } } }, {}, 'ValidationFailed', 'is not valid'],
     ['a type of an older schema', { auth: { type: 'xaa' } }, {}, 'ValidationFailed', 'not supported'],
-    [
-      'several upstream providers',
-      { auth: login({ upstreamProviders: [provider('a'), provider('b')] }) },
-      {},
-      'MultiUpstreamNotSupported',
-      'keep one',
-    ],
     ['a header for a server that speaks stdio', { auth: SPECS.headerInjection }, { transport: 'stdio' }, 'InvalidConfig', 'spec.secrets'],
     ['an exchange for such a server', { auth: SPECS.tokenExchange }, { transport: 'stdio' }, 'InvalidConfig', 'stdio'],
     [
@@ -306,13 +300,6 @@ describe('blockers', () => {
     ['a server that is not there', {}, {}, 'AuthServerRefNotFound', 'spec.authServerRef names'],
     ['a kind that is none', {}, { authServerRef: { kind: 'Secret', name: 'login' } }, 'AuthServerRefInvalidKind', 'not Secret'],
     ['another type', { login: SPECS.bearerToken }, {}, 'AuthServerRefInvalidType', 'has type bearerToken'],
-    [
-      'several upstream providers',
-      { login: login({ upstreamProviders: [provider('a'), provider('b')] }) },
-      { kind: 'MCPRemoteProxy' },
-      'MultiUpstreamNotSupported',
-      'keep one',
-    ],
     ['an invalid server', { login: login({ issuer: 'http://mcp.example.com' }) }, {}, 'AuthServerRefInvalidConfig', 'is not valid'],
     ['a server without OIDC', { login: login() }, { oidc: undefined }, 'AuthServerRefInvalidConfig', 'set spec.oidcConfig'],
     [
@@ -385,9 +372,27 @@ describe('every manifest of the fixtures', () => {
       const { valid } = judgeAuthConfig({ spec: spec as Spec }, { secret: () => undefined })
       if (valid.status === 'True') continue
       const resolved = resolve({}, { lookup: lookup({ auth: spec }, {}) })
-      const several = ((spec as { embeddedAuthServer?: { upstreamProviders: [] } }).embeddedAuthServer?.upstreamProviders.length ?? 0) > 1
-      expect(blockersOf(resolved)[0]?.reason).toBe(several ? 'MultiUpstreamNotSupported' : valid.reason)
+      expect(blockersOf(resolved)[0]?.reason).toBe(valid.reason)
     }
+  })
+})
+
+describe('a server with several upstream providers', () => {
+  const several = login({ upstreamProviders: [provider('a'), provider('b')] })
+
+  it.each(['MCPServer', 'MCPRemoteProxy'] as const)('%s: users log in to each, and upstreamInject chooses whose token is sent', (kind) => {
+    const inject = { type: 'upstreamInject', upstreamInject: { providerName: 'b' } }
+    const resolved = resolve({ auth: inject, login: several }, { kind, authServerRef: loginRef })
+    expect(resolved.ok).toBe(true)
+    const config = runnerReads(resolved.contribution ?? {}, base(kind))
+    expect(config.embedded_auth_server_config?.upstreams.map(({ name }) => name)).toEqual(['a', 'b'])
+    expect(config.upstream_swap_config).toMatchObject({ provider_name: 'b' })
+    expect(unsupportedFields(config)).toEqual([])
+  })
+
+  it('is refused where upstreamInject names none of them', () => {
+    const inject = { type: 'upstreamInject', upstreamInject: { providerName: 'c' } }
+    expect(blockersOf(resolve({ auth: inject, login: several }, { authServerRef: loginRef }))[0]?.message).toContain('provider c')
   })
 })
 

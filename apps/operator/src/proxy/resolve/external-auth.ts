@@ -3,6 +3,7 @@ import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from '@thv/reso
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
+import { managedSecretName } from '../../auth-server/managed-keys.ts'
 import type { Blocker } from '../../deployment/contribution.ts'
 import { secretUses } from '../../references/auth-config-secrets.ts'
 import { type AuthConfigVerdict, judgeAuthConfig } from '../../references/judge-auth-config.ts'
@@ -64,7 +65,6 @@ function authServerPart(args: ExternalAuthArgs, ref: { kind: string; name: strin
     const message = `spec.authServerRef must name an MCPExternalAuthConfig of type embeddedAuthServer, and ${ref.name} has type ${verdict.spec.type}`
     return refuse(WorkloadReason.AuthServerRefInvalidType, message)
   }
-  if (server.upstreamProviders.length > 1) return refuse(WorkloadReason.MultiUpstreamNotSupported, multiUpstream(ref.name))
   if (verdict.valid.status !== 'True') return refuse(WorkloadReason.AuthServerRefInvalidConfig, invalid(ref.name, verdict))
   const mismatches = authServerMismatches(server, { oidc: args.oidc, resourceUrl: resourceUrlOf(args) })
   if (mismatches.length > 0) {
@@ -80,7 +80,7 @@ function authServerPart(args: ExternalAuthArgs, ref: { kind: string; name: strin
     message: `clients log in to the server of MCPExternalAuthConfig ${ref.name}`,
   } as const
   const told: Contribution = { conditions: [valid], status: { authServerConfigHash: verdict.configHash } }
-  return withLogin(args, { server, verdict, told })
+  return withLogin(args, { server, config: ref.name, told })
 }
 
 function externalAuthPart(args: ExternalAuthArgs, { ref, login }: { ref: { name: string }; login: Part | undefined }): Part {
@@ -89,9 +89,6 @@ function externalAuthPart(args: ExternalAuthArgs, { ref, login }: { ref: { name:
   if (config === undefined) return refuse(WorkloadReason.ExternalAuthConfigNotFound, notFound('spec.externalAuthConfigRef', ref.name))
   const verdict = judgeAuthConfig(config, args.lookup)
   const { spec } = verdict
-  if ((spec.embeddedAuthServer?.upstreamProviders.length ?? 0) > 1) {
-    return refuse(WorkloadReason.MultiUpstreamNotSupported, multiUpstream(ref.name))
-  }
   if (verdict.valid.status !== 'True') {
     return refuse(verdict.valid.reason || WorkloadReason.InvalidExternalAuthConfig, invalid(ref.name, verdict))
   }
@@ -104,7 +101,7 @@ function externalAuthPart(args: ExternalAuthArgs, { ref, login }: { ref: { name:
     return refuse(WorkloadReason.InvalidConfig, `MCPExternalAuthConfig ${ref.name} does not fit here: ${problems.join('; ')}`)
   }
   const told: Contribution = { conditions: healthy(args.kind, ref.name), status: { externalAuthConfigHash: verdict.configHash } }
-  if (spec.embeddedAuthServer) return withLogin(args, { server: spec.embeddedAuthServer, verdict, told })
+  if (spec.embeddedAuthServer) return withLogin(args, { server: spec.embeddedAuthServer, config: ref.name, told })
   return usable(joined([told, outgoingContribution(spec as OutgoingSpec, args), { secrets: secretNames(verdict) }]))
 }
 
@@ -121,10 +118,15 @@ function fitProblems(
 
 function withLogin(
   args: ExternalAuthArgs,
-  { server, verdict, told }: { server: CanonicalEmbeddedAuthServer; verdict: AuthConfigVerdict; told: Contribution },
+  { server, config, told }: { server: CanonicalEmbeddedAuthServer; config: string; told: Contribution },
 ): Part {
-  const contribution = authServerContribution(server, { ...args, scopes: scopesOf(args), resourceUrl: resourceUrlOf(args) })
-  return { ...usable(joined([told, contribution, { secrets: secretNames(verdict) }])), server }
+  const contribution = authServerContribution(server, {
+    ...args,
+    scopes: scopesOf(args),
+    resourceUrl: resourceUrlOf(args),
+    managedSecret: managedSecretName(config),
+  })
+  return { ...usable(joined([told, contribution])), server }
 }
 
 function scopesOf({ oidc }: ExternalAuthArgs): readonly string[] {
@@ -167,10 +169,6 @@ function notFound(field: string, name: string): string {
 
 function invalid(name: string, { valid }: AuthConfigVerdict): string {
   return `MCPExternalAuthConfig ${name} is not valid: ${valid.message}`
-}
-
-export function multiUpstream(name: string): string {
-  return `MCPExternalAuthConfig ${name} has several upstream providers, which only a VirtualMCPServer can use: keep one`
 }
 
 /** No two of them set the same member: the table gives each reference a field of its own. */

@@ -4,6 +4,8 @@ export const MCPExternalAuthConfigCondition = {
   Valid: 'Valid',
   /** Embedded server only: whether an OAuth 2 provider without user info makes the server invent subjects. */
   IdentitySynthesized: 'IdentitySynthesized',
+  /** Embedded server only. True: the operator makes and rotates its keys. False: it cannot. Absent: the spec names all of them. */
+  SigningKeysManaged: 'SigningKeysManaged',
   DeletionBlocked: 'DeletionBlocked',
 } as const
 
@@ -15,4 +17,6 @@ export const MCPExternalAuthConfigReason = {
   OAuth2UpstreamWithoutUserInfo: 'OAuth2UpstreamWithoutUserInfo',
   AllUpstreamsHaveUserInfo: 'AllUpstreamsHaveUserInfo',
   ReferencedByWorkloads: 'ReferencedByWorkloads',
+  KeysMadeByOperator: 'KeysMadeByOperator',
+  SecretNameTaken: 'SecretNameTaken',
 } as const

@@ -19,7 +19,7 @@ export const MCPServerEntryCondition = {
   HeaderSecretRefsValidated: ConditionTypeMCPServerEntryHeaderSecretRefsValidated,
 } as const
 
-/** An MCPExternalAuthConfig whose embedded server has several upstream providers suits a VirtualMCPServer only. */
+/** An entry has no proxy to log in to, so no embedded server suits it. */
 export const ConditionReasonExternalAuthConfigMultiUpstream = 'MultiUpstreamNotSupported'
 
 export const MCPServerEntryReason = {

@@ -12,6 +12,10 @@ export const VirtualMCPServerCondition = {
   AuthServerConfigValidated: 'AuthServerConfigValidated',
   AuthzUpstreamSelectionWarning: 'AuthzUpstreamSelectionWarning',
   IdentitySynthesized: 'IdentitySynthesized',
+  /** True: the operator makes and rotates the keys of the authorization server. Absent: the spec names all of them. */
+  SigningKeysManaged: 'SigningKeysManaged',
+  /** True: the authorization server keeps logins in memory, so there is one replica only. Absent otherwise. */
+  AuthServerReplicaCapped: 'AuthServerReplicaCapped',
   SessionStorageWarning: 'SessionStorageWarning',
   BackendsDiscovered: 'BackendsDiscovered',
   /** True: some items of backends are not offered as they are listed. Written by the virtual server. */
@@ -76,6 +80,8 @@ export const VirtualMCPServerReason = {
   AuthzUpstreamAutoSelected: 'AuthzUpstreamAutoSelected',
   OAuth2UpstreamWithoutUserInfo: 'OAuth2UpstreamWithoutUserInfo',
   AllUpstreamsHaveUserInfo: 'AllUpstreamsHaveUserInfo',
+  KeysMadeByOperator: 'KeysMadeByOperator',
+  AuthServerStorageInMemory: 'AuthServerStorageInMemory',
   ConversionSucceeded: 'ConversionSucceeded',
   ConversionFailed: 'ConversionFailed',
   AmbiguousSubjectProvider: 'AmbiguousSubjectProvider',

@@ -181,10 +181,8 @@ export const BLOCKED: Readonly<Record<string, ServerCase>> = {
     spec: uses,
     lookup: auth({ type: 'awsSts', awsSts: { region: 'eu-central-1', fallbackRoleArn: 'arn:aws:iam::123456789012:role/mcp' } }),
   },
-  'several upstream providers': { spec: uses, lookup: auth(login('a', 'b')) },
   'no authorization server': { spec: logsIn, lookup: nothing },
   'an authorization server that is none': { spec: logsIn, lookup: auth({ type: 'unauthenticated' }) },
-  'an authorization server with several upstream providers': { spec: logsIn, lookup: auth(login('a', 'b')) },
   'an authorization server whose tokens are not accepted': { spec: logsIn, lookup: auth(login('a')) },
   'limits per user without users': { spec: { image, rateLimiting: { perUser: { maxTokens: 1, refillPeriod: '1m' } } } },
   'limits that pods cannot keep together': {
@@ -224,6 +222,16 @@ export const NOTABLE: Readonly<Record<string, ServerCase>> = {
   },
   'a Redis of the operator': { spec: { ...http, replicas: 2 }, settings: { defaultRedis: { address: 'redis:6379' } } },
   'several proxies without a common store': { spec: { ...http, replicas: 2 } },
+  'several proxies whose logins are in memory': {
+    spec: {
+      ...{ ...logsIn, replicas: 2 },
+      oidcConfig: {
+        ...{ type: 'inline', resourceUrl: 'https://mcp.example.com/mcp' },
+        inline: { issuer: 'https://mcp.example.com', audience: 'https://mcp.example.com/mcp' },
+      },
+    },
+    lookup: auth(login('a', 'b')),
+  },
   'a variable that is set twice': {
     spec: { image, env: [{ name: 'TOKEN', value: 'x' }], secrets: [{ name: 's', key: 'k', targetEnvName: 'TOKEN' }] },
   },

@@ -8,7 +8,8 @@ import {
 import type { CanonicalOutgoingAuth } from '@thv/resources/kinds/virtual-mcp-server/normalise'
 import { compact } from '@thv/resources/schema/normalize'
 import { isProblem, memberAuth } from '@thv/vmcpconfig/discovery/member-auth'
-import type { BackendAuthConfig, OutgoingAuthConfig } from '@thv/vmcpconfig/vmcp-config'
+import { upstreamProblem } from '@thv/vmcpconfig/upstream-problem'
+import type { BackendAuthConfig, OutgoingAuthConfig, VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { type Blocker, type Contribution, secretVariable } from '../../../deployment/contribution.ts'
 import { judgeAuthConfig } from '../../../references/judge-auth-config.ts'
 import type { Lookup } from '../../../references/lookup.ts'
@@ -23,11 +24,14 @@ export interface OutgoingAuth {
   readonly blockers: readonly Blocker[]
 }
 
-type Deps = Pick<Lookup, 'externalAuthConfig' | 'secret'>
+interface Deps extends Pick<Lookup, 'externalAuthConfig' | 'secret'> {
+  /** The authorization server inside the virtual server, whose providers `upstreamInject` names. */
+  readonly authServer: VmcpConfig['authServer']
+}
 
 /** How the virtual server authenticates to each backend. Pure. */
-export function outgoingAuthOf(auth: CanonicalOutgoingAuth, backends: readonly Backend[], lookup: Deps): OutgoingAuth {
-  return auth.source === 'inline' ? inlineAuth(auth, backends, lookup) : discoveredAuth(auth, lookup)
+export function outgoingAuthOf(auth: CanonicalOutgoingAuth, backends: readonly Backend[], deps: Deps): OutgoingAuth {
+  return auth.source === 'inline' ? inlineAuth(auth, backends, deps) : discoveredAuth(auth, deps)
 }
 
 /** Every backend gets its own strategy: what the spec says of it, else its own, else the default. */
@@ -40,6 +44,14 @@ function inlineAuth(auth: CanonicalOutgoingAuth, backends: readonly Backend[], l
     const { name } = backend.config
     const given = Object.hasOwn(auth.backends, name) ? auth.backends[name] : undefined
     const isGiven = given?.type === 'externalAuthConfigRef'
+    const lacks = isGiven ? undefined : backend.auth?.upstreamInject && upstreamProblem(lookup, backend.auth.upstreamInject)
+    if (lacks !== undefined) {
+      leftOut.add(name)
+      conditions.push(
+        failed(discoveredAuthCondition(name), { message: `Backend ${name} is left out: its upstreamInject ${inSpecWords(lacks)}` }),
+      )
+      continue
+    }
     if (!isGiven && backend.auth !== undefined) {
       strategies.set(name, backend.auth)
       conditions.push(succeeded(discoveredAuthCondition(name), backend.authConfig))
@@ -108,8 +120,16 @@ function convert(name: string, backend: string, lookup: Deps): Converted {
   const made = memberAuth(config, backend)
   if (isProblem(made)) return { ok: false, why: `MCPExternalAuthConfig ${name}: ${made.message}` }
   const { auth, secrets } = made
+  const lacks = auth.upstreamInject && upstreamProblem(lookup, auth.upstreamInject)
+  if (lacks !== undefined) return { ok: false, why: `MCPExternalAuthConfig ${name}: upstreamInject ${inSpecWords(lacks)}` }
   const env = secrets.map((variable) => secretVariable(variable.name, variable.secret))
   return { ok: true, auth, contribution: { env, secrets: secrets.map(({ secret }) => secret.name) } }
+}
+
+function inSpecWords(problem: string): string {
+  return problem
+    .replaceAll('authServer.disable_upstream_token_injection', 'spec.authServerConfig.disableUpstreamTokenInjection')
+    .replaceAll(/\bauthServer\b/g, 'spec.authServerConfig')
 }
 
 function succeeded(type: string, name: string | undefined): ConditionUpdate {

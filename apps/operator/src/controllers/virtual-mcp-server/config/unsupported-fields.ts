@@ -8,7 +8,6 @@ import type { WorkloadPlan } from '../../../deployment/deployment-plan.ts'
 export function unsupportedFields(given: VirtualMCPServer['spec'], spec: CanonicalVirtualMCPServerSpec): WorkloadPlan['unsupported'] {
   const { sessionStorage: storage } = spec
   const parts: [boolean, string][] = [
-    [spec.authServerConfig !== undefined, 'spec.authServerConfig'],
     [given.config?.telemetry !== undefined && !jsonEqual(spec.config.telemetry, NO_TELEMETRY), 'spec.config.telemetry'],
     [storage?.provider === 'redis', 'spec.sessionStorage.provider redis'],
   ]

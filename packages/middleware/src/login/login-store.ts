@@ -8,16 +8,15 @@ import { runConfigError } from '@thv/runconfig/run-config-errors'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { RecordCipher } from '@thv/store/redis/record-cipher'
 import type { RedisAddress, RedisTls } from '@thv/store/redis/redis-client'
-import type { Logger } from '@thv/telemetry/log'
-import type { Env } from './runner-settings.ts'
+import type { Log } from '@thv/telemetry/log'
 
 export interface LoginStore extends AsyncDisposable {
   open(cipher: RecordCipher): AuthStore
 }
 
 export interface LoginStoreDeps {
-  readonly env: Env
-  readonly log: Logger
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: Log
   readonly clock: Clock
   /** Of the workload, for the default of the prefix. */
   readonly name: string

@@ -1,0 +1,116 @@
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { freePort } from '@thv/testkit/cluster/process/start-on-port'
+import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
+import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type GuardedBackend, startGuardedBackend } from './testing/guarded-backend.ts'
+import { logIn, registerAt } from './testing/login-client.ts'
+import { startTestVmcp, type TestVmcp } from './testing/test-vmcp.ts'
+
+const PROVIDERS = ['corp', 'tickets', 'chat'] as const
+type Name = (typeof PROVIDERS)[number]
+
+describe('a virtual server with an authorization server of its own, three backends and three providers', () => {
+  const stack = new AsyncDisposableStack()
+  const idps = {} as Record<Name, OidcServer>
+  const backends = {} as Record<Name | 'open', GuardedBackend>
+  let vmcp: TestVmcp
+  let issuer: string
+  let token: string
+
+  beforeAll(async () => {
+    const port = await freePort()
+    issuer = `http://127.0.0.1:${port}`
+    const env: Record<string, string> = {}
+    const upstreams: object[] = []
+    for (const name of PROVIDERS) {
+      const idp = stack.use(await startOidcServer())
+      idps[name] = idp
+      const { client_id, client_secret } = await registerAt(idp, issuer)
+      env[`SECRET_${name}`] = client_secret
+      const oidc_config = {
+        issuer_url: idp.issuer,
+        client_id,
+        client_secret_env_var: `SECRET_${name}`,
+        scopes: ['openid'],
+        allow_private_ips: true,
+      }
+      upstreams.push({ name, type: 'oidc', oidc_config })
+      backends[name] = stack.use(await startGuardedBackend())
+    }
+    backends.open = stack.use(await startGuardedBackend())
+    backends.open.accepts = () => true
+    vmcp = stack.use(
+      await startTestVmcp({
+        port,
+        env,
+        backends: { tickets: backends.tickets.url, chat: backends.chat.url, open: backends.open.url },
+        config: {
+          aggregation: { conflictResolution: 'prefix' },
+          incomingAuth: { type: 'oidc', oidc: { issuer, audience: `${issuer}/mcp`, resource: `${issuer}/mcp`, scopes: ['openid', 'mcp'] } },
+          authServer: { issuer, upstreams, scopes_supported: ['openid', 'mcp'], allowed_audiences: [`${issuer}/mcp`] },
+          outgoingAuth: {
+            source: 'inline',
+            backends: {
+              tickets: { type: 'upstream_inject', upstreamInject: { providerName: 'tickets' } },
+              chat: { type: 'upstream_inject', upstreamInject: { providerName: 'chat' } },
+            },
+          },
+        },
+      }),
+    )
+    token = await logIn(issuer, { user: 'ada', scope: 'openid mcp' })
+  }, 120_000)
+  afterAll(() => stack.disposeAsync())
+
+  const connect = (mode: 'legacy' | 'modern') => {
+    const requestInit = { headers: { authorization: `Bearer ${token}` } }
+    return connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url), { requestInit }), mode)
+  }
+
+  it('refuses a request without a token and names itself as the authorization server', async () => {
+    const answer = await fetch(vmcp.url, { method: 'POST', body: '{}' })
+    expect(answer.status).toBe(401)
+    const metadata = /resource_metadata="([^"]+)"/.exec(answer.headers.get('www-authenticate') ?? '')?.[1] ?? ''
+    const resource = (await (await fetch(metadata)).json()) as { authorization_servers: string[] }
+    expect(resource.authorization_servers).toEqual([issuer])
+  })
+
+  it.each(['legacy', 'modern'] as const)(
+    'one login leads to the token of the right provider at each backend, and to none elsewhere (%s)',
+    async (mode) => {
+      await using client = await connect(mode)
+      expect((await client.client.listTools()).tools.map(({ name }) => name)).toEqual(['chat_hello', 'open_hello', 'tickets_hello'])
+      for (const name of ['tickets', 'chat'] as const) {
+        const sent = await client.text(`${name}_hello`)
+        expect(sent).toMatch(/^Bearer \S+$/)
+        expect(await isActiveAt(idps[name], sent)).toBe(true)
+      }
+      await client.text('open_hello')
+      expect(new Set(backends.open.seen)).toEqual(new Set([undefined]))
+      for (const name of ['tickets', 'chat'] as const) expect(backends[name].seen).not.toContain(`Bearer ${token}`)
+      expect(vmcp.logged.join('\n')).not.toContain(token)
+    },
+  )
+
+  it('answers a backend that rejects the token of a dead provider alone, while the others answer', async () => {
+    await using client = await connect('modern')
+    await client.text('chat_hello')
+    idps.chat.fault = 'down'
+    backends.chat.accepts = () => false
+    await expect(client.text('chat_hello')).rejects.toThrow()
+    expect(await client.text('tickets_hello')).toMatch(/^Bearer /)
+    expect(await client.text('open_hello')).toBe('')
+    expect(vmcp.offer.roster.get('tickets')?.health.status).toBe('healthy')
+  })
+})
+
+async function isActiveAt(idp: OidcServer, authorization: string): Promise<boolean> {
+  const basic = Buffer.from(`${idp.clientId}:${idp.clientSecret}`).toString('base64')
+  const answer = await fetch(idp.introspectionUrl, {
+    method: 'POST',
+    headers: { authorization: `Basic ${basic}` },
+    body: new URLSearchParams({ token: authorization.slice('Bearer '.length) }),
+  })
+  return ((await answer.json()) as { active: boolean }).active
+}
