@@ -36,7 +36,7 @@ describe('keys that the operator makes', () => {
     expect(Object.values(data)).toContain(sealedWith)
   })
 
-  it('are replaced every 90 days, and at once when nobody knows how old they are', () => {
+  it('are replaced every 90 days, and at once when their age is unknown', () => {
     const now = Date.parse('2026-06-01T00:00:00Z')
     expect(untilRotation('2026-05-31T00:00:00.000Z', now)).toBe(89 * DAY)
     expect(untilRotation('2026-01-01T00:00:00.000Z', now)).toBe(0)
