@@ -19,6 +19,7 @@ import type { ListKind } from './members/load-lists.ts'
 import type { Member } from './members/member.ts'
 import type { MemberRoster } from './members/member-roster.ts'
 import { type PassedHeaders, passedHeaders } from './members/passed-headers.ts'
+import { CallDeadlines } from './route/call-deadlines.ts'
 import { limitResult } from './route/limit-result.ts'
 import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
 import type { SealKeys } from './seal/seal-keys.ts'
@@ -76,20 +77,24 @@ export class Offer {
   readonly composites: CompositeCalls
   readonly search: ToolSearch
   readonly sealKeys: SealKeys
+  readonly deadlines: CallDeadlines
   #config: VmcpConfig
   #retry: RetryPolicy | undefined
   #passed: readonly string[]
+  #timeouts: Timeouts
 
   constructor({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting, policies }: OfferOptions) {
     this.sealKeys = sealKeys
     this.view = view
     this.pipeline = pipeline
     this.clock = clock
+    this.deadlines = new CallDeadlines(clock)
     this.log = log
     this.roster = roster
     this.serverInfo = { name: config.name, version }
     this.#config = config
     this.#passed = passedNames(config)
+    this.#timeouts = timeoutsOf(config)
     this.composites = new CompositeCalls({
       ...{ clock, log, maxParallelSteps: () => this.#config.workflows.maxParallelSteps, toolLimits: this.toolLimits, waiting },
       offered: (name) => view.composites.offered.get(name),
@@ -119,6 +124,7 @@ export class Offer {
     this.#config = config
     this.#passed = passedNames(config)
     this.#retry = retryOf(config)
+    this.#timeouts = timeoutsOf(config)
   }
 
   /** Headers of a request that go on to the backends; undefined where it has none of them. */
@@ -145,7 +151,7 @@ export class Offer {
 
   /** Limits of the call of a tool, advertised or hidden. */
   readonly toolLimits = ({ key, item }: Route, backend: string): ToolLimits => {
-    const timeoutMs = this.#ownTimeoutMs(key) ?? this.member(backend)?.backend.timeoutMs ?? this.#defaultTimeoutMs
+    const timeoutMs = this.#timeouts.byTool.get(key) ?? this.member(backend)?.backend.timeoutMs ?? this.#timeouts.defaultMs
     return { timeoutMs, retry: this.#retry, isIdempotent: isIdempotentCall(METHODS.toolsCall, item) }
   }
 
@@ -170,21 +176,13 @@ export class Offer {
   /** The limit of silence of a call: of its tool, else of its backend. */
   timeoutMs({ method, message }: ParsedRequest): number {
     const name = method === METHODS.toolsCall ? message.params?.['name'] : undefined
-    const own = typeof name === 'string' ? this.#ownTimeoutMs(name) : undefined
+    const { byTool, defaultMs } = this.#timeouts
+    if (typeof name !== 'string') return defaultMs
+    const own = byTool.get(name)
     if (own !== undefined) return own
-    const route = typeof name === 'string' ? this.view.now.tools.get(name) : undefined
+    const route = this.view.now.tools.get(name)
     const member = route === undefined ? undefined : this.member(route.backend)
-    return member?.backend.timeoutMs ?? this.#defaultTimeoutMs
-  }
-
-  #ownTimeoutMs(tool: string): number | undefined {
-    const { perTool } = this.#config.operational.timeouts
-    const own = Object.hasOwn(perTool, tool) ? perTool[tool] : undefined
-    return own === undefined ? undefined : (tryParseDuration(own) ?? DEFAULT_TIMEOUT_MS)
-  }
-
-  get #defaultTimeoutMs(): number {
-    return tryParseDuration(this.#config.operational.timeouts.default) ?? DEFAULT_TIMEOUT_MS
+    return member?.backend.timeoutMs ?? defaultMs
   }
 
   /** The response to a list request, out of memory. */
@@ -209,6 +207,18 @@ const DEFAULT_TIMEOUT_MS = 30_000
 
 function passedNames({ passthroughHeaders }: VmcpConfig): readonly string[] {
   return [...new Set(passthroughHeaders.map((name) => name.toLowerCase()))].toSorted()
+}
+
+/** Parsed once: every call needs one of them. */
+interface Timeouts {
+  readonly byTool: ReadonlyMap<string, number>
+  readonly defaultMs: number
+}
+
+function timeoutsOf({ operational: { timeouts } }: VmcpConfig): Timeouts {
+  const msOf = (duration: string) => tryParseDuration(duration) ?? DEFAULT_TIMEOUT_MS
+  const byTool = new Map(Object.entries(timeouts.perTool).map(([tool, duration]) => [tool, msOf(duration)]))
+  return { byTool, defaultMs: msOf(timeouts.default) }
 }
 
 function retryOf({ operational: { retry } }: VmcpConfig): RetryPolicy | undefined {

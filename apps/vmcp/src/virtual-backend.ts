@@ -144,6 +144,7 @@ export class VirtualBackend implements Backend {
     this.#legacy.sessions.close()
     await this.#modern.close()
     await offer.composites.close()
+    offer.deadlines.close()
     await offer.view.close()
     await offer.roster.close()
   }

@@ -251,6 +251,7 @@ describe('aggregate', () => {
       description: 'old',
       annotations: { title: 'T', readOnlyHint: true },
       execution: { taskSupport: 'required' },
+      inputSchema: { type: 'object' },
       more: 1,
     }
     const overrides = { x: { description: 'new', annotations: { readOnlyHint: false } } }
@@ -259,6 +260,7 @@ describe('aggregate', () => {
       name: 'a_x',
       description: 'new',
       annotations: { title: 'T', readOnlyHint: false },
+      inputSchema: { type: 'object' },
       more: 1,
     })
   })

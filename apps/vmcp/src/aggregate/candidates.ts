@@ -2,6 +2,7 @@ import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import type { AggregationConfig, WorkloadToolsConfig } from '@thv/vmcpconfig/vmcp-config'
 import { type BackendLists, byCodePoint, type ItemKind, sortedByBackend } from './backend-lists.ts'
 import type { Conflict } from './conflict.ts'
+import { soundItem } from './sound-item.ts'
 
 /** One item of one backend on its way to a name. */
 export interface Candidate {
@@ -41,7 +42,11 @@ export function namedItems({ kind, backend, items, key }: Listed, report: (confl
       const shown = typeof original === 'string' ? original.slice(0, MAX_SHOWN) : ''
       report({ kind, outcome: 'invalid', backend, original: shown, name: shown })
     } else if (found.has(original)) report({ kind, outcome: 'duplicate', backend, original, name: original })
-    else found.set(original, { backend, original, name: original, item })
+    else {
+      const sound = soundItem(kind, item, original)
+      if (sound === undefined) report({ kind, outcome: 'invalid', backend, original, name: original })
+      else found.set(original, { backend, original, name: original, item: sound })
+    }
   }
   return [...found.values()].toSorted((a, b) => byCodePoint(a.original, b.original))
 }

@@ -5,7 +5,7 @@ import type { ItemKind } from './backend-lists.ts'
  * - `renamed`: offered under another name than the strategy would give it without the conflict.
  * - `unresolved`: several backends have the name and nothing says which one gets it; none is offered.
  * - `duplicate`: the backend lists the name twice; the first counts.
- * - `invalid`: the item has no usable name.
+ * - `invalid`: the item has no usable name, or is a tool whose arguments are no object.
  */
 export type ConflictOutcome = 'lost' | 'renamed' | 'unresolved' | 'duplicate' | 'invalid'
 

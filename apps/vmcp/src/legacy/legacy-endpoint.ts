@@ -29,6 +29,7 @@ import type { Offer } from '../offer.ts'
 import { findRoute } from '../route/find-route.ts'
 import { VirtualCall } from '../route/virtual-call.ts'
 import type { SendToClient } from './client-questions.ts'
+import { passingClient } from './passing-client.ts'
 import { recordOf, VirtualSession } from './virtual-session.ts'
 
 export interface LegacyEndpointOptions {
@@ -180,7 +181,8 @@ export class LegacyEndpoint {
   async #forward(session: VirtualSession, context: MessageContext, { request, reply, call }: Answering): Promise<void> {
     const { offer } = this.#options
     const params = request.message.params ?? {}
-    const view = await offer.view.current()
+    const current = offer.view.current()
+    const view = current instanceof Promise ? await current : current
     const composite = offer.composites.find(request.method, params)
     if (composite !== undefined) return await this.#compose(session, { request, reply, call, identity: context.caller.identity }, composite)
     const { search } = offer
@@ -196,7 +198,8 @@ export class LegacyEndpoint {
     if (member === undefined) return call.reject(reject('internal_error'))
     const client = await readyClient(session, member, call.signal)
     const handlers = session.handlers(wayTo(session, reply))
-    await call.run(member, client, { params: found.params, handlers, logLevel: session.level })
+    const passing = offer.limitsResults(request.method) ? undefined : passingClient(client, request, found.params)
+    await call.run(member, passing ?? client, { params: found.params, handlers, logLevel: session.level })
   }
 
   /** Steps use the sessions of this client at the backends; questions of steps and of backends reach it on the stream of its call. */

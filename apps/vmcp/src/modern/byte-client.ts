@@ -1,4 +1,3 @@
-import { CallCancellation } from '@thv/gateway/relay/call-cancellation'
 import { OutboundError } from '@thv/http/outbound/outbound-error'
 import type { Exchange } from '@thv/http/server/exchange'
 import { ThvError } from '@thv/kernel/errors'
@@ -15,7 +14,7 @@ import { type ParsedNotification, type ParsedRequest, parseText } from '@thv/mcp
 import { MODERN_VERSION } from '@thv/mcp/versions'
 import { formatTraceparent, type TraceContext } from '@thv/telemetry/trace/trace-context'
 import { MAX_MESSAGE_BYTES, type Member } from '../members/member.ts'
-import type { CallingClient } from '../route/virtual-call.ts'
+import type { CallingClient, CallOptions } from '../route/virtual-call.ts'
 import { ByteAnswer } from './byte-answer.ts'
 
 export interface ByteRequest {
@@ -50,35 +49,30 @@ const CURABLE: ReadonlySet<number> = new Set([-32022, -32020])
  * response comes back as it is written, but for the name of the server. Whatever is no plain result takes the way of all other requests.
  */
 export function byteClient(bytes: ByteRequest): CallingClient {
-  return { era: 'modern', request: (_method, params, options = {}) => send(bytes, params ?? {}, options) }
+  return { era: 'modern', request: (_method, params, options) => send(bytes, params, options) }
 }
 
-async function send(bytes: ByteRequest, params: JsonObject, options: RequestOptions): Promise<JsonObject | string> {
+async function send(bytes: ByteRequest, params: JsonObject, options: CallOptions): Promise<JsonObject | string> {
   const { member, request } = bytes
-  const { signal = NEVER } = options
+  const { cancellation } = options
   const responded = Promise.withResolvers<void>()
   const answer = new ByteAnswer({
     ...{ id: request.id, maxBytes: MAX_MESSAGE_BYTES },
     onNotification: (notification) => tell(notification, options),
     onResponse: () => responded.resolve(),
   })
-  const cancellation = new CallCancellation()
-  const onAbort = () => cancellation.cancel(signal.reason)
-  signal.addEventListener('abort', onAbort, { once: true })
-  const sending = member.bytes.send({ method: 'POST', headers: headersOf(bytes), body: textOf(bytes), signal, cancellation }, answer)
+  const sending = member.bytes.send({ method: 'POST', headers: headersOf(bytes), body: textOf(bytes), cancellation }, answer)
   try {
     await Promise.race([sending, responded.promise])
   } catch (error) {
     throw error instanceof OutboundError && answer.isStream ? streamBroken(request.method, error) : error
-  } finally {
-    signal.removeEventListener('abort', onAbort)
   }
   if (answer.isStream && answer.response !== undefined) endSoon(sending, cancellation)
   return answer.response === undefined ? await closerLook(bytes, answer, { params, options }) : stamped(answer.response, bytes)
 }
 
 /** A stream that ends by itself keeps its connection for the next request. */
-function endSoon(sending: Promise<void>, cancellation: CallCancellation): void {
+function endSoon(sending: Promise<void>, cancellation: CallOptions['cancellation']): void {
   const timer = setTimeout(() => cancellation.cancel(new ThvError('aborted', 'the answer is there')), LINGER_MS)
   sending.catch(() => undefined).finally(() => clearTimeout(timer)) // the call has its answer
 }
@@ -100,7 +94,7 @@ async function closerLook(bytes: ByteRequest, answer: ByteAnswer, { params, opti
 
 interface Sent {
   readonly params: JsonObject
-  readonly options: RequestOptions
+  readonly options: CallOptions
 }
 
 function tell({ method, message }: ParsedNotification, { onProgress, onNotification }: RequestOptions): void {
@@ -178,5 +172,3 @@ function failed(response: string): never {
   if (isErrorResponse(message)) throw new McpErrorResponse(message.error)
   throw protocolError('sent a response without a result')
 }
-
-const NEVER = new AbortController().signal

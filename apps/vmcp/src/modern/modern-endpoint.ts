@@ -105,7 +105,8 @@ export class ModernEndpoint {
     const { request } = answering
     const params = request.message.params ?? {}
     const call = this.#call(context, answering)
-    const view = await this.#offer.view.current()
+    const current = this.#offer.view.current()
+    const view = current instanceof Promise ? await current : current
     const composite = this.#offer.composites.find(request.method, params)
     if (composite !== undefined) return await this.#compose(context, { params, call, composite })
     if (this.#offer.search.isFind(request.method, params)) return await this.#find(context, params, call)
@@ -310,14 +311,12 @@ const LISTEN_RETRY_MS = 10_000
 
 /** A modern client cancels a call by hanging up. */
 async function whilePresent({ exchange }: MessageContext, call: VirtualCall, work: () => Promise<void>): Promise<void> {
-  const { signal } = exchange
-  const onGone = () => call.abandon('the client went away')
-  if (signal.aborted) return onGone()
-  signal.addEventListener('abort', onGone, { once: true })
+  if (exchange.aborted) return call.handleEvent()
+  exchange.addEventListener('abort', call)
   try {
     await work()
   } finally {
-    signal.removeEventListener('abort', onGone)
+    exchange.removeEventListener('abort', call)
   }
 }
 

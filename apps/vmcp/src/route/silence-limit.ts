@@ -10,7 +10,7 @@ export interface SilenceLimitOptions {
 }
 
 /** All calls end after this time, whatever their backends say meanwhile. */
-const TOTAL_MS = 600_000
+export const TOTAL_MS = 600_000
 
 /** Gives a call up after the silence of its backend. */
 export class SilenceLimit {

@@ -3,6 +3,7 @@ import { parseText } from '@thv/mcp/parse-body'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { describe, expect, it } from 'vitest'
 import type { Member } from '../members/member.ts'
+import { CallDeadlines } from './call-deadlines.ts'
 import { VirtualCall, type VirtualCallOptions } from './virtual-call.ts'
 
 const REQUEST = parseText('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}')
@@ -14,7 +15,7 @@ function startCall(isAsking: () => boolean) {
   const options = {
     ...{ context: {}, request: REQUEST, timeoutMs: 30_000, retry: undefined, isIdempotent: false, isAsking },
     reply: { openStream: () => undefined, finish: (text: string) => answers.push(text) },
-    deps: { clock, log: new CollectingLog(), pipeline: { answerBytes: 0 } },
+    deps: { clock, log: new CollectingLog(), pipeline: { answerBytes: 0 }, deadlines: new CallDeadlines(clock) },
   } as unknown as VirtualCallOptions
   const member = { name: 'one', health: { admit: () => undefined }, observed: (work: () => unknown) => work() } as unknown as Member
   const never = (_method: string, _params?: object, { signal }: { signal?: AbortSignal | undefined } = {}) =>

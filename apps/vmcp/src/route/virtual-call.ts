@@ -1,5 +1,7 @@
+import { CallCancellation } from '@thv/gateway/relay/call-cancellation'
 import { noteResponse, noteResponseBytes } from '@thv/gateway/response/outcome'
 import type { Reply } from '@thv/gateway/response/reply'
+import type { CancelListener, Cancellation } from '@thv/http/cancellation'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
@@ -22,22 +24,29 @@ import type { Log } from '@thv/telemetry/log'
 import { formatTraceparent } from '@thv/telemetry/trace/trace-context'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
+import type { CallDeadlines, TimedCall } from './call-deadlines.ts'
 import { callFailure, circuitOpen } from './call-failure.ts'
 import type { RetryPolicy } from './retry-policy.ts'
 import { sendRequest } from './send-request.ts'
-import { SilenceLimit } from './silence-limit.ts'
+import { TOTAL_MS } from './silence-limit.ts'
 
 export interface CallDeps {
   readonly clock: Clock
   readonly log: Log
   readonly pipeline: Pipeline
+  readonly deadlines: CallDeadlines
+}
+
+/** Options of one call. The signal is made when it is asked for: whoever can do with the cancellation saves a microsecond or two. */
+export interface CallOptions extends RequestOptions {
+  readonly cancellation: Cancellation & { cancel(reason: unknown): void }
 }
 
 /** The part of a client that a call uses. */
 export interface CallingClient {
   readonly era: McpClient['era']
   /** A text is the whole response, ready for the client. */
-  request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject | string>
+  request(method: string, params: JsonObject, options: CallOptions): Promise<JsonObject | string>
 }
 
 export interface VirtualCallOptions {
@@ -69,53 +78,78 @@ export interface RunningWork {
 const STREAM_AFTER_MS = 5_000
 
 /** One request of a client on its way to a backend and back. */
-export class VirtualCall {
+export class VirtualCall implements TimedCall, CancelListener {
+  place = -1
   readonly #options: VirtualCallOptions
-  readonly #abort = new AbortController()
   readonly #token: string | number | undefined
-  readonly #silence: SilenceLimit
+  readonly #cancellation = new CallCancellation()
+  readonly #startedAt: number
+  #silentAt = Number.POSITIVE_INFINITY
+  #streamsAt = Number.POSITIVE_INFINITY
+  #abort: AbortController | undefined
   #isAbandoned = false
 
   constructor(options: VirtualCallOptions) {
     this.#options = options
     this.#token = progressTokenOf(metaOf(options.request.message))
-    const { deps, timeoutMs } = options
-    this.#silence = new SilenceLimit({
-      ...{ clock: deps.clock, timeoutMs, isAsking: () => options.isAsking() },
-      onSilent: (error) => this.#abort.abort(error),
-    })
+    this.#startedAt = options.deps.clock.monotonic()
   }
 
   get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController()
+      if (this.#cancellation.aborted) this.#abort.abort(this.#cancellation.reason)
+    }
     return this.#abort.signal
+  }
+
+  get dueAt(): number {
+    return Math.min(this.#silentAt, this.#streamsAt)
+  }
+
+  due(now: number): void {
+    if (now >= this.#streamsAt) {
+      this.#streamsAt = Number.POSITIVE_INFINITY
+      this.#options.reply.openStream()
+    }
+    if (now < this.#silentAt) return
+    const { timeoutMs } = this.#options
+    if (this.#options.isAsking() && now < this.#lastMoment) {
+      this.#heard()
+      return
+    }
+    this.#options.deps.deadlines.delete(this)
+    this.#giveUp(new ThvError('timeout', `the backend was silent for ${timeoutMs} ms`))
   }
 
   /** The client does not want the answer any more; the backend is notified. */
   abandon(reason: string): void {
-    if (this.#abort.signal.aborted) return
+    if (this.#cancellation.aborted) return
     this.#isAbandoned = true
-    this.#abort.abort(new ThvError('aborted', reason))
+    this.#giveUp(new ThvError('aborted', reason))
     this.#options.reply.abandon()
   }
 
+  /** The client went away. */
+  handleEvent(): void {
+    this.abandon('the client went away')
+  }
+
   /** Sends the request and answers the client. Never rejects for a failure of the backend. */
-  async run(member: Member, client: CallingClient, { params, ...given }: { readonly params: JsonObject } & RequestOptions): Promise<void> {
+  async run(member: Member, client: CallingClient, given: { readonly params: JsonObject } & RequestOptions): Promise<void> {
     const { request, deps, timeoutMs, retry, isIdempotent } = this.#options
     const retryAfterMs = member.health.admit()
     if (retryAfterMs !== undefined) return this.#fail({ error: circuitOpen(member.name, retryAfterMs), status: 200 })
-    const slow = deps.clock.setTimer(STREAM_AFTER_MS, () => void this.#options.reply.openStream())
-    this.#silence.heard()
-    const options: RequestOptions = {
-      ...given,
-      signal: this.#abort.signal,
-      onNotification: (notification) => this.#notified(notification),
-      ...(this.#token !== undefined && { onProgress: (progress: JsonObject) => this.#progressed(progress) }),
-    }
+    this.#streamsAt = this.#startedAt + STREAM_AFTER_MS
+    this.#heard()
+    deps.deadlines.add(this)
     try {
-      const traced = withTrace(params, this.#options.context.trace)
-      const result = await sendRequest(member, () => client.request(request.method, traced, options), {
-        ...{ clock: deps.clock, signal: this.#abort.signal, retry, isIdempotent },
-      })
+      const params = withTrace(given.params, this.#options.context.trace)
+      const options = this.#requestOptions(given)
+      const attempt = () => client.request(request.method, params, options)
+      const result = await (retry === undefined
+        ? member.observed(attempt)
+        : sendRequest(member, attempt, { clock: deps.clock, signal: this.signal, retry, isIdempotent }))
       if (typeof result === 'string') this.#finishText(result)
       else this.#finish(this.#options.project(result, client))
     } catch (error) {
@@ -128,17 +162,17 @@ export class VirtualCall {
       if (failure === undefined) this.#fail({ error: errorObjectOf(reject('internal_error')), status: 200 })
       else this.#fail(failure.isAnswer ? this.#options.projectError(failure.error, client) : { error: failure.error, status: 200 })
     } finally {
-      slow.cancel()
-      this.#silence.end()
+      deps.deadlines.delete(this)
     }
   }
 
   /** Answers by work of this program, which keeps its own time. */
   async work(work: (running: RunningWork) => Promise<JsonObject | Rejection>): Promise<void> {
     const { deps, request } = this.#options
-    const slow = deps.clock.setTimer(STREAM_AFTER_MS, () => void this.#options.reply.openStream())
+    this.#streamsAt = this.#startedAt + STREAM_AFTER_MS
+    deps.deadlines.add(this)
     try {
-      const result = await work({ signal: this.#abort.signal, progress: (progress) => this.#progress(progress) })
+      const result = await work({ signal: this.signal, progress: (progress) => this.#progress(progress) })
       if (isRejection(result)) this.reject(result)
       else this.#finish(result)
     } catch (error) {
@@ -146,7 +180,7 @@ export class VirtualCall {
       deps.log.error('a call failed', { method: request.method, error: errorMessage(error) })
       this.#fail({ error: errorObjectOf(reject('internal_error')), status: 200 })
     } finally {
-      slow.cancel()
+      deps.deadlines.delete(this)
     }
   }
 
@@ -157,6 +191,35 @@ export class VirtualCall {
 
   reject(rejection: Rejection, status = 200): void {
     this.#fail({ error: errorObjectOf(rejection), status })
+  }
+
+  #requestOptions({ params: _, ...given }: { readonly params: JsonObject } & RequestOptions): CallOptions {
+    const call = this
+    return {
+      ...given,
+      cancellation: this.#cancellation,
+      get signal() {
+        return call.signal
+      },
+      onNotification: (notification) => call.#notified(notification),
+      onProgress: this.#token === undefined ? undefined : (progress) => call.#progressed(progress),
+    }
+  }
+
+  /** The backend has shown a sign of life, or is about to be asked. */
+  #heard(): void {
+    const { deps, timeoutMs } = this.#options
+    this.#silentAt = Math.min(deps.clock.monotonic() + timeoutMs, this.#lastMoment)
+  }
+
+  /** The call ends then, whatever its backend says meanwhile. */
+  get #lastMoment(): number {
+    return this.#startedAt + Math.max(TOTAL_MS, this.#options.timeoutMs)
+  }
+
+  #giveUp(reason: ThvError): void {
+    this.#cancellation.cancel(reason)
+    this.#abort?.abort(reason)
   }
 
   #finish(result: JsonObject): void {
@@ -193,7 +256,7 @@ export class VirtualCall {
   }
 
   #progressed(progress: JsonObject): void {
-    this.#silence.heard()
+    this.#heard()
     this.#progress(progress)
   }
 
@@ -204,7 +267,7 @@ export class VirtualCall {
   }
 
   #notified({ method, params = {} }: JsonRpcNotification): void {
-    this.#silence.heard()
+    this.#heard()
     if (method !== NOTIFICATIONS.message || !this.#options.wantsLog(params)) return
     this.#options.reply.event(serialise({ jsonrpc: '2.0', method, params }), { kind: 'log' })
   }

@@ -21,6 +21,8 @@ export interface TestVmcpOptions {
   /** A free one unless given. */
   readonly port?: number
   readonly resolve?: Resolve
+  /** False: it does not wait until each backend has answered or failed once. */
+  readonly isAttempted?: boolean
 }
 
 const BARE = { conflictResolution: 'prefixOnConflict' }
@@ -48,7 +50,7 @@ export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp>
     ...{ host: '127.0.0.1', port: options.port ?? 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
   })
   await running.live.first
-  await running.offer.view.attempted
+  if (options.isAttempted !== false) await running.offer.view.attempted
   return {
     ...running,
     logged: log.lines,

@@ -40,6 +40,8 @@ export class ViewCache {
   #shared: BuiltView
   #isStarted = false
   #isAttempted = false
+  /** Known without looking at every backend: each call asks. */
+  #isSharedMissing = false
   #reported: ReadonlySet<string> = new Set()
   #moved: readonly ChangedHands[] = []
   #waiting: Promise<unknown> | undefined
@@ -129,9 +131,8 @@ export class ViewCache {
     await Promise.all([...this.#lists.values()].map((lists) => lists.close()))
   }
 
-  get #isSharedMissing(): boolean {
-    for (const { lists } of this.#lists.values()) if (lists === undefined) return true
-    return false
+  #countMissing(): void {
+    this.#isSharedMissing = [...this.#lists.values()].some(({ lists }) => lists === undefined)
   }
 
   get #built(): BuiltView {
@@ -184,6 +185,7 @@ export class ViewCache {
       if (this.#isStarted) void lists.run()
     }
     this.#waiting = undefined
+    this.#countMissing()
     if (left.length > 0) this.#rebuild()
   }
 
@@ -193,6 +195,7 @@ export class ViewCache {
 
   #rebuild(): void {
     const { log } = this.#options
+    this.#countMissing()
     const built = buildView(this.#sharedLists(), this.#settings)
     const changed = changedKinds(this.#shared, built)
     const moved = changedHands(this.#shared.view, built.view)

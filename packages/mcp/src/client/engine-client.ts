@@ -6,7 +6,16 @@ import type { ClientContext } from './client-context.ts'
 import { FootingLost } from './client-errors.ts'
 import type { Engine } from './engine.ts'
 import { keepListening } from './keep-listening.ts'
-import type { CallOptions, ListenFilter, Listening, ListenOptions, ListOptions, McpClient, RequestOptions } from './mcp-client.ts'
+import type {
+  CallOptions,
+  ListenFilter,
+  Listening,
+  ListenOptions,
+  ListOptions,
+  McpClient,
+  PassOptions,
+  RequestOptions,
+} from './mcp-client.ts'
 import { allPages } from './pages.ts'
 
 /** How a transport gets on its feet, the first time and every time after. */
@@ -59,6 +68,15 @@ export class EngineClient implements McpClient {
   async request(method: string, params: JsonObject = {}, options: RequestOptions = {}): Promise<JsonObject> {
     return await this.#limited(method, options, (signal) =>
       this.#onFooting(signal, (engine) => engine.request(method, params, { ...options, signal })),
+    )
+  }
+
+  pass(method: string, params: JsonObject, options: PassOptions): Promise<JsonObject | string> {
+    return this.#limited(method, options, (signal) =>
+      this.#onFooting<JsonObject | string>(signal, (engine) => {
+        const limited = { ...options, signal }
+        return engine.pass === undefined ? engine.request(method, params, limited) : engine.pass(method, params, limited)
+      }),
     )
   }
 

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonRpcNotification } from '../json-rpc.ts'
 import type { Era } from '../versions.ts'
-import type { ClientTransport, ListenFilter, RequestOptions } from './mcp-client.ts'
+import type { ClientTransport, ListenFilter, PassOptions, RequestOptions } from './mcp-client.ts'
 
 /** A client's footing on a server in one era: a legacy session, or the knowledge that none is needed. It is replaced when it is lost. */
 export interface Engine {
@@ -12,6 +12,8 @@ export interface Engine {
   readonly over: AbortSignal
   /** Rejects with FootingLost when it must be replaced first. */
   request(method: string, params: JsonObject, options: EngineRequestOptions): Promise<JsonObject>
+  /** Undefined: it cannot pass requests on that are written. */
+  pass?(method: string, params: JsonObject, options: EnginePassOptions): Promise<JsonObject | string>
   notify(method: string, params: JsonObject, signal: AbortSignal): Promise<void>
   /** `signal` is for the opening only. */
   listen(filter: ListenFilter, options: EngineListenOptions): Promise<EngineListening>
@@ -26,6 +28,8 @@ export interface ServerIdentity {
 }
 
 export type EngineRequestOptions = RequestOptions & { readonly signal: AbortSignal }
+
+export type EnginePassOptions = PassOptions & { readonly signal: AbortSignal }
 
 export interface EngineListenOptions {
   readonly signal: AbortSignal

@@ -7,10 +7,10 @@ import type { ParsedMessage } from '../parse-body.ts'
 import { isLegacyVersion, type LegacyVersion } from '../versions.ts'
 import { type ClientContext, tell } from './client-context.ts'
 import { FootingLost } from './client-errors.ts'
-import type { Engine, EngineListening, EngineListenOptions, EngineRequestOptions, ServerIdentity } from './engine.ts'
+import type { Engine, EngineListening, EngineListenOptions, EnginePassOptions, EngineRequestOptions, ServerIdentity } from './engine.ts'
 import { openLegacyListening } from './legacy-listening.ts'
 import type { LegacyMemory } from './legacy-memory.ts'
-import { type Link, type LinkAnswer, responseOf, resultOf } from './link.ts'
+import { type Link, type LinkAnswer, responseOf, resultOf, type Written } from './link.ts'
 import type { ListenFilter } from './mcp-client.ts'
 import { type ProgressRoutes, withProgressToken } from './progress.ts'
 import { ServerRequests } from './server-requests.ts'
@@ -84,22 +84,34 @@ export class LegacyEngine implements Engine {
 
   async request(method: string, params: JsonObject, options: EngineRequestOptions): Promise<JsonObject> {
     const id = this.context.nextId()
-    const { signal, onProgress } = options
-    this.#demandFooting()
-    const sent = onProgress ? withProgressToken(stripParams(params), id) : stripParams(params)
-    if (onProgress) this.#progress.set(id, onProgress)
+    const sent = options.onProgress ? withProgressToken(stripParams(params), id) : stripParams(params)
     const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params: sent }
+    const answer = await this.#exchange(message, options)
+    const result = resultOf(responseOf(answer, message), answer.status)
+    this.memory.note(method, params)
+    return result
+  }
+
+  async pass(method: string, params: JsonObject, options: EnginePassOptions): Promise<JsonObject | string> {
+    const id = this.context.nextId()
+    const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params }
+    const answer = await this.#exchange(message, options, { text: options.write(id), id: options.answerId })
+    return answer.text ?? resultOf(responseOf(answer, message), answer.status)
+  }
+
+  async #exchange(message: JsonRpcRequest, options: EngineRequestOptions, written?: Written): Promise<LinkAnswer> {
+    const { signal, onProgress } = options
+    const { id } = message
+    this.#demandFooting()
+    if (onProgress) this.#progress.set(id, onProgress)
     try {
-      const answer = await this.link.request(message, { signal, receive: (received) => this.#receive(received, options) })
-      const result = resultOf(responseOf(answer, message), answer.status)
-      this.memory.note(method, params)
-      return result
+      return await this.link.request(message, { signal, receive: (received) => this.#receive(received, options), written })
     } catch (error) {
       if (error instanceof FootingLost) this.#end(error)
       else if (signal.aborted) void this.#cancel(id, signal.reason)
       throw error
     } finally {
-      this.#progress.delete(id)
+      if (onProgress) this.#progress.delete(id)
     }
   }
 

@@ -1,5 +1,12 @@
 import type { HeaderMap } from '@thv/http/header-map'
-import { isErrorResponse, type JsonObject, type JsonRpcNotification, type JsonRpcRequest, type JsonRpcResponse } from '../json-rpc.ts'
+import {
+  isErrorResponse,
+  type JsonObject,
+  type JsonRpcNotification,
+  type JsonRpcRequest,
+  type JsonRpcResponse,
+  type RequestId,
+} from '../json-rpc.ts'
 import type { ParsedBody, ParsedMessage } from '../parse-body.ts'
 import { McpErrorResponse, protocolError } from './client-errors.ts'
 import { httpError } from './http-failure.ts'
@@ -25,6 +32,15 @@ export interface LinkContext {
   readonly purpose?: 'request' | 'stream'
   /** On top of those that the link derives from the message. Without HTTP there are none. */
   readonly headers?: Readonly<Record<string, string>>
+  /** The message is written already. A link that can gives a plain result back as text. */
+  readonly written?: Written | undefined
+}
+
+/** A request as text. */
+export interface Written {
+  readonly text: string
+  /** The id that the response gets. */
+  readonly id: RequestId
 }
 
 export interface LinkAnswer {
@@ -33,6 +49,8 @@ export interface LinkAnswer {
   readonly headers: HeaderMap
   /** Undefined when it was empty. */
   readonly body: ParsedBody | undefined
+  /** The response to a request that was written, under the id that was asked for. Then there is no body. */
+  readonly text?: string | undefined
 }
 
 /** The response in an answer. Throws what else the answer says: other credentials, come back later, or nothing that can be understood. */

@@ -1,6 +1,6 @@
 import type { Clock } from '@thv/kernel/clock'
 import type { LogLevel } from '../envelope.ts'
-import type { JsonObject, JsonRpcNotification } from '../json-rpc.ts'
+import type { JsonObject, JsonRpcNotification, RequestId } from '../json-rpc.ts'
 import type { Era, LegacyVersion } from '../versions.ts'
 import type { ClientLimits } from './client-limits.ts'
 
@@ -13,6 +13,11 @@ export interface McpClient extends AsyncDisposable {
   connect(options?: CallOptions): Promise<void>
   /** The result of the server as it came. Rejects with McpErrorResponse for a JSON-RPC error, else with a coded error. */
   request(method: string, params?: JsonObject, options?: RequestOptions): Promise<JsonObject>
+  /**
+   * As `request`, for a request that is written already. A plain result of a legacy server over streamable HTTP comes back as the text of the
+   * response, unread; everything else as `request` has it.
+   */
+  pass(method: string, params: JsonObject, options: PassOptions): Promise<JsonObject | string>
   /** All items of a list method, page by page. */
   list(method: string, options?: ListOptions): Promise<readonly JsonObject[]>
   notify(method: string, params?: JsonObject, options?: CallOptions): Promise<void>
@@ -59,6 +64,13 @@ export interface RequestOptions extends CallOptions {
   readonly logLevel?: LogLevel | undefined
   /** Modern only: hand an `input_required` result to the caller instead of answering it by the handlers. */
   readonly returnInputRequired?: boolean | undefined
+}
+
+export interface PassOptions extends RequestOptions {
+  /** The text of the request under this id; with the id as progress token where `onProgress` is given. */
+  write(id: RequestId): string
+  /** The id of the response. */
+  readonly answerId: RequestId
 }
 
 export interface ListOptions extends CallOptions {

@@ -117,16 +117,14 @@ export class ModernEngine implements Engine {
     const { onProgress } = options
     const plain = this.stamped(method, params, options)
     const request = onProgress ? { ...plain, params: withProgressToken(plain.params ?? {}, plain.id) } : plain
-    const violation = new AbortController()
     const receive = (message: ParsedMessage) => {
       if (message.kind === 'notification') this.#notified(message.message, options)
-      else violation.abort(protocolError(`sent a request in the answer to ${method}`))
+      else throw protocolError(`sent a request in the answer to ${method}`) // ends the request
     }
     const headers = method === METHODS.toolsCall ? this.#annotations.headersFor(params) : {}
     if (onProgress) this.#progress.set(request.id, onProgress)
     try {
-      const signal = AbortSignal.any([options.signal, violation.signal])
-      return { request, answer: await this.link.request(request, { signal, receive, headers }) }
+      return { request, answer: await this.link.request(request, { signal: options.signal, receive, headers }) }
     } catch (error) {
       if (options.signal.aborted) void this.cancel(request.id, options.signal.reason)
       throw error

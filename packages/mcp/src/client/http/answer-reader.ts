@@ -40,6 +40,12 @@ export class AnswerReader implements ResponseSink {
     return this.#decoder?.retry
   }
 
+  /** Of an answer that is no stream: what came, unread. */
+  get text(): string {
+    const [only] = this.#chunks
+    return (this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks)).toString('utf8')
+  }
+
   /** Of an answer that is no stream; undefined when it is empty. */
   get body(): ParsedBody | undefined {
     if (this.#bytes === 0) return undefined

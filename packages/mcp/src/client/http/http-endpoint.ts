@@ -25,7 +25,8 @@ export interface EndpointRequest {
   readonly headers: Headers
   readonly body?: string | undefined
   readonly purpose?: 'request' | 'stream' | undefined
-  readonly signal: AbortSignal
+  /** Ends the request. Without one of them nothing does. */
+  readonly signal?: AbortSignal | undefined
   /** Ends the request instead of the signal. */
   readonly cancellation?: Cancellation | undefined
   /** Instead of the endpoint's own URL; of the same origin. */
@@ -36,33 +37,59 @@ export interface EndpointRequest {
 export class HttpEndpoint {
   readonly url: URL
   readonly #target: Target
+  readonly #path: string
   readonly #headers: EndpointOptions['headers']
+  /** Of the last headers that were given: mostly they are the same object. */
+  #given: { readonly headers: Headers; readonly flat: readonly string[] } | undefined
 
   /** Throws `backend_blocked` for a URL that must not be called. */
   constructor(options: EndpointOptions) {
     const { url, outbound, ca, serverName, policy, headers } = options
     this.#target = outbound.target({ url, ca, serverName, policy })
     this.url = new URL(url)
+    this.#path = pathOf(this.url)
     this.#headers = headers
   }
 
   /** Time limits are the caller's, by its signal: the answer may be a stream that is silent for long. */
-  async send(request: EndpointRequest, sink: ResponseSink): Promise<void> {
-    const { method, body, purpose, signal, cancellation = signal, url = this.url } = request
-    const given = typeof this.#headers === 'function' ? this.#headers(signal) : this.#headers
-    const headers = flatHeaders(given instanceof Promise ? await given : given, request.headers)
-    const limits = { headersTimeoutMs: 0, bodyTimeoutMs: 0 }
-    await this.#target.send({ method, path: `${url.pathname}${url.search}`, headers, body, purpose, signal: cancellation, ...limits }, sink)
+  send(request: EndpointRequest, sink: ResponseSink): Promise<void> {
+    try {
+      const given = typeof this.#headers === 'function' ? this.#headers(request.signal ?? NEVER) : this.#headers
+      return given instanceof Promise ? given.then((headers) => this.#send(request, headers, sink)) : this.#send(request, given, sink)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  #send(request: EndpointRequest, given: Headers = NONE, sink: ResponseSink): Promise<void> {
+    const { method, headers: own, body, purpose, cancellation: signal = request.signal, url } = request
+    if (this.#given?.headers !== given) this.#given = { headers: given, flat: flatHeaders(given) }
+    const headers: string[] = []
+    const { flat } = this.#given
+    for (let i = 0; i < flat.length; i += 2) {
+      const name = flat[i] as string
+      if (!Object.hasOwn(own, name)) headers.push(name, flat[i + 1] as string)
+    }
+    for (const name in own) headers.push(name, own[name] as string)
+    const path = url === undefined ? this.#path : pathOf(url)
+    return this.#target.send({ method, path, headers, body, purpose, signal, headersTimeoutMs: 0, bodyTimeoutMs: 0 }, sink)
   }
 }
 
-function flatHeaders(given: Headers = {}, own: Headers): string[] {
+const NONE: Headers = {}
+const NEVER = new AbortController().signal
+
+function pathOf({ pathname, search }: URL): string {
+  return `${pathname}${search}`
+}
+
+/** Lower-case names and values in turn. */
+function flatHeaders(given: Headers): string[] {
   const all = new Map<string, string>()
   for (const [name, value] of Object.entries(given)) {
     // The value may be a secret, so only the name is reported.
     if (!isToken(name) || !isHeaderValue(value)) throw new ThvError('usage', `header ${JSON.stringify(name)} is not valid`)
     if (!LEGACY_ONLY_HEADERS.includes(name.toLowerCase())) all.set(name.toLowerCase(), value) // a session is ours to name
   }
-  for (const [name, value] of Object.entries(own)) all.set(name, value)
   return [...all].flat()
 }

@@ -13,6 +13,7 @@ import {
 } from '../../json-rpc.ts'
 import { METHODS } from '../../methods.ts'
 import type { ParsedMessage } from '../../parse-body.ts'
+import { plainResultFor } from '../../plain-result.ts'
 import { isValidSessionId } from '../../session-id.ts'
 import type { SseEvent } from '../../sse-decoder.ts'
 import type { LegacyVersion } from '../../versions.ts'
@@ -20,7 +21,7 @@ import type { ClientContext } from '../client-context.ts'
 import { FootingLost, protocolError, streamBroken } from '../client-errors.ts'
 import { httpError } from '../http-failure.ts'
 import type { LegacyLink } from '../legacy-engine.ts'
-import type { LinkAnswer, LinkContext } from '../link.ts'
+import type { LinkAnswer, LinkContext, Written } from '../link.ts'
 import { AnswerReader, messageIn } from './answer-reader.ts'
 import { followStream, type StreamEnd } from './follow-stream.ts'
 import type { HttpEndpoint } from './http-endpoint.ts'
@@ -58,11 +59,12 @@ export class LegacyHttpLink implements LegacyLink {
     const wait = new ResponseWait(message, link, this.#context)
     this.#waits.set(message.id, wait)
     try {
-      const answer = await Promise.race([wait.answer, this.#post(message, wait)])
+      const answer = await Promise.race([wait.answer, this.#post(message, link, wait)])
       this.#demandSession(answer)
       return answer
     } finally {
       this.#waits.delete(message.id)
+      wait.release()
     }
   }
 
@@ -85,7 +87,7 @@ export class LegacyHttpLink implements LegacyLink {
     if (this.#hasSession && !this.#isLost) await this.#deleteSession()
   }
 
-  async #post(message: JsonRpcRequest, wait: ResponseWait): Promise<LinkAnswer> {
+  async #post(message: JsonRpcRequest, { signal, written }: LinkContext, wait: ResponseWait): Promise<LinkAnswer> {
     const isHandshake = message.method === METHODS.initialize
     const reader = this.#reader(
       (event) => wait.take(event),
@@ -93,10 +95,10 @@ export class LegacyHttpLink implements LegacyLink {
     )
     const headers = isHandshake ? POST_HEADERS : { ...POST_HEADERS, ...this.#headers }
     const broken = await this.#brokenOff(reader, () =>
-      this.#endpoint.send({ method: 'POST', headers, body: serialise(message), signal: wait.signal }, reader),
+      this.#endpoint.send({ method: 'POST', headers, body: written?.text ?? serialise(message), signal, cancellation: wait }, reader),
     )
     if (broken && !reader.isStream) throw broken.error
-    if (!reader.isStream) return { status: reader.status, headers: reader.headers, body: reader.body }
+    if (!reader.isStream) return answerOf(reader, message, written)
     if (wait.isAnswered) return await wait.answer
     if (reader.lastEventId === '') throw streamBroken(message.method, broken?.error)
     return await this.#resume(message, { wait, from: { lastEventId: reader.lastEventId, retry: reader.retry } })
@@ -205,6 +207,12 @@ export class LegacyHttpLink implements LegacyLink {
   #reader(onEvent: (event: SseEvent) => void, onStart?: () => unknown): AnswerReader {
     return new AnswerReader({ maxBytes: this.#context.limits.maxMessageBytes, onEvent, ...(onStart && { onStart: () => void onStart() }) })
   }
+}
+
+function answerOf(reader: AnswerReader, { id: from }: JsonRpcRequest, written: Written | undefined): LinkAnswer {
+  const { status, headers } = reader
+  const text = written === undefined || status !== 200 ? undefined : plainResultFor(written.id, { text: reader.text, from })
+  return text === undefined ? { status, headers, body: reader.body } : { status, headers, body: undefined, text }
 }
 
 /** With HTTP 400: two that published servers use for an unknown session, and two of a modern server that stands where a legacy one was. */

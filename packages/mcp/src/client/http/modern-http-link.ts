@@ -26,7 +26,11 @@ export class ModernHttpLink implements Link {
 
   async request(message: JsonRpcRequest, link: LinkContext): Promise<LinkAnswer> {
     const wait = new ResponseWait(message, link, this.#context)
-    return await Promise.race([wait.answer, this.#post(message, link, wait)])
+    try {
+      return await Promise.race([wait.answer, this.#post(message, link, wait)])
+    } finally {
+      wait.release()
+    }
   }
 
   async send(message: JsonRpcNotification | JsonRpcResponse, signal: AbortSignal): Promise<void> {
@@ -43,9 +47,9 @@ export class ModernHttpLink implements Link {
   async #post(message: JsonRpcRequest, link: LinkContext, wait: ResponseWait): Promise<LinkAnswer> {
     const headers = { ...POST_HEADERS, ...link.headers, ...expectedHeaders(message) }
     const reader = new AnswerReader({ maxBytes: this.#context.limits.maxMessageBytes, onEvent: (event) => wait.take(event) })
-    const { signal } = wait
+    const { signal, purpose } = link
     try {
-      await this.#endpoint.send({ method: 'POST', headers, body: serialise(message), purpose: link.purpose, signal }, reader)
+      await this.#endpoint.send({ method: 'POST', headers, body: serialise(message), purpose, signal, cancellation: wait }, reader)
     } catch (error) {
       throw error instanceof OutboundError && reader.isStream ? streamBroken(message.method, error) : error
     }

@@ -1,5 +1,8 @@
+import type { CancelListener, Cancellation } from '@thv/http/cancellation'
+import { ThvError } from '@thv/kernel/errors'
 import type { JsonRpcRequest } from '../../json-rpc.ts'
 import type { ParsedBody } from '../../parse-body.ts'
+import { plainResultFor } from '../../plain-result.ts'
 import type { SseEvent } from '../../sse-decoder.ts'
 import type { ClientContext } from '../client-context.ts'
 import { protocolError } from '../client-errors.ts'
@@ -10,16 +13,18 @@ import { messageIn } from './answer-reader.ts'
  * Waits for the answer to one request on a stream of its own. The caller has it as soon as it is there; the stream may then end by
  * itself, which keeps its connection for the next request, and is cut off if it does not.
  */
-export class ResponseWait {
+export class ResponseWait implements Cancellation, CancelListener {
   readonly answer: Promise<LinkAnswer>
-  /** Aborts with the request, and a while after its answer. */
-  readonly signal: AbortSignal
   isAnswered = false
+  /** With the request, and a while after its answer. */
+  aborted = false
+  reason: unknown
   readonly #request: JsonRpcRequest
   readonly #link: LinkContext
   readonly #context: ClientContext
-  readonly #linger = new AbortController()
   readonly #settle: PromiseWithResolvers<LinkAnswer>
+  #listener: CancelListener | undefined
+  #controller: AbortController | undefined
 
   constructor(request: JsonRpcRequest, link: LinkContext, context: ClientContext) {
     this.#request = request
@@ -28,17 +33,57 @@ export class ResponseWait {
     this.#settle = Promise.withResolvers()
     this.answer = this.#settle.promise
     this.answer.catch(() => {}) // a race may have been won by another failure
-    this.signal = AbortSignal.any([link.signal, this.#linger.signal])
+    if (link.signal.aborted) this.handleEvent()
+    else link.signal.addEventListener('abort', this, { once: true })
+  }
+
+  /** Only a stream that is resumed needs a real one. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.aborted) this.#controller.abort(this.reason)
+    }
+    return this.#controller.signal
+  }
+
+  addEventListener(_type: 'abort', listener: CancelListener): void {
+    this.#listener = listener
+  }
+
+  removeEventListener(_type: 'abort', listener: CancelListener): void {
+    if (this.#listener === listener) this.#listener = undefined
+  }
+
+  /** The signal of the request has aborted. */
+  handleEvent(): void {
+    this.#cancel(this.#link.signal.reason)
+  }
+
+  /** The caller has the answer, or has left. */
+  release(): void {
+    this.#link.signal.removeEventListener('abort', this)
   }
 
   /** Nothing counts after the answer. */
   take(event: SseEvent): void {
-    const body = this.isAnswered ? undefined : messageIn(event)
+    if (this.isAnswered || this.#isPassed(event)) return
+    const body = messageIn(event)
     if (body === undefined) return
     if (body.kind === 'request' || body.kind === 'notification') this.#link.receive(body)
     else if (body.kind === 'response' && isAnswerTo(this.#request, body.message)) this.#answered(body)
     else if (body.kind === 'invalid' && body.id === this.#request.id) this.#refuse(body.detail)
     else this.#context.warn(`${this.#request.method}: ignored ${body.kind === 'invalid' ? body.detail : 'an answer to another id'}`)
+  }
+
+  /** The response to a request that was written goes on as text. */
+  #isPassed({ event, data }: SseEvent): boolean {
+    const { written } = this.#link
+    if (written === undefined || (event !== undefined && event !== 'message')) return false
+    const text = plainResultFor(written.id, { text: data, from: this.#request.id })
+    if (text === undefined) return false
+    this.#done()
+    this.#settle.resolve({ status: 200, headers: {}, body: undefined, text })
+    return true
   }
 
   #answered(body: ParsedBody): void {
@@ -53,7 +98,15 @@ export class ResponseWait {
 
   #done(): void {
     this.isAnswered = true
-    this.#context.clock.setTimer(LINGER_MS, () => this.#linger.abort())
+    this.#context.clock.setTimer(LINGER_MS, () => this.#cancel(new ThvError('aborted', 'the answer is there')))
+  }
+
+  #cancel(reason: unknown): void {
+    if (this.aborted) return
+    this.aborted = true
+    this.reason = reason
+    this.#listener?.handleEvent()
+    this.#controller?.abort(reason)
   }
 }
 
