@@ -1,4 +1,5 @@
 import { WireClient } from '@thv/gateway/testing/wire-client'
+import { startFixture } from '@thv/testkit/mcp/fixture'
 import { describe, expect, it } from 'vitest'
 import { json, type ScriptedOptions, startScripted } from '../testing/scripted-backend.ts'
 import { startTestVmcp } from '../testing/test-vmcp.ts'
@@ -47,6 +48,19 @@ describe('a call of a legacy client to a legacy backend', () => {
     expect(messages[1]).toMatchObject({ result: { structuredContent: { z: 1, a: 2 } } })
     const [, sent] = backend.calls
     expect(sent?.params['_meta']).toEqual({ progressToken: sent?.id, other: 1 })
+  })
+
+  it('goes over HTTP+SSE as a message like all others', async () => {
+    await using fixture = await startFixture({ transport: 'sse' })
+    const entry = { name: 'one', url: fixture.url, transport: 'sse' }
+    await using vmcp = await startTestVmcp({ backends: {}, config: { backends: [entry] } })
+    const client = new WireClient(vmcp.url)
+    await client.initialize()
+    const call = () => client.request('tools/call', { name: 'test_tool_with_progress', arguments: {}, _meta: { progressToken: 'mine' } })
+    await call() // it connects
+    const { messages } = await call()
+    expect(messages[0]).toMatchObject({ method: 'notifications/progress', params: { progressToken: 'mine' } })
+    expect(messages.at(-1)).toMatchObject({ result: { content: [{ type: 'text' }] } })
   })
 
   it.each([

@@ -83,9 +83,7 @@ export class LegacyEngine implements Engine {
   }
 
   async request(method: string, params: JsonObject, options: EngineRequestOptions): Promise<JsonObject> {
-    const id = this.context.nextId()
-    const sent = options.onProgress ? withProgressToken(stripParams(params), id) : stripParams(params)
-    const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params: sent }
+    const message = this.#message(method, params, options)
     const answer = await this.#exchange(message, options)
     const result = resultOf(responseOf(answer, message), answer.status)
     this.memory.note(method, params)
@@ -93,10 +91,15 @@ export class LegacyEngine implements Engine {
   }
 
   async pass(method: string, params: JsonObject, options: EnginePassOptions): Promise<JsonObject | string> {
-    const id = this.context.nextId()
-    const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params }
-    const answer = await this.#exchange(message, options, { text: options.write(id), id: options.answerId })
+    const message = this.#message(method, params, options)
+    const answer = await this.#exchange(message, options, { text: options.write(message.id), id: options.answerId })
     return answer.text ?? resultOf(responseOf(answer, message), answer.status)
+  }
+
+  #message(method: string, params: JsonObject, { onProgress }: EngineRequestOptions): JsonRpcRequest {
+    const id = this.context.nextId()
+    const own = stripParams(params)
+    return { jsonrpc: '2.0', id, method, params: onProgress ? withProgressToken(own, id) : own }
   }
 
   async #exchange(message: JsonRpcRequest, options: EngineRequestOptions, written?: Written): Promise<LinkAnswer> {
