@@ -135,14 +135,14 @@ describe('lists of a backend', () => {
     expect(seen.size).toBe(10_000)
   })
 
-  it('whose cursor leads back to itself end there', async () => {
+  it('end at a cursor that leads back to itself', async () => {
     let pages = 0
     const list = () => ({ tools: [tool(`t${pages++}`)], nextCursor: 'again' })
     await using running = await before({ era: 'modern', list, call })
     expect([names(running.vmcp), pages]).toEqual([['t0', 't1'], 2])
   })
 
-  it('that stop in the middle delay nobody, and nothing of them is offered', async () => {
+  it('that stop in the middle delay no client, and nothing of them is offered', async () => {
     await using healthy = await startFixture({ only: ['echo'] })
     const list = (cursor: string | undefined) => (cursor === undefined ? { tools: [tool('half')], nextCursor: 'next' } : undefined)
     await using hanging = await startScripted({ era: 'legacy', list, call })
@@ -152,7 +152,7 @@ describe('lists of a backend', () => {
     const { result } = (await client.request('tools/list')).messages.at(-1)
     expect(result.tools.map(({ name }: { name: string }) => name)).toEqual(['echo'])
     expect((await client.call('echo', { text: 'hi' })).text).toContain('hi')
-    // It hangs still: nobody has waited for it.
+    // It still hangs: no request has waited for it.
     expect(vmcp.offer.view.isMissing).toBe(true)
   })
 

@@ -7,7 +7,7 @@ import type { CallingClient } from '../route/virtual-call.ts'
 
 /**
  * A request of a legacy client to a legacy backend. Its text goes there as it is written, but for the id, the name and what belongs to this hop, and
- * a plain result comes back as it is written, but for the id. Undefined: it has to be written anew.
+ * a plain result comes back as it is written, but for the id. Undefined: it has to be written again.
  */
 export function passingClient(client: McpClient, request: ParsedRequest, params: JsonObject): CallingClient | undefined {
   const given = request.message.params ?? {}

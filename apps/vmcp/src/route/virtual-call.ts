@@ -37,7 +37,7 @@ export interface CallDeps {
   readonly deadlines: CallDeadlines
 }
 
-/** Options of one call. The signal is made when it is asked for: whoever can do with the cancellation saves a microsecond or two. */
+/** Options of one call. The signal is made when it is asked for: clients that use the cancellation instead save a microsecond or two. */
 export interface CallOptions extends RequestOptions {
   readonly cancellation: Cancellation & { cancel(reason: unknown): void }
 }
