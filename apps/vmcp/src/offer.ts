@@ -20,6 +20,7 @@ import type { Member } from './members/member.ts'
 import type { MemberRoster } from './members/member-roster.ts'
 import { type PassedHeaders, passedHeaders } from './members/passed-headers.ts'
 import { CallDeadlines } from './route/call-deadlines.ts'
+import { backendOf } from './route/find-route.ts'
 import { limitResult } from './route/limit-result.ts'
 import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
 import type { SealKeys } from './seal/seal-keys.ts'
@@ -177,11 +178,10 @@ export class Offer {
   timeoutMs({ method, message }: ParsedRequest): number {
     const name = method === METHODS.toolsCall ? message.params?.['name'] : undefined
     const { byTool, defaultMs } = this.#timeouts
-    if (typeof name !== 'string') return defaultMs
-    const own = byTool.get(name)
+    const own = typeof name === 'string' ? byTool.get(name) : undefined
     if (own !== undefined) return own
-    const route = this.view.now.tools.get(name)
-    const member = route === undefined ? undefined : this.member(route.backend)
+    const backend = backendOf(this.view.now, method, message.params ?? {})
+    const member = backend === undefined ? undefined : this.member(backend)
     return member?.backend.timeoutMs ?? defaultMs
   }
 

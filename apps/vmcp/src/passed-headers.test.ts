@@ -1,10 +1,20 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { createOutbound } from '@thv/http/outbound/outbound'
+import { systemClock } from '@thv/kernel/clock'
+import { BackendEras } from '@thv/mcp/client/http/backend-eras'
+import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { describe, expect, it } from 'vitest'
+import { staticBackends } from './discover/static-backends.ts'
+import { healthSettings } from './live/live-server.ts'
+import { MemberRoster } from './members/member-roster.ts'
+import { outgoingScope } from './members/outgoing-scope.ts'
 import { passedHeaders, withPassed } from './members/passed-headers.ts'
 import { startGuardedBackend } from './testing/guarded-backend.ts'
-import { startTestVmcp, type TestVmcp } from './testing/test-vmcp.ts'
+import { startTestVmcp, type TestVmcp, testConfig } from './testing/test-vmcp.ts'
+import { viewSettings } from './view/built-view.ts'
+import { ViewCache } from './view/view-cache.ts'
 
 const ERAS = ['legacy', 'modern'] as const
 
@@ -46,6 +56,26 @@ describe('headers of clients that are passed on', () => {
     await expect(two.text('of_one')).rejects.toThrow()
   })
 
+  it('let policies judge the tools of each caller by their own hints and backend', async () => {
+    await using a = await startGuardedBackend({
+      header: 'x-tenant',
+      tool: (value) => ({ name: 'act', annotations: { readOnlyHint: value === 'safe' }, inputSchema: { type: 'object' } }),
+    })
+    a.accepts = () => true
+    const policies = [
+      'permit(principal, action, resource) when { resource.backend == "a" && resource has readOnlyHint && resource.readOnlyHint };',
+    ]
+    const incomingAuth = { type: 'anonymous', authz: { type: 'cedar', policies } }
+    await using vmcp = await startTestVmcp({ backends: { a: a.url }, config: { passthroughHeaders: ['X-Tenant'], incomingAuth } })
+    for (const mode of ERAS) {
+      await using safe = await connect(vmcp, mode, { 'x-tenant': 'safe' })
+      await using other = await connect(vmcp, mode, { 'x-tenant': 'other' })
+      expect(await safe.text('act')).toBe('safe')
+      await expect(other.text('act')).rejects.toThrow()
+      expect(await safe.text('act')).toBe('safe')
+    }
+  })
+
   it('lose against forwarded headers and credentials of the backend', async () => {
     await using a = await startFixture({ only: ['report_request'] })
     await using vmcp = await startTestVmcp({
@@ -63,6 +93,62 @@ describe('headers of clients that are passed on', () => {
     const { headers } = await sdk.json('report_request')
     expect(headers).toMatchObject({ 'x-tenant': 'forwarded', 'x-key': 'right', 'x-more': 'more' })
     expect(vmcp.logged.join('\n')).toMatch(/x-key, x-tenant/)
+  })
+
+  it('cost memory once for callers with equal lists, and within a bound for others', async () => {
+    await using a = await startGuardedBackend({
+      header: 'x-tenant',
+      toolOf: (value) => (value.startsWith('same') ? 'same' : `of_${value}`),
+    })
+    a.accepts = () => true
+    await using vmcp = await startTestVmcp({ backends: { a: a.url }, config: { passthroughHeaders: ['X-Tenant'] } })
+    const { view } = vmcp.offer
+    const list = async (tenant: string) => {
+      const passed = passedHeaders(['x-tenant'], { 'x-tenant': tenant } as never)
+      const seen = await outgoingScope.run({ caller: undefined, exchange: undefined, passed }, async () => await view.current())
+      return [...seen.tools.keys()]
+    }
+    for (let i = 0; i < 50; i++) expect(await list(`same${i}`)).toEqual(['same'])
+    const { count, views, size } = view.callers
+    expect([count, views]).toEqual([50, 1])
+    expect(await list('other')).toEqual(['of_other'])
+    expect(view.callers).toMatchObject({ count: 51, views: 2 })
+    // A change for all of them replaces the view of all.
+    view.reconfigure({
+      config: testConfig({ backends: {}, config: { aggregation: { conflictResolution: 'prefix' } } }).aggregation,
+      workflows: [],
+    })
+    expect(view.callers.views).toBe(0)
+    for (let i = 0; i < 50; i++) expect(await list(`same${i}`)).toEqual(['a_same'])
+    expect(view.callers).toMatchObject({ count: 51, views: 1 })
+    expect(view.callers.size).toBeLessThan(3 * size)
+    expect(await (await fetch(`${vmcp.base}/metrics`)).text()).toContain('toolhive_vmcp_caller_views{of="views"} 1')
+  })
+
+  it('drop the views of callers that were not seen for longest when all are too large', async () => {
+    await using a = await startGuardedBackend({ header: 'x-tenant', toolOf: (value) => `of_${value}` })
+    a.accepts = () => true
+    await using outbound = createOutbound()
+    const log = new CollectingLog()
+    const eras = new BackendEras({ clock: systemClock })
+    const roster = new MemberRoster({ outbound, providers: outbound, eras, clock: systemClock, log, version: '1' })
+    const config = testConfig({ backends: { a: a.url } })
+    roster.apply(await staticBackends(config, {}, log), healthSettings(config))
+    const view = new ViewCache({ roster, settings: viewSettings(config), clock: systemClock, log, maxCallerSize: 1_000 })
+    const list = async (tenant: string) => {
+      const passed = passedHeaders(['x-tenant'], { 'x-tenant': tenant } as never)
+      const seen = await outgoingScope.run({ caller: undefined, exchange: undefined, passed }, async () => await view.current())
+      return [...seen.tools.keys()]
+    }
+    view.start()
+    await view.attempted
+    for (let i = 0; i < 30; i++) expect(await list(`${i}`)).toEqual([`of_${i}`])
+    expect(view.callers.count).toBeLessThan(15)
+    expect(view.callers.size).toBeLessThan(1_300)
+    await view.close()
+    expect(view.callers).toEqual({ count: 0, views: 0, size: 0 })
+    await roster.close()
+    eras.close()
   })
 
   it('differ by name and value, and only valid values pass', () => {

@@ -54,10 +54,14 @@ export async function preview(config: VmcpConfig, { backends, leftOut }: Discove
   }
 }
 
-/** A tool that is to stay in the list, and that no backend has. */
-function unlisted({ optimizer }: VmcpConfig, { now, composites }: ViewCache): readonly string[] {
-  const missing = (optimizer?.alwaysListed ?? []).filter((name) => !now.tools.has(name) && !composites.offered.has(name))
-  return missing.map((name) => `optimizer.alwaysListed names ${name}, which no backend offers`)
+/** Names of tools in the configuration that no backend has. */
+function unlisted({ optimizer, operational }: VmcpConfig, { now, composites }: ViewCache): readonly string[] {
+  const listed = (optimizer?.alwaysListed ?? []).filter((name) => !now.tools.has(name) && !composites.offered.has(name))
+  const limited = Object.keys(operational.timeouts.perTool).filter((name) => !now.tools.has(name) && !now.hiddenTools.has(name))
+  return [
+    ...listed.map((name) => `optimizer.alwaysListed names ${name}, which no backend offers`),
+    ...limited.map((name) => `operational.timeouts.perTool names ${name}, which no backend offers`),
+  ]
 }
 
 /** Pure. */

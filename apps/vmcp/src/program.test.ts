@@ -135,6 +135,10 @@ describe('the command line of vmcp', () => {
     await expect(program().run('validate', '--connect', '-c', fileWith({ backends, aggregation: manual }))).rejects.toThrow(
       'tool echo of a is not offered: nothing says who gets the name',
     )
+    const misspelled = { optimizer: { alwaysListed: ['ecco'] }, operational: { timeouts: { perTool: { who: '1s', hang: '1s' } } } }
+    await expect(program().run('validate', '--connect', '-c', fileWith({ backends, aggregation, ...misspelled }))).rejects.toThrow(
+      'optimizer.alwaysListed names ecco, which no backend offers; operational.timeouts.perTool names who, which no backend offers',
+    )
     await expect(program().run('validate', '--connect', '-c', fileWith({}))).rejects.toThrow('backend one did not answer')
   })
 

@@ -10,7 +10,7 @@ import type { SessionStore } from '@thv/store/session-store'
 import { LegacyEndpoint } from './legacy/legacy-endpoint.ts'
 import { checkHealth } from './members/health-checks.ts'
 import type { Member } from './members/member.ts'
-import { outgoingScope } from './members/outgoing-scope.ts'
+import { outgoingScope, requestClass } from './members/outgoing-scope.ts'
 import { ModernEndpoint } from './modern/modern-endpoint.ts'
 import type { Offer } from './offer.ts'
 
@@ -101,6 +101,11 @@ export class VirtualBackend implements Backend {
   /** A call through `call_tool` is the call of the tool that it names. */
   translate(message: ParsedMessage): ParsedMessage | Rejection | undefined {
     return this.#options.offer.search.unwrap(message)
+  }
+
+  callerKey(): string {
+    const scope = outgoingScope.getStore()
+    return (scope && requestClass(scope, this.#options.offer.roster.isPerCaller)) ?? ''
   }
 
   isSearch(name: string): boolean {

@@ -211,7 +211,13 @@ function addViewGauges(metrics: Metrics, { view, roster }: Offer): void {
     help: '1 when the backend is healthy, else 0.',
     labels: ['backend'],
   })
+  const callers = metrics.gauge({
+    name: 'toolhive_vmcp_caller_views',
+    help: 'Callers with lists of their own, the different views that they have, and the characters that those hold.',
+    labels: ['of'],
+  })
   metrics.onCollect(() => {
+    for (const [of, value] of Object.entries(view.callers)) callers.with(of).set(value)
     for (const outcome of ['lost', 'renamed', 'unresolved', 'duplicate', 'invalid'] as const)
       conflicts.with(outcome).set(view.now.conflicts.filter((conflict) => conflict.outcome === outcome).length)
     for (const { name, health } of roster.all) healthy.with(name).set(health.status === 'healthy' ? 1 : 0)

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
-import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import type { Route, View } from '../aggregate/aggregate.ts'
 import { type MatchBudget, matchesTemplate, parseUriTemplate } from '../aggregate/uri-template.ts'
 
@@ -22,6 +22,20 @@ export function findRoute(view: View, method: string, params: JsonObject): Desti
     default:
       return resourceRoute(view, params)
   }
+}
+
+const LED: ReadonlySet<string> = new Set([METHODS.promptsGet, METHODS.resourcesRead, METHODS.complete])
+
+/** The backend that a request leads to, if it leads to one. */
+export function backendOf(view: View, method: string, params: JsonObject): string | undefined {
+  if (method === METHODS.toolsCall) {
+    const route = typeof params['name'] === 'string' ? view.tools.get(params['name']) : undefined
+    if (route?.selector === undefined) return route?.backend
+    const chosen = isObject(params['arguments']) ? params['arguments'][route.selector.argument] : undefined
+    return typeof chosen === 'string' && route.selector.backends.has(chosen) ? chosen : undefined
+  }
+  const found = LED.has(method) ? findRoute(view, method, params) : undefined
+  return found === undefined || isRejection(found) ? undefined : found.backend
 }
 
 function toolRoute(view: View, params: JsonObject): Destination | Rejection {

@@ -24,6 +24,28 @@ describe('limits of results', () => {
     expect(limitResult(result, { maxBytes: 500, onExceed: 'truncate' })).toMatchObject({ isError: true })
   })
 
+  it('leaves a question of the backend alone, and keeps the mark of an error', () => {
+    const question = { resultType: 'input_required', inputRequests: { a: 'x'.repeat(1_000) } }
+    expect(limitResult(question, { maxBytes: 200, onExceed: 'error' })).toBe(question)
+    const failed = { content: [text('x'.repeat(1_000))], isError: true }
+    expect(limitResult(failed, { maxBytes: 300, onExceed: 'truncate' })).toMatchObject({
+      isError: true,
+      content: [text(expect.anything())],
+    })
+  })
+
+  it('keeps as much of a text as fits', () => {
+    const characters = fc.oneof(fc.string({ unit: 'binary', minLength: 400, maxLength: 800 }), fc.constant('\n"\\\u0000'.repeat(200)))
+    fc.assert(
+      fc.property(characters, (value) => {
+        const maxBytes = 300
+        const bytes = Buffer.byteLength(JSON.stringify(limitResult({ content: [text(value)] }, { maxBytes, onExceed: 'truncate' })))
+        expect(bytes).toBeLessThanOrEqual(maxBytes)
+        expect(bytes).toBeGreaterThan(maxBytes - 48)
+      }),
+    )
+  })
+
   it('stays within the limit, whole characters only', () => {
     const part = fc.oneof(fc.string({ maxLength: 400 }), fc.string({ unit: 'grapheme', maxLength: 400 })).map(text)
     fc.assert(

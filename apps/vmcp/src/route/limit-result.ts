@@ -7,6 +7,8 @@ export interface ResultLimit {
 
 /** A result of a tool within the limit. Texts are cut at a character, with a note; nothing else is ever cut. */
 export function limitResult(result: JsonObject, { maxBytes, onExceed }: ResultLimit): JsonObject {
+  // A question of the backend is no result yet.
+  if (result['resultType'] === 'input_required') return result
   const bytes = bytesOf(result)
   if (bytes <= maxBytes) return result
   const cut = onExceed === 'truncate' ? truncated(result, maxBytes, bytes) : undefined
@@ -33,17 +35,24 @@ function truncated(result: JsonObject, maxBytes: number, bytes: number): JsonObj
 
 const NOTE_BYTES = 48
 
-/** The longest beginning whose JSON is not longer than that, without half a character at its end. */
+/** The longest beginning whose JSON is not longer than that, without half a character at its end. Reads no more of the text than it keeps. */
 function shortened(text: string, maxJsonBytes: number): string {
-  let low = 0
-  let high = text.length
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if (bytesOf(text.slice(0, middle)) <= maxJsonBytes) low = middle
-    else high = middle - 1
+  let bytes = 2 // its quotes
+  let end = 0
+  while (end < text.length) {
+    const code = text.codePointAt(end) ?? 0
+    bytes += jsonBytes(code)
+    if (bytes > maxJsonBytes) break
+    end += code > 0xffff ? 2 : 1
   }
-  const last = text.charCodeAt(low - 1)
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? low - 1 : low)
+  return text.slice(0, end)
+}
+
+/** Of one character in a string of JSON. Half a pair is written as an escape. */
+function jsonBytes(code: number): number {
+  if (code === 0x22 || code === 0x5c || (code >= 0x08 && code <= 0x0d && code !== 0x0b)) return 2
+  if (code < 0x20 || (code >= 0xd800 && code < 0xe000)) return 6
+  return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x1_0000 ? 3 : 4
 }
 
 function tooLarge(bytes: number, maxBytes: number): JsonObject {

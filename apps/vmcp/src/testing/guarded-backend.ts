@@ -16,12 +16,15 @@ export interface GuardedBackendOptions {
   readonly header?: string
   /** Name of its tool for a value of the header. */
   readonly toolOf?: (value: string) => string
+  /** Its tool for a value of the header, in place of one with that name. */
+  readonly tool?: (value: string) => object
   readonly tls?: { readonly certPem: string; readonly keyPem: string }
 }
 
 /** A legacy server without sessions that answers 401 to every request without the right header. Its one tool is named like its caller. */
 export async function startGuardedBackend(options: GuardedBackendOptions = {}): Promise<GuardedBackend> {
   const { header = 'authorization', toolOf = () => 'hello', tls } = options
+  const { tool = (value: string) => ({ name: toolOf(value), inputSchema: { type: 'object' } }) } = options
   const seen: (string | undefined)[] = []
   const backend = await startBackend(({ body, headers }, response) => {
     const value = headers[header] as string | undefined
@@ -33,7 +36,7 @@ export async function startGuardedBackend(options: GuardedBackendOptions = {}): 
     if (id === undefined) return void response.writeHead(202).end()
     const result = {
       initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } },
-      'tools/list': { tools: [{ name: toolOf(value ?? ''), inputSchema: { type: 'object' } }] },
+      'tools/list': { tools: [tool(value ?? '')] },
       'tools/call': { content: [{ type: 'text', text: value ?? '' }] },
       ping: {},
     }[method]

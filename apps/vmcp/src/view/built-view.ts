@@ -39,6 +39,13 @@ export function changedKinds(before: BuiltView, after: BuiltView): ReadonlySet<L
   return new Set(LIST_KINDS.filter((kind) => !isSameList(after.texts[kind], before.texts[kind])))
 }
 
+/** Characters of all its items. */
+export function sizeOf({ texts }: BuiltView): number {
+  let size = 0
+  for (const kind of LIST_KINDS) for (const item of texts[kind].items) size += item.length
+  return size
+}
+
 function textsOf(view: View, { offered }: CompositeOffers, search: ToolSearchConfig | undefined): Readonly<Record<ListKind, ListText>> {
   const tools = offered.size === 0 ? view.tools : sortedByKey(new Map<string, Listed>([...view.tools, ...offered]))
   return {

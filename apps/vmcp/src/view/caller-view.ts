@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage } from '@thv/kernel/errors'
@@ -6,12 +7,19 @@ import type { BackendLists } from '../aggregate/backend-lists.ts'
 import { LIST_KINDS, loadLists, noLists } from '../members/load-lists.ts'
 import type { Member } from '../members/member.ts'
 import type { BuiltView } from './built-view.ts'
+import type { Pool } from './pool.ts'
 
 export interface CallerViewOptions {
   readonly clock: Clock
   readonly log: Log
   /** Backends whose lists depend on the caller. */
   members(): readonly Member[]
+  /** Callers with equal lists keep them once. */
+  readonly lists: Pool<BackendLists>
+  /** Callers with equal lists have one view. */
+  readonly views: Pool<BuiltView>
+  /** Changes with the lists that all callers share, and with the settings. */
+  generation(): number
   /** Joins the lists with those that all callers share. */
   build(own: readonly BackendLists[]): BuiltView
   /** The lists may be different from before. */
@@ -24,6 +32,7 @@ const LIST_TIMEOUT_MS = 30_000
 
 interface OwnLists {
   readonly lists: BackendLists
+  readonly key: string
   readonly freshUntil: number
 }
 
@@ -32,17 +41,16 @@ export class CallerView {
   readonly #options: CallerViewOptions
   readonly #lists = new Map<Member, OwnLists>()
   readonly #loading = new Map<Member, Promise<void>>()
-  #built: BuiltView
-  #isStale = false
+  #built: BuiltView | undefined
+  #key: string | undefined
+  #isClosed = false
 
   constructor(options: CallerViewOptions) {
     this.#options = options
-    this.#built = options.build([])
   }
 
   get now(): BuiltView {
-    if (this.#isStale) this.#rebuild()
-    return this.#built
+    return this.#built ?? this.#rebuild()
   }
 
   /** Some list has never come. */
@@ -59,7 +67,7 @@ export class CallerView {
   async refresh(): Promise<void> {
     const { clock, members } = this.#options
     const current = new Set(members())
-    for (const member of this.#lists.keys()) if (!current.has(member)) this.#lists.delete(member)
+    for (const member of this.#lists.keys()) if (!current.has(member)) this.#forget(member)
     const now = clock.monotonic()
     const old = [...current].filter((member) => (this.#lists.get(member)?.freshUntil ?? 0) <= now)
     await Promise.all(old.map((member) => this.#load(member)))
@@ -67,13 +75,30 @@ export class CallerView {
 
   /** The lists that all callers share, or the settings, have changed. */
   invalidate(): void {
-    this.#isStale = true
+    if (this.#key !== undefined) this.#options.views.release(this.#key)
+    this.#key = undefined
+    this.#built = undefined
   }
 
-  #rebuild(): void {
-    this.#isStale = false
-    const own = this.#options.members().flatMap((member) => this.#lists.get(member)?.lists ?? [])
-    this.#built = this.#options.build(own)
+  /** The caller has not been seen for long. */
+  close(): void {
+    this.#isClosed = true
+    this.invalidate()
+    for (const member of [...this.#lists.keys()]) this.#forget(member)
+  }
+
+  #rebuild(): BuiltView {
+    const { members, generation, views, build } = this.#options
+    const own = members().flatMap((member) => this.#lists.get(member) ?? [])
+    const before = this.#key
+    const key = [generation(), ...own.map((each) => each.key)].join(' ')
+    // A request that began before it was closed may still look at it, but keeps nothing.
+    if (this.#isClosed) return build(own.map(({ lists }) => lists))
+    if (this.#built !== undefined && key === before) return this.#built
+    this.#built = views.take(key, () => build(own.map(({ lists }) => lists)))
+    this.#key = key
+    if (before !== undefined) views.release(before)
+    return this.#built
   }
 
   #load(member: Member): Promise<void> {
@@ -94,12 +119,33 @@ export class CallerView {
       log.info('could not list what a backend offers a caller', { backend: member.name, error: errorMessage(error) })
       this.#keep(member, this.#lists.get(member)?.lists ?? noLists(member.name), RETRY_MS)
     }
+    if (this.#isClosed) return
     const before = this.now
-    this.#rebuild()
-    onChange(before, this.#built)
+    onChange(before, this.#rebuild())
   }
 
   #keep(member: Member, lists: BackendLists, ms: number): void {
-    this.#lists.set(member, { lists, freshUntil: this.#options.clock.monotonic() + ms })
+    if (this.#isClosed) return
+    const { clock, lists: pool } = this.#options
+    const before = this.#lists.get(member)
+    const freshUntil = clock.monotonic() + ms
+    const key = before?.lists === lists ? before.key : keyOf(lists)
+    if (before?.key === key) {
+      this.#lists.set(member, { ...before, freshUntil })
+      return
+    }
+    this.#lists.set(member, { lists: pool.take(key, () => lists), key, freshUntil })
+    if (before !== undefined) pool.release(before.key)
   }
+
+  #forget(member: Member): void {
+    const known = this.#lists.get(member)
+    if (known !== undefined) this.#options.lists.release(known.key)
+    this.#lists.delete(member)
+  }
+}
+
+/** Names the backend too. */
+function keyOf(lists: BackendLists): string {
+  return createHash('sha256').update(JSON.stringify(lists)).digest('base64url')
 }

@@ -2,6 +2,7 @@ import type { Clock } from '@thv/kernel/clock'
 import { endsWithin } from '@thv/kernel/deadline'
 import type { Log } from '@thv/telemetry/log'
 import type { View } from '../aggregate/aggregate.ts'
+import type { BackendLists } from '../aggregate/backend-lists.ts'
 import { type ChangedHands, changedHands } from '../aggregate/changed-hands.ts'
 import type { CompositeOffers } from '../compose/composite-offers.ts'
 import type { ListKind } from '../members/load-lists.ts'
@@ -9,15 +10,18 @@ import type { Member } from '../members/member.ts'
 import { MemberLists } from '../members/member-lists.ts'
 import type { MemberRoster, RosterChange } from '../members/member-roster.ts'
 import { credentialClass, type OutgoingScope, outgoingScope, requestClass } from '../members/outgoing-scope.ts'
-import { type BuiltView, buildView, changedKinds, type ViewSettings } from './built-view.ts'
+import { type BuiltView, buildView, changedKinds, sizeOf, type ViewSettings } from './built-view.ts'
 import { CallerView } from './caller-view.ts'
 import type { ListText } from './list-text.ts'
+import { Pool } from './pool.ts'
 
 export interface ViewCacheOptions {
   readonly roster: MemberRoster
   readonly settings: ViewSettings
   readonly clock: Clock
   readonly log: Log
+  /** Characters of JSON that the views of single callers may hold together. */
+  readonly maxCallerSize?: number
 }
 
 type Listener = (changed: ReadonlySet<ListKind>) => void
@@ -25,6 +29,8 @@ type Listener = (changed: ReadonlySet<ListKind>) => void
 /** A list that never came is waited for this long in all; then it is left out, and announced when it comes. */
 const FIRST_WAIT_MS = 1_000
 const MAX_CALLERS = 1_000
+/** In memory each character costs several bytes: as an object, and as the text of a page. */
+const MAX_CALLER_SIZE = 64 << 20
 
 /**
  * The joined lists of all backends, answered from memory. Where the credentials of a backend are made from the caller's token, its lists belong to
@@ -36,6 +42,9 @@ export class ViewCache {
   readonly #listeners = new Set<Listener>()
   /** By class of credentials, the one that was used longest ago first. */
   readonly #callers = new Map<string, CallerView>()
+  readonly #callerLists = new Pool<BackendLists>((lists) => JSON.stringify(lists).length)
+  readonly #callerViews = new Pool<BuiltView>(sizeOf)
+  #generation = 0
   #settings: ViewSettings
   #shared: BuiltView
   #isStarted = false
@@ -101,6 +110,11 @@ export class ViewCache {
     return this.#moved
   }
 
+  /** Callers with lists of their own, the different views that they have, and the characters that those hold. */
+  get callers(): { readonly count: number; readonly views: number; readonly size: number } {
+    return { count: this.#callers.size, views: this.#callerViews.count, size: this.#callerLists.size + this.#callerViews.size }
+  }
+
   textOf(kind: ListKind): ListText {
     return this.#built.texts[kind]
   }
@@ -128,6 +142,8 @@ export class ViewCache {
 
   async close(): Promise<void> {
     this.#listeners.clear()
+    for (const caller of this.#callers.values()) caller.close()
+    this.#callers.clear()
     await Promise.all([...this.#lists.values()].map((lists) => lists.close()))
   }
 
@@ -148,9 +164,19 @@ export class ViewCache {
     const view = known ?? this.#callerView(scope)
     this.#callers.delete(key)
     this.#callers.set(key, view)
-    const [oldest] = this.#callers.keys()
-    if (this.#callers.size > MAX_CALLERS && oldest !== undefined) this.#callers.delete(oldest)
+    if (known === undefined) this.#dropOldest()
     return view
+  }
+
+  /** Callers that were not seen for longest leave. The one that is served stays, however much it has. */
+  #dropOldest(): void {
+    const { maxCallerSize = MAX_CALLER_SIZE } = this.#options
+    for (const [key, caller] of this.#callers) {
+      const isTooMuch = this.#callers.size > MAX_CALLERS || this.callers.size > maxCallerSize
+      if (!isTooMuch || this.#callers.size === 1) return
+      this.#callers.delete(key)
+      caller.close()
+    }
   }
 
   #callerView(scope: OutgoingScope): CallerView {
@@ -159,11 +185,16 @@ export class ViewCache {
     const passes = scope.passed !== undefined
     return new CallerView({
       ...{ clock, log, members: () => roster.all.filter(({ isPerCaller }) => (isPerCaller ? hasOwn : passes)) },
+      ...{ lists: this.#callerLists, views: this.#callerViews, generation: () => this.#generation },
       build: (own) => {
+        if (own.length === 0) return this.#shared
         const replaced = new Set(own.map(({ backend }) => backend))
         return buildView([...this.#sharedLists().filter(({ backend }) => !replaced.has(backend)), ...own], this.#settings)
       },
-      onChange: (before, after) => this.#announce(changedKinds(before, after)),
+      onChange: (before, after) => {
+        this.#dropOldest()
+        if (before !== after) this.#announce(changedKinds(before, after))
+      },
     })
   }
 
@@ -204,6 +235,7 @@ export class ViewCache {
       log.warn('a name leads to another backend now', { kind, name, from, to })
     this.#report(built.composites)
     this.#shared = built
+    this.#generation++
     for (const caller of this.#callers.values()) caller.invalidate()
     this.#announce(changed)
   }

@@ -62,7 +62,7 @@ export class ToolHints {
   /** A promise only while the server has to be asked. */
   of(context: MessageContext, name: string): Awaitable<KnownHints> {
     const credentials = this.#deps.classOf(context)
-    const key = keyOf(credentials, context.era)
+    const key = this.#keyOf(credentials, context.era)
     const known = this.#lists.get(key)
     if (known !== undefined && this.#isGood(known, name)) return found(known, name)
     return this.#flight.run(key, () => this.#ask(key, credentials, context)).then((list) => found(list, name))
@@ -70,7 +70,7 @@ export class ToolHints {
 
   /** A tool of a list on its way to a client. */
   seen(context: RequestContext, name: string, item: JsonObject): void {
-    const known = context.era && this.#lists.get(keyOf(this.#deps.classOf(context), context.era))
+    const known = context.era && this.#lists.get(this.#keyOf(this.#deps.classOf(context), context.era))
     if (known === undefined || known.isDoubtful) return
     known.isDoubtful = !known.hints.has(name) || !isSame(known.hints.get(name), hintsOf(item, undefined))
   }
@@ -82,6 +82,12 @@ export class ToolHints {
 
   close(): void {
     this.#closing.abort()
+  }
+
+  /** Lists of the two eras may differ. */
+  #keyOf({ key }: CredentialClass, era: Era): string {
+    const own = this.#deps.source.callerKey?.() ?? ''
+    return era === 'modern' ? `${key} ${own}` : `${key} ${own} ${era}`
   }
 
   #isGood({ hints, askedAt, isDoubtful }: KnownList, name: string): boolean {
@@ -114,11 +120,6 @@ export class ToolHints {
     const [oldest] = this.#lists.keys()
     if (this.#lists.size > MAX_CLASSES && oldest !== undefined) this.#lists.delete(oldest)
   }
-}
-
-/** Lists of the two eras may differ. */
-function keyOf({ key }: CredentialClass, era: Era): string {
-  return era === 'modern' ? key : `${key} ${era}`
 }
 
 const NONE: ReadonlyMap<string, Hints | undefined> = new Map()

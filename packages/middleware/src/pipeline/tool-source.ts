@@ -18,6 +18,8 @@ export interface ToolSource {
   tools(request: ToolsRequest): Promise<readonly JsonObject[]>
   /** Where a tool comes from, by the name that clients see. Undefined: from no backend alone. */
   originOf?(name: string): ToolOrigin | undefined
+  /** The same for callers that have the same tools, where the backend itself tells callers apart. */
+  callerKey?(): string
   /** The tool searches among the tools, or stands for all of them: it shows nothing that policies hide. */
   isSearch?(name: string): boolean
 }
@@ -32,6 +34,10 @@ export class LateToolSource implements ToolSource {
 
   originOf(name: string): ToolOrigin | undefined {
     return this.#source?.originOf?.(name)
+  }
+
+  callerKey(): string {
+    return this.#source?.callerKey?.() ?? ''
   }
 
   isSearch(name: string): boolean {

@@ -1,0 +1,50 @@
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { startFixture } from '@thv/testkit/mcp/fixture'
+import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
+import { describe, expect, it } from 'vitest'
+import { startTestVmcp } from './testing/test-vmcp.ts'
+
+const timeouts = { default: '30s', perWorkload: { a: '10s', b: '20s' }, perTool: { special: '7s' } }
+
+describe('time limits of calls', () => {
+  it('are those of the tool, else of the backend that the request leads to, else the default', async () => {
+    await using a = await startFixture({ only: ['echo', 'who_am_i'] })
+    await using b = await startFixture({ only: ['echo'] })
+    await using vmcp = await startTestVmcp({
+      backends: { a: a.url, b: b.url },
+      config: { aggregation: { conflictResolution: 'selector' }, operational: { timeouts } },
+    })
+    const limit = (method: string, params: Record<string, unknown>) =>
+      vmcp.offer.timeoutMs({ kind: 'request', id: 1, method, text: '', message: { jsonrpc: '2.0', id: 1, method, params } })
+    expect(limit('tools/call', { name: 'who_am_i' })).toBe(10_000)
+    expect(limit('tools/call', { name: 'special' })).toBe(7_000)
+    expect(limit('tools/call', { name: 'echo', arguments: { backend: 'a' } })).toBe(10_000)
+    expect(limit('tools/call', { name: 'echo', arguments: { backend: 'b' } })).toBe(20_000)
+    expect(limit('tools/call', { name: 'echo', arguments: { backend: 'c' } })).toBe(30_000)
+    expect(limit('tools/call', { name: 'none' })).toBe(30_000)
+    const { prompts, resources } = vmcp.offer.view.now
+    const [prompt] = prompts.values()
+    const [resource] = resources.values()
+    expect(limit('prompts/get', { name: prompt?.key })).toBe(prompt?.backend === 'a' ? 10_000 : 20_000)
+    expect(limit('resources/read', { uri: resource?.key })).toBe(resource?.backend === 'a' ? 10_000 : 20_000)
+    expect(limit('resources/read', { uri: 'none://' })).toBe(30_000)
+    expect(limit('completion/complete', { ref: { type: 'ref/prompt', name: prompt?.key }, argument: { name: 'x', value: '' } })).toBe(
+      prompt?.backend === 'a' ? 10_000 : 20_000,
+    )
+    expect(limit('ping', {})).toBe(30_000)
+  })
+
+  it.each(['legacy', 'modern'] as const)('end a call of one tool, by whatever name it is called, and no other: %s client', async (mode) => {
+    await using a = await startFixture({ only: ['hang', 'slow'] })
+    const operational = { timeouts: { perTool: { hang: '100ms' } } }
+    await using vmcp = await startTestVmcp({ backends: { a: a.url }, config: { operational, optimizer: {} } })
+    await using sdk = await connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url)), mode)
+    const slow = sdk.client.callTool({ name: 'slow', arguments: { ms: 300 } })
+    for (const call of [
+      { name: 'hang', arguments: {} },
+      { name: 'call_tool', arguments: { tool_name: 'hang' } },
+    ])
+      await expect(sdk.client.callTool(call)).rejects.toMatchObject({ data: { backend: 'a', timeoutMs: 100, mayHaveRun: true } })
+    expect((await slow).isError).not.toBe(true)
+  })
+})
