@@ -23,6 +23,14 @@ const client = {
     server.set(object.metadata.name, stored)
     return stored
   },
+  async create(_type: unknown, object: ConfigMap) {
+    calls.push('plain create')
+    if (server.has(object.metadata.name))
+      throw new KubeApiError({ status: 409, call: { verb: 'create', target: 'x' }, body: { reason: 'AlreadyExists' } })
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(calls.length), uid: 'u' } }
+    server.set(object.metadata.name, stored)
+    return stored
+  },
   async tryGet(_type: unknown, key: ObjectKey) {
     calls.push('get')
     return server.get(key.name)
@@ -50,6 +58,20 @@ describe('createChildApplier', () => {
     expect(await createChildApplier(client).ensure(owner, child, signal)).toEqual({ kind: 'applied' })
     expect(calls).toEqual(['create'])
     expect(server.get('web-runconfig')?.metadata.ownerReferences?.[0]).toMatchObject({ uid: 'uid-1', controller: true })
+  })
+
+  test('creates a large child without server-side apply, and updates or leaves one that the cache did not show', async () => {
+    const applier = createChildApplier(client)
+    const large = { ...child, isLarge: true }
+    expect(await applier.ensure(owner, large, signal)).toEqual({ kind: 'applied' })
+    expect(server.get('web-runconfig')?.metadata.ownerReferences?.[0]).toMatchObject({ uid: 'uid-1', controller: true })
+    expect(calls.splice(0)).toEqual(['plain create'])
+    expect(await createChildApplier(client).ensure(owner, large, signal)).toEqual({ kind: 'applied' })
+    expect(calls.splice(0)).toEqual(['plain create', 'get', 'update u'])
+    server.set('web-runconfig', { ...wanted, metadata: { ...wanted.metadata, uid: 'other' } })
+    expect(await createChildApplier(client).ensure(owner, large, signal)).toMatchObject({ kind: 'foreign' })
+    expect(calls).toEqual(['plain create', 'get'])
+    expect(server.get('web-runconfig')?.data).toEqual(wanted.data)
   })
 
   test('sends nothing while the cache shows what was applied', async () => {

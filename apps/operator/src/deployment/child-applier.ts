@@ -3,6 +3,7 @@ import {
   compareResourceVersions,
   controllerOf,
   formatKey,
+  isAlreadyExists,
   isConflict,
   isControlledBy,
   isNotFound,
@@ -29,6 +30,8 @@ export interface Child<T extends KubeObject = KubeObject> {
   readonly cache: KindCache<T>
   /** Without owner reference. */
   readonly object: T
+  /** Created without server-side apply, which costs the API server several times as much for an object of hundreds of kilobytes. */
+  readonly isLarge?: boolean
 }
 
 export interface Owner {
@@ -60,7 +63,7 @@ export interface ChildApplier {
  * Server-side apply by force: fields that we set are ours, also when others changed them; fields that others added stay. The cache tells whether
  * there is anything to send: by a hash of what was last applied, and by whether the live object still has all of it.
  */
-export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' | 'tryGet'>): ChildApplier {
+export function createChildApplier(client: Pick<KubeClient, 'apply' | 'create' | 'delete' | 'tryGet'>): ChildApplier {
   /** The stored form of objects that the server writes in another way than we do; without it they would be applied again and again. */
   const rewritten = new Map<string, string>()
 
@@ -113,16 +116,17 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'delete' |
   /** Always by force, and never on an object that was not looked at: it creates, or updates the very object that is ours. */
   async function apply<T extends KubeObject>(
     owner: Owner,
-    { type, object }: Child<T>,
+    { type, object, isLarge = false }: Child<T>,
     { live, signal }: { live: T | undefined; signal: AbortSignal },
   ): Promise<{ result: T; taken?: undefined } | { result?: undefined; taken: KubeObject }> {
     const options = { fieldManager: FIELD_MANAGER, force: true, signal }
     const update = async (existing: T) => ({ result: await client.apply(type, onlyIfSame(object, existing), options) })
     if (live !== undefined) return await update(live)
     try {
-      return { result: await client.apply(type, onlyIfAbsent(object), options) }
+      const create = () => client.create(type, object, { fieldManager: FIELD_MANAGER, signal })
+      return { result: isLarge ? await create() : await client.apply(type, onlyIfAbsent(object), options) }
     } catch (error) {
-      if (!isConflict(error)) throw error
+      if (!isConflict(error) && !isAlreadyExists(error)) throw error
       // The cache is behind: the object exists.
       const existing = await client.tryGet(type, keyOf(object), { signal })
       if (existing === undefined) throw error

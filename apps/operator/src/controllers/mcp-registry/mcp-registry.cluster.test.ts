@@ -182,6 +182,38 @@ describeCluster('an MCPRegistry', () => {
     expect(operator.lists.slice(listed)).not.toContain('configmaps')
   }, 60_000)
 
+  test('ends as the last of many changes says: labels that flip, data and configuration that people edit or delete', async () => {
+    await dataMap('flip-a', { flip: 'yes' }, { fetch: image('1') })
+    await dataMap('flip-b', { flip: 'yes' }, { time: image('1') })
+    await create('flips', { registries: [{ name: 'teams', configMapSelector: { matchLabels: { flip: 'yes' } } }] })
+    const [output, config] = [key('flips-teams-aggregated'), key('flips-registry-server-config')]
+    await eventually('the data', () => operator.admin.tryGet(configMaps, output))
+    const label = (flip: string | null) =>
+      operator.admin.patch(configMaps, key('flip-a'), { kind: 'merge', body: { metadata: { labels: { flip } } } })
+    for (let turn = 0; turn < 10; turn++) {
+      await label('yes')
+      await label(null)
+    }
+    await served('flips-teams-aggregated', ['time'])
+    const before = await eventually('the configuration', () => operator.admin.tryGet(configMaps, config))
+    const restored = (map: typeof output, data: ConfigMap['data']) =>
+      eventually(`${map.name} as it was`, async () => {
+        const found = await operator.admin.tryGet(configMaps, map)
+        return JSON.stringify(found?.data) === JSON.stringify(data)
+      })
+    const data = (await operator.admin.get(configMaps, output)).data
+    for (const [map, was] of [
+      [output, data],
+      [config, before.data],
+    ] as const) {
+      const [file = ''] = Object.keys(was ?? {})
+      await operator.admin.patch(configMaps, map, { kind: 'merge', body: { data: { [file]: '{}' } } })
+      expect(await restored(map, was)).toBe(true)
+      await operator.admin.delete(configMaps, map)
+      expect(await restored(map, was)).toBe(true)
+    }
+  }, 60_000)
+
   test('[003-014] [003-015] gives the server of selected ConfigMaps neither a token nor a right', async () => {
     await dataMap('rights-a', { rights: 'yes' }, { fetch: image('1') })
     await create('rights', { registries: [{ name: 'teams', configMapSelector: { matchLabels: { rights: 'yes' } } }] })

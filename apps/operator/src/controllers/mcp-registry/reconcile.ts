@@ -195,7 +195,7 @@ async function execute(plan: RegistryPlan, work: Work): Promise<ForeignChild | u
 async function applyObjects(plan: RegistryPlan, owner: Owner, { env, signal }: Work): Promise<ForeignChild | undefined> {
   const maps = { type: configMaps, cache: env.caches.of(configMapCache) }
   for (const wave of writeWaves(plan.data.wanted)) {
-    const outcomes = await Promise.all(wave.map((object) => env.children.ensure(owner, { ...maps, object }, signal)))
+    const outcomes = await Promise.all(wave.map((object) => env.children.ensure(owner, { ...maps, object, isLarge: true }, signal)))
     const taken = outcomes.find((outcome) => outcome.kind === 'foreign')
     if (taken !== undefined) return taken
   }

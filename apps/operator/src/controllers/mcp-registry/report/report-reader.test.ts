@@ -35,4 +35,12 @@ describe('ReportReader', () => {
     await read('one')
     expect(tags).toEqual([undefined, undefined])
   })
+
+  it('has no report of a pod without an address, or whose internal port cannot be reached', async () => {
+    const reports = new ReportReader<string>({ path: '/x', maxBytes: 100, read: (text) => text })
+    const at = (podIP?: string) => ({ metadata: { name: 'p', uid: 'p' }, status: { ...(podIP && { podIP }) } }) as Pod
+    expect(await reports.read(at(), signal)).toBeUndefined()
+    expect(await reports.read(at('127.99.77.55'), signal)).toBeUndefined()
+    expect(await reports.read(at('127.99.77.55'), AbortSignal.abort())).toBeUndefined()
+  })
 })

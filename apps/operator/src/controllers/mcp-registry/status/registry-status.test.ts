@@ -3,7 +3,7 @@ import type { MCPRegistry } from '@thv/resources/kinds/mcp-registry/schema'
 import { describe, expect, it } from 'vitest'
 import { planOf } from '../testing/plan-registry.ts'
 import { registryStatus, type StatusInput } from './registry-status.ts'
-import type { SyncStatus } from './sync-status.ts'
+import { type SyncStatus, syncFactsOf } from './sync-status.ts'
 
 const spec: MCPRegistry['spec'] = { source: { configMap: { name: 'servers' } } }
 const registry = { metadata: { name: 'demo', namespace: 'team', generation: 3 }, spec } as MCPRegistry
@@ -48,6 +48,19 @@ describe('registryStatus', () => {
       phase: 'Failed',
       message: 'API deployment failed: the image cannot be pulled',
       apiStatus: { phase: 'Error' },
+    })
+  })
+
+  it('follows the Deployment while no pod can be asked about its sources, and keeps what was known of them', () => {
+    const known: SyncStatus = { phase: 'Complete', serverCount: 7, lastSyncTime: '2026-03-01T09:00:00Z' }
+    const registries: MCPRegistry['spec'] = { registries: [{ name: 'a', configMapRef: { name: 'servers' } }] }
+    const sync = syncFactsOf(undefined, known)
+    expect(sync.pending).toBe(true) // it is asked again soon
+    const status = statusOf('Complete', 1, { plan: planOf(registries), sync })
+    expect(status).toMatchObject({ phase: 'Ready', syncStatus: known })
+    expect(status.conditions?.find(({ type }) => type === 'SyncSuccessful')).toMatchObject({
+      status: 'Unknown',
+      reason: 'StatusNotReadable',
     })
   })
 })

@@ -185,7 +185,7 @@ export function createSyncRunner(env: Env, fetch: typeof fetchInWorker = fetchIn
     const owner = { object: registry, type: mcpRegistryType }
     const kind = { type: configMaps, cache: env.caches.of(configMapCache) }
     for (const object of maps.wanted) {
-      const applied = await env.children.ensure(owner, { ...kind, object }, signal)
+      const applied = await env.children.ensure(owner, { ...kind, object, isLarge: true }, signal)
       if (applied.kind === 'foreign')
         return {
           ok: false,
