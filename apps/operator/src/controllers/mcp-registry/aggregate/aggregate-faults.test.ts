@@ -172,7 +172,7 @@ describe('selected ConfigMaps', () => {
     expect(await namespace.reconcile()).toMatchObject({ names: ['x'], valid: { status: 'True' } })
   })
 
-  it('whose servers are all filtered out give an empty registry, and the count', async () => {
+  it('give an empty registry, and the count, when all servers are filtered out', async () => {
     const namespace = new Namespace()
     namespace.put(good('a', { x: image('1') }))
     const { names, valid } = await namespace.reconcile({ filter: { names: { include: ['nothing-*'] } } })
