@@ -3,6 +3,7 @@ import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock, Timer } from '@thv/kernel/clock'
 import { parseDuration } from '@thv/kernel/duration'
+import { errorMessage } from '@thv/kernel/errors'
 import { type AuthServerConfig, type UpstreamConfig, upstreamScope } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { RecordCipher } from '@thv/store/redis/record-cipher'
@@ -17,6 +18,8 @@ import { ephemeralServerSecrets, loadServerSecrets } from './keys/server-secrets
 import { ephemeralSigningKeys, loadSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
 import { createConsents } from './login/consents.ts'
 import { createLoginFlow } from './login/login-flow.ts'
+import { createLoginSessions } from './login/login-session.ts'
+import { LoginEvents, type LoginListener } from './login-events.ts'
 import { loginBase } from './paths/server-paths.ts'
 import { loadLibrary, quietly } from './provider/load-library.ts'
 import { RevokedFamilies } from './revoked-families.ts'
@@ -24,7 +27,7 @@ import { createServerRoutes } from './server/server-routes.ts'
 import { createOAuth2Upstream } from './upstream/oauth2-upstream.ts'
 import { createOidcUpstream, type UpstreamDeps } from './upstream/oidc-upstream.ts'
 import type { UpstreamProvider } from './upstream/upstream-provider.ts'
-import type { UpstreamTokens } from './upstream-tokens.ts'
+import type { UpstreamKey, UpstreamTokens } from './upstream-tokens.ts'
 
 export interface AuthServerOptions {
   readonly config: AuthServerConfig
@@ -34,7 +37,12 @@ export interface AuthServerOptions {
   /** Where tokens of upstream providers go, sealed with the cipher. */
   readonly tokens: (
     upstreams: readonly UpstreamProvider[],
-    sealed: { readonly store: AuthStore; readonly cipher: RecordCipher; readonly familyMs: number },
+    sealed: {
+      readonly store: AuthStore
+      readonly cipher: RecordCipher
+      readonly familyMs: number
+      readonly onRefreshFailed: (key: UpstreamKey, failure: 'ended' | 'unavailable', reason: unknown) => void
+    },
   ) => UpstreamTokens
   readonly outbound: Outbound
   readonly clock: Clock
@@ -52,6 +60,8 @@ export interface AuthServer extends AsyncDisposable {
   /** The token's family has been revoked. Takes no promise: for every request. */
   isRevoked(claims: { readonly [name: string]: unknown }): boolean
   readonly tokens: UpstreamTokens
+  /** Logins, consents, registrations, tokens and what went wrong, for audit. Must not throw. */
+  observe(listener: LoginListener): void
 }
 
 /** How soon replaced key files count. */
@@ -69,18 +79,28 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
     log.warn('embedded_auth_server_config: no signing_key_config; tokens become invalid at a restart')
 
   const onProblem = (provider: string, error: unknown) => log.warn('identity provider cannot be asked', { provider, error: String(error) })
-  const deps: UpstreamDeps = { env, outbound, clock, signal: stop.signal, onProblem }
-  const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { issuer: config.issuer, deps }))
   const store = options.store(secrets.cipher('records'))
+  const onRegistered: UpstreamDeps['onRegistered'] = (provider, what) =>
+    log.info('registered as a client of a provider', { provider, what })
+  const deps: UpstreamDeps = { env, outbound, clock, signal: stop.signal, onProblem, store, onRegistered }
+  const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { issuer: config.issuer, deps }))
   const familyMs = parseDuration(config.token_lifespans.refresh_token_lifespan)
-  const tokens = options.tokens(upstreams, { store, cipher: secrets.cipher('vault'), familyMs })
+  const events = new LoginEvents()
+  const onRefreshFailed = ({ provider, account }: UpstreamKey, failure: 'ended' | 'unavailable', error: unknown) => {
+    const reason = failure === 'ended' ? 'the provider refuses it' : errorMessage(error)
+    log.warn('token of an upstream provider could not be refreshed', { provider, failure, reason })
+    events.report({ type: 'auth_upstream_refresh', outcome: 'failure', account, provider, reason: failure })
+  }
+  const tokens = options.tokens(upstreams, { store, cipher: secrets.cipher('vault'), familyMs, onRefreshFailed })
   const clients = createSealedClients(secrets, clock)
   const documents = createMetadataDocuments({
     ...{ config, clock },
     fetch: createDocumentFetch(outbound, clock, stop.signal),
     onRejected: (host, reason) => log.warn('metadata document rejected', { host, reason }),
   })
-  const consents = createConsents(secrets, clock, loginBase(config).startsWith('https:'))
+  const isSecure = loginBase(config).startsWith('https:')
+  const consents = createConsents(secrets, clock, isSecure)
+  const sessions = createLoginSessions(secrets, clock, isSecure)
   const revoked = new RevokedFamilies(store, clock)
 
   const issuers = createTrustedIssuers(config.trusted_issuers, { outbound, clock, signal: stop.signal, onProblem })
@@ -95,10 +115,21 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
         exchange: {
           deps: exchange,
           clients: delegates,
-          onExchange: (client, subject) => log.info('token exchanged', { client, subject }),
-          onRefused: (client, reason) => log.warn('token exchange refused', { client, reason }),
+          onExchange(client, account) {
+            log.info('token exchanged', { client, subject: account })
+            events.report({ type: 'auth_token_exchange', outcome: 'success', client, account })
+          },
+          onRefused(client, reason) {
+            log.warn('token exchange refused', { client, reason })
+            events.report({ type: 'auth_token_exchange', outcome: 'denied', client, reason })
+          },
         },
-        onReuse: (what, family) => log.warn('token reused; its family is revoked', { what, family }),
+        onGranted: (grant) => events.report({ outcome: 'success', ...grant }),
+        onRevoked: (client) => events.report({ type: 'auth_revocation', outcome: 'success', client }),
+        onReuse(what, family) {
+          log.warn('token reused; its family is revoked', { what, family })
+          events.report({ type: 'auth_token_reuse', outcome: 'denied', reason: what })
+        },
         onServerError: (error) => log.error('authorization server failed', { error: error.message }),
       }),
     )
@@ -119,17 +150,26 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
 
   const readKeys = () => (config.signing_key_config === undefined ? ephemeralSigningKeys() : loadSigningKeys(config.signing_key_config))
   let current = await instanceOf(await readKeys())
-  const flow = createLoginFlow({ ...{ config, store, secrets, consents, upstreams, tokens, log }, provider: () => current.provider })
+  const flow = createLoginFlow({
+    ...{ config, store, secrets, consents, sessions, upstreams, tokens, log, events },
+    provider: () => current.provider,
+  })
+  const addressOf = options.addressOf ?? ((exchange: Exchange) => exchange.remoteAddress ?? '')
   const routes = createServerRoutes({
-    ...{ config, clients, documents, consents, secrets, flow, clock, log },
-    addressOf: options.addressOf ?? ((exchange) => exchange.remoteAddress ?? ''),
+    ...{ config, clients, documents, consents, secrets, flow, clock, log, events, addressOf },
     current: () => current,
     redirectUris: upstreams.map(({ redirectUri }) => redirectUri),
     assertions: config.trusted_issuers.some(({ jwt_bearer_grant: grant }) => grant !== undefined)
       ? {
           deps: exchange,
-          onRedeemed: (subject) => log.info('assertion redeemed', { subject }),
-          onRefused: (reason) => log.warn('assertion refused', { reason }),
+          onRedeemed(account) {
+            log.info('assertion redeemed', { subject: account })
+            events.report({ type: 'auth_token_issue', outcome: 'success', account })
+          },
+          onRefused(reason) {
+            log.warn('assertion refused', { reason })
+            events.report({ type: 'auth_token_issue', outcome: 'denied', reason })
+          },
         }
       : undefined,
   })
@@ -162,7 +202,8 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
 
   return {
     serves: (path) => routes.serves(path),
-    handle: (exchange) => routes.handle(exchange),
+    handle: (exchange) => events.from(addressOf(exchange), () => routes.handle(exchange)),
+    observe: (listener) => events.observe(listener),
     findKeys: (header) => current.keys.find(header),
     isRevoked: (claims) => revoked.has(claims['tsid']),
     tokens,

@@ -55,6 +55,8 @@ export interface UpstreamTokens extends AsyncDisposable {
 export interface UpstreamRefresher {
   readonly provider: string
   readonly generation: string
+  /** To be awaited before `generation` is read, where the client is registered by ourselves. Rejects as `refresh` does. */
+  prepare?(): Promise<void>
   /**
    * Rejects with `auth_provider_unavailable` when the provider could not be asked or failed, and with `UpstreamRefused` when it will not
    * take this refresh token again.

@@ -19,6 +19,7 @@ import type { OtlpExporter } from '@thv/telemetry/otlp/otlp-exporter'
 import { createAudit } from './audit/audit.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { withOtlp } from './audit/audit-otlp.ts'
+import { loginEvent } from './audit/login-event.ts'
 import { systemEvent } from './audit/system-event.ts'
 import type { LivePolicies } from './authorize/live-policies.ts'
 import { makeHeaderInjection, makeRemoteAuth, makeTokenExchange } from './credentials/credentials-from-run-config.ts'
@@ -32,6 +33,7 @@ import { makeRateLimit } from './rate-limit/rate-limit-from-run-config.ts'
 import { makeAuthenticate, type OwnIssuer } from './run-config/make-authenticate.ts'
 import { makeAuthorize } from './run-config/make-authorize.ts'
 import { makeUpstreamSwap } from './run-config/make-upstream-swap.ts'
+import { exchangedToken } from './run-config/upstream-options.ts'
 import { makeExporter, makeTelemetry } from './telemetry/telemetry-from-run-config.ts'
 import { createToolFilter } from './tool-filter/tool-filter.ts'
 
@@ -71,7 +73,7 @@ const MAKERS: Record<BuiltMiddleware, Make> = {
   'tool-filter': makeToolFilter,
   authorization: makeAuthorize,
   ratelimit: makeRateLimit,
-  tokenexchange: makeTokenExchange,
+  tokenexchange: (config, deps) => makeTokenExchange(config, { ...deps, upstreamToken: exchangedToken(config, deps.upstreamTokens) }),
   upstreamswap: makeUpstreamSwap,
   'header-injection': makeHeaderInjection,
   'remote-auth': makeRemoteAuth,
@@ -84,7 +86,7 @@ export function pipelineFromRunConfig(config: RunConfig, deps: MiddlewareDeps): 
   return compilePipeline(BUILT_MIDDLEWARE.map((name) => MAKERS[name](config, shared)).filter((made) => made !== undefined))
 }
 
-function makeAudit(config: RunConfig, { log, metrics, clock, exporter, policies }: MakerDeps): Middleware | undefined {
+function makeAudit(config: RunConfig, { log, metrics, clock, exporter, policies, ownIssuer }: MakerDeps): Middleware | undefined {
   const audit = auditConfigOf(config, log)
   if (audit?.enabled !== true) return undefined
   const component = audit.component ?? config.name
@@ -104,6 +106,7 @@ function makeAudit(config: RunConfig, { log, metrics, clock, exporter, policies 
   const lines = createAuditLog({ output, component, backend: config.name, clock, log, metrics })
   if (audit.otlp && exporter === undefined) throw runConfigError('run_config_invalid', 'audit_config.otlp needs telemetry_config.endpoint')
   const sink = audit.otlp && exporter !== undefined ? withOtlp(lines, exporter) : lines
+  ownIssuer?.observe?.((event) => sink.write(loginEvent(event, { component, backend: config.name, clock })))
   policies?.observe((event) => {
     if (event.outcome === 'ok') return
     const problems = event.problems.slice(0, MAX_PROBLEMS).map((problem) => problem.slice(0, 256))

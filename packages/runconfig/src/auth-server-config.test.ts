@@ -40,6 +40,11 @@ describe('embedded_auth_server_config', () => {
       '.upstreams[1].name is the name of another provider',
     ],
     [
+      'a first provider on demand',
+      { upstreams: [{ ...LOGIN.upstreams[0], login_policy: 'onDemand' }] },
+      '.upstreams[0].login_policy expects required',
+    ],
+    [
       'a provider of another type',
       { upstreams: [{ name: 'a', type: 'oauth2', oidc_config: OIDC }] },
       '.upstreams[0].oidc_config is needed with type oidc',

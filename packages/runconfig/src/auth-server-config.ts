@@ -37,6 +37,7 @@ export interface TokenLifespans {
 export interface UpstreamConfig {
   readonly name: string
   readonly type: 'oidc' | 'oauth2'
+  readonly login_policy: 'required' | 'onDemand'
   readonly oidc_config?: OidcUpstreamConfig
   readonly oauth2_config?: OAuth2UpstreamConfig
 }

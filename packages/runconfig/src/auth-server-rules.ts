@@ -1,5 +1,5 @@
 import { parseDuration } from '@thv/kernel/duration'
-import type { AuthServerConfig, UpstreamConfig } from './auth-server-config.ts'
+import type { AuthServerConfig, OAuth2UpstreamConfig, UpstreamConfig } from './auth-server-config.ts'
 import type { OidcConfig } from './policy-config.ts'
 
 /** Tokens that the proxy in front accepts. */
@@ -28,6 +28,8 @@ export function checkAuthServer(config: AuthServerConfig, oidc: Front | undefine
   names.forEach((name, index) => {
     if (names.indexOf(name) !== index) problem(`upstreams[${index}].name`, 'is the name of another provider')
   })
+  if (upstreams[0]?.login_policy === 'onDemand')
+    problem('upstreams[0].login_policy', 'expects required: the first provider says who the user is')
   if (config.allowed_audiences.length === 0) problem('allowed_audiences', 'expects at least one resource')
   const unknown = config.baseline_client_scopes.filter((scope) => !config.scopes_supported.includes(scope))
   if (unknown.length > 0) problem('baseline_client_scopes', 'holds a scope that scopes_supported does not list')
@@ -93,6 +95,7 @@ function checkUpstream({ type, oidc_config: oidc, oauth2_config: oauth2 }: Upstr
   if ((type === 'oauth2') !== (oauth2 !== undefined)) problem(`${at}.oauth2_config`, 'is needed with type oauth2, and only then')
   if (oauth2 !== undefined && (oauth2.client_id === undefined) === (oauth2.dcr_config === undefined))
     problem(`${at}.oauth2_config`, 'expects exactly one of client_id and dcr_config')
+  if (oauth2?.dcr_config !== undefined) checkRegistration(oauth2, `${at}.oauth2_config`, problem)
   const config = oidc ?? oauth2
   const urls = [
     oidc?.issuer_url,
@@ -102,6 +105,18 @@ function checkUpstream({ type, oidc_config: oidc, oauth2_config: oauth2 }: Upstr
   ]
   if (config !== undefined && !config.insecure_allow_http && urls.some((url) => url !== undefined && !isSafe(url)))
     problem(at, 'expects https, or http on localhost, unless insecure_allow_http is true')
+}
+
+function checkRegistration(oauth2: OAuth2UpstreamConfig, at: string, problem: Report): void {
+  const { dcr_config: dcr, client_secret_file: file, client_secret_env_var: variable } = oauth2
+  if ((dcr?.discovery_url === undefined) === (dcr?.registration_endpoint === undefined))
+    problem(`${at}.dcr_config`, 'expects exactly one of discovery_url and registration_endpoint')
+  if (dcr?.initial_access_token_file !== undefined && dcr.initial_access_token_env_var !== undefined)
+    problem(`${at}.dcr_config`, 'expects at most one of initial_access_token_file and initial_access_token_env_var')
+  if (file !== undefined || variable !== undefined) problem(at, 'expects no client secret with dcr_config: the registration brings one')
+  const urls = [dcr?.discovery_url, dcr?.registration_endpoint]
+  if (!oauth2.insecure_allow_http && urls.some((url) => url !== undefined && !isSafe(url)))
+    problem(`${at}.dcr_config`, 'expects https, or http on localhost, unless insecure_allow_http is true')
 }
 
 function isSafe(text: string): boolean {

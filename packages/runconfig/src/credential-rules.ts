@@ -1,4 +1,4 @@
-import type { RemoteAuthConfig } from './policy-config.ts'
+import type { RemoteAuthConfig, TokenExchangeConfig, UpstreamSwapConfig } from './policy-config.ts'
 import type { RunConfig } from './run-config.ts'
 
 type Report = (path: string, message: string) => void
@@ -18,8 +18,20 @@ export function credentialProblems(config: RunConfig, problem: Report): void {
       problem('token_exchange_config.external_token_header_name', 'is required beside header_strategy custom')
     if (exchange.subject_provider_name !== undefined && config.embedded_auth_server_config === undefined)
       problem('token_exchange_config.subject_provider_name', 'needs embedded_auth_server_config with a provider of that name')
+    if (exchange.subject_provider_name !== undefined && config.embedded_auth_server_config?.disable_upstream_token_injection === true)
+      problem('token_exchange_config.subject_provider_name', 'needs tokens of the provider: disable_upstream_token_injection must be false')
+    if (config.upstream_swap_config !== undefined && headerOf(exchange) === headerOfSwap(config.upstream_swap_config))
+      problem('token_exchange_config', 'sets the header that upstream_swap_config sets; use header_strategy custom for one of them')
   }
   if (remote !== undefined && isUsed(remote)) checkRemoteAuth(remote, problem)
+}
+
+function headerOf({ header_strategy: strategy, external_token_header_name: name }: TokenExchangeConfig): string | undefined {
+  return strategy === 'custom' ? name?.toLowerCase() : 'authorization'
+}
+
+function headerOfSwap({ header_strategy: strategy, custom_header_name: name }: UpstreamSwapConfig): string | undefined {
+  return strategy === 'custom' ? name?.toLowerCase() : 'authorization'
 }
 
 const HEADER_FIELDS = ['token_exchange_config', 'header_injection_config', 'remote_auth_config'] as const

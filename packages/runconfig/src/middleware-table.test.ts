@@ -37,11 +37,6 @@ describe('unsupportedFields', () => {
   it.each<[string, Record<string, unknown>]>([
     ['authz_config.type', { authz_config: { type: 'httpv1' } }],
     ['aws_sts_config', { ...remote, aws_sts_config: { region: 'eu-central-1' } }],
-    [
-      'embedded_auth_server_config.disable_upstream_token_injection',
-      { ...login({ disable_upstream_token_injection: false }), token_exchange_config: { token_url: 'https://t.example.com' } },
-    ],
-    ['embedded_auth_server_config.upstreams.oauth2_config.dcr_config', login({ upstreams: [REGISTERED] })],
     ['mutating_webhooks', { mutating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['validating_webhooks', { validating_webhooks: [{ name: 'a', url: 'https://w.example.com' }] }],
     ['isolate_network', { isolate_network: true }],
@@ -53,6 +48,9 @@ describe('unsupportedFields', () => {
     expect(fieldsOf(login({}))).toEqual([])
     expect(fieldsOf({ ...login({ disable_upstream_token_injection: false }), upstream_swap_config: {} })).toEqual([])
     expect(fieldsOf(login({ trusted_issuers: [{ issuer_url: 'https://other.example.com' }] }))).toEqual([])
+    expect(fieldsOf(login({ upstreams: [REGISTERED] }))).toEqual([])
+    const exchange = { token_url: 'https://t.example.com', subject_provider_name: UPSTREAM.name }
+    expect(fieldsOf({ ...login({ disable_upstream_token_injection: false }), token_exchange_config: exchange })).toEqual([])
     expect(fieldsOf(login({ storage: { type: 'redis', redis_config: { addr: 'redis:6379' } } }))).toEqual([])
     expect(
       fieldsOf({

@@ -125,11 +125,11 @@ export const MIDDLEWARE = [
   { name: 'header-forward', built: true, part: 'pipeline', fields: ['header_forward'], entry: headerForwardMet },
   { name: 'auth-server', built: true, part: 'runner', fields: ['embedded_auth_server_config'], entry: stripAuthMet },
   // Parts of it.
-  { name: 'auth-server-injection', built: false, part: 'runner', fields: ['embedded_auth_server_config.disable_upstream_token_injection'] },
+  { name: 'auth-server-injection', built: true, part: 'runner', fields: ['embedded_auth_server_config.disable_upstream_token_injection'] },
   { name: 'auth-server-redis', built: true, part: 'runner', fields: ['embedded_auth_server_config.storage.redis_config'] },
   {
     name: 'auth-server-registration',
-    built: false,
+    built: true,
     part: 'runner',
     fields: ['embedded_auth_server_config.upstreams.oauth2_config.dcr_config'],
   },
@@ -165,16 +165,11 @@ export function unsupportedFields(config: RunConfig, table: readonly MiddlewareR
 
 function asksFor(config: RunConfig, path: string): boolean {
   const value = valueAt(config, path.split('.'))
-  // Without the member, tokens of upstream providers are sent. What is not built is to exchange them first.
-  if (path === INJECTION)
-    return isObject(valueAt(config, ['embedded_auth_server_config'])) && value !== true && config.token_exchange_config !== undefined
   if (path === 'audit_config' && isObject(value)) return value['enabled'] !== false
   if (path === 'authz_config.type') return value === 'httpv1'
   // ToolHive (Go) writes this part even when nothing in it is set.
   return path === 'remote_auth_config' ? hasAnyValue(value) : isPresent(value)
 }
-
-const INJECTION = 'embedded_auth_server_config.disable_upstream_token_injection'
 
 /** In a list: of the first item that has it. */
 function valueAt(value: unknown, path: readonly string[]): unknown {

@@ -110,6 +110,11 @@ const OAUTH2_UPSTREAM_FIELDS: FieldTable<OAuth2UpstreamConfig> = {
 export const UPSTREAM_FIELDS: FieldTable<UpstreamConfig> = {
   name: { reader: providerName, default: 'default', doc: 'Name of the provider.' },
   type: { reader: oneOf(['oidc', 'oauth2']), required: true, doc: 'Protocol of the provider.' },
+  login_policy: {
+    reader: oneOf(['required', 'onDemand']),
+    default: 'required',
+    doc: 'Whether every login leads to this provider, or only one that a call needs. The first provider is always `required`.',
+  },
   oidc_config: { reader: objectOf(OIDC_UPSTREAM_FIELDS, STRICT), doc: 'For `oidc`.' },
   oauth2_config: { reader: objectOf(OAUTH2_UPSTREAM_FIELDS, STRICT), doc: 'For `oauth2`.' },
 }

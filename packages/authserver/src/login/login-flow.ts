@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/kernel/json'
 import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
@@ -7,6 +8,7 @@ import type { Log } from '@thv/telemetry/log'
 import type { Provider, ProviderInteraction } from 'oidc-provider'
 import { redirectKind } from '../clients/redirect-uri.ts'
 import type { ServerSecrets } from '../keys/server-secrets.ts'
+import type { LoginEvents } from '../login-events.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
 import type { LoginRecord } from '../provider/login-record.ts'
 import type { UpstreamAttempt, UpstreamIdentity, UpstreamProvider } from '../upstream/upstream-provider.ts'
@@ -14,6 +16,8 @@ import { UpstreamRefused } from '../upstream/upstream-refused.ts'
 import type { UpstreamTokens } from '../upstream-tokens.ts'
 import { browserHash, browserOf, cookieLine, knownBrowser } from './browser-cookie.ts'
 import { CONSENT_COOKIE, CONSENT_SECONDS, type ConsentSubject, type Consents } from './consents.ts'
+import { isOnDemand, planLogin, providersFor } from './login-plan.ts'
+import type { LoginSessions } from './login-session.ts'
 import { consentPage, errorPage, type Page } from './pages.ts'
 
 export interface LoginFlowOptions {
@@ -21,9 +25,11 @@ export interface LoginFlowOptions {
   readonly store: AuthStore
   readonly secrets: ServerSecrets
   readonly consents: Consents
+  readonly sessions: LoginSessions
   readonly upstreams: readonly UpstreamProvider[]
   readonly tokens: UpstreamTokens
   readonly log: Log
+  readonly events: LoginEvents
   readonly provider: () => Provider
 }
 
@@ -35,11 +41,16 @@ export interface Http {
 /** A login that waits for the user to come back from a provider. */
 interface Pending extends UpstreamAttempt {
   readonly uid: string
-  readonly index: number
+  /** Providers that are still to come; the first of them is asked. */
+  readonly chain: readonly string[]
   readonly browser: string
-  readonly account?: string
+  /** The user and the providers so far. Absent: the first provider of the chain says who the user is. */
   readonly login?: LoginRecord
+  /** At least one provider of this login went well. */
+  readonly hasWalked: boolean
 }
+
+type Progress = Omit<Pending, keyof UpstreamAttempt>
 
 const PENDING_MS = 600_000
 const CSRF = 'csrf'
@@ -52,19 +63,41 @@ export interface LoginFlow {
 }
 
 export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
-  const { config, store, secrets, consents, upstreams, tokens, log } = options
+  const { config, store, secrets, consents, sessions, tokens, log, events } = options
+  const upstreams = new Map(options.upstreams.map((upstream) => [upstream.provider, upstream]))
   const base = new URL(loginBase(config))
   const isSecure = base.protocol === 'https:'
   const prefix = base.pathname.replace(/\/$/, '')
 
-  async function startUpstream(http: Http, pending: Omit<Pending, keyof UpstreamAttempt>): Promise<void> {
-    const upstream = upstreams[pending.index]
-    if (upstream === undefined) throw new RangeError(`no provider ${pending.index}`)
+  async function startUpstream(http: Http, pending: Progress): Promise<void> {
+    const upstream = upstreams.get(pending.chain[0] ?? '')
+    if (upstream === undefined) throw new RangeError(`no provider ${pending.chain[0]}`)
     const attempt = { state: randomId(), nonce: randomId(), verifier: randomId() }
     const url = await upstream.authorizationUrl(attempt)
     const value = JSON.parse(JSON.stringify({ ...pending, ...attempt })) as JsonObject
     await store.put('pending', attempt.state, { value, ttlMs: PENDING_MS })
     redirect(http.response, url)
+  }
+
+  /** Goes on to the next provider, or ends the login. A provider on demand that cannot be asked is left out. */
+  async function advance(http: Http, progress: Progress, problem = 'temporarily_unavailable'): Promise<void> {
+    const [provider, ...rest] = progress.chain
+    if (provider === undefined) return await conclude(http, progress, problem)
+    try {
+      await startUpstream(http, progress)
+    } catch (error) {
+      if (!isOnDemand(provider, config.upstreams) || !isThvError(error, 'auth_provider_unavailable')) throw error
+      log.warn('login goes on without a provider', { provider, error: error.message })
+      await advance(http, { ...progress, chain: rest })
+    }
+  }
+
+  async function conclude(http: Http, { uid, login, hasWalked }: Progress, problem: string): Promise<void> {
+    if (login === undefined || !hasWalked)
+      return await finish(http, uid, { error: problem, error_description: 'the login at the provider was not completed' })
+    const browser = knownBrowser(http.request, isSecure)
+    if (browser !== undefined) http.response.setHeader('Set-Cookie', sessions.cookie(browser, login))
+    await finish(http, uid, { login: { accountId: login.account, remember: false }, thv: login })
   }
 
   /** Ends the interaction: the library goes on where the browser started. */
@@ -83,7 +116,7 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
   ): Promise<{ identity: UpstreamIdentity; account: string }> {
     const redeemed = await upstream.redeem(code, pending)
     const identity = await upstream.identify(redeemed, pending)
-    const account = pending.account ?? accountOf(config.issuer, upstream.provider, identity.subject)
+    const account = pending.login?.account ?? accountOf(config.issuer, upstream.provider, identity.subject)
     const { answer: _, ...set } = redeemed
     await tokens.save({ account, provider: upstream.provider, subject: identity.subject, tokens: set, generation: upstream.generation })
     return { identity, account }
@@ -92,26 +125,33 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
   async function subjectOf({ params }: ProviderInteraction): Promise<ConsentSubject & { clientName: string | undefined }> {
     const clientId = String(params['client_id'])
     const client = await options.provider().Client.find(clientId)
+    const scopes = String(params['scope'] ?? '')
+      .split(' ')
+      .filter(Boolean)
     return {
       clientId,
       clientName: clientLabel(clientId, client?.clientName),
       redirectUri: String(params['redirect_uri']),
-      scopes: String(params['scope'] ?? '')
-        .split(' ')
-        .filter(Boolean),
-      providers: upstreams.map(({ provider }) => provider),
+      scopes,
+      providers: providersFor(scopes, config.upstreams),
     }
   }
 
   async function askConsent(http: Http, interaction: ProviderInteraction, browser: string): Promise<void> {
     const subject = await subjectOf(interaction)
-    const origins = await Promise.all(upstreams.slice(0, 1).map((upstream) => upstream.origin()))
+    // The form leads to the first provider or, in a session, to one of those that a scope names.
+    const origins = await Promise.allSettled(subject.providers.map((provider) => upstreams.get(provider)?.origin()))
+    const [first] = origins
+    if (first?.status === 'rejected') throw first.reason
     const view = {
       ...subject,
       recipient: recipientOf(subject.redirectUri),
       action: `${prefix}${PATHS.login}${interaction.uid}`,
       csrf: secrets.sign(CSRF, `${interaction.uid} ${browser}`),
-      formTargets: [...origins, formTarget(subject.redirectUri)],
+      formTargets: [
+        ...new Set(origins.flatMap((each) => (each.status === 'fulfilled' ? (each.value ?? []) : []))),
+        formTarget(subject.redirectUri),
+      ],
     }
     sendPage(http.response, 200, consentPage(view))
   }
@@ -123,7 +163,10 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
       const browser = browserOf(request, isSecure)
       const cookies = browser.setCookie === undefined ? [] : [browser.setCookie]
       const subject = await subjectOf(interaction)
-      const begin = () => startUpstream(http, { uid: interaction.uid, index: 0, browser: browserHash(browser.id) })
+      const begin = async () => {
+        const { chain, session: login } = await planLogin(subject.scopes, sessions.read(request, browser.id), { ...config, tokens })
+        await advance(http, { uid: interaction.uid, chain, browser: browserHash(browser.id), hasWalked: false, ...(login && { login }) })
+      }
       if (form === undefined) {
         response.setHeader('Set-Cookie', cookies)
         if (browser.setCookie === undefined && consents.holds(request, browser.id, subject)) return await begin()
@@ -133,11 +176,13 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
         return sendPage(response, 403, errorPage('This page was not opened in this browser, or has expired.'))
       if (form.get('decision') !== 'allow') {
         log.info('consent denied', { client: subject.clientName })
+        events.report({ type: 'auth_consent', outcome: 'denied', client: subject.clientName })
         return await finish(http, interaction.uid, { error: 'access_denied', error_description: 'the user denied access' })
       }
       const label = subject.clientName ?? recipientOf(subject.redirectUri)
       const value = consents.grant(request, browser.id, { subject, label })
       response.setHeader('Set-Cookie', cookieLine(CONSENT_COOKIE, value, { isSecure, maxAgeSeconds: CONSENT_SECONDS }))
+      events.report({ type: 'auth_consent', outcome: 'success', client: subject.clientName })
       log.info('consent given', { client: subject.clientName, providers: subject.providers })
       await begin()
     },
@@ -156,37 +201,42 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
         return sendPage(response, 400, errorPage('This login was not started in this browser.'))
       const pending = (await store.take('pending', state)) as unknown as Pending | undefined
       if (pending === undefined) return sendPage(response, 400, errorPage('This login has expired or was completed before.'))
-      const upstream = upstreams[pending.index]
+      const [provider = '', ...rest] = pending.chain
+      const upstream = upstreams.get(provider)
       if (upstream === undefined) return sendPage(response, 400, errorPage('This login has expired.'))
-      const failed = (error: string, description: string) => finish(http, pending.uid, { error, error_description: description })
+      /** One provider that failed undoes none of the others. */
+      const failed = (error: string, description: string) =>
+        isOnDemand(provider, config.upstreams)
+          ? advance(http, { ...pending, chain: rest }, error)
+          : finish(http, pending.uid, { error, error_description: description })
 
       const code = query.get('code')
       try {
         const issuer = await upstream.responseIssuer()
         if (issuer !== undefined && query.get('iss') !== issuer) throw new UpstreamRefused('iss_mismatch')
         if (query.has('error') || code === null) {
-          log.info('login refused upstream', { provider: upstream.provider })
-          return await failed('access_denied', `the login at ${upstream.provider} was not completed`)
+          log.info('login refused upstream', { provider })
+          events.report({ type: 'auth_login', outcome: 'denied', provider, reason: 'the provider sent no code' })
+          return await failed('access_denied', `the login at ${provider} was not completed`)
         }
         const { identity, account } = await identified(upstream, pending, code)
-        const { name, email } = pending.index === 0 ? identity : (pending.login ?? {})
-        const login: LoginRecord = { account, name, email, providers: [...(pending.login?.providers ?? []), upstream.provider] }
-        log.info('logged in upstream', { provider: upstream.provider, account })
-        if (pending.index + 1 < upstreams.length) {
-          const { uid, browser: hash } = pending
-          return await startUpstream(http, { uid, index: pending.index + 1, browser: hash, account, login })
-        }
-        await finish(http, pending.uid, { login: { accountId: account, remember: false }, thv: login })
+        const { name, email } = pending.login ?? identity
+        const login: LoginRecord = { account, name, email, providers: [...new Set([...(pending.login?.providers ?? []), provider])] }
+        log.info('logged in upstream', { provider, account })
+        events.report({ type: 'auth_login', outcome: 'success', provider, account })
+        await advance(http, { uid: pending.uid, browser: pending.browser, chain: rest, login, hasWalked: true })
       } catch (error) {
         if (error instanceof UpstreamRefused) {
-          log.warn('login rejected', { provider: upstream.provider, reason: error.message })
-          return await failed('access_denied', `${upstream.provider} did not confirm the login`)
+          log.warn('login rejected', { provider, reason: error.message })
+          events.report({ type: 'auth_login', outcome: 'denied', provider, reason: error.message })
+          return await failed('access_denied', `${provider} did not confirm the login`)
         }
+        events.report({ type: 'auth_login', outcome: 'failure', provider, reason: 'the provider cannot be used' })
         log.warn('identity provider cannot be used', {
-          provider: upstream.provider,
+          provider,
           error: error instanceof Error ? error.message : String(error),
         })
-        await failed('temporarily_unavailable', `${upstream.provider} does not answer; try again`)
+        await failed('temporarily_unavailable', `${provider} does not answer; try again`)
       }
     },
   }

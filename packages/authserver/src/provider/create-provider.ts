@@ -14,7 +14,7 @@ import { createRecordAdapter } from './record-adapter.ts'
 import { createRefreshIds } from './refresh-ids.ts'
 import { addStructuredTokens } from './structured-tokens.ts'
 import { addTokenExchange, type TokenExchangeOptions } from './token-exchange-grant.ts'
-import { addTokenRequests } from './token-requests.ts'
+import { addTokenRequests, type Granted } from './token-requests.ts'
 
 export interface ProviderOptions {
   readonly config: AuthServerConfig
@@ -24,6 +24,9 @@ export interface ProviderOptions {
   readonly clock: Clock
   readonly client: (id: string) => Promise<Record<string, unknown> | undefined>
   readonly exchange: TokenExchangeOptions
+  readonly onGranted: (grant: Granted) => void
+  /** `client`: its name. */
+  readonly onRevoked: (client: string | undefined) => void
   readonly onReuse: (what: 'code' | 'refresh', family: string) => void
   readonly onServerError: (error: Error) => void
 }
@@ -119,12 +122,15 @@ export function createProvider(options: ProviderOptions): Provider {
   provider.silent = true
   provider.on('server_error', (_ctx, error) => options.onServerError(error))
   addBusyAnswers(provider)
-  addTokenRequests(provider, records)
+  addTokenRequests(provider, records, options.onGranted)
+  provider.on('grant.revoked', (ctx) => {
+    if (ctx.path === PATHS.revoke) options.onRevoked(ctx.oidc.client?.clientName)
+  })
   if (config.delegate_clients.length > 0) addTokenExchange(provider, options.exchange)
   provider.RefreshToken.prototype.generateTokenId = function () {
     return refreshIds.make(this.grantId)
   }
-  addStructuredTokens(provider, { keys, store, issuer: config.issuer, familyMs, clock })
+  addStructuredTokens(provider, { keys, store, issuer: config.issuer, familyMs, clock, onRevoked: options.onRevoked })
   return provider
 }
 
@@ -142,7 +148,7 @@ async function grantFor(ctx: ProviderContext, { store, refreshMs }: { store: Aut
   const { client, account, params, result, provider, resourceServers } = ctx.oidc
   const login = result?.['thv'] as LoginRecord | undefined
   if (client === undefined || account === undefined || login === undefined) return undefined
-  const scope = params?.['scope'] ?? ''
+  const scope = grantedScope(params?.['scope'] ?? '', login)
   const grant = new provider.Grant({ clientId: client.clientId, accountId: account.accountId })
   grant.addOIDCScope(scope)
   for (const resource of Object.keys(resourceServers)) grant.addResourceScope(resource, scope)
@@ -150,6 +156,16 @@ async function grantFor(ctx: ProviderContext, { store, refreshMs }: { store: Aut
   const value = JSON.parse(JSON.stringify(login)) as Record<string, string>
   await store.put('login', family, { value, ttlMs: refreshMs, family })
   return grant
+}
+
+/** Without the scopes of providers where the user did not log in. */
+function grantedScope(asked: string, { providers }: LoginRecord): string {
+  const granted = new Set(providers.map(upstreamScope))
+  const prefix = upstreamScope('')
+  return asked
+    .split(' ')
+    .filter((scope) => !scope.startsWith(prefix) || granted.has(scope))
+    .join(' ')
 }
 
 /** `tsid` names the family: what was logged in to, and what revocation ends. */

@@ -11,6 +11,7 @@ export interface StructuredTokenOptions {
   readonly issuer: string
   readonly familyMs: number
   readonly clock: Clock
+  readonly onRevoked: (client: string | undefined) => void
 }
 
 interface OwnToken {
@@ -37,7 +38,10 @@ export function addStructuredTokens(provider: Provider, options: StructuredToken
     if (isIntrospection) answer(ctx, 200, own === undefined ? { active: false } : { active: true, ...own.claims, token_type: 'Bearer' })
     else {
       // RFC 7009 §2.2: an invalid token is not an error.
-      if (own?.claims['client_id'] === client.clientId) await options.store.revokeFamily(own.family, options.familyMs)
+      if (own?.claims['client_id'] === client.clientId) {
+        await options.store.revokeFamily(own.family, options.familyMs)
+        options.onRevoked(client.clientName)
+      }
       answer(ctx, 200, '')
     }
   })

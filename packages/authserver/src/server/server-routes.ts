@@ -19,6 +19,7 @@ import type { Consents } from '../login/consents.ts'
 import type { LoginFlow } from '../login/login-flow.ts'
 import { sendPage } from '../login/login-flow.ts'
 import { errorPage } from '../login/pages.ts'
+import type { LoginEvents } from '../login-events.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
 import { type AssertionOptions, answerAssertion, withBody } from './assertion-grant.ts'
 import { serverMetadata } from './metadata.ts'
@@ -33,6 +34,7 @@ export interface ServerRoutesOptions {
   readonly flow: LoginFlow
   readonly clock: Clock
   readonly log: Log
+  readonly events: LoginEvents
   readonly addressOf: (exchange: Exchange) => string
   readonly current: () => { readonly keys: SigningKeys; readonly provider: Provider }
   readonly redirectUris: readonly string[]
@@ -116,6 +118,7 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     const judged = judgeRegistration(metadata, config)
     if (!judged.ok) return refuse(400, judged.error, judged.description)
     options.log.info('client registered', { name: judged.client.client_name })
+    options.events.report({ type: 'auth_registration', outcome: 'success', client: judged.client.client_name })
     sendJson(exchange, registrationAnswer(judged.client, clients), {
       status: 201,
       headers: [...CORS, 'Cache-Control', 'no-store', 'Pragma', 'no-cache'],

@@ -2,16 +2,17 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { createHttpServer } from '@thv/http/server/server'
 import { type Clock, systemClock } from '@thv/kernel/clock'
-import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
+import type { AuthServerConfig, UpstreamConfig } from '@thv/runconfig/auth-server-config'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import { createMemoryAuthStore } from '@thv/store/auth/memory-auth-store'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { signIn } from '@thv/testkit/oidc/sign-in'
-import { type AuthServer, createAuthServer } from '../auth-server.ts'
+import { type AuthServer, type AuthServerOptions, createAuthServer } from '../auth-server.ts'
 import { NO_UPSTREAM_TOKENS } from '../no-upstream-tokens.ts'
 import type { UpstreamLogin } from '../upstream-tokens.ts'
+import { Browser, type Visit } from './browser.ts'
 
 export const REDIRECT_URI = 'http://127.0.0.1:8765/callback'
 
@@ -30,6 +31,8 @@ export interface TestAuthServer extends AsyncDisposable {
   authorizeUrl(clientId: string, params?: Readonly<Record<string, string | undefined>>): { url: URL; verifier: string }
   /** The first answer of a login. */
   authorize(clientId: string): Promise<Response>
+  /** The answer to an allowed consent: the redirect to the first provider, or a page. */
+  begin(): Promise<Visit>
   /** A whole login up to the redirect back to the client. */
   login(clientId: string, params?: Readonly<Record<string, string | undefined>>): Promise<{ landed: URL; verifier: string }>
   token(
@@ -44,6 +47,10 @@ export interface TestAuthServerOptions {
   readonly config?: object
   /** As `config`, where it names the resource. */
   readonly configFor?: (resource: string) => object
+  /** Providers after the first one. */
+  readonly more?: readonly UpstreamConfig[]
+  /** Instead of `saved`. */
+  readonly tokens?: AuthServerOptions['tokens']
   readonly clock?: Clock
   readonly env?: Readonly<Record<string, string>>
   readonly store?: AuthStore
@@ -74,7 +81,10 @@ export async function startTestAuthServer(options: TestAuthServerOptions = {}): 
     issuer,
     allowed_audiences: [resource],
     scopes_supported: ['openid', 'profile', 'mcp'],
-    upstreams: [{ name: 'corp', type: 'oidc', oidc_config: { issuer_url: idp.issuer, ...upstream.oidc, allow_private_ips: true } }],
+    upstreams: [
+      { name: 'corp', type: 'oidc', oidc_config: { issuer_url: idp.issuer, ...upstream.oidc, allow_private_ips: true } },
+      ...(options.more ?? []),
+    ],
     disable_upstream_token_injection: true,
     ...options.config,
     ...options.configFor?.(resource),
@@ -86,13 +96,13 @@ export async function startTestAuthServer(options: TestAuthServerOptions = {}): 
   let requests = 0
   const addressOf = () => (options.oneAddress === true ? 'one' : String(requests++))
   const saved: UpstreamLogin[] = []
-  const tokens = () => ({ ...NO_UPSTREAM_TOKENS, save: async (login: UpstreamLogin) => void saved.push(login) })
+  const keepsSaved = () => ({ ...NO_UPSTREAM_TOKENS, save: async (login: UpstreamLogin) => void saved.push(login) })
   server = stack.use(
     await createAuthServer({
       config,
       env: { UPSTREAM_SECRET: upstream.secret, ...env },
       store: () => store,
-      tokens,
+      tokens: options.tokens ?? keepsSaved,
       outbound,
       clock,
       log,
@@ -132,6 +142,11 @@ export async function startTestAuthServer(options: TestAuthServerOptions = {}): 
       return { url, verifier }
     },
     authorize: (clientId) => fetch(started.authorizeUrl(clientId).url, { redirect: 'manual' }),
+    async begin() {
+      const browser = new Browser()
+      const page = await browser.follow(started.authorizeUrl(await started.client()).url)
+      return page.status === 200 ? await browser.submit(page, { decision: 'allow' }) : page
+    },
     async login(clientId, params) {
       const { url, verifier } = started.authorizeUrl(clientId, params)
       const landed = await signIn(url, { user: 'ada', redirectUri: params?.['redirect_uri'] ?? REDIRECT_URI })

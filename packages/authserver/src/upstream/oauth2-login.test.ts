@@ -1,50 +1,14 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type PlainProvider, startPlainProvider } from '../testing/plain-provider.ts'
 import { startTestAuthServer } from '../testing/test-auth-server.ts'
 
-/** A provider with OAuth 2 only, whose answers are as odd as a test wants. */
-interface PlainProvider {
-  readonly base: string
-  answer: object
-  answerType: string
-  user: object
-  readonly forms: URLSearchParams[]
-  readonly seen: string[]
-}
-
 describe('a login at a provider with OAuth 2 only', () => {
-  let http: Server
-  const provider: PlainProvider = { base: '', answer: {}, answerType: 'application/json', user: {}, forms: [], seen: [] }
+  let provider: PlainProvider
   beforeAll(async () => {
-    http = createServer(async (request, response) => {
-      const url = new URL(request.url ?? '', 'http://x')
-      if (url.pathname === '/authorize') {
-        provider.seen.push(url.search)
-        const back = new URL(url.searchParams.get('redirect_uri') ?? '')
-        back.searchParams.set('state', url.searchParams.get('state') ?? '')
-        back.searchParams.set('code', 'upstream-code')
-        response.writeHead(302, { location: back.href }).end()
-      } else if (url.pathname === '/token') {
-        provider.forms.push(new URLSearchParams(await text(request)))
-        const body = provider.answerType.includes('json')
-          ? JSON.stringify(provider.answer)
-          : new URLSearchParams(provider.answer as Record<string, string>).toString()
-        response.writeHead(200, { 'content-type': provider.answerType }).end(body)
-      } else {
-        provider.seen.push(`${request.method} ${request.headers.authorization} ${request.headers['x-extra']}`)
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(provider.user))
-      }
-    }).listen(0, '127.0.0.1')
-    await new Promise((resolve) => http.once('listening', resolve))
-    Object.assign(provider, { base: `http://127.0.0.1:${(http.address() as AddressInfo).port}` })
+    provider = await startPlainProvider()
   })
-  afterAll(() => {
-    http.closeAllConnections()
-    http.close()
-  })
+  afterAll(async () => await provider[Symbol.asyncDispose]())
 
   const upstream = (more: object) => ({
     upstreams: [

@@ -5,6 +5,7 @@ import { authorizationUrl, clientSecret, generationOf, requestTokens, type Token
 import { createUpstreamHttp, textAt } from './upstream-http.ts'
 import type { UpstreamIdentity, UpstreamProvider } from './upstream-provider.ts'
 import { UpstreamRefused } from './upstream-refused.ts'
+import { type UpstreamClient, UpstreamRegistration } from './upstream-registration.ts'
 
 /** A provider with OAuth 2 only: who the user is comes from its token answer or its userinfo endpoint. */
 export function createOAuth2Upstream(
@@ -14,7 +15,7 @@ export function createOAuth2Upstream(
 ): UpstreamProvider {
   const { redirectUri, deps } = options
   const { clock, env } = deps
-  const { authorization_endpoint: endpoint, token_endpoint: url, client_id: clientId = '', token_response_mapping: mapping } = config
+  const { authorization_endpoint: endpoint, token_endpoint: url, client_id: fixedId = '', token_response_mapping: mapping } = config
   const provider = {
     name,
     issuer: new URL(endpoint).origin,
@@ -23,18 +24,30 @@ export function createOAuth2Upstream(
   }
   const http = createUpstreamHttp({ ...deps, provider })
 
+  const registration =
+    config.dcr_config && new UpstreamRegistration({ ...deps, name, config: config.dcr_config, redirectUri, scopes: config.scopes, http })
+
+  async function client(): Promise<UpstreamClient> {
+    if (registration !== undefined) return await registration.client()
+    return { clientId: fixedId, secret: await clientSecret(config, env), method: 'post' }
+  }
+
   async function request(grant: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<TokenAnswer> {
-    const secret = await clientSecret(config, env)
-    return await requestTokens(http, { url, clientId, secret, method: 'post', mapping }, { grant, now: clock.now(), signal })
+    return await requestTokens(http, { url, ...(await client()), mapping }, { grant, now: clock.now(), signal })
   }
 
   return {
     provider: name,
-    generation: generationOf(url, clientId),
+    get generation() {
+      return generationOf(url, registration === undefined ? fixedId : registration.current?.clientId)
+    },
+    prepare: async () => void (await client()),
     redirectUri,
     origin: async () => new URL(endpoint).origin,
-    authorizationUrl: async (attempt) =>
-      authorizationUrl(endpoint, { config, clientId, redirectUri, scopes: config.scopes }, { ...attempt, nonce: '' }),
+    async authorizationUrl(attempt) {
+      const { clientId } = await client()
+      return authorizationUrl(endpoint, { config, clientId, redirectUri, scopes: config.scopes }, { ...attempt, nonce: '' })
+    },
     responseIssuer: async () => undefined,
     redeem: (code, { verifier }) => request({ grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier }),
     async identify({ answer, accessToken }): Promise<UpstreamIdentity> {

@@ -10,11 +10,13 @@ import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { createSingleFlight } from '@thv/kernel/single-flight'
 import type { OidcUpstreamConfig } from '@thv/runconfig/auth-server-config'
+import type { AuthStore } from '@thv/store/auth/auth-store'
 import { decodeProtectedHeader, type JWTPayload, jwtVerify } from 'jose'
 import { authorizationUrl, clientSecret, type Env, generationOf, requestTokens, type TokenAnswer, userInfo } from './upstream-client.ts'
 import { createUpstreamHttp, textAt } from './upstream-http.ts'
 import type { UpstreamProvider } from './upstream-provider.ts'
 import { UpstreamRefused } from './upstream-refused.ts'
+import type { UpstreamRegistrationOptions } from './upstream-registration.ts'
 
 export interface UpstreamDeps {
   readonly env: Env
@@ -22,6 +24,8 @@ export interface UpstreamDeps {
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly onProblem: (provider: string, error: unknown) => void
+  readonly store: AuthStore
+  readonly onRegistered: UpstreamRegistrationOptions['onRegistered']
 }
 
 interface Metadata {

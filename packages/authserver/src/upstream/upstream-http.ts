@@ -9,14 +9,16 @@ import { UpstreamRefused } from './upstream-refused.ts'
 
 export interface UpstreamRequest {
   readonly url: string
-  readonly method?: 'GET' | 'POST'
+  readonly method?: 'GET' | 'POST' | 'PUT'
   readonly form?: URLSearchParams
+  /** Body as JSON, instead of `form`. */
+  readonly json?: object
   readonly headers?: readonly string[]
 }
 
 /** Asks one provider; every address is vetted, and redirects are not followed. */
 export interface UpstreamHttp {
-  /** The JSON object of an answer with status 200. */
+  /** The JSON object of an answer with status 200 or 201. */
   json(request: UpstreamRequest, signal?: AbortSignal): Promise<Readonly<Record<string, unknown>>>
 }
 
@@ -35,15 +37,15 @@ export function createUpstreamHttp(options: UpstreamHttpOptions): UpstreamHttp {
   const { provider, outbound, clock, timeoutMs = 10_000 } = options
   const policy = { denyPrivate: true, allowPrivate: provider.allowPrivateIP === true, allowLoopback: provider.allowPrivateIP === true }
 
-  async function send({ url: text, form, method = form ? 'POST' : 'GET', headers = [] }: UpstreamRequest, limit: AbortSignal) {
+  async function send({ url: text, form, json, method = form ? 'POST' : 'GET', headers = [] }: UpstreamRequest, limit: AbortSignal) {
     const url = vetProviderUrl(text, provider)
     const target = outbound.target({ url: url.href, policy })
-    const type = form ? ['Content-Type', 'application/x-www-form-urlencoded'] : []
+    const type = form ? ['Content-Type', 'application/x-www-form-urlencoded'] : json ? ['Content-Type', 'application/json'] : []
     return await collect(target, {
       method,
       path: `${url.pathname}${url.search}`,
       headers: ['Accept', 'application/json', 'Accept-Encoding', 'identity', 'User-Agent', 'toolhive', ...type, ...headers],
-      body: form?.toString(),
+      body: json === undefined ? form?.toString() : JSON.stringify(json),
       maxResponseBytes: MAX_BYTES,
       signal: limit,
     })
@@ -68,7 +70,7 @@ export function createUpstreamHttp(options: UpstreamHttpOptions): UpstreamHttp {
       const error = document?.['error']
       // Some providers answer 200 with an error.
       if (typeof error === 'string' && ERROR_CODE.test(error)) throw new UpstreamRefused(error)
-      if (status !== 200 || document === undefined)
+      if ((status !== 200 && status !== 201) || document === undefined)
         throw unusable(provider, `${place} answered ${status} without a JSON object`, { status })
       return document
     },

@@ -55,6 +55,7 @@ export async function refreshRow(key: UpstreamKey, stale: UpstreamRow, context: 
 
 async function replaced(key: UpstreamKey, row: UpstreamRow, { rows, refresher, clock, signal }: RefreshContext): Promise<RefreshOutcome> {
   const { refreshToken, generation } = row
+  await refresher?.prepare?.()
   if (refreshToken === undefined || refresher === undefined || refresher.generation !== generation) return { kind: 'ended' }
   try {
     const limit = { clock, timeoutMs: REQUEST_MS, what: `the refresh at provider ${key.provider}`, signals: [signal] }

@@ -1,3 +1,4 @@
+import type { LoginEvent } from '@thv/authserver/login-events'
 import type { AuditEventType } from '@thv/runconfig/audit-config'
 import type { Delegation } from './delegation.ts'
 
@@ -9,7 +10,7 @@ export interface AuditEvent {
   readonly level: 'AUDIT'
   readonly msg: 'audit_event'
   readonly audit_id: string
-  readonly type: AuditEventType | SystemEventType
+  readonly type: AuditEventType | SystemEventType | LoginEvent['type']
   readonly logged_at: string
   readonly outcome: AuditOutcome
   readonly component: string
@@ -77,7 +78,7 @@ export interface AuditExtra {
   readonly span_id: string | undefined
   /** Of `audit_dropped`: events that were not written. */
   readonly dropped: number | undefined
-  /** Of `authz_reload_failed`: why the policies were not replaced. */
+  /** Of `authz_reload_failed`: why the policies were not replaced. Of a login: why it failed. */
   readonly problems?: readonly string[] | undefined
 }
 

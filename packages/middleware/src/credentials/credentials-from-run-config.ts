@@ -15,6 +15,7 @@ import { createClientCredentials } from './client-credentials.ts'
 import { createFailureLog } from './failure-log.ts'
 import { createHeaderInjection } from './header-injection.ts'
 import { createTokenExchange } from './token-exchange.ts'
+import type { UpstreamToken } from './upstream-token.ts'
 
 export interface CredentialsDeps {
   readonly env: Env
@@ -22,6 +23,8 @@ export interface CredentialsDeps {
   readonly clock: Clock
   /** Without a policy of its own. */
   readonly outbound: Outbound
+  /** The token that is exchanged instead of the caller's own. */
+  readonly upstreamToken?: UpstreamToken | undefined
 }
 
 const TOKEN_EXCHANGE_SECRET = 'TOOLHIVE_TOKEN_EXCHANGE_CLIENT_SECRET'
@@ -50,7 +53,8 @@ export function makeTokenExchange(run: RunConfig, deps: CredentialsDeps): Middle
     header: config.header_strategy === 'custom' ? config.external_token_header_name : undefined,
     authenticates: oidc !== undefined,
   }
-  const parts = { endpoint, cache: new TokenCache(deps), failures: createFailureLog('token exchange', deps) }
+  const { upstreamToken } = deps
+  const parts = { endpoint, cache: new TokenCache(deps), failures: createFailureLog('token exchange', deps), upstreamToken }
   return closedBy(
     closing,
     fromField('token_exchange_config', () => createTokenExchange(options, parts)),

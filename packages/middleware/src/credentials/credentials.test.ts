@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { CLIENT, sendJson, startTokenServer, type TokenServer } from '@thv/auth/outgoing/testing/token-server'
+import type { UpstreamKey, UpstreamTokenResult, UpstreamTokens } from '@thv/authserver/upstream-tokens'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import type { Exchange } from '@thv/http/server/exchange'
 import { type Clock, systemClock, TestClock } from '@thv/kernel/clock'
@@ -25,14 +26,20 @@ interface Made {
   readonly log: CollectingLog
 }
 
-function make(document: object, options: { env?: Record<string, string>; clock?: Clock } = {}): Made {
+interface MakeOptions {
+  readonly env?: Record<string, string>
+  readonly clock?: Clock
+  readonly upstreamTokens?: UpstreamTokens
+}
+
+function make(document: object, options: MakeOptions = {}): Made {
   const read = readRunConfig({ name: 'x', transport: 'streamable-http', remote_url: 'https://example.com/mcp', ...document })
   if (!read.ok) throw new TypeError(JSON.stringify(read.problems))
   const outbound = createOutbound()
   open.push(outbound)
   const log = new CollectingLog()
-  const { env = {}, clock = systemClock } = options
-  return { pipeline: pipelineFromRunConfig(read.config, { env, log, clock, outbound, metrics: createMetrics() }), log }
+  const { env = {}, clock = systemClock, upstreamTokens } = options
+  return { pipeline: pipelineFromRunConfig(read.config, { env, log, clock, outbound, metrics: createMetrics(), upstreamTokens }), log }
 }
 
 async function tokenServer(): Promise<TokenServer> {
@@ -203,6 +210,71 @@ describe('token exchange', () => {
     expect(new Set(answers)).toEqual(new Set([undefined]))
     expect(made).toEqual([])
     expect(hop.credentials).toEqual({ authorization: 'Bearer issued-1.for.s' })
+  })
+
+  describe('of the token that the caller has at an upstream provider', () => {
+    const ISSUER = 'https://mcp.example.com'
+    const resource = `${ISSUER}/mcp`
+    const provider = (name: string) => ({ name, type: 'oidc', oidc_config: { issuer_url: 'https://idp.example.com', client_id: 'x' } })
+    const login = { issuer: ISSUER, allowed_audiences: [resource], upstreams: [provider('corp'), provider('crm')] }
+    const document = (url: string) => ({
+      ...config(url, { subject_provider_name: 'crm' }),
+      oidc_config: { issuer: ISSUER, audience: resource, resource_url: resource },
+      embedded_auth_server_config: login,
+    })
+    const hop = () => {
+      const identity = { subject: 'ada', issuer: ISSUER, provider: 'own', claims: { scope: 'mcp' } }
+      return callerHop({ token: 'of-the-caller', identity }, { authorization: 'Bearer of-the-caller', host: 'mcp.example.com' })
+    }
+    const vault = (result: UpstreamTokenResult) => {
+      const rejected: string[] = []
+      const tokens = { use: () => result, rejected: (key: UpstreamKey, token: string) => rejected.push(`${key.provider} ${token}`) }
+      return { rejected, upstreamTokens: { ...tokens, needsLogin: () => {} } as unknown as UpstreamTokens }
+    }
+
+    it('sends the backend the new token alone, and keeps it for the next call', async () => {
+      const server = await tokenServer()
+      const { upstreamTokens } = vault({ kind: 'usable', accessToken: 'of-crm' })
+      const { pipeline } = make(document(server.url), { env: SECRET, upstreamTokens })
+      for (let call = 0; call < 3; call++) expect(await sent(pipeline, hop())).toEqual({ authorization: 'Bearer issued-1.for.of-crm' })
+      expect(server.backend.requests).toHaveLength(1)
+      expect(server.forms[0]?.get('subject_token')).toBe('of-crm')
+    })
+
+    it('asks for a login to that provider where there is no token', async () => {
+      const server = await tokenServer()
+      const { pipeline } = make(document(server.url), { env: SECRET, ...vault({ kind: 'missing' }) })
+      const rejection = await pipeline.prepare(hop())
+      expect(rejection).toMatchObject({ httpStatus: 403 })
+      expect(rejection?.headers?.['www-authenticate']).toContain('scope="mcp upstream:crm"')
+      expect(server.backend.requests).toHaveLength(0)
+    })
+
+    it('drops what the backend rejects', async () => {
+      const server = await tokenServer()
+      const { pipeline } = make(document(server.url), { env: SECRET, ...vault({ kind: 'usable', accessToken: 'of-crm' }) })
+      const first = hop()
+      await pipeline.prepare(first)
+      expect(pipeline.credentialsRejected(first)).toBe(true)
+      expect(await sent(pipeline, hop())).toEqual({ authorization: 'Bearer issued-2.for.of-crm' })
+    })
+
+    it.each<[string, object, string]>([
+      [
+        'of an unknown provider',
+        { token_exchange_config: { token_url: 'https://t.example.com', subject_provider_name: 'other' } },
+        'no provider other',
+      ],
+      [
+        'without tokens',
+        { embedded_auth_server_config: { ...login, disable_upstream_token_injection: true } },
+        'disable_upstream_token_injection must be false',
+      ],
+      ['that another token would overwrite', { upstream_swap_config: {} }, 'sets the header that upstream_swap_config sets'],
+    ])('is refused %s', (_, more, problem) => {
+      const { upstreamTokens } = vault({ kind: 'missing' })
+      expect(() => make({ ...document('https://t.example.com/token'), ...more }, { upstreamTokens })).toThrow(problem)
+    })
   })
 
   it('adds nothing to requests of our own', async () => {

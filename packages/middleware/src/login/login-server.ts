@@ -1,9 +1,7 @@
 import type { AuthServer, AuthServerOptions } from '@thv/authserver/auth-server'
-import type { UpstreamVaultOptions } from '@thv/authserver/vault/upstream-vault'
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock } from '@thv/kernel/clock'
-import { errorMessage } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import type { RunConfig } from '@thv/runconfig/run-config'
 import type { RecordCipher } from '@thv/store/redis/record-cipher'
@@ -33,10 +31,8 @@ export async function openLoginServer(config: RunConfig, deps: LoginServerDeps):
   ])
   const records = await openLoginStore(login, { env, log, clock, name: config.name })
   const store = (cipher: RecordCipher) => records.open(cipher)
-  const onRefreshFailed: UpstreamVaultOptions['onRefreshFailed'] = ({ provider }, failure, reason) =>
-    log.warn('token of an upstream provider could not be refreshed', { provider, failure, reason: errorMessage(reason ?? 'refused') })
   const tokens: AuthServerOptions['tokens'] = (refreshers, sealed) =>
-    keepsTokens ? new UpstreamVault({ ...sealed, cipher: () => sealed.cipher, refreshers, clock, onRefreshFailed }) : NO_UPSTREAM_TOKENS
+    keepsTokens ? new UpstreamVault({ ...sealed, cipher: () => sealed.cipher, refreshers, clock }) : NO_UPSTREAM_TOKENS
   const addressOf = createSourceAddress({ trustProxyHeaders: config.trust_proxy_headers, trustedProxies: config.trusted_proxies })
   const server = await createAuthServer({ config: login, env, store, tokens, outbound, clock, log, addressOf })
   lifecycle.onShutdown('login', async () => {

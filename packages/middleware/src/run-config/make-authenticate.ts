@@ -1,6 +1,7 @@
 import type { Identity } from '@thv/auth/incoming/authenticator'
 import type { LocalKeys } from '@thv/auth/incoming/incoming-provider'
 import { createAuthenticator } from '@thv/auth/incoming/token-authenticator'
+import type { LoginListener } from '@thv/authserver/login-events'
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
@@ -25,6 +26,8 @@ export interface AuthenticateMakerDeps {
 export interface OwnIssuer {
   findKeys: LocalKeys
   isRevoked(claims: Identity['claims']): boolean
+  /** For audit. */
+  observe?(listener: LoginListener): void
 }
 
 /** Undefined: the document asks for no authentication. Starts to fetch the keys and does not wait for them. */

@@ -4,16 +4,22 @@ import { runConfigError } from '@thv/runconfig/run-config-errors'
 import { createUpstreamInjection } from '../credentials/upstream-injection.ts'
 import type { Middleware } from '../pipeline/middleware.ts'
 import { fromField } from '../pipeline/run-config-options.ts'
-import { protectedResourceOf } from './protected-resource-of.ts'
+import { upstreamOptions } from './upstream-options.ts'
 
 export interface UpstreamSwapDeps {
   /** The vault of the embedded authorization server. */
   readonly upstreamTokens?: UpstreamTokens | undefined
 }
 
-/** The tokens of users at an upstream provider reach the backend, unless the document says that they must not. */
-export function sendsUpstreamTokens({ embedded_auth_server_config: server, upstream_swap_config: swap }: RunConfig): boolean {
-  return server !== undefined && (swap !== undefined || !server.disable_upstream_token_injection)
+/** Tokens of users at an upstream provider are needed: they reach the backend, or are exchanged for one that does. */
+export function sendsUpstreamTokens(config: RunConfig): boolean {
+  return injectsUpstreamTokens(config) || config.token_exchange_config?.subject_provider_name !== undefined
+}
+
+/** By default, unless the document says that they must not, or a token exchange has taken the place. */
+function injectsUpstreamTokens(config: RunConfig): boolean {
+  const { embedded_auth_server_config: server, upstream_swap_config: swap, token_exchange_config: exchange } = config
+  return server !== undefined && (swap !== undefined || (exchange === undefined && !server.disable_upstream_token_injection))
 }
 
 /** With the first provider where the document names none. */
@@ -21,15 +27,9 @@ export function makeUpstreamSwap(config: RunConfig, { upstreamTokens }: Upstream
   const { embedded_auth_server_config: server, upstream_swap_config: swap } = config
   if (server === undefined && swap !== undefined)
     throw runConfigError('run_config_invalid', 'upstream_swap_config needs embedded_auth_server_config')
-  if (server === undefined || upstreamTokens === undefined || !sendsUpstreamTokens(config)) return undefined
-  const providers = server.upstreams.map(({ name }) => name)
-  const provider = swap?.provider_name ?? providers[0] ?? ''
-  if (!providers.includes(provider))
-    throw runConfigError(
-      'run_config_invalid',
-      `upstream_swap_config.provider_name: embedded_auth_server_config has no provider ${provider}`,
-    )
+  if (server === undefined || upstreamTokens === undefined || !injectsUpstreamTokens(config)) return undefined
+  const provider = swap?.provider_name ?? server.upstreams[0]?.name ?? ''
   const header = swap?.header_strategy === 'custom' ? swap.custom_header_name : undefined
-  const options = { provider, header, issuer: server.issuer, resource: protectedResourceOf(config) }
+  const options = { ...upstreamOptions(config, provider, 'upstream_swap_config.provider_name'), header }
   return fromField('upstream_swap_config.custom_header_name', () => createUpstreamInjection(options, upstreamTokens))
 }

@@ -4,11 +4,12 @@ export interface SignInOptions {
   readonly user: string
   /** Where the client waits for the user to come back. It is not called. */
   readonly redirectUri: string
+  /** Cookies of a browser that is used more than once. */
+  readonly cookies?: Map<string, string>
 }
 
 /** Does what a browser and its user would: follows redirects with cookies and fills in the login page. Returns the address it ends at. */
-export async function signIn(authorizationUrl: string | URL, { user, redirectUri }: SignInOptions): Promise<URL> {
-  const cookies = new Map<string, string>()
+export async function signIn(authorizationUrl: string | URL, { user, redirectUri, cookies = new Map() }: SignInOptions): Promise<URL> {
   let url = new URL(authorizationUrl)
   let form: URLSearchParams | undefined
   for (let step = 0; step < MAX_STEPS; step++) {

@@ -265,22 +265,11 @@ describeCluster('what an MCPServer refers to', () => {
   const reconciles = () => operator.manager.controllers.find(({ name }) => name === 'mcpserver')?.stats.reconciles ?? 0
 
   test('a guard that no proxy can apply yet is written down, and nothing runs', async () => {
-    const upstream = {
-      name: 'corporate',
-      type: 'oauth2',
-      oauth2Config: {
-        authorizationEndpoint: 'https://idp.example.com/authorize',
-        tokenEndpoint: 'https://idp.example.com/token',
-        dcrConfig: { registrationEndpoint: 'https://idp.example.com/register' },
-      },
-    } as const
-    const embeddedAuthServer = { issuer: 'https://mcp.example.com', upstreamProviders: [upstream] }
-    await admin.create(mcpExternalAuthConfigType, { metadata: at('login'), spec: { type: 'embeddedAuthServer', embeddedAuthServer } })
-    const resourceUrl = 'https://mcp.example.com/mcp'
-    const oidcConfig = { type: 'inline', resourceUrl, inline: { issuer: 'https://mcp.example.com', audience: resourceUrl } }
-    const guard = { oidcConfig, authServerRef: { kind: 'MCPExternalAuthConfig', name: 'login' } }
-    const field = 'embedded_auth_server_config'
-    const server = 'guarded-login'
+    const awsSts = { region: 'eu-central-1', fallbackRoleArn: 'arn:aws:iam::123456789012:role/mcp' }
+    await admin.create(mcpExternalAuthConfigType, { metadata: at('sts'), spec: { type: 'awsSts', awsSts } })
+    const guard = { externalAuthConfigRef: { name: 'sts' } }
+    const field = 'aws_sts_config'
+    const server = 'guarded-sts'
     await steps.create(server, { ...http, ...guard })
     await steps.settled(server, 'Failed')
     const told = await steps.hasReason(server, 'MiddlewareUnsupported', 'MiddlewareUnsupported')
@@ -292,7 +281,7 @@ describeCluster('what an MCPServer refers to', () => {
     // Scaled up by hand it stands still.
     await admin.patch(deployments, at(server), { kind: 'merge', body: { spec: { replicas: 2 } } }, { subresource: 'scale' })
     await eventually('it is put back', async () => (await steps.deployment(server)).spec?.replicas === 0)
-    await steps.edit(server, { oidcConfig: null, authServerRef: null })
+    await steps.edit(server, { externalAuthConfigRef: null })
     await steps.settled(server, 'Pending')
     expect((await steps.deployment(server)).spec?.replicas).toBe(1)
     expect(await steps.condition(server, 'MiddlewareUnsupported')).toBeUndefined()

@@ -1,0 +1,89 @@
+import { bearerChallenge } from '@thv/auth/incoming/challenge'
+import type { UpstreamKey, UpstreamTokenResult, UpstreamTokens } from '@thv/authserver/upstream-tokens'
+import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import { upstreamScope } from '@thv/runconfig/auth-server-config'
+import { metadataAddress, type ProtectedResource } from '../authenticate/protected-resource.ts'
+import type { Caller, Hop } from '../pipeline/request-context.ts'
+import { TOKEN_MISSING } from './token-rejection.ts'
+
+export interface UpstreamTokenOptions {
+  /** Name of the upstream provider. */
+  readonly provider: string
+  /** Issuer of the embedded authorization server: only subjects of its tokens are users of the vault. */
+  readonly issuer: string
+  /** The user logs in to the provider when a call first needs it, and only sessions in which that happened may use its token. */
+  readonly isOnDemand?: boolean | undefined
+  /** For the challenges. */
+  readonly resource?: ProtectedResource | undefined
+}
+
+export type UsableToken = UpstreamTokenResult & { readonly kind: 'usable' }
+
+/** The token that a caller has at an upstream provider. */
+export interface UpstreamToken {
+  /** Without a promise when the token is near. Not usable: the call fails, with the challenge that leads to the login of this provider. */
+  of(hop: Hop): UsableToken | Rejection | Promise<UsableToken | Rejection>
+  rejected(hop: Hop, accessToken: string): void
+}
+
+const REALM = 'toolhive'
+
+export function createUpstreamToken(options: UpstreamTokenOptions, tokens: UpstreamTokens): UpstreamToken {
+  const { provider, issuer, isOnDemand = false, resource } = options
+  const scope = upstreamScope(provider)
+  const keysOf = createKeys(provider)
+
+  function judged(hop: Hop, result: UpstreamTokenResult): UsableToken | Rejection {
+    if (result.kind === 'usable') return result
+    if (result.kind === 'unavailable')
+      return reject('credentials_unavailable', { headers: { 'retry-after': String(Math.max(1, Math.ceil(result.retryAfterMs / 1_000))) } })
+    return challenge(hop, result.kind)
+  }
+
+  /** Names all scopes that the next token has to have: clients ask for exactly these. */
+  function challenge(hop: Hop, kind: 'missing' | 'ended'): Rejection {
+    const isMissing = kind === 'missing'
+    const { exchange } = hop
+    const family = hop.caller?.identity?.claims['tsid']
+    if (!isMissing && typeof family === 'string') tokens.needsLogin(family, provider)
+    const text = bearerChallenge({
+      realm: REALM,
+      error: isMissing ? 'insufficient_scope' : 'invalid_token',
+      description: `the call needs a login to ${provider}`,
+      resourceMetadata: exchange && resource ? metadataAddress(resource, exchange, exchange.path) : undefined,
+      scope: [...new Set([...grantedScopes(hop.caller), scope])].join(' '),
+    })
+    return reject(isMissing ? 'insufficient_scope' : 'unauthenticated', { headers: { 'www-authenticate': text } })
+  }
+
+  return {
+    of(hop) {
+      const identity = hop.caller?.identity
+      if (identity === undefined || identity.issuer !== issuer) return TOKEN_MISSING
+      if (isOnDemand && !grantedScopes(hop.caller).includes(scope)) return challenge(hop, 'missing')
+      const result = tokens.use(keysOf(identity))
+      return 'then' in result ? result.then((ready) => judged(hop, ready)) : judged(hop, result)
+    },
+    rejected({ caller }, accessToken) {
+      if (caller?.identity !== undefined) tokens.rejected(keysOf(caller.identity), accessToken)
+    },
+  }
+}
+
+function grantedScopes(caller: Caller | undefined): readonly string[] {
+  const { scope, scp } = caller?.identity?.claims ?? {}
+  if (typeof scope === 'string') return scope.split(' ').filter((each) => each !== '')
+  return Array.isArray(scp) ? scp.filter((each) => typeof each === 'string') : []
+}
+
+/** One key per identity: a verified token has the same one for all its calls. */
+function createKeys(provider: string): (identity: { readonly subject: string }) => UpstreamKey {
+  const made = new WeakMap<object, UpstreamKey>()
+  return (identity) => {
+    const known = made.get(identity)
+    if (known !== undefined) return known
+    const key = { account: identity.subject, provider }
+    made.set(identity, key)
+    return key
+  }
+}
