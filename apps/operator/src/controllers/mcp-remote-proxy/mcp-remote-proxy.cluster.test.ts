@@ -1,6 +1,7 @@
 import { rootCertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { configMaps, deployments, type KubeClient, type ResourceType, secrets, serviceAccounts } from '@thv/kube'
+import { type MCPExternalAuthConfig, mcpExternalAuthConfigType } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import { mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { type MCPToolConfig, mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { describeCluster } from '@thv/testkit/cluster/test-cluster'
@@ -150,6 +151,33 @@ describeCluster('MCPRemoteProxy', () => {
     expect(await steps.owned(`banned-${name}`)).toEqual([])
     await admin.delete(mcpRemoteProxyType, at(`banned-${name}`))
     await eventually('it is gone', async () => (await admin.tryGet(mcpRemoteProxyType, at(`banned-${name}`))) === undefined)
+  })
+
+  test('a guard that no proxy can apply yet is written down, and nothing runs', async () => {
+    const awsSts = { region: 'eu-central-1', fallbackRoleArn: 'arn:aws:iam::123456789012:role/mcp' }
+    await admin.create(mcpExternalAuthConfigType as ResourceType<MCPExternalAuthConfig>, {
+      metadata: at('sts'),
+      spec: { type: 'awsSts', awsSts },
+    })
+    const inline = { issuer: 'https://idp.example.com', audience: 'mcp' }
+    const guard = { oidcConfig: { type: 'inline', inline }, externalAuthConfigRef: { name: 'sts' } }
+    const field = 'aws_sts_config'
+    const proxy = 'guarded'
+    await steps.create(proxy, { remoteUrl, ...guard })
+    await steps.settled(proxy, 'Failed')
+    const told = await steps.hasReason(proxy, 'MiddlewareUnsupported', 'MiddlewareUnsupported')
+    expect(told).toMatchObject({ status: 'True', message: expect.stringContaining(field) })
+    expect(await steps.runConfig(proxy)).toHaveProperty(field)
+    expect((await steps.deployment(proxy)).spec?.replicas).toBe(0)
+    expect((await steps.owned(proxy)).map(({ kind }) => kind)).toEqual(expect.arrayContaining(['ConfigMap', 'Service']))
+    expect(await steps.condition(proxy, 'Ready')).toMatchObject({ status: 'False' })
+    // Scaled up by hand it stands still.
+    await admin.patch(deployments, at(proxy), { kind: 'merge', body: { spec: { replicas: 2 } } }, { subresource: 'scale' })
+    await eventually('it is put back', async () => (await steps.deployment(proxy)).spec?.replicas === 0)
+    await steps.edit(proxy, { externalAuthConfigRef: null })
+    await steps.settled(proxy, 'Pending')
+    expect((await steps.deployment(proxy)).spec?.replicas).toBe(1)
+    expect(await steps.condition(proxy, 'MiddlewareUnsupported')).toBeUndefined()
   })
 
   test('an open proxy that is to be closed stops, and comes back when its settings do', async () => {

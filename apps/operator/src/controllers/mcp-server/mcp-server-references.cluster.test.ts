@@ -264,29 +264,6 @@ describeCluster('what an MCPServer refers to', () => {
 
   const reconciles = () => operator.manager.controllers.find(({ name }) => name === 'mcpserver')?.stats.reconciles ?? 0
 
-  test('a guard that no proxy can apply yet is written down, and nothing runs', async () => {
-    const awsSts = { region: 'eu-central-1', fallbackRoleArn: 'arn:aws:iam::123456789012:role/mcp' }
-    await admin.create(mcpExternalAuthConfigType, { metadata: at('sts'), spec: { type: 'awsSts', awsSts } })
-    const guard = { externalAuthConfigRef: { name: 'sts' } }
-    const field = 'aws_sts_config'
-    const server = 'guarded-sts'
-    await steps.create(server, { ...http, ...guard })
-    await steps.settled(server, 'Failed')
-    const told = await steps.hasReason(server, 'MiddlewareUnsupported', 'MiddlewareUnsupported')
-    expect(told).toMatchObject({ status: 'True', message: expect.stringContaining(field) })
-    expect(await steps.runConfig(server)).toHaveProperty(field)
-    expect((await steps.deployment(server)).spec?.replicas).toBe(0)
-    expect((await steps.owned(server)).map(({ kind }) => kind)).toEqual(expect.arrayContaining(['Service', 'Role', 'RoleBinding']))
-    expect(await steps.condition(server, 'Ready')).toMatchObject({ status: 'False' })
-    // Scaled up by hand it stands still.
-    await admin.patch(deployments, at(server), { kind: 'merge', body: { spec: { replicas: 2 } } }, { subresource: 'scale' })
-    await eventually('it is put back', async () => (await steps.deployment(server)).spec?.replicas === 0)
-    await steps.edit(server, { externalAuthConfigRef: null })
-    await steps.settled(server, 'Pending')
-    expect((await steps.deployment(server)).spec?.replicas).toBe(1)
-    expect(await steps.condition(server, 'MiddlewareUnsupported')).toBeUndefined()
-  })
-
   test('an open server that is to be closed stops although its settings are missing, and comes back when they are mended', async () => {
     await steps.create('open', { ...http, replicas: 2 })
     await eventually('two pods', async () => (await steps.proxyPods('open')).length === 2)
