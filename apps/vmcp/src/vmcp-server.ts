@@ -100,7 +100,8 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const eras = new BackendEras({ clock, onChange: (key, { verdict }) => log.info('found out the era of a backend', { key, verdict }) })
   lifecycle.onShutdown('eras', async () => eras.close())
   const resource = protectedResourceOf(front)
-  const vault = login && { tokens: login.tokens, issuer: config.authServer?.issuer ?? '', resource }
+  const onDemand = new Set(config.authServer?.upstreams.filter((upstream) => upstream.login_policy === 'onDemand').map(({ name }) => name))
+  const vault = login && { tokens: login.tokens, issuer: config.authServer?.issuer ?? '', resource, onDemand }
   const roster = new MemberRoster({ outbound, providers, login: vault, eras, clock, log, version })
   roster.apply(discovered?.backends ?? [], healthSettings(config))
   const view = new ViewCache({ roster, settings: viewSettings(config), clock, log })

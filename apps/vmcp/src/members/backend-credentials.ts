@@ -105,8 +105,8 @@ function middlewareOf({ auth }: ResolvedBackend, deps: CredentialsDeps & { reado
   if (config.type === 'caller_token') return callerToken
   if (upstream !== undefined) {
     if (deps.login === undefined) return withoutLogin
-    const { tokens, issuer, resource } = deps.login
-    return createUpstreamInjection({ ...upstream, issuer, resource }, tokens)
+    const { tokens, issuer, resource, onDemand } = deps.login
+    return createUpstreamInjection({ ...upstream, issuer, resource, isOnDemand: onDemand.has(upstream.provider) }, tokens)
   }
   if (bearerToken?.tokenFile !== undefined) return createBearerFile(bearerToken.tokenFile, deps)
   if (clientCredentials !== undefined) {

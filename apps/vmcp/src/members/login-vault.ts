@@ -6,4 +6,6 @@ export interface LoginVault {
   readonly tokens: UpstreamTokens
   readonly issuer: string
   readonly resource: ProtectedResource | undefined
+  /** Providers whose tokens only sessions use in which the user logged in there. */
+  readonly onDemand: ReadonlySet<string>
 }
