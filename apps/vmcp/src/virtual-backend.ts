@@ -82,10 +82,12 @@ export class VirtualBackend implements Backend {
   }
 
   /** Policies see the tools of this caller too. */
-  around<T>({ caller, exchange }: MessageContext, work: () => T): T {
+  around<C extends MessageContext, T>(context: C, work: (context: C) => T): T {
     const { offer } = this.#options
+    const { caller, exchange } = context
     const passed = offer.passed(exchange.headers)
-    return offer.roster.isPerCaller || passed !== undefined ? outgoingScope.run({ caller, exchange, passed }, work) : work()
+    if (!offer.roster.isPerCaller && passed === undefined) return work(context)
+    return outgoingScope.run({ caller, exchange, passed }, work, context)
   }
 
   async post(context: MessageContext): Promise<void> {

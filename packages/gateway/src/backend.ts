@@ -19,7 +19,7 @@ export interface Backend extends Partial<ToolSource> {
   /** A message that stands for another one, which middleware and backend see in its place. Undefined: it stands for itself. */
   translate?(message: ParsedMessage): ParsedMessage | Rejection | undefined
   /** Runs everything that is done for a message, the middleware too. Absent: it is just run. */
-  around?<T>(context: MessageContext, work: () => T): T
+  around?<C extends MessageContext, T>(context: C, work: (context: C) => T): T
   /** A message that the client POSTed to `/mcp`. Modern notifications do not get here. */
   post(context: MessageContext): Promise<void>
   /** The standalone stream of a legacy session, or the resumption of one of its streams. */

@@ -55,7 +55,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): (context: Exchan
     if (other !== undefined) context.received = context.outgoing = other
     if (!context.isMessage()) return
     try {
-      await (backend.around === undefined ? pass(context) : backend.around(context, () => pass(context)))
+      await (backend.around === undefined ? pass(context) : backend.around(context, pass))
     } catch (error) {
       sendFailure(context, error, log)
     }
