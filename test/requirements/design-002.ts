@@ -785,7 +785,7 @@ export const design002: readonly Requirement[] = [
     line: 175,
     kind: 'feature',
     text: 'With Redis Sentinel storage a login begun at one replica finishes at another.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-095',

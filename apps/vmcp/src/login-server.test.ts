@@ -1,10 +1,10 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
+import { isActiveAt, logIn, registerAt } from '@thv/testkit/oidc/log-in'
 import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type GuardedBackend, startGuardedBackend } from './testing/guarded-backend.ts'
-import { logIn, registerAt } from './testing/login-client.ts'
 import { startTestVmcp, type TestVmcp } from './testing/test-vmcp.ts'
 
 const PROVIDERS = ['corp', 'tickets', 'chat'] as const
@@ -59,7 +59,7 @@ describe('a virtual server with an authorization server of its own, three backen
         },
       }),
     )
-    token = await logIn(issuer, { user: 'ada', scope: 'openid mcp' })
+    token = (await logIn(issuer, { user: 'ada', scope: 'openid mcp' })).accessToken
   }, 120_000)
   afterAll(() => stack.disposeAsync())
 
@@ -84,7 +84,7 @@ describe('a virtual server with an authorization server of its own, three backen
       for (const name of ['tickets', 'chat'] as const) {
         const sent = await client.text(`${name}_hello`)
         expect(sent).toMatch(/^Bearer \S+$/)
-        expect(await isActiveAt(idps[name], sent)).toBe(true)
+        expect(await isActiveAt(idps[name], sent.slice('Bearer '.length))).toBe(true)
       }
       await client.text('open_hello')
       expect(new Set(backends.open.seen)).toEqual(new Set([undefined]))
@@ -104,13 +104,3 @@ describe('a virtual server with an authorization server of its own, three backen
     expect(vmcp.offer.roster.get('tickets')?.health.status).toBe('healthy')
   })
 })
-
-async function isActiveAt(idp: OidcServer, authorization: string): Promise<boolean> {
-  const basic = Buffer.from(`${idp.clientId}:${idp.clientSecret}`).toString('base64')
-  const answer = await fetch(idp.introspectionUrl, {
-    method: 'POST',
-    headers: { authorization: `Basic ${basic}` },
-    body: new URLSearchParams({ token: authorization.slice('Bearer '.length) }),
-  })
-  return ((await answer.json()) as { active: boolean }).active
-}

@@ -4,6 +4,7 @@ import { edit } from './edit.ts'
 import { gateway } from './gateway.ts'
 import { httpServers } from './http-servers.ts'
 import { incomingIdentity } from './incoming-identity.ts'
+import { oneLogin } from './one-login.ts'
 import { operatorKilled } from './operator-killed.ts'
 import { permissionProfile } from './permission-profile.ts'
 import { podTemplate } from './pod-template.ts'
@@ -31,6 +32,7 @@ export const STORIES: readonly Story[] = [
   deletion,
   scale,
   virtualServer,
+  oneLogin,
   registrySelector,
   registryExport,
   registryGit,

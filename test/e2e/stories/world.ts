@@ -18,6 +18,7 @@ import { mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
 import { mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { mcpRemoteProxyType } from '@thv/resources/kinds/mcp-remote-proxy/schema'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
 import { mcpToolConfigType } from '@thv/resources/kinds/mcp-tool-config/schema'
 import { virtualMcpCompositeToolDefinitionType } from '@thv/resources/kinds/virtual-mcp-composite-tool-definition/schema'
 import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
@@ -46,6 +47,7 @@ export const SERVER = mcpServerType as ResourceType<Resource>
 export const REMOTE = mcpRemoteProxyType as ResourceType<Resource>
 export const REGISTRY = mcpRegistryType as unknown as ResourceType<Resource>
 export const EXTERNAL_AUTH = mcpExternalAuthConfigType as unknown as ResourceType<Resource>
+export const ENTRY = mcpServerEntryType as unknown as ResourceType<Resource>
 export const TOOLS = mcpToolConfigType as ResourceType<Resource>
 export const GROUP = mcpGroupType as ResourceType<Resource>
 export const VIRTUAL = virtualMcpServerType as unknown as ResourceType<Resource>

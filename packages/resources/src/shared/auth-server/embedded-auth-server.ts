@@ -84,18 +84,18 @@ export const embeddedAuthServer = (description: string) =>
       }),
       primaryUpstreamProvider: opt(providerName('Provider whose claims policies see; the first if not given. VirtualMCPServer only.')),
       signingKeySecretRefs: opt(
-        list(
-          'PEM keys: the first signs, the others verify. Without any, tokens become invalid when the pod is replaced.',
-          secretKeyRef('A key.'),
-          {
-            maxItems: 5,
-          },
-        ),
+        list('PEM keys: the first signs, the others verify. Without any, the operator makes and rotates them.', secretKeyRef('A key.'), {
+          maxItems: 5,
+        }),
       ),
       hmacSecretRefs: opt(
-        list('Secrets of at least 32 bytes for codes and refresh tokens: the first is current.', secretKeyRef('A secret.'), {
-          maxItems: 10,
-        }),
+        list(
+          'Secrets of at least 32 bytes for client ids, cookies and stored tokens: the first is current. Without any, the operator makes and rotates them.',
+          secretKeyRef('A secret.'),
+          {
+            maxItems: 10,
+          },
+        ),
       ),
       tokenLifespans: opt(
         obj('Lifetimes of tokens.', {
