@@ -19,7 +19,7 @@ const describeRedis = redisProblem() === undefined || process.env['CI'] ? descri
 const PASSWORD = 'pa55'
 
 describeRedis('two replicas of an authorization server on Redis with Sentinels', () => {
-  it('finish a login that was begun at the other one, whoever gets which request [002-094]', { timeout: 120_000 }, async () => {
+  it('finish a login that was begun at the other one, however requests are spread [002-094]', { timeout: 120_000 }, async () => {
     await using stack = new AsyncDisposableStack()
     const sentinels = stack.use(await startSentinels({ password: PASSWORD }))
     const idp = stack.use(await startOidcServer())
