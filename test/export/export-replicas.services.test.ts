@@ -7,6 +7,7 @@ import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import type { TestServer } from '@thv/testkit/cluster/server-handle'
 import { startEmbeddedServer } from '@thv/testkit/embedded/embedded-server'
 import { describePostgres, testPostgres } from '@thv/testkit/postgres/describe-postgres'
+import { startPostgres, type TestPostgres } from '@thv/testkit/postgres/postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseOf, eventually, type RegistryWorld, registryWorld, type Server } from '../registry/registry-world.ts'
 import { startTraffic } from '../registry/traffic.ts'
@@ -129,6 +130,38 @@ describePostgres('replicas that follow a cluster', () => {
     expect(await Promise.all([follower.stop(), third.stop()])).toEqual([0, 0])
   })
 
+  test('the database is away while the leader goes: another one leads, reads go on, and nothing is lost when it is back', async () => {
+    const world = registryWorld()
+    await using postgres = await ownPostgres()
+    const election = { enabled: true, id: 'away', namespace: NAMESPACE, leaseDuration: '4s', renewDeadline: '3s', retryPeriod: '500ms' }
+    const database = databaseOf(await postgres.createDatabase())
+    const start = starter(world, world.config({ sources: [sourceOf(election)], registries, database }))
+    const storm = startStorm(admin, 'away')
+    const [left, right] = await Promise.all([start(), start()])
+    const leader = await eventually('one leads', async () => ((await leads(left)) ? left : (await leads(right)) ? right : undefined))
+    const follower = leader === left ? right : left
+    const reads = startTraffic(follower.url, PATHS)
+    await postgres.halt()
+    try {
+      await leader.kill()
+      // The cluster decides which replica reads it, and not the database.
+      await eventually('the other one leads', () => leads(follower))
+      await storm.more(20)
+      await reads.more(20)
+    } finally {
+      await postgres.start()
+    }
+    await storm.more(5)
+    await storm.stop()
+    const wanted = await freshEntries()
+    await eventually('it serves what a fresh server reads', async () => {
+      expect(await entriesOf(follower)).toEqual(wanted)
+      return true
+    })
+    expect(await reads.stop()).toEqual([])
+    expect(await follower.stop()).toBe(0)
+  })
+
   test('registries with Leases of their own in one namespace lead side by side', async () => {
     const ids = [LEASE, `${LEASE}-live`, `${LEASE}-company`]
     const servers = await Promise.all(
@@ -180,11 +213,17 @@ function startStopwatch(): { runningMs(): number } {
   }
 }
 
+/** One that a test may stop. */
+async function ownPostgres(): Promise<TestPostgres & AsyncDisposable> {
+  const postgres = await startPostgres()
+  return Object.assign(postgres, { [Symbol.asyncDispose]: () => postgres.stop() })
+}
+
 /** Creates, edits and deletes exported servers until it is stopped. */
-function startStorm(admin: KubeClient) {
+function startStorm(admin: KubeClient, prefix = 'storm') {
   let made = 0
   let isStopped = false
-  const name = (index: number) => `storm-${index}`
+  const name = (index: number) => `${prefix}-${index}`
   const annotations = (url: string) => ({ 'toolhive.stacklok.dev/registry-export': 'true', 'toolhive.stacklok.dev/registry-url': url })
   const running = (async () => {
     while (!isStopped) {

@@ -1,6 +1,7 @@
 import type { Controller, ReconcileReport } from '@thv/kube'
 import { DURATION_BUCKETS, type Metrics } from '@thv/telemetry/metrics'
 import type { OperatorCaches } from './caches/operator-caches.ts'
+import { gatewayKindChanges } from './export/follower-of.ts'
 
 export interface OperatorMetricsSources {
   readonly caches: OperatorCaches
@@ -32,6 +33,10 @@ export function addOperatorMetrics(metrics: Metrics, { caches, controllers, isLe
     help: 'Reconciles by their result.',
     labels: ['controller', 'result'],
   })
+  const gatewayKinds = metrics.gauge({
+    name: 'thv_operator_gateway_kind_changes',
+    help: 'Times that a kind of the Gateway API came, went, or lost or got its rights, since it is watched.',
+  })
   const objects = metrics.gauge({ name: 'thv_operator_cache_objects', help: 'Objects in a cache.', labels: ['kind'] })
   const relists = metrics.gauge({
     name: 'thv_operator_watch_gaps',
@@ -44,6 +49,7 @@ export function addOperatorMetrics(metrics: Metrics, { caches, controllers, isLe
     labels: ['kind'],
   })
   metrics.onCollect(() => {
+    gatewayKinds.with().set(gatewayKindChanges(caches))
     leader.with().set(isLeader() ? 1 : 0)
     for (const { name, stats } of controllers()) {
       depth.with(name).set(stats.depth)

@@ -95,6 +95,7 @@ function setUp(client?: object) {
         return {
           isReady: true,
           problems: [],
+          changes: 0,
           close: async () => {
             watches = undefined
           },
@@ -322,8 +323,10 @@ it('follows the Gateway API that is missing, installed, removed under load and i
   await pass(5_000)
   expect([follower.isSettled, urls()]).toEqual([true, ['https://direct.example/']])
 
+  expect(follower.kindChanges).toBe(3)
   gateways.install(true)
   await pass(40_000)
+  expect(follower.kindChanges).toBe(6)
   expect(urls()).toEqual(['https://direct.example/', 'http://a.example/'])
 
   for (let round = 0; round < 3; round++) {

@@ -33,7 +33,7 @@ export interface ExportFollowerOptions {
   readonly wake: (kind: 'MCPRegistry' | ResourceKind, key: ObjectKey) => void
   readonly debounceMs?: number
   /** How the Gateway API is watched. */
-  readonly openWatches?: (options: GatewayWatchesOptions) => Pick<GatewayWatches, 'isReady' | 'problems' | 'close'>
+  readonly openWatches?: (options: GatewayWatchesOptions) => Pick<GatewayWatches, 'isReady' | 'problems' | 'changes' | 'close'>
 }
 
 export interface ExportReading {
@@ -58,7 +58,7 @@ export class ExportFollower {
   }
   readonly #leave: (() => void)[] = []
   readonly #debounce: Debounce
-  #watches: Pick<GatewayWatches, 'isReady' | 'problems' | 'close'> | undefined
+  #watches: Pick<GatewayWatches, 'isReady' | 'problems' | 'changes' | 'close'> | undefined
   #outcomes: Map<string, ResourceOutcome> | undefined
   /** Resources to judge again: by `Kind/namespace/name`, or all. */
   #unjudged: Set<string> | 'all' = 'all'
@@ -89,6 +89,11 @@ export class ExportFollower {
   /** Of a resource that asks for its export or has one; `unknown` until the cluster has been read. */
   outcomeOf(kind: ResourceKind, key: ObjectKey): ResourceOutcome | undefined | 'unknown' {
     return this.#outcomes === undefined ? 'unknown' : this.#outcomes.get(idOf(kind, key))
+  }
+
+  /** Times that a kind of the Gateway API came, went, or lost or got its rights, since it is watched. */
+  get kindChanges(): number {
+    return this.#watches?.changes ?? 0
   }
 
   /** Whether all changes so far have been judged. */

@@ -43,6 +43,11 @@ export function exportSource(caches: OperatorCaches, kind: WokenKind): Source {
   }
 }
 
+/** For metrics. */
+export function gatewayKindChanges(caches: OperatorCaches): number {
+  return sharedOf(caches).follower?.kindChanges ?? 0
+}
+
 /** Whether the exports are those of all changes that the caches hold. */
 export function isExportSettled(caches: OperatorCaches): boolean {
   return sharedOf(caches).follower?.isSettled ?? true

@@ -33,6 +33,7 @@ export class GatewayWatches {
   readonly #stopped = new AbortController()
   readonly #watches: readonly { readonly kind: GatewayKind; readonly watch: KindWatch }[]
   readonly #ends: readonly Promise<void>[]
+  #changes = 0
 
   constructor(options: GatewayWatchesOptions) {
     const { client, clock, random, log, onEvent, onState } = options
@@ -51,6 +52,7 @@ export class GatewayWatches {
           probeMs: PROBE_MS,
           onEvent: (event) => onEvent(kind, event),
           onState: () => {
+            this.#changes++
             log.info('a kind of the Gateway API changed', { kind, namespace, state: watch.state })
             onState()
           },
@@ -59,6 +61,11 @@ export class GatewayWatches {
       }),
     )
     this.#ends = this.#watches.map(({ watch }) => watch.run(this.#stopped.signal))
+  }
+
+  /** Times that a kind came, went, or lost or got its rights, the first sight of each included. */
+  get changes(): number {
+    return this.#changes
   }
 
   get isReady(): boolean {

@@ -123,8 +123,15 @@ export function addRegistryMetrics(
   const transitions = metrics
     .counter({ name: 'thv_registry_leader_transitions_total', help: 'Times that leadership of this replica came or went.' })
     .with()
+  const kinds = metrics
+    .counter({
+      name: 'thv_registry_cluster_kind_changes_total',
+      help: 'Times that a kind of a cluster went, came, or lost or got its rights.',
+    })
+    .with()
   metrics.onCollect(() => {
     const { status } = engine
+    kinds.inc(Math.max(0, (status.kindChanges ?? 0) - kinds.value))
     leading.set(status.leader === undefined || status.leader.leading ? 1 : 0)
     transitions.inc(Math.max(0, (status.leader?.transitions ?? 0) - transitions.value))
     revision.set(status.revision)

@@ -81,12 +81,18 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       if (watches.of(source) === undefined) void requestSync(source)
     },
   })
+  let kindChanges = 0
   const watches = createClusterWatches({
     toolsOf: (source) => introspections.of(source)?.toolsOf,
     clock,
     random,
     connect: async (source) => (await connect(source)).client,
     onChange: (source) => void requestSync(source),
+    onKind(source, kind, state) {
+      kindChanges++
+      log.info('a kind of the cluster changed', { source, kind, state })
+      publishStatus()
+    },
     ...(options.clusterProbeMs !== undefined && { probeMs: options.clusterProbeMs }),
   })
   const kubernetes = createKubernetesHandler({
@@ -180,6 +186,7 @@ export async function createEngineCore(options: EngineCoreOptions): Promise<Engi
       revision,
       ...(leader && { leader: { ...leader, ownStore: store.kind === 'sqlite' } }),
       syncs: { ...sync.counts },
+      kindChanges,
     }
     publish({ kind: 'status', status })
   }

@@ -71,6 +71,8 @@ export interface EngineStatus {
   /** Whether this replica reads the cluster of the kubernetes sources. Undefined: there is no election. */
   readonly leader?: LeaderStatus
   /** Counts since the start, for metrics. */
+  /** Times that a kind of a cluster went, came back, or could be read no more or again. */
+  readonly kindChanges?: number
   readonly syncs: { readonly succeeded: number; readonly unchanged: number; readonly failed: number }
 }
 

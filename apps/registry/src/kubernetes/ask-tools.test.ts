@@ -43,4 +43,8 @@ describe('askTools', () => {
     await expect(ask(server.url)).rejects.toThrow()
     expect(server.requests.filter(({ body }) => body.includes('"tools/list"')).length).toBeLessThanOrEqual(20)
   })
+
+  it.each(['http://169.254.169.254/latest', 'http://[fd00:ec2::254]/latest'])('never calls a metadata service: %s', async (url) => {
+    await expect(ask(url)).rejects.toMatchObject({ message: expect.stringMatching(/169\.254\.169\.254|fd00:ec2::254/) })
+  })
 })

@@ -60,6 +60,7 @@ function setUp() {
   const cluster = new Cluster()
   const clock = new TestClock()
   let changes = 0
+  const kinds: string[] = []
   for (let index = 0; index < 5; index++) cluster.export(`s${index}`, `https://s${index}.example/`)
   const watch = new ClusterWatch({
     source: {},
@@ -71,12 +72,14 @@ function setUp() {
     random: () => 0.5,
     connect: async () => cluster.client(),
     onChange: () => void changes++,
+    onKind: (kind, state) => void kinds.push(`${kind} ${state}`),
   })
   const read = async () => (await watch.read(noKnownServers, new AbortController().signal)).result.entries.map(({ text }) => text)
   return {
     cluster,
     clock,
     watch,
+    kinds,
     read,
     /** Times that a sync was asked for since the last call. */
     taken: () => {
@@ -126,9 +129,11 @@ const FAULTS: readonly (readonly [string, (world: World) => void, (world: World)
 ]
 
 describe('ClusterWatch under faults', () => {
-  it.each(FAULTS)('%s: the export equals a fresh one within two debounce windows of the watches being back', async (_, begin, end) => {
+  it.each(FAULTS)('%s: the export equals a fresh one within two debounce windows of the watches being back', async (name, begin, end) => {
     const world = setUp()
-    const { cluster, watch, read, pass, taken } = world
+    const { cluster, watch, kinds, read, pass, taken } = world
+    const state = { 'rights are taken away': 'forbidden', 'the kinds are removed': 'absent' }[name]
+    const told = state === undefined ? [] : [`MCPServer ${state}`, 'MCPServer synced']
     await pass(3_000)
     expect(await read()).toEqual(cluster.fresh())
     taken()
@@ -143,6 +148,7 @@ describe('ClusterWatch under faults', () => {
     expect(cluster.openWatches).toBeGreaterThan(0)
     await pass(2 * DEBOUNCE_MS)
     expect(taken()).toBeGreaterThan(0)
+    expect(kinds.filter((line) => line.startsWith('MCPServer '))).toEqual(told)
     const entries = await read()
     expect(entries).toEqual(cluster.fresh())
     expect(entries.join()).toContain('https://changed.example/')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { gateways, httpRoutes, type KindVersions, mcpKinds, referenceGrants } from '@thv/catalog/cluster/cluster-kinds'
 import { Debounce } from '@thv/catalog/cluster/debounce'
 import { keptGateway, keptGrant, keptResource, keptRoute, keptService } from '@thv/catalog/cluster/kept-objects'
-import { KindWatch } from '@thv/catalog/cluster/kind-watch'
+import { type KindState, KindWatch } from '@thv/catalog/cluster/kind-watch'
 import { Discovery, type DiscoveryResult } from '@thv/catalog/discover/discovery'
 import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
 import type { ExportOptions } from '@thv/catalog/discover/objects/export-options'
@@ -34,6 +34,8 @@ export interface ClusterWatchOptions {
   readonly connect: () => Promise<KubeClient>
   /** The export differs from what `read` gave last. */
   readonly onChange: () => void
+  /** A kind went, came back, or may be read no more or again. */
+  readonly onKind?: (kind: string, state: KindState) => void
 }
 
 export interface WatchReading {
@@ -154,7 +156,8 @@ export class ClusterWatch {
     if (this.#client === undefined || this.#watches.has(key) || this.#stopped.signal.aborted) return
     const { clock, random, source, intervalMs, probeMs = PROBE_MS } = this.#options
     const isOurs = resourceKinds.some((own) => own === kind)
-    const watch = new KindWatch({
+    let before: KindState = 'starting'
+    const watch: KindWatch = new KindWatch({
       client: this.#client,
       clock,
       random,
@@ -165,7 +168,11 @@ export class ClusterWatch {
       checkMs: intervalMs,
       probeMs,
       onEvent: (event) => this.#take(kind, event),
-      onState: () => this.#stateChanged(),
+      onState: () => {
+        if (before !== 'starting' || watch.state !== 'synced') this.#options.onKind?.(kind, watch.state)
+        before = watch.state
+        this.#stateChanged()
+      },
     })
     const stopped = new AbortController()
     this.#watches.set(key, { kind, watch, stopped })

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import type { KindState } from '@thv/catalog/cluster/kind-watch'
 import type { ExportOptions } from '@thv/catalog/discover/objects/export-options'
 import type { KubernetesSource } from '@thv/catalog/sources/fetch/kubernetes-source'
 import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
@@ -14,6 +15,7 @@ export interface ClusterWatchesOptions {
   readonly connect: (source: KubernetesSource) => Promise<KubeClient>
   /** The export of this source may be another than at its last sync. */
   readonly onChange: (source: string) => void
+  readonly onKind?: (source: string, kind: string, state: KindState) => void
   readonly probeMs?: number
   /** Tools of running servers, where the source asks for them. */
   readonly toolsOf?: (source: string) => ExportOptions['toolsOf']
@@ -41,7 +43,7 @@ export function createClusterWatches(options: ClusterWatchesOptions): ClusterWat
   }
 
   function start({ name, kubernetes = {}, intervalMs = INTERVAL_MS }: SourceConfig): ClusterWatch {
-    const { clock, random, connect, onChange, probeMs, toolsOf } = options
+    const { clock, random, connect, onChange, onKind, probeMs, toolsOf } = options
     return new ClusterWatch({
       source: kubernetes,
       exportOptions: exportOptionsOf(kubernetes, toolsOf?.(name)),
@@ -51,6 +53,7 @@ export function createClusterWatches(options: ClusterWatchesOptions): ClusterWat
       random,
       connect: () => connect(kubernetes),
       onChange: () => onChange(name),
+      onKind: (kind, state) => onKind?.(name, kind, state),
       ...(probeMs !== undefined && { probeMs }),
     })
   }

@@ -1,6 +1,6 @@
 import type { SourceConfig } from '@thv/catalog/sources/fetch/source-config'
 import { TestClock } from '@thv/kernel/clock'
-import type { KubeClient } from '@thv/kube'
+import { KubeApiError, type KubeClient } from '@thv/kube'
 import { LeaseApi } from '@thv/kube/testing/lease-api'
 import { expect, it } from 'vitest'
 import { silentLog } from '../engine/testing/engine-fixture.ts'
@@ -43,6 +43,60 @@ it('takes a Lease in the namespace of the pod, with the defaults of client-go [0
   await clock.advance(200)
   expect(leadership.mayTake('a')).toBe(false)
   line.down = false
+  const end = leadership[Symbol.asyncDispose]()
+  await clock.advance(60_000)
+  await end
+})
+
+it('leads through a storm of conflicts and through clocks that jump, and stops when no renewal gets through for ten seconds', async () => {
+  const api = new LeaseApi()
+  const { client } = api.line()
+  const clock = new TestClock()
+  let conflicts = 0
+  const update: typeof client.update = async (...args) => {
+    if (conflicts-- > 0) throw new KubeApiError({ status: 409, call: { verb: 'update', target: 'leases' }, body: { reason: 'Conflict' } })
+    return await client.update(...args)
+  }
+  const leadership = createLeadership({
+    clock,
+    log: silentLog,
+    random: () => 0.5,
+    env: POD,
+    connect: async () => ({ client: { ...client, update, close: async () => {} } as unknown as KubeClient, namespace: 'toolhive-system' }),
+    onChange: () => {},
+  })
+  leadership.set([source('a')])
+  await clock.advance(0)
+  for (const jump of [0, 86_400_000, -172_800_000]) {
+    clock.jump(jump)
+    conflicts = 3
+    await clock.advance(8_000)
+    expect([conflicts <= 0, leadership.mayTake('a')]).toEqual([true, true])
+    await clock.advance(4_000)
+    expect([jump, leadership.mayTake('a')]).toEqual([jump, true])
+  }
+  conflicts = 1_000
+  await clock.advance(12_100)
+  expect(leadership.mayTake('a')).toBe(false)
+  conflicts = 0
+  await clock.advance(60_000)
+  expect(leadership.mayTake('a')).toBe(true)
+  const end = leadership[Symbol.asyncDispose]()
+  await clock.advance(60_000)
+  await end
+})
+
+it('may take nothing while its calls hang, as those of a frozen process, and writes nothing when they go on', async () => {
+  const { api, line, clock, leadership } = setUp([source('a')])
+  await clock.advance(0)
+  line.frozen = Promise.withResolvers<void>()
+  await clock.advance(10_100)
+  expect(leadership.mayTake('a')).toBe(false)
+  api.steal('heir')
+  line.frozen.resolve()
+  line.frozen = undefined
+  await clock.advance(4_000)
+  expect([api.lease?.spec?.holderIdentity, leadership.mayTake('a')]).toEqual(['heir', false])
   const end = leadership[Symbol.asyncDispose]()
   await clock.advance(60_000)
   await end
