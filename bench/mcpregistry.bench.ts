@@ -4,6 +4,7 @@ import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-regi
 import { installCrds } from '@thv/resources/testing/install-crds'
 import { startApiServer } from '@thv/testkit/cluster/api-server'
 import { ensureBinaries } from '@thv/testkit/cluster/programs/binaries'
+import { startGitServer } from '@thv/testkit/git/git-server'
 import type { Figure } from './figure.ts'
 import { type BareClient, startBareClient } from './mcpregistry/bare-client.ts'
 import { changeOne, createMaps, LABEL, nameOf, SERVERS_PER_MAP } from './mcpregistry/data-maps.ts'
@@ -23,6 +24,7 @@ const REGISTRIES = isQuick ? 40 : 200
 const NAMESPACE = 'bench'
 const QUIET_MS = 5_000
 const CHANGES = 10
+const LARGE_SYNCS = 3
 const LIMIT_MS = 300_000
 const type = mcpRegistryType as unknown as ResourceType<MCPRegistry>
 
@@ -40,12 +42,16 @@ export async function run(log: Log): Promise<Figure[]> {
   await using bare = await startBareClient(server, { from: NAMESPACE, into: 'bare' })
   await using operator = await startMeasured({
     script: 'apps/operator/src/main.ts',
-    args: ['--kubeconfig', server.kubeconfigPath, '--metrics-bind-address', '0', '--health-probe-bind-address', '0'],
+    args: [
+      ...['--kubeconfig', server.kubeconfigPath, '--metrics-bind-address', '0', '--health-probe-bind-address', '0'],
+      '--allow-loopback-remotes', // the git server of this benchmark
+    ],
     env: { LOG_LEVEL: 'warn' },
   })
   await sleep(QUIET_MS)
   const figures = await merging({ client, operator, bare, log })
   figures.push(...(await manyRegistries({ client, operator, bareMb: bare.rssMb, log })))
+  figures.push(await largeSyncs({ client, operator, log }))
   await client.close()
   return figures
 }
@@ -172,6 +178,33 @@ async function manyRegistries({ client, operator, bareMb, log }: Bench & { bareM
       aim: { of: 'ratio', limit: 1.5 },
     },
   ]
+}
+
+/** Too large to be stored, so it comes through the fetch and the merge, and nothing of it may stay. */
+async function largeSyncs({ client, operator, log }: Bench): Promise<Figure> {
+  log(`${LARGE_SYNCS} syncs of 31 MiB …`)
+  await using git = await startGitServer()
+  const repository = await git.repository('large')
+  const servers = Array.from({ length: 31 * 256 }, (_, index) => [`server-${index}`, { image: 'x', description: 'y'.repeat(4_000) }])
+  await repository.commit({ 'registry.json': JSON.stringify({ servers: Object.fromEntries(servers) }) })
+  const key = { namespace: NAMESPACE, name: 'large' }
+  const source = { type: 'git', git: { repository: `${git.url}/large`, branch: 'main' } }
+  await client.create(type, { metadata: key, spec: { source, api: { enabled: false } } } as unknown as MCPRegistry)
+  const synced = async (count: number) => {
+    const annotations = { 'toolhive.stacklok.dev/sync-trigger': String(count) }
+    await client.patch(type, key, { kind: 'merge', body: { metadata: { annotations } } })
+    await eventually('the data are refused', async () => {
+      const { status } = await client.get(type, key)
+      return status?.lastManualSyncTrigger === String(count) && (status.conditions ?? []).some(({ reason }) => reason === 'StorageTooLarge')
+    })
+    await sleep(QUIET_MS)
+    return (await operator.usage({ gc: true })).rssKb / 1024
+  }
+  // The first one also loads the code that fetches.
+  const baseline = await synced(0)
+  let value = baseline
+  for (let count = 1; count <= LARGE_SYNCS; count++) value = await synced(count)
+  return { name: `memory after ${LARGE_SYNCS} more syncs of 31 MiB`, unit: 'MB', value, baseline, aim: { of: 'ratio', limit: 1.05 } }
 }
 
 async function eventually(what: string, check: () => Promise<boolean>, pauseMs = 100): Promise<void> {

@@ -114,6 +114,13 @@ describe('the plan of an MCPRegistry', () => {
     expect(validated(`reserved-${name}`, text)).toBe('good')
   })
 
+  it('keeps a name that YAML would take for another value', () => {
+    for (const name of ['true', 'null', '1e3']) {
+      const text = configText(planOf({ registries: [{ name, git }] }, { metadata: { name } }))
+      expect(parse(text).registries).toEqual([{ name, sources: [name] }])
+    }
+  })
+
   it('keeps texts of users from being read as variables', () => {
     const text = configText(
       planOf({ displayName: `$${'{HOME}'}`, registries: [{ name: 'a', git, filter: { names: { include: [`$x$${'{y}'}`] } } }] }),
