@@ -37,7 +37,9 @@ export class ExclusiveClients {
   /** All idle ones, the longest idle first. */
   readonly #waiting = new Set<Pooled>()
   readonly #leaving = new Set<Pooled>()
-  #size = 0
+  /** Idle, leaving and in use. */
+  readonly #all = new Set<Pooled>()
+  #isClosed = false
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -56,19 +58,20 @@ export class ExclusiveClients {
     const count = this.#counts.get(key) ?? 0
     if (count >= MAX_PER_KEY || !this.#hasRoom()) return undefined
     this.#counts.set(key, count + 1)
-    this.#size++
     const pooled: Pooled = {
       key,
       ask: undefined,
       timer: undefined,
       client: member.open({ capabilities, handlers: handlersOf(capabilities, () => pooled.ask) }),
     }
+    this.#all.add(pooled)
     return pooled
   }
 
   giveBack(used: ExclusiveClient): void {
     const pooled = used as Pooled
     pooled.ask = undefined
+    if (this.#isClosed) return
     if (pooled.key.length > MAX_KEPT_KEY) {
       this.#drop(pooled)
       return
@@ -83,13 +86,17 @@ export class ExclusiveClients {
   /** Ends its session: the call was given up, and the backend may still be at it. */
   discard(used: ExclusiveClient): void {
     const pooled = used as Pooled
-    this.#leaving.add(pooled)
     pooled.ask = undefined
+    if (this.#isClosed) return
+    this.#leaving.add(pooled)
     pooled.timer = this.#clock.setTimer(FAREWELL_MS, () => this.#drop(pooled))
   }
 
+  /** Ends the sessions of calls that are under way too. */
   async close(): Promise<void> {
-    const all = [...this.#idle.values(), [...this.#leaving]].flat()
+    const all = [...this.#all]
+    this.#isClosed = true
+    this.#all.clear()
     this.#leaving.clear()
     this.#waiting.clear()
     this.#idle.clear()
@@ -99,7 +106,7 @@ export class ExclusiveClients {
 
   /** Makes room, where there is none, by ending what no call uses. */
   #hasRoom(): boolean {
-    if (this.#size < MAX_IN_ALL) return true
+    if (this.#all.size < MAX_IN_ALL) return true
     const [unused] = this.#waiting.size > 0 ? this.#waiting : this.#leaving
     if (unused !== undefined) this.#drop(unused)
     return unused !== undefined
@@ -113,7 +120,7 @@ export class ExclusiveClients {
     const idle = this.#idle.get(pooled.key)?.filter((each) => each !== pooled) ?? []
     if (idle.length > 0) this.#idle.set(pooled.key, idle)
     else this.#idle.delete(pooled.key)
-    this.#size--
+    this.#all.delete(pooled)
     const left = (this.#counts.get(pooled.key) ?? 1) - 1
     if (left > 0) this.#counts.set(pooled.key, left)
     else this.#counts.delete(pooled.key)
