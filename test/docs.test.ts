@@ -57,6 +57,21 @@ describe('pages about the authorization server', () => {
     for (const record of ['authcode', 'refresh', 'pending', 'upstream']) expect(page).toMatch(new RegExp(`\\| .*\`${record}\`.* \\|`))
     expect(read('docs/architecture/README.md')).toContain('(../reference/auth-server-storage.md)')
   })
+
+  it('create exactly the Secrets that the example of many tokens names, and apply that example', () => {
+    const file = 'deploy/examples/operator/external-auth/one-login-many-tokens.yaml'
+    const commands = [...read('docs/how-to/one-person-many-saas-tokens.md').matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
+      block.trim().split('\n'),
+    )
+    const created = commands.flatMap((command) => {
+      const [, name, key] = /^kubectl create secret generic (\S+) --from-literal=([^=]+)=/.exec(command) ?? []
+      return name === undefined ? [] : [`${name} ${key}`]
+    })
+    const refs = [...read(file).matchAll(/clientSecretRef:\n\s+name: (\S+)\n\s+key: (\S+)/g)].map(([, name, key]) => `${name} ${key}`)
+    expect(refs.length).toBeGreaterThan(1)
+    expect(created.toSorted()).toEqual(refs.toSorted())
+    expect(commands).toContain(`kubectl apply -f ${file}`)
+  })
 })
 
 describe('docs/reference/remote-servers.md', () => {
