@@ -170,7 +170,7 @@ export const design002: readonly Requirement[] = [
     line: 67,
     kind: 'feature',
     text: 'VirtualMCPServer applies a referenced MCPToolConfig and MCPExternalAuthConfig to the backends they are given for.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-022',
@@ -223,7 +223,7 @@ export const design002: readonly Requirement[] = [
     line: 77,
     kind: 'feature',
     text: 'A change of shared configuration reaches every resource that references it, whatever its kind.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-028',
@@ -1034,7 +1034,7 @@ export const design002: readonly Requirement[] = [
     line: 216,
     kind: 'feature',
     text: 'VirtualMCPServer lists and reads the resources of all its backends.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-125',
@@ -1242,7 +1242,7 @@ export const design002: readonly Requirement[] = [
     line: 226,
     kind: 'feature',
     text: 'Backend calls never sent, or idempotent ones, are retried as configured; others are not.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-150',
@@ -1267,7 +1267,7 @@ export const design002: readonly Requirement[] = [
     line: 254,
     kind: 'feature',
     text: 'VirtualMCPServer is `Ready` when its pod is ready and all backends are routable.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-153',
@@ -1275,7 +1275,7 @@ export const design002: readonly Requirement[] = [
     line: 254,
     kind: 'feature',
     text: 'VirtualMCPServer is `Degraded` when a backend is unhealthy.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-154',
@@ -1283,7 +1283,7 @@ export const design002: readonly Requirement[] = [
     line: 254,
     kind: 'feature',
     text: 'VirtualMCPServer is `Pending` until a pod is ready, with a reason.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-155',
@@ -1291,7 +1291,7 @@ export const design002: readonly Requirement[] = [
     line: 254,
     kind: 'feature',
     text: 'VirtualMCPServer is `Failed` on an invalid spec or failed pods, the cause named.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-156',
@@ -1350,7 +1350,7 @@ export const design002: readonly Requirement[] = [
     line: 258,
     kind: 'feature',
     text: 'VirtualMCPServer has separate conditions for validation (`Valid`), discovery (`BackendsDiscovered`) and readiness (`Ready`).',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-163',
@@ -1367,7 +1367,7 @@ export const design002: readonly Requirement[] = [
     line: 260,
     kind: 'edge',
     text: '`spec.config.groupRef` and `spec.groupRef` that differ fail validation, and the server does not start.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-165',
@@ -1408,7 +1408,7 @@ export const design002: readonly Requirement[] = [
     line: 269,
     kind: 'feature',
     text: 'Strategy `manual` follows the winner that the spec names for each conflict.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-170',
@@ -1416,7 +1416,7 @@ export const design002: readonly Requirement[] = [
     line: 269,
     kind: 'edge',
     text: 'Under `manual` a conflict that the spec does not settle is reported as an error.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-171',
@@ -1448,7 +1448,7 @@ export const design002: readonly Requirement[] = [
     line: 275,
     kind: 'feature',
     text: 'VirtualMCPServer status writes that meet a conflict are retried on the fresh object and lose no foreign change.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-175',
@@ -1456,7 +1456,7 @@ export const design002: readonly Requirement[] = [
     line: 277,
     kind: 'feature',
     text: 'Backends are health-checked at the configured interval.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-176',
@@ -1505,7 +1505,7 @@ export const design002: readonly Requirement[] = [
     line: 285,
     kind: 'feature',
     text: 'The client sees one tool and one result, no backend names or steps.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-182',

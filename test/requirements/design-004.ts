@@ -68,7 +68,7 @@ export const design004: readonly Requirement[] = [
     line: 33,
     kind: 'feature',
     text: 'Ten entries in a group add no Deployment, Service or pod to those of the VirtualMCPServer.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-009',
@@ -842,7 +842,7 @@ export const design004: readonly Requirement[] = [
     line: 410,
     kind: 'feature',
     text: 'A change of an entry reconciles the VirtualMCPServers of its group.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-101',
@@ -907,7 +907,7 @@ export const design004: readonly Requirement[] = [
     line: 436,
     kind: 'feature',
     text: 'vMCP trusts the system CAs by default.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-109',
@@ -915,7 +915,7 @@ export const design004: readonly Requirement[] = [
     line: 437,
     kind: 'feature',
     text: 'A custom CA bundle adds to the system CAs, it does not replace them.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '004-110',

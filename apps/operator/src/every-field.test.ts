@@ -7,6 +7,11 @@ import { type MCPRemoteProxy, mcpRemoteProxy } from '@thv/resources/kinds/mcp-re
 import { type MCPServer, mcpServer } from '@thv/resources/kinds/mcp-server/schema'
 import { type MCPServerEntry, mcpServerEntry } from '@thv/resources/kinds/mcp-server-entry/schema'
 import { type MCPToolConfig, mcpToolConfig } from '@thv/resources/kinds/mcp-tool-config/schema'
+import {
+  type VirtualMCPCompositeToolDefinition,
+  virtualMcpCompositeToolDefinition,
+} from '@thv/resources/kinds/virtual-mcp-composite-tool-definition/schema'
+import { type VirtualMCPServer, virtualMcpServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { isLeaf, isRejected, type SchemaNode, walkSchema } from '@thv/resources/schema/schema-walk'
 import { fixturesOf } from '@thv/resources/testing/fixtures'
 import { setLeaves, withLeafChanged } from '@thv/resources/testing/leaf-mutations'
@@ -15,6 +20,7 @@ import { registryOutcomes } from './controllers/mcp-registry/testing/registry-ou
 import { planMcpRemoteProxy } from './controllers/mcp-remote-proxy/plan.ts'
 import { planMcpServer } from './controllers/mcp-server/plan.ts'
 import { entryStatus } from './controllers/mcp-server-entry/status.ts'
+import { planVirtualMcpServer } from './controllers/virtual-mcp-server/plan.ts'
 import type { WorkloadPlan } from './deployment/deployment-plan.ts'
 import { authServerContribution } from './proxy/resolve/auth-server.ts'
 import { snapshot } from './proxy/resolve/testing/snapshot.ts'
@@ -41,6 +47,8 @@ interface Kind {
   readonly inert?: Readonly<Record<string, string>>
   /** Leaf to the reason why another valid value of it can only be refused here. */
   readonly onlyChecked?: Readonly<Record<string, string>>
+  /** Leaves of blocks that are refused as a whole, by name, or that another kind has too. */
+  readonly leftOut?: RegExp
 }
 
 const facts = planFacts()
@@ -52,6 +60,7 @@ const withoutCa: Lookup = { ...fixtureLookup, configMap: (name) => (name.include
 
 const OTHER_MEMBERS = 'another type needs other members beside it, so a change of the type alone can only be refused'
 const WHETHER_IT_BLOCKS = 'says whether a missing bundle is refused'
+const NAMED_BY_TEMPLATES = 'templates name what it declares'
 const ONE_VALUE = 'has one value only; it is there for later kinds'
 
 const KINDS: readonly Kind[] = [
@@ -114,34 +123,61 @@ const KINDS: readonly Kind[] = [
     },
     onlyChecked: { 'spec.volumes[]': 'the other value of the test is no volume' },
   },
+  {
+    definition: virtualMcpServer,
+    outcomes: virtualOutcomes,
+    // Composite tools are those of VirtualMCPCompositeToolDefinition, the authorization server is that of MCPExternalAuthConfig.
+    leftOut: /^spec\.(authServerConfig\.|incomingAuth\.oidcConfig\.kubernetes\.|config\.compositeTools\[\]|.*\.primaryUpstreamProvider$)/,
+    inert: { 'spec.config.name': 'may only repeat the name of the object' },
+    onlyChecked: {
+      'spec.config.incomingAuth.oidc.insecureAllowHttp': 'its fixture has addresses without TLS',
+      'spec.incomingAuth.oidcConfig.type': OTHER_MEMBERS,
+      'spec.incomingAuth.oidcConfig.configMap.key': 'names the only document that its ConfigMap has',
+      'spec.incomingAuth.oidcConfig.configMap.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
+      'spec.incomingAuth.oidcConfig.inline.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
+      'spec.incomingAuth.authzConfig.type': OTHER_MEMBERS,
+      'spec.sessionStorage.tls.caBundleRef.configMapRef.optional': WHETHER_IT_BLOCKS,
+    },
+  },
+  {
+    definition: virtualMcpCompositeToolDefinition,
+    outcomes: definitionOutcomes,
+    onlyChecked: {
+      'spec.parameters': NAMED_BY_TEMPLATES,
+      'spec.steps[].defaultResults': NAMED_BY_TEMPLATES,
+      'spec.steps[].itemVar': NAMED_BY_TEMPLATES,
+      'spec.output.properties.<key>.type': OTHER_MEMBERS,
+      'spec.output.properties.<key>.properties': 'its fixtures have no value beside it',
+    },
+  },
   { definition: mcpGroup, outcomes: () => [], inert: { 'spec.description': 'for people who read the object' } },
 ]
 
 describe.each(KINDS.map((kind) => [kind.definition.kind, kind] as const))('%s', (_kind, kind) => {
-  const { inert = {}, onlyChecked = {} } = kind
-  const spec = kind.definition.spec as SchemaNode
+  const { inert = {}, onlyChecked = {}, leftOut } = kind
+  const leaves = leavesOf(kind.definition.spec as SchemaNode).filter((path) => !leftOut?.test(path))
   let effects: ReturnType<typeof effectsOf>
   beforeAll(() => {
     effects = effectsOf(kind)
   }, 60_000)
 
   it('has no leaf that changes nothing', () => {
-    expect(leavesOf(spec).filter((path) => effects.get(path) === undefined)).toEqual(Object.keys(inert))
+    expect(leaves.filter((path) => effects.get(path) === undefined)).toEqual(Object.keys(inert))
   })
 
   it('has no leaf that is only checked', () => {
-    expect(leavesOf(spec).filter((path) => effects.get(path) === 'refused')).toEqual(Object.keys(onlyChecked))
+    expect(leaves.filter((path) => effects.get(path) === 'refused')).toEqual(Object.keys(onlyChecked))
   })
 })
 
 /** Leaf to the best that a change of it does: another result that works too, or only one that does not. */
-function effectsOf({ definition, outcomes }: Kind): ReadonlyMap<string, 'used' | 'refused'> {
+function effectsOf({ definition, outcomes, leftOut }: Kind): ReadonlyMap<string, 'used' | 'refused'> {
   const effects = new Map<string, 'used' | 'refused'>()
   const judge = outcomes as (spec: unknown) => readonly Outcome[]
   for (const { manifest } of fixturesOf(definition.plural)) {
     const before = judge(manifest.spec)
     for (const leaf of setLeaves(manifest.spec, definition.spec as SchemaNode, 'spec')) {
-      if (effects.get(leaf.path) === 'used') continue
+      if (effects.get(leaf.path) === 'used' || leftOut?.test(leaf.path)) continue
       for (const changed of withLeafChanged(manifest.spec, leaf)) {
         const effect = effectOf(before, judge(changed))
         if (effect !== undefined) effects.set(leaf.path, effect)
@@ -190,6 +226,76 @@ function toolConfigOutcomes(spec: NonNullable<MCPToolConfig['spec']>): Outcome[]
     workload(server({ image: 'i', ...uses }, lookup)),
     workload(proxy({ remoteUrl: 'https://r.example.com', ...uses }, { lookup })),
   ]
+}
+
+/** The members that the fixtures name. */
+const MEMBERS = {
+  servers: ['github', 'githubx', 'playground', 'wiki', 'wikix'].map(
+    (name) =>
+      ({
+        metadata: { name, namespace: 'team' },
+        spec: { image: 'i', transport: 'streamable-http', groupRef: { name: 'engineering' } },
+        status: { url: 'http://x/mcp' },
+      }) as unknown as MCPServer,
+  ),
+  remoteProxies: [],
+  entries: [],
+}
+
+function virtualConfigMap(name: string): ReturnType<Lookup['configMap']> {
+  const at = { uid: `uid-${name}`, resourceVersion: '7' }
+  if (name.startsWith('oidc-settings')) {
+    const settings = { issuer: 'https://idp.example.com', audience: name }
+    return {
+      ...at,
+      data: { ...settings, 'oidc.json': JSON.stringify(settings), 'oidc.jsonx': JSON.stringify({ ...settings, audience: 'x' }) },
+    }
+  }
+  const found = fixtureLookup.configMap(name.replace('agent-policies', 'ticket-policies'))
+  const ca = found?.data['ca.crt']
+  return found && ca !== undefined
+    ? { ...found, data: { ...found.data, 'ca.pem': ca, 'ca.pemx': ca, 'ca.crtx': ca, 'root.pemx': ca } }
+    : found
+}
+
+/** A tool config and an auth config of any name; those of another name say something else. */
+const virtualLookup: Lookup = {
+  ...fixtureLookup,
+  configMap: virtualConfigMap,
+  toolConfig: (name) => ({ metadata: { name }, spec: { toolsFilter: [name] } }) as MCPToolConfig,
+  externalAuthConfig: (name) =>
+    ({
+      metadata: { name },
+      spec: { type: 'bearerToken', bearerToken: { tokenSecretRef: { name, key: 'token' } } },
+    }) as MCPExternalAuthConfig,
+}
+
+function virtual(spec: VirtualMCPServer['spec'], { lookup = virtualLookup, definition = anyDefinition } = {}): Outcome {
+  const server = { metadata, spec } as unknown as VirtualMCPServer
+  const live = { config: undefined, deployment: undefined }
+  return workload(planVirtualMcpServer({ ...facts, lookup, server, members: MEMBERS, definition, live }))
+}
+
+function anyDefinition(name: string): VirtualMCPCompositeToolDefinition {
+  const spec = { name: name.replaceAll('-', '_'), description: 'A tool.', steps: [{ id: 'one', tool: 'github.search' }] }
+  return { metadata: { name }, spec } as unknown as VirtualMCPCompositeToolDefinition
+}
+
+/** Without the parts that are left out, which have rules about the others. */
+function virtualOutcomes(given: VirtualMCPServer['spec']): Outcome[] {
+  const LEFT_OUT = new Set(['authServerConfig', 'primaryUpstreamProvider', 'compositeTools'])
+  const spec = JSON.parse(JSON.stringify(given, (key, value: unknown) => (LEFT_OUT.has(key) ? undefined : value))) as typeof given
+  const lookup: Lookup = { ...virtualLookup, configMap: (name) => (name.includes('-ca') ? undefined : virtualConfigMap(name)) }
+  return [virtual(spec), virtual(spec, { lookup })]
+}
+
+/** A definition makes nothing: it is in the file of a virtual server that names it, or has the same tool itself. */
+function definitionOutcomes(spec: VirtualMCPCompositeToolDefinition['spec']): Outcome[] {
+  const definition = () => ({ metadata: { name: 'd' }, spec }) as unknown as VirtualMCPCompositeToolDefinition
+  const server = { groupRef: { name: 'engineering' }, incomingAuth: { type: 'anonymous' } } as const
+  const { works, made } = virtual({ ...server, compositeToolRefs: [{ name: 'd' }] }, { definition })
+  const inline = virtual({ ...server, config: { compositeTools: [spec] } })
+  return [{ works: works && inline.works, made: [made, inline.made] }]
 }
 
 const RESOURCE = 'https://mcp.example.com/mcp'

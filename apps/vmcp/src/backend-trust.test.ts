@@ -1,9 +1,10 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
 import { createCertificate } from '@thv/http/tls/certificate'
@@ -59,6 +60,25 @@ describe('trust in backends', () => {
     expect(tools(vmcp)).toEqual(['a_hello', 'c_hello'])
     const health = vmcp.offer.members.map(({ name, health: { status } }) => `${name} ${status === 'healthy'}`)
     expect(health).toEqual(['a true', 'b false', 'c true', 'd false'])
+  })
+
+  it('[004-108] [004-109] trusts the CAs of the system, also beside a CA bundle', async () => {
+    const [system, own] = [makeCa('system'), makeCa('own')]
+    const before = getCACertificates('default')
+    setDefaultCACertificates([...before, readFileSync(system.path, 'utf8')])
+    try {
+      await using known = await startBackend(handler, system.server)
+      await using foreign = await startBackend(handler, own.server)
+      await using vmcp = await start([
+        entry('bare', known.url),
+        entry('beside', known.url, own.path),
+        entry('own', foreign.url, own.path),
+        entry('unknown', foreign.url),
+      ])
+      expect(tools(vmcp)).toEqual(['bare_hello', 'beside_hello', 'own_hello'])
+    } finally {
+      setDefaultCACertificates(before)
+    }
   })
 
   it('[004-117] after a failed handshake the next call opens a new connection and succeeds', async () => {

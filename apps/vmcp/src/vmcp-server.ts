@@ -125,7 +125,8 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   }
   const { name, allowedHosts, serviceHosts } = config
   const hosts = { host, port, allowedHosts, serviceHosts, podName: env['VMCP_NAMESPACE'] ? env['HOSTNAME'] : undefined }
-  const server = { name, transport: 'streamable-http', ...hosts, metricsHere: true, resource }
+  const metricsHere = config.telemetry?.metrics_on_transport_port !== false
+  const server = { name, transport: 'streamable-http', ...hosts, metricsHere, resource }
   const configured = new LiveConfig(config, file?.text, options.adjust)
   const live = new LiveServer({ live: configured, discovered, feed: source.feed, roster, view, offer, policies, env, log, metrics })
   lifecycle.onShutdown('live', () => live.close())

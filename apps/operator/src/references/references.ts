@@ -90,15 +90,22 @@ export function referencesOfVirtualServer(virtual: VirtualMCPServer): References
   const { default: fallback, backends } = spec.outgoingAuth
   const auths = [...(fallback ? [fallback] : []), ...Object.values(backends)]
   const { incomingAuth } = spec
+  const { telemetry } = spec.config
   const oidc = oidcReferences(incomingAuth?.type === 'oidc' ? incomingAuth.oidcConfig : undefined)
   return {
     groups: names(spec.groupRef),
     toolConfigs: unique(toolConfigsOf(spec.config)),
     externalAuthConfigs: unique(auths.flatMap((auth) => (auth.type === 'externalAuthConfigRef' ? [auth.externalAuthConfigRef.name] : []))),
-    configMaps: unique([...oidc.configMaps, ...authzConfigMaps(incomingAuth?.authzConfig)]),
+    configMaps: unique([
+      ...oidc.configMaps,
+      ...authzConfigMaps(incomingAuth?.authzConfig),
+      ...storageReferences(spec.sessionStorage).configMaps,
+    ]),
     secrets: unique([
       ...oidc.secrets,
       ...(spec.authServerConfig ? authServerSecretUses(spec.authServerConfig, 'authServerConfig').map(({ name }) => name) : []),
+      ...telemetry.sensitiveHeaders.map(({ secretKeyRef }) => secretKeyRef.name),
+      ...storageReferences(spec.sessionStorage).secrets,
       ...templateSecrets(spec.podTemplateSpec),
     ]),
     compositeTools: unique(spec.compositeToolRefs.map(({ name }) => name)),

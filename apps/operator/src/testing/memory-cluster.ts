@@ -11,6 +11,7 @@ import {
   type ResourceType,
 } from '@thv/kube'
 import { createLogger } from '@thv/telemetry/log'
+import { WORKLOAD_INDEX, workloadOf } from '../caches/built-in-caches.ts'
 import type { CacheSpec } from '../caches/cache-spec.ts'
 import type { KindCache } from '../caches/kind-cache.ts'
 import { type OperatorCaches, referringKinds } from '../caches/operator-caches.ts'
@@ -104,6 +105,7 @@ export function memoryCluster(settings: Partial<OperatorSettings> = {}): MemoryC
       get: (key: ObjectKey) => objects.get(idOf(plural, key)),
       list,
       byIndex(index: string, value: string) {
+        if (index === WORKLOAD_INDEX) return list().filter((object) => workloadOf(object).includes(value))
         const kind = (Object.keys(REFERENCE_INDEXES) as (keyof References)[]).find((name) => REFERENCE_INDEXES[name] === index)
         if (kind === undefined || referencesOf === undefined) throw new RangeError(`no index ${index}`)
         return list().filter((object) => indexValues(referencesOf, kind)(object).includes(value))

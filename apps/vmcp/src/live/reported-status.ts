@@ -98,7 +98,10 @@ function conflictsCondition(conflicts: readonly Conflict[]) {
       message: 'Every item is offered under its own name',
     } as const
   }
-  const named = conflicts.slice(0, MAX_NAMED).map(({ kind, name, backend, outcome }) => `${kind} ${name} of ${backend} is ${outcome}`)
+  const unresolved = conflicts.filter(({ outcome }) => outcome === 'unresolved')
+  const ordered = [...unresolved, ...conflicts.filter(({ outcome }) => outcome !== 'unresolved')]
+  const named = ordered.slice(0, MAX_NAMED).map(({ kind, name, backend, outcome }) => `${kind} ${name} of ${backend} is ${outcome}`)
   const rest = conflicts.length > MAX_NAMED ? [`and ${conflicts.length - MAX_NAMED} more`] : []
-  return { type, status: 'True', reason: VirtualMCPServerReason.NamesConflict, message: [...named, ...rest].join('; ') } as const
+  const reason = unresolved.length > 0 ? VirtualMCPServerReason.UnresolvedConflict : VirtualMCPServerReason.NamesConflict
+  return { type, status: 'True', reason, message: [...named, ...rest].join('; ') } as const
 }

@@ -95,7 +95,7 @@ export class StatusReporter {
     const type = VirtualMCPServerCondition.ToolConflicts
     const conflicts = getCondition(after, type)
     const isNews = conflicts?.status === 'True' && conflicts.message !== getCondition(before, type)?.message
-    if (isNews) this.#record(object, VirtualMCPServerReason.NamesConflict, conflicts.message)
+    if (isNews) this.#record(object, conflicts.reason, conflicts.message)
     const note = moved === this.#moved ? undefined : movedNote(moved)
     this.#moved = moved
     if (note !== undefined) this.#record(object, VirtualMCPServerReason.NamesMoved, note)

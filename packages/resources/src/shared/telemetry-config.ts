@@ -18,25 +18,7 @@ export const telemetryConfig = (description: string) =>
         headers: opt(
           list('Headers for the collector.', str('One header as key=value.', { maxLength: 8192, pattern: '^[^=\\s]+=' }), { maxItems: 64 }),
         ),
-        sensitiveHeaders: opt(
-          list(
-            'Headers for the collector with values from Secrets.',
-            obj('A header whose value is in a Secret.', {
-              name: headerName('Name of the header.'),
-              secretKeyRef: secretKeyRef('Where the value is.'),
-            }),
-            {
-              merge: ['name'],
-              maxItems: 64,
-              rules: [
-                {
-                  rule: 'self.all(a, self.exists_one(b, a.name.lowerAscii() == b.name.lowerAscii()))',
-                  message: NAMES_DIFFER_MESSAGE,
-                },
-              ],
-            },
-          ),
-        ),
+        sensitiveHeaders: opt(sensitiveHeaders()),
         insecure: opt(bool('Whether to send without TLS.', { default: false })),
         caBundleRef: opt(
           obj('Certificates to trust when sending, besides those of the system.', {
@@ -64,6 +46,25 @@ export const telemetryConfig = (description: string) =>
       obj('Metrics endpoint for Prometheus.', { enabled: opt(bool('Whether the proxy port serves /metrics.', { default: false })) }),
     ),
   })
+
+export const sensitiveHeaders = (name: ReturnType<typeof headerName> = headerName('Name of the header.')) =>
+  list(
+    'Headers for the collector with values from Secrets.',
+    obj('A header whose value is in a Secret.', {
+      name,
+      secretKeyRef: secretKeyRef('Where the value is.'),
+    }),
+    {
+      merge: ['name'],
+      maxItems: 64,
+      rules: [
+        {
+          rule: 'self.all(a, self.exists_one(b, a.name.lowerAscii() == b.name.lowerAscii()))',
+          message: NAMES_DIFFER_MESSAGE,
+        },
+      ],
+    },
+  )
 
 export type TelemetryConfig = Static<ReturnType<typeof telemetryConfig>>
 

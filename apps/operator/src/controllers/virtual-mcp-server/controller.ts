@@ -1,4 +1,5 @@
 import { type KubeObject, keyOf, type ObjectKey, or, type Predicate, type Source } from '@thv/kube'
+import { VirtualMCPServerCondition as Condition } from '@thv/resources/kinds/virtual-mcp-server/constants'
 import { configMapCache, roleBindingCache, roleCache, secretCache } from '../../caches/built-in-caches.ts'
 import type { KindCache } from '../../caches/kind-cache.ts'
 import type { OperatorCaches } from '../../caches/operator-caches.ts'
@@ -38,15 +39,20 @@ export const controller: ControllerSpec = {
   },
 }
 
-/** The virtual server itself reports its backends; the phase follows. */
+/** The virtual server itself reports its backends and conflicts; the phase follows. */
 const backendsReported: Predicate = ({ object, old }) => {
-  const reported = (of: KubeObject | undefined) => JSON.stringify((of as Reporting | undefined)?.status?.discoveredBackends)
+  const reported = (of: KubeObject | undefined) => {
+    const { discoveredBackends, conditions = [] } = (of as Reporting | undefined)?.status ?? {}
+    const conflicts = conditions.find(({ type }) => type === Condition.ToolConflicts)
+    return JSON.stringify([discoveredBackends, conflicts?.reason, conflicts?.message])
+  }
   return reported(object) !== reported(old)
 }
 
 interface Reporting extends KubeObject {
   readonly status?: {
     readonly discoveredBackends?: unknown
+    readonly conditions?: readonly { readonly type: string; readonly reason: string; readonly message: string }[]
     readonly url?: string
     readonly phase?: string
     readonly observedGeneration?: number

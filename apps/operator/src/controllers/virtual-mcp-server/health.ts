@@ -1,5 +1,6 @@
 import {
   BackendStatus,
+  VirtualMCPServerCondition as Condition,
   VirtualMCPServerPhase as Phase,
   VirtualMCPServerReason as Reason,
 } from '@thv/resources/kinds/virtual-mcp-server/constants'
@@ -21,19 +22,28 @@ const WORDS: HealthWords<VirtualPhase> = {
   notReadyReason: Reason.DeploymentNotReady,
 }
 
-type Reported = NonNullable<NonNullable<VirtualMCPServer['status']>['discoveredBackends']>
+type Status = NonNullable<VirtualMCPServer['status']>
+type Reported = NonNullable<Status['discoveredBackends']>
 
-/** Health by the pods and, once one is ready, by the backends that it reports. Pure. */
-export function virtualServerHealth(observed: ObservedPods, backends: Reported = []): PodsHealth<VirtualPhase> {
+/** Health by the pods and, once one is ready, by the backends and conflicts that it reports. Pure. */
+export function virtualServerHealth(observed: ObservedPods, reported: Status = {}): PodsHealth<VirtualPhase> {
   const health = podsHealth(observed, WORDS)
-  if (health.phase !== Phase.Ready || backends.length === 0) return health
+  if (health.phase !== Phase.Ready) return health
+  const { discoveredBackends: backends = [], conditions = [] } = reported
   const degraded = (reason: string, message: string): PodsHealth<VirtualPhase> => ({ ...health, phase: Phase.Degraded, reason, message })
+  const unsettled = conditions.find(({ type, reason }) => type === Condition.ToolConflicts && reason === Reason.UnresolvedConflict)
   const down = backends.filter(({ status }) => status === BackendStatus.unavailable || status === BackendStatus.degraded)
   const unknown = backends.filter(({ status }) => status === undefined || status === BackendStatus.unknown)
   const names = (list: Reported) => list.map(({ name, message }) => (message ? `${name}: ${message}` : name)).join('; ')
-  if (down.length === backends.length) return degraded(Reason.BackendsUnavailable, `No backend can be used. ${names(down)}`)
+  if (down.length > 0 && down.length === backends.length)
+    return degraded(Reason.BackendsUnavailable, `No backend can be used. ${names(down)}`)
   if (down.length > 0)
     return degraded(Reason.BackendsDegraded, `${down.length} of ${backends.length} backends cannot be used. ${names(down)}`)
   if (unknown.length > 0) return degraded(Reason.BackendsUnknown, `The state of these backends is not known yet: ${names(unknown)}`)
+  if (unsettled !== undefined)
+    return degraded(
+      Reason.UnresolvedConflict,
+      `Names that several backends have are not offered until conflictResolutionConfig.winners settles them. ${unsettled.message}`,
+    )
   return health
 }

@@ -5,6 +5,8 @@ import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/s
 import { readVmcpConfig } from '@thv/vmcpconfig/read-vmcp-config'
 import { describe, expect, it } from 'vitest'
 import type { WorkloadPlan } from '../../deployment/deployment-plan.ts'
+import type { OperatorSettings } from '../../operator-settings.ts'
+import type { Lookup } from '../../references/lookup.ts'
 import { fixtureLookup, planFacts } from '../../testing/fixture-namespace.ts'
 import type { GroupMembers } from './objects/group-members.ts'
 import { planVirtualMcpServer } from './plan.ts'
@@ -56,9 +58,18 @@ function rulesOf({ children }: WorkloadPlan) {
   return children.flatMap((child) => (child.kind === 'Role' ? (child.object.rules ?? []) : []))
 }
 
-function variablesOf({ children }: WorkloadPlan) {
-  const [deployment] = children.flatMap((child) => (child.kind === 'Deployment' ? [child.object] : []))
-  return deployment?.spec?.template?.spec?.containers[0]?.['env'] as { name: string; valueFrom?: { secretKeyRef?: { name: string } } }[]
+function podOf({ children }: WorkloadPlan) {
+  return children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.template?.spec] : []))[0]
+}
+const containerOf = (made: WorkloadPlan) => podOf(made)?.containers[0]
+
+function variablesOf(made: WorkloadPlan) {
+  return containerOf(made)?.['env'] as { name: string; valueFrom?: { secretKeyRef?: { name: string; key: string } } }[]
+}
+
+function filesOf(made: WorkloadPlan) {
+  const volumes = (podOf(made)?.['volumes'] ?? []) as { name: string; configMap?: object }[]
+  return { volumes, mounts: (containerOf(made)?.['volumeMounts'] ?? []) as { name: string; mountPath: string }[] }
 }
 
 describe('plan of a VirtualMCPServer', () => {
@@ -94,10 +105,9 @@ describe('plan of a VirtualMCPServer', () => {
     const made = plan({ entries: [entry('private', { caBundleRef })] }, INLINE)
     const path = '/etc/toolhive/ca-bundles/private/ca.crt'
     expect(configOf(made).backends).toMatchObject([{ name: 'private', caBundlePath: path }])
-    const pod = made.children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.template?.spec] : []))[0]
-    const mounts = (pod?.containers[0]?.['volumeMounts'] ?? []) as { name: string; mountPath: string }[]
+    const { volumes, mounts } = filesOf(made)
     const mount = mounts.find(({ mountPath }) => path.startsWith(mountPath))
-    expect(pod?.['volumes']).toContainEqual({
+    expect(volumes).toContainEqual({
       name: mount?.name,
       configMap: expect.objectContaining({ name: 'company-ca', items: [{ key: 'root.pem', path: 'ca.crt' }] }),
     })
@@ -115,6 +125,175 @@ describe('plan of a VirtualMCPServer', () => {
     expect(variablesOf(made).flatMap(({ valueFrom }) => valueFrom?.secretKeyRef?.name ?? [])).not.toContain('two')
     const { message } = made.conditions.find(({ type }) => type === 'BackendsDiscovered') ?? {}
     expect(message).toMatch(new RegExp(`MCPServerEntry ${second}: \\w+ is for ${first} already: rename one of them`))
+  })
+
+  it('keeps sessions in Redis: passwords and keys as variables, its certificates as a file', () => {
+    const sessionStorage = {
+      provider: 'redis',
+      sentinel: { masterName: 'm', addresses: ['s:26379'], passwordRef: { name: 'sentinel', key: 'k' } },
+      db: 2,
+      username: 'u',
+      passwordRef: { name: 'redis', key: 'password' },
+      encryptionKeyRef: { name: 'keys', key: 'lines' },
+      tls: { enabled: true, caBundleRef: { configMapRef: { name: 'company-ca', key: 'root.pem' } } },
+    }
+    const made = plan({ servers: [server('a')] }, { sessionStorage, replicas: 3 })
+    expect({ blockers: made.blockers, unsupported: made.unsupported }).toEqual({ blockers: [], unsupported: [] })
+    const { sessionStorage: written } = configOf(made)
+    expect(written).toMatchObject({ provider: 'redis', sentinel: { masterName: 'm', addresses: ['s:26379'] }, db: 2, username: 'u' })
+    expect(written.keyPrefix).toBeUndefined()
+    const secretOf = (name: string) => variablesOf(made).find((each) => each.name === name)?.valueFrom?.secretKeyRef
+    expect(secretOf('THV_SESSION_REDIS_PASSWORD')).toEqual({ name: 'redis', key: 'password' })
+    expect(secretOf('THV_SESSION_SENTINEL_PASSWORD')).toEqual({ name: 'sentinel', key: 'k' })
+    expect(secretOf('THV_SESSION_ENCRYPTION_KEY')).toEqual({ name: 'keys', key: 'lines' })
+    const { volumes, mounts } = filesOf(made)
+    const mount = mounts.find(({ mountPath }) => written.tls?.caPath?.startsWith(`${mountPath}/`))
+    expect(volumes.find(({ name }) => name === mount?.name)).toMatchObject({ configMap: { name: 'company-ca' } })
+    expect(made.conditions).toContainEqual(
+      expect.objectContaining({ type: 'SessionStorageWarning', status: 'False', reason: 'SessionStorageConfigured' }),
+    )
+  })
+
+  it("keeps sessions in the operator's Redis where the spec names none, and in memory where it asks for that", () => {
+    const { settings } = planFacts({ defaultRedis: { address: 'shared:6379' } as OperatorSettings['defaultRedis'] })
+    expect(configOf(plan({ servers: [server('a')] }, {}, { settings })).sessionStorage).toMatchObject({ address: 'shared:6379' })
+    const inMemory = plan({ servers: [server('a')] }, { sessionStorage: { provider: 'memory' } }, { settings })
+    expect(configOf(inMemory).sessionStorage).toEqual({ provider: 'memory', db: 0 })
+  })
+
+  it.each([
+    ['a Secret', { passwordRef: { name: 'redis', key: 'password' } }, 'SecretNotFound', /spec\.sessionStorage\.passwordRef.*redis/],
+    [
+      'a CA bundle',
+      { tls: { enabled: true, caBundleRef: { configMapRef: { name: 'gone', key: 'a' } } } },
+      'CABundleRefNotFound',
+      /spec\.sessionStorage\.tls\.caBundleRef.*gone/,
+    ],
+    ['an address', { address: 'redis://u:p@redis' }, 'ValidationFailed', /spec\.sessionStorage\.address must be host and port/],
+  ])('is blocked by %s of Redis that cannot be used, and says so', (_, changes, reason, message) => {
+    const lookup = { ...fixtureLookup, secret: () => undefined }
+    const sessionStorage = { provider: 'redis', address: 'redis:6379', ...changes }
+    const { blockers, children } = plan({ servers: [server('a')] }, { sessionStorage }, { lookup })
+    expect(blockers).toEqual([{ condition: 'Valid', reason, message: expect.stringMatching(message) }])
+    expect(children).toEqual([])
+  })
+
+  it('sends telemetry: the values of sensitive headers are variables, and are not in the file', () => {
+    const telemetry = {
+      endpoint: 'https://otel:4318',
+      tracingEnabled: true,
+      samplingRate: '0.5',
+      headers: { 'X-Scope': 'team' },
+      sensitiveHeaders: [{ name: 'X-Api-Key', secretKeyRef: { name: 'collector', key: 'key' } }],
+      caCertPath: '/etc/otel/ca.crt',
+      enablePrometheusMetricsPath: true,
+      prometheusPort: 9100,
+      metricsOnTransportPort: false,
+      environmentVariables: ['REGION'],
+      customAttributes: { team: 'a' },
+    }
+    const made = plan({ servers: [server('a')] }, { config: { telemetry } })
+    expect({ blockers: made.blockers, unsupported: made.unsupported }).toEqual({ blockers: [], unsupported: [] })
+    expect(configOf(made).telemetry).toMatchObject({
+      endpoint: 'otel:4318',
+      service_name: 'v',
+      tracing_enabled: true,
+      metrics_enabled: false,
+      sampling_rate: '0.5',
+      headers: { 'X-Scope': 'team' },
+      sensitive_headers: ['X-Api-Key'],
+      ca_cert_path: '/etc/otel/ca.crt',
+      enable_prometheus_metrics_path: true,
+      prometheus_port: 9100,
+      metrics_on_transport_port: false,
+      environment_variables: ['REGION'],
+      custom_attributes: { team: 'a' },
+    })
+    expect(variablesOf(made)).toContainEqual({
+      name: 'TOOLHIVE_OTEL_HEADER_X_API_KEY',
+      valueFrom: { secretKeyRef: { name: 'collector', key: 'key' } },
+    })
+    expect(containerOf(made)?.['ports']).toContainEqual({ name: 'metrics', containerPort: 9100, protocol: 'TCP' })
+  })
+
+  it.each([
+    ['no endpoint', { metricsEnabled: true }, 'spec.config.telemetry.endpoint must be set'],
+    ['a password in it', { metricsEnabled: true, endpoint: 'u:p@otel:4318' }, 'spec.config.telemetry.endpoint must not carry'],
+  ])('is blocked by telemetry with %s', (_, telemetry, message) => {
+    const { blockers } = plan({ servers: [server('a')] }, { config: { telemetry } })
+    expect(blockers).toEqual([{ condition: 'Valid', reason: 'ValidationFailed', message: expect.stringContaining(message) }])
+  })
+
+  it('has no telemetry for a block that the API server filled with defaults', () => {
+    const defaults = { tracingEnabled: false, metricsEnabled: false, samplingRate: '0.05', prometheusPort: 9464, useLegacyAttributes: true }
+    expect(configOf(plan({ servers: [server('a')] }, { config: { telemetry: defaults } })).telemetry).toBeUndefined()
+  })
+
+  it('carries winners, the argument of the selector, timeouts of tools and the limit of results over', () => {
+    const operational = { timeouts: { perTool: { search: '2m' } }, toolResults: { maxBytes: 4096 } }
+    const winners = { search: 'a', later: 'not-up-yet' }
+    const manual = { aggregation: { conflictResolution: 'manual', conflictResolutionConfig: { winners } }, operational }
+    const config = configOf(plan({ servers: [server('a')] }, { ...INLINE, config: manual }))
+    expect(config.aggregation.conflictResolutionConfig.winners).toEqual({ search: 'a' })
+    expect(config.operational).toMatchObject({
+      timeouts: { perTool: { search: '2m' } },
+      toolResults: { maxBytes: 4096, onExceed: 'error' },
+    })
+    const selector = { aggregation: { conflictResolution: 'selector', conflictResolutionConfig: { selectorArgument: 'cluster' } } }
+    expect(configOf(plan({ servers: [server('a')] }, { config: selector })).aggregation).toMatchObject({
+      conflictResolution: 'selector',
+      conflictResolutionConfig: { selectorArgument: 'cluster' },
+    })
+  })
+
+  it('names a winner that is no member of the group', () => {
+    const aggregation = { conflictResolution: 'manual', conflictResolutionConfig: { winners: { search: 'gone' } } }
+    const { conditions } = plan({ servers: [server('a')] }, { config: { aggregation } })
+    const { message } = conditions.find(({ type }) => type === 'BackendNamesResolved') ?? {}
+    expect(message).toContain('spec.config.aggregation.conflictResolutionConfig.winners.search (gone)')
+  })
+
+  it('refuses limits that several pods could not keep together', () => {
+    const config = { rateLimiting: { shared: { maxTokens: 5, refillPeriod: '1m' } } }
+    const messages = (spec: object) => plan({ servers: [server('a')] }, { config, ...spec }).blockers.map(({ message }) => message)
+    expect(messages({ replicas: 2 })).toEqual([expect.stringContaining('2 pods cannot keep limits together')])
+    expect(messages({ replicas: 1 })).toEqual([])
+    expect(messages({ replicas: 2, sessionStorage: { provider: 'redis', address: 'redis:6379' } })).toEqual([])
+  })
+
+  it('[002-021] applies tool configs and auth configs to the backends they are given for, and to no others', () => {
+    const toolConfig = (name: string) => ({ metadata: { name }, spec: { toolsFilter: ['read'], toolsOverride: { get: { name: 'read' } } } })
+    const lookup = { ...fixtureLookup, externalAuthConfig: bearer, toolConfig } as Lookup
+    const spec = {
+      outgoingAuth: { source: 'inline', backends: { a: { type: 'externalAuthConfigRef', externalAuthConfigRef: { name: 'for-a' } } } },
+      config: { aggregation: { tools: [{ workload: 'b', toolConfigRef: { name: 'only-read' } }] } },
+    }
+    const made = plan({ servers: [server('a'), server('b')] }, spec, { lookup })
+    const { aggregation, outgoingAuth } = configOf(made)
+    expect(aggregation.tools).toEqual([expect.objectContaining({ workload: 'b', filter: ['read'], overrides: { get: { name: 'read' } } })])
+    expect(Object.keys(outgoingAuth.backends)).toEqual(['a'])
+    const tokenEnv = outgoingAuth.backends['a']?.bearerToken?.tokenEnv
+    expect(variablesOf(made)).toContainEqual({ name: tokenEnv, valueFrom: { secretKeyRef: { name: 'for-a', key: 'k' } } })
+  })
+
+  it('[002-164] makes nothing while two spellings of the group differ, and says so', () => {
+    const { blockers, children, alias } = plan({ servers: [server('a')] }, { groupRef: { name: 'desk' }, config: { groupRef: 'other' } })
+    expect(blockers).toContainEqual({
+      condition: 'Valid',
+      reason: 'ValidationFailed',
+      message: expect.stringContaining('spec.config.groupRef'),
+    })
+    expect({ children, alias }).toEqual({ children: [], alias: undefined })
+  })
+
+  it.each(['inline', 'discovered'])('[004-008] has the same objects with ten entries in its group: %s', (source) => {
+    const kinds = (entries: readonly MCPServerEntry[]) =>
+      plan({ servers: [server('a')], entries }, { outgoingAuth: { source } }).children.map(
+        ({ kind, object }) => `${kind} ${object.metadata.name}`,
+      )
+    const ten = Array.from({ length: 10 }, (_, index) => entry(`entry${index}`))
+    expect(kinds(ten)).toEqual(kinds([]))
+    expect(kinds(ten).filter((each) => /^(Deployment|Service) /.test(each))).toEqual(['Service vmcp-v', 'Deployment v'])
   })
 })
 
@@ -137,8 +316,6 @@ describe('plan of a VirtualMCPServer with an authorization server', () => {
   }
   const more = { lookup, keys: { ok: true, secret: 'v-authserver', untilRotationMs: 1 } }
   const conditionOf = ({ conditions }: WorkloadPlan, type: string) => conditions.find((condition) => condition.type === type)
-  const podOf = ({ children }: WorkloadPlan) =>
-    children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.template?.spec] : []))[0]
 
   it('writes it into the file, with keys and secrets as files, and sends each entry the token of its provider', () => {
     const made = plan({ servers: [server('a')], entries: [withToken('b', 'tickets')] }, spec, more)

@@ -27,9 +27,10 @@ import { type IncomingAuth, incomingAuthOf } from './config/incoming-auth.ts'
 import { auditOf, operationalOf, optionalBlocks } from './config/operational.ts'
 import { type OutgoingAuth, outgoingAuthOf } from './config/outgoing-auth.ts'
 import { type LiveVirtualServer, lacksProtection, restartChecksum } from './config/protections.ts'
+import { rateLimitBlockers } from './config/rate-limits.ts'
 import { sessionStorageOf } from './config/session-storage.ts'
 import { specPath } from './config/spec-path.ts'
-import { unsupportedFields } from './config/unsupported-fields.ts'
+import { telemetryOf } from './config/telemetry.ts'
 import { accessOf } from './objects/access.ts'
 import { accountOf, aliasOf, configMapOf, serviceHostsOf, serviceOf, urlOf } from './objects/children.ts'
 import { virtualDeployment } from './objects/deployment.ts'
@@ -76,7 +77,9 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
   })
   const aggregated = aggregationOf(spec.config.aggregation, lookup)
   const composite = referencedTools(spec.compositeToolRefs, input.definition)
-  const storage = sessionStorageOf(spec, live.deployment?.spec?.replicas)
+  const replicas = spec.replicas ?? live.deployment?.spec?.replicas ?? 1
+  const storage = sessionStorageOf(spec, { ...deps, defaultRedis: settings.defaultRedis, replicas })
+  const telemetry = telemetryOf(spec, deps)
   const isInline = spec.outgoingAuth.source === 'inline'
   const backends = listed.backends.filter(({ config }) => !outgoing.leftOut.has(config.name))
   const used = isInline ? backends : []
@@ -84,6 +87,8 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
   const contributions: Contribution[] = [
     ...(incoming?.contributions ?? []),
     ...login.contributions,
+    storage.contribution,
+    telemetry.contribution,
     ...outgoing.contributions,
     ...used.map(({ contribution }) => contribution),
   ]
@@ -97,6 +102,7 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
       aggregation: aggregated.document,
       composite: composite.tools,
       storage,
+      telemetry,
       backends: used,
     })
   const written =
@@ -108,6 +114,9 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
     ...login.blockers,
     ...outgoing.blockers,
     ...aggregated.blockers,
+    ...storage.blockers,
+    ...telemetry.blockers,
+    ...rateLimitBlockers(spec, { replicas, hasSharedStore: storage.document !== undefined || storage.blockers.length > 0 }),
     ...(input.seal === undefined ? [] : [input.seal]),
     ...(isInline && used.length === 0 ? [noBackends(listed, outgoing)] : []),
     ...(written === undefined || written.ok
@@ -125,7 +134,6 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
       ...login.conditions,
       ...outgoing.conditions,
       ...composite.conditions,
-      ...storage.conditions,
       ...(isInline ? discovered(backends.length, listed) : []),
       ...unknownNames(namedBackends(spec), memberNames(input.members)),
       ...contributions.flatMap(({ conditions = [] }) => conditions),
@@ -143,12 +151,7 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
   const blockedPlan = (all: readonly Blocker[]): WorkloadPlan => ({ ...base, blockers: all, stopsWhatRuns: runsOpen })
   if (blockers.length > 0 || written?.ok !== true || incoming === undefined) return blockedPlan(blockers)
 
-  const unsupported = [
-    ...unsupportedFields(server.spec, spec),
-    ...incoming.unsupported,
-    ...login.unsupported,
-    ...ofFile(written.unsupported, written.config),
-  ]
+  const unsupported = [...incoming.unsupported, ...login.unsupported, ...ofFile(written.unsupported, written.config)]
   const capped = capReplicas(written.config.authServer, { replicas: spec.replicas, scale: live.deployment?.spec?.replicas })
   const made = deploymentOf(input, {
     spec,
@@ -191,11 +194,12 @@ interface Parts {
   readonly aggregation: ReturnType<typeof aggregationOf>['document']
   readonly composite: ReturnType<typeof referencedTools>['tools']
   readonly storage: ReturnType<typeof sessionStorageOf>
+  readonly telemetry: ReturnType<typeof telemetryOf>
   readonly backends: BackendList['backends']
 }
 
 function documentOf({ server, settings }: VirtualPlanInput, parts: Parts): VmcpDocument {
-  const { spec, incoming, authServer, outgoing, aggregation, composite, storage, backends } = parts
+  const { spec, incoming, authServer, outgoing, aggregation, composite, storage, telemetry, backends } = parts
   const { name, namespace = '' } = server.metadata
   const { config } = spec
   return compact({
@@ -210,6 +214,7 @@ function documentOf({ server, settings }: VirtualPlanInput, parts: Parts): VmcpD
     operational: operationalOf(config.operational),
     metadata: Object.keys(config.metadata).length > 0 ? config.metadata : undefined,
     audit: auditOf(config.audit),
+    telemetry: telemetry.document,
     ...optionalBlocks(config, server.spec.config ?? {}),
     sessionStorage: storage.document,
     passthroughHeaders: spec.passthroughHeaders.length > 0 ? spec.passthroughHeaders : undefined,
@@ -228,13 +233,20 @@ function withoutUnknown(document: VmcpDocument, known: ReadonlySet<string>): Vmc
   const { aggregation, operational } = document
   const { tools = [], conflictResolutionConfig: conflicts } = aggregation ?? {}
   const order = conflicts?.priorityOrder?.filter((name) => known.has(name))
+  const winners = conflicts?.winners && Object.entries(conflicts.winners).filter(([, name]) => known.has(name))
   const perWorkload = Object.entries(operational?.timeouts?.perWorkload ?? {}).filter(([name]) => known.has(name))
   return {
     ...document,
     aggregation: {
       ...aggregation,
       tools: tools.filter(({ workload }) => known.has(workload)),
-      ...(conflicts && { conflictResolutionConfig: { ...conflicts, ...(order && { priorityOrder: order }) } }),
+      ...(conflicts && {
+        conflictResolutionConfig: {
+          ...conflicts,
+          ...(order && { priorityOrder: order }),
+          ...(winners && { winners: Object.fromEntries(winners) }),
+        },
+      }),
     },
     operational: {
       ...operational,
@@ -358,6 +370,10 @@ function namedBackends({ config, outgoingAuth }: CanonicalVirtualMCPServerSpec):
     ...aggregation.tools.map(({ workload: name }, index) => ({ field: `${at}.tools[${index}].workload`, name })),
     ...aggregation.conflictResolutionConfig.priorityOrder.map((name, index) => ({
       field: `${at}.conflictResolutionConfig.priorityOrder[${index}]`,
+      name,
+    })),
+    ...Object.entries(aggregation.conflictResolutionConfig.winners).map(([tool, name]) => ({
+      field: `${at}.conflictResolutionConfig.winners.${tool}`,
       name,
     })),
     ...Object.keys(operational.timeouts.perWorkload).map((name) => ({

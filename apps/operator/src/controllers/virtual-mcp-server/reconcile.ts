@@ -110,7 +110,7 @@ async function tell(
           generation: server.metadata.generation,
           plan: { ...plan, url, conditions: [...plan.conditions, ...exportConditions(latest, exported)] },
           executed,
-          health: (backends) => virtualServerHealth(observed, backends),
+          health: (reported) => virtualServerHealth(observed, reported),
           now: env.clock.now(),
         }),
       reads: ['conditions', 'discoveredBackends', 'backendCount'],

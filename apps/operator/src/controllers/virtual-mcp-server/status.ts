@@ -21,8 +21,8 @@ export interface VirtualStatusInput {
   readonly generation: number | undefined
   readonly plan: WorkloadPlan
   readonly executed: Executed
-  /** By the backends that the status reports. */
-  readonly health: (backends: Status['discoveredBackends']) => PodsHealth<VirtualPhase>
+  /** By the backends and conflicts that the status reports. */
+  readonly health: (reported: Status | undefined) => PodsHealth<VirtualPhase>
   readonly now: number
 }
 
@@ -35,7 +35,7 @@ const HEALS: ReadonlySet<string> = new Set([Reason.GroupRefNotReady, Reason.Back
 /** The operator's part of the status; what the virtual server reports stays. Pure. */
 export function virtualServerStatus(current: VirtualMCPServer, input: VirtualStatusInput): Status {
   const { plan, executed, generation, now } = input
-  const health = input.health(current.status?.discoveredBackends)
+  const health = input.health(current.status)
   const trouble = troubleOf(input)
   const phase = trouble?.phase ?? health.phase
   const message = trouble?.message ?? health.message

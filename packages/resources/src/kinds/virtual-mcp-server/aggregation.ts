@@ -4,6 +4,7 @@ import { toolOverride } from '../../shared/tool-override.ts'
 import { toolConfigRef } from '../../shared/workload-fields.ts'
 
 export const DEFAULT_PREFIX_FORMAT = '{workload}_'
+export const DEFAULT_SELECTOR_ARGUMENT = 'backend'
 
 const workloadName = (description: string) => str(description, { minLength: 1, maxLength: 253 })
 
@@ -17,8 +18,8 @@ export const aggregation = () =>
     {
       conflictResolution: opt(
         oneOf(
-          'What happens to tools of the same name: prefix puts a prefix before all names, prefixOnConflict only before those that clash, priority keeps the tool of the first backend, manual refuses names that still clash after the overrides in tools.',
-          ['prefix', 'priority', 'manual', 'prefixOnConflict'],
+          'Tools of the same name: prefix puts a prefix before all names, prefixOnConflict only before those that clash, priority keeps the tool of the first backend, manual follows winners and tools, selector makes one tool with an argument that names the backend.',
+          ['prefix', 'priority', 'manual', 'prefixOnConflict', 'selector'],
           { default: 'prefix' },
         ),
       ),
@@ -34,6 +35,12 @@ export const aggregation = () =>
           priorityOrder: opt(
             list('Backends, the most important first.', workloadName('Name of a backend.'), { merge: 'set', maxItems: 256 }),
           ),
+          winners: opt(
+            map('For manual: the backend that gets a name, by name.', workloadName('Name of a backend.'), {
+              maxProperties: 1000,
+            }),
+          ),
+          selectorArgument: opt(str('For selector: name of the argument; backend by default.', { minLength: 1, maxLength: 64 })),
         }),
       ),
       defaultToolVisibility: opt(
@@ -57,9 +64,19 @@ export const aggregation = () =>
           fieldPath: '.conflictResolutionConfig.priorityOrder',
         },
         {
-          rule: "self.conflictResolution != 'manual' || (has(self.tools) && size(self.tools) > 0)",
-          message: 'tools must have an entry if conflictResolution is manual: that is where conflicts are resolved',
+          rule: "self.conflictResolution != 'manual' || (has(self.tools) && size(self.tools) > 0) || (has(self.conflictResolutionConfig) && has(self.conflictResolutionConfig.winners) && size(self.conflictResolutionConfig.winners) > 0)",
+          message: 'tools or winners must have an entry if conflictResolution is manual',
           fieldPath: '.tools',
+        },
+        {
+          rule: "self.conflictResolution == 'manual' || !has(self.conflictResolutionConfig) || !has(self.conflictResolutionConfig.winners)",
+          message: 'winners may only be set if conflictResolution is manual',
+          fieldPath: '.conflictResolutionConfig.winners',
+        },
+        {
+          rule: "self.conflictResolution == 'selector' || !has(self.conflictResolutionConfig) || !has(self.conflictResolutionConfig.selectorArgument)",
+          message: 'selectorArgument may only be set if conflictResolution is selector',
+          fieldPath: '.conflictResolutionConfig.selectorArgument',
         },
       ],
     },

@@ -3,7 +3,7 @@ import { compact, type ProblemList } from '../../schema/normalize.ts'
 import { type CanonicalCompositeTool, normaliseCompositeTool } from '../../shared/composite/composite-tool-normalise.ts'
 import { type CanonicalRateLimiting, normaliseRateLimiting } from '../../shared/rate-limiting.ts'
 import { DEFAULT_SAMPLING_RATE } from '../../shared/telemetry-config.ts'
-import { type Aggregation, DEFAULT_PREFIX_FORMAT } from './aggregation.ts'
+import { type Aggregation, DEFAULT_PREFIX_FORMAT, DEFAULT_SELECTOR_ARGUMENT } from './aggregation.ts'
 import type { Config } from './config.ts'
 import type { FileAudit, FileTelemetry } from './observability.ts'
 import type { Operational } from './operational.ts'
@@ -15,6 +15,7 @@ export interface CanonicalConfig {
   compositeTools: CanonicalCompositeTool[]
   operational: CanonicalOperational
   tokenCache: Required<NonNullable<Config['tokenCache']>>
+  workflows: Required<NonNullable<Config['workflows']>>
   rateLimiting?: CanonicalRateLimiting
   optimizer?: CanonicalOptimizer
   audit: CanonicalAudit
@@ -28,7 +29,7 @@ type FailureHandling = NonNullable<Operational['failureHandling']>
 
 export interface CanonicalAggregation {
   conflictResolution: NonNullable<Aggregation['conflictResolution']>
-  conflictResolutionConfig: { prefixFormat: string; priorityOrder: string[] }
+  conflictResolutionConfig: { prefixFormat: string; priorityOrder: string[]; winners: Record<string, string>; selectorArgument: string }
   defaultToolVisibility: 'allow' | 'deny'
   excludeAllTools: boolean
   tools: CanonicalWorkloadTools[]
@@ -39,16 +40,22 @@ export type CanonicalWorkloadTools = Filled<WorkloadTools, 'filter' | 'exclude' 
 
 export interface CanonicalOperational {
   logLevel?: 'debug'
-  timeouts: { default: string; perWorkload: Record<string, string> }
+  timeouts: { default: string; perWorkload: Record<string, string>; perTool: Record<string, string> }
   failureHandling: Required<Omit<FailureHandling, 'circuitBreaker'>> & {
     circuitBreaker: Required<NonNullable<FailureHandling['circuitBreaker']>>
   }
   retry: Required<Omit<NonNullable<Operational['retry']>, 'true'>>
+  toolResults?: Required<NonNullable<Operational['toolResults']>>
 }
 
 export type CanonicalOptimizer = Filled<
   Optimizer,
-  'embeddingServiceTimeout' | 'embeddingProvider' | 'maxToolsToReturn' | 'hybridSearchSemanticRatio' | 'semanticDistanceThreshold'
+  | 'embeddingServiceTimeout'
+  | 'embeddingProvider'
+  | 'alwaysListed'
+  | 'maxToolsToReturn'
+  | 'hybridSearchSemanticRatio'
+  | 'semanticDistanceThreshold'
 >
 
 export type CanonicalAudit = Filled<
@@ -69,6 +76,7 @@ export type CanonicalTelemetry = Filled<
   | 'metricsEnabled'
   | 'samplingRate'
   | 'headers'
+  | 'sensitiveHeaders'
   | 'insecure'
   | 'enablePrometheusMetricsPath'
   | 'prometheusPort'
@@ -85,6 +93,7 @@ export function normaliseConfig(problems: ProblemList, field: string, config: Co
       normaliseCompositeTool(problems, `${field}.compositeTools[${index}]`, tool),
     ),
     operational: canonicalOperational(config.operational ?? {}),
+    workflows: { authorizeSteps: false, maxParallelSteps: 10, ...config.workflows },
     tokenCache: { enabled: true, maxEntries: 10_000, ttlOffset: '60s', ...config.tokenCache },
     rateLimiting: normaliseRateLimiting(config.rateLimiting),
     optimizer: config.optimizer && { ...optimizerDefaults(), ...config.optimizer },
@@ -95,10 +104,11 @@ export function normaliseConfig(problems: ProblemList, field: string, config: Co
 }
 
 function canonicalAggregation(aggregation: Aggregation): CanonicalAggregation {
-  const { prefixFormat = DEFAULT_PREFIX_FORMAT, priorityOrder = [] } = aggregation.conflictResolutionConfig ?? {}
+  const settings = aggregation.conflictResolutionConfig ?? {}
+  const { prefixFormat = DEFAULT_PREFIX_FORMAT, priorityOrder = [], winners = {}, selectorArgument = DEFAULT_SELECTOR_ARGUMENT } = settings
   return {
     conflictResolution: aggregation.conflictResolution ?? 'prefix',
-    conflictResolutionConfig: { prefixFormat, priorityOrder },
+    conflictResolutionConfig: { prefixFormat, priorityOrder, winners, selectorArgument },
     defaultToolVisibility: aggregation.defaultToolVisibility ?? 'allow',
     excludeAllTools: aggregation.excludeAllTools ?? false,
     tools: (aggregation.tools ?? []).map((tools) => ({ filter: [], exclude: [], excludeAll: false, overrides: {}, ...tools })),
@@ -111,7 +121,7 @@ function canonicalOperational(operational: Operational): CanonicalOperational {
   const { attempts = 3, backoff = '250ms', on = ['connect' as const] } = operational.retry ?? {}
   return compact({
     logLevel: operational.logLevel,
-    timeouts: { default: '30s', perWorkload: {}, ...operational.timeouts },
+    timeouts: { default: '30s', perWorkload: {}, perTool: {}, ...operational.timeouts },
     failureHandling: {
       healthCheckTimeout: defaultHealthCheckTimeout(healthCheckInterval),
       unhealthyThreshold: 3,
@@ -122,6 +132,7 @@ function canonicalOperational(operational: Operational): CanonicalOperational {
       circuitBreaker: { enabled: false, failureThreshold: 5, timeout: '60s', ...circuitBreaker },
     },
     retry: { attempts, backoff, on },
+    toolResults: operational.toolResults && { onExceed: 'error' as const, ...operational.toolResults },
   })
 }
 
@@ -136,6 +147,7 @@ function defaultHealthCheckTimeout(interval: string): string {
 const optimizerDefaults = () => ({
   embeddingServiceTimeout: '30s',
   embeddingProvider: 'tei' as const,
+  alwaysListed: [],
   maxToolsToReturn: 8,
   hybridSearchSemanticRatio: '0.5',
   semanticDistanceThreshold: '1.0',
@@ -157,6 +169,7 @@ const telemetryDefaults = () => ({
   metricsEnabled: false,
   samplingRate: DEFAULT_SAMPLING_RATE,
   headers: {},
+  sensitiveHeaders: [],
   insecure: false,
   enablePrometheusMetricsPath: false,
   prometheusPort: 9464,

@@ -25,6 +25,7 @@ export const config = () =>
     compositeToolRefs: opt(compositeToolRefs('Other spelling of spec.compositeToolRefs; both lists are joined.')),
     operational: opt(operational()),
     tokenCache: opt(tokenCache()),
+    workflows: opt(workflows()),
     rateLimiting: opt(rateLimiting('Rate limits. Several replicas need Redis as session storage.')),
     optimizer: opt(optimizer()),
     audit: opt(fileAudit()),
@@ -53,6 +54,14 @@ export const passthroughHeaders = (description: string) =>
           'these headers are never passed on: Authorization, Cookie, hop-by-hop, Forwarded, X-Forwarded-*, Content-* and MCP headers',
       },
     ],
+  })
+
+const workflows = () =>
+  obj('Settings of all composite tools.', {
+    authorizeSteps: opt(bool('Whether policies judge every step, not the composite tool alone.', { default: false })),
+    maxParallelSteps: opt(
+      int32('Maximum number of steps of one call that run at the same time.', { minimum: 1, maximum: 100, default: 10 }),
+    ),
   })
 
 const tokenCache = () =>

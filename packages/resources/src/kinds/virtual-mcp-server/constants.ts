@@ -46,6 +46,9 @@ export const discoveredAuthCondition = (backend: string) => `DiscoveredAuthConfi
 export const VirtualMCPServerReason = {
   ValidationSucceeded: 'ValidationSucceeded',
   ValidationFailed: 'ValidationFailed',
+  SecretNotFound: 'SecretNotFound',
+  CABundleRefNotFound: 'CABundleRefNotFound',
+  CABundleRefInvalid: 'CABundleRefInvalid',
 
   DeploymentReady: 'DeploymentReady',
   DeploymentNotReady: 'DeploymentNotReady',
@@ -56,6 +59,8 @@ export const VirtualMCPServerReason = {
   BackendsDiscoveredSuccessfully: 'BackendsDiscoveredSuccessfully',
   BackendDiscoveryFailed: 'BackendDiscoveryFailed',
   NamesConflict: 'NamesConflict',
+  /** Several backends have a name and nothing says which one gets it, so none is offered. */
+  UnresolvedConflict: 'UnresolvedConflict',
   NamesMoved: 'NamesMoved',
   NoConflicts: 'NoConflicts',
 
@@ -91,7 +96,9 @@ export const VirtualMCPServerReason = {
   SealSecretInvalid: 'SealSecretInvalid',
 
   SessionStorageConfigured: 'SessionStorageConfigured',
+  SessionStorageNotEncrypted: 'SessionStorageNotEncrypted',
   SessionStorageMissingForReplicas: 'SessionStorageMissingForReplicas',
+  DefaultRedisSecretNotFound: 'DefaultRedisSecretNotFound',
   SessionStorageWarningNotApplicable: 'SessionStorageWarningNotApplicable',
   MiddlewareUnsupported: 'MiddlewareUnsupported',
   NameTakenByOtherWorkload: 'NameTakenByOtherWorkload',

@@ -1,8 +1,8 @@
 import type { Static } from 'typebox'
 import { bool, int32, list, map, obj, oneOf, opt, port, str, stringMap } from '../../schema/nodes.ts'
 import { REQUEST_EVENT_TYPES } from '../../shared/audit-config.ts'
-import { HEADER_VALUE_PATTERN, namesAreTokens } from '../../shared/http-header.ts'
-import { DEFAULT_SAMPLING_RATE } from '../../shared/telemetry-config.ts'
+import { HEADER_NAME_PATTERN, HEADER_VALUE_PATTERN, namesAreTokens } from '../../shared/http-header.ts'
+import { DEFAULT_SAMPLING_RATE, sensitiveHeaders } from '../../shared/telemetry-config.ts'
 
 /** Traces and metrics, in the words of the vMCP configuration file. */
 export const fileTelemetry = () =>
@@ -27,6 +27,7 @@ export const fileTelemetry = () =>
           rules: [namesAreTokens],
         }),
       ),
+      sensitiveHeaders: opt(sensitiveHeaders(str('Name of the header.', { minLength: 1, maxLength: 255, pattern: HEADER_NAME_PATTERN }))),
       insecure: opt(bool('Whether to send without TLS.', { default: false })),
       caCertPath: opt(str('File in the pod with CA certificates of the collector.', { minLength: 1, maxLength: 4096 })),
       enablePrometheusMetricsPath: opt(bool('Whether /metrics is served.', { default: false })),

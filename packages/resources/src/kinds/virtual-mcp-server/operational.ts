@@ -9,10 +9,12 @@ export const operational = () =>
       obj('Timeout of a call.', {
         default: opt(duration('Default of all backends.', { default: '30s' })),
         perWorkload: opt(map('For single backends, by name.', duration('For one backend.'), { maxProperties: 256 })),
+        perTool: opt(map('For single tools, by the name that clients see.', duration('For one tool.'), { maxProperties: 1000 })),
       }),
     ),
     failureHandling: opt(failureHandling()),
     retry: opt(retry()),
+    toolResults: opt(toolResults()),
   })
 
 export type Operational = Static<ReturnType<typeof operational>>
@@ -54,6 +56,16 @@ const circuitBreaker = () =>
     },
     { rules: [{ rule: "duration(self.timeout) >= duration('1s')", message: 'timeout must be at least 1s', fieldPath: '.timeout' }] },
   )
+
+const toolResults = () =>
+  obj('Limit of results.', {
+    maxBytes: int32('Bytes of the JSON of a result.', { minimum: 1024 }),
+    onExceed: opt(
+      oneOf('error: answer with an error. truncate: cut texts, never structured content.', ['error', 'truncate'], {
+        default: 'error',
+      }),
+    ),
+  })
 
 const retry = () =>
   obj('Retries of failed calls. Only calls that were never sent, or that are idempotent.', {

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { duration, int32, map, obj, oneOf, opt, str } from '../../schema/nodes.ts'
+import { duration, int32, list, map, obj, oneOf, opt, str } from '../../schema/nodes.ts'
 import { HEADER_VALUE_PATTERN, namesAreTokens } from '../../shared/http-header.ts'
 
 const NUMBER_PATTERN = '^([0-9]*[.])?[0-9]+$'
@@ -29,6 +29,13 @@ export const optimizer = () =>
           ],
         }),
       ),
+      alwaysListed: opt(
+        list('Tools that stay in the list, by the name that clients see.', str('Name of a tool.', { minLength: 1, maxLength: 256 }), {
+          merge: 'set',
+          maxItems: 256,
+        }),
+      ),
+      description: opt(str('Description of find_tool; by default it names the backends.', { minLength: 1, maxLength: 4096 })),
       maxToolsToReturn: opt(int32('Maximum number of search results; 8 by default.', { minimum: 1, maximum: 50 })),
       hybridSearchSemanticRatio: opt(
         str('Weight of semantic search, 0 to 1; 0.5 by default.', { maxLength: 32, pattern: NUMBER_PATTERN, rules: upTo(1) }),

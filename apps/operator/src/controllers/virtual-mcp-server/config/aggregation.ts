@@ -30,8 +30,13 @@ export function aggregationOf(aggregation: CanonicalAggregation, lookup: Pick<Lo
     return 'problem' in resolved ? plain(entry) : resolved.tools
   })
   const { conflictResolutionConfig: given, ...rest } = aggregation
-  const { prefixFormat, priorityOrder } = given
-  const conflictResolutionConfig = { prefixFormat, ...(priorityOrder.length > 0 && { priorityOrder }) }
+  const { prefixFormat, priorityOrder, winners, selectorArgument } = given
+  const conflictResolutionConfig = {
+    prefixFormat,
+    ...(priorityOrder.length > 0 && { priorityOrder }),
+    ...(Object.keys(winners).length > 0 && { winners }),
+    ...(rest.conflictResolution === 'selector' && { selectorArgument }),
+  }
   return { document: { ...rest, conflictResolutionConfig, tools }, blockers }
 }
 

@@ -16,7 +16,7 @@ const DEFAULT_REPORTING_INTERVAL = '30s'
 export function operationalOf(operational: CanonicalOperational): Omit<OperationalConfig, 'timeouts'> & {
   readonly timeouts: Partial<OperationalConfig['timeouts']>
 } {
-  const { logLevel, timeouts, failureHandling, retry } = operational
+  const { logLevel, timeouts, failureHandling, retry, toolResults } = operational
   const { statusReportingInterval: interval, ...handling } = failureHandling
   return compact({
     logLevel,
@@ -26,6 +26,7 @@ export function operationalOf(operational: CanonicalOperational): Omit<Operation
       statusReportingInterval: interval === DEFAULT_REPORTING_INTERVAL ? undefined : interval,
     }),
     retry,
+    toolResults,
   })
 }
 
@@ -53,16 +54,30 @@ export function auditOf({ enabled, ...audit }: CanonicalAudit): AuditConfig | un
 type Given = NonNullable<VirtualMCPServer['spec']['config']>
 
 /** Blocks that are left to the reader's defaults unless they are written. */
-export function optionalBlocks(config: CanonicalConfig, given: Given): Pick<VmcpDocument, 'optimizer' | 'rateLimiting' | 'tokenCache'> {
-  const { optimizer, rateLimiting, tokenCache } = config
+export function optionalBlocks(
+  config: CanonicalConfig,
+  given: Given,
+): Pick<VmcpDocument, 'optimizer' | 'rateLimiting' | 'tokenCache' | 'workflows'> {
+  const { optimizer, rateLimiting, tokenCache, workflows } = config
   return compact({
     optimizer: optimizer && toolSearchOf(optimizer),
     rateLimiting: rateLimiting && { ...rateLimiting },
     tokenCache: given.tokenCache && tokenCache,
+    workflows: given.workflows && workflows,
   })
 }
 
 /** Settings of the embedding service have defaults, so they ask for nothing where there is no service. */
-function toolSearchOf({ maxToolsToReturn, ...ofService }: CanonicalOptimizer): NonNullable<VmcpDocument['optimizer']> {
-  return compact({ maxToolsToReturn, ...(ofService.embeddingService !== undefined && ofService) })
+function toolSearchOf({
+  maxToolsToReturn,
+  alwaysListed,
+  description,
+  ...ofService
+}: CanonicalOptimizer): NonNullable<VmcpDocument['optimizer']> {
+  return compact({
+    maxToolsToReturn,
+    alwaysListed: alwaysListed.length > 0 ? alwaysListed : undefined,
+    description,
+    ...(ofService.embeddingService !== undefined && ofService),
+  })
 }

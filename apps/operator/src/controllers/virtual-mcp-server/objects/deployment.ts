@@ -128,7 +128,7 @@ function podSpec({ name, spec, settings, contributions }: VirtualDeploymentInput
       ...(spec.config.operational.logLevel === 'debug' ? ['--debug'] : []),
     ],
     env,
-    ports: [{ name: 'http', containerPort: VMCP_PORT, protocol: 'TCP' }],
+    ports: [{ name: 'http', containerPort: VMCP_PORT, protocol: 'TCP' }, ...metricsPort(spec)],
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '512Mi' } },
     startupProbe: { ...probe('/health'), periodSeconds: 1, timeoutSeconds: 3, failureThreshold: 120 },
     livenessProbe: { ...probe('/health'), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 },
@@ -153,6 +153,12 @@ function podSpec({ name, spec, settings, contributions }: VirtualDeploymentInput
     ]),
     containers: [container],
   }
+}
+
+/** Of /metrics alone. */
+function metricsPort({ config: { telemetry } }: CanonicalVirtualMCPServerSpec) {
+  const { enablePrometheusMetricsPath: isServed, prometheusPort: containerPort } = telemetry
+  return isServed && containerPort !== VMCP_PORT ? [{ name: 'metrics', containerPort, protocol: 'TCP' }] : []
 }
 
 const probe = (path: string) => ({ httpGet: { path, port: 'http' } })
