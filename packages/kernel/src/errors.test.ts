@@ -41,7 +41,32 @@ describe('errorMessage', () => {
     const inner = new Error('no route')
     expect(errorMessage(new Error(`connect: ${inner.message}`, { cause: inner }))).toBe('connect: no route')
     expect(errorMessage(new Error('no route', { cause: inner }))).toBe('no route')
-    expect(errorMessage(new Error('other no route', { cause: inner }))).toBe('other no route: no route')
+    expect(errorMessage(new Error('connect (no route), giving up', { cause: inner }))).toBe('connect (no route), giving up')
+    expect(errorMessage(new Error('connect', { cause: new Error('connect: no route', { cause: inner }) }))).toBe('connect: no route')
+    expect(errorMessage(new Error('nothing', { cause: new Error('no') }))).toBe('nothing: no')
+    expect(errorMessage(new Error('a no route b', { cause: new Error('x', { cause: inner }) }))).toBe('a no route b: x: no route')
+  })
+
+  it.each(['hunter2', '{"a":hunter2,"b":1}', '[1,2,hunter2 and a long text behind it]', 'hunter2"quoted"', '  hunter2', 'h', '😀hunter2'])(
+    'quotes nothing of a document that is not JSON (%s)',
+    (document) => {
+      const parse = () => {
+        try {
+          return JSON.parse(document)
+        } catch (cause) {
+          return new Error('the answer of the token endpoint is unusable', { cause })
+        }
+      }
+      expect(errorMessage(parse())).toBe('the answer of the token endpoint is unusable: Unexpected token in JSON')
+    },
+  )
+
+  it.each([
+    ['connect redis://user:hunter2@cache:6379/0 failed', 'connect redis://[redacted]@cache:6379/0 failed'],
+    ['cannot fetch https://hunter2@example.com/?q=a@b', 'cannot fetch https://[redacted]@example.com/?q=a@b'],
+    ['https://example.com/@scope/name and mail@example.com', 'https://example.com/@scope/name and mail@example.com'],
+  ])('leaves out credentials in an address: %s', (message, text) => {
+    expect(errorMessage(new Error('outer', { cause: new Error(message) }))).toBe(`outer: ${text}`)
   })
 
   it('ends at a cycle', () => {

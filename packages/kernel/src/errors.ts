@@ -31,8 +31,9 @@ const MAX_MEMBERS = 5
 const MAX_ERRORS = 64
 
 /**
- * One line for a log or a condition: the message and its chain of causes, joined by ": ". Never throws, whatever was
- * thrown, and never longer than 2,000 characters. Plain objects are not printed: they may hold secrets.
+ * One line for a log or a condition: the message and its chain of causes, joined by ": ", each said once. Never throws, whatever was
+ * thrown, and never longer than 2,000 characters. Plain objects are not printed: they may hold secrets. Causes come from libraries, so
+ * credentials in addresses and the pieces of a document that `JSON.parse` quotes are left out.
  */
 export function errorMessage(e: unknown): string {
   return cut(describe(e, { path: [], left: { count: MAX_ERRORS } }), MAX_LENGTH)
@@ -76,17 +77,35 @@ function nameOf(e: object): string {
   return (e instanceof Error && oneLine(e.name)) || Object.prototype.toString.call(e)
 }
 
-/** Many wrappers repeat the text of their cause at the end of their own message: it is not said twice. */
+/** Many wrappers repeat the text of their cause in their own message, and some causes that of their wrapper: it is not said twice. */
 function join(head: string, tail: string): string {
   if (head === '' || tail === '') return head || tail
-  return head === tail || head.endsWith(`: ${tail}`) ? head : `${head}: ${tail}`
+  if (says(head, tail)) return head
+  return tail.startsWith(`${head}: `) ? tail : `${head}: ${tail}`
+}
+
+/** Whether it is there as whole words: "no" is not said by "nothing". */
+function says(text: string, part: string): boolean {
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + 1))
+    if (!(isInWord(text, at) || isInWord(text, at + part.length))) return true
+  return false
+}
+
+/** Whether no word begins or ends at this place. */
+function isInWord(text: string, at: number): boolean {
+  return /^[\p{L}\p{N}_]{2}$/u.test(text.slice(Math.max(0, at - 1), at + 1))
 }
 
 function oneLine(text: string): string {
+  return withoutSecrets(text.slice(0, MAX_LENGTH * 2).replace(/[\s\p{Cc}]+/gu, ' ')).trim()
+}
+
+/** `JSON.parse` quotes the document where it fails. An address may hold a user and a password, as `redis://user:password@host`. */
+function withoutSecrets(text: string): string {
   return text
-    .slice(0, MAX_LENGTH * 2)
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim()
+    .replace(/(?: '.{1,2}')?, (?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON/u, ' in JSON')
+    .replace(/^"[^"]*"? is not valid JSON$/, 'not valid JSON')
+    .replace(/\b([a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@]{0,2000}@/gi, '$1[redacted]@')
 }
 
 /** By characters, not in the middle of one. */
