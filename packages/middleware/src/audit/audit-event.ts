@@ -37,6 +37,8 @@ export interface AuditPolicyDecision {
 export interface AuditAuthz extends AuditPolicyDecision {
   /** Of candidate policies where they decide otherwise. */
   readonly candidate: AuditPolicyDecision | undefined
+  /** Of a denied tool call: whether a list through this proxy has named the tool. Absent while no list has passed. */
+  readonly tool_listed: boolean | undefined
 }
 
 export interface AuditSource {

@@ -291,7 +291,7 @@ describe('audit', () => {
       name: 'policies',
       message(context) {
         const candidate = { decision: 'allow' as const, policies: ['next'], errors: [] }
-        context.authz = { decision: 'deny', policies: ['no-echo'], errors, candidate }
+        context.authz = { decision: 'deny', policies: ['no-echo'], errors, candidate, isListed: false }
         return reject('invalid_params', { detail: 'there is no such tool', inBand: true })
       },
     }
@@ -304,6 +304,7 @@ describe('audit', () => {
         policies: ['no-echo'],
         errors: [{ policy: 'broken' }],
         candidate: { decision: 'allow', policies: ['next'] },
+        tool_listed: false,
       },
     })
     expect(gate.lines.join('')).not.toContain(SECRET)

@@ -155,7 +155,7 @@ function createDescriber(options: AuditOptions, clock: Clock) {
 }
 
 function authzOf({ authz }: RequestContext): AuditEvent['authz'] {
-  return authz && { ...decisionOf(authz), candidate: authz.candidate && decisionOf(authz.candidate) }
+  return authz && { ...decisionOf(authz), candidate: authz.candidate && decisionOf(authz.candidate), tool_listed: authz.isListed }
 }
 
 function decisionOf({ decision, policies, errors }: PolicyOutcome): AuditPolicyDecision {

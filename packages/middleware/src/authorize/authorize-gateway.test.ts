@@ -78,6 +78,22 @@ describe('two users of one server', () => {
     expect(unknown.messages[0].error).toEqual(denied.messages[0].error)
   })
 
+  it('leave in the context whether a denied tool exists, as soon as anyone has listed the tools', async () => {
+    const client = new WireClient(runner.url)
+    const listings = async () => {
+      audit.length = 0
+      for (const tool of ['who_am_i', 'no_such_tool', 'echo']) await client.modernCall(tool, {}, as('ann'))
+      await expect.poll(() => audit.length).toBe(3)
+      return audit.map((outcome) => [outcome?.decision, outcome?.isListed])
+    }
+    await client.modern('tools/list', {}, as('nobody'))
+    expect(await listings()).toEqual([
+      ['deny', true],
+      ['deny', false],
+      ['allow', undefined],
+    ])
+  })
+
   it('leave the deciding policy in the context', async () => {
     audit.length = 0
     const client = new WireClient(runner.url)

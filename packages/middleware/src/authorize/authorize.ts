@@ -7,6 +7,7 @@ import type { Awaitable, Middleware } from '../pipeline/middleware.ts'
 import type { MessageContext, RequestContext } from '../pipeline/request-context.ts'
 import { calledTool, type HintFacts, type Judged, judgedBy, LISTS } from './judged-message.ts'
 import { listedOperation } from './listed-item.ts'
+import { ListedTools } from './listed-tools.ts'
 import { outcomeOf } from './policy-outcome.ts'
 import type { KnownHints, ToolHints } from './tool-hints.ts'
 
@@ -39,21 +40,32 @@ export interface AuthorizeDeps {
  * Judges every POSTed message by policies, and shows in lists only what some call could be permitted. A denied call is answered with one
  * text, whatever the reason and whether or not the thing exists.
  */
-export function createAuthorize(deps: AuthorizeDeps): Middleware {
+export function createAuthorize(given: AuthorizeDeps): Middleware {
+  const deps: Judge = { ...given, listed: new ListedTools() }
   return {
     name: 'authorization',
     message: (context) => judgeMessage(context, deps),
     edits: [...LIST_MEMBERS.keys()],
     editsPerCaller: true,
-    item: (context, item, method) => (isShown(context, deps, { item, method }) ? item : undefined),
-    toolsChanged: () => deps.toolHints?.changed(),
+    item(context, item, method) {
+      if (method === METHODS.toolsList && typeof item['name'] === 'string') deps.listed.note(item['name'])
+      return isShown(context, deps, { item, method }) ? item : undefined
+    },
+    toolsChanged() {
+      deps.listed.clear()
+      deps.toolHints?.changed()
+    },
     close: async () => deps.toolHints?.close(),
   }
 }
 
+interface Judge extends AuthorizeDeps {
+  readonly listed: ListedTools
+}
+
 const DENIED: Rejection = reject('access_denied')
 
-function judgeMessage(context: MessageContext, deps: AuthorizeDeps): Awaitable<Rejection | undefined> {
+function judgeMessage(context: MessageContext, deps: Judge): Awaitable<Rejection | undefined> {
   const tool = calledTool(context)
   if (tool === undefined) return judge(context, deps)
   if (deps.isSearch?.(tool) === true) return judgeSearch(context, deps)
@@ -78,7 +90,7 @@ function hintFacts(given: KnownHints, overrides: Hints | undefined): HintFacts {
   return { hints: overrides === undefined ? given : { ...given, ...overrides }, mayHaveMoreHints: false }
 }
 
-function judge(context: MessageContext, deps: AuthorizeDeps, hints?: HintFacts): Rejection | undefined {
+function judge(context: MessageContext, deps: Judge, hints?: HintFacts): Rejection | undefined {
   const judged = judgedBy(context, hints)
   if (judged === undefined || isRejection(judged)) return judged
   const { decision } = recordOutcome(context, judged, deps)
@@ -92,7 +104,7 @@ function denial(context: MessageContext, judged: Judged, { policies, insufficien
   return scopes === undefined ? DENIED : insufficientScope(context, scopes)
 }
 
-function recordOutcome(context: MessageContext, judged: Judged, { policies, onDecision, onDifference }: AuthorizeDeps) {
+function recordOutcome(context: MessageContext, judged: Judged, { policies, listed, onDecision, onDifference }: Judge) {
   const { enforced, candidate } = policies.current
   const { identity } = context.caller
   const outcome = outcomeOf(enforced, identity, judged)
@@ -100,7 +112,12 @@ function recordOutcome(context: MessageContext, judged: Judged, { policies, onDe
   const differs = other !== undefined && other.decision !== outcome.decision
   onDecision?.(outcome.decision)
   if (differs) onDifference?.(other.decision)
-  context.authz = { ...outcome, candidate: differs ? other : undefined }
+  const tool = outcome.decision === 'deny' ? calledTool(context) : undefined
+  context.authz = {
+    ...outcome,
+    candidate: differs ? other : undefined,
+    isListed: tool === undefined ? undefined : listed.has(tool),
+  }
   return outcome
 }
 

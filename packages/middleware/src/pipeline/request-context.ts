@@ -70,6 +70,8 @@ export interface PolicyError {
 export interface AuthzOutcome extends PolicyOutcome {
   /** The outcome of candidate policies where they decide otherwise. */
   readonly candidate: PolicyOutcome | undefined
+  /** Of a denied tool call: whether a list has named the tool. Undefined while that cannot be said. */
+  readonly isListed: boolean | undefined
 }
 
 /**
