@@ -1,8 +1,8 @@
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { startFixture } from '@thv/testkit/mcp/fixture'
+import { connectV2 } from '@thv/testkit/oauth/typescript-clients'
 import { startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { expect, it } from 'vitest'
-import { connectV2 } from './testing/oauth/typescript-clients.ts'
 import { spawnReadyRunner } from './testing/runner-process.ts'
 
 /* The library files its records under names of classes, which a bundler may drop. */

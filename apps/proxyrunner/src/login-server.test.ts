@@ -1,9 +1,9 @@
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { startFixture } from '@thv/testkit/mcp/fixture'
+import type { OAuthClientOptions } from '@thv/testkit/oauth/oauth-client'
+import { connectV1, connectV2 } from '@thv/testkit/oauth/typescript-clients'
 import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { OAuthClientOptions } from './testing/oauth/oauth-client.ts'
-import { connectV1, connectV2 } from './testing/oauth/typescript-clients.ts'
 import { type RunningDocument, runDocument } from './testing/run-document.ts'
 
 const GRANTS = ['authorization_code', 'refresh_token']

@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from '@thv/kernel/clock'
+import type { CallResult, OAuthClient, OAuthClientOptions } from '@thv/testkit/oauth/oauth-client'
+import { connectPython } from '@thv/testkit/oauth/python-client'
+import { connectV1, connectV2 } from '@thv/testkit/oauth/typescript-clients'
 import { OIDC_PATHS } from '@thv/testkit/oidc/oidc-configuration'
 import { describe, expect, it } from 'vitest'
 import { type GuardedRunner, startGuardedRunner } from './testing/guarded-runner.ts'
-import type { CallResult, OAuthClient, OAuthClientOptions } from './testing/oauth/oauth-client.ts'
-import { connectPython } from './testing/oauth/python-client.ts'
-import { connectV1, connectV2 } from './testing/oauth/typescript-clients.ts'
 
 /* The official clients do their own OAuth against a protected runner: nothing here knows a token. */
 

@@ -5,6 +5,7 @@ import { gateway } from './gateway.ts'
 import { httpServers } from './http-servers.ts'
 import { incomingIdentity } from './incoming-identity.ts'
 import { oneLogin } from './one-login.ts'
+import { oauthClients } from './oauth-clients.ts'
 import { operatorKilled } from './operator-killed.ts'
 import { permissionProfile } from './permission-profile.ts'
 import { podTemplate } from './pod-template.ts'
@@ -27,6 +28,7 @@ import { wrongImage } from './wrong-image.ts'
 
 /** The long ones first. */
 export const STORIES: readonly Story[] = [
+  oauthClients,
   crash,
   gateway,
   deletion,

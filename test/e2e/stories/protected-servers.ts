@@ -10,6 +10,7 @@ import { EXTERNAL_AUTH, REMOTE, SERVER, type World } from './world.ts'
 
 const AUDIENCE = 'story'
 const BUCKET = 3
+const NO_TOOL = 'no_such_tool'
 const OVER_HTTP = [
   ['web', SERVER],
   ['far', REMOTE],
@@ -99,6 +100,8 @@ async function expectGuards(world: World, name: string, { ada, bob, eve }: Token
     return all
   }
   expect([name, await statuses(asBob, 'echo', BUCKET + 1)]).toEqual([name, Array.from({ length: BUCKET + 1 }, () => 403)])
+  const [denied, unknown] = [await asBob.call('echo'), await asBob.call(NO_TOOL)]
+  expect([name, unknown.status, unknown.messages.at(-1).error]).toEqual([name, denied.status, denied.messages.at(-1).error])
   expect([name, await statuses(asAda, 'who_am_i'), await statuses(asBob, 'who_am_i')]).toEqual([name, [403], [200]])
   expect([name, await statuses(asAda, 'echo', BUCKET + 1)]).toEqual([name, [...Array.from({ length: BUCKET }, () => 200), 429]])
 }
@@ -145,9 +148,14 @@ async function expectAudit(world: World, collector: OtlpReceiver, tokens: readon
       for (const token of tokens) expect(printed).not.toContain(token)
       const events = printed.split('\n').flatMap((line) => (line.includes('"audit_event"') ? [JSON.parse(line) as AuditLine] : []))
       const seen = new Set(events.map(({ subjects, outcome }) => `${subjects.user} ${outcome}`))
-      return ['ada success', 'ada denied', 'bob denied'].every((each) => seen.has(each)) && events
+      const isComplete =
+        ['ada success', 'ada denied', 'bob denied'].every((each) => seen.has(each)) && events.some(isDenial('bob', NO_TOOL))
+      return isComplete && events
     })
     expect(outcomes.some(({ outcome, subjects }) => outcome === 'denied' && subjects.user === 'anonymous')).toBe(true)
+    // The answers are the same; only here a tool that bob may not call differs from one that does not exist.
+    const listed = (tool: string) => new Set(outcomes.filter(isDenial('bob', tool)).map(({ authz }) => authz?.tool_listed))
+    expect([name, listed('echo'), listed(NO_TOOL)]).toEqual([name, new Set([true]), new Set([false])])
     const isAtCollector = ({ audit_id: id }: AuditLine) => collector.logs.some(({ body }) => body.includes(id))
     await world.eventually(`the collector has the events of ${name}`, async () => outcomes.every(isAtCollector))
   }
@@ -157,6 +165,12 @@ interface AuditLine {
   readonly audit_id: string
   readonly outcome: string
   readonly subjects: { readonly user: string }
+  readonly target: { readonly name?: string }
+  readonly authz?: { readonly tool_listed?: boolean }
+}
+
+function isDenial(user: string, tool: string) {
+  return ({ outcome, subjects, target }: AuditLine) => outcome === 'denied' && subjects.user === user && target.name === tool
 }
 
 /** The other ways to authenticate, one after the other, on the same servers. A header of the client never wins. */

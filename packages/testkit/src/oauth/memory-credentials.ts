@@ -1,4 +1,4 @@
-import { signIn } from '@thv/testkit/oidc/sign-in'
+import { signIn } from '../oidc/sign-in.ts'
 import { type OAuthClientOptions, REDIRECT_URI } from './oauth-client.ts'
 
 /**

@@ -18,6 +18,8 @@ export interface OAuthClientOptions {
   readonly era: 'legacy' | 'modern'
   /** Grant types that the client registers for. */
   readonly grantTypes: readonly string[]
+  /** File with the authority of the provider, for a client in a process of its own. Those in this process trust what it trusts. */
+  readonly caFile?: string
 }
 
 /** It is never called: `signIn` stops before it. */

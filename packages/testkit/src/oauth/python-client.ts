@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { signIn } from '@thv/testkit/oidc/sign-in'
-import { ensurePythonEnv } from '@thv/testkit/python/python-env'
+import { signIn } from '../oidc/sign-in.ts'
+import { ensurePythonEnv } from '../python/python-env.ts'
 import { type CallResult, type OAuthClient, type OAuthClientOptions, REDIRECT_URI } from './oauth-client.ts'
 
 interface Reply {
@@ -16,11 +16,14 @@ interface Reply {
 const REPLY_LIMIT_MS = 60_000
 
 /** The Python SDK in a process of its own. It writes a line when it wants a browser, and when it has a result. */
-export async function connectPython({ url, user, era, grantTypes }: OAuthClientOptions): Promise<OAuthClient> {
+export async function connectPython({ url, user, era, grantTypes, caFile }: OAuthClientOptions): Promise<OAuthClient> {
   const { python } = await ensurePythonEnv(['mcp==2.3.0', 'uv==0.13.7'])
   const script = fileURLToPath(new URL('oauth_client.py', import.meta.url))
   const mode = era === 'modern' ? 'auto' : 'legacy'
-  const child = spawn(python, [script, url, mode, REDIRECT_URI, ...grantTypes], { stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(python, [script, url, mode, REDIRECT_URI, ...grantTypes], {
+    env: { ...process.env, ...(caFile !== undefined && { SSL_CERT_FILE: caFile }) },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   const exited = once(child, 'exit')
   const visits: URL[] = []
   let problems = ''

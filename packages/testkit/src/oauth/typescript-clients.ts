@@ -1,7 +1,7 @@
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { MODERN } from '@thv/testkit/mcp/wire/protocol'
+import { MODERN } from '../mcp/wire/protocol.ts'
 import { MemoryCredentials } from './memory-credentials.ts'
 import type { CallResult, OAuthClient, OAuthClientOptions } from './oauth-client.ts'
 

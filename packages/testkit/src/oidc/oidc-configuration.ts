@@ -42,10 +42,12 @@ export interface OidcConfigurationOptions {
   readonly scopes: readonly string[]
   readonly wishOf: (ctx: HookContext) => OidcTokenOptions
   readonly accessTokenSeconds: () => number
+  readonly rotatesRefreshTokens: boolean
 }
 
 /** Of the provider: one client with a secret, and public ones that register themselves and must use PKCE. */
-export function oidcConfiguration({ keys, adapter, client, scopes, wishOf, accessTokenSeconds }: OidcConfigurationOptions): object {
+export function oidcConfiguration(options: OidcConfigurationOptions): object {
+  const { keys, adapter, client, scopes, wishOf, accessTokenSeconds, rotatesRefreshTokens } = options
   const { discovery: _, ...routes } = OIDC_PATHS
   return {
     adapter,
@@ -73,6 +75,7 @@ export function oidcConfiguration({ keys, adapter, client, scopes, wishOf, acces
     extraTokenClaims: (ctx: HookContext) => wishOf(ctx).claims ?? {},
     findAccount: (_ctx: HookContext, accountId: string) => ({ accountId, claims: () => ({ sub: accountId }) }),
     loadExistingGrant: grantEverything,
+    ...(!rotatesRefreshTokens && { rotateRefreshToken: false }),
     issueRefreshToken: (_ctx: HookContext, client: { grantTypeAllowed(type: string): boolean }) => client.grantTypeAllowed('refresh_token'),
     formats: {
       customizers: {

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { Provider } from 'oidc-provider'
@@ -8,7 +9,7 @@ import { createOidcRecords } from './oidc-records.ts'
 import { addTokenExchange, type ExchangedToken } from './token-exchange.ts'
 
 /**
- * A real OpenID provider on loopback: client-credentials tokens, readable or opaque, with any claims; and users, for clients that register
+ * A real OpenID provider, on loopback unless told otherwise: client-credentials tokens, readable or opaque, with any claims; and users, for clients that register
  * themselves and send a browser (`sign-in.ts`) to its login page.
  */
 export interface OidcServer extends AsyncDisposable {
@@ -51,6 +52,10 @@ export interface OidcServerOptions {
   readonly port?: number
   /** Scopes that users can grant to clients. */
   readonly scopes?: readonly string[]
+  /** Serves by TLS. The process that asks for tokens must trust the authority. */
+  readonly tls?: { readonly certPem: string; readonly keyPem: string }
+  /** False: a refresh token can be used again, for clients that refresh in two places at once. By default the provider decides. */
+  readonly rotatesRefreshTokens?: boolean
 }
 
 /** Of the login page; the rest of the path names the visit. */
@@ -64,7 +69,7 @@ const WISH_HEADER = 'x-token-wish'
 const SLOW_MS = 3_000
 
 export async function startOidcServer(options: OidcServerOptions = {}): Promise<OidcServer> {
-  const { host = '127.0.0.1', port = 0, scopes = [] } = options
+  const { host = '127.0.0.1', port = 0, scopes = [], tls, rotatesRefreshTokens = true } = options
   const hits = new Map<string, number>()
   const adapter = createOidcRecords()
   const grants: IssuedToken[] = []
@@ -73,21 +78,23 @@ export async function startOidcServer(options: OidcServerOptions = {}): Promise<
   let provider: Provider
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {}
 
-  const server = createServer((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
     const path = request.url?.split('?')[0] ?? ''
     hits.set(path, (hits.get(path) ?? 0) + 1)
     if (!misbehave(oidc.fault, path, response)) {
       if (oidc.fault === 'slow') setTimeout(() => handle(request, response), SLOW_MS).unref()
       else handle(request, response)
     }
-  })
+  }
+  const server = tls === undefined ? createServer(listener) : createTlsServer({ cert: tls.certPem, key: tls.keyPem }, listener)
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve))
-  const issuer = `http://${host}:${(server.address() as AddressInfo).port}`
+  const issuer = `${tls === undefined ? 'http' : 'https'}://${host}:${(server.address() as AddressInfo).port}`
 
   function publish(): void {
     // The provider cannot change its keys, so another one takes its place, with what the one before remembered.
     const accessTokenSeconds = () => oidc.accessTokenSeconds
-    provider = new Provider(issuer, oidcConfiguration({ keys, adapter, client: CLIENT, scopes, wishOf, accessTokenSeconds }))
+    const settings = { keys, adapter, client: CLIENT, scopes, wishOf, accessTokenSeconds, rotatesRefreshTokens }
+    provider = new Provider(issuer, oidcConfiguration(settings))
     addTokenExchange(provider, {
       issuer,
       keys: () => keys,
