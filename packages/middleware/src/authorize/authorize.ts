@@ -77,7 +77,7 @@ function judgeMessage(context: MessageContext, deps: Judge): Awaitable<Rejection
   return judge(context, deps, { ...hintFacts(given, overrides), origin })
 }
 
-function judgeSearch(context: MessageContext, deps: AuthorizeDeps): undefined {
+function judgeSearch(context: MessageContext, deps: Judge): undefined {
   recordOutcome(context, { by: 'forbid', operation: { action: 'list_tools' } }, deps)
 }
 
