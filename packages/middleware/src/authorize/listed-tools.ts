@@ -2,8 +2,8 @@ const MAX_NAMES = 10_000
 const MAX_LENGTH = 256
 
 /**
- * The tools that lists through this proxy have named, whoever asked and whatever policies hid: so that an audit event tells a denied tool
- * from one that does not exist. The server is not asked for it, as a denied call costs nobody anything.
+ * The tools that lists through this proxy have named, to any caller and before policies hide some: so that an audit event tells a denied
+ * tool from one that does not exist. The server is not asked for it: a denied call must not cause requests.
  */
 export class ListedTools {
   readonly #names = new Set<string>()
