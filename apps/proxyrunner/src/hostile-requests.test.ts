@@ -8,10 +8,15 @@ import {
   startFakeProvider,
   type TestedAuthenticator,
 } from '@thv/auth/incoming/testing/fake-provider'
+import { systemClock } from '@thv/kernel/clock'
 import { createAuthenticate } from '@thv/middleware/authenticate/authenticate'
 import { createChallenges } from '@thv/middleware/authenticate/challenges'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createAudit } from '../../../packages/middleware/src/audit/audit.ts'
+import type { AuditEvent } from '../../../packages/middleware/src/audit/audit-event.ts'
+import { startGuardedRunner } from './testing/guarded-runner.ts'
+import { SseWireClient } from './testing/sse-wire-client.ts'
 import { startTestRunner, type TestRunner } from './testing/test-runner.ts'
 
 let key: SigningKey
@@ -23,6 +28,11 @@ let fixture: Fixture
 let runner: TestRunner
 let session: string
 const ISSUED = 'kept-from-answers'
+const events: AuditEvent[] = []
+const AUDIT = {
+  ...{ component: 'test', eventTypes: [], excludeEventTypes: [], includeRequestData: true, includeResponseData: true },
+  ...{ detectApplicationErrors: true, maxDataBytes: 65_536, maxDelegationDepth: 10, trustProxyHeaders: false, trustedProxies: [] },
+}
 
 beforeAll(async () => {
   ;[key, foreignKey, rsa] = await Promise.all([signingKey('k'), signingKey('k'), signingKey('rsa', 'RS256')])
@@ -31,7 +41,9 @@ beforeAll(async () => {
   auth = idp.authenticator()
   const challenges = createChallenges({ realm: 'test', resource: { authorizationServers: [idp.issuer], scopes: ['mcp'] } })
   fixture = await startFixture()
-  const middleware = [createAuthenticate({ forwardToken: false }, { authenticator: auth, challenges, clock: idp.clock })]
+  const sink = { write: (event: AuditEvent) => void events.push(event), close: async () => {} }
+  const audit = createAudit(AUDIT, { clock: systemClock, sink })
+  const middleware = [audit, createAuthenticate({ forwardToken: false }, { authenticator: auth, challenges, clock: idp.clock })]
   runner = await startTestRunner({ backend: fixture.url, middleware })
   await runner.probed()
   const opened = await post(`Bearer ${await idp.token()}`, INITIALIZE)
@@ -180,11 +192,14 @@ describe('a hostile token', () => {
   it('is rejected with one text and one challenge, whatever is wrong with it', async () => {
     const challenge = `Bearer realm="test", error="invalid_token", error_description="token validation failed", resource_metadata="${runner.base}/.well-known/oauth-protected-resource/mcp", scope="mcp"`
     expect(TOKENS.length).toBeGreaterThanOrEqual(70)
+    const before = events.length
+    const sent: string[] = []
     for (const [title, make] of TOKENS) {
       const token = await make()
       // Over the server's limit of headers it never gets to the token.
       const answer = await post(`Bearer ${token}`)
       if (token.length > 16 << 10 && answer.status === 431) continue
+      sent.push(token)
       expect([title, answer.status, answer.headers.get('www-authenticate'), answer.text]).toEqual([
         ...[title, 401, challenge],
         '{"jsonrpc":"2.0","error":{"code":401,"message":"Authentication required: token validation failed"}}',
@@ -193,6 +208,14 @@ describe('a hostile token', () => {
     const log = runner.logged.join('\n')
     expect(log).not.toContain(ISSUED)
     expect(log).not.toContain('passwd')
+    // One event for each, and neither there nor in a metric anything of a token.
+    await expect.poll(() => events.length - before).toBe(sent.length)
+    const audited = events.slice(before)
+    expect(new Set(audited.map(({ outcome, subjects }) => `${outcome} ${subjects.user}`))).toEqual(new Set(['denied anonymous']))
+    for (const text of [JSON.stringify(audited), runner.metrics.render()]) {
+      for (const word of [ISSUED, 'passwd', 'UNION', 'evil.example', 'admin']) expect(text).not.toContain(word)
+      expect(sent.filter((token) => token.split('.').some((part) => part.length > 20 && text.includes(part)))).toEqual([])
+    }
     expect(auth.stats.cached).toBe(1) // of the session alone
     expect(fixture.stats.count('ping')).toBe(0)
   })
@@ -254,6 +277,20 @@ describe("somebody else's session", () => {
     const authorization = `Bearer ${await idp.token({ claims: { jti: 'refreshed' } })}`
     expect((await post(authorization, PING, { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' })).status).toBe(200)
   })
+})
+
+it("somebody else's HTTP+SSE endpoint is 404, and goes on for its owner", async () => {
+  await using guarded = await startGuardedRunner({ transport: 'sse' })
+  const bearer = async (sub: string) => `Bearer ${await guarded.idp.token({ claims: { sub } })}`
+  await using stream = await SseWireClient.open(guarded.runner.url, { authorization: await bearer('ada') })
+  const url = new URL(stream.endpoint, guarded.runner.url)
+  const status = async (authorization: string | undefined) => {
+    const headers = { 'content-type': 'application/json', ...(authorization !== undefined && { authorization }) }
+    const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(PING) })
+    await answer.body?.cancel()
+    return answer.status
+  }
+  expect([await status(undefined), await status(await bearer('eve')), await status(await bearer('ada'))]).toEqual([401, 404, 202])
 })
 
 it('thousands of bad tokens leave memory and the provider alone', async () => {

@@ -110,6 +110,9 @@ interface Endpoint {
   handle(context: ExchangeContext): Awaitable<void>
 }
 
+/** A mistake of ours, or of a middleware. The log has the cause; the client gets nothing of it. */
+const SURPRISE: Rejection = { ...reject('internal_error'), httpStatus: 500 }
+
 /**
  * MCP over HTTP, server side: routes requests, runs the pipeline's `open`, `message` and `end` around each, and answers what needs no
  * backend.
@@ -160,8 +163,12 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (answering instanceof Promise) await answering
       if (!exchange.answered) await exchange.over()
     } catch (error) {
+      const isSurprise = !(exchange.aborted || exchange.begun || error instanceof RequestError)
+      if (isSurprise && endpoint?.guarded === true) {
+        report(error, exchange)
+        context.reject(SURPRISE)
+      } else answerHandlerFailure(exchange, error, report)
       context.outcome = exchange.aborted ? 'aborted' : error instanceof RequestError ? 'rejected' : 'error'
-      answerHandlerFailure(exchange, error, report)
     } finally {
       finish(context, endpoint)
     }
