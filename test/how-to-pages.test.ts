@@ -4,12 +4,12 @@ import { type MCPServer, mcpServer } from '@thv/resources/kinds/mcp-server/schem
 import type { SchemaNode } from '@thv/resources/schema/schema-walk'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { planMcpServer } from './controllers/mcp-server/plan.ts'
-import { authConfigConditions } from './references/judge-auth-config.ts'
-import type { Lookup } from './references/lookup.ts'
-import { fixtureLookup, planFacts } from './testing/fixture-namespace.ts'
+import { planMcpServer } from '../apps/operator/src/controllers/mcp-server/plan.ts'
+import { authConfigConditions } from '../apps/operator/src/references/judge-auth-config.ts'
+import type { Lookup } from '../apps/operator/src/references/lookup.ts'
+import { fixtureLookup, planFacts } from '../apps/operator/src/testing/fixture-namespace.ts'
 
-/* What the pages about protection show in YAML can be applied: every member is known, and nothing blocks the server. */
+/* The YAML of the pages about protection can be applied: every member is known, and nothing blocks the server. */
 
 const PAGES = ['audit', 'backend-credentials', 'limits-and-redis', 'policies', 'protect-your-first-server', 'telemetry']
 const metadata = { name: 'x', namespace: 'team', uid: 'uid-x', generation: 1 }
@@ -19,10 +19,10 @@ type Spec = Readonly<Record<string, unknown>>
 
 /** A whole manifest, a spec, or members of a spec. */
 function specsIn(page: string): Spec[] {
-  const text = readFileSync(new URL(`../../../docs/how-to/${page}.md`, import.meta.url), 'utf8')
+  const text = readFileSync(new URL(`../docs/how-to/${page}.md`, import.meta.url), 'utf8')
   const blocks = [...text.matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map((match) => parse(match[1] ?? '') as { spec?: Spec })
   const files = [...text.matchAll(/^kubectl apply -f (deploy\/\S+)$/gm)].map(
-    (match) => parse(readFileSync(new URL(`../../../${match[1]}`, import.meta.url), 'utf8')) as { spec: Spec },
+    (match) => parse(readFileSync(new URL(`../${match[1]}`, import.meta.url), 'utf8')) as { spec: Spec },
   )
   return [...blocks, ...files].map((block) => block.spec ?? (block as Spec))
 }
