@@ -2,7 +2,8 @@ import type { Static } from 'typebox'
 import { DURATION_PATTERN, int32, list, obj, oneOf, opt, str } from '../schema/nodes.ts'
 import { compact } from '../schema/normalize.ts'
 
-const METERED_METHODS = [
+/** Methods that limits can meter besides `tools/call`. */
+export const METERED_METHODS = [
   'tools/list',
   'prompts/list',
   'prompts/get',

@@ -1,3 +1,5 @@
+import { METERED_METHODS } from '@thv/resources/shared/rate-limiting'
+import { METERED_METHODS as METHODS_OF_RUN_CONFIGS } from '@thv/runconfig/policy-config'
 import { describe, expect, it } from 'vitest'
 import { type RateLimitArgs, resolveRateLimit } from './rate-limit.ts'
 import { blockersOf, contributionOf } from './testing/snapshot.ts'
@@ -89,4 +91,8 @@ describe('resolveRateLimit', () => {
       'InvalidSpec spec.rateLimiting.tools[t].shared.refillPeriod must be a duration above zero, such as 1m',
     ])
   })
+})
+
+it('resources and run configs know the same methods', () => {
+  expect(METERED_METHODS).toEqual(METHODS_OF_RUN_CONFIGS)
 })
