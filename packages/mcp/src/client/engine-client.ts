@@ -24,6 +24,8 @@ export interface Opener {
   close?(): void
 }
 
+const LISTEN_LIMIT_MS = 60_000
+
 /** The client in front of whatever engine the server calls for. It knows limits and second attempts, and nothing of the wire. */
 export class EngineClient implements McpClient {
   readonly #context: ClientContext
@@ -104,8 +106,11 @@ export class EngineClient implements McpClient {
       this.#limited(METHODS.listen, limits, (signal) =>
         this.#onFooting(signal, (engine) => engine.listen(filter, { signal, onNotification })),
       )
-    const first = await open(options)
-    return keepListening({ first, reopen: (signal) => open({ signal }), onGap, context: this.#context, closing: this.#closing.signal })
+    // The limit is on the opening alone, so that it holds where calls may take for ever too.
+    const { timeoutMs = Math.min(this.#context.limits.timeoutMs, LISTEN_LIMIT_MS) } = options
+    const first = await open({ ...options, timeoutMs })
+    const reopen = (signal: AbortSignal) => open({ signal, timeoutMs })
+    return keepListening({ first, reopen, onGap, context: this.#context, closing: this.#closing.signal })
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { type BackendHandler, startBackend } from '@thv/http/testing/backend'
+import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it, vi } from 'vitest'
 import type { JsonObject } from '../json-rpc.ts'
 import { createStreamableHttpClient, type StreamableHttpOptions } from './http/streamable-http-client.ts'
@@ -219,6 +220,19 @@ describe('listening to a modern server', () => {
     await using _listening = await peers.client.listen({ toolsListChanged: true }, { onNotification: heard })
     await vi.waitFor(() => expect(heard).toHaveBeenCalledOnce(), 10_000)
     expect(peers.warnings).toHaveLength(2)
+  })
+
+  it('that never open a listen stream are given up, also where calls have no limit', async () => {
+    const clock = new TestClock()
+    let asked = 0
+    const limits = { timeoutMs: Number.POSITIVE_INFINITY }
+    await using peers = await scripted(() => void asked++, { clock, limits })
+    const outcome = expect(peers.client.listen({ toolsListChanged: true }, { onNotification: () => {} })).rejects.toMatchObject({
+      code: 'timeout',
+    })
+    await vi.waitFor(() => expect(asked).toBe(1), 10_000)
+    await clock.advance(60_000)
+    await outcome
   })
 })
 
