@@ -1,5 +1,5 @@
 import type { Backend, BackendStatus } from '@thv/gateway/backend'
-import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { StreamMetrics } from '@thv/gateway/streams/client-stream'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import type { ParsedMessage } from '@thv/mcp/parse-body'
@@ -16,7 +16,7 @@ import type { Offer } from './offer.ts'
 
 export interface VirtualBackendOptions {
   readonly offer: Offer
-  readonly store: SessionStore<StdioSessionRecord>
+  readonly store: SessionStore<LiveSessionRecord>
   readonly sessionTtlMs: number
   readonly metrics: StreamMetrics
   /** Of health checks that begin now. */

@@ -1,7 +1,7 @@
 import { createGateway } from '@thv/gateway/gateway'
 import { addGatewayGauges } from '@thv/gateway/metrics/gateway-gauges'
 import { startMetricsServer } from '@thv/gateway/metrics-server'
-import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { Resolve } from '@thv/http/outbound/guarded-connector'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { type Clock, systemClock } from '@thv/kernel/clock'
@@ -109,7 +109,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const shared = state?.sessions<JsonValue>('workflow:')
   const waiting = shared === undefined ? new SuspendedWorkflows(clock, seal) : new SharedWorkflows({ store: shared, seal, clock, log })
   const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting, policies })
-  const store = state?.sessions<StdioSessionRecord>() ?? createMemorySessionStore<StdioSessionRecord>({ clock })
+  const store = state?.sessions<LiveSessionRecord>() ?? createMemorySessionStore<LiveSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
   const { sessionTtlMs } = options
   const checks = () => checkSettings(offer.config)

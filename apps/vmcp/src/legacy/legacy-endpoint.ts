@@ -2,7 +2,7 @@ import { acceptedForms } from '@thv/gateway/response/accepted-forms'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import { HttpReply } from '@thv/gateway/response/reply'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
-import { LiveSessions, type SessionKey, type StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import { type LiveSessionRecord, LiveSessions, type SessionKey } from '@thv/gateway/sessions/live-sessions'
 import { partyOf } from '@thv/gateway/sessions/party'
 import type { StreamMetrics } from '@thv/gateway/streams/client-stream'
 import { SessionStreams } from '@thv/gateway/streams/session-streams'
@@ -34,7 +34,7 @@ import { recordOf, VirtualSession } from './virtual-session.ts'
 
 export interface LegacyEndpointOptions {
   readonly offer: Offer
-  readonly store: SessionStore<StdioSessionRecord>
+  readonly store: SessionStore<LiveSessionRecord>
   readonly ttlMs: number
   readonly metrics: StreamMetrics
 }
@@ -272,7 +272,7 @@ export class LegacyEndpoint {
     return session
   }
 
-  #revive(key: SessionKey, record: StdioSessionRecord): VirtualSession {
+  #revive(key: SessionKey, record: LiveSessionRecord): VirtualSession {
     const params: unknown = JSON.parse(record.initialize)
     const session = this.#session(key, isObject(params) ? params : {})
     session.isInitialized = record.isInitialized

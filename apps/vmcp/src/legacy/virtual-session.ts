@@ -1,4 +1,4 @@
-import type { LiveSession, StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { LiveSession, LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
@@ -184,7 +184,7 @@ export class VirtualSession implements LiveSession {
 const SETTING_MS = 15_000
 const MAX_SUBSCRIPTIONS = 1_000
 
-export function recordOf(session: VirtualSession): StdioSessionRecord {
+export function recordOf(session: VirtualSession): LiveSessionRecord {
   return {
     version: session.version,
     initialize: JSON.stringify(session.params),

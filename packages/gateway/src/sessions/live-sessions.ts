@@ -10,7 +10,7 @@ import { partyOf } from './party.ts'
 import { UNCONFIRMED_MS } from './unconfirmed.ts'
 
 /** The state with which another runner continues a session: its process gets the handshake and all settings again. */
-export type StdioSessionRecord = {
+export type LiveSessionRecord = {
   readonly version: string
   /** The client's `initialize`, as it came. */
   readonly initialize: string
@@ -32,14 +32,14 @@ export interface LiveSession {
 }
 
 export interface LiveSessionsOptions<S extends LiveSession> {
-  readonly store: SessionStore<StdioSessionRecord>
+  readonly store: SessionStore<LiveSessionRecord>
   readonly clock: Clock
   readonly log: Log
   readonly ttlMs: number
   /** Makes a session out of what the store holds. */
-  revive(ref: SessionKey, record: StdioSessionRecord): S | Rejection
+  revive(ref: SessionKey, record: LiveSessionRecord): S | Rejection
   /** The record from which another process can revive the session. */
-  recordOf(session: S): StdioSessionRecord
+  recordOf(session: S): LiveSessionRecord
   /** Something else must be let go of with the session. */
   onEnd(session: S): void
 }

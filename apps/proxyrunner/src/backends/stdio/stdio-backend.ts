@@ -1,7 +1,7 @@
 import type { Backend, BackendStatus, SseEndpoint } from '@thv/gateway/backend'
 import { prepareHop } from '@thv/gateway/relay/prepare-hop'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
-import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { Clock } from '@thv/kernel/clock'
 import { retryLater } from '@thv/mcp/wire-errors'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
@@ -24,7 +24,7 @@ export interface StdioBackendOptions {
   readonly runtime: Runtime
   readonly config: StdioSettings
   readonly pipeline: Pipeline
-  readonly store: SessionStore<StdioSessionRecord>
+  readonly store: SessionStore<LiveSessionRecord>
   readonly clock: Clock
   readonly log: Log
   readonly metrics: Metrics

@@ -1,4 +1,4 @@
-import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import { TestClock } from '@thv/kernel/clock'
 import { createMemorySessionStore } from '@thv/store/memory-session-store'
 import { describe, expect, it } from 'vitest'
@@ -146,7 +146,7 @@ describe('a server process that ends', () => {
 
 describe('a session', () => {
   it('goes on with another runner that has the same store', async () => {
-    const store = createMemorySessionStore<StdioSessionRecord>()
+    const store = createMemorySessionStore<LiveSessionRecord>()
     const seen: ScriptedMessage[] = []
     const server = scriptedServer((message, write) => {
       seen.push(message)
@@ -175,7 +175,7 @@ describe('a session', () => {
   })
 
   it('is not lost because the store does not work for a moment: 503, not 404', async () => {
-    const store = createMemorySessionStore<StdioSessionRecord>()
+    const store = createMemorySessionStore<LiveSessionRecord>()
     let isDown = false
     const flaky = {
       ...store,

@@ -2,7 +2,7 @@ import { acceptedForms } from '@thv/gateway/response/accepted-forms'
 import { unavailable } from '@thv/gateway/response/backend-rejection'
 import { HttpReply } from '@thv/gateway/response/reply'
 import { sendRejection } from '@thv/gateway/response/send-rejection'
-import { LiveSessions, type SessionKey, type StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import { type LiveSessionRecord, LiveSessions, type SessionKey } from '@thv/gateway/sessions/live-sessions'
 import { partyOf } from '@thv/gateway/sessions/party'
 import { SessionStreams } from '@thv/gateway/streams/session-streams'
 import type { Exchange } from '@thv/http/server/exchange'
@@ -24,7 +24,7 @@ export interface LegacyEndpointOptions {
   readonly pool: ProcessPool
   readonly service: LegacyService
   readonly pipeline: Pipeline
-  readonly store: SessionStore<StdioSessionRecord>
+  readonly store: SessionStore<LiveSessionRecord>
 }
 
 /** Streamable HTTP of the handshake era: sessions, their POSTs and their streams. */
@@ -137,7 +137,7 @@ export class LegacyEndpoint {
   }
 
   /** A session that another runner, or an earlier one, has opened. */
-  #revive(key: SessionKey, record: StdioSessionRecord): LegacySession | Rejection {
+  #revive(key: SessionKey, record: LiveSessionRecord): LegacySession | Rejection {
     const initialize = parseText(record.initialize)
     if (initialize.kind !== 'request') return reject('session_not_found')
     const session = this.#session(key, initialize)

@@ -1,5 +1,5 @@
 import { ClientQuestions } from '@thv/gateway/sessions/client-questions'
-import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import type { Outlet } from '@thv/gateway/streams/session-streams'
 import type { Clock } from '@thv/kernel/clock'
 import { isLogLevel, type LogLevel } from '@thv/mcp/envelope'
@@ -67,7 +67,7 @@ export class LegacySession {
   }
 }
 
-export function recordOf(session: LegacySession): StdioSessionRecord {
+export function recordOf(session: LegacySession): LiveSessionRecord {
   return {
     version: session.version,
     initialize: session.initialize.text,
@@ -78,7 +78,7 @@ export function recordOf(session: LegacySession): StdioSessionRecord {
 }
 
 /** Copies the state of a record into a session made from it. */
-export function restoreFrom(session: LegacySession, record: StdioSessionRecord): void {
+export function restoreFrom(session: LegacySession, record: LiveSessionRecord): void {
   session.version = record.version
   session.isInitialized = record.isInitialized
   session.level = isLogLevel(record.level) ? record.level : undefined

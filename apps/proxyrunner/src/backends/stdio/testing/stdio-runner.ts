@@ -1,6 +1,6 @@
 import type { Backend } from '@thv/gateway/backend'
 import { createGateway, type GatewayServer } from '@thv/gateway/gateway'
-import type { StdioSessionRecord } from '@thv/gateway/sessions/live-sessions'
+import type { LiveSessionRecord } from '@thv/gateway/sessions/live-sessions'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import type { Middleware } from '@thv/middleware/pipeline/middleware'
 import { compilePipeline } from '@thv/middleware/pipeline/pipeline'
@@ -19,7 +19,7 @@ export interface StdioRunner extends AsyncDisposable {
   readonly backend: Backend
   readonly metrics: Metrics
   readonly logged: readonly string[]
-  readonly store: SessionStore<StdioSessionRecord>
+  readonly store: SessionStore<LiveSessionRecord>
   /** The value of a counter of the stdio bridge. */
   dropped(what: string, reason: string): number
 }
@@ -29,7 +29,7 @@ export interface StdioRunnerOptions {
   readonly config?: Partial<StdioSettings>
   readonly middleware?: readonly Middleware[]
   readonly clock?: Clock
-  readonly store?: SessionStore<StdioSessionRecord>
+  readonly store?: SessionStore<LiveSessionRecord>
   readonly server?: Partial<GatewayServer>
 }
 
@@ -40,7 +40,7 @@ export async function startStdioRunner(options: StdioRunnerOptions): Promise<Std
   const pipeline = compilePipeline(options.middleware ?? [])
   const metrics = createMetrics()
   const log = collectingLog(logged)
-  const store = options.store ?? createMemorySessionStore<StdioSessionRecord>({ clock })
+  const store = options.store ?? createMemorySessionStore<LiveSessionRecord>({ clock })
   const config = { name: 'test', ...options.config }
   const backend = createStdioBackend({ runtime, config, pipeline, store, clock, log, metrics, random: () => 0 })
   const gateway = createGateway({
