@@ -106,7 +106,7 @@ export class EngineClient implements McpClient {
       this.#limited(METHODS.listen, limits, (signal) =>
         this.#onFooting(signal, (engine) => engine.listen(filter, { signal, onNotification })),
       )
-    // The limit is on the opening alone, so that it holds where calls may take for ever too.
+    // The limit is on the opening alone, so that it holds where calls have none too.
     const { timeoutMs = Math.min(this.#context.limits.timeoutMs, LISTEN_LIMIT_MS) } = options
     const first = await open({ ...options, timeoutMs })
     const reopen = (signal: AbortSignal) => open({ signal, timeoutMs })
