@@ -32,6 +32,10 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   if (telemetry?.endpoint === undefined && sends)
     problem('telemetry_config.endpoint', 'is required when tracing_enabled or metrics_enabled is true')
   if (telemetry?.endpoint === undefined && sendsAudit) problem('audit_config.otlp', 'needs telemetry_config.endpoint')
+  for (const part of ['cedar', 'candidate'] as const) {
+    if (config.authz_config?.[part]?.primary_upstream_provider !== undefined)
+      warnings.push({ path: `authz_config.${part}.primary_upstream_provider`, message: NO_PROVIDERS })
+  }
   credentialProblems(config, problem)
   rateLimitProblems(config, problem)
   checkOidc(config, problem)
@@ -41,6 +45,8 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   checkTools(config, problem)
   checkPodPatch(config, problem)
 }
+
+const NO_PROVIDERS = 'has no effect: only a virtual server has several upstream providers'
 
 const authServerPath = (path: string) => (path === '' ? LOGIN : joinPath(LOGIN, path))
 const LOGIN = 'embedded_auth_server_config'

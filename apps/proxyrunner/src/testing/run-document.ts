@@ -1,5 +1,6 @@
 import { WireClient } from '@thv/gateway/testing/wire-client'
 import { createLifecycle } from '@thv/kernel/lifecycle'
+import type { Problem } from '@thv/runconfig/field'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { startRunner } from '../runner.ts'
@@ -7,7 +8,10 @@ import { startRunner } from '../runner.ts'
 export interface RunningDocument extends AsyncDisposable {
   readonly client: WireClient
   readonly url: string
+  readonly metricsUrl: string
   readonly log: CollectingLog
+  /** Of the document. */
+  readonly warnings: readonly Problem[]
 }
 
 /** A whole runner from its document, in front of a remote server. */
@@ -27,7 +31,18 @@ export async function runDocument(remote: string, document: object, env: Record<
   const runtime = () => Promise.reject(new Error('nothing to run'))
   const { telemetry_config: telemetry } = read.config
   const port = 'port' in document ? read.config.port : 0
-  const config = { ...read.config, port, ...(telemetry !== undefined && { telemetry_config: { ...telemetry, prometheus_port: 0 } }) }
-  const { url } = await startRunner({ config, runtime, lifecycle, env, log: log as never })
-  return { client: new WireClient(url), url, log, [Symbol.asyncDispose]: async () => void (await lifecycle.shutdown()) }
+  const config = {
+    ...read.config,
+    port,
+    ...(telemetry !== undefined && { telemetry_config: { ...telemetry, prometheus_port: telemetry.prometheus_port ?? 0 } }),
+  }
+  const { url, metricsUrl } = await startRunner({ config, runtime, lifecycle, env, log: log as never })
+  return {
+    client: new WireClient(url),
+    url,
+    metricsUrl,
+    log,
+    warnings: read.warnings,
+    [Symbol.asyncDispose]: async () => void (await lifecycle.shutdown()),
+  }
 }
