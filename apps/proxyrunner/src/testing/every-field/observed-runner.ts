@@ -86,7 +86,7 @@ async function callersOf(idp: OidcServer): Promise<Callers> {
   const act = { sub: 'gate', act: { sub: 'inner', act: { sub: 'innermost' } } }
   const claims = { sub: 'ada', groups: ['devs'], teams: ['ops'], roles: ['admin'], areas: 'red blue', act }
   return {
-    nobody: undefined,
+    anonymous: undefined,
     ada: `Bearer ${await idp.token({ claims })}`,
     stranger: `Bearer ${await idp.token({ audience: 'others', claims: { sub: 'bob' } })}`,
     opaque: `Bearer ${await idp.token({ format: 'opaque', claims: { sub: 'ada' } })}`,
