@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { configMaps, deployments, pods, replicaSets, roleBindings, roles, serviceAccounts, services, statefulSets } from '@thv/kube'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
@@ -74,13 +76,20 @@ describe('on the local platform', () => {
     }
   })
 
-  test('the page "protect your first server": its manifest guards a server, its command gets a token', async () => {
+  test('the pages "protect your first server" and "keep an audit log": their commands guard a server, get a token and show events', async () => {
     const page = await readFile(new URL('../../docs/how-to/protect-your-first-server.md', import.meta.url), 'utf8')
+    const auditPage = await readFile(new URL('../../docs/how-to/audit.md', import.meta.url), 'utf8')
+    const [, example = '', logs = ''] = /^kubectl apply -f (\S+)\nkubectl (logs .*)$/m.exec(auditPage) ?? []
+    const audited = (await readFile(new URL(`../../${example}`, import.meta.url), 'utf8')).replace(
+      /image: \S+/,
+      `image: ${world.images.fixture}`,
+    )
     const manifest = /```yaml\n(apiVersion[^`]*)```/.exec(page)?.[1] ?? ''
     const file = join(platform.folder, 'guarded.yaml')
     await using cleanup = new AsyncDisposableStack()
-    cleanup.defer(async () => void (await thv(platform, 'delete', 'mcpserver', 'guarded', '-n', NAMESPACE)))
-    await writeFile(file, manifest.replace(/image: \S+/, `image: ${world.images.fixture}`))
+    for (const name of ['guarded', 'audited'])
+      cleanup.defer(async () => void (await thv(platform, 'delete', 'mcpserver', name, '-n', NAMESPACE)))
+    await writeFile(file, `${manifest.replace(/image: \S+/, `image: ${world.images.fixture}`)}---\n${audited}`)
     await thv(platform, 'apply', '-f', file, '-n', NAMESPACE)
     await world.reaches(SERVER, 'guarded', 'Running')
     expect(await thv(platform, 'describe', 'mcpserver', 'guarded', '-n', NAMESPACE)).toMatch(/Authenticated +True/)
@@ -92,6 +101,16 @@ describe('on the local platform', () => {
     if (kubectlMissing() !== undefined) return
     const token = (await kubectl(platform, ...command, '-n', NAMESPACE)).trim()
     await eventually('the token is accepted', async () => (await statusOf(url, { host, authorization: `Bearer ${token}` })) === 200)
+    const curl = /^curl [^`]*/m.exec(page)?.[0].replace('URL', url).replace('TOKEN', token) ?? ''
+    const run = promisify(execFile)
+    // Some machines have no curl; the request itself is made above, too.
+    if (await run('curl', ['--version']).then(Boolean, () => false))
+      expect((await run('sh', ['-c', curl], { timeout: 60_000 })).stdout).toMatch(/^HTTP\/1.1 200 /)
+    await world.reaches(SERVER, 'audited', 'Running')
+    await eventually('the server answers', async () => (await statusOf(await urlOf('audited'), {})) === 200)
+    await eventually('the log has its event', async () =>
+      /"audit_event".*"mcp_initialize"/.test(await kubectl(platform, ...logs.split(' '), '-n', NAMESPACE)),
+    )
     // The API server takes it for nothing: it was made for another audience.
     const { url: server } = await accessTo(platform)
     await expect(kubectl(platform, 'get', 'pods', '--server', server, '--token', token)).rejects.toThrow(/Unauthorized|logged in/)
