@@ -1,4 +1,13 @@
-import { isConflict, isControlledBy, type KubeObject, type ObjectKey, type ResourceType, secrets, setControllerReference } from '@thv/kube'
+import {
+  isAlreadyExists,
+  isConflict,
+  isControlledBy,
+  type KubeObject,
+  type ObjectKey,
+  type ResourceType,
+  secrets,
+  setControllerReference,
+} from '@thv/kube'
 import { secretCache } from '../caches/built-in-caches.ts'
 import type { Env } from '../environment.ts'
 import { isComplete, managedSecretName, newKeyData, ROTATED_AT, rotatedKeyData, untilRotation } from './managed-keys.ts'
@@ -52,7 +61,7 @@ async function create<T extends KubeObject>({ object, type }: Owner<T>, key: Obj
     return made
   } catch (error) {
     // The cache is behind: it exists.
-    if (!isConflict(error)) throw error
+    if (!isAlreadyExists(error)) throw error
     const existing = await env.client.tryGet(secrets, key, { signal })
     return existing === undefined || isControlledBy(existing, object) ? made : { ok: false, secret: key.name }
   }

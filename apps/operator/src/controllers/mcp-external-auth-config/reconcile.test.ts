@@ -176,12 +176,32 @@ describe('reconcileMcpExternalAuthConfig', () => {
       for (const secret of Object.values(made.data)) expect(told).not.toContain(secret)
     })
 
-    it('leaves a Secret of somebody else alone', async () => {
+    it('leaves a Secret of somebody else alone, and looks whether it is gone', async () => {
       const cluster = memoryCluster()
       cluster.put(login())
       cluster.put({ kind: 'Secret', metadata: { name: 'auth-authserver' }, data: { mine: '' } } as never)
-      expect((await reconcile(cluster)).condition('SigningKeysManaged')).toMatchObject({ status: 'False', reason: 'SecretNameTaken' })
+      const { condition, outcome } = await reconcile(cluster)
+      expect(condition('SigningKeysManaged')).toMatchObject({ status: 'False', reason: 'SecretNameTaken' })
+      expect(outcome).toEqual(requeueAfter(60_000))
       expect(keysOf(cluster).data).toEqual({ mine: '' })
+    })
+
+    it.each([
+      ['its own', true, 'True'],
+      ['that of somebody else', false, 'False'],
+    ])('takes a Secret that its cache does not have yet for what it is: %s', async (_, isOwn, status) => {
+      const cluster = memoryCluster()
+      cluster.put(login())
+      if (isOwn) await reconcile(cluster)
+      else cluster.put({ kind: 'Secret', metadata: { name: 'auth-authserver' }, data: { mine: '' } } as never)
+      const before = structuredClone(keysOf(cluster).data)
+      const { caches } = cluster.env
+      const stale = Object.assign(Object.create(caches) as typeof caches, {
+        of: (spec: Parameters<typeof caches.of>[0]) => (spec.type.plural === 'secrets' ? { get: () => undefined } : caches.of(spec)),
+      })
+      const { condition } = await reconcile({ ...cluster, env: { ...cluster.env, caches: stale } })
+      expect(condition('SigningKeysManaged')).toMatchObject({ status })
+      expect(keysOf(cluster).data).toEqual(before)
     })
   })
 })

@@ -32,11 +32,13 @@ export async function reconcileMcpExternalAuthConfig(key: ObjectKey, env: Env, c
     judge: (config: MCPExternalAuthConfig) => withKeys(authConfigConditions(config, lookup), keys),
   } as const
   const outcome = await reconcileConfigObject<MCPExternalAuthConfig>(key, { env, context, kind })
-  // A rotation is announced by no event.
-  return outcome === done && keys?.ok === true ? requeueAfter(Math.min(keys.untilRotationMs, LOOK_AGAIN_MS)) : outcome
+  if (outcome !== done || keys === undefined) return outcome
+  // Neither a rotation nor the end of somebody else's Secret is announced by an event.
+  return requeueAfter(keys.ok ? Math.min(keys.untilRotationMs, LOOK_AGAIN_MS) : NAME_TAKEN_MS)
 }
 
 const LOOK_AGAIN_MS = 24 * 3_600_000
+const NAME_TAKEN_MS = 60_000
 
 /** Undefined: the spec names all keys, or needs none. */
 async function managedKeys(config: MCPExternalAuthConfig | undefined, env: Env, signal: AbortSignal): Promise<ManagedKeys | undefined> {
