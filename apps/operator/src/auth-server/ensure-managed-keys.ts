@@ -10,7 +10,7 @@ import {
 } from '@thv/kube'
 import { secretCache } from '../caches/built-in-caches.ts'
 import type { Env } from '../environment.ts'
-import { isComplete, managedSecretName, newKeyData, ROTATED_AT, rotatedKeyData, untilRotation } from './managed-keys.ts'
+import { managedSecretName, newKeyData, ROTATED_AT, rotatedKeyData, untilRotation } from './managed-keys.ts'
 
 export type ManagedKeys =
   | { readonly ok: true; readonly secret: string; readonly untilRotationMs: number }
@@ -75,9 +75,12 @@ async function rotate<T extends KubeObject>({ object }: Owner<T>, key: ObjectKey
   if (live === undefined || !isControlledBy(live, object) || left > 0)
     return { ok: true, secret: key.name, untilRotationMs: Math.max(left, 1_000) }
   const rotatedAt = new Date(now).toISOString()
-  const data = isComplete(live.data ?? {}) ? rotatedKeyData(live.data ?? {}) : newKeyData()
   // The version of what was read makes sure that no other operator rotates at the same time.
-  const next = { ...live, metadata: { ...live.metadata, annotations: { ...live.metadata.annotations, [ROTATED_AT]: rotatedAt } }, data }
+  const next = {
+    ...live,
+    metadata: { ...live.metadata, annotations: { ...live.metadata.annotations, [ROTATED_AT]: rotatedAt } },
+    data: rotatedKeyData(live.data ?? {}),
+  }
   try {
     await env.client.update(secrets, next, { signal })
     env.events.record(object, { type: 'Normal', reason: 'SigningKeysRotated', note: `keys of Secret ${key.name} were replaced` })

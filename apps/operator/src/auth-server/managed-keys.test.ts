@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { isComplete, managedHmacFiles, managedKeyFiles, newKeyData, rotatedKeyData, untilRotation } from './managed-keys.ts'
+import { managedHmacFiles, managedKeyFiles, newKeyData, rotatedKeyData, untilRotation } from './managed-keys.ts'
 import { capReplicas } from './replica-cap.ts'
 
 const DAY = 24 * 3_600_000
@@ -9,7 +9,7 @@ const text = (data: Readonly<Record<string, string>>, file: string | undefined) 
 describe('keys that the operator makes', () => {
   it('fill every slot with an ES256 key or a secret of at least 32 bytes, each its own', () => {
     const data = newKeyData()
-    expect(isComplete(data)).toBe(true)
+    expect(Object.keys(data).toSorted()).toEqual([...managedKeyFiles, ...managedHmacFiles].toSorted())
     for (const file of managedKeyFiles)
       expect(createPrivateKey(text(data, file)).asymmetricKeyDetails).toMatchObject({ namedCurve: 'prime256v1' })
     for (const file of managedHmacFiles) expect(text(data, file).length).toBeGreaterThanOrEqual(32)
@@ -26,6 +26,16 @@ describe('keys that the operator makes', () => {
       expect(Object.values(before)).not.toContain(after[next])
       expect(after[previous]).toBe(before[current])
     }
+  })
+
+  it('that somebody removed are made again, and the others stay good', () => {
+    const before = newKeyData()
+    const { 'hmac-3': _, ...some } = before
+    const after = rotatedKeyData({ ...some, 'key-2.pem': '' })
+    expect(after['key-0.pem']).toBe(before['key-1.pem'])
+    expect(after['key-2.pem']).toBe(before['key-0.pem'])
+    expect(after['hmac-0']).toBe(before['hmac-1'])
+    for (const file of [...managedKeyFiles, ...managedHmacFiles]) expect(text(after, file).length).toBeGreaterThanOrEqual(32)
   })
 
   it('open what was sealed 400 days ago', () => {

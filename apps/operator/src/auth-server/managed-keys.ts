@@ -37,7 +37,10 @@ export function newKeyData(): KeyData {
   }
 }
 
-/** The next key is used from now on, there is a new next one, and the oldest one is gone. */
+/**
+ * The next key is used from now on, there is a new next one, and the oldest one is gone. A slot that somebody emptied is filled, because pods
+ * wait without end for a file that is missing; the others stay good.
+ */
 export function rotatedKeyData(data: KeyData): KeyData {
   return { ...shifted(data, managedKeyFiles, newSigningKey), ...shifted(data, managedHmacFiles, newHmacSecret) }
 }
@@ -48,13 +51,8 @@ export function untilRotation(rotatedAt: string | undefined, now: number): numbe
   return Number.isNaN(at) ? 0 : Math.max(0, at + ROTATION_MS - now)
 }
 
-/** Whether every slot is filled: pods wait without end for a file that is missing. */
-export function isComplete(data: Readonly<Record<string, string | undefined>>): boolean {
-  return [...managedKeyFiles, ...managedHmacFiles].every((file) => (data[file] ?? '') !== '')
-}
-
 function shifted(data: KeyData, files: readonly string[], fresh: () => string): KeyData {
-  const [current, next, ...old] = files.map((file) => data[file] ?? fresh())
+  const [current, next, ...old] = files.map((file) => data[file] || fresh())
   const moved = [next, fresh(), current, ...old]
   return Object.fromEntries(files.map((file, index) => [file, moved[index] ?? fresh()]))
 }

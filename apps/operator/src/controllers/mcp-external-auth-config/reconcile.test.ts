@@ -176,6 +176,18 @@ describe('reconcileMcpExternalAuthConfig', () => {
       for (const secret of Object.values(made.data)) expect(told).not.toContain(secret)
     })
 
+    it('keeps the keys that are left when somebody removed one', async () => {
+      const cluster = memoryCluster()
+      cluster.put(login())
+      await reconcile(cluster)
+      const made = structuredClone(keysOf(cluster))
+      delete keysOf(cluster).data['hmac-6']
+      keysOf(cluster).metadata.annotations['toolhive.stacklok.dev/keys-rotated-at'] = '2020-01-01T00:00:00.000Z'
+      await reconcile(cluster)
+      expect(keysOf(cluster).data['key-2.pem']).toBe(made.data['key-0.pem'])
+      expect(keysOf(cluster).data['hmac-2']).toBe(made.data['hmac-0'])
+    })
+
     it('leaves a Secret of somebody else alone, and looks whether it is gone', async () => {
       const cluster = memoryCluster()
       cluster.put(login())
