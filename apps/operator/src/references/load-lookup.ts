@@ -1,3 +1,4 @@
+import { controllerOf } from '@thv/kube'
 import { secretCache } from '../caches/built-in-caches.ts'
 import type { Env } from '../environment.ts'
 import type { ConfigMapContent, Lookup, SecretFacts } from './lookup.ts'
@@ -35,7 +36,8 @@ function secretFacts({ caches }: Pick<Env, 'caches'>, key: { namespace: string; 
   const secret = caches.of(secretCache).get(key)
   if (secret === undefined) return undefined
   const { uid = '', resourceVersion = '' } = secret.metadata
-  return { uid, resourceVersion, keys: new Set(Object.keys(secret.data ?? {})) }
+  const { kind, name } = controllerOf(secret) ?? {}
+  return { uid, resourceVersion, keys: new Set(Object.keys(secret.data ?? {})), controller: kind ? `${kind} ${name}` : '' }
 }
 
 /** Secrets that a workload depends on, those of its auth configs included. */

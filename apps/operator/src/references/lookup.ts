@@ -26,4 +26,6 @@ export interface SecretFacts {
   readonly uid: string
   readonly resourceVersion: string
   readonly keys: ReadonlySet<string>
+  /** Kind and name of the object that made it, such as `MCPExternalAuthConfig login`; empty: none did. */
+  readonly controller?: string
 }

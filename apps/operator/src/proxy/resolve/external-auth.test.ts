@@ -328,6 +328,24 @@ describe('blockers', () => {
     },
   )
 
+  it.each([
+    ['to log in', { ref: undefined, authServerRef: loginRef }, 'AuthServerRefInvalidConfig'],
+    ['to the server', { ref: { name: 'login' } }, 'InvalidConfig'],
+  ])('%s: a Secret of somebody else in place of the keys that the operator makes', (_, change, reason) => {
+    const spec = login()
+    const made = (controller: string | undefined) => ({
+      ...lookup({ login: spec }),
+      secret: () => (controller === undefined ? undefined : { uid: 'u', resourceVersion: '1', keys: new Set<string>(), controller }),
+    })
+    const resolved = (controller: string | undefined) => resolve({}, { ...change, lookup: made(controller) })
+    for (const controller of ['', 'VirtualMCPServer login', 'MCPExternalAuthConfig other'])
+      expect(only(resolved(controller))).toMatchObject({
+        reason,
+        message: expect.stringContaining('Secret login-authserver is in the way'),
+      })
+    for (const controller of [undefined, 'MCPExternalAuthConfig login']) expect(resolved(controller).ok).toBe(true)
+  })
+
   it('tells of both references when both are wrong', () => {
     const blockers = blockersOf(resolve({}, { authServerRef: loginRef }))
     expect(blockers.map(({ condition }) => condition)).toEqual(['AuthServerRefValidated', 'ExternalAuthConfigValidated'])

@@ -3,7 +3,7 @@ import { AUTH_TYPES, type AuthType, type MCPExternalAuthConfig } from '@thv/reso
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
 import { WorkloadCondition, WorkloadReason } from '@thv/resources/shared/workload-conditions'
 import type { OidcConfig } from '@thv/runconfig/policy-config'
-import { managedSecretName } from '../../auth-server/managed-keys.ts'
+import { managedSecretName, needsManagedKeys } from '../../auth-server/managed-keys.ts'
 import type { Blocker } from '../../deployment/contribution.ts'
 import { secretUses } from '../../references/auth-config-secrets.ts'
 import { type AuthConfigVerdict, judgeAuthConfig } from '../../references/judge-auth-config.ts'
@@ -66,7 +66,7 @@ function authServerPart(args: ExternalAuthArgs, ref: { kind: string; name: strin
     return refuse(WorkloadReason.AuthServerRefInvalidType, message)
   }
   if (verdict.valid.status !== 'True') return refuse(WorkloadReason.AuthServerRefInvalidConfig, invalid(ref.name, verdict))
-  const mismatches = authServerMismatches(server, { oidc: args.oidc, resourceUrl: resourceUrlOf(args) })
+  const mismatches = loginProblems(args, { server, config: ref.name })
   if (mismatches.length > 0) {
     return refuse(
       WorkloadReason.AuthServerRefInvalidConfig,
@@ -96,7 +96,7 @@ function externalAuthPart(args: ExternalAuthArgs, { ref, login }: { ref: { name:
   if (effect.effect === 'rejected') {
     return refuse(effect.reason, `MCPExternalAuthConfig ${ref.name} of type ${spec.type} cannot be used by an ${args.kind}: ${effect.note}`)
   }
-  const problems = fitProblems(args, { spec, login })
+  const problems = fitProblems(args, { spec, login, config: ref.name })
   if (problems.length > 0) {
     return refuse(WorkloadReason.InvalidConfig, `MCPExternalAuthConfig ${ref.name} does not fit here: ${problems.join('; ')}`)
   }
@@ -107,13 +107,25 @@ function externalAuthPart(args: ExternalAuthArgs, { ref, login }: { ref: { name:
 
 function fitProblems(
   args: ExternalAuthArgs,
-  { spec, login }: { spec: CanonicalMCPExternalAuthConfigSpec; login: Part | undefined },
+  { spec, login, config }: { spec: CanonicalMCPExternalAuthConfigSpec; login: Part | undefined; config: string },
 ): string[] {
   if (spec.embeddedAuthServer) {
     if (args.authServerRef) return ['spec.authServerRef or spec.oidcConfig.external names an embedded server already: keep one of them']
-    return authServerMismatches(spec.embeddedAuthServer, { oidc: args.oidc, resourceUrl: resourceUrlOf(args) })
+    return loginProblems(args, { server: spec.embeddedAuthServer, config })
   }
   return outgoingProblems(spec as OutgoingSpec, { ...args, login: login?.server, hasAuthServerRef: args.authServerRef !== undefined })
+}
+
+/** Keys of somebody else must not sign: the Secret with the name of those that the operator makes is mounted only if it made it. */
+function loginProblems(args: ExternalAuthArgs, { server, config }: { server: CanonicalEmbeddedAuthServer; config: string }): string[] {
+  const secret = managedSecretName(config)
+  const maker = needsManagedKeys(server) ? args.lookup.secret(secret)?.controller : undefined
+  return [
+    ...authServerMismatches(server, { oidc: args.oidc, resourceUrl: resourceUrlOf(args) }),
+    ...(maker === undefined || maker === `MCPExternalAuthConfig ${config}`
+      ? []
+      : [`Secret ${secret} is in the way of the keys that the operator makes: rename it or delete it`]),
+  ]
 }
 
 function withLogin(
