@@ -184,6 +184,7 @@ describe('tokens for tokens', () => {
       ['RFC 8693 §5: no consent', {}, 'invalid_grant'],
       ['RFC 8693 §5: another actor', { azp: 'other-app' }, 'invalid_grant'],
       ['RFC 8693 §4.4: another client may act', { may_act: { sub: 'narrow' } }, 'invalid_grant'],
+      ['RFC 8693 §4.4: a client of another issuer may act', { may_act: { iss: ISSUER, sub: 'agent' } }, 'invalid_grant'],
       ['RFC 8725 §3.9: another audience', { azp: 'partner-app', aud: 'https://other.example.com' }, 'invalid_grant'],
       ['RFC 8725 §3.8: another issuer', { azp: 'partner-app', iss: 'https://evil.example.com' }, 'invalid_grant'],
       ['RFC 7519 §4.1.4: expired', { azp: 'partner-app', exp: 1_000 }, 'invalid_grant'],

@@ -94,12 +94,12 @@ async function ownSubject(
   const { sub, tsid, exp } = claims
   if (typeof sub !== 'string' || typeof tsid !== 'string' || (await store.isRevoked(tsid)))
     throw new GrantRefused('invalid_grant', 'the subject token is not valid', 'revoked')
-  if ('may_act' in claims && !mayAct(claims, client.client_id))
+  if ('may_act' in claims && !mayAct(claims, client.client_id, config.issuer))
     throw new GrantRefused('invalid_grant', 'the subject token names another client that may act', 'may_act')
   return { subject: sub, scopes: scopesOf(claims), audiences: audiencesOf(claims), expiresAt: Number(exp), family: tsid, claims }
 }
 
-async function foreignUser(token: string, client: DelegateClientConfig, { issuers }: ExchangeDeps): Promise<Subject> {
+async function foreignUser(token: string, client: DelegateClientConfig, { issuers, config }: ExchangeDeps): Promise<Subject> {
   const trusted = await issuers.verify(token)
   const { issuer, claims, expiresAt } = trusted
   const { expected_audience: audience, allowed_delegate_clients: clients } = issuer
@@ -107,24 +107,24 @@ async function foreignUser(token: string, client: DelegateClientConfig, { issuer
     throw new GrantRefused('invalid_grant', 'the subject token is not valid', 'for another audience')
   if (!clients.includes(client.client_id) && !(clients.length === 1 && clients[0] === '*'))
     throw new GrantRefused('unauthorized_client', 'this client may not exchange tokens of that issuer')
-  if (!hasConsent(trusted, client.client_id))
+  if (!hasConsent(trusted, client.client_id, config.issuer))
     throw new GrantRefused('invalid_grant', 'the subject token does not allow this client to act', 'no actor of the configuration')
   return { subject: foreignSubject(trusted), scopes: scopesOf(claims), audiences: undefined, expiresAt, family: randomUUID(), claims }
 }
 
 /** Of the actor that the token was issued to, or of the client that it names. */
-function hasConsent({ issuer, claims, matches }: TrustedToken, clientId: string): boolean {
+function hasConsent({ issuer, claims, matches }: TrustedToken, clientId: string, own: string): boolean {
   const actor = claims[issuer.actor_claim]
   const actors = Array.isArray(actor) ? actor : [actor]
   if (actors.some((each) => typeof each === 'string' && issuer.allowed_actors.includes(each))) return true
   if (matches?.(claims) === true) return true
-  return issuer.allow_may_act && mayAct(claims, clientId)
+  return issuer.allow_may_act && mayAct(claims, clientId, own)
 }
 
-/** RFC 8693 §4.4. */
-function mayAct(claims: Readonly<Record<string, unknown>>, clientId: string): boolean {
+/** RFC 8693 §4.4. Clients of other issuers may have the same id. */
+function mayAct(claims: Readonly<Record<string, unknown>>, clientId: string, own: string): boolean {
   const named = claims['may_act']
-  return isObject(named) && named['sub'] === clientId
+  return isObject(named) && named['sub'] === clientId && (named['iss'] === undefined || named['iss'] === own)
 }
 
 function audienceOf(
