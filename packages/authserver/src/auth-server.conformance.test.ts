@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { type AddressInfo, createServer } from 'node:net'
+import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { signIn } from '@thv/testkit/oidc/sign-in'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestAuthServer, type TestAuthServer } from './testing/test-auth-server.ts'
@@ -51,11 +51,3 @@ describe('the authorization server passes the official conformance suite', () =>
     expect(exitCode).toBe(0)
   })
 })
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => probe.once('listening', resolve))
-  const { port } = probe.address() as AddressInfo
-  await new Promise((resolve) => probe.close(resolve))
-  return port
-}
