@@ -119,6 +119,15 @@ describe('tokens for tokens', () => {
       expect(await answer.json()).toMatchObject({ active: true, act: { sub: 'agent' } })
     })
 
+    it('RFC 7009 §2.1: a delegate client that revokes its token does not end the login of the user', async () => {
+      const token = await userToken()
+      const { body } = await exchange(token)
+      const form = { client_id: 'agent', client_secret: SECRET, token: body['access_token'] ?? '' }
+      const answer = await fetch(`${server.issuer}/oauth/revoke`, { method: 'POST', body: new URLSearchParams(form) })
+      expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([400, 'unsupported_token_type'])
+      expect(server.server.isRevoked(decodeJwt(token))).toBe(false)
+    })
+
     it.each<[string, Record<string, string | undefined>, string]>([
       ['RFC 8693 §2.1: no subject token', { subject_token: undefined }, 'invalid_request'],
       ['RFC 8693 §2.1: no type', { subject_token_type: undefined }, 'invalid_request'],

@@ -39,6 +39,8 @@ export function addStructuredTokens(provider: Provider, options: StructuredToken
     else {
       // RFC 7009 §2.2: an invalid token is not an error.
       if (own?.claims['client_id'] === client.clientId) {
+        // Its family is a login of the user, which belongs to another client.
+        if ('act' in own.claims) return answer(ctx, 400, { error: 'unsupported_token_type', error_description: 'the token was exchanged' })
         await options.store.revokeFamily(own.family, options.familyMs)
         options.onRevoked(client.clientName)
       }
