@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { KINDS } from '@thv/resources/kinds/kinds'
 import { MCPServerEntryCondition, MCPServerEntryPhase, MCPServerEntryReason } from '@thv/resources/kinds/mcp-server-entry/constants'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 
 /* Promises of the pages: links lead somewhere, files that are named exist, and pages say what they were written for. */
 
@@ -73,6 +73,24 @@ describe('pages about the authorization server', () => {
     expect(commands).toContain(`kubectl apply -f ${file}`)
   })
 })
+
+describe('docs/how-to/install-the-operator.md', () => {
+  it('names every verb that changes Secrets, and as one that cannot be given away none that the operator holds', () => {
+    const page = read('docs/how-to/install-the-operator.md')
+    const objects = parseAllDocuments(read('deploy/manifests/operator.yaml')).map((document) => document.toJS() as Granting | null)
+    const rules = objects.flatMap((object) => (object?.kind === 'ClusterRole' ? (object.rules ?? []) : []))
+    const held = rules.filter(({ resources = [] }) => resources.includes('secrets')).flatMap(({ verbs }) => verbs)
+    expect(held).toContain('create')
+    for (const verb of ['update', 'patch', 'delete'])
+      expect([verb, page.includes(`\`${verb}\` on Secrets`)]).toEqual([verb, held.includes(verb)])
+    expect([page.includes('such as deleting Secrets'), held.includes('delete')]).toEqual([true, false])
+  })
+})
+
+interface Granting {
+  readonly kind: string
+  readonly rules?: readonly { readonly resources?: readonly string[]; readonly verbs: readonly string[] }[]
+}
 
 describe('docs/reference/remote-servers.md', () => {
   const page = read('docs/reference/remote-servers.md')
