@@ -295,7 +295,8 @@ describeCluster('an export under faults', () => {
         await expectEachVerb(`${key.name}-registry-api`, exportRole, exportRules)
         await truth.delete(mcpRegistryType, key)
         await eventually('no ClusterRoleBinding', async () => (await truth.tryGet(clusterRoleBindings, binding)) === undefined, PATIENCE_MS)
-        expect(await truth.tryGet(mcpRegistryType, key)).toBeUndefined()
+        // Its finalizer goes after the binding.
+        await eventually('no registry', async () => (await truth.tryGet(mcpRegistryType, key)) === undefined, PATIENCE_MS)
       } finally {
         await operator.stop()
       }
