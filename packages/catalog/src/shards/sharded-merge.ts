@@ -36,12 +36,6 @@ interface Standing {
 export class ShardedMerge {
   #standing: Standing | undefined
 
-  /** Bytes of text that it keeps. */
-  get bytes(): number {
-    const { servers, remoteServers } = this.#standing?.bytes ?? bytesOf({ format: 'toolhive', entries: [] })
-    return servers.bytes + remoteServers.bytes
-  }
-
   merge(contributions: readonly Contribution[], rules: MergeRules): ShardedOutcome {
     const standing = this.#standing
     this.#standing = undefined

@@ -33,7 +33,7 @@ describe('EntryMerges', () => {
 
   it('keeps a bounded amount of text, and nothing of a registry that is gone', () => {
     const long = (name: string) => map(name, { [name]: { image: 'x', description: 'y'.repeat(1_000) } })
-    const merges = new EntryMerges({ maxBytes: 2_500 })
+    const merges = new EntryMerges({ maxBytes: 5_000 })
     const [a, b, c] = ['a', 'b', 'c'].map((name) => [long(name)])
     const first = merges.aggregate('ns/a', ENTRY, a ?? [])
     expect(merges.aggregate('ns/a', ENTRY, a ?? [])).toBe(first)
@@ -43,5 +43,28 @@ describe('EntryMerges', () => {
     expect(again).not.toBe(first)
     merges.forget('ns/a')
     expect(merges.aggregate('ns/a', ENTRY, a ?? [])).not.toBe(again)
+  })
+
+  it.each([
+    ['names in conflict', {}, ['x', 'x']],
+    ['a filter that leaves nothing', { filter: { names: { include: ['nothing'] } } }, ['x', 'y']],
+    ['a refused result', { configMapSelector: { key: 'k', conflictStrategy: 'error' } as const }, ['x', 'x']],
+  ])('counts what was read also with %s', (_, more, [first = '', second = '']) => {
+    const entry: CanonicalRegistryEntry = { ...ENTRY, ...more }
+    const maps = (name: string) =>
+      [first, second].map((server, index) => map(`${name}-${index}`, { [server]: { image: 'x', description: 'y'.repeat(1_000) } }))
+    const merges = new EntryMerges({ maxBytes: 8_000 })
+    const [one, ...others] = ['a', 'b', 'c'].map(maps)
+    const kept = merges.aggregate('ns/a', entry, one ?? [])
+    expect(merges.aggregate('ns/a', entry, one ?? [])).toBe(kept)
+    for (const [index, other] of others.entries()) merges.aggregate(`ns/other-${index}`, entry, other)
+    expect(merges.aggregate('ns/a', entry, one ?? [])).not.toBe(kept)
+  })
+
+  it('forgets names of entries that are gone, also of those that select nothing', () => {
+    const merges = new EntryMerges({ maxBytes: 10_000 })
+    const first = merges.aggregate('ns/a', ENTRY, [])
+    for (let index = 0; index < 20; index++) merges.aggregate('ns/a', { ...ENTRY, name: `renamed-${index}` }, [])
+    expect(merges.aggregate('ns/a', ENTRY, [])).not.toBe(first)
   })
 })

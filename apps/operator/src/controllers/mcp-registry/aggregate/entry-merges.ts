@@ -14,6 +14,8 @@ interface Kept {
 
 /** Kept texts of all registries together. */
 const MAX_BYTES = 64 * 1024 * 1024
+/** Of one that holds no text: so that even those are not kept without end. */
+const LEAST_BYTES = 1024
 
 /** The last merge of each selector: nothing is merged again when nothing changed, and little when little changed. */
 export class EntryMerges {
@@ -34,7 +36,7 @@ export class EntryMerges {
     const merge = known?.merge ?? new ShardedMerge()
     const aggregate = isKnown ? known.aggregate : aggregateEntry(entry, maps, merge)
     this.#drop(id)
-    this.#keep(id, { merge, entry, maps, aggregate, bytes: merge.bytes })
+    this.#keep(id, { merge, entry, maps, aggregate, bytes: isKnown ? known.bytes : heldBytes(maps, aggregate) })
     return aggregate
   }
 
@@ -55,6 +57,18 @@ export class EntryMerges {
     this.#bytes -= this.#kept.get(id)?.bytes ?? 0
     this.#kept.delete(id)
   }
+}
+
+/** Documents that were read stay in memory too, also where names are in conflict, a filter leaves nothing, or the result is refused. */
+function heldBytes(maps: readonly ReadMap[], { texts = [] }: EntryAggregate): number {
+  let bytes = LEAST_BYTES
+  for (const { reading } of maps) {
+    if (!reading.ok) continue
+    for (const { text } of reading.document.entries) bytes += text.length
+    for (const { text } of reading.document.groups) bytes += text.length
+  }
+  for (const text of texts) bytes += text?.length ?? 0
+  return bytes
 }
 
 /** A reading is the same object as long as its ConfigMap has not changed. */
