@@ -24,7 +24,8 @@ export interface Opener {
   close?(): void
 }
 
-const LISTEN_LIMIT_MS = 60_000
+/** Of everything but requests, so that it holds where those have no limit too. */
+const SHORT_LIMIT_MS = 60_000
 
 /** The client in front of whatever engine the server calls for. It knows limits and second attempts, and nothing of the wire. */
 export class EngineClient implements McpClient {
@@ -91,11 +92,13 @@ export class EngineClient implements McpClient {
   }
 
   async notify(method: string, params: JsonObject = {}, options: CallOptions = {}): Promise<void> {
-    await this.#limited(method, options, (signal) => this.#onFooting(signal, (engine) => engine.notify(method, params, signal)))
+    await this.#limited(method, this.#short(options), (signal) =>
+      this.#onFooting(signal, (engine) => engine.notify(method, params, signal)),
+    )
   }
 
   async ping(options: CallOptions = {}): Promise<void> {
-    await this.#limited('ping', options, (signal) =>
+    await this.#limited('ping', this.#short(options), (signal) =>
       this.#onFooting(signal, (engine) => engine.request(engine.era === 'modern' ? METHODS.discover : METHODS.ping, {}, { signal })),
     )
   }
@@ -106,8 +109,8 @@ export class EngineClient implements McpClient {
       this.#limited(METHODS.listen, limits, (signal) =>
         this.#onFooting(signal, (engine) => engine.listen(filter, { signal, onNotification })),
       )
-    // The limit is on the opening alone, so that it holds where calls have none too.
-    const { timeoutMs = Math.min(this.#context.limits.timeoutMs, LISTEN_LIMIT_MS) } = options
+    // The limit is on the opening alone.
+    const { timeoutMs } = this.#short(options)
     const first = await open({ ...options, timeoutMs })
     const reopen = (signal: AbortSignal) => open({ signal, timeoutMs })
     return keepListening({ first, reopen, onGap, context: this.#context, closing: this.#closing.signal })
@@ -156,6 +159,10 @@ export class EngineClient implements McpClient {
     this.#engine = engine
     await old?.close()
     return engine
+  }
+
+  #short({ signal, timeoutMs = Math.min(this.#context.limits.timeoutMs, SHORT_LIMIT_MS) }: CallOptions) {
+    return { signal, timeoutMs }
   }
 
   #limited<T>(what: string, options: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { stripParams } from '../envelope.ts'
@@ -49,6 +50,11 @@ export class LegacyEngine implements Engine {
   readonly #over = new AbortController()
   readonly #serverRequests: ServerRequests
   readonly #progress: ProgressRoutes = new Map()
+  /**
+   * Runs work in the context (AsyncLocalStorage) in which the session was opened. Messages of the server come in that of whoever opened the
+   * connection, and sessions are ended by anyone: headers that depend on the context would be those of another user.
+   */
+  readonly #inOwnContext = AsyncLocalStorage.snapshot()
 
   /** Does the handshake. When it fails the link is still open, for whatever else may be tried. */
   static async open(options: LegacyEngineOptions): Promise<LegacyEngine> {
@@ -70,7 +76,7 @@ export class LegacyEngine implements Engine {
     this.context = context
     this.memory = memory
     this.#serverRequests = new ServerRequests({ context, send: (response, signal) => link.send(response, signal) })
-    link.receive = (message) => this.#receive(message)
+    link.receive = (message) => this.#inOwnContext(() => this.#receive(message))
     link.onLost = (reason) => this.#end(reason)
   }
 
@@ -105,10 +111,12 @@ export class LegacyEngine implements Engine {
   async #exchange(message: JsonRpcRequest, options: EngineRequestOptions, written?: Written): Promise<LinkAnswer> {
     const { signal, onProgress } = options
     const { id } = message
+    const inContext = AsyncLocalStorage.snapshot()
     this.#demandFooting()
     if (onProgress) this.#progress.set(id, onProgress)
     try {
-      return await this.link.request(message, { signal, receive: (received) => this.#receive(received, options), written })
+      const receive = (received: ParsedMessage) => inContext(() => this.#receive(received, options))
+      return await this.link.request(message, { signal, receive, written })
     } catch (error) {
       if (error instanceof FootingLost) this.#end(error)
       else if (signal.aborted) void this.#cancel(id, signal.reason)
@@ -129,7 +137,7 @@ export class LegacyEngine implements Engine {
 
   async close(): Promise<void> {
     this.#end(new ThvError('aborted', 'the MCP client is closed'))
-    await this.link.close()
+    await this.#inOwnContext(() => this.link.close())
   }
 
   #demandFooting(): void {

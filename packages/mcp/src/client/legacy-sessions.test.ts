@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { type BackendHandler, type SeenRequest, startBackend } from '@thv/http/testing/backend'
+import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it, vi } from 'vitest'
 import type { JsonObject } from '../json-rpc.ts'
 import { createStreamableHttpClient } from './http/streamable-http-client.ts'
@@ -14,6 +16,51 @@ describe('a legacy session over HTTP', () => {
     await peers.client.close()
     expect(peers.fixture.stats).toMatchObject({ sessions: 0, http: { 'DELETE 200': 1 } })
     expect(peers.warnings).toEqual([])
+  })
+
+  it('answers the server with the headers of the call that it is about, and is deleted with those of whoever opened it', async () => {
+    const users = new AsyncLocalStorage<string>()
+    const answered = Promise.withResolvers<void>()
+    const handler: BackendHandler = async ({ method, body }, response) => {
+      if (method === 'GET') return void response.writeHead(405).end()
+      if (!body.includes('"tools/call"')) {
+        response.writeHead(202).end()
+        return answered.resolve()
+      }
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: {"jsonrpc":"2.0","id":"question","method":"ping"}\n\n')
+      await answered.promise
+      response.end(`data: ${answer((JSON.parse(body) as JsonObject)['id'], {})}\n\n`)
+    }
+    const headers = () => ({ 'x-user': users.getStore() ?? 'nobody' })
+    await using peers = await users.run('ada', () => scripted(handler, { headers }))
+    await users.run('bob', () => peers.client.request('tools/call', { name: 'x' }))
+    await users.run('eve', () => peers.client.close())
+    const seen = peers.requests.map(
+      ({ method, body, headers: sent }) => `${method} ${/question|tools.call/.exec(body) ?? ''} ${sent['x-user']}`,
+    )
+    expect(seen.filter((line) => /question|call|DELETE/.test(line))).toEqual(['POST tools/call bob', 'POST question bob', 'DELETE  ada'])
+  })
+
+  it('waits for the end of a notification and of an answer within a limit, also where calls have none', async () => {
+    const clock = new TestClock()
+    const warnings: string[] = []
+    const handler: BackendHandler = ({ method, body }, response) => {
+      if (method === 'GET') return void response.writeHead(405).end()
+      if (!body.includes('"tools/call"')) return
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write('data: {"jsonrpc":"2.0","id":"question","method":"ping"}\n\n')
+    }
+    const limits = { timeoutMs: Number.POSITIVE_INFINITY }
+    await using peers = await scripted(handler, { clock, limits, onWarning: (text) => void warnings.push(text) })
+    const notified = expect(peers.client.notify('notifications/roots/list_changed')).rejects.toMatchObject({ code: 'timeout' })
+    const called = expect(peers.client.request('tools/call', { name: 'x' })).rejects.toThrow()
+    await vi.waitFor(() => expect(peers.requests.map(({ body }) => body).join()).toMatch(/"question"/), 10_000)
+    await clock.advance(60_000)
+    await notified
+    await vi.waitFor(() => expect(warnings.join()).toContain('no answer to ping'), 10_000)
+    await peers.client.close()
+    await called
   })
 
   it('shows no version header below 2025-06-18', async () => {

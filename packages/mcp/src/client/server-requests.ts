@@ -70,7 +70,8 @@ export class ServerRequests {
 
   async #send(response: JsonRpcResponse, signal: AbortSignal | undefined): Promise<void> {
     const { clock, limits } = this.#options.context
-    const limit = { clock, timeoutMs: limits.timeoutMs, what: 'an answer to the server', signals: [signal] }
+    const timeoutMs = Math.min(limits.timeoutMs, SEND_LIMIT_MS)
+    const limit = { clock, timeoutMs, what: 'an answer to the server', signals: [signal] }
     await withTimeLimit(limit, (limited) => this.#options.send(response, limited))
   }
 }
@@ -83,6 +84,8 @@ async function responseBy(handler: () => Promise<JsonObject>, id: RequestId): Pr
   }
 }
 
+/** Holds where requests have no limit too. */
+const SEND_LIMIT_MS = 60_000
 const BUSY: ErrorObject = { code: -32603, message: 'Too many requests at a time' }
 
 /** A handler may choose its error; of any other failure the server learns no more than that there was one. */
