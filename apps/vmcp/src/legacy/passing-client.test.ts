@@ -67,6 +67,11 @@ describe('a call of a legacy client to a legacy backend', () => {
     ['an error', (id: unknown) => `{"jsonrpc":"2.0","id":${id},"error":{"code":-32001,"message":"no"}}`, { error: { code: -32001 } }],
     ['a result that is no object', (id: unknown) => `{"jsonrpc":"2.0","id":${id},"result":[]}`, { error: { data: { backend: 'one' } } }],
     ['the answer to another request', () => '{"jsonrpc":"2.0","id":9999,"result":{}}', { error: { data: { mayHaveRun: true } } }],
+    [
+      'the id of another request beside its own',
+      (id: unknown) => `{"jsonrpc":"2.0","id":${id},"result":{},"id":9999,"more":{}}`,
+      { error: { data: { mayHaveRun: true } } },
+    ],
     ['members in another order', (id: unknown) => `{"id":${id},"jsonrpc":"2.0","result":{"a":1}}`, { result: { a: 1 } }],
   ])('that is answered with %s is read', async (_name, text, expected) => {
     await using calling = await before(({ id }, response) => json(response, text(id)))

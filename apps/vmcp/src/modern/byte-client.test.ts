@@ -115,6 +115,7 @@ describe('a call of a modern client to a modern backend', () => {
     ['an error', '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32050,"message":"no"}}', 200, { code: -32050, message: 'no' }],
     ['a refusal', '{"jsonrpc":"2.0","id":$ID,"error":{"code":-32602,"message":"bad"}}', 400, { code: -32602, message: 'bad' }],
     ['another id', '{"jsonrpc":"2.0","id":4711,"result":{}}', 200, { data: { backend: 'one', mayHaveRun: true } }],
+    ['a second id', '{"jsonrpc":"2.0","id":$ID,"result":{},"id":4711}', 200, { data: { backend: 'one', mayHaveRun: true } }],
     ['no object', '{"jsonrpc":"2.0","id":$ID,"result":[1]}', 200, { data: { backend: 'one', mayHaveRun: true } }],
     ['no message', 'Hello', 200, { data: { backend: 'one', mayHaveRun: true } }],
     ['a failure', 'oops', 500, { data: { backend: 'one', backendStatus: 500 } }],

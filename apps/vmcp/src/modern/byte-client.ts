@@ -134,6 +134,9 @@ function textOf({ request, params, capabilities, trace }: ByteRequest): string {
 /** The response under the name of the virtual server. A question of the backend is the one result that is read. */
 function stamped(response: string, { request, serverInfo, asked }: ByteRequest): JsonObject | string {
   try {
+    // Of a repeated name the last one counts for most clients: it must not be the id of a request that another backend answers.
+    const id = findMember(response, ['id'])
+    if (id !== undefined && JSON.parse(response.slice(id.start, id.end)) !== request.id) throw protocolError('sent a response with two ids')
     const type = findMember(response, ['result', 'resultType'])
     if (type === undefined && findMember(response, ['result']) === undefined) return failed(response)
     if (type !== undefined && isInputRequired(response.slice(type.start, type.end))) return asked(resultIn(response))
