@@ -1,6 +1,7 @@
 import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it } from 'vitest'
 import type { Member } from '../members/member.ts'
+import { outgoingScope } from '../members/outgoing-scope.ts'
 import { type ExclusiveClient, ExclusiveClients } from './exclusive-clients.ts'
 
 function createPool() {
@@ -8,6 +9,7 @@ function createPool() {
   const stats = { opened: 0, open: 0 }
   const member = {
     name: 'one',
+    isPerCaller: true,
     open: () => {
       stats.opened++
       stats.open++
@@ -34,6 +36,18 @@ describe('sessions for one call each', () => {
     await clock.advance(60_000)
     expect([stats.open, clock.pending]).toEqual([0, 0])
     expect(take('a')).not.toBe(first)
+  })
+
+  it('are not shared by callers with different credentials, also where nothing authenticates', () => {
+    const { pool, take } = createPool()
+    const takeWith = (token: string) => {
+      const exchange = { headers: { authorization: `Bearer ${token}` } } as never
+      return taken(outgoingScope.run({ caller: { principal: 'anonymous' }, exchange }, () => take('a')))
+    }
+    const first = takeWith('one')
+    pool.giveBack(first)
+    expect(takeWith('two')).not.toBe(first)
+    expect(takeWith('one')).toBe(first)
   })
 
   it('are at most 16 of one kind', () => {

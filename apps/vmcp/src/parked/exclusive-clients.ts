@@ -3,7 +3,7 @@ import type { ClientHandler, McpClient } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import type { Member } from '../members/member.ts'
-import { outgoingScope } from '../members/outgoing-scope.ts'
+import { outgoingScope, requestClass } from '../members/outgoing-scope.ts'
 
 /** Puts a question of the backend to the client of a call. */
 export type Ask = (request: { readonly method: string; readonly params: JsonObject }, signal: AbortSignal) => Promise<JsonObject>
@@ -47,8 +47,9 @@ export class ExclusiveClients {
 
   /** Undefined when too many calls have one already. */
   take(member: Member, capabilities: JsonObject, principal: string): ExclusiveClient | undefined {
-    const passed = outgoingScope.getStore()?.passed?.key
-    const key = JSON.stringify([member.name, member.id, principal, passed, canonical(capabilities)])
+    const scope = outgoingScope.getStore()
+    const own = scope && requestClass(scope, member.isPerCaller)
+    const key = JSON.stringify([member.name, member.id, principal, own, canonical(capabilities)])
     const waiting = this.#idle.get(key)?.pop()
     if (waiting !== undefined) {
       this.#waiting.delete(waiting)
