@@ -128,6 +128,11 @@ export class Offer {
     this.#timeouts = timeoutsOf(config)
   }
 
+  /** Lists may differ from caller to caller. */
+  get isPerCaller(): boolean {
+    return this.roster.isPerCaller || this.#passed.length > 0
+  }
+
   /** Headers of a request that go on to the backends; undefined where it has none of them. */
   passed(headers: Exchange['headers']): PassedHeaders | undefined {
     return this.#passed.length === 0 ? undefined : passedHeaders(this.#passed, headers)

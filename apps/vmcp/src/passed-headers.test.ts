@@ -1,4 +1,5 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { WireClient } from '@thv/gateway/testing/wire-client'
 import { createOutbound } from '@thv/http/outbound/outbound'
 import { systemClock } from '@thv/kernel/clock'
 import { BackendEras } from '@thv/mcp/client/http/backend-eras'
@@ -12,7 +13,7 @@ import { MemberRoster } from './members/member-roster.ts'
 import { outgoingScope } from './members/outgoing-scope.ts'
 import { passedHeaders, withPassed } from './members/passed-headers.ts'
 import { startGuardedBackend } from './testing/guarded-backend.ts'
-import { startTestVmcp, type TestVmcp, testConfig } from './testing/test-vmcp.ts'
+import { FIRST_WAIT_MS, startTestVmcp, type TestVmcp, testConfig } from './testing/test-vmcp.ts'
 import { viewSettings } from './view/built-view.ts'
 import { ViewCache } from './view/view-cache.ts'
 
@@ -54,6 +55,29 @@ describe('headers of clients that are passed on', () => {
     await using two = await connect(vmcp, mode, { 'x-tenant': 'two' })
     expect(await two.text('of_two')).toBe('two')
     await expect(two.text('of_one')).rejects.toThrow()
+  })
+
+  it('make lists private, also for requests without them: a cache knows nothing of headers', async () => {
+    await using a = await startFixture({ only: ['echo'] })
+    const scopes = async (config: object) => {
+      await using vmcp = await startTestVmcp({ backends: { a: a.url }, config: { ...config } })
+      const list = async (headers: Readonly<Record<string, string>>) =>
+        (await new WireClient(vmcp.url).modern('tools/list', {}, { headers })).messages[0].result.cacheScope
+      return [await list({}), await list({ 'x-tenant': 'one' })]
+    }
+    expect(await scopes({})).toEqual(['public', 'public'])
+    expect(await scopes({ passthroughHeaders: ['X-Tenant'] })).toEqual(['private', 'private'])
+  })
+
+  it.each(ERAS)('go with the answers of their own client to questions of a backend: %s client', async (mode) => {
+    await using a = await startFixture({ era: 'legacy', only: ['test_elicitation'] })
+    await using vmcp = await startTestVmcp({ backends: { a: a.url }, config: { passthroughHeaders: ['X-Tenant'] } })
+    for (const tenant of ['one', 'two', 'one']) {
+      await using sdk = await connect(vmcp, mode, { 'x-tenant': tenant })
+      expect(await sdk.text('test_elicitation', { message: 'who?' })).toContain('accept')
+      const answers = a.stats.received.filter(({ message }) => JSON.stringify(message).includes('"action":"accept"'))
+      expect(answers.at(-1)?.headers).toMatchObject({ 'x-tenant': tenant })
+    }
   })
 
   it('let policies judge the tools of each caller by their own hints and backend', async () => {
@@ -134,7 +158,14 @@ describe('headers of clients that are passed on', () => {
     const roster = new MemberRoster({ outbound, providers: outbound, eras, clock: systemClock, log, version: '1' })
     const config = testConfig({ backends: { a: a.url } })
     roster.apply(await staticBackends(config, {}, log), healthSettings(config))
-    const view = new ViewCache({ roster, settings: viewSettings(config), clock: systemClock, log, maxCallerSize: 1_000 })
+    const view = new ViewCache({
+      roster,
+      settings: viewSettings(config),
+      clock: systemClock,
+      log,
+      maxCallerSize: 1_000,
+      firstWaitMs: FIRST_WAIT_MS,
+    })
     const list = async (tenant: string) => {
       const passed = passedHeaders(['x-tenant'], { 'x-tenant': tenant } as never)
       const seen = await outgoingScope.run({ caller: undefined, exchange: undefined, passed }, async () => await view.current())

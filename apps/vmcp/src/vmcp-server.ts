@@ -58,6 +58,8 @@ export interface VmcpServerOptions {
   readonly isPod?: boolean | undefined
   /** Main module of the worker that reads policies. */
   readonly workerEntry?: URL | undefined
+  /** How long clients wait for lists that never came; a second unless given. */
+  readonly firstWaitMs?: number | undefined
 }
 
 export interface RunningVmcp {
@@ -104,7 +106,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const vault = login && { tokens: login.tokens, issuer: config.authServer?.issuer ?? '', resource, onDemand }
   const roster = new MemberRoster({ outbound, providers, login: vault, eras, clock, log, version })
   roster.apply(discovered?.backends ?? [], healthSettings(config))
-  const view = new ViewCache({ roster, settings: viewSettings(config), clock, log })
+  const view = new ViewCache({ roster, settings: viewSettings(config), clock, log, firstWaitMs: options.firstWaitMs })
   const seal = sealKeys.sealFor('workflows')
   const shared = state?.sessions<JsonValue>('workflow:')
   const waiting = shared === undefined ? new SuspendedWorkflows(clock, seal) : new SharedWorkflows({ store: shared, seal, clock, log })

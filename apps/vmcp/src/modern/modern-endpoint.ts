@@ -92,9 +92,10 @@ export class ModernEndpoint {
   }
 
   async #list(context: MessageContext, { request, reply }: Answering): Promise<void> {
-    const { view, pipeline, serverInfo } = this.#offer
+    const { view, pipeline, serverInfo, isPerCaller } = this.#offer
     const ttlMs = view.isMissing ? 0 : view.freshForMs
-    const cacheScope = pipeline.edits(request.method) || context.caller.identity !== undefined ? 'private' : 'public'
+    const isPrivate = isPerCaller || pipeline.edits(request.method) || context.caller.identity !== undefined
+    const cacheScope = isPrivate ? 'private' : 'public'
     const extra = { resultType: 'complete', ttlMs, cacheScope, _meta: { [META.serverInfo]: serverInfo } }
     const text = await this.#offer.listText(context, request, { project: undefined, extra })
     if (typeof text === 'string') reply.finish(text)

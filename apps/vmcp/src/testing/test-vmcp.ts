@@ -25,6 +25,9 @@ export interface TestVmcpOptions {
   readonly isAttempted?: boolean
 }
 
+/** A second is short on a busy machine, and lists of single callers are loaded while they wait. */
+export const FIRST_WAIT_MS = 60_000
+
 const BARE = { conflictResolution: 'prefixOnConflict' }
 
 export function testConfig({ backends, config = {}, backend = {} }: TestVmcpOptions): VmcpConfig {
@@ -41,13 +44,14 @@ export function testConfig({ backends, config = {}, backend = {} }: TestVmcpOpti
   return read.config
 }
 
-/** A whole virtual server, in this process, on a free port of loopback. Its backends have answered or failed once: clients wait a second only. */
+/** A whole virtual server, in this process, on a free port of loopback. Its backends have answered or failed once. */
 export async function startTestVmcp(options: TestVmcpOptions): Promise<TestVmcp> {
   const lifecycle = createLifecycle()
   const log = new CollectingLog()
   const running = await startVmcp({
     ...{ config: testConfig(options), lifecycle, log, env: options.env ?? {} },
     ...{ host: '127.0.0.1', port: options.port ?? 0, sessionTtlMs: 60_000, version: '0.0.1', resolve: options.resolve },
+    ...(options.isAttempted !== false && { firstWaitMs: FIRST_WAIT_MS }),
   })
   await running.live.first
   if (options.isAttempted !== false) await running.offer.view.attempted

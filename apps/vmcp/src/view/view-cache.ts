@@ -22,11 +22,12 @@ export interface ViewCacheOptions {
   readonly log: Log
   /** Characters of JSON that the views of single callers may hold together. */
   readonly maxCallerSize?: number
+  /** A list that never came is waited for this long in all; a second unless given. Then it is left out, and announced when it comes. */
+  readonly firstWaitMs?: number | undefined
 }
 
 type Listener = (changed: ReadonlySet<ListKind>) => void
 
-/** A list that never came is waited for this long in all; then it is left out, and announced when it comes. */
 const FIRST_WAIT_MS = 1_000
 const MAX_CALLERS = 1_000
 /** In memory each character costs several bytes: as an object, and as the text of a page. */
@@ -199,7 +200,8 @@ export class ViewCache {
   }
 
   async #after(work: readonly Promise<unknown>[]): Promise<View> {
-    await endsWithin(Promise.all(work), FIRST_WAIT_MS, this.#options.clock)
+    const { clock, firstWaitMs = FIRST_WAIT_MS } = this.#options
+    await endsWithin(Promise.all(work), firstWaitMs, clock)
     return this.now
   }
 
