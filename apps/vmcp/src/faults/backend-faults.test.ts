@@ -147,6 +147,7 @@ describe('lists of a backend', () => {
     const list = (cursor: string | undefined) => (cursor === undefined ? { tools: [tool('half')], nextCursor: 'next' } : undefined)
     await using hanging = await startScripted({ era: 'legacy', list, call })
     await using vmcp = await startTestVmcp({ backends: { a: healthy.url, b: hanging.url }, isAttempted: false })
+    await expect.poll(() => names(vmcp)).toEqual(['echo'])
     const client = new WireClient(vmcp.url)
     await client.initialize()
     const { result } = (await client.request('tools/list')).messages.at(-1)
