@@ -51,8 +51,8 @@ export class LegacyEngine implements Engine {
   readonly #serverRequests: ServerRequests
   readonly #progress: ProgressRoutes = new Map()
   /**
-   * Runs work in the context (AsyncLocalStorage) in which the session was opened. Messages of the server come in that of whoever opened the
-   * connection, and sessions are ended by anyone: headers that depend on the context would be those of another user.
+   * Runs work in the context (AsyncLocalStorage) in which the session was opened. Messages of the server come in that of the request that opened
+   * the connection, and any request may end a session: headers that depend on the context would be those of another user.
    */
   readonly #inOwnContext = AsyncLocalStorage.snapshot()
 

@@ -18,7 +18,7 @@ describe('a legacy session over HTTP', () => {
     expect(peers.warnings).toEqual([])
   })
 
-  it('answers the server with the headers of the call that it is about, and is deleted with those of whoever opened it', async () => {
+  it('answers the server with the headers of the call that it is about, and is deleted with those of the request that opened it', async () => {
     const users = new AsyncLocalStorage<string>()
     const answered = Promise.withResolvers<void>()
     const handler: BackendHandler = async ({ method, body }, response) => {
