@@ -1,6 +1,7 @@
 import { configMaps, deployments, events, type KubeClient, type KubeObject } from '@thv/kube'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
+import { virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { adminClient } from '@thv/resources/testing/install-crds'
 import { describeCluster, sharedCluster } from '@thv/testkit/cluster/test-cluster'
 import { gatewayApiProblem, installGatewayApi } from '@thv/testkit/gateway-api/gateway-api'
@@ -95,6 +96,30 @@ describeCluster('the export of an MCPRegistry', () => {
     await resource('asks', undefined)
     await registry('told', (found) => condition(found)?.reason === 'Exported' && found.status?.exportedServers === 0)
     await admin.delete(mcpRegistryType, key('told'))
+  }, 120_000)
+
+  test('says it on a VirtualMCPServer too', async () => {
+    const door = (annotations: Record<string, string>): Manifest => ({
+      kind: 'VirtualMCPServer',
+      metadata: { name: 'door', namespace, annotations },
+      spec: { groupRef: { name: 'none-yet' }, incomingAuth: { type: 'anonymous' } },
+    })
+    const says = (reason: string | undefined) =>
+      eventually(`RegistryExport of door is ${reason}`, async () => {
+        const found = await admin.get(virtualMcpServerType, key('door'))
+        if (condition(found)?.reason !== reason) throw new Error(JSON.stringify(found.status))
+        return condition(found) ?? true
+      })
+    await put(admin, door({ ...optedIn, ...described('https://door.example/mcp') }))
+    await says('NoRegistry')
+    await apply('doors', { registries, export: {} })
+    expect(await says('Exported')).toMatchObject({ status: 'True', message: expect.stringContaining('https://door.example/mcp') })
+    await put(admin, door({ ...optedIn, ...described('not a URL') }))
+    expect(await says('InvalidRegistryURL')).toMatchObject({ status: 'False' })
+    await put(admin, door({}))
+    await says(undefined)
+    await admin.delete(virtualMcpServerType, key('door'))
+    await admin.delete(mcpRegistryType, key('doors'))
   }, 120_000)
 
   test('mode operator writes a ConfigMap from URL and description alone, and nothing when nothing changed [000-011] [000-041] [000-043] [000-044] [000-046] [000-047] [000-074] [000-077] [000-117]', async () => {
