@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type GuardedBackend, startGuardedBackend } from './testing/guarded-backend.ts'
 import { startTestVmcp, type TestVmcp } from './testing/test-vmcp.ts'
 
-const PROVIDERS = ['corp', 'tickets', 'chat'] as const
+const PROVIDERS = ['corp', 'tickets', 'chat', 'wiki'] as const
 type Name = (typeof PROVIDERS)[number]
 
-describe('a virtual server with an authorization server of its own, three backends and three providers', () => {
+describe('a virtual server with an authorization server of its own, and backends with providers', () => {
   const stack = new AsyncDisposableStack()
   const idps = {} as Record<Name, OidcServer>
   const backends = {} as Record<Name | 'open', GuardedBackend>
@@ -35,7 +35,7 @@ describe('a virtual server with an authorization server of its own, three backen
         scopes: ['openid'],
         allow_private_ips: true,
       }
-      upstreams.push({ name, type: 'oidc', oidc_config })
+      upstreams.push({ name, type: 'oidc', oidc_config, ...(name === 'wiki' && { login_policy: 'onDemand' }) })
       backends[name] = stack.use(await startGuardedBackend())
     }
     backends.open = stack.use(await startGuardedBackend())
@@ -44,7 +44,7 @@ describe('a virtual server with an authorization server of its own, three backen
       await startTestVmcp({
         port,
         env,
-        backends: { tickets: backends.tickets.url, chat: backends.chat.url, open: backends.open.url },
+        backends: { tickets: backends.tickets.url, chat: backends.chat.url, wiki: backends.wiki.url, open: backends.open.url },
         config: {
           aggregation: { conflictResolution: 'prefix' },
           incomingAuth: { type: 'oidc', oidc: { issuer, audience: `${issuer}/mcp`, resource: `${issuer}/mcp`, scopes: ['openid', 'mcp'] } },
@@ -54,6 +54,7 @@ describe('a virtual server with an authorization server of its own, three backen
             backends: {
               tickets: { type: 'upstream_inject', upstreamInject: { providerName: 'tickets' } },
               chat: { type: 'upstream_inject', upstreamInject: { providerName: 'chat' } },
+              wiki: { type: 'upstream_inject', upstreamInject: { providerName: 'wiki' } },
             },
           },
         },
@@ -63,8 +64,8 @@ describe('a virtual server with an authorization server of its own, three backen
   }, 120_000)
   afterAll(() => stack.disposeAsync())
 
-  const connect = (mode: 'legacy' | 'modern') => {
-    const requestInit = { headers: { authorization: `Bearer ${token}` } }
+  const connect = (mode: 'legacy' | 'modern', bearer = token) => {
+    const requestInit = { headers: { authorization: `Bearer ${bearer}` } }
     return connectSdk(new StreamableHTTPClientTransport(new URL(vmcp.url), { requestInit }), mode)
   }
 
@@ -92,6 +93,23 @@ describe('a virtual server with an authorization server of its own, three backen
       expect(vmcp.logged.join('\n')).not.toContain(token)
     },
   )
+
+  it('lists and calls tools with the token of a provider on demand only for logins that asked for its scope', async () => {
+    const { accessToken } = await logIn(issuer, { user: 'bob', scope: 'openid mcp upstream:wiki' })
+    await using bob = await connect('modern', accessToken)
+    expect((await bob.client.listTools()).tools.map(({ name }) => name)).toContain('wiki_hello')
+    const sent = await bob.text('wiki_hello')
+    expect(await isActiveAt(idps.wiki, sent.slice('Bearer '.length))).toBe(true)
+    // Health checks have no token.
+    const withToken = () => backends.wiki.seen.filter((value) => value !== undefined).length
+    const before = withToken()
+    const other = (await logIn(issuer, { user: 'bob', scope: 'openid mcp' })).accessToken
+    await using without = await connect('modern', other)
+    await expect(without.text('wiki_hello')).rejects.toThrow()
+    await using ada = await connect('modern')
+    expect((await ada.client.listTools()).tools.map(({ name }) => name)).not.toContain('wiki_hello')
+    expect(withToken()).toBe(before)
+  })
 
   it('answers a backend that rejects the token of a dead provider alone, while the others answer', async () => {
     await using client = await connect('modern')
