@@ -79,7 +79,15 @@ async function serve(image: string | undefined, flags: RunFlags, program: Progra
   })
   for (const { path, message } of warnings) log.warn(`run config: ${path} ${message}`, { file })
   const runtime = (state: SharedState | undefined) =>
-    createRuntime({ runtime: flags.runtime, config, env, log, clock, leases: state && ((owner) => state.leases(owner)) })
+    createRuntime({
+      runtime: flags.runtime,
+      config,
+      env,
+      log,
+      clock,
+      stopping: lifecycle.signal,
+      leases: state && ((owner) => state.leases(owner)),
+    })
   const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock, workerEntry: program.workerEntry })
   out(`${config.name} is served at ${url}\n`)
   await aborted(lifecycle.signal)

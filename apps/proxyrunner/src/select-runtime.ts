@@ -35,6 +35,8 @@ export interface CreateRuntimeOptions {
   /** How to attach to pods, made from the way to the API server. Default: `createPodAttach`. */
   readonly attach?: (connection: Connection) => AttachPort
   readonly clock?: Clock
+  /** Aborts when the program begins to stop; connections that are open stay. */
+  readonly stopping?: AbortSignal
   /** For several runners of one stdio server: leases on its pods for the holder of that name. */
   readonly leases?: ((owner: string) => PodLeases) | undefined
 }
@@ -77,6 +79,7 @@ async function kubernetesRuntime(options: CreateRuntimeOptions): Promise<Runtime
       instance,
       log,
       leases: options.leases?.(instance),
+      stopping: options.stopping,
       ...(config.transport === 'stdio' && { attach: await attachPort(connection, options) }),
       ...(clock && { clock }),
     })

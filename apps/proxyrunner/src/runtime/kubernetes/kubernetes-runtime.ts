@@ -26,6 +26,8 @@ export interface KubernetesRuntimeOptions {
   readonly attach?: AttachPort
   /** Where several runners share the pods of a stdio server. */
   readonly leases?: PodLeases | undefined
+  /** From then on no other process is attached to: the next one belongs to the runner that follows. */
+  readonly stopping?: AbortSignal | undefined
   readonly log: ProgramLog
   readonly clock?: Clock
   readonly recreateDelayMs?: number
@@ -109,7 +111,7 @@ export function createKubernetesRuntime(options: KubernetesRuntimeOptions): Runt
         },
         ...(options.attachBackoff && { backoff: options.attachBackoff }),
       })
-      return await attacher.open(linkSignals(signal, closing.signal))
+      return await attacher.open(linkSignals(signal, closing.signal, options.stopping))
     },
 
     async close() {
