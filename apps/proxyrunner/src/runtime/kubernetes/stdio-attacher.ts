@@ -55,6 +55,8 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
   const backoff = createBackoff(options.backoff ?? { baseMs: 500, maxMs: 15_000 })
   const history = new AttachHistory({ clock, statusLagMs: options.statusLagMs ?? 5_000 })
   const taken = new Set<string>()
+  /** Who waits for a pod: also one that is being left becomes free without a change of its own. */
+  const waiting = new Set<() => void>()
   /** Pods of other runners, and when to ask again. */
   const foreign = new Map<string, number>()
   const open = new Set<StdioConnection>()
@@ -64,6 +66,20 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
   function forgetAllBut(pods: readonly Pod[]): void {
     const uids = new Set(pods.map(uidOf))
     for (const uid of foreign.keys()) if (!uids.has(uid)) foreign.delete(uid)
+  }
+
+  function free(uid: string): void {
+    taken.delete(uid)
+    for (const wake of [...waiting]) wake()
+  }
+
+  function onChange(listener: () => void): () => void {
+    const leave = workload.onChange(listener)
+    waiting.add(listener)
+    return () => {
+      leave()
+      waiting.delete(listener)
+    }
   }
 
   function noteFailure(): void {
@@ -79,7 +95,7 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
       const acquired = await options.leases?.acquire(uid, signal)
       if (typeof acquired === 'string') {
         noteForeign(pod, acquired)
-        taken.delete(uid)
+        free(uid)
         return undefined
       }
       lease = acquired
@@ -87,7 +103,7 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
       return follow(connection, pod, lease)
     } catch (error) {
       await lease?.release()
-      taken.delete(uid)
+      free(uid)
       throw error
     }
   }
@@ -131,7 +147,7 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
       log.info(`detached from pod ${name}`, { reason: end.message })
       await connection.close().catch((error: unknown) => log.debug('detaching failed', { error: errorMessage(error) }))
       await lease?.release()
-      taken.delete(uidOf(pod))
+      free(uidOf(pod))
       return end
     })
     const own: StdioConnection = {
@@ -180,7 +196,7 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
         )
         if (pod === undefined) {
           const waits = workload.pods.map(waitMs).filter((ms) => ms > 0)
-          await nextChange(workload, signal, { clock, limitMs: Math.min(...waits) })
+          await nextChange({ onChange }, signal, { clock, limitMs: Math.min(...waits) })
           continue
         }
         try {
@@ -205,7 +221,7 @@ const FOREIGN_MS = 2_000
 
 /** A limit of Infinity is none. */
 function nextChange(
-  workload: StdioAttacherOptions['workload'],
+  { onChange }: Pick<StdioAttacherOptions['workload'], 'onChange'>,
   signal: AbortSignal,
   { clock, limitMs }: { clock: Clock; limitMs: number },
 ): Promise<void> {
@@ -217,7 +233,7 @@ function nextChange(
       then()
     }
     const onAbort = () => settle(() => reject(signal.reason))
-    const leave = workload.onChange(() => settle(resolve))
+    const leave = onChange(() => settle(resolve))
     const timer = Number.isFinite(limitMs) ? clock.setTimer(limitMs, () => settle(resolve)) : undefined
     signal.addEventListener('abort', onAbort, { once: true })
   })
