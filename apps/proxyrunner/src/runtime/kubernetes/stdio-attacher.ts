@@ -55,7 +55,7 @@ export function createStdioAttacher(options: StdioAttacherOptions): StdioAttache
   const backoff = createBackoff(options.backoff ?? { baseMs: 500, maxMs: 15_000 })
   const history = new AttachHistory({ clock, statusLagMs: options.statusLagMs ?? 5_000 })
   const taken = new Set<string>()
-  /** Who waits for a pod: also one that is being left becomes free without a change of its own. */
+  /** Callers that wait for a pod. One that is being left becomes free without a change in the cluster. */
   const waiting = new Set<() => void>()
   /** Pods of other runners, and when to ask again. */
   const foreign = new Map<string, number>()
