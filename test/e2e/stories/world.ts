@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { connect, isIP } from 'node:net'
 import { errorMessage } from '@thv/kernel/errors'
 import {
   type Condition,
@@ -65,7 +65,7 @@ export interface World extends StoryContext, AsyncDisposable {
   hasReason(type: ResourceType<Resource>, name: string, which: { condition: string; reason: string }): Promise<Condition>
   /** Required form of a `status.url`. */
   urlAt(service: string, port: number, rest: string): Promise<string>
-  /** `status.url`, as clients outside the cluster have to write it. */
+  /** `status.url`, as clients outside the cluster have to write it, once something accepts connections there. */
   outside(url: string | undefined): Promise<string>
   /** Pods that are not going. */
   proxyPods(name: string): Promise<Pod[]>
@@ -134,10 +134,14 @@ export async function openWorld(context: StoryContext): Promise<World> {
 
     async outside(url) {
       const inside = new URL(url ?? 'the status has no url')
-      if (isIP(inside.hostname) !== 0) return `${inside.protocol}//${inside.host}${inside.pathname}`
-      const [service = '', of = ''] = inside.hostname.split('.')
-      const object = await client.get(services, { namespace: of, name: service })
-      return `${inside.protocol}//${context.reach(object, Number(inside.port))}${inside.pathname}`
+      const found = new URL(inside.pathname, inside)
+      if (isIP(inside.hostname) === 0) {
+        const [service = '', of = ''] = inside.hostname.split('.')
+        found.host = context.reach(await client.get(services, { namespace: of, name: service }), Number(inside.port))
+      }
+      // A pod may be ready a moment before the rules of its Service lead anybody to it.
+      await eventually(`${found.host} accepts connections`, () => accepts(found))
+      return found.href
     },
 
     // The kind is part of it: pods of the server have `toolhive-name` too.
@@ -159,6 +163,15 @@ export async function openWorld(context: StoryContext): Promise<World> {
 
     [Symbol.asyncDispose]: () => client.close(),
   }
+}
+
+function accepts({ hostname, port, protocol }: URL): Promise<boolean> {
+  const socket = connect({ host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)), timeout: 5_000 })
+  return new Promise<boolean>((resolve, reject) => {
+    socket.once('connect', () => resolve(true))
+    socket.once('error', reject)
+    socket.once('timeout', () => resolve(false))
+  }).finally(() => socket.destroy())
 }
 
 function pause(ms = INTERVAL_MS): Promise<void> {
