@@ -29,9 +29,9 @@ const BARE = 'bare pass-through'
 const BASE = 'no middleware'
 const MB = 1_024
 /** Until the compiler is done: at first, and again after the turns of the others, in which a quiet runner gave its compiled code back. */
-const WARM_UP_CALLS = 20_000
+const WARM_UP_CALLS = 60_000
 const WARM_AGAIN_CALLS = 6_000
-const MIN_CALLS = 4_000
+const MIN_CALLS = 8_000
 
 /** CPU of a call through each variant, in turns with the runner without middleware; then requests per call and memory. */
 export async function measureVariants(options: VariantsOptions): Promise<Figure[]> {
