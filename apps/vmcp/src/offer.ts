@@ -24,6 +24,7 @@ import { backendOf } from './route/find-route.ts'
 import { limitResult } from './route/limit-result.ts'
 import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
 import type { SealKeys } from './seal/seal-keys.ts'
+import type { UsedStates } from './seal/used-states.ts'
 import { ToolSearch } from './search/tool-search.ts'
 import { pageOf } from './view/list-text.ts'
 import type { ViewCache } from './view/view-cache.ts'
@@ -38,6 +39,7 @@ export interface OfferOptions {
   readonly version: string
   /** Of states that clients carry. */
   readonly sealKeys: SealKeys
+  readonly usedStates: UsedStates
   /** Of workflows that wait for their clients. */
   readonly waiting: WaitingWorkflows
   /** Of clients; undefined where there are none. */
@@ -78,14 +80,16 @@ export class Offer {
   readonly composites: CompositeCalls
   readonly search: ToolSearch
   readonly sealKeys: SealKeys
+  readonly usedStates: UsedStates
   readonly deadlines: CallDeadlines
   #config: VmcpConfig
   #retry: RetryPolicy | undefined
   #passed: readonly string[]
   #timeouts: Timeouts
 
-  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting, policies }: OfferOptions) {
+  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys, usedStates, waiting, policies }: OfferOptions) {
     this.sealKeys = sealKeys
+    this.usedStates = usedStates
     this.view = view
     this.pipeline = pipeline
     this.clock = clock

@@ -31,6 +31,7 @@ import { StatusReporter } from './live/status-reporter.ts'
 import { MemberRoster } from './members/member-roster.ts'
 import { Offer } from './offer.ts'
 import { SealKeys } from './seal/seal-keys.ts'
+import { LocalUsedStates, SharedUsedStates } from './seal/used-states.ts'
 import { statusRoutes } from './status-routes.ts'
 import { viewSettings } from './view/built-view.ts'
 import { ViewCache } from './view/view-cache.ts'
@@ -110,7 +111,10 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const seal = sealKeys.sealFor('workflows')
   const shared = state?.sessions<JsonValue>('workflow:')
   const waiting = shared === undefined ? new SuspendedWorkflows(clock, seal) : new SharedWorkflows({ store: shared, seal, clock, log })
-  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, waiting, policies })
+  const used = state?.sessions<JsonValue>('used-state:')
+  if (used !== undefined) lifecycle.onShutdown('used states', () => used.close())
+  const usedStates = used === undefined ? new LocalUsedStates() : new SharedUsedStates(used, log)
+  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, usedStates, waiting, policies })
   const store = state?.sessions<LiveSessionRecord>() ?? createMemorySessionStore<LiveSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
   const { sessionTtlMs } = options

@@ -45,7 +45,7 @@ export class ModernEndpoint {
     this.#metrics = metrics
     this.#serverInfo = JSON.stringify(offer.serverInfo)
     this.#parked = new ParkedCalls(offer.clock, offer.sealKeys)
-    this.#relayed = new RelayedStates(offer.clock, offer.sealKeys.sealFor('relayed states'))
+    this.#relayed = new RelayedStates(offer.clock, offer.sealKeys.sealFor('relayed states'), offer.usedStates)
   }
 
   async post(context: MessageContext): Promise<void> {

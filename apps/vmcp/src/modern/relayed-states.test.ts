@@ -1,10 +1,14 @@
 import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/mcp/json-rpc'
+import { createMemorySessionStore } from '@thv/store/memory-session-store'
+import type { JsonValue } from '@thv/store/session-store'
+import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { describe, expect, it } from 'vitest'
 import type { Member } from '../members/member.ts'
 import { SealKeys } from '../seal/seal-keys.ts'
+import { LocalUsedStates, SharedUsedStates, type UsedStates } from '../seal/used-states.ts'
 import { callModern } from '../testing/call-modern.ts'
 import { startTestVmcp } from '../testing/test-vmcp.ts'
 import { RelayedStates } from './relayed-states.ts'
@@ -21,8 +25,8 @@ function backend(name: string, answer: (params: JsonObject) => JsonObject = () =
   return { got, member: { name, shared: { era: 'modern', request } } as unknown as Member }
 }
 
-function relay(keys = SealKeys.random(), clock = new TestClock()) {
-  const states = new RelayedStates(clock, keys.sealFor('relayed states'))
+function relay(keys = SealKeys.random(), clock = new TestClock(), used: UsedStates = new LocalUsedStates()) {
+  const states = new RelayedStates(clock, keys.sealFor('relayed states'), used)
   const send = (member: Member, params: JsonObject, principal = 'ada') =>
     states.clientFor({ member, method: 'tools/call', params, principal }).request('tools/call', params)
   return { send, clock, keys }
@@ -81,6 +85,42 @@ describe('the state of a modern backend', () => {
     const { requestState } = await relay(keys).send(member, CALL)
     await relay(keys).send(member, { ...CALL, requestState })
     expect(got[1]).toMatchObject({ requestState: 'inner' })
+  })
+
+  it('leads back once among all replicas that share a store, also of two at once', async () => {
+    const keys = SealKeys.random()
+    const clock = new TestClock()
+    const store = createMemorySessionStore<JsonValue>({ clock })
+    const replica = () => relay(keys, clock, new SharedUsedStates(store, new CollectingLog()))
+    const { member, got } = backend('one')
+    const { requestState } = await replica().send(member, CALL)
+    const both = await Promise.allSettled([replica(), replica()].map(({ send }) => send(member, { ...CALL, requestState })))
+    expect(both.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+    await expect(replica().send(member, { ...CALL, requestState })).rejects.toMatchObject({ ...REFUSED, data: { reason: 'expired' } })
+    expect(got).toHaveLength(2)
+  })
+
+  it('can be used again at another replica where the backend did not answer, and waits for a store that is away', async () => {
+    const keys = SealKeys.random()
+    const clock = new TestClock()
+    const store = createMemorySessionStore<JsonValue>({ clock })
+    const log = new CollectingLog()
+    const replica = () => relay(keys, clock, new SharedUsedStates(store, log))
+    let isDown = false
+    const { member, got } = backend('one', () => {
+      if (isDown) throw new ThvError('backend_unavailable', 'down')
+      return { ...ASKS, requestState: 'inner' }
+    })
+    const { requestState } = await replica().send(member, CALL)
+    isDown = true
+    await expect(replica().send(member, { ...CALL, requestState })).rejects.toThrow('down')
+    isDown = false
+    const { create } = store
+    store.create = () => Promise.reject(new ThvError('redis_unavailable', 'away'))
+    await expect(replica().send(member, { ...CALL, requestState })).rejects.toMatchObject({ rpcCode: -32603, data: { reason: 'busy' } })
+    expect(got).toHaveLength(2) // the backend was not asked
+    store.create = create
+    expect(await replica().send(member, { ...CALL, requestState })).toMatchObject(ASKS)
   })
 
   it('is refused when it is no text or over 64 KiB; none stays none', async () => {

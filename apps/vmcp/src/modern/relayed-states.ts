@@ -7,6 +7,7 @@ import type { JsonObject } from '@thv/mcp/json-rpc'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import type { StateSeal } from '../seal/state-seal.ts'
+import { USED_STATES_MS, type UsedStates } from '../seal/used-states.ts'
 
 export interface RelayedRequest {
   readonly member: Member
@@ -16,10 +17,7 @@ export interface RelayedRequest {
   readonly principal: string
 }
 
-const LIFETIME_MS = 600_000
 const MAX_STATE = 64 * 1_024
-/** Used states that are remembered, the oldest forgotten first: a state is of use to its own principal only. */
-const MAX_USED = 10_000
 
 /**
  * The `requestState` of modern backends on its way through modern clients. It is sealed for one principal, backend, method, target and
@@ -28,11 +26,12 @@ const MAX_USED = 10_000
 export class RelayedStates {
   readonly #clock: Clock
   readonly #seal: StateSeal
-  readonly #used = new Set<string>()
+  readonly #used: UsedStates
 
-  constructor(clock: Clock, seal: StateSeal) {
+  constructor(clock: Clock, seal: StateSeal, used: UsedStates) {
     this.#clock = clock
     this.#seal = seal
+    this.#used = used
   }
 
   /** The shared client of the backend, for one request. */
@@ -49,7 +48,7 @@ export class RelayedStates {
   async #send(request: RelayedRequest, { method, params, options }: Sent): Promise<JsonObject> {
     const { shared } = request.member
     const { requestState, ...rest } = params
-    const inner = requestState === undefined ? undefined : this.#take(requestState, ownerOf(request))
+    const inner = requestState === undefined ? undefined : await this.#take(requestState, ownerOf(request))
     let isAnswered = false
     try {
       const result = await shared.request(method, inner === undefined ? rest : { ...rest, requestState: inner }, options)
@@ -60,7 +59,7 @@ export class RelayedStates {
       throw error
     } finally {
       // The backend may not have seen it: then the client may come back with it.
-      if (!isAnswered && typeof requestState === 'string') this.#used.delete(markOf(requestState))
+      if (!isAnswered && typeof requestState === 'string') await this.#used.release(requestState)
     }
   }
 
@@ -74,24 +73,21 @@ export class RelayedStates {
         message: `The requestState of the backend is not a text of at most ${MAX_STATE} characters`,
         data: { reason: 'backend_protocol_error', mayHaveRun: true },
       })
-    return { ...result, requestState: this.#seal.seal({ inner, owner: ownerOf(request), until: this.#clock.now() + LIFETIME_MS }) }
+    return { ...result, requestState: this.#seal.seal({ inner, owner: ownerOf(request), until: this.#clock.now() + USED_STATES_MS }) }
   }
 
   /** The state as the backend knows it. Every doubt is the same error: a state tells nothing to a client that it was not sealed for. */
-  #take(requestState: unknown, owner: string): string {
+  async #take(requestState: unknown, owner: string): Promise<string> {
     const state = this.#seal.open(requestState)
     const { inner, until } = state ?? {}
-    const mark = typeof requestState === 'string' ? markOf(requestState) : ''
     const isLive = typeof until === 'number' && until >= this.#clock.now()
-    if (typeof inner !== 'string' || !isLive || state?.['owner'] !== owner || this.#used.has(mark))
+    const isOwn = typeof inner === 'string' && isLive && state?.['owner'] === owner
+    if (!isOwn || typeof requestState !== 'string' || !(await this.#used.use(requestState)))
       throw new LocalRefusal({
         code: -32602,
         message: 'Invalid params: requestState is not valid',
         data: { reason: state === undefined ? 'invalid' : 'expired' },
       })
-    const [oldest] = this.#used
-    if (this.#used.size >= MAX_USED && oldest !== undefined) this.#used.delete(oldest)
-    this.#used.add(mark)
     return inner
   }
 }
@@ -100,11 +96,6 @@ interface Sent {
   readonly method: string
   readonly params: JsonObject
   readonly options: RequestOptions
-}
-
-/** Short, and as random as the seal: its last characters are encrypted. */
-function markOf(requestState: string): string {
-  return createHash('sha256').update(requestState).digest('base64url')
 }
 
 function ownerOf({ member, method, params, principal }: RelayedRequest): string {

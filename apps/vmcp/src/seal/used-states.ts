@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import { errorMessage } from '@thv/kernel/errors'
+import type { JsonValue, SessionStore } from '@thv/store/session-store'
+import type { Log } from '@thv/telemetry/log'
+import { LocalRefusal } from '../members/local-refusal.ts'
+
+/** States that came back from clients: each leads back once. */
+export interface UsedStates {
+  /** False: it was used before. Throws a LocalRefusal when that cannot be found out now. */
+  use(state: string): boolean | Promise<boolean>
+  /** Nothing came of it: the client may come back with the same state. */
+  release(state: string): void | Promise<void>
+}
+
+/** How long a state is remembered: longer than any is good. */
+export const USED_STATES_MS = 600_000
+/** The oldest is forgotten first: a state is of use to its own principal only. */
+const MAX_USED = 10_000
+const OWNER = 'vmcp'
+
+/** Of this replica. */
+export class LocalUsedStates implements UsedStates {
+  readonly #marks = new Set<string>()
+
+  use(state: string): boolean {
+    const mark = markOf(state)
+    if (this.#marks.has(mark)) return false
+    const [oldest] = this.#marks
+    if (this.#marks.size >= MAX_USED && oldest !== undefined) this.#marks.delete(oldest)
+    this.#marks.add(mark)
+    return true
+  }
+
+  release(state: string): void {
+    this.#marks.delete(markOf(state))
+  }
+}
+
+/** Of all replicas that share the store. */
+export class SharedUsedStates implements UsedStates {
+  readonly #store: SessionStore<JsonValue>
+  readonly #log: Log
+
+  constructor(store: SessionStore<JsonValue>, log: Log) {
+    this.#store = store
+    this.#log = log
+  }
+
+  async use(state: string): Promise<boolean> {
+    const created = this.#store.create({ id: markOf(state), owner: OWNER, value: true }, USED_STATES_MS)
+    const outcome = await created.catch((error: unknown) => {
+      this.#log.warn('a used state could not be stored', { error: errorMessage(error) })
+      return 'unknown' as const
+    })
+    // It may have been stored all the same, and nothing will come of this attempt.
+    if (outcome === 'unknown') await this.release(state)
+    if (outcome === 'unknown' || outcome === 'full')
+      throw new LocalRefusal({ code: -32603, message: 'The store of the server does not answer; try again', data: { reason: 'busy' } })
+    return outcome === 'created'
+  }
+
+  async release(state: string): Promise<void> {
+    await this.#store.delete({ id: markOf(state), owner: OWNER }).catch((error: unknown) => {
+      this.#log.warn('a state that was not used could not be released', { error: errorMessage(error) })
+    })
+  }
+}
+
+/** Short, and as random as the seal: its last characters are encrypted. */
+function markOf(state: string): string {
+  return createHash('sha256').update(state).digest('base64url')
+}
