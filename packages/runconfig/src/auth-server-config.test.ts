@@ -69,6 +69,11 @@ describe('embedded_auth_server_config', () => {
       { token_lifespans: { auth_code_lifespan: '1s' } },
       '.token_lifespans.auth_code_lifespan expects 30s to 10m',
     ],
+    [
+      'a Redis password twice',
+      { storage: { type: 'redis', redis_config: { addr: 'r:1', acl_user_config: { password_env_var: 'P', password_file: '/p' } } } },
+      '.acl_user_config.password_file must not be given together with password_env_var',
+    ],
     ['Redis without its settings', { storage: { type: 'redis' } }, '.storage.redis_config is needed with type redis'],
     ['a baseline scope that is not supported', { baseline_client_scopes: ['admin'] }, '.baseline_client_scopes holds a scope'],
     [

@@ -133,6 +133,8 @@ export interface AuthSentinelConfig {
 export interface AclUserConfig {
   readonly username_env_var?: string
   readonly password_env_var?: string
+  readonly username_file?: string
+  readonly password_file?: string
 }
 
 export interface AuthRedisTls {

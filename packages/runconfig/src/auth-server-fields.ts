@@ -47,10 +47,12 @@ const SENTINEL_FIELDS: FieldTable<AuthSentinelConfig> = {
 const ACL_USER_FIELDS: FieldTable<AclUserConfig> = {
   username_env_var: { reader: text(), doc: 'Variable with the name of the ACL user.' },
   password_env_var: { reader: text(), doc: 'Variable with its password.' },
+  username_file: { reader: text(), doc: 'File with the name, instead of the variable. Read again when it changes.' },
+  password_file: { reader: text(), doc: 'File with the password, instead of the variable. Read again when it changes.' },
 }
 
 const TLS_FIELDS: FieldTable<AuthRedisTls> = {
-  ca_cert_file: { reader: text(), doc: 'PEM file of the certificates to trust.' },
+  ca_cert_file: { reader: text(), doc: 'PEM file of the certificates to trust. Read again when it changes.' },
   insecure_skip_verify: { reader: flag, default: false, doc: 'Whether to skip certificate verification. For tests only.' },
 }
 
@@ -59,7 +61,7 @@ const REDIS_FIELDS: FieldTable<AuthRedisConfig> = {
   cluster_mode: { reader: flag, default: false, doc: 'Whether the address is that of a Redis Cluster.' },
   sentinel_config: { reader: objectOf(SENTINEL_FIELDS, STRICT), doc: 'Instead of `addr`: Sentinels that know the primary.' },
   auth_type: { reader: oneOf(['aclUser']), default: 'aclUser', doc: 'How the server authenticates at Redis.' },
-  acl_user_config: { reader: objectOf(ACL_USER_FIELDS, STRICT), doc: 'Variables with the ACL user and its password.' },
+  acl_user_config: { reader: objectOf(ACL_USER_FIELDS, STRICT), doc: 'The ACL user and its password, from variables or files.' },
   key_prefix: { reader: text(), doc: 'Prefix of all keys.' },
   dial_timeout: { reader: durationText('5s'), default: '5s', doc: 'Time limit of a connection.' },
   read_timeout: { reader: durationText('3s'), default: '3s', doc: 'Time limit of an answer.' },

@@ -35,6 +35,10 @@ export function checkAuthServer(config: AuthServerConfig, oidc: Front | undefine
   if (unknown.length > 0) problem('baseline_client_scopes', 'holds a scope that scopes_supported does not list')
   const { type, redis_config: redis } = config.storage
   if ((type === 'redis') !== (redis !== undefined)) problem('storage.redis_config', 'is needed with type redis, and only then')
+  const user = redis?.acl_user_config
+  for (const name of ['username', 'password'] as const)
+    if (user?.[`${name}_env_var`] !== undefined && user[`${name}_file`] !== undefined)
+      problem(`storage.redis_config.acl_user_config.${name}_file`, `must not be given together with ${name}_env_var`)
   checkDelegation(config, problem)
   checkFront(config, oidc, problem)
 }

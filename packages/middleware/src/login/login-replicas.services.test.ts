@@ -18,8 +18,10 @@ import { type LoginMount, mountOf, openLoginServer } from './login-server.ts'
 const describeRedis = redisProblem() === undefined || process.env['CI'] ? describe : describe.skip
 const PASSWORD = 'pa55'
 
-describeRedis('two replicas of an authorization server on Redis with Sentinels', () => {
-  it('finish a login that was begun at the other one, however requests are spread [002-094]', { timeout: 120_000 }, async () => {
+describeRedis('three replicas of an authorization server on Redis with Sentinels', () => {
+  it('finish a login that was begun at another one, however requests are spread, also when it dies before the code [002-094]', {
+    timeout: 120_000,
+  }, async () => {
     await using stack = new AsyncDisposableStack()
     const sentinels = stack.use(await startSentinels({ password: PASSWORD }))
     const idp = stack.use(await startOidcServer())
@@ -31,11 +33,16 @@ describeRedis('two replicas of an authorization server on Redis with Sentinels',
 
     const replicas: LoginMount[] = []
     const served: string[] = []
+    const dead = new Set<number>()
+    /** Dies when it has answered the callback of the provider. */
+    let dies = false
     const http = createHttpServer({
       handler: async (exchange) => {
-        const replica = served.length % replicas.length
+        const living = [...replicas.keys()].filter((each) => !dead.has(each))
+        const replica = living[served.length % living.length] ?? -1
         served.push(`${replica} ${exchange.path.replace(/(?<=\/oauth\/login\/).*/, '')}`)
         await replicas[replica]?.handle(exchange)
+        if (dies && exchange.path === '/oauth/callback') dead.add(replica)
       },
       busy: (exchange) => void exchange.response.writeHead(503).end(),
       clock: systemClock,
@@ -82,7 +89,7 @@ describeRedis('two replicas of an authorization server on Redis with Sentinels',
     const outbound = createOutbound()
     stack.defer(() => outbound.close())
     const log = new CollectingLog()
-    for (let i = 0; i < 2; i++) {
+    for (let i = 0; i < 3; i++) {
       const lifecycle = createLifecycle()
       stack.defer(async () => void (await lifecycle.shutdown()))
       const env = { SECRET: client_secret, REDIS_PASSWORD: PASSWORD }
@@ -91,16 +98,20 @@ describeRedis('two replicas of an authorization server on Redis with Sentinels',
       replicas.push(mountOf(server))
     }
 
-    for (let round = 0; round < 2; round++) {
-      served.length = round // the second time each step is the other replica's
+    for (let round = 0; round < 3; round++) {
+      served.length = round // each step is the next replica's the next time
       const { accessToken, refreshToken, clientId } = await logIn(issuer, { user: 'ada', scope: 'openid mcp' })
       expect(accessToken).toMatch(/^ey/)
       for (const path of ['/oauth/authorize', '/oauth/login/', '/oauth/callback', '/oauth/token'])
         expect(served.some((each) => each.endsWith(path))).toBe(true)
-      expect(new Set(served.map((each) => each[0]))).toEqual(new Set(['0', '1']))
+      expect(new Set(served.map((each) => each[0]))).toEqual(new Set(['0', '1', '2']))
       const form = { grant_type: 'refresh_token', refresh_token: refreshToken ?? '', client_id: clientId }
       const refreshed = await fetch(`${issuer}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) })
       expect(refreshed.status).toBe(200)
     }
+
+    dies = true
+    expect((await logIn(issuer, { user: 'ada', scope: 'openid mcp' })).accessToken).toMatch(/^ey/)
+    expect(dead.size).toBe(1)
   })
 })

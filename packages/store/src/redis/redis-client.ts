@@ -71,15 +71,25 @@ export interface RedisClient extends AsyncDisposable {
   readonly isAway: boolean
 }
 
+/** Settings that may change while a client is open. */
+export type RedisIdentity = Pick<RedisClientOptions, 'username' | 'password' | 'tls' | 'sentinel'>
+
+export interface ReplaceableRedis extends RedisClient {
+  /** Goes on with a new connection. Rejects with `redis_unavailable` if there is none in time; the one before stays. */
+  replace(identity: RedisIdentity): Promise<void>
+}
+
 /** Loads the client library, which nothing else does. Does not wait for a connection. */
-export async function openRedis(options: RedisClientOptions): Promise<RedisClient> {
+export async function openRedis(options: RedisClientOptions): Promise<ReplaceableRedis> {
   // The default export is the module of CommonJS: a bundle has no other.
   const { default: library } = await import('ioredis')
   const { cluster } = options
-  const settings = settingsOf(options)
-  if (cluster === undefined) return new ResilientRedis(new library.Redis(settings), options)
-  const nodes = cluster.addresses.map(({ host, port }) => ({ host, port }))
-  return new ResilientRedis(new library.Cluster(nodes, clusterSettings(settings)), options)
+  return new ResilientRedis((identity) => {
+    const settings = settingsOf({ ...options, ...identity })
+    if (cluster === undefined) return new library.Redis(settings)
+    const nodes = cluster.addresses.map(({ host, port }) => ({ host, port }))
+    return new library.Cluster(nodes, clusterSettings(settings))
+  }, options)
 }
 
 /** The scripts of one server have one slot, so one node is asked. Repetitions are the caller's. */
@@ -104,6 +114,7 @@ function secureOf(tls: RedisTls | undefined): { tls?: { ca?: string; rejectUnaut
 
 function settingsOf(options: RedisClientOptions): RedisOptions {
   const { address, sentinel, cluster, db, username, password, tls, timeoutMs = DEFAULT_TIMEOUT_MS, connectTimeoutMs = 2_000 } = options
+  const moved = sentinel === undefined ? /^READONLY/ : /^(READONLY|NOREPLICAS)/
   const secure = secureOf(tls)
   const sentinelTls = secureOf(sentinel?.tls ?? tls).tls
   const place =
@@ -129,8 +140,8 @@ function settingsOf(options: RedisClientOptions): RedisOptions {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     retryStrategy: retryMs,
-    // After a failover the old primary is a replica: look for the new one.
-    reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 1 : false),
+    // After a failover the old primary is a replica, or has lost its replicas to the new one: ask the Sentinels.
+    reconnectOnError: (error) => (moved.test(error.message) ? 1 : false),
   }
 }
 
@@ -150,8 +161,14 @@ function retryMs(times: number): number {
   return Math.min(2_000, 50 * 2 ** Math.min(times, 6)) * (0.5 + Math.random() / 2)
 }
 
-class ResilientRedis implements RedisClient {
-  readonly #redis: Redis | Cluster
+/** How long a connection with other credentials may take. */
+const REPLACE_MS = 10_000
+
+class ResilientRedis implements ReplaceableRedis {
+  readonly #connect: (identity?: RedisIdentity) => Redis | Cluster
+  #redis: Redis | Cluster
+  /** Is being connected. */
+  #next: Redis | Cluster | undefined
   readonly #onUnacknowledged: (() => void) | undefined
   readonly #clock: Clock
   readonly #onChange: NonNullable<RedisClientOptions['onChange']>
@@ -161,17 +178,58 @@ class ResilientRedis implements RedisClient {
   /** When the first command after the last answer ran out of time. */
   #silentSince: number | undefined
 
-  constructor(redis: Redis | Cluster, { clock = systemClock, onChange = () => {}, onUnacknowledged }: RedisClientOptions) {
-    this.#redis = redis
+  constructor(
+    connect: (identity?: RedisIdentity) => Redis | Cluster,
+    { clock = systemClock, onChange = () => {}, onUnacknowledged }: RedisClientOptions,
+  ) {
+    this.#connect = connect
     this.#onUnacknowledged = onUnacknowledged
     this.#clock = clock
     this.#onChange = onChange
-    redis.on('error', (error: Error) => this.#failed(error))
-    // A connection that is back may be used at once.
-    redis.on('ready', () => {
-      this.#nextAt = Number.NEGATIVE_INFINITY
-      this.#silentSince = undefined
+    this.#redis = connect()
+    this.#follow(this.#redis)
+  }
+
+  async replace(identity: RedisIdentity): Promise<void> {
+    const next = this.#connect(identity)
+    this.#next = next
+    const { promise: ready, resolve, reject } = Promise.withResolvers<void>()
+    const timer = this.#clock.setTimer(REPLACE_MS, () => reject(this.#unavailable('it does not accept the new credentials')))
+    next.once('ready', () => resolve())
+    next.once('end', () => reject(this.#unavailable('it is closed')))
+    next.on('error', (error: Error) => {
+      if (isReply(error)) reject(this.#unavailable(reasonOf(error))) // otherwise it tries again
     })
+    try {
+      await ready
+    } catch (error) {
+      next.disconnect()
+      throw error
+    } finally {
+      timer.cancel()
+      this.#next = undefined
+    }
+    const before = this.#redis
+    this.#redis = next
+    this.#follow(next)
+    this.#backAgain()
+    // Commands that are on their way get their answers first.
+    await before.quit().catch(() => before.disconnect())
+  }
+
+  #follow(redis: Redis | Cluster): void {
+    redis.on('error', (error: Error) => {
+      if (redis === this.#redis) this.#failed(error)
+    })
+    redis.on('ready', () => {
+      if (redis === this.#redis) this.#backAgain()
+    })
+  }
+
+  /** A connection that is back may be used at once. */
+  #backAgain(): void {
+    this.#nextAt = Number.NEGATIVE_INFINITY
+    this.#silentSince = undefined
   }
 
   get isAway(): boolean {
@@ -200,6 +258,7 @@ class ResilientRedis implements RedisClient {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#next?.disconnect()
     this.#redis.disconnect()
   }
 

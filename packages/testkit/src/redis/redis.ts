@@ -55,11 +55,12 @@ export interface TestSentinels extends AsyncDisposable {
 }
 
 export async function startSentinels(
-  options: { readonly password?: string; readonly failoverTimeoutMs?: number } = {},
+  options: { readonly password?: string; readonly failoverTimeoutMs?: number; readonly settings?: Readonly<Record<string, string>> } = {},
 ): Promise<TestSentinels> {
   const { password, failoverTimeoutMs = 3_000 } = options
   const auth = password === undefined ? {} : { password }
-  const settings = password === undefined ? {} : { masterauth: password } // each may become the replica of the other
+  // Each may become the replica of the other.
+  const settings = { ...options.settings, ...(password !== undefined && { masterauth: password }) }
   const primary = await startRedis({ ...auth, settings })
   const replica = await startRedis({ ...auth, replicaOf: primary, settings })
   const place = await preparePlace()
