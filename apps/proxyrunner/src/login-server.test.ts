@@ -1,10 +1,9 @@
-import { freePort } from '@thv/testkit/cluster/process/start-on-port'
-import { startFixture } from '@thv/testkit/mcp/fixture'
 import type { OAuthClientOptions } from '@thv/testkit/oauth/oauth-client'
 import { connectV1, connectV2 } from '@thv/testkit/oauth/typescript-clients'
-import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
+import type { OidcServer } from '@thv/testkit/oidc/oidc-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RunningDocument, runDocument } from './testing/run-document.ts'
+import { startLoginRunner } from './testing/login-runner.ts'
+import type { RunningDocument } from './testing/run-document.ts'
 
 const GRANTS = ['authorization_code', 'refresh_token']
 
@@ -79,40 +78,3 @@ describe('a runner that sends tokens of its upstream provider to its backend', (
     expect(runner.log.lines.join('\n')).not.toContain(authorization.slice('Bearer '.length))
   })
 })
-
-async function startLoginRunner(stack: AsyncDisposableStack, more: object) {
-  const idp = stack.use(await startOidcServer())
-  const fixture = stack.use(await startFixture({ transport: 'http' }))
-  const port = await freePort()
-  const issuer = `http://127.0.0.1:${port}`
-  const { client_id, client_secret } = await registered(idp, `${issuer}/oauth/callback`)
-  const upstream = {
-    issuer_url: idp.issuer,
-    client_id,
-    client_secret_env_var: 'UPSTREAM_SECRET',
-    scopes: ['openid'],
-    allow_private_ips: true,
-  }
-  const document = {
-    port,
-    oidc_config: { issuer, audience: `${issuer}/mcp`, resource_url: `${issuer}/mcp`, scopes: ['openid', 'mcp'] },
-    embedded_auth_server_config: {
-      issuer,
-      upstreams: [{ name: 'corp', type: 'oidc', oidc_config: upstream }],
-      scopes_supported: ['openid', 'mcp'],
-      allowed_audiences: [`${issuer}/mcp`],
-      ...more,
-    },
-  }
-  const runner = stack.use(await runDocument(fixture.url, document, { UPSTREAM_SECRET: client_secret }))
-  return { idp, runner, issuer }
-}
-
-async function registered(idp: OidcServer, redirectUri: string): Promise<{ client_id: string; client_secret: string }> {
-  const answer = await fetch(`${idp.issuer}/reg`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ redirect_uris: [redirectUri], token_endpoint_auth_method: 'client_secret_basic' }),
-  })
-  return (await answer.json()) as { client_id: string; client_secret: string }
-}

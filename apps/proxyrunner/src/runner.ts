@@ -41,6 +41,8 @@ export interface RunnerOptions {
   readonly env: Env
   readonly log: Logger
   readonly clock?: Clock
+  /** For calls to providers, and of documents that clients name. One of its own if absent. */
+  readonly providers?: Outbound | undefined
   /** Main module of the worker that reads policies. */
   readonly workerEntry?: URL | undefined
 }
@@ -63,7 +65,7 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const { config, lifecycle, env, log, clock = systemClock } = options
   const settings = runnerSettings(config, env, log)
   const metrics = createMetrics()
-  const outbound = createOutbound({ clock })
+  const outbound = options.providers ?? createOutbound({ clock })
   lifecycle.onShutdown('providers', () => outbound.close())
   const policies = await openPolicies(config, { log, metrics, clock, workerEntry: options.workerEntry })
   const state = await openSharedState({ config, env, log, metrics, clock })

@@ -3,7 +3,7 @@ import { createLifecycle } from '@thv/kernel/lifecycle'
 import type { Problem } from '@thv/runconfig/field'
 import { readRunConfig } from '@thv/runconfig/read-run-config'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
-import { startRunner } from '../runner.ts'
+import { type RunnerOptions, startRunner } from '../runner.ts'
 
 export interface RunningDocument extends AsyncDisposable {
   readonly client: WireClient
@@ -14,8 +14,15 @@ export interface RunningDocument extends AsyncDisposable {
   readonly warnings: readonly Problem[]
 }
 
+export type RunDocumentOptions = Pick<RunnerOptions, 'providers'>
+
 /** A whole runner from its document, in front of a remote server. */
-export async function runDocument(remote: string, document: object, env: Record<string, string> = {}): Promise<RunningDocument> {
+export async function runDocument(
+  remote: string,
+  document: object,
+  env: Record<string, string> = {},
+  options: RunDocumentOptions = {},
+): Promise<RunningDocument> {
   const read = readRunConfig({
     name: 'demo',
     transport: 'streamable-http',
@@ -36,7 +43,7 @@ export async function runDocument(remote: string, document: object, env: Record<
     port,
     ...(telemetry !== undefined && { telemetry_config: { ...telemetry, prometheus_port: telemetry.prometheus_port ?? 0 } }),
   }
-  const { url, metricsUrl } = await startRunner({ config, runtime, lifecycle, env, log: log as never })
+  const { url, metricsUrl } = await startRunner({ config, runtime, lifecycle, env, log: log as never, ...options })
   return {
     client: new WireClient(url),
     url,

@@ -6,8 +6,9 @@ import { type OAuthClientOptions, REDIRECT_URI } from './oauth-client.ts'
  * of their own, so values pass through as they come.
  */
 export class MemoryCredentials {
-  readonly redirectUrl = REDIRECT_URI
+  readonly redirectUrl: string
   readonly clientMetadata
+  readonly clientMetadataUrl: string | undefined
   readonly visits: URL[] = []
   readonly #user: string
   /** Where the user came back to; the client has not used it yet. */
@@ -17,11 +18,14 @@ export class MemoryCredentials {
   #verifier = ''
   #discovery: unknown
 
-  constructor({ user, grantTypes }: OAuthClientOptions) {
+  constructor({ user, grantTypes, identity, redirectUri = REDIRECT_URI }: OAuthClientOptions) {
     this.#user = user
+    this.redirectUrl = redirectUri
+    this.clientMetadataUrl = identity !== undefined && 'metadataUrl' in identity ? identity.metadataUrl : undefined
+    if (identity !== undefined && 'clientId' in identity) this.#client = { client_id: identity.clientId }
     this.clientMetadata = {
       client_name: 'test',
-      redirect_uris: [REDIRECT_URI],
+      redirect_uris: [redirectUri],
       grant_types: [...grantTypes],
       response_types: ['code'],
       token_endpoint_auth_method: 'none',
@@ -36,7 +40,7 @@ export class MemoryCredentials {
 
   async redirectToAuthorization(url: URL): Promise<void> {
     this.visits.push(url)
-    this.#landed = await signIn(url, { user: this.#user, redirectUri: REDIRECT_URI })
+    this.#landed = await signIn(url, { user: this.#user, redirectUri: this.redirectUrl })
   }
 
   clientInformation(): unknown {

@@ -11,13 +11,20 @@ export interface OAuthClient extends AsyncDisposable {
   call(tool: string, args?: Readonly<Record<string, unknown>>): Promise<CallResult>
 }
 
+/** `metadataUrl`: of its metadata document. `clientId`: of a client that the application was configured with. */
+export type ClientIdentity = { readonly metadataUrl: string } | { readonly clientId: string }
+
 export interface OAuthClientOptions {
   /** Of the MCP endpoint. */
   readonly url: string
   readonly user: string
   readonly era: 'legacy' | 'modern'
+  /** Where the user comes back to; on loopback. */
+  readonly redirectUri?: string
   /** Grant types that the client registers for. */
   readonly grantTypes: readonly string[]
+  /** The client at the authorization server. It registers itself if absent. */
+  readonly identity?: ClientIdentity
   /** File with the authority of the provider, for a client in a process of its own. Those in this process trust what it trusts. */
   readonly caFile?: string
 }

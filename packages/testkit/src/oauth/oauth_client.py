@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
 
 
 class MemoryStorage:
@@ -57,14 +57,25 @@ async def answer_to(client: Client, question: dict) -> dict:
     return {"content": [{"type": block.type, "text": getattr(block, "text", None)} for block in result.content]}
 
 
-async def main(url: str, mode: str, redirect_uri: str, *grant_types: str) -> None:
+async def main(url: str, mode: str, redirect_uri: str, identity_json: str, *grant_types: str) -> None:
+    identity = json.loads(identity_json)
     metadata = OAuthClientMetadata(
         client_name="test",
         redirect_uris=[redirect_uri],
         grant_types=list(grant_types),
         token_endpoint_auth_method="none",
     )
-    auth = OAuthClientProvider(url, metadata, MemoryStorage(), redirect_handler=visit, callback_handler=landed)
+    storage = MemoryStorage()
+    if "clientId" in identity:
+        storage.client_info = OAuthClientInformationFull(client_id=identity["clientId"], **metadata.model_dump(exclude_none=True))
+    auth = OAuthClientProvider(
+        url,
+        metadata,
+        storage,
+        redirect_handler=visit,
+        callback_handler=landed,
+        client_metadata_url=identity.get("metadataUrl"),
+    )
     await read()
     async with create_mcp_http_client(auth=auth) as http:
         async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:

@@ -16,11 +16,12 @@ interface Reply {
 const REPLY_LIMIT_MS = 60_000
 
 /** The Python SDK in a process of its own. It writes a line when it wants a browser, and when it has a result. */
-export async function connectPython({ url, user, era, grantTypes, caFile }: OAuthClientOptions): Promise<OAuthClient> {
+export async function connectPython(options: OAuthClientOptions): Promise<OAuthClient> {
+  const { url, user, era, grantTypes, caFile, identity = {}, redirectUri = REDIRECT_URI } = options
   const { python } = await ensurePythonEnv(['mcp==2.3.0', 'uv==0.13.7'])
   const script = fileURLToPath(new URL('oauth_client.py', import.meta.url))
   const mode = era === 'modern' ? 'auto' : 'legacy'
-  const child = spawn(python, [script, url, mode, REDIRECT_URI, ...grantTypes], {
+  const child = spawn(python, [script, url, mode, redirectUri, JSON.stringify(identity), ...grantTypes], {
     env: { ...process.env, ...(caFile !== undefined && { SSL_CERT_FILE: caFile }) },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -47,7 +48,7 @@ export async function connectPython({ url, user, era, grantTypes, caFile }: OAut
       if (reply.error !== undefined) throw new Error(`${reply.error}\n${problems}`)
       if (reply.visit === undefined) return reply
       visits.push(new URL(reply.visit))
-      const landed = await signIn(reply.visit, { user, redirectUri: REDIRECT_URI })
+      const landed = await signIn(reply.visit, { user, redirectUri })
       child.stdin.write(`${JSON.stringify(Object.fromEntries(landed.searchParams))}\n`)
     }
   }
