@@ -42,4 +42,32 @@ describe('events for audit', () => {
     for (const secret of [code, verifier, ...Object.values(body), ...Object.values(refreshed.body)])
       if (String(secret).length > 20) expect(text).not.toContain(secret)
   })
+
+  it('tell of a registration that was refused and of a wrong client secret, without either', async () => {
+    await using own = await startTestAuthServer({
+      config: { allow_confidential_client_registration: true, insecure_allow_confidential_over_loopback_http: true },
+    })
+    const told: LoginEvent[] = []
+    own.server.observe((event) => told.push(event))
+    expect((await own.register({ redirect_uris: ['https://evil.example.com/#fragment-of-mine'] })).status).toBe(400)
+    const plain = await fetch(`${own.issuer}/oauth/register`, { method: 'POST', body: 'not-json-of-mine' })
+    expect(plain.status).toBe(400)
+    const registered = await own.register({ token_endpoint_auth_method: 'client_secret_basic' })
+    const { client_id: id = '' } = (await registered.json()) as Record<string, string>
+    const basic = { authorization: `Basic ${Buffer.from(`${id}:guessed-secret`).toString('base64')}` }
+    for (const path of ['token', 'revoke', 'introspect']) {
+      const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'token-of-mine', token: 'token-of-mine' })
+      expect((await fetch(`${own.issuer}/oauth/${path}`, { method: 'POST', headers: basic, body })).status).toBe(401)
+    }
+    expect(told.map(({ type, outcome, reason = '' }) => `${type} ${outcome} ${reason.split(':')[0]}`.trim())).toEqual([
+      'auth_registration denied invalid_redirect_uri',
+      'auth_registration denied invalid_client_metadata',
+      'auth_registration success',
+      'auth_client denied invalid_client at /oauth/token',
+      'auth_client denied invalid_client at /oauth/revoke',
+      'auth_client denied invalid_client at /oauth/introspect',
+    ])
+    for (const { address } of told) expect(address).toEqual(expect.any(String))
+    for (const secret of ['of-mine', 'guessed-secret', id]) expect(`${JSON.stringify(told)}${own.logged()}`).not.toContain(secret)
+  })
 })

@@ -6,6 +6,8 @@ export interface LoginEvent {
     | 'auth_login'
     | 'auth_consent'
     | 'auth_registration'
+    /** A client that gave a wrong secret, or is none. */
+    | 'auth_client'
     | 'auth_token_issue'
     | 'auth_token_refresh'
     | 'auth_token_exchange'

@@ -62,4 +62,9 @@ export interface UpstreamRefresher {
    * take this refresh token again.
    */
   refresh(refreshToken: string, signal: AbortSignal): Promise<UpstreamTokenSet>
+  /**
+   * Of an ID token that came with a refresh, after the tokens were stored. `invalid`: it proves nothing, and is not kept. `other user`: the
+   * tokens belong to somebody else.
+   */
+  judge?(idToken: string, subject: string): Promise<'same user' | 'other user' | 'invalid'>
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { ThvError } from '@thv/kernel/errors'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import { createRecordCipher, type RecordCipher } from '@thv/store/redis/record-cipher'
+import { consistently } from './consistent-files.ts'
 
 /** Keys that an authorization server derives from its secrets. The first secret is current; the others still open and verify. */
 export interface ServerSecrets {
@@ -22,7 +23,8 @@ const MIN_BYTES = 32
 
 /** Throws `run_config_invalid` naming the file. */
 export async function loadServerSecrets(files: readonly string[]): Promise<ServerSecrets> {
-  const read = () => Promise.all(files.map(readSecret))
+  const paths = files.map((file) => mountedPath(file))
+  const read = () => consistently(paths, () => Promise.all(files.map(readSecret)))
   return serverSecrets(await read(), read)
 }
 

@@ -6,6 +6,7 @@ import { ThvError } from '@thv/kernel/errors'
 import { mountedPath } from '@thv/kernel/mounted-path'
 import type { SigningKeyConfig } from '@thv/runconfig/auth-server-config'
 import { calculateJwkThumbprint, type JWK } from 'jose'
+import { consistently } from './consistent-files.ts'
 
 /** The keys of an authorization server. The first signs; all are published. */
 export interface SigningKeys {
@@ -25,8 +26,8 @@ const EC_ALGORITHMS: Readonly<Record<string, string>> = { prime256v1: 'ES256', s
 
 /** Reads the keys again, so that replaced files count. Throws `run_config_invalid` naming the file, never its content. */
 export async function loadSigningKeys(config: SigningKeyConfig): Promise<SigningKeys> {
-  const files = [config.signing_key_file, ...config.fallback_key_files]
-  return await signingKeys(await Promise.all(files.map((file) => readKey(join(mountedPath(config.key_dir), file)))))
+  const paths = [config.signing_key_file, ...config.fallback_key_files].map((file) => join(mountedPath(config.key_dir), file))
+  return await signingKeys(await consistently(paths, () => Promise.all(paths.map(readKey))))
 }
 
 /** A key that lives as long as the process. */

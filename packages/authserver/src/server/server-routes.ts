@@ -107,8 +107,10 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
 
   async function register(exchange: Exchange): Promise<void> {
     if (exchange.method !== 'POST') return sendMethodNotAllowed(exchange, 'POST, OPTIONS')
-    const refuse = (status: number, error: string, description: string) =>
+    const refuse = (status: number, error: string, description: string) => {
+      options.events.report({ type: 'auth_registration', outcome: 'denied', reason: `${error}: ${description}` })
       sendJson(exchange, { error, error_description: description }, { status, headers: [...CORS, 'Cache-Control', 'no-store'] })
+    }
     if (!/^application\/json\b/i.test(headerText(exchange.headers['content-type']) ?? ''))
       return refuse(400, 'invalid_client_metadata', 'expects application/json')
     const body = await bodyOf(exchange)
@@ -148,7 +150,11 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Referrer-Policy', 'no-referrer')
     await options.current().provider.callback()(request, response)
-    if (response.statusCode === 401 && WITH_SECRETS.has(path)) wrongSecrets.take(options.addressOf(exchange))
+    if (response.statusCode !== 401 || !WITH_SECRETS.has(path)) return
+    wrongSecrets.take(options.addressOf(exchange))
+    // The id that was given is not proven, and may hold anything.
+    options.log.warn('client could not authenticate', { path })
+    options.events.report({ type: 'auth_client', outcome: 'denied', reason: `invalid_client at ${path}` })
   }
 
   async function interaction(exchange: Exchange, path: string): Promise<void> {

@@ -54,6 +54,10 @@ export interface TestAuthServerOptions {
   readonly clock?: Clock
   readonly env?: Readonly<Record<string, string>>
   readonly store?: AuthStore
+  /** Of a server that was there before; any if absent. */
+  readonly port?: number
+  /** Instead of a provider of its own. */
+  readonly idp?: OidcServer
   /** Rate limits count all requests together, as for one address. Otherwise each request has an address of its own. */
   readonly oneAddress?: boolean
 }
@@ -62,7 +66,7 @@ export interface TestAuthServerOptions {
 export async function startTestAuthServer(options: TestAuthServerOptions = {}): Promise<TestAuthServer> {
   const { clock = systemClock, env = {} } = options
   await using stack = new AsyncDisposableStack()
-  const idp = stack.use(await startOidcServer())
+  const idp = options.idp ?? stack.use(await startOidcServer())
   let server: AuthServer | undefined
   const http = createHttpServer({
     handler: async (exchange) => {
@@ -73,7 +77,7 @@ export async function startTestAuthServer(options: TestAuthServerOptions = {}): 
     clock: systemClock,
     onError: () => {},
   })
-  const { url: issuer } = await http.listen({ host: '127.0.0.1', port: 0 })
+  const { url: issuer } = await http.listen({ host: '127.0.0.1', port: options.port ?? 0 })
   stack.defer(async () => void (await http.drain(AbortSignal.timeout(100))))
   const resource = `${issuer}/mcp`
   const upstream = await registerUpstream(idp, `${issuer}/oauth/callback`)

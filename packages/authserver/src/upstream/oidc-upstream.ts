@@ -94,7 +94,8 @@ export function createOidcUpstream(
     return await requestTokens(http, { url, clientId: config.client_id, secret, method }, { grant, now: clock.now(), signal: limit })
   }
 
-  async function verifiedClaims(idToken: string, nonce: string): Promise<JWTPayload> {
+  /** `nonce`: undefined after a refresh, whose ID token need not have one. */
+  async function verifiedClaims(idToken: string, nonce: string | undefined): Promise<JWTPayload> {
     const { issuer } = await metadata()
     const { alg = '', kid } = headerOf(idToken)
     if (!SIGNATURE_ALGORITHMS.includes(alg)) throw new UpstreamRefused('id_token_algorithm')
@@ -111,7 +112,7 @@ export function createOidcUpstream(
       if (checked === undefined) continue
       const { payload } = checked
       // OpenID Connect Core §3.1.3.7.
-      if (payload['nonce'] !== nonce) throw new UpstreamRefused('id_token_nonce')
+      if (nonce !== undefined && payload['nonce'] !== nonce) throw new UpstreamRefused('id_token_nonce')
       if (Array.isArray(payload.aud) && payload.aud.length > 1 && payload['azp'] !== config.client_id)
         throw new UpstreamRefused('id_token_azp')
       return payload
@@ -145,6 +146,14 @@ export function createOidcUpstream(
       return { subject, name: info?.name ?? textAt(claims, 'name'), email: info?.email ?? textAt(claims, 'email') }
     },
     refresh: (refreshToken, limit) => request({ grant_type: 'refresh_token', refresh_token: refreshToken }, limit),
+    async judge(idToken, subject) {
+      try {
+        const claims = await verifiedClaims(idToken, undefined)
+        return textAt(claims, config.subject_claim ?? 'sub') === subject ? 'same user' : 'other user'
+      } catch {
+        return 'invalid' // as is one whose keys cannot be fetched now
+      }
+    },
   }
 }
 

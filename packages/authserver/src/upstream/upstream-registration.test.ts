@@ -114,14 +114,65 @@ describe('registration at a provider', () => {
     expect(provider.registrations[1]).toMatchObject({ authorization: 'Bearer manage', body: { client_id: 'registered' } })
   })
 
-  it('that the provider refuses fails the login with a retry, and is tried again', async () => {
+  it('that the provider refuses fails logins with a retry, and is tried again with back-off', async () => {
+    const clock = new TestClock(Date.now())
     Object.assign(provider, { registrationStatus: 400, registration: { error: 'invalid_redirect_uri' } })
-    await using server = await start({ registration_endpoint: `${provider.base}/register` })
-    expect((await server.begin()).status).toBe(503)
+    await using server = await start({ registration_endpoint: `${provider.base}/register` }, { clock })
+    for (let i = 0; i < 5; i++) expect((await server.begin()).status).toBe(503)
+    expect(provider.registrations).toHaveLength(1)
     expect(server.logged()).toContain('it refuses the registration: invalid_redirect_uri')
     Object.assign(provider, { registrationStatus: 500 })
-    expect((await server.begin()).status).toBe(503)
+    for (const [waitMs, attempts] of [
+      [1_000, 2],
+      [900, 2],
+      [1_100, 3],
+    ] as const) {
+      await clock.advance(waitMs)
+      expect((await server.begin()).status).toBe(503)
+      expect(provider.registrations).toHaveLength(attempts)
+    }
     Object.assign(provider, { registrationStatus: 201, registration: { client_id: 'registered' } })
+    await clock.advance(300_000)
     expect((await server.begin()).status).toBe(303)
+    expect(provider.registrations).toHaveLength(4)
+  })
+
+  it('that cannot be renewed stays in use until its secret ends, and is not asked for at each login', async () => {
+    const clock = new TestClock(Date.now())
+    const end = Math.floor(clock.now() / 1_000) + 10_000
+    Object.assign(provider, { registration: { client_id: 'first', client_secret: 's', client_secret_expires_at: end } })
+    await using server = await start({ registration_endpoint: `${provider.base}/register` }, { clock })
+    await server.begin()
+    Object.assign(provider, { registrationStatus: 503 })
+    await clock.advance(9_000_000)
+    for (let i = 0; i < 5; i++) expect((await server.begin()).status).toBe(303)
+    expect(provider.registrations).toHaveLength(2)
+    await clock.advance(1_000_000)
+    expect((await server.begin()).status).toBe(503)
+  })
+
+  it('that is in use is written again long before its record ends', async () => {
+    const clock = new TestClock(Date.now())
+    const store = createMemoryAuthStore()
+    const put = store.put.bind(store)
+    const lives: number[] = []
+    store.put = (kind, id, record) => {
+      if (kind === 'registration') lives.push(record.ttlMs)
+      return put(kind, id, record)
+    }
+    await using server = await start({ registration_endpoint: `${provider.base}/register` }, { clock, store })
+    const day = 24 * 3_600_000
+    for (const [days, writes] of [
+      [0, 1],
+      [90, 1],
+      [20, 2],
+      [90, 2],
+      [20, 3],
+    ] as const) {
+      await clock.advance(days * day)
+      expect((await server.begin()).status).toBe(303)
+      expect(lives).toEqual(Array.from({ length: writes }, () => 400 * day))
+    }
+    expect(provider.registrations).toHaveLength(1)
   })
 })

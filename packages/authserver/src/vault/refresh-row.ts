@@ -23,7 +23,8 @@ export interface RefreshContext {
 
 /** Longer than the request to the provider and the write that follows. */
 const LOCK_MS = 30_000
-const REQUEST_MS = 15_000
+const REQUEST_MS = 12_000
+const JUDGE_MS = 5_000
 /** Errors of a provider that say nothing of the refresh token: a secret of ours that is wrong for an hour must not log everybody out. */
 const NOT_ABOUT_THE_TOKEN: ReadonlySet<string> = new Set(['invalid_client', 'server_error', 'slow_down', 'temporarily_unavailable'])
 /** How long another replica is waited for. */
@@ -31,9 +32,11 @@ const WAIT_MS = 10_000
 
 /** Replaces the tokens of `stale`, once among all replicas: a refresh token may be good for one use only. */
 export async function refreshRow(key: UpstreamKey, stale: UpstreamRow, context: RefreshContext): Promise<RefreshOutcome> {
-  const { rows, clock, signal } = context
+  const { rows, refresher, clock, signal } = context
   const deadline = clock.monotonic() + WAIT_MS
   try {
+    // Before the lock, which does not live as long as a registration may take.
+    await refresher?.prepare?.()
     for (;;) {
       const lock = await rows.lock(rowId(key), LOCK_MS)
       try {
@@ -53,20 +56,41 @@ export async function refreshRow(key: UpstreamKey, stale: UpstreamRow, context: 
   }
 }
 
-async function replaced(key: UpstreamKey, row: UpstreamRow, { rows, refresher, clock, signal }: RefreshContext): Promise<RefreshOutcome> {
+async function replaced(key: UpstreamKey, row: UpstreamRow, context: RefreshContext): Promise<RefreshOutcome> {
+  const { rows, refresher, clock, signal } = context
   const { refreshToken, generation } = row
-  await refresher?.prepare?.()
   if (refreshToken === undefined || refresher === undefined || refresher.generation !== generation) return { kind: 'ended' }
   try {
     const limit = { clock, timeoutMs: REQUEST_MS, what: `the refresh at provider ${key.provider}`, signals: [signal] }
     const tokens = await withTimeLimit(limit, (within) => refresher.refresh(refreshToken, within))
-    const renewed = withTokens(row, tokens, clock.now())
-    await rows.write(key, renewed)
-    return { kind: 'row', row: renewed }
+    const { idToken, ...others } = tokens
+    // First of all: the refresh token before may be used up, whatever the ID token is worth.
+    const stored = withTokens(row, refresher.judge === undefined ? tokens : others, clock.now())
+    await rows.write(key, stored)
+    if (idToken === undefined || refresher.judge === undefined) return { kind: 'row', row: stored }
+    return await judged(key, { stored, idToken, judge: refresher.judge.bind(refresher) }, context)
   } catch (error) {
     if (!(error instanceof UpstreamRefused) || NOT_ABOUT_THE_TOKEN.has(error.message)) throw error
     // The access token may still be used until it ends; the refresh token is not tried again.
     await rows.write(key, { ...row, refreshToken: undefined })
     return { kind: 'ended' }
   }
+}
+
+/** The ID token of a refresh must be of the same user (OpenID Connect Core §12.2). One that proves nothing is not kept. */
+async function judged(
+  key: UpstreamKey,
+  { stored, idToken, judge }: { stored: UpstreamRow; idToken: string; judge: NonNullable<UpstreamRefresher['judge']> },
+  { rows, clock, signal }: RefreshContext,
+): Promise<RefreshOutcome> {
+  const limit = { clock, timeoutMs: JUDGE_MS, what: `the keys of provider ${key.provider}`, signals: [signal] }
+  const verdict = await withTimeLimit(limit, () => judge(idToken, stored.subject)).catch(() => 'invalid' as const)
+  if (verdict === 'invalid') return { kind: 'row', row: stored }
+  if (verdict === 'other user') {
+    await rows.remove(key)
+    return { kind: 'ended' }
+  }
+  const row = { ...stored, idToken }
+  await rows.write(key, row)
+  return { kind: 'row', row }
 }

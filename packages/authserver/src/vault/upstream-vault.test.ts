@@ -6,6 +6,7 @@ import { createRecordCipher } from '@thv/store/redis/record-cipher'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { UpstreamRefused } from '../upstream/upstream-refused.ts'
 import type { UpstreamRefresher, UpstreamTokenSet } from '../upstream-tokens.ts'
+import { openRow, rowId } from './upstream-row.ts'
 import { UpstreamVault, type UpstreamVaultOptions } from './upstream-vault.ts'
 
 const KEY = { account: 'ada', provider: 'github' }
@@ -313,5 +314,101 @@ describe('a store that fails', () => {
     expect(await settled(one.use(KEY))).toMatchObject({ accessToken: 'a1' })
     expect(attempts).toBe(3)
     expect(await vault().use(KEY)).toMatchObject({ accessToken: 'a1' })
+  })
+})
+
+describe('the ID token of a refresh is judged after the tokens are stored', () => {
+  const fresh = { accessToken: 'a1', refreshToken: 'r1', idToken: 'i1' }
+  it.each<[string, () => Promise<'same user' | 'other user' | 'invalid'>, object | undefined, string]>([
+    ['of the same user', async () => 'same user', fresh, 'usable'],
+    ['that proves nothing', async () => 'invalid', { ...fresh, idToken: 'i0' }, 'usable'],
+    [
+      'that cannot be judged now',
+      () => Promise.reject(new ThvError('auth_provider_unavailable', 'no keys')),
+      { ...fresh, idToken: 'i0' },
+      'usable',
+    ],
+    ['that is judged for too long', () => new Promise(() => {}), { ...fresh, idToken: 'i0' }, 'usable'],
+    ['of another user', async () => 'other user', undefined, 'ended'],
+  ])('%s', async (_, judge, expected, outcome) => {
+    const cipher = createRecordCipher(['secret'])
+    const rowNow = async () => {
+      const record = await store.get('upstream', rowId(KEY))
+      const row = record && openRow(record.value, rowId(KEY), cipher)
+      return row && { accessToken: row.accessToken, refreshToken: row.refreshToken, idToken: row.idToken }
+    }
+    const storedWhenJudged: unknown[] = []
+    const refresher: UpstreamRefresher = {
+      provider: KEY.provider,
+      generation: 'g1',
+      refresh: async () => ({ ...fresh, expiresAt: clock.now() + HOUR }),
+      async judge(idToken, subject) {
+        storedWhenJudged.push(await rowNow(), idToken, subject)
+        return await judge()
+      },
+    }
+    const one = vault({ refreshers: [refresher], cipher: () => cipher })
+    await save(one, { idToken: 'i0' })
+    await clock.advance(HOUR + 1)
+    expect(await settled(one.use(KEY))).toMatchObject({ kind: outcome })
+    // The rotated refresh token is safe before anything is judged.
+    expect(storedWhenJudged).toEqual([{ ...fresh, idToken: 'i0' }, 'i1', 'ada@github'])
+    expect(await rowNow()).toEqual(expected)
+  })
+
+  it('and an answer without one keeps the one before', async () => {
+    const refresher: UpstreamRefresher = {
+      ...{ provider: KEY.provider, generation: 'g1' },
+      refresh: async () => ({ accessToken: 'a1', expiresAt: clock.now() + HOUR }),
+      judge: () => Promise.reject(new Error('there is nothing to judge')),
+    }
+    const one = vault({ refreshers: [refresher] })
+    await save(one, { idToken: 'i0' })
+    await clock.advance(HOUR + 1)
+    expect(await settled(one.use(KEY))).toEqual({ kind: 'usable', accessToken: 'a1', idToken: 'i0' })
+  })
+
+  it('prepares the client of the provider before it takes the lock', async () => {
+    const order: string[] = []
+    const lock = store.lock.bind(store)
+    store.lock = (...args) => {
+      order.push('lock')
+      return lock(...args)
+    }
+    const refresher: UpstreamRefresher = {
+      ...{ provider: KEY.provider, generation: 'g1' },
+      prepare: async () => void order.push('prepare'),
+      refresh: async () => ({ accessToken: 'a1', expiresAt: clock.now() + HOUR }),
+    }
+    const one = vault({ refreshers: [refresher] })
+    await save(one)
+    await clock.advance(HOUR + 1)
+    await settled(one.use(KEY))
+    expect(order).toEqual(['prepare', 'lock'])
+  })
+})
+
+describe('a provider that answers 500 after it has taken the refresh token', () => {
+  it('costs its own users a login, and is asked with that token once more', async () => {
+    const one = vault()
+    await save(one)
+    const { refresh } = provider
+    // The token is used up, and the answer is lost.
+    provider.refresh = async (...args) => {
+      await refresh.apply(provider, args)
+      throw new ThvError('auth_provider_unavailable', 'answered 500')
+    }
+    await clock.advance(HOUR + 1)
+    expect(await settled(one.use(KEY), 0)).toMatchObject({ kind: 'unavailable' })
+    provider.refresh = refresh
+    await clock.advance(30_000)
+    expect(await settled(one.use(KEY), 0)).toEqual({ kind: 'ended' })
+    for (let i = 0; i < 5; i++) {
+      await clock.advance(60_000)
+      expect(await settled(one.use(KEY), 0)).toMatchObject({ kind: expect.stringMatching(/ended|missing/) })
+    }
+    expect([provider.refreshes, provider.refused]).toEqual([1, 1])
+    await save(one)
+    expect(one.use(KEY)).toMatchObject({ kind: 'usable' })
   })
 })

@@ -10,6 +10,8 @@ const SCHEMA = JSON.parse(readFileSync(new URL('../../../../docs/reference/audit
 it.each<LoginEvent>([
   { type: 'auth_login', outcome: 'success', account: 'ada', provider: 'corp', address: '192.0.2.1' },
   { type: 'auth_token_refresh', outcome: 'success', account: 'ada', client: 'editor', address: '192.0.2.1' },
+  { type: 'auth_registration', outcome: 'denied', reason: 'invalid_redirect_uri: no', address: '192.0.2.1' },
+  { type: 'auth_client', outcome: 'denied', reason: 'invalid_client at /oauth/token', address: '192.0.2.1' },
   { type: 'auth_token_reuse', outcome: 'denied', reason: 'refresh' },
   { type: 'auth_upstream_refresh', outcome: 'failure', account: 'ada', provider: 'crm', reason: 'ended' },
 ])('an event $type is a line of the audit log, as its schema says', (event) => {

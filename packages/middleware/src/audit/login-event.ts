@@ -7,6 +7,7 @@ const ENDPOINTS: Readonly<Record<LoginEvent['type'], string>> = {
   auth_login: '/oauth/callback',
   auth_consent: '/oauth/login',
   auth_registration: '/oauth/register',
+  auth_client: '/oauth/token',
   auth_token_issue: '/oauth/token',
   auth_token_refresh: '/oauth/token',
   auth_token_exchange: '/oauth/token',
