@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Figure, median } from '../figure.ts'
 import { httpConfig, type Subject, startRunner } from '../proxy/subjects.ts'
 import { memoryOf } from './process-memory.ts'
+import { startShared } from './shared-runners.ts'
 import type { State } from './states.ts'
 
 export interface IdleOptions {
@@ -15,6 +16,7 @@ export interface IdleOptions {
 
 /** Proxies at once. */
 const COUNTS = [1, 5, 20]
+const [MIDDLE, LAST] = [5, 20]
 /** After the start: the first collection comes when two seconds were quiet. */
 const SETTLE_MS = 8_000
 
@@ -30,10 +32,12 @@ interface IdleSample {
 /** Memory of proxies that do nothing, and the time that one takes to start. */
 export async function measureIdle({ states, backend, rounds, log }: IdleOptions): Promise<Figure[]> {
   const samples = { before: [] as IdleSample[], now: [] as IdleSample[] }
+  const together: Record<number, number>[] = []
   for (let round = 0; round < rounds; round++) {
     for (const state of states) {
       log(`idle proxies, round ${round + 1}, ${state.name} …`)
       samples[state.name].push(await sample(state, backend))
+      if (state.name === 'now') together.push(await sampleTogether(state, backend))
     }
   }
   const figure = (name: string, unit: string, of: (sample: IdleSample) => number, limit?: number): Figure => ({
@@ -45,6 +49,10 @@ export async function measureIdle({ states, backend, rounds, log }: IdleOptions)
       figure(`PSS of ${count} idle ${count === 1 ? 'proxy' : 'proxies'}`, 'MB', ({ pssMb }) => pssMb[count] ?? Number.NaN),
     ),
     figure('private memory of one more idle proxy', 'MB', ({ privateMb }) => privateMb, 0.92),
+    ...togetherFigures(together, {
+      pssMb: median(samples.before.map(({ pssMb }) => pssMb[LAST] ?? Number.NaN)),
+      oneMoreMb: median(samples.before.map(({ privateMb }) => privateMb)),
+    }),
     figure('start until /ready, each as in its image', 'ms', ({ startMs }) => startMs, 0.9),
     figure('start until /ready, both with a compile cache', 'ms', ({ cachedStartMs }) => cachedStartMs),
   ]
@@ -69,6 +77,35 @@ async function sample(state: State, backend: string): Promise<IdleSample> {
   }
   const { privateMb } = await memoryOf([proxies.at(-1)?.process.pid ?? -1])
   return { pssMb, privateMb, startMs, cachedStartMs }
+}
+
+/** PSS of one process with so many proxies in it. */
+async function sampleTogether(state: State, backend: string): Promise<Record<number, number>> {
+  await using shared = await startShared(state)
+  const pssMb: Record<number, number> = {}
+  let count = 0
+  for (const wanted of COUNTS) {
+    while (count < wanted) {
+      await shared.add(httpConfig(backend))
+      count++
+    }
+    await sleep(SETTLE_MS)
+    pssMb[wanted] = (await memoryOf([shared.pid])).pssMb
+  }
+  return pssMb
+}
+
+/** Beside as many processes of the state before. */
+function togetherFigures(
+  samples: readonly Readonly<Record<number, number>>[],
+  before: { readonly pssMb: number; readonly oneMoreMb: number },
+): Figure[] {
+  const at = (count: number) => median(samples.map((pssMb) => pssMb[count] ?? Number.NaN))
+  const oneMore = (at(LAST) - at(MIDDLE)) / (LAST - MIDDLE)
+  return [
+    { name: `PSS of ${LAST} idle proxies in one process`, unit: 'MB', value: at(LAST), baseline: before.pssMb },
+    { name: 'one more idle proxy in one process', unit: 'MB', value: oneMore, baseline: before.oneMoreMb },
+  ]
 }
 
 async function stopped(subject: Subject): Promise<number> {

@@ -12,22 +12,27 @@ const SETTLE_MS = 12_000
 
 /** `thv up` with its examples, after a call to each of them: all processes of it, those of the MCP servers included. */
 export async function measureQuickStart(states: readonly State[], log: (line: string) => void): Promise<Figure[]> {
-  const memory = new Map<State['name'], ProcessMemory>()
+  const memory = new Map<State['name'] | 'one process', ProcessMemory>()
   for (const state of states) {
     log(`the quick start, ${state.name} …`)
     for (const app of ['cli', 'operator', 'proxyrunner', 'registry'] as const) await state.bundle(app)
     memory.set(state.name, await quickStart(state))
+    if (state.name === 'now') memory.set('one process', await quickStart(state, ['--one-proxy-process']))
   }
   const [before, now] = [memory.get('before')?.pssMb ?? Number.NaN, memory.get('now')?.pssMb ?? Number.NaN]
-  return [{ name: 'quick start, PSS of all processes', unit: 'MB', value: now, baseline: before, aim: { of: 'ratio', limit: 0.85 } }]
+  const together = memory.get('one process')?.pssMb ?? Number.NaN
+  return [
+    { name: 'quick start, PSS of all processes', unit: 'MB', value: now, baseline: before, aim: { of: 'ratio', limit: 0.85 } },
+    { name: 'quick start with one process for all proxies', unit: 'MB', value: together, baseline: before },
+  ]
 }
 
-async function quickStart(state: State): Promise<ProcessMemory> {
+async function quickStart(state: State, flags: readonly string[] = []): Promise<ProcessMemory> {
   const folder = await mkdtemp(join(tmpdir(), 'thv-bench-memory-'))
   try {
-    const first = await runUp(join(folder, 'data'), [], state.root) // it installs the servers
+    const first = await runUp(join(folder, 'data'), flags, state.root) // it installs the servers
     await first.stop()
-    const running = await runUp(join(folder, 'data'), [], state.root)
+    const running = await runUp(join(folder, 'data'), flags, state.root)
     try {
       await callQuickStart(running)
       await sleep(SETTLE_MS)

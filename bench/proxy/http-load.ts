@@ -1,5 +1,5 @@
 import { Client, type Dispatcher } from 'undici'
-import { BASE_HEADERS, callHeaders, callText, checkAnswer, checkList, INITIALIZE, INITIALIZED } from './load-messages.ts'
+import { BASE_HEADERS, callHeaders, callText, checkAnswer, checkLarge, checkList, INITIALIZE, INITIALIZED } from './load-messages.ts'
 import type { Era, Tool } from './load-plan.ts'
 import type { LoadSession } from './load-session.ts'
 
@@ -51,6 +51,7 @@ export class HttpLoadSession implements LoadSession {
     if (status !== 200) throw new Error(`a call was answered with ${status}: ${body.slice(0, 500)}`)
     if (tool === 'list') checkList(body, id)
     else checkAnswer(body, { era, id, text })
+    if (tool === 'large') checkLarge(body, id)
   }
 
   async close(keep: boolean): Promise<void> {

@@ -23,6 +23,9 @@ export interface Call {
 const SERVER = { name: 'lean', version: '1.0.0' }
 const STAMP = { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': SERVER } }
 const CACHE = { ttlMs: 60_000, cacheScope: 'public' }
+/** What the tool `large`, which is in no list, adds to its result. */
+export const LARGE_BYTES = 1 << 20
+const LARGE = [{ type: 'text', text: 'x'.repeat(LARGE_BYTES) }]
 const ECHO_SCHEMA = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }
 /** In every list, and the last of it. */
 export const LAST_TOOL = 'echo_stream'
@@ -46,7 +49,7 @@ function resultOf(method: string, params: Message['params'], isModern: boolean):
   const stamp = isModern ? STAMP : {}
   switch (method) {
     case 'tools/call':
-      return { ...stamp, content: [{ type: 'text', text: params?.arguments?.text ?? '' }] }
+      return { ...stamp, content: [{ type: 'text', text: params?.arguments?.text ?? '' }, ...(params?.name === 'large' ? LARGE : [])] }
     case 'tools/list':
       return { ...stamp, ...(isModern ? CACHE : {}), tools: TOOLS }
     case 'initialize':

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { answer } from './lean-answers.ts'
-import { callText, checkAnswer, INITIALIZE } from './load-messages.ts'
+import { callText, checkAnswer, checkLarge, INITIALIZE } from './load-messages.ts'
 
 describe('the load generator and the lean server', () => {
   it.each(['legacy', 'modern'] as const)('understand each other in the %s era', (era) => {
@@ -9,6 +9,13 @@ describe('the load generator and the lean server', () => {
     expect(tool).toBe('echo')
     expect(() => checkAnswer(response ?? '', { era, ...call })).not.toThrow()
     expect(() => checkAnswer(`event: message\ndata: ${response}\n\n`, { era, ...call })).not.toThrow()
+  })
+
+  it('know a large result from a small one', () => {
+    const of = (tool: 'echo' | 'large') => answer(callText('modern', tool, { id: 3, text: 'a.3' })).response ?? ''
+    expect(() => checkAnswer(of('large'), { era: 'modern', id: 3, text: 'a.3' })).not.toThrow()
+    expect(() => checkLarge(of('large'), 3)).not.toThrow()
+    expect(() => checkLarge(of('echo'), 3)).toThrow(/only \d+ characters/)
   })
 
   it('shake hands', () => expect(answer(INITIALIZE).response).toContain('"protocolVersion":"2025-11-25"'))

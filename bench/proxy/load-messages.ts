@@ -1,4 +1,4 @@
-import { LAST_TOOL, LEGACY, MODERN } from './lean-answers.ts'
+import { LARGE_BYTES, LAST_TOOL, LEGACY, MODERN } from './lean-answers.ts'
 import type { Era, Tool } from './load-plan.ts'
 
 /* Messages of the load generator, as texts: it builds them by hand so that it costs less than the program it measures. */
@@ -44,6 +44,11 @@ export function checkAnswer(answer: string, expected: { era: Era; id: number; te
   const isComplete = expected.era === 'legacy' || result?.resultType === 'complete'
   if (id === expected.id && result?.content?.[0]?.text === expected.text && isComplete) return
   throw new Error(`the answer to call ${expected.id} (${expected.text}) was ${answer.slice(0, 500)}`)
+}
+
+/** Throws when a large answer is not as large as the server made it. */
+export function checkLarge(answer: string, id: number): void {
+  if (answer.length < LARGE_BYTES) throw new Error(`the answer to call ${id} has only ${answer.length} characters`)
 }
 
 /** Throws when an answer is not a list of tools that has the last one of the server. */

@@ -13,8 +13,8 @@ export type Order =
 /** `headers` go with every request: names and values in turn. */
 export type LoadTarget = { readonly url: string; readonly headers?: readonly string[] } | { readonly command: readonly string[] }
 
-/** `list` stands for `tools/list`. */
-export type Tool = 'echo' | 'echo_stream' | 'list'
+/** `list` stands for `tools/list`; the result of `large` has a megabyte. */
+export type Tool = 'echo' | 'echo_stream' | 'large' | 'list'
 
 export interface LoadReport {
   readonly calls: number

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import { apiRequest, request } from '@thv/testkit/cluster/http-request'
 import { describeNode, sharedNode } from '@thv/testkit/cluster/node/test-node'
 import { testNamespace } from '@thv/testkit/cluster/test-cluster'
@@ -35,8 +36,10 @@ describeNode('a real node', () => {
       let root = 'writable'; try { fs.writeFileSync('/app/x', '') } catch (error) { root = error.code }
       fs.writeFileSync('/tmp/x', 'scratch')
       const status = fs.readFileSync('/proc/self/status', 'utf8')
+      const environ = fs.readFileSync('/proc/1/environ', 'utf8').split('\\0')
       console.log(JSON.stringify({ uid: process.getuid(), gid: process.getgid(), root, scratch: fs.readFileSync('/tmp/x', 'utf8'),
-        caps: /CapEff:\\s*(\\w+)/.exec(status)[1], seccomp: /Seccomp:\\s*(\\d)/.exec(status)[1], host: os.hostname() }))`
+        caps: /CapEff:\\s*(\\w+)/.exec(status)[1], seccomp: /Seccomp:\\s*(\\d)/.exec(status)[1], host: os.hostname(),
+        memory: environ.filter((variable) => /^(NODE_OPTIONS|MALLOC_)/.test(variable)).sort() }))`
     await createPod('restricted', {
       image: sharedNode().images.apps,
       command: ['node', '-e', script],
@@ -52,6 +55,9 @@ describeNode('a real node', () => {
       caps: '0000000000000000',
       seccomp: '2',
       host: 'restricted',
+      memory: Object.entries(MEMORY_SETTINGS)
+        .map(([name, value]) => `${name}=${value}`)
+        .sort(),
     })
   })
 

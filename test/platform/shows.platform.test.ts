@@ -1,10 +1,11 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { configMaps, deployments, pods, replicaSets, roleBindings, roles, serviceAccounts, services, statefulSets } from '@thv/kube'
+import { memorySettings } from '@thv/programs/memory-settings'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
 import { waitForServers } from '../e2e/stories/registry-client.ts'
@@ -74,6 +75,35 @@ describe('on the local platform', () => {
       expect(await thv(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
       if (kubectlMissing() === undefined) expect(await kubectl(platform, 'get', 'mcpservers', '-n', NAMESPACE)).toMatch(row)
     }
+  })
+
+  test('ps shows the memory settings of our programs, and none for the servers behind them', () => {
+    const { stdout } = spawnSync(
+      'ps',
+      [
+        'e',
+        '-ww',
+        '-o',
+        'pid=,args=',
+        '-p',
+        processesOf(platform)
+          .map(({ pid }) => pid)
+          .join(','),
+      ],
+      {
+        encoding: 'utf8',
+      },
+    )
+    const lines = stdout.split('\n').filter((line) => /^\s*\d+ \S*node /.test(line)) // guards are shells
+    const settings = Object.entries(memorySettings(process.env)).map(([name, value]) => new RegExp(`\\s${name}=[^=]*${value}(\\s|$)`))
+    const missing = (line: string) => settings.filter((setting) => !setting.test(line))
+    for (const program of ['apps-operator', 'apps-proxyrunner', 'apps-registry']) {
+      const own = lines.filter((line) => line.includes(`${program}-src-main`))
+      expect([program, own.length > 0, own.flatMap(missing)]).toEqual([program, true, []])
+    }
+    const servers = lines.filter((line) => line.includes('fixture-image-main'))
+    expect(servers.length).toBeGreaterThanOrEqual(2)
+    for (const line of servers) expect(line).not.toMatch(/semi-space|MALLOC_/)
   })
 
   test('the pages "protect your first server" and "keep an audit log": their commands guard a server, get a token and show events', async () => {

@@ -1,29 +1,18 @@
 import { isMainThread } from 'node:worker_threads'
-import { errorMessage } from '@thv/kernel/errors'
-import { createLifecycle, type Lifecycle } from '@thv/kernel/lifecycle'
-import { runMain } from '@thv/kernel/process-signals'
-import { isRunConfigError, RUN_CONFIG_EXIT_CODE } from '@thv/runconfig/run-config-errors'
-import { buildProgram } from './program.ts'
-
-/** Below the 75 s of grace that the operator gives the pod. */
-const DRAIN_MS = 65_000
-
-const print = (line: string) => console.error(`thv-proxyrunner: ${line}`)
+import { runProgram } from './run-program.ts'
 
 /** The bundle has one entry, for both threads. The policy engine and YAML are loaded in the worker only. */
-if (isMainThread) await runMain(run, { lifecycle: createLifecycle({ drainMs: DRAIN_MS }), printError: print })
-else (await import('@thv/authz/load/policy-worker')).runPolicyWorker()
+const workerEntry = new URL(import.meta.url)
 
-async function run(lifecycle: Lifecycle): Promise<number> {
-  const workerEntry = new URL(import.meta.url)
-  try {
-    await buildProgram({ out: (text) => void process.stdout.write(text), env: process.env, lifecycle, workerEntry }).parseAsync(
-      process.argv,
-    )
-    return 0
-  } catch (error) {
-    if (!isRunConfigError(error)) throw error
-    print(errorMessage(error))
-    return RUN_CONFIG_EXIT_CODE
-  }
-}
+if (!isMainThread) (await import('@thv/authz/load/policy-worker')).runPolicyWorker()
+else if (process.argv[2] === 'host') {
+  await (await import('./host-runners.ts')).hostRunners(workerEntry)
+  process.exit(0)
+} else
+  await runProgram({
+    argv: process.argv,
+    env: process.env,
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    workerEntry,
+  })

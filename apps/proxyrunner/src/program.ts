@@ -6,7 +6,7 @@ import type { SharedState } from '@thv/middleware/run-config/shared-state'
 import { createLogger, type Logger } from '@thv/telemetry/log'
 import { Command, Option } from 'commander'
 import { loadRunConfig, RUN_CONFIG_PATHS } from './run-config/load-run-config.ts'
-import { startRunner } from './runner.ts'
+import { type RunnerOptions, startRunner } from './runner.ts'
 import type { Env } from './runner-settings.ts'
 import { createRuntime, RUNTIME_CHOICES, type RuntimeChoice } from './select-runtime.ts'
 
@@ -15,8 +15,12 @@ export interface ProgramEnv {
   readonly env: Env
   readonly lifecycle: Lifecycle
   readonly clock?: Clock
-  /** For tests; else standard error. */
+  /** For tests. */
   readonly log?: Logger
+  /** Takes a log line with its line feed. Standard error unless given. */
+  readonly writeLog?: (line: string) => void
+  /** Where several runners share a process: how one of them takes part in giving memory back. */
+  readonly addMemoryRelease?: RunnerOptions['addMemoryRelease']
   /** Main module of worker threads. A bundle names itself, because it has no other file. */
   readonly workerEntry?: URL
 }
@@ -65,9 +69,9 @@ function debugOption(): Option {
 }
 
 async function serve(image: string | undefined, flags: RunFlags, program: ProgramEnv): Promise<void> {
-  const { env, lifecycle, out, clock = systemClock } = program
+  const { env, lifecycle, out, clock = systemClock, workerEntry, addMemoryRelease } = program
   const wantsDebug = flags.debug === true || ['1', 'true'].includes(env['TOOLHIVE_DEBUG']?.toLowerCase() ?? '')
-  const log = program.log ?? createLogger({ level: wantsDebug ? 'debug' : 'info' })
+  const log = program.log ?? createLogger({ level: wantsDebug ? 'debug' : 'info', ...(program.writeLog && { write: program.writeLog }) })
   const { config, file, warnings } = await loadRunConfig({
     configPath: flags.config,
     image,
@@ -88,7 +92,7 @@ async function serve(image: string | undefined, flags: RunFlags, program: Progra
       stopping: lifecycle.signal,
       leases: state && ((owner) => state.leases(owner)),
     })
-  const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock, workerEntry: program.workerEntry })
+  const { url } = await startRunner({ config, runtime, lifecycle, env, log, clock, workerEntry, addMemoryRelease })
   out(`${config.name} is served at ${url}\n`)
   await aborted(lifecycle.signal)
 }

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises'
+import { MEMORY_SETTINGS, memorySettings } from '@thv/programs/memory-settings'
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { runConformance } from '@thv/testkit/mcp/conformance'
 import { fixtureCommand } from '@thv/testkit/mcp/fixture-process'
@@ -29,6 +31,12 @@ const BACKENDS: readonly [string, (more?: object) => Promise<RunnerProcess>][] =
   ],
 ]
 
+/** The memory settings of the image, as the system shows them. */
+async function settingsOf({ pid }: RunnerProcess): Promise<Record<string, string>> {
+  const variables = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').map((line) => line.split('='))
+  return Object.fromEntries(variables.filter(([name = '']) => name in MEMORY_SETTINGS).map(([name, ...value]) => [name, value.join('=')]))
+}
+
 async function expectFullScore(url: string, requirements: (typeof REVISIONS)[number]): Promise<void> {
   const report = await runConformance({ url: url.replace('127.0.0.1', 'localhost'), requirements })
   expect({ requirements, failures: report.failures, scored: report.scored }).toEqual({
@@ -44,6 +52,7 @@ describe('the official suite through the proxy', () => {
     { timeout: 600_000 },
     async (_transport, start) => {
       await using runner = await start()
+      if (process.platform === 'linux') expect(await settingsOf(runner)).toEqual(memorySettings(process.env))
       for (let time = 0; time < 2; time++) for (const requirements of REVISIONS) await expectFullScore(runner.url, requirements)
     },
   )

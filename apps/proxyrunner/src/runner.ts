@@ -45,6 +45,8 @@ export interface RunnerOptions {
   readonly providers?: Outbound | undefined
   /** Main module of the worker that reads policies. */
   readonly workerEntry?: URL | undefined
+  /** Default: this runner watches the process itself. */
+  readonly addMemoryRelease?: ((metrics: Metrics, signal: AbortSignal) => void) | undefined
 }
 
 export interface RunningRunner {
@@ -76,7 +78,8 @@ export async function startRunner(options: RunnerOptions): Promise<RunningRunner
   const pipeline = pipelineFromRunConfig(config, { ...shared, ownIssuer: login, upstreamTokens: login?.tokens })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
-  addMemoryRelease(metrics, lifecycle.signal)
+  const releasesMemory = options.addMemoryRelease ?? addMemoryRelease
+  releasesMemory(metrics, lifecycle.signal)
   lifecycle.onShutdown('metrics', () => processMetrics[Symbol.dispose]())
 
   const opened: Runtime[] = []

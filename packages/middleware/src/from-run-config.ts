@@ -4,6 +4,7 @@ import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { mountedPath } from '@thv/kernel/mounted-path'
+import { programPath } from '@thv/kernel/program-scope'
 import { type AuditConfig, auditReader } from '@thv/runconfig/audit-config'
 import type { Findings } from '@thv/runconfig/field'
 import { BUILT_MIDDLEWARE, type BuiltMiddleware } from '@thv/runconfig/middleware-table'
@@ -138,7 +139,7 @@ function auditConfigOf({ audit_config: config, audit_config_path: path }: RunCon
 function auditOutput({ log_file: path, max_file_size: maxBytes, max_files: maxFiles }: AuditConfig, clock: Clock): LineOutput {
   if (path === undefined) return standardOutput()
   try {
-    return new RotatingFile({ path, maxBytes, maxFiles, clock })
+    return new RotatingFile({ path: programPath(path), maxBytes, maxFiles, clock })
   } catch (error) {
     throw new InvalidOptions(`${path} cannot be opened: ${errorMessage(error)}`)
   }

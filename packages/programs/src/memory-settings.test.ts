@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { MEMORY_SETTINGS, memorySettingProblems, memorySettings } from './memory-settings.ts'
 
@@ -25,6 +26,22 @@ describe('memorySettings', () => {
     const ours = nursery({})
     expect(ours).toBeLessThanOrEqual(2 * 4 * 2 ** 20)
     expect(nursery({ NODE_OPTIONS: '--max-semi-space-size=64' })).toBeGreaterThan(ours)
+  })
+})
+
+describe('another malloc', () => {
+  /** A malloc of its own that comes with glibc. */
+  const other = ['/lib/x86_64-linux-gnu', '/lib/aarch64-linux-gnu', '/lib64', '/usr/lib']
+    .map((folder) => `${folder}/libc_malloc_debug.so.0`)
+    .find((file) => existsSync(file))
+
+  it('ignores its settings, and nothing breaks', () => {
+    const script = `const kept = Array.from({ length: 200 }, () => Buffer.alloc(1 << 18, 1))
+      const maps = process.platform === 'linux' ? fs.readFileSync('/proc/self/maps', 'utf8') : ''
+      console.log(kept.length, maps.includes('libc_malloc_debug'))`
+    const env = { ...memorySettings({}), ...(other !== undefined && { LD_PRELOAD: other }) }
+    const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', script], { env, encoding: 'utf8' })
+    expect({ stdout, stderr, status }).toEqual({ stdout: `200 ${other !== undefined}\n`, stderr: '', status: 0 })
   })
 })
 

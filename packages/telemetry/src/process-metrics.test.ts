@@ -1,7 +1,7 @@
 import { TestClock } from '@thv/kernel/clock'
 import { describe, expect, it } from 'vitest'
 import { createMetrics } from './metrics.ts'
-import { addMemoryRelease } from './process-metrics.ts'
+import { addMemoryRelease, sharedMemoryRelease } from './process-metrics.ts'
 
 describe('addMemoryRelease', () => {
   it('counts collections, and those that failed', async () => {
@@ -30,6 +30,32 @@ describe('addMemoryRelease', () => {
     await seconds(30)
     expect([count('done'), count('failed')]).toEqual([1, 1])
     stopped.abort()
+    expect(clock.pending).toBe(0)
+  })
+})
+
+describe('sharedMemoryRelease', () => {
+  it('watches the process once, and every program counts until it ends', async () => {
+    const clock = new TestClock()
+    const closed = new AbortController()
+    let collections = 0
+    let busy = 0
+    const collect = async () => void collections++
+    const heap = () => ({ used: 0, size: 64 * 1024 * 1024 })
+    const add = sharedMemoryRelease(closed.signal, { clock, busyMs: () => busy, collect, heap })
+    const programs = [1, 2].map(() => ({ metrics: createMetrics(), ended: new AbortController() }))
+    for (const { metrics, ended } of programs) add(metrics, ended.signal)
+    const counts = () =>
+      programs.map(({ metrics }) => /^toolhive_memory_releases_total\{result="done"\} (\d+)/m.exec(metrics.render())?.[1])
+    for (let second = 0; second < 30; second++) await clock.advance(1_000)
+    expect([collections, counts()]).toEqual([1, ['1', '1']])
+    programs[0]?.ended.abort()
+    busy = 900
+    await clock.advance(1_000)
+    busy = 0
+    for (let second = 0; second < 90; second++) await clock.advance(1_000)
+    expect([collections, counts()]).toEqual([2, ['1', '2']])
+    closed.abort()
     expect(clock.pending).toBe(0)
   })
 })

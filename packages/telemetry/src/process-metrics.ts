@@ -5,17 +5,34 @@ import type { Metrics } from './metrics.ts'
 const RESOLUTION_MS = 20
 const NANOSECONDS = 1e9
 
+type IdleOptions = Pick<IdleMemoryOptions, 'clock' | 'busyMs' | 'collect' | 'heap'>
+
 /** Gives memory back after each burst until the signal aborts, and counts how often. */
-export function addMemoryRelease(
-  metrics: Metrics,
-  signal: AbortSignal,
-  idle: Pick<IdleMemoryOptions, 'clock' | 'busyMs' | 'collect' | 'heap'> = {},
-): void {
+export function addMemoryRelease(metrics: Metrics, signal: AbortSignal, idle: IdleOptions = {}): void {
+  sharedMemoryRelease(signal, idle)(metrics, signal)
+}
+
+/** For programs that share a process: one watch gives memory back for all of them, and each counts it in its own metrics. */
+export function sharedMemoryRelease(processSignal: AbortSignal, idle: IdleOptions = {}): (metrics: Metrics, signal: AbortSignal) => void {
+  const counters = new Set<ReleaseCounters>()
+  const count = (result: keyof ReleaseCounters) => {
+    for (const each of counters) each[result].inc()
+  }
+  releaseMemoryWhenIdle({ ...idle, signal: processSignal, onCollected: () => count('done'), onError: () => count('failed') })
+  return (metrics, signal) => {
+    const own = releaseCounters(metrics)
+    counters.add(own)
+    signal.addEventListener('abort', () => counters.delete(own), { once: true })
+  }
+}
+
+function releaseCounters(metrics: Metrics) {
   const help = 'Collections that gave memory back after a burst of work.'
   const releases = metrics.counter({ name: 'toolhive_memory_releases_total', help, labels: ['result'] })
-  const [done, failed] = [releases.with('done'), releases.with('failed')]
-  releaseMemoryWhenIdle({ ...idle, signal, onCollected: () => done.inc(), onError: () => failed.inc() })
+  return { done: releases.with('done'), failed: releases.with('failed') }
 }
+
+type ReleaseCounters = ReturnType<typeof releaseCounters>
 
 /** Memory, CPU and event loop of this process, read when the page is rendered. Dispose to stop the measuring. */
 export function addProcessMetrics(metrics: Metrics): Disposable {

@@ -16,6 +16,7 @@ export function addPlatformCommands(program: Command, env: ProgramEnv): void {
     .option('--detach', 'run in the background and return when everything is ready')
     .option('--port <number>', 'port of the API server (default: that of the last start, or a free port)')
     .option('--shared', 'serve every user of this machine (default: only you and root, on Linux)')
+    .option('--one-proxy-process', 'run the proxies of all servers in one process: less memory, shared crashes and stalls')
     .addOption(new Option('--bare').hideHelp())
     .action(async (options: UpOptions) => {
       const { runUp } = await import('./up-command.ts')

@@ -27,6 +27,11 @@ export interface PlatformParts {
   readonly manifests: readonly PlatformManifest[]
 }
 
+export interface PartsOptions {
+  /** The proxies of all servers run in one process. */
+  readonly oneProxyProcess?: boolean | undefined
+}
+
 const IMAGE = 'toolhive-ts'
 /** Names of programs in our image, and where they are built from. */
 const PROGRAMS = {
@@ -42,7 +47,11 @@ const OPERATOR_ENV = { TOOLHIVE_SERVICE_URLS: 'address', TOOLHIVE_PACKAGE_IMAGES
 const OPERATOR_KINDS = [namespaces, serviceAccounts, clusterRoles, clusterRoleBindings, roles, roleBindings, services, deployments]
 
 /** Bundles our programs if they changed, and reads the operator's manifests. Programs get the memory settings of `env`, or ours. Needs the checkout that this program runs from. */
-export async function loadPlatformParts(env: Readonly<Record<string, string | undefined>>, root = findCheckout()): Promise<PlatformParts> {
+export async function loadPlatformParts(
+  env: Readonly<Record<string, string | undefined>>,
+  { oneProxyProcess = false }: PartsOptions = {},
+): Promise<PlatformParts> {
+  const root = findCheckout()
   const { ensureBundle, compileCache } = (await import(pathToFileURL(join(root, 'scripts/bundle.mjs')).href)) as Bundler
   const programs = await Promise.all(
     Object.entries(PROGRAMS).map(async ([name, entry]) => [name, [process.execPath, await ensureBundle(entry)]] as const),
@@ -51,7 +60,12 @@ export async function loadPlatformParts(env: Readonly<Record<string, string | un
   // V8's compile cache: only the first start of a program compiles.
   const programEnv = { ...memorySettings(env), NODE_COMPILE_CACHE: compileCache }
   return {
-    ownImages: [{ repository: IMAGE, programs: { ...byName, node: [process.execPath] }, main: 'thv-operator', env: programEnv }],
+    ownImages: [
+      {
+        ...{ repository: IMAGE, programs: { ...byName, node: [process.execPath] }, main: 'thv-operator', env: programEnv },
+        ...(oneProxyProcess && { hosts: { 'thv-proxyrunner': ['host'] } }),
+      },
+    ],
     manifests: [...definitions(), ...operatorManifests(readFileSync(join(root, OPERATOR_FILE), 'utf8'))],
   }
 }

@@ -38,6 +38,8 @@ export interface UpOptions {
   readonly registryConfig?: string
   /** Serve every user of this machine. */
   readonly shared?: boolean
+  /** Run the proxies of all servers in one process. */
+  readonly oneProxyProcess?: boolean
   /** Only the platform itself: how a detached one runs. */
   readonly bare?: boolean
 }
@@ -99,7 +101,7 @@ async function runSteps({ folder, options, env, since }: Starting, { log, steps 
     if (!options.bare) env.err(`${problem}\n`)
   }
   steps.step('Building the programs')
-  const parts = await loadPlatformParts(env.variables)
+  const parts = await loadPlatformParts(env.variables, { oneProxyProcess: options.oneProxyProcess })
   const platform = await startPlatform({
     folder,
     port: portOf(options.port),
@@ -231,6 +233,7 @@ function bareFlags(options: UpOptions, { port, cwd }: { port: number | undefined
     ...(options.registry ? [] : ['--no-registry']),
     ...(options.examples ? [] : ['--no-examples']),
     ...(options.shared ? ['--shared'] : []),
+    ...(options.oneProxyProcess ? ['--one-proxy-process'] : []),
     ...(options.registryConfig === undefined ? [] : ['--registry-config', resolve(cwd, options.registryConfig)]),
   ]
 }

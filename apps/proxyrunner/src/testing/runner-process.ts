@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { memorySettings } from '@thv/programs/memory-settings'
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import type { StdioReplica } from './stdio-replica-main.ts'
 
@@ -51,7 +52,8 @@ async function spawnServing(
   { folder, env }: { folder: string; env: Record<string, string> },
 ): Promise<RunnerProcess> {
   const child = spawn(process.execPath, args, {
-    env: { ...process.env, THV_DATA_DIR: join(folder, 'data'), ...env },
+    // As the image sets them, so that all tests of the whole program hold with them.
+    env: { ...process.env, ...memorySettings(process.env), THV_DATA_DIR: join(folder, 'data'), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const log: string[] = []

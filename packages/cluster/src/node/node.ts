@@ -19,6 +19,7 @@ import { nodeStreams } from './node-streams.ts'
 import { KUBELET_TIMINGS, type NodeEnv, type NodeTimings } from './pod/node-env.ts'
 import { PodLife } from './pod/pod-life.ts'
 import { asNodePod } from './pod/pod-spec.ts'
+import { SharedProcesses } from './process/shared-processes.ts'
 
 export type { NodeTimings } from './pod/node-env.ts'
 
@@ -54,6 +55,7 @@ export async function startNode(options: NodeOptions): Promise<LocalNode> {
   const { client, caches, nodeName, clock = systemClock, onError } = options
   await mkdir(join(options.folder, 'pods'), { recursive: true, mode: 0o700 })
   const folder = await realpath(options.folder)
+  const mark = `${createHash('sha256').update(folder).digest('hex').slice(0, 16)}.`
   const env: NodeEnv = {
     client,
     events: options.events,
@@ -62,7 +64,8 @@ export async function startNode(options: NodeOptions): Promise<LocalNode> {
     network: options.network,
     podEnv: options.podEnv,
     folder,
-    mark: `${createHash('sha256').update(folder).digest('hex').slice(0, 16)}.`,
+    mark,
+    sharedProcesses: new SharedProcesses({ folder, mark: `${mark}shared` }),
     timings: { ...KUBELET_TIMINGS, ...options.timings },
     ...(options.logLimits && { logLimits: options.logLimits }),
     onError,
@@ -121,6 +124,7 @@ export async function startNode(options: NodeOptions): Promise<LocalNode> {
       stop.abort()
       for (const leave of leaves) leave()
       await Promise.all([...lives.values()].map((life) => life.stop()))
+      await env.sharedProcesses.close()
     },
   }
 }

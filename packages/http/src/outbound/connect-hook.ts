@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { type Clock, systemClock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
+import { programEnv } from '@thv/kernel/program-scope'
 import { httpError } from '../http-errors.ts'
 import type { ResolvedAddress } from './guarded-connector.ts'
 
@@ -40,7 +41,7 @@ const MAX_ANSWER = 65_536
  * From THV_RESOLVER (`unix:PATH` or `tcp:HOST:PORT:TOKEN`), which the embedded platform sets for its pods; undefined without it. Throws
  * a TypeError when it is not of that form: the process was started by something that speaks another version.
  */
-export function connectHookFromEnv(env: Env = process.env, options: ConnectHookOptions = {}): ConnectHook | undefined {
+export function connectHookFromEnv(env: Env = programEnv(), options: ConnectHookOptions = {}): ConnectHook | undefined {
   const text = env['THV_RESOLVER']
   if (!text) return undefined
   const resolver = parseResolver(text)

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { programEnv } from '@thv/kernel/program-scope'
 import { classifyIp } from '../ip-address.ts'
 import { type SocketEnds, type SocketTable, systemSocketTable } from './socket-table.ts'
 
@@ -62,7 +63,7 @@ export function createPeerCheck({ uid, table = systemSocketTable, onRefused = ()
 
 /** From THV_PEER_USER; undefined without it. Throws a TypeError when it is not a user id. */
 export function peerCheckFromEnv(
-  env: Readonly<Record<string, string | undefined>> = process.env,
+  env: Readonly<Record<string, string | undefined>> = programEnv(),
   options: Omit<PeerCheckOptions, 'uid'> = {},
 ): PeerCheck | undefined {
   const text = env[PEER_USER_VARIABLE]

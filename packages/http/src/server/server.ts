@@ -9,6 +9,7 @@ import { Connections } from './connections.ts'
 import { Exchange, type ServerContext } from './exchange.ts'
 import { answerHandlerFailure } from './handler-failure.ts'
 import { type HttpLimits, limitsOf } from './http-limits.ts'
+import { listenHost } from './listen-host.ts'
 import { createNodeServer } from './node-server.ts'
 import { PEER_REFUSED, type PeerCheck, peerCheckFromEnv } from './peer-check.ts'
 import { originForm } from './request-target.ts'
@@ -116,7 +117,9 @@ class NodeHttpServer implements HttpServer {
     return { inFlight, connections: size, requests, dropped, malformed, forbidden }
   }
 
-  listen({ host, port }: { host: string; port: number }): Promise<ListenAddress> {
+  listen(wanted: { host: string; port: number }): Promise<ListenAddress> {
+    const { port } = wanted
+    const host = listenHost(wanted)
     return new Promise((resolve, reject) => {
       const failed = (cause: Error) => reject(httpError('listen_failed', `cannot listen on ${authority(host, port)}`, { cause }))
       this.#server.once('error', failed)

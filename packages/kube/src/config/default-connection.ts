@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
+import { programEnv } from '@thv/kernel/program-scope'
 import type { Connection } from '../client/connection.ts'
 import { inClusterConnection, isInCluster } from './in-cluster.ts'
 import { loadKubeconfig } from './kubeconfig.ts'
@@ -20,7 +21,7 @@ export interface DefaultConnectionOptions {
 
 /** Explicit kubeconfig, then KUBECONFIG, then the pod's service account, then `~/.kube/config`. */
 export async function defaultConnection(options: DefaultConnectionOptions = {}): Promise<Connection> {
-  const { kubeconfig, context, env = process.env, home = homedir(), root, clock } = options
+  const { kubeconfig, context, env = programEnv(), home = homedir(), root, clock } = options
   const common = { env, home, ...(context !== undefined && { context }), ...(clock && { clock }) }
   if (kubeconfig) return await loadKubeconfig({ ...common, path: kubeconfig })
   if (env.KUBECONFIG) return await loadKubeconfig(common)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Clock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { mountRoot } from '@thv/kernel/mounted-path'
+import { programEnv } from '@thv/kernel/program-scope'
 import type { Connection } from '../client/connection.ts'
 import { tokenFile } from './token-file.ts'
 
@@ -16,7 +17,11 @@ export interface InClusterOptions {
 const ACCOUNT_FOLDER = 'var/run/secrets/kubernetes.io/serviceaccount'
 
 /** The connection that every pod with a service account is given: address by environment, token and CA by mounted files. */
-export async function inClusterConnection({ env = process.env, root = mountRoot(env), clock }: InClusterOptions = {}): Promise<Connection> {
+export async function inClusterConnection({
+  env = programEnv(),
+  root = mountRoot(env),
+  clock,
+}: InClusterOptions = {}): Promise<Connection> {
   const host = env.KUBERNETES_SERVICE_HOST
   const port = env.KUBERNETES_SERVICE_PORT
   if (!host || !port) throw missing('KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not both set')
@@ -37,7 +42,7 @@ export async function inClusterConnection({ env = process.env, root = mountRoot(
 }
 
 /** Whether the process seems to run in a pod: then a failure of `inClusterConnection` is worth reporting. */
-export function isInCluster(env: Readonly<Record<string, string | undefined>> = process.env): boolean {
+export function isInCluster(env: Readonly<Record<string, string | undefined>> = programEnv()): boolean {
   return Boolean(env.KUBERNETES_SERVICE_HOST && env.KUBERNETES_SERVICE_PORT)
 }
 

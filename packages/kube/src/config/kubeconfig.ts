@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage, ThvError } from '@thv/kernel/errors'
+import { programEnv } from '@thv/kernel/program-scope'
 import { type AuthSource, basicAuth, bearerToken, type Connection, isTokenText, noAuth, type TlsSettings } from '../client/connection.ts'
 import { vetServer } from '../client/server-url.ts'
 import { type ExecContext, readExec } from './kubeconfig-exec.ts'
@@ -40,13 +41,13 @@ export async function loadKubeconfig(options: KubeconfigOptions = {}): Promise<C
 
   const server = serverOf(cluster)
   const tls = { ...(await clusterTls(cluster)), ...(user && (await clientCertificate(user))) }
-  const { clock, env = process.env, hasTerminal = process.stdin.isTTY === true } = options
+  const { clock, env = programEnv(), hasTerminal = process.stdin.isTTY === true } = options
   const auth = user ? authOf(user, { cluster, tls, server, env, hasTerminal, clock }) : noAuth
   return { server, tls, auth, ...(namespace && { namespace }) }
 }
 
 /** Files that do not exist are passed over when they come from a list, as kubectl does. */
-function candidatePaths({ path, env = process.env, home = homedir() }: KubeconfigOptions): string[] {
+function candidatePaths({ path, env = programEnv(), home = homedir() }: KubeconfigOptions): string[] {
   if (path) return [path]
   const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((entry) => entry !== '')
   return listed.length > 0 ? [...new Set(listed)] : [join(home, '.kube', 'config')]

@@ -1,4 +1,5 @@
 import { close, constants, fstatSync, openSync, write } from 'node:fs'
+import { currentScope, type ProgramScope } from '@thv/kernel/program-scope'
 import { BATCH_BYTES, type LineOutput } from './line-output.ts'
 
 const STDOUT = 1
@@ -9,6 +10,8 @@ const STDOUT = 1
  * process could not even exit.
  */
 export function standardOutput(): LineOutput {
+  const scope = currentScope()
+  if (scope !== undefined) return scopeOutput(scope)
   const fd = reopened() ?? STDOUT
   return {
     maxBatchBytes: BATCH_BYTES,
@@ -16,6 +19,21 @@ export function standardOutput(): LineOutput {
     write: (bytes, offset, done) => write(fd, bytes, offset, bytes.length - offset, null, done),
     reset: () => {},
     close: () => (fd === STDOUT ? Promise.resolve() : new Promise((resolve) => close(fd, () => resolve()))),
+  }
+}
+
+/** A program that shares its process has no file descriptor of its own. */
+function scopeOutput(scope: ProgramScope): LineOutput {
+  return {
+    maxBatchBytes: BATCH_BYTES,
+    begin: () => undefined,
+    write(bytes, offset, done) {
+      const isWritten = scope.writeOutput(bytes.toString('utf8', offset))
+      if (isWritten) setImmediate(done, null, bytes.length - offset)
+      else setImmediate(done, Object.assign(new Error('the reader is slow'), { code: 'EAGAIN' }), 0)
+    },
+    reset: () => {},
+    close: () => Promise.resolve(),
   }
 }
 

@@ -22,6 +22,8 @@ export interface ImageProgram {
   readonly own: boolean
   /** Programs that a container's `command[0]` may name, as those of our own image do. */
   readonly programs: Readonly<Record<string, readonly string[]>>
+  /** Programs that may share a process, by the arguments with which they host others. */
+  readonly hosts: Readonly<Record<string, readonly string[]>>
 }
 
 /** One of the images that this repository builds. */
@@ -31,6 +33,8 @@ export interface OwnImage {
   readonly programs: Readonly<Record<string, readonly string[]>>
   /** Name of the program that runs when a container names none. */
   readonly main: string
+  /** Programs of several pods that run in one process, by the arguments with which they host others (ADR 0028). */
+  readonly hosts?: Readonly<Record<string, readonly string[]>>
   /** Variables of the image, for all of them; a container's own variables win. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -89,12 +93,12 @@ async function entrypointOf(reference: ImageReference, options: ImageResolverOpt
   }
 }
 
-function ownProgram({ repository, programs, main, env = {} }: OwnImage): ImageProgram {
-  return { entrypoint: programs[main] ?? [], env, imageId: `${repository}@this-machine`, own: true, programs }
+function ownProgram({ repository, programs, main, env = {}, hosts = {} }: OwnImage): ImageProgram {
+  return { entrypoint: programs[main] ?? [], env, imageId: `${repository}@this-machine`, own: true, programs, hosts }
 }
 
 function programOf(imageId: string, entrypoint: readonly string[], env: Readonly<Record<string, string>> = {}): ImageProgram {
-  return { entrypoint, env, imageId, own: false, programs: {} }
+  return { entrypoint, env, imageId, own: false, programs: {}, hosts: {} }
 }
 
 function notRunnable(image: string, mapFile: string): ThvError {

@@ -7,7 +7,7 @@ import type { PodPlace } from '../network/pod-network.ts'
 import { containerSurroundings } from './container-command.ts'
 
 const SETTINGS = { NODE_OPTIONS: '--max-semi-space-size=4', MALLOC_ARENA_MAX: '1' }
-const OWN: ImageProgram = { entrypoint: ['/bin/true'], env: SETTINGS, imageId: 'own', own: true, programs: {} }
+const OWN: ImageProgram = { entrypoint: ['/bin/true'], env: SETTINGS, imageId: 'own', own: true, programs: {}, hosts: {} }
 const OTHER: ImageProgram = { ...OWN, env: {}, imageId: 'other', own: false }
 const NO_GUARD = { env: {} } as PodPlace
 

@@ -4,14 +4,18 @@ import type { ImageProgram } from '../images/image-resolver.ts'
 import { withBindGuard } from '../network/bind-guard.ts'
 import type { PodPlace } from '../network/pod-network.ts'
 import { findProgram } from '../process/find-program.ts'
+import type { HostCommand } from '../process/shared-processes.ts'
 import { expand } from '../values/expansion.ts'
 import { mountPlace } from '../volumes/pod-volumes.ts'
 import { ConfigError } from './config-error.ts'
+import { hostCommand } from './host-command.ts'
 import { pathRewriter } from './mount-paths.ts'
 import type { ContainerSpec } from './pod-spec.ts'
 
 /** Everything that is needed to start a program in a container's surroundings: its own, or one of a probe. */
 export interface ContainerSurroundings {
+  /** Variables that the spec or the platform asks for; `env` has those of the image too. */
+  readonly wanted: Readonly<Record<string, string>>
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
   /** Puts mount paths where they really lie, and variables in. */
@@ -51,15 +55,20 @@ export async function containerSurroundings(input: SurroundingsInput): Promise<C
   // A folder of the pod, never one of the machine's: a program writes where it stands. As from /, `..` leads nowhere from the root.
   const cwd = join(root, join('/', container.workingDir ?? ''))
   await mkdir(cwd, { recursive: true, mode: 0o700 })
-  return { env, cwd, place: (text) => rewrite(expand(text, wanted)) }
+  return { wanted, env, cwd, place: (text) => rewrite(expand(text, wanted)) }
+}
+
+export interface ContainerCommand {
+  readonly file: string
+  readonly args: readonly string[]
+  /** The process that it can run in together with others; `args` then has the arguments of the program alone. */
+  readonly host?: HostCommand
 }
 
 /** The command to run. Throws ConfigError when the image has no program and the spec names none, and StartProblem when it is not there. */
-export function containerCommand(
-  container: ContainerSpec,
-  program: ImageProgram,
-  around: ContainerSurroundings,
-): { file: string; args: string[] } {
+export function containerCommand(container: ContainerSpec, program: ImageProgram, around: ContainerSurroundings): ContainerCommand {
+  const host = hostCommand(container, program, around.wanted)
+  if (host !== undefined) return { file: programFile(host.file, around), args: (container.args ?? []).map(around.place), host }
   const [named = '', ...more] = (container.command ?? []).map(around.place)
   const entrypoint = named === '' ? program.entrypoint : [...(program.programs[named] ?? [named]), ...more]
   const [name = '', ...first] = entrypoint

@@ -9,7 +9,7 @@ import { runProbes } from '../probes/container-probes.ts'
 import { type HandlerEnv, type HandlerResult, runHandler } from '../probes/run-handler.ts'
 import { type GuardedProcess, startGuarded } from '../process/guarded-process.ts'
 import { type Bind, watchBinds } from './bind-check.ts'
-import type { ContainerSurroundings } from './container-command.ts'
+import type { ContainerCommand, ContainerSurroundings } from './container-command.ts'
 import { execIn } from './exec-in.ts'
 import type { PodContext } from './pod-context.ts'
 import { type ContainerSpec, DEFAULT_GRACE_SECONDS, type HandlerSpec, type ProbeSpec } from './pod-spec.ts'
@@ -19,7 +19,7 @@ export interface ContainerRunInput {
   readonly spec: ContainerSpec
   readonly context: PodContext
   readonly around: ContainerSurroundings
-  readonly command: { readonly file: string; readonly args: readonly string[] }
+  readonly command: ContainerCommand
   /** Of its processes, and of no others. */
   readonly mark: string
   /** Which run of the container, for its log. */
@@ -76,7 +76,9 @@ export class ContainerRun {
     })
     try {
       context.event('Normal', 'Created', `Created container: ${spec.name}`)
-      const process = await startGuarded({ ...command, env: around.env, cwd: around.cwd, stdin: spec.stdin === true, mark })
+      const { file, args, host } = command
+      const program = { file, args, env: around.env, cwd: around.cwd, stdin: spec.stdin === true, mark }
+      const process = host === undefined ? await startGuarded(program) : await env.sharedProcesses.start(program, host)
       return new ContainerRun(input, process, log)
     } catch (error) {
       await log.close()
@@ -142,7 +144,8 @@ export class ContainerRun {
       onError: this.#report,
     }
     const binds = watchBinds({ ...looking, pod: context.pod, onUnsafe: (bind) => this.#fail(bind) })
-    const ports = watchPorts({ ...looking, spec, onOtherPorts })
+    // A shared process listens on the ports of other pods too.
+    const ports = this.#input.command.host === undefined ? watchPorts({ ...looking, spec, onOtherPorts }) : undefined
     const becomeReady = async (ready: boolean) => {
       if ((!ready || (await binds.check())) && !signal.aborted) onReady(ready)
     }

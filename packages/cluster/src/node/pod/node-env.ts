@@ -5,6 +5,7 @@ import type { ObjectKey } from '@thv/kube/objects/types'
 import type { ImageResolver } from '../images/image-resolver.ts'
 import type { LogLimits } from '../logs/container-log.ts'
 import type { PodNetwork } from '../network/pod-network.ts'
+import type { SharedProcesses } from '../process/shared-processes.ts'
 
 /** Dependencies that all pods of the node share. */
 export interface NodeEnv {
@@ -13,6 +14,8 @@ export interface NodeEnv {
   readonly clock: Clock
   readonly images: ImageResolver
   readonly network: PodNetwork
+  /** For programs that run in one process. */
+  readonly sharedProcesses: SharedProcesses
   /** For every container, such as where the API server is. */
   readonly podEnv: Readonly<Record<string, string>>
   readonly folder: string

@@ -6,6 +6,7 @@ import type { KubeClient } from '@thv/kube/client/client'
 import { KubeApiError } from '@thv/kube/client/kube-api-error'
 import type { EventRecorder } from '@thv/kube/events/events'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { SharedProcesses } from '../process/shared-processes.ts'
 import { fakeImages } from '../testing/fake-images.ts'
 import { fakeNetwork } from '../testing/fake-network.ts'
 import { eventually, QUICK, script } from '../testing/node-fixture.ts'
@@ -35,6 +36,7 @@ function refusing(status: number, calls: { remove?: () => Promise<void> } = {}) 
     clock: systemClock,
     images: fakeImages(),
     network,
+    sharedProcesses: new SharedProcesses({ folder, mark: `vanished${process.pid}.shared` }),
     podEnv: {},
     folder,
     mark: `vanished${process.pid}.`,

@@ -16,5 +16,5 @@ export function fakeImages(more: Readonly<Record<string, () => Promise<ImageProg
 }
 
 export function program(image: string, entrypoint: readonly string[], more: Partial<ImageProgram> = {}): ImageProgram {
-  return { entrypoint, env: {}, imageId: `thv-test://${image}`, own: false, programs: {}, ...more }
+  return { entrypoint, env: {}, imageId: `thv-test://${image}`, own: false, programs: {}, hosts: {}, ...more }
 }
