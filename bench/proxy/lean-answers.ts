@@ -23,7 +23,7 @@ export interface Call {
 const SERVER = { name: 'lean', version: '1.0.0' }
 const STAMP = { resultType: 'complete', _meta: { 'io.modelcontextprotocol/serverInfo': SERVER } }
 const CACHE = { ttlMs: 60_000, cacheScope: 'public' }
-/** What the tool `large`, which is in no list, adds to its result. */
+/** Size that the tool `large`, which is in no list, adds to its result. */
 export const LARGE_BYTES = 1 << 20
 const LARGE = [{ type: 'text', text: 'x'.repeat(LARGE_BYTES) }]
 const ECHO_SCHEMA = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** What a program sees of its process where several programs share one (ADR 0028). */
+/** The part of a process that each program has for itself where several share one (ADR 0028). */
 export interface ProgramScope {
   readonly env: Env
   /** Its working folder. */

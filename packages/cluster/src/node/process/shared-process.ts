@@ -70,7 +70,7 @@ export class SharedProcess {
     this.#host.stdin?.end()
   }
 
-  /** What the process itself prints, such as the reason of a crash, is in the log of every pod in it. */
+  /** The log of every pod in it has the output of the process itself, such as the reason of a crash. */
   #toAll(bytes: Buffer): void {
     for (const program of this.#programs.values()) program.write('stderr', bytes)
   }
