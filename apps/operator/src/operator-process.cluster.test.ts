@@ -4,7 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { deployments, isAlreadyExists, type KubeClient, leases } from '@thv/kube'
+import { type ConfigMap, configMaps, deployments, isAlreadyExists, type KubeClient, leases, type ResourceType } from '@thv/kube'
+import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { mcpServerType } from '@thv/resources/kinds/mcp-server/schema'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { itNeeds } from '@thv/testkit/cluster/process/needs'
@@ -16,6 +17,7 @@ import { operatorAccount } from './testing/operator-account.ts'
 import { eventually, startOperator } from './testing/operator-harness.ts'
 import { workloadSteps } from './testing/workload-steps.ts'
 
+const registryType = mcpRegistryType as unknown as ResourceType<MCPRegistry>
 const BIN = fileURLToPath(new URL('../bin/thv-operator.js', import.meta.url))
 
 /** The program as people start it, on an API server of its own: at first without our kinds. */
@@ -192,4 +194,54 @@ describeCluster('thv-operator', () => {
       await again.stop()
     }
   })
+
+  test('an API server that goes away in the middle of writing registry data: no server is ever missing, and in the end all are as the last change says', async () => {
+    const place = await testNamespace('registries', server)
+    const at = (name: string) => ({ namespace: place, name })
+    const teams = ['a', 'b', 'c', 'd']
+    /** 1.2 MB for all teams, so they need several ConfigMaps. */
+    const data = (team: string, tag: string) => {
+      const servers = Array.from({ length: 60 }, (_, index) => [
+        `${team}-${index}`,
+        { image: `example.com/${team}:${tag}`, description: 'x'.repeat(5_000) },
+      ])
+      return { 'registry.json': JSON.stringify({ servers: Object.fromEntries(servers) }) }
+    }
+    /** Of all servers in the merged data. */
+    const images = async () => {
+      const labelSelector = 'app.kubernetes.io/component=registry-aggregate'
+      const { items } = await admin.list(configMaps, { namespace: place, labelSelector })
+      const files = items.map((map) => JSON.parse(map.data?.['registry.json'] ?? '{}') as { servers?: Record<string, { image: string }> })
+      return files.flatMap(({ servers = {} }) => Object.values(servers).map(({ image }) => image))
+    }
+    const all = (tag: string) => teams.flatMap((team) => Array.from({ length: 60 }, () => `example.com/${team}:${tag}`))
+    const isAll = async (tag: string) => (await images()).toSorted().join() === all(tag).toSorted().join()
+    const operator = await startOperator({ cluster: server, namespace: place })
+    try {
+      for (const team of teams)
+        await admin.create(configMaps, { metadata: { ...at(team), labels: { team: 'yes' } }, data: data(team, '1') } as ConfigMap)
+      const selector = { name: 'teams', configMapSelector: { matchLabels: { team: 'yes' } } }
+      await admin.create(registryType, { metadata: at('merged'), spec: { registries: [selector], api: { enabled: false } } } as MCPRegistry)
+      await eventually('all are merged', () => isAll('1'))
+
+      operator.calls.clear()
+      const changing = teams.map((team) =>
+        eventually(
+          `${team} is changed`,
+          () => admin.patch(configMaps, at(team), { kind: 'merge', body: { data: data(team, '2') } }),
+          60_000,
+        ),
+      )
+      await eventually('some ConfigMaps are written', async () => operator.calls.writes.length > 2)
+      await server.kill()
+      await server.restart()
+      expect(await eventually('the API server answers', images)).toHaveLength(all('1').length)
+      await Promise.all(changing)
+      await eventually('all are merged again', () => isAll('2'), 90_000)
+      await eventually('it is ready', async () => (await admin.get(registryType, at('merged'))).status?.phase === 'Ready')
+      expect(operator.log.join('')).not.toContain('the operator failed')
+    } finally {
+      await operator.stop()
+    }
+  }, 180_000)
 })

@@ -6,23 +6,29 @@ import {
   events,
   isNotFound,
   type KubeObject,
+  namespaces,
   type ResourceType,
   roleBindings,
   services,
 } from '@thv/kube'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
-import { describeCluster } from '@thv/testkit/cluster/test-cluster'
+import { describeCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
+import { standstill } from '../../testing/standstill.ts'
 import { disruptionBudgets } from './objects/disruption-budget.ts'
 
 const type = mcpRegistryType as unknown as ResourceType<MCPRegistry>
 
 describeCluster('an MCPRegistry', () => {
   let operator: OperatorUnderTest
+  /** Watched too, and deleted by the last test. */
+  let doomed: string
 
   beforeAll(async () => {
-    operator = await startOperator()
+    const [namespace, other] = [await testNamespace('operator'), await testNamespace('doomed')]
+    doomed = other
+    operator = await startOperator({ namespace, env: { WATCH_NAMESPACE: `${namespace},${doomed}` } })
   })
   afterAll(async () => await operator?.stop())
 
@@ -47,15 +53,19 @@ describeCluster('an MCPRegistry', () => {
       return found
     })
 
-  /** Server names in a ConfigMap that the operator writes, when they are these. */
-  const served = (map: string, names: readonly string[]) =>
+  const serversIn = ({ data }: ConfigMap): Record<string, object> => {
+    const { servers = {}, remote_servers = {} } = JSON.parse(data?.['registry.json'] ?? '{}')
+    return { ...servers, ...remote_servers }
+  }
+  /** A ConfigMap that the operator writes, when it has these servers: in the same reading, as another write may still be under way. */
+  const mapWith = (map: string, names: readonly string[]) =>
     eventually(`the servers ${names.join(', ')} in ${map}`, async () => {
-      const text = (await operator.admin.get(configMaps, key(map))).data?.['registry.json'] ?? '{}'
-      const { servers = {}, remote_servers = {} } = JSON.parse(text)
-      const found = [...Object.keys(servers), ...Object.keys(remote_servers)]
-      if (JSON.stringify(found.sort()) !== JSON.stringify([...names].sort())) throw new Error(found.join())
-      return { ...servers, ...remote_servers }
+      const read = await operator.admin.get(configMaps, key(map))
+      const found = Object.keys(serversIn(read)).sort()
+      if (JSON.stringify(found) !== JSON.stringify([...names].sort())) throw new Error(found.join())
+      return read
     })
+  const served = async (map: string, names: readonly string[]): Promise<Record<string, object>> => serversIn(await mapWith(map, names))
 
   const image = (tag: string) => ({ image: `example.com/server:${tag}` })
   const LABEL = 'toolhive.stacklok.dev/registry'
@@ -194,20 +204,21 @@ describeCluster('an MCPRegistry', () => {
       await label('yes')
       await label(null)
     }
-    await served('flips-teams-aggregated', ['time'])
+    const { data } = await mapWith('flips-teams-aggregated', ['time'])
     const before = await eventually('the configuration', () => operator.admin.tryGet(configMaps, config))
     const restored = (map: typeof output, data: ConfigMap['data']) =>
       eventually(`${map.name} as it was`, async () => {
         const found = await operator.admin.tryGet(configMaps, map)
         return JSON.stringify(found?.data) === JSON.stringify(data)
       })
-    const data = (await operator.admin.get(configMaps, output)).data
     for (const [map, was] of [
       [output, data],
       [config, before.data],
     ] as const) {
       const [file = ''] = Object.keys(was ?? {})
-      await operator.admin.patch(configMaps, map, { kind: 'merge', body: { data: { [file]: '{}' } } })
+      // Data of a registry are the operator's alone; to its configuration others may add.
+      const more = map === output ? { extra: 'theirs' } : {}
+      await operator.admin.patch(configMaps, map, { kind: 'merge', body: { data: { ...more, [file]: '{}' } } })
       expect(await restored(map, was)).toBe(true)
       await operator.admin.delete(configMaps, map)
       expect(await restored(map, was)).toBe(true)
@@ -317,4 +328,36 @@ describeCluster('an MCPRegistry', () => {
       await eventually(`${name} is gone`, async () => (await operator.admin.tryGet(type, key(name))) === undefined)
     }
   }, 60_000)
+
+  test('a namespace that is deleted takes its registries along without a storm of errors, and the others are served on', async () => {
+    const at = (name: string) => ({ namespace: doomed, name })
+    const put = (name: string, tag: string) =>
+      operator.admin.create(configMaps, {
+        metadata: { ...at(name), labels: { doomed: 'yes' } },
+        data: { 'registry.json': JSON.stringify({ servers: { [name]: image(tag) } }) },
+      } as ConfigMap)
+    await put('one', '1')
+    await put('two', '1')
+    const selector = { name: 'teams', configMapSelector: { matchLabels: { doomed: 'yes' } } }
+    await operator.admin.create(type, { metadata: at('merged'), spec: { registries: [selector] } } as MCPRegistry)
+    await operator.admin.create(type, { metadata: at('stored'), spec: { source: { configMap: { name: 'one' } } } } as MCPRegistry)
+    for (const name of ['merged-teams-aggregated', 'stored-registry-storage'])
+      await eventually(name, () => operator.admin.tryGet(configMaps, at(name)))
+    await dataMap('beside-a', { beside: 'yes' }, { fetch: image('1') })
+    await create('beside', { registries: [{ name: 'teams', configMapSelector: { matchLabels: { beside: 'yes' } } }] })
+    await served('beside-teams-aggregated', ['fetch'])
+
+    const warnings = () => operator.log.filter((line) => line.includes('"level":"warn"'))
+    const before = warnings().length
+    await operator.admin.delete(namespaces, { name: doomed })
+    await eventually('it is gone', async () => (await operator.admin.tryGet(namespaces, { name: doomed })) === undefined, 90_000)
+    await dataMap('beside-b', { beside: 'yes' }, { time: image('1') })
+    await served('beside-teams-aggregated', ['fetch', 'time'])
+    await standstill({ ...operator, namespaces: [operator.namespace] })
+    const said = warnings().slice(before)
+    // A sync that cannot be stored says so once; a reconcile that cannot create anything any more is simply over.
+    expect(said.filter((line) => line.includes('being terminated') && !line.includes('registry sync failed'))).toEqual([])
+    // The operator's rights there go too, perhaps first; each of the dozen objects of a registry wakes it once more when it goes.
+    expect(said.length).toBeLessThanOrEqual(2 * (12 + 12))
+  }, 120_000)
 })
