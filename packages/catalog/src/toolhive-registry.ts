@@ -119,7 +119,12 @@ type ReadServer = { readonly problems: readonly DocumentProblem[] } | Pick<Toolh
 
 function readServer(value: unknown, expected: Expected): ReadServer {
   const problems = createProblems()
-  if (!guardJson(value, problems)) return { problems: problems.list }
+  return guardJson(value, problems) ? readGuardedServer(value, expected) : { problems: problems.list }
+}
+
+/** For a value that `guardJson` has let pass. */
+export function readGuardedServer(value: Json, expected: Expected): ReadServer {
+  const problems = createProblems()
   if (!isJsonObject(value)) return { problems: [{ pointer: '', message: 'must be an object' }] }
   const name = member(value, 'name')
   const key = expected.key ?? (typeof name === 'string' ? name : undefined)

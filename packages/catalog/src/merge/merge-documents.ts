@@ -29,6 +29,8 @@ export type Merge =
       readonly dropped: readonly DroppedEntry[]
       /** Names that several contributions have, resolved by the strategy. */
       readonly conflicts: number
+      /** The first contribution that has a name, by names on the wire. */
+      readonly owners: Map<string, string>
     }
   /** Strategy `error`: names that several contributions have, sorted. */
   | { readonly kind: 'conflict'; readonly names: readonly string[] }
@@ -43,7 +45,7 @@ export interface DroppedEntry {
 /** Equal contributions give an equal document, in whatever order they come. */
 export function mergeDocuments(given: readonly Contribution[], rules: MergeRules): Merge {
   const contributions = [...given].sort(rules.strategy === 'priority' ? byPriority : byName)
-  const conflicts = conflictingNames(contributions)
+  const { conflicts, owners } = conflictingNames(contributions)
   if (rules.strategy === 'error' && conflicts.size > 0) return { kind: 'conflict', names: sortedNames(contributions, conflicts) }
   const { entries, dropped } = rules.strategy === 'priority' ? firstOfEach(contributions) : prefixed(contributions, conflicts)
   const document: RegistryDocument = {
@@ -52,7 +54,7 @@ export function mergeDocuments(given: readonly Contribution[], rules: MergeRules
     groups: mergedGroups(contributions),
     lastUpdated: newest(contributions),
   }
-  return { kind: 'merged', document, dropped, conflicts: conflicts.size }
+  return { kind: 'merged', document, dropped, conflicts: conflicts.size, owners }
 }
 
 const byName = (a: Contribution, b: Contribution): number => compareCodePoints(a.name, b.name)
@@ -60,18 +62,18 @@ const byPriority = (a: Contribution, b: Contribution): number => b.priority - a.
 export const byEntryName = (a: DocumentEntry, b: DocumentEntry): number =>
   compareCodePoints(a.name, b.name) || compareCodePoints(a.version ?? '', b.version ?? '')
 
-/** Names on the wire that more than one contribution has. */
-function conflictingNames(contributions: readonly Contribution[]): ReadonlySet<string> {
-  const first = new Map<string, string>()
+/** Names on the wire that more than one contribution has, and the first contribution of each name. */
+function conflictingNames(contributions: readonly Contribution[]): { conflicts: ReadonlySet<string>; owners: Map<string, string> } {
+  const owners = new Map<string, string>()
   const conflicts = new Set<string>()
   for (const { name: contribution, document } of contributions)
     for (const entry of document.entries) {
       const name = wireName(entry.name)
-      const other = first.get(name)
-      if (other === undefined) first.set(name, contribution)
+      const other = owners.get(name)
+      if (other === undefined) owners.set(name, contribution)
       else if (other !== contribution) conflicts.add(name)
     }
-  return conflicts
+  return { conflicts, owners }
 }
 
 function sortedNames(contributions: readonly Contribution[], conflicts: ReadonlySet<string>): readonly string[] {
@@ -99,6 +101,7 @@ function firstOfEach(contributions: readonly Contribution[]): Named {
 
 /** Literal names come first: a prefixed name never takes the place of one. */
 function prefixed(contributions: readonly Contribution[], conflicts: ReadonlySet<string>): Named {
+  if (conflicts.size === 0) return { entries: contributions.flatMap(({ document }) => document.entries), dropped: [] }
   const entries: DocumentEntry[] = []
   const dropped: DroppedEntry[] = []
   const taken = new Map<string, string>()
@@ -109,7 +112,6 @@ function prefixed(contributions: readonly Contribution[], conflicts: ReadonlySet
       taken.set(name, '')
       entries.push(entry)
     }
-  if (conflicts.size === 0) return { entries, dropped }
   for (const { name: contribution, document } of contributions)
     for (const entry of [...document.entries].sort(byEntryName)) {
       if (!conflicts.has(wireName(entry.name))) continue

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readDocument } from './read-document.ts'
 
@@ -102,4 +103,46 @@ describe('readDocument', () => {
     })
     expect(JSON.stringify(read.ok && read.problems)).not.toContain('s3cret')
   })
+
+  it('reads a text as it reads its bytes, however it is written', () => {
+    const json = fc.jsonValue({ maxDepth: 4 })
+    const server = fc.oneof(
+      json,
+      fc.record(
+        { image: fc.string(), name: fc.string(), url: fc.webUrl(), description: json, ['__proto__']: json, 1: json },
+        { requiredKeys: [] },
+      ),
+    )
+    const servers = fc.oneof(
+      json,
+      fc.array(server),
+      fc.dictionary(fc.string(), server),
+      fc.dictionary(fc.constantFrom('a', 'b', '1', '0'), server),
+    )
+    const document = fc.oneof(
+      json,
+      fc.array(server),
+      fc.record(
+        { servers, remote_servers: servers, groups: json, last_updated: json, data: fc.record({ servers }), meta: json },
+        { requiredKeys: [] },
+      ),
+    )
+    const form = fc.constantFrom(undefined, 1, 2, '\t')
+    const end = fc.constantFrom('', '\n', '  ', 'x')
+    fc.assert(
+      fc.property(document, form, end, fc.constantFrom('toolhive' as const, 'upstream' as const), (value, indent, rest, format) => {
+        const text = `${JSON.stringify(value, undefined, indent)}${rest}`
+        expect(readDocument(text, format)).toEqual(readDocument(Buffer.from(text), format))
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it.each(['{"servers":{"a":{"image":"x","n":1.0}}}', '{"servers":{"a":{"image":"x","n":-0}}}', '{"servers":{"a":{"image":"x\\/y"}}}'])(
+    'loses nothing of %s',
+    (text) => {
+      const read = readDocument(text, 'toolhive')
+      expect(read.ok && text.includes(read.document.entries[0]?.text ?? 'none')).toBe(true)
+    },
+  )
 })

@@ -1,10 +1,13 @@
 import { errorMessage, isThvError } from '@thv/kernel/errors'
+import type { Json } from '../catalog-entry.ts'
 import { isJsonObject, member } from '../json-guard.ts'
 import { quote } from '../problems.ts'
-import { endOfDocument, isListAt, isObjectAt } from '../sources/format/json-scan.ts'
-import { keyed, listed, type Members, named, timeAt, topLevel } from './document-members.ts'
-import { cutEntry, type EntryReading, type Reading, readToolhiveEntry, readUpstreamEntry } from './read-document-entry.ts'
+import { type DocumentNode, type Reading, topLevel } from './document-node.ts'
+import { plainTopLevel } from './plain-document.ts'
+import { type EntryReading, readToolhiveEntry, readUpstreamEntry } from './read-document-entry.ts'
 import type { DocumentEntry, DocumentFormat, DocumentGroup, RegistryDocument } from './registry-document.ts'
+
+type Members = ReadonlyMap<string, DocumentNode>
 
 export type DocumentReading =
   | { readonly ok: true; readonly document: RegistryDocument; readonly problems: readonly DocumentEntryProblem[] }
@@ -21,64 +24,62 @@ export interface DocumentEntryProblem {
  * an entry that the registry server would drop is left out alone. Messages never quote entries.
  */
 export function readDocument(text: string | Uint8Array, format: DocumentFormat): DocumentReading {
-  const bytes = typeof text === 'string' ? Buffer.from(text) : Buffer.from(text.buffer, text.byteOffset, text.length)
+  if (text.length === 0) return invalid('the document is empty')
   try {
-    if (bytes.length === 0) return invalid('the document is empty')
-    const { members, end } = topLevel(bytes)
-    endOfDocument(bytes, end)
-    return format === 'upstream' ? readUpstream(bytes, members) : readToolhive(bytes, members)
+    const top = typeof text === 'string' ? (plainTopLevel(text) ?? topLevel(Buffer.from(text))) : topLevel(bufferOf(text))
+    return format === 'upstream' ? readUpstream(top) : readToolhive(top)
   } catch (error) {
     if (isThvError(error, 'source_failed') || isThvError(error, 'source_limit')) return invalid(errorMessage(error))
     throw error
   }
 }
 
-function readToolhive(bytes: Buffer, top: Members): DocumentReading {
+function bufferOf({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length)
+}
+
+function readToolhive(top: Members): DocumentReading {
   const builder = createBuilder()
   const fields = (['servers', 'remote_servers'] as const).filter((field) => top.has(field))
   if (fields.length === 0 && !top.has('groups'))
     return invalid(top.has('data') ? 'it is in upstream format, and the registry says toolhive' : 'it has no servers')
   for (const field of fields) {
-    const span = top.get(field)
-    if (span === undefined) continue
-    if (!isListAt(bytes, span.start) && !isObjectAt(bytes, span.start)) return invalid(`${field} is neither an object nor a list`)
-    const elements = isListAt(bytes, span.start) ? listed(bytes, span.start, field) : keyed(bytes, span.start)
-    for (const element of elements) {
-      const problem = builder.add(readToolhiveEntry(bytes, element, field), element.place)
+    const node = top.get(field)
+    if (node === undefined) continue
+    if (!node.isList && !node.isObject) return invalid(`${field} is neither an object nor a list`)
+    for (const element of node.elements(field)) {
+      const problem = builder.add(readToolhiveEntry(element, field), element.place)
       if (problem !== undefined) return invalid(problem)
     }
   }
-  const groups = readGroups(bytes, top)
+  const groups = readGroups(top.get('groups'))
   if ('problem' in groups) return invalid(groups.problem)
-  return builder.finish('toolhive', { groups: groups.value, lastUpdated: timeAt(bytes, top.get('last_updated')) })
+  return builder.finish('toolhive', { groups: groups.value, lastUpdated: timeOf(top.get('last_updated')) })
 }
 
-function readUpstream(bytes: Buffer, top: Members): DocumentReading {
+function readUpstream(top: Members): DocumentReading {
   const data = top.get('data')
-  const inner: Members = data !== undefined && isObjectAt(bytes, data.start) ? named(bytes, data.start).members : top
+  const inner: Members = data?.isObject ? data.members() : top
   const servers = inner.get('servers')
   if (servers === undefined) return invalid('it has no data.servers')
-  if (!isListAt(bytes, servers.start)) return invalid('data.servers is not a list')
+  if (!servers.isList) return invalid('data.servers is not a list')
   const builder = createBuilder()
-  for (const element of listed(bytes, servers.start, 'data/servers')) {
-    const problem = builder.add(readUpstreamEntry(bytes, element), element.place)
+  for (const element of servers.elements('data/servers')) {
+    const problem = builder.add(readUpstreamEntry(element), element.place)
     if (problem !== undefined) return invalid(problem)
   }
   const meta = top.get('meta')
-  const head = meta !== undefined && isObjectAt(bytes, meta.start) ? named(bytes, meta.start).members : NONE
-  return builder.finish('upstream', { groups: [], lastUpdated: timeAt(bytes, head.get('last_updated')) })
+  const head = meta?.isObject ? meta.members() : undefined
+  return builder.finish('upstream', { groups: [], lastUpdated: timeOf(head?.get('last_updated')) })
 }
 
-const NONE: Members = new Map()
-
-function readGroups(bytes: Buffer, top: Members): Reading<DocumentGroup[]> {
-  const span = top.get('groups')
-  if (span === undefined) return { value: [] }
-  if (!isListAt(bytes, span.start)) return { problem: 'groups is not a list' }
+function readGroups(node: DocumentNode | undefined): Reading<DocumentGroup[]> {
+  if (node === undefined) return { value: [] }
+  if (!node.isList) return { problem: 'groups is not a list' }
   const groups: DocumentGroup[] = []
   const seen = new Set<string>()
-  for (const { place, ...item } of listed(bytes, span.start, 'groups')) {
-    const cut = cutEntry(bytes, item)
+  for (const { place, node: item } of node.elements('groups')) {
+    const cut = item.cut()
     if ('problem' in cut) return { problem: `${place} ${cut.problem}` }
     const { text, value } = cut.value
     const name = isJsonObject(value) ? member(value, 'name') : undefined
@@ -89,6 +90,16 @@ function readGroups(bytes: Buffer, top: Members): Reading<DocumentGroup[]> {
   }
   return { value: groups }
 }
+
+/** A time, if it is one. */
+function timeOf(node: DocumentNode | undefined): string | undefined {
+  if (node === undefined || node.isList || node.isObject) return undefined
+  const cut = node.cut()
+  const value: Json = 'problem' in cut ? null : cut.value.value
+  return typeof value === 'string' && value.length <= MAX_TIME && !Number.isNaN(Date.parse(value)) ? value : undefined
+}
+
+const MAX_TIME = 198
 
 function createBuilder() {
   const entries: DocumentEntry[] = []

@@ -10,7 +10,7 @@ import {
 } from '../merge/merge-documents.ts'
 import { type DocumentEntry, type RegistryDocument, wireName } from '../merge/registry-document.ts'
 import { documentBytes, type EntryBytes } from '../merge/write-document.ts'
-import { bytesOf, isTooLarge, MAX_SHARD_BYTES, parts, partText, placeOf, type Sharding, shardDocument } from './shards.ts'
+import { bytesOf, isTooLarge, MAX_SHARD_BYTES, partText, placeOf, type Sharding, spreadDocument } from './shards.ts'
 
 export type ShardedOutcome =
   | { readonly kind: 'conflict'; readonly names: readonly string[] }
@@ -48,21 +48,18 @@ export class ShardedMerge {
   #mergeAll(contributions: readonly Contribution[], rules: MergeRules): ShardedOutcome {
     const merge = mergeDocuments(contributions, rules)
     if (merge.kind === 'conflict') return merge
-    const { document, dropped, conflicts } = merge
-    const sharding = shardDocument(document)
+    const { document, dropped, conflicts, owners } = merge
+    const { sharding, parts, bytes } = spreadDocument(document)
     const outcome = { kind: 'merged', servers: document.entries.length, dropped, sharding } as const
     if (conflicts > 0 || !sharding.ok) return outcome
-    const owners = new Map<string, string>()
-    for (const { name, document: own } of contributions) for (const entry of own.entries) owners.set(wireName(entry.name), name)
-    const isSharded = sharding.texts.slice(1).some((text) => text !== undefined)
     this.#standing = {
       rules,
       documents: new Map(contributions.map(({ name, document: own }) => [name, own])),
       owners,
-      isSharded,
-      parts: isSharded ? parts(document) : [document],
+      isSharded: parts.length > 1,
+      parts,
       texts: [...sharding.texts],
-      bytes: bytesOf(document),
+      bytes,
       servers: document.entries.length,
     }
     return outcome
@@ -136,11 +133,12 @@ function differenceOf(changed: readonly Changed[], { filter }: MergeRules): Diff
 function applyDifference(standing: Standing, { removed, added }: Difference): Set<number> {
   const { isSharded, parts: all, rules } = standing
   const partOf = ({ name }: DocumentEntry): number => (isSharded ? placeOf(name) : 0)
+  const names = new Set(Array.from(removed.values(), ({ name }) => name))
   const touched = new Set([...removed.values(), ...added].map(partOf))
   for (const index of touched) {
     const part = all[index]
     if (part === undefined) continue
-    const kept = part.entries.filter((entry) => !removed.has(idOf(entry)))
+    const kept = part.entries.filter((entry) => !names.has(entry.name) || !removed.has(idOf(entry)))
     all[index] = { ...part, entries: [...kept, ...added.filter((entry) => partOf(entry) === index)].sort(byEntryName) }
   }
   standing.bytes = counted(standing.bytes, { removed, added }, rules.format)

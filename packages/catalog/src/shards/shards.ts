@@ -16,11 +16,27 @@ export type Sharding =
  * file, except when the number of files changes between one and several.
  */
 export function shardDocument(document: RegistryDocument): Sharding {
-  const bytes = documentBytes(document, bytesOf(document))
-  if (bytes <= MAX_SHARD_BYTES)
-    return { ok: true, texts: [writeDocument(document), ...Array.from({ length: MAX_SHARDS - 1 }, () => undefined)] }
-  const texts = parts(document).map(partText)
-  return texts.some(isTooLarge) ? { ok: false, bytes } : { ok: true, texts }
+  return spreadDocument(document).sharding
+}
+
+/** A sharding with what it was made from. */
+export interface Spread {
+  readonly sharding: Sharding
+  /** One document for each file; a single one when all fits into it. */
+  readonly parts: RegistryDocument[]
+  readonly bytes: EntryBytes
+}
+
+export function spreadDocument(document: RegistryDocument): Spread {
+  const bytes = bytesOf(document)
+  const size = documentBytes(document, bytes)
+  if (size <= MAX_SHARD_BYTES) {
+    const texts = [writeDocument(document), ...Array.from({ length: MAX_SHARDS - 1 }, () => undefined)]
+    return { sharding: { ok: true, texts }, parts: [document], bytes }
+  }
+  const all = parts(document)
+  const texts = all.map(partText)
+  return { sharding: texts.some(isTooLarge) ? { ok: false, bytes: size } : { ok: true, texts }, parts: all, bytes }
 }
 
 export function bytesOf({ format, entries }: Pick<RegistryDocument, 'format' | 'entries'>): EntryBytes {
@@ -43,7 +59,7 @@ export function isTooLarge(text: string | undefined): boolean {
 }
 
 /** Only the first carries the time: a new one must not touch the others. */
-export function parts({ format, entries, groups, lastUpdated }: RegistryDocument) {
+function parts({ format, entries, groups, lastUpdated }: RegistryDocument) {
   const all = Array.from({ length: MAX_SHARDS }, (_, index) => ({
     format,
     entries: [] as DocumentEntry[],
