@@ -4,7 +4,7 @@ import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { KindCache } from '../caches/kind-cache.ts'
-import { createChildApplier, type Owner } from './child-applier.ts'
+import { APPLIED_HASH_ANNOTATION, createChildApplier, FIELD_MANAGER, type Owner } from './child-applier.ts'
 
 describeCluster('the child applier', () => {
   let admin: KubeClient
@@ -23,8 +23,8 @@ describeCluster('the child applier', () => {
   })
   afterAll(async () => await admin?.close())
 
-  const ensureConfig = async (object: ConfigMap, cache: object = behind) =>
-    await createChildApplier(admin).ensure(owner, { type: configMaps, cache: cache as KindCache<ConfigMap>, object }, signal)
+  const ensureConfig = async (object: ConfigMap, cache: object = behind, isLarge = false) =>
+    await createChildApplier(admin).ensure(owner, { type: configMaps, cache: cache as KindCache<ConfigMap>, object, isLarge }, signal)
 
   test('leaves a foreign object alone that was created a moment before, also when no field of it is in the way', async () => {
     const theirs = await admin.create(configMaps, { metadata: { namespace, name: 'theirs' }, data: { note: 'theirs' } })
@@ -42,14 +42,34 @@ describeCluster('the child applier', () => {
     expect(await admin.get(services, { namespace, name: 'theirs' })).toEqual(before)
   })
 
-  test('leaves a foreign object alone that took the place of its own a moment before', async () => {
-    const wanted = { metadata: { namespace, name: 'swapped' }, data: { a: '1' } }
-    expect(await ensureConfig(wanted)).toEqual({ kind: 'applied' })
-    const own = await admin.get(configMaps, { namespace, name: 'swapped' })
-    await admin.delete(configMaps, { namespace, name: 'swapped' })
-    const theirs = await admin.create(configMaps, { metadata: { namespace, name: 'swapped' }, data: { note: 'theirs' } })
-    await expect(ensureConfig({ ...wanted, data: { a: '2' } }, { get: () => own })).rejects.toThrow()
-    expect(await admin.get(configMaps, { namespace, name: 'swapped' })).toEqual(theirs)
+  test.each([false, true])('leaves a foreign object alone that took the place of its own a moment before (large: %s)', async (isLarge) => {
+    const key = { namespace, name: `swapped-${isLarge}` }
+    const wanted = { metadata: key, data: { a: '1' } }
+    expect(await ensureConfig(wanted, behind, isLarge)).toEqual({ kind: 'applied' })
+    const own = await admin.get(configMaps, key)
+    await admin.delete(configMaps, key)
+    const theirs = await admin.create(configMaps, { metadata: key, data: { note: 'theirs' } })
+    await expect(ensureConfig({ ...wanted, data: { a: '2' } }, { get: () => own }, isLarge)).rejects.toThrow()
+    expect(await admin.get(configMaps, key)).toEqual(theirs)
+    // Nor is one made again from a half that is known.
+    await admin.delete(configMaps, key)
+    await expect(ensureConfig({ ...wanted, data: { a: '2' } }, { get: () => own }, isLarge)).rejects.toThrow()
+    expect(await admin.tryGet(configMaps, key)).toBeUndefined()
+  })
+
+  test('a large one has exactly the data that are wanted, and one manager of the operator', async () => {
+    const key = { namespace, name: 'large' }
+    const annotations = { 'toolhive.stacklok.dev/old': 'yes' }
+    expect(await ensureConfig({ metadata: { ...key, annotations }, data: { a: '1' } }, behind, true)).toEqual({ kind: 'applied' })
+    const body = { data: { extra: 'theirs' }, binaryData: { blob: 'AA==' }, metadata: { labels: { team: 'theirs' } } }
+    const live = await admin.patch(configMaps, key, { kind: 'merge', body })
+    expect(await ensureConfig({ metadata: key, data: { a: '2' } }, { get: () => live }, true)).toEqual({ kind: 'applied' })
+    const { data, binaryData, metadata } = await admin.get(configMaps, key)
+    expect([data, binaryData, metadata.labels]).toEqual([{ a: '2' }, undefined, { team: 'theirs' }])
+    expect(Object.keys(metadata.annotations ?? {})).toEqual([APPLIED_HASH_ANNOTATION])
+    expect(metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([owner.object.metadata.uid])
+    const managers = (metadata.managedFields ?? []) as { manager: string; operation: string }[]
+    expect(managers.filter(({ manager }) => manager === FIELD_MANAGER).map(({ operation }) => operation)).toEqual(['Update'])
   })
 
   test('makes what is missing, and takes its own object back when only the cache is behind', async () => {

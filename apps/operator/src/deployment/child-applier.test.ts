@@ -31,6 +31,13 @@ const client = {
     server.set(object.metadata.name, stored)
     return stored
   },
+  async patch(_type: unknown, key: ObjectKey, { body }: { body: ConfigMap }) {
+    calls.push(`patch ${body.metadata.uid}`)
+    const before = server.get(key.name)
+    const stored = merged(before, body) as ConfigMap
+    server.set(key.name, { ...stored, metadata: { ...stored.metadata, resourceVersion: String(calls.length) } })
+    return server.get(key.name)
+  },
   async tryGet(_type: unknown, key: ObjectKey) {
     calls.push('get')
     return server.get(key.name)
@@ -41,6 +48,17 @@ const client = {
     return {}
   },
 } as unknown as KubeClient
+
+/** RFC 7396. */
+function merged(target: unknown, patch: unknown): unknown {
+  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch
+  const result: Record<string, unknown> = { ...(target as object | undefined) }
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) delete result[name]
+    else result[name] = merged(result[name], value)
+  }
+  return result
+}
 
 const cache = { get: () => cached } as unknown as KindCache<ConfigMap>
 const child: Child<ConfigMap> = { type: configMaps, cache, object: wanted }
@@ -67,11 +85,52 @@ describe('createChildApplier', () => {
     expect(server.get('web-runconfig')?.metadata.ownerReferences?.[0]).toMatchObject({ uid: 'uid-1', controller: true })
     expect(calls.splice(0)).toEqual(['plain create'])
     expect(await createChildApplier(client).ensure(owner, large, signal)).toEqual({ kind: 'applied' })
-    expect(calls.splice(0)).toEqual(['plain create', 'get', 'update u'])
+    expect(calls.splice(0)).toEqual(['plain create', 'get', 'patch u'])
     server.set('web-runconfig', { ...wanted, metadata: { ...wanted.metadata, uid: 'other' } })
     expect(await createChildApplier(client).ensure(owner, large, signal)).toMatchObject({ kind: 'foreign' })
     expect(calls).toEqual(['plain create', 'get'])
     expect(server.get('web-runconfig')?.data).toEqual(wanted.data)
+  })
+
+  test('makes the data of a large child exactly those that are wanted, and keeps labels, annotations and owners of others', async () => {
+    const applier = createChildApplier(client)
+    const large = { ...child, isLarge: true }
+    const annotations = { 'toolhive.stacklok.dev/format': 'old', 'toolhive.stacklok.dev/kept': 'yes' }
+    await applier.ensure(owner, { ...large, object: { ...wanted, metadata: { ...wanted.metadata, annotations } } }, signal)
+    const live = server.get('web-runconfig') as ConfigMap
+    const theirs = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u9' }
+    cached = {
+      ...live,
+      data: { a: '1', extra: 'theirs' },
+      binaryData: { blob: 'AA==' },
+      metadata: {
+        ...live.metadata,
+        resourceVersion: '9',
+        labels: { team: 'theirs' },
+        annotations: { ...live.metadata.annotations, note: 'theirs' },
+        ownerReferences: [theirs, ...ownerReferences()],
+      },
+    }
+    server.set('web-runconfig', cached)
+    const next = {
+      ...wanted,
+      metadata: { ...wanted.metadata, labels: { app: 'web' }, annotations: { 'toolhive.stacklok.dev/kept': 'yes' } },
+    }
+    expect(await applier.ensure(owner, { ...large, object: next }, signal)).toEqual({ kind: 'applied' })
+    const after = server.get('web-runconfig')
+    expect(after).toMatchObject({ data: { a: '1' }, metadata: { labels: { team: 'theirs', app: 'web' } } })
+    expect([after?.data, after?.binaryData]).toEqual([{ a: '1' }, undefined])
+    expect(after?.metadata.annotations).toEqual({
+      note: 'theirs',
+      'toolhive.stacklok.dev/kept': 'yes',
+      [APPLIED_HASH_ANNOTATION]: expect.any(String),
+    })
+    expect(after?.metadata.ownerReferences).toEqual([theirs, ...ownerReferences()])
+    cached = after
+    expect(await applier.ensure(owner, { ...large, object: next }, signal)).toEqual({ kind: 'unchanged' })
+    cached = { ...after, data: { ...after?.data, more: 'x' } } as ConfigMap
+    expect(await applier.ensure(owner, { ...large, object: next }, signal)).toEqual({ kind: 'applied' })
+    expect(calls).toEqual(['plain create', 'patch u', 'patch u'])
   })
 
   test('sends nothing while the cache shows what was applied', async () => {

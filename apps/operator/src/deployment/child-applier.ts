@@ -19,6 +19,7 @@ import {
 } from '@thv/kube'
 import type { KindCache } from '../caches/kind-cache.ts'
 import { covers } from './is-subset.ts'
+import { hasMoreData, patchOf } from './large-patch.ts'
 
 /** Owns the fields that the operator sets in the objects it makes. */
 export const FIELD_MANAGER = 'toolhive-operator'
@@ -30,7 +31,10 @@ export interface Child<T extends KubeObject = KubeObject> {
   readonly cache: KindCache<T>
   /** Without owner reference. */
   readonly object: T
-  /** Created without server-side apply, which costs the API server several times as much for an object of hundreds of kilobytes. */
+  /**
+   * A ConfigMap of up to a megabyte whose data are the operator's alone: others add nothing to them. Written without server-side apply, which
+   * costs the API server several times as much.
+   */
   readonly isLarge?: boolean
 }
 
@@ -63,7 +67,7 @@ export interface ChildApplier {
  * Server-side apply by force: fields that we set are ours, also when others changed them; fields that others added stay. The cache tells whether
  * there is anything to send: by a hash of what was last applied, and by whether the live object still has all of it.
  */
-export function createChildApplier(client: Pick<KubeClient, 'apply' | 'create' | 'delete' | 'tryGet'>): ChildApplier {
+export function createChildApplier(client: Pick<KubeClient, 'apply' | 'create' | 'delete' | 'patch' | 'tryGet'>): ChildApplier {
   /** The stored form of objects that the server writes in another way than we do; without it they would be applied again and again. */
   const rewritten = new Map<string, string>()
 
@@ -88,12 +92,14 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'create' |
   }
 
   async function ensure<T extends KubeObject>(owner: Owner, child: Child<T>, signal: AbortSignal): Promise<ChildOutcome> {
-    const wanted = wantedOf(child.object, owner)
+    const { isLarge = false } = child
+    const wanted = wantedOf(child.object, owner, isLarge)
     const key = keyOf(wanted)
     const live = latest(child, key)
     if (live !== undefined && !isOurs(live, owner)) return foreign(live, child.type)
     const id = idOf(child.type, key)
-    if (live !== undefined && isAsApplied(live, wanted, rewritten.get(id))) return { kind: 'unchanged' }
+    if (live !== undefined && isAsApplied(live, wanted, rewritten.get(id)) && !(isLarge && hasMoreData(live, wanted)))
+      return { kind: 'unchanged' }
 
     const { result, taken } = await apply(owner, { ...child, object: wanted }, { live, signal })
     if (taken !== undefined) return foreign(taken, child.type)
@@ -104,11 +110,11 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'create' |
   }
 
   /** The same object for the same child as long as its owner is the same: large ones are hashed once. */
-  function wantedOf<T extends KubeObject>(object: T, owner: Owner): T {
+  function wantedOf<T extends KubeObject>(object: T, owner: Owner, isLarge: boolean): T {
     const { uid, name } = owner.object.metadata
     const known = hashed.get(object)
     if (known !== undefined && known.uid === uid && known.name === name) return known.wanted as T
-    const wanted = withHash(setControllerReference(object, owner))
+    const wanted = withHash(setControllerReference(object, owner), isLarge)
     hashed.set(object, { uid, name, wanted })
     return wanted
   }
@@ -120,7 +126,16 @@ export function createChildApplier(client: Pick<KubeClient, 'apply' | 'create' |
     { live, signal }: { live: T | undefined; signal: AbortSignal },
   ): Promise<{ result: T; taken?: undefined } | { result?: undefined; taken: KubeObject }> {
     const options = { fieldManager: FIELD_MANAGER, force: true, signal }
-    const update = async (existing: T) => ({ result: await client.apply(type, onlyIfSame(object, existing), options) })
+    const update = async (existing: T) => ({
+      result: isLarge
+        ? await client.patch(
+            type,
+            keyOf(object),
+            { kind: 'merge', body: patchOf(object, existing) },
+            { fieldManager: FIELD_MANAGER, signal },
+          )
+        : await client.apply(type, onlyIfSame(object, existing), options),
+    })
     if (live !== undefined) return await update(live)
     try {
       const create = () => client.create(type, object, { fieldManager: FIELD_MANAGER, signal })
@@ -183,8 +198,9 @@ function versionOf({ metadata }: KubeObject): string {
   return `${metadata.uid}/${metadata.generation ?? metadata.resourceVersion}`
 }
 
-function withHash<T extends KubeObject>(object: T): T {
-  const applied = hash('sha256', JSON.stringify(object)).slice(0, 16)
+/** The data of a large object are compared as they are, and never have anything that must be taken away unseen. */
+function withHash<T extends KubeObject>(object: T, isLarge: boolean): T {
+  const applied = hash('sha256', JSON.stringify(isLarge ? { ...object, data: undefined } : object)).slice(0, 16)
   return {
     ...object,
     metadata: { ...object.metadata, annotations: { ...object.metadata.annotations, [APPLIED_HASH_ANNOTATION]: applied } },

@@ -128,7 +128,8 @@ describeCluster('an MCPRegistry that the operator syncs', () => {
     await operator.admin.create(configMaps, { metadata: key(kept), data: { 'registry.json': file('1') } } as ConfigMap)
     await create(kept, { source: { configMap: { name: kept } } })
     const before = await stored(kept, '1')
-    await operator.admin.patch(configMaps, key(`${kept}-registry-storage`), { kind: 'merge', body: { data: { 'registry.json': '{}' } } })
+    const data = { 'registry.json': '{}', extra: 'theirs' }
+    await operator.admin.patch(configMaps, key(`${kept}-registry-storage`), { kind: 'merge', body: { data } })
     expect((await stored(kept, '1')).data).toEqual(before.data)
     await operator.admin.delete(configMaps, key(`${kept}-registry-storage`))
     expect((await stored(kept, '1')).data).toEqual(before.data)
