@@ -1,3 +1,4 @@
+import { jsonEqual } from '@thv/kernel/json'
 import type { ConditionUpdate } from '@thv/kube'
 
 /** The addition of one block of a spec, or of one referenced object, to a workload. Kinds of workloads extend it by their configuration document. */
@@ -57,4 +58,15 @@ export function blocked(...blockers: Blocker[]): Resolved<never> {
 /** A variable that the kubelet fills from a Secret; the pod waits until the Secret is there. */
 export function secretVariable(name: string, ref: { name: string; key: string }): EnvVar {
   return { name, valueFrom: { secretKeyRef: { name: ref.name, key: ref.key } } }
+}
+
+/** Two parts may need the same volume, but one name cannot stand for two things: that would be a mistake of the operator. */
+export function unique<T extends Volume | VolumeMount>(key: keyof T & string, items: readonly T[]): T[] {
+  const byKey = new Map<unknown, T>()
+  for (const item of items) {
+    const before = byKey.get(item[key])
+    if (before !== undefined && !jsonEqual(before, item)) throw new RangeError(`two parts of the workload disagree on ${key} ${item[key]}`)
+    byKey.set(item[key], item)
+  }
+  return [...byKey.values()]
 }

@@ -1,17 +1,15 @@
-import { configHash } from '@thv/kernel/config-hash'
-import { jsonEqual, objectsAt } from '@thv/kernel/json'
-import type { ConditionUpdate, Container, Deployment, PodSpec, PodTemplateSpec } from '@thv/kube'
-import { withSecurityContexts } from '@thv/kube/objects/pod-security'
+import { objectsAt } from '@thv/kernel/json'
+import type { ConditionUpdate, Container, Deployment, PodSpec } from '@thv/kube'
 import { MCPServerAnnotation } from '@thv/resources/kinds/mcp-server/constants'
 import type { CanonicalMCPServerSpec } from '@thv/resources/kinds/mcp-server/normalise'
 import { CHECKSUM_VARIABLE, GENERATION_VARIABLE, RUN_CONFIG_FOLDER } from '@thv/runconfig/run-config-mount'
-import type { EnvVar, Volume, VolumeMount } from '../deployment/contribution.ts'
+import { type EnvVar, unique, type Volume, type VolumeMount } from '../deployment/contribution.ts'
 import { WorkloadAnnotation } from '../deployment/template/annotations.ts'
 import { mergeEnvironment } from '../deployment/template/container-variables.ts'
-import { judgePodSecurity } from '../deployment/template/pod-security.ts'
 import { pullSecrets } from '../deployment/template/pull-secrets.ts'
-import { mergeProxyTemplate, PROXY_CONTAINER } from '../deployment/template/template-merge.ts'
-import { TEMPLATE_PATH, type TemplateProblem, templateCondition } from '../deployment/template/template-problem.ts'
+import { PROXY_CONTAINER } from '../deployment/template/template-merge.ts'
+import type { TemplateProblem } from '../deployment/template/template-problem.ts'
+import { templatedDeployment, templateHash } from '../deployment/template/templated-deployment.ts'
 import type { OperatorSettings } from '../operator-settings.ts'
 import type { Contribution } from './contribution.ts'
 import { withOwnKeys, workloadLabels } from './labels.ts'
@@ -64,58 +62,35 @@ export function proxyDeployment(input: ProxyDeploymentInput): ProxyDeployment {
   const overrides = spec.resourceOverrides.proxyDeployment
   const labels = workloadLabels(kind, name)
   const { env, shadowed } = environmentOf(input)
-  const secure = (podSpec: PodSpec) => withSecurityContexts(podSpec, settings.platform)
-  const base: PodTemplateSpec = {
-    metadata: {
-      labels: withOwnKeys(overrides.podTemplateMetadataOverrides.labels, labels),
-      annotations: withOwnKeys(overrides.podTemplateMetadataOverrides.annotations, templateAnnotations(input)),
-    },
-    spec: podSpec(input, env),
-  }
   const patch = kind === 'MCPRemoteProxy' ? spec.podTemplateSpec : undefined
-  const merged = patch === undefined ? { template: base, shadowed: [], problems: [] } : mergeProxyTemplate({ base, patch, secure })
-  const { template, problems } = merged
-  const annotations = withOwnKeys(
-    overrides.annotations,
-    patch === undefined ? {} : { [WorkloadAnnotation.podTemplateSpecHash]: configHash(patch) },
-  )
-  const deployment: Deployment = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: {
-      name: proxyNames(kind, name).deployment,
-      namespace,
-      labels: withOwnKeys(overrides.labels, labels),
-      ...(Object.keys(annotations).length > 0 && { annotations }),
+  const made = templatedDeployment({
+    name: proxyNames(kind, name).deployment,
+    namespace,
+    labels: withOwnKeys(overrides.labels, labels),
+    annotations: withOwnKeys(overrides.annotations, templateHash(patch)),
+    selector: labels,
+    replicas: input.replicas,
+    // Two proxies of one stdio server would both hold its stdin.
+    recreate: spec.transport === 'stdio',
+    base: {
+      metadata: {
+        labels: withOwnKeys(overrides.podTemplateMetadataOverrides.labels, labels),
+        annotations: withOwnKeys(overrides.podTemplateMetadataOverrides.annotations, templateAnnotations(input)),
+      },
+      spec: podSpec(input, env),
     },
-    spec: {
-      ...(input.replicas !== undefined && { replicas: input.replicas }),
-      selector: { matchLabels: labels },
-      strategy: strategyOf(spec.transport),
-      template: { ...template, ...(template.spec && { spec: secure(withTmp(template.spec)) }) },
-    },
-  }
-  const pod = deployment.spec?.template?.spec
-  const security =
-    patch === undefined || pod === undefined || problems.length > 0
-      ? { problems: [], conditions: [] }
-      : judgePodSecurity(pod, settings.podSecurity, (path) => `${TEMPLATE_PATH}.spec.${path}`)
+    patch,
+    pods: 'the pods of the proxy',
+    finish: withTmp,
+    settings,
+  })
   const account = kind === 'MCPRemoteProxy' ? serviceAccountProblems(spec.serviceAccount, { namespace, settings }) : []
   return {
-    deployment,
-    shadowedVariables: [...new Set([...shadowed, ...merged.shadowed])].sort(),
-    problems: [...overrideProblems(spec), ...problems, ...security.problems, ...account],
-    conditions: problems.length > 0 ? [] : [...templateCondition(patch, 'the pods of the proxy'), ...security.conditions],
+    deployment: made.deployment,
+    shadowedVariables: [...new Set([...shadowed, ...made.shadowed])].sort(),
+    problems: [...overrideProblems(spec), ...made.problems, ...account],
+    conditions: made.conditions,
   }
-}
-
-/**
- * Two proxies of one stdio server would both hold its stdin. Otherwise the new pod is ready before the old one goes. All members are
- * set, so that server-side apply takes `rollingUpdate` away when the transport becomes stdio: the API server refuses both together.
- */
-function strategyOf(transport: string): Readonly<Record<string, unknown>> {
-  if (transport === 'stdio') return { type: 'Recreate' }
-  return { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } }
 }
 
 function templateAnnotations({ kind, runConfigChecksum, generation, restartedAt, secretsHash }: ProxyDeploymentInput) {
@@ -215,15 +190,4 @@ function environmentOf({ kind, spec, settings, contributions }: ProxyDeploymentI
 
 function fromAnnotation(name: string, annotation: string): EnvVar {
   return { name, valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${annotation}']` } } }
-}
-
-/** Two parts may need the same volume, but one name cannot stand for two things: that would be a mistake of the operator. */
-function unique<T extends Volume | VolumeMount>(key: keyof T & string, items: readonly T[]): T[] {
-  const byKey = new Map<unknown, T>()
-  for (const item of items) {
-    const before = byKey.get(item[key])
-    if (before !== undefined && !jsonEqual(before, item)) throw new RangeError(`two parts of the workload disagree on ${key} ${item[key]}`)
-    byKey.set(item[key], item)
-  }
-  return [...byKey.values()]
 }

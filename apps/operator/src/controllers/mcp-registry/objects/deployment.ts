@@ -1,14 +1,13 @@
 import { configHash } from '@thv/kernel/config-hash'
 import { objectsAt, type UnknownObject } from '@thv/kernel/json'
-import type { ConditionUpdate, Container, Deployment, PodSpec, PodTemplateSpec } from '@thv/kube'
-import { withSecurityContexts } from '@thv/kube/objects/pod-security'
+import type { Container, PodSpec, PodTemplateSpec } from '@thv/kube'
 import type { CanonicalMCPRegistrySpec } from '@thv/resources/kinds/mcp-registry/normalise'
 import { WorkloadAnnotation } from '../../../deployment/template/annotations.ts'
-import { judgePodSecurity } from '../../../deployment/template/pod-security.ts'
 import { podTemplateProblems } from '../../../deployment/template/pod-template-spec.ts'
 import { pullSecrets } from '../../../deployment/template/pull-secrets.ts'
-import { mergeProxyTemplate, type TemplateRole } from '../../../deployment/template/template-merge.ts'
-import { TEMPLATE_PATH, type TemplateProblem, templateCondition } from '../../../deployment/template/template-problem.ts'
+import type { TemplateRole } from '../../../deployment/template/template-merge.ts'
+import type { TemplateProblem } from '../../../deployment/template/template-problem.ts'
+import { type TemplatedDeployment, templatedDeployment, templateHash } from '../../../deployment/template/templated-deployment.ts'
 import type { ExportScope } from '../../../export/export-scope.ts'
 import type { OperatorSettings } from '../../../operator-settings.ts'
 import { databaseVariables } from '../config/database-config.ts'
@@ -43,62 +42,31 @@ export interface DeploymentInput {
   readonly secretsHash: string | undefined
 }
 
-export interface RegistryDeployment {
-  readonly deployment: Deployment
-  /** When there are any, the Deployment must not be applied. */
-  readonly problems: readonly TemplateProblem[]
-  readonly conditions: readonly ConditionUpdate[]
-}
-
 /** Pure. */
-export function registryDeployment(input: DeploymentInput): RegistryDeployment {
-  const { name, namespace, spec, settings, replicas } = input
-  const secure = (podSpec: PodSpec) => withSecurityContexts(podSpec, settings.platform)
+export function registryDeployment(input: DeploymentInput): TemplatedDeployment {
+  const { name, namespace, spec, settings, replicas, hasBudget } = input
   const base: PodTemplateSpec = { metadata: { labels: podLabels(name), annotations: templateAnnotations(input) }, spec: podSpec(input) }
   const patch = spec.podTemplateSpec
-  const merged = patch === undefined ? { template: base, problems: [] } : mergeProxyTemplate({ base, patch, secure, role: ROLE })
-  const problems = [...userFileProblems(spec, base), ...merged.problems]
-  const template = merged.template
-  const deployment: Deployment = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: {
-      name: registryNames(name).deployment,
-      namespace,
-      labels: apiLabels(name),
-      ...deploymentAnnotations(input),
-    },
-    spec: {
-      ...(replicas !== undefined && { replicas }),
-      selector: { matchLabels: podSelector(name) },
-      strategy: strategyOf(spec),
-      template: { ...template, ...(template.spec && { spec: secure(template.spec) }) },
-    },
-  }
-  const pod = deployment.spec?.template?.spec
-  const security =
-    patch === undefined || pod === undefined || problems.length > 0
-      ? { problems: [], conditions: [] }
-      : judgePodSecurity(pod, settings.podSecurity, (path) => `${TEMPLATE_PATH}.spec.${path}`)
-  return {
-    deployment,
-    problems: [...problems, ...security.problems],
-    conditions: problems.length > 0 ? [] : [...templateCondition(patch, 'the API pods'), ...security.conditions],
-  }
-}
-
-function deploymentAnnotations({ spec: { podTemplateSpec: patch }, hasBudget }: DeploymentInput) {
-  const annotations = {
-    ...(patch !== undefined && { [WorkloadAnnotation.podTemplateSpecHash]: configHash(patch) }),
-    ...(hasBudget && { [BUDGET_ANNOTATION]: 'true' }),
-  }
-  return Object.keys(annotations).length > 0 ? { annotations } : {}
+  return templatedDeployment({
+    name: registryNames(name).deployment,
+    namespace,
+    labels: apiLabels(name),
+    annotations: { ...templateHash(patch), ...(hasBudget && { [BUDGET_ANNOTATION]: 'true' }) },
+    selector: podSelector(name),
+    replicas,
+    recreate: keepsStore(spec),
+    base,
+    patch,
+    role: ROLE,
+    pods: 'the API pods',
+    problems: userFileProblems(spec, base),
+    settings,
+  })
 }
 
 /** A store on a volume of the user has one writer: the old pod goes before the new one comes. */
-function strategyOf({ volumes, databaseConfig }: CanonicalMCPRegistrySpec): Readonly<Record<string, unknown>> {
-  const keeps = databaseConfig === undefined && volumes.some((volume) => volume['name'] === STORAGE_VOLUME)
-  return keeps ? { type: 'Recreate' } : { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } }
+function keepsStore({ volumes, databaseConfig }: CanonicalMCPRegistrySpec): boolean {
+  return databaseConfig === undefined && volumes.some((volume) => volume['name'] === STORAGE_VOLUME)
 }
 
 function templateAnnotations({ fixed, secretsHash }: DeploymentInput): Record<string, string> {

@@ -1,15 +1,12 @@
-import { configHash } from '@thv/kernel/config-hash'
-import { jsonEqual } from '@thv/kernel/json'
-import type { ConditionUpdate, Container, Deployment, PodSpec, PodTemplateSpec } from '@thv/kube'
-import { withSecurityContexts } from '@thv/kube/objects/pod-security'
+import type { ConditionUpdate, Container, Deployment, PodSpec } from '@thv/kube'
 import type { CanonicalVirtualMCPServerSpec } from '@thv/resources/kinds/virtual-mcp-server/normalise'
-import { type Contribution, type EnvVar, secretVariable, type Volume, type VolumeMount } from '../../../deployment/contribution.ts'
+import { type Contribution, type EnvVar, secretVariable, unique, type Volume, type VolumeMount } from '../../../deployment/contribution.ts'
 import { WorkloadAnnotation } from '../../../deployment/template/annotations.ts'
 import { mergeEnvironment } from '../../../deployment/template/container-variables.ts'
-import { judgePodSecurity } from '../../../deployment/template/pod-security.ts'
 import { pullSecrets } from '../../../deployment/template/pull-secrets.ts'
-import { mergeProxyTemplate, type TemplateRole } from '../../../deployment/template/template-merge.ts'
-import { TEMPLATE_PATH, type TemplateProblem, templateCondition } from '../../../deployment/template/template-problem.ts'
+import type { TemplateRole } from '../../../deployment/template/template-merge.ts'
+import type { TemplateProblem } from '../../../deployment/template/template-problem.ts'
+import { templatedDeployment, templateHash } from '../../../deployment/template/templated-deployment.ts'
 import type { OperatorSettings } from '../../../operator-settings.ts'
 import { workloadLabels } from '../../../proxy/labels.ts'
 import { virtualServerNames } from '../../../proxy/names.ts'
@@ -70,39 +67,27 @@ export interface VirtualDeployment {
 export function virtualDeployment(input: VirtualDeploymentInput): VirtualDeployment {
   const { name, namespace, spec, settings, replicas, recreate } = input
   const labels = workloadLabels('VirtualMCPServer', name)
-  const secure = (pod: PodSpec) => withSecurityContexts(pod, settings.platform)
   const { env, shadowed } = mergeEnvironment(environmentOf(input))
-  const base: PodTemplateSpec = { metadata: { labels, annotations: annotationsOf(input) }, spec: podSpec(input, env) }
   const patch = spec.podTemplateSpec
-  const merged =
-    patch === undefined ? { template: base, shadowed: [], problems: [] } : mergeProxyTemplate({ base, patch, secure, role: ROLE })
-  const { template, problems } = merged
-  const deployment: Deployment = {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: {
-      name: virtualServerNames(name).deployment,
-      namespace,
-      labels,
-      ...(patch !== undefined && { annotations: { [WorkloadAnnotation.podTemplateSpecHash]: configHash(patch) } }),
-    },
-    spec: {
-      ...(replicas !== undefined && { replicas }),
-      selector: { matchLabels: labels },
-      strategy: recreate ? { type: 'Recreate' } : { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-      template: { ...template, ...(template.spec && { spec: secure(template.spec) }) },
-    },
-  }
-  const pod = deployment.spec?.template?.spec
-  const security =
-    patch === undefined || pod === undefined || problems.length > 0
-      ? { problems: [], conditions: [] }
-      : judgePodSecurity(pod, settings.podSecurity, (path) => `${TEMPLATE_PATH}.spec.${path}`)
+  const made = templatedDeployment({
+    name: virtualServerNames(name).deployment,
+    namespace,
+    labels,
+    annotations: templateHash(patch),
+    selector: labels,
+    replicas,
+    recreate,
+    base: { metadata: { labels, annotations: annotationsOf(input) }, spec: podSpec(input, env) },
+    patch,
+    role: ROLE,
+    pods: 'the pods',
+    settings,
+  })
   return {
-    deployment,
-    shadowedVariables: [...new Set([...shadowed, ...merged.shadowed])].sort(),
-    problems: [...problems, ...security.problems, ...serviceAccountProblems(spec.serviceAccount, { namespace, settings })],
-    conditions: problems.length > 0 ? [] : [...templateCondition(patch, 'the pods'), ...security.conditions],
+    deployment: made.deployment,
+    shadowedVariables: [...new Set([...shadowed, ...made.shadowed])].sort(),
+    problems: [...made.problems, ...serviceAccountProblems(spec.serviceAccount, { namespace, settings })],
+    conditions: made.conditions,
   }
 }
 
@@ -173,15 +158,4 @@ function environmentOf({ name, namespace, spec, settings, contributions }: Virtu
     ...contributions.flatMap(({ env = [] }) => env),
     { name: 'HOME', value: '/tmp' },
   ]
-}
-
-/** Two parts may need the same volume, but one name cannot stand for two things: that would be a mistake of the operator. */
-function unique<T extends Volume | VolumeMount>(key: keyof T & string, items: readonly T[]): T[] {
-  const byKey = new Map<unknown, T>()
-  for (const item of items) {
-    const before = byKey.get(item[key])
-    if (before !== undefined && !jsonEqual(before, item)) throw new RangeError(`two parts of the workload disagree on ${key} ${item[key]}`)
-    byKey.set(item[key], item)
-  }
-  return [...byKey.values()]
 }
