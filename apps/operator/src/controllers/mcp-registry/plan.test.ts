@@ -353,4 +353,14 @@ describe('the plan of an MCPRegistry', () => {
     })
     expect(plan.children).toHaveLength(4)
   })
+
+  it('names what is wrong with an object that is there, and keeps the API as it is', () => {
+    const plan = planOf({ registries: [{ name: 'a', managed: {} }] }, { invalidReferences: ['Secret s has no key k'] })
+    expect(condition(plan, 'SourceAvailable')).toMatchObject({
+      status: 'False',
+      reason: 'InvalidData',
+      message: 'Secret s has no key k. Correct the object, or name another',
+    })
+    expect(plan.children).toHaveLength(4)
+  })
 })

@@ -32,10 +32,12 @@ import { cache, referencesOfRegistry } from './cache.ts'
 import { registryEvents, unsupportedTrigger } from './events.ts'
 import { ensureForeignAccess, removeForeignAccess, withdrawForeignAccess } from './foreign-access.ts'
 import { COMPONENT_LABEL, registryNames } from './objects/names.ts'
+import { certificateKeys } from './objects/pod-volumes.ts'
 import { writeWaves } from './objects/write-waves.ts'
 import type { HeldSource } from './plan/known-servers.ts'
 import { ownedDataMaps } from './plan/owned-data.ts'
 import { planMcpRegistry, type RegistryPlan } from './plan/plan.ts'
+import { referenceProblems } from './plan/reference-problems.ts'
 import { ensureBudget, removeBudget } from './pod-budget.ts'
 import { type RegistryState, stateOf } from './registry-state.ts'
 import { registryStatus, type StatusInput } from './status/registry-status.ts'
@@ -76,6 +78,7 @@ export async function reconcileMcpRegistry(key: ObjectKey, env: Env, { signal }:
     settings: env.settings,
     aggregates,
     missing: missingReferences(work),
+    invalidReferences: await invalidReferences(work),
     live: liveDeployment(work),
     secretsHash: variablesHash(work),
     exportReading: followerOf(env)?.read(key),
@@ -149,6 +152,20 @@ function missingReferences({ registry, key, env }: Work): string[] {
     ...maps.filter((name) => isMissing(env.caches.of(configMapCache).get({ ...key, name }))).map((name) => `ConfigMap ${name}`),
     ...secrets.filter((name) => isMissing(env.caches.of(secretCache).get({ ...key, name }))).map((name) => `Secret ${name}`),
   ]
+}
+
+async function invalidReferences({ registry, key, env, signal }: Work): Promise<string[]> {
+  const { spec } = normaliseMcpRegistry(registry)
+  const contents = new Map<string, Readonly<Record<string, string>>>()
+  for (const name of certificateKeys(spec).keys()) {
+    const content = await env.caches.configMapContent({ ...key, name }, signal)
+    if (content !== undefined) contents.set(name, content.data)
+  }
+  const secretKeys = (name: string) => {
+    const secret = env.caches.of(secretCache).get({ ...key, name })
+    return secret && Object.keys(secret.data ?? {})
+  }
+  return referenceProblems(spec, { configMap: (name) => contents.get(name), secretKeys }, env.clock.now())
 }
 
 function liveDeployment({ key, env }: Work) {

@@ -54,13 +54,13 @@ class Namespace {
 
   constructor() {
     const client = {
-      listPages: async function* (this: void, _type: unknown, { limit }: { limit: number }) {
-        const all = namespace.selected()
-        for (let start = 0; start < all.length; start += limit) yield { items: all.slice(start, start + limit) }
+      list: async (_type: unknown, { limit, continue: start = '0' }: { limit: number; continue?: string }) => {
+        const all = this.selected()
+        const end = Number(start) + limit
+        return { items: all.slice(Number(start), end), metadata: end < all.length ? { continue: String(end) } : {} }
       },
       tryGet: async (_type: unknown, { name }: { name: string }) => this.maps.get(name),
     }
-    const namespace = this
     this.#reader = new ContributionReader(client as unknown as KubeClient)
   }
 

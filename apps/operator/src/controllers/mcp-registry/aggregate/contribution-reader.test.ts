@@ -1,3 +1,4 @@
+import { ThvError } from '@thv/kernel/errors'
 import type { ConfigMap, KubeClient } from '@thv/kube'
 import { describe, expect, it } from 'vitest'
 import { ContributionReader, SELECTION_BYTES } from './contribution-reader.ts'
@@ -10,24 +11,24 @@ const entry = {
 const { signal } = new AbortController()
 const text = JSON.stringify({ servers: { fetch: { image: 'example.com/a:1', description: 'x'.repeat(1_000_000) } } })
 
-/** A reader over ConfigMaps of a megabyte, and how many of them it has asked for. */
-function readerOf(count: number) {
+/** A reader over ConfigMaps of that text, and how many of each page it has asked for. `wireBytes`: of one in a response. */
+function readerOf(count: number, { content = text, wireBytes = 1_000_000 } = {}) {
   const selected = Array.from({ length: count }, (_, index): ConfigMap => {
     const metadata = { name: `map-${String(index).padStart(3, '0')}`, namespace: 'team', uid: `uid-${index}`, resourceVersion: '1' }
     return { apiVersion: 'v1', kind: 'ConfigMap', metadata }
   })
-  let asked = 0
+  const pages: number[] = []
   const client = {
-    async *listPages(_type: unknown, { limit }: { limit: number }) {
-      for (let start = 0; start < selected.length; start += limit) {
-        const items = selected.slice(start, start + limit).map((map) => ({ ...map, data: { 'registry.json': text } }))
-        asked += items.length
-        yield { items }
-      }
+    async list(_type: unknown, { limit, continue: start = '0' }: { limit: number; continue?: string }) {
+      const end = Number(start) + limit
+      const items = selected.slice(Number(start), end).map((map) => ({ ...map, data: { 'registry.json': content } }))
+      if (items.length * wireBytes > 128 << 20) throw new ThvError('kube_response_too_large', 'list configmaps: the response is too large')
+      pages.push(items.length)
+      return { items, metadata: end < count ? { continue: String(end) } : {} }
     },
   }
   const reader = new ContributionReader(client as unknown as KubeClient)
-  return { reader, selected, asked: () => asked }
+  return { reader, selected, pages, asked: () => pages.reduce((sum, items) => sum + items, 0) }
 }
 
 describe('ContributionReader', () => {
@@ -57,5 +58,21 @@ describe('ContributionReader', () => {
     const second = await reader.read(selected, entry, { signal, budget })
     expect(first.every(({ reading }) => reading.ok)).toBe(true)
     expect(second.some(({ reading }) => reading.ok)).toBe(false)
+  })
+
+  it('asks for many small ConfigMaps at once', async () => {
+    const content = JSON.stringify({ servers: { fetch: { image: 'example.com/a:1', description: 'x'.repeat(10_000) } } })
+    const { reader, selected, pages } = readerOf(500, { content, wireBytes: content.length })
+    const maps = await reader.read(selected, entry, { signal, budget: { left: SELECTION_BYTES } })
+    expect(maps.every(({ reading }) => reading.ok)).toBe(true)
+    expect(pages).toEqual([50, 450])
+  })
+
+  it('asks for fewer ConfigMaps where a page is larger than the client takes', async () => {
+    const content = `${JSON.stringify({ servers: { fetch: { image: 'example.com/a:1' } } })}${' '.repeat(600_000)}`
+    const { reader, selected, pages } = readerOf(50, { content, wireBytes: 6 * 600_000 })
+    const maps = await reader.read(selected, entry, { signal, budget: { left: SELECTION_BYTES } })
+    expect(maps.every(({ reading }) => reading.ok)).toBe(true)
+    expect(pages).toEqual([10, 10, 10, 10, 10])
   })
 })

@@ -2,6 +2,7 @@ import { type DocumentReading, readDocument } from '@thv/catalog/merge/read-docu
 import { configMapText } from '@thv/catalog/sources/config-map/config-map-text'
 import { type ConfigMap, compareResourceVersions, configMaps, formatKey, type KubeClient, keyOf } from '@thv/kube'
 import type { CanonicalRegistryEntry } from '@thv/resources/kinds/mcp-registry/normalise'
+import { configMapPages } from './config-map-pages.ts'
 import { selectorText } from './selected-maps.ts'
 
 /** One selected ConfigMap, read. */
@@ -15,8 +16,6 @@ type SelectorEntry = CanonicalRegistryEntry & { readonly configMapSelector: NonN
 
 /** Above this a list is cheaper than a request for each. */
 const LIST_ABOVE = 8
-/** Of up to 1 MiB each. */
-const PAGE = 50
 const MAX_BYTES = 64 * 1024 * 1024
 
 /** How much data one registry may select, counted down over its entries: all of it is in memory at once. */
@@ -90,9 +89,8 @@ export class ContributionReader {
     }
     const wanted = new Set(stale.map(({ metadata }) => metadata.name))
     const { namespace = '' } = first.metadata
-    const options = { namespace, labelSelector: selectorText(entry.configMapSelector), limit: PAGE, signal }
-    for await (const page of this.#client.listPages(configMaps, options))
-      for (const map of page.items) if (wanted.has(map.metadata.name)) yield map
+    const options = { namespace, labelSelector: selectorText(entry.configMapSelector), signal }
+    for await (const items of configMapPages(this.#client, options)) for (const map of items) if (wanted.has(map.metadata.name)) yield map
   }
 
   #take(map: ConfigMap, entry: SelectorEntry): Kept {

@@ -35,6 +35,8 @@ export interface PlanInput {
   readonly aggregates: readonly EntryAggregate[]
   /** Names that the spec references and the namespace does not have. */
   readonly missing: readonly string[]
+  /** What is wrong with referenced objects that are there. */
+  readonly invalidReferences: readonly string[]
   /** The Deployment that is there. */
   readonly live: Deployment | undefined
   readonly secretsHash: string | undefined
@@ -111,7 +113,10 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     conditions: [
       ...made.conditions,
       ...scale.conditions,
-      ...availability(input.missing.filter((object) => !optionalObjects(spec).has(object))),
+      ...availability(
+        input.missing.filter((object) => !optionalObjects(spec).has(object)),
+        input.invalidReferences,
+      ),
       ...selectorConditions(aggregates),
       ...(reported === undefined ? [] : [reported.condition]),
       ...ephemeralCondition(spec),
@@ -240,18 +245,16 @@ function optionalObjects(spec: CanonicalMCPRegistrySpec): ReadonlySet<string> {
   return new Set(refs.flatMap((ref) => (ref?.optional ? [`ConfigMap ${ref.name}`] : [])))
 }
 
-function availability(missing: readonly string[]): ConditionUpdate[] {
+function availability(missing: readonly string[], invalidReferences: readonly string[]): ConditionUpdate[] {
   const type = MCPRegistryCondition.SourceAvailable
-  if (missing.length === 0)
-    return [{ type, status: 'True', reason: MCPRegistryReason.SourcesAvailable, message: 'all referenced objects exist' }]
-  return [
-    {
-      type,
-      status: 'False',
-      reason: MCPRegistryReason.SourceNotFound,
-      message: `not found: ${missing.join(', ')}. Create what is missing, or correct the name`,
-    },
-  ]
+  const wrong = invalidReferences.join('; ')
+  if (missing.length > 0) {
+    const message = `not found: ${missing.join(', ')}. Create what is missing, or correct the name`
+    return [{ type, status: 'False', reason: MCPRegistryReason.SourceNotFound, message: wrong === '' ? message : `${message}; ${wrong}` }]
+  }
+  if (wrong !== '')
+    return [{ type, status: 'False', reason: MCPRegistryReason.InvalidData, message: `${wrong}. Correct the object, or name another` }]
+  return [{ type, status: 'True', reason: MCPRegistryReason.SourcesAvailable, message: 'all referenced objects exist' }]
 }
 
 function selectorConditions(aggregates: readonly EntryAggregate[]): ConditionUpdate[] {

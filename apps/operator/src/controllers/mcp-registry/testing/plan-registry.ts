@@ -16,6 +16,7 @@ export function planOf(spec: Spec, change: Partial<PlanInput> & { metadata?: Par
     settings: planFacts().settings,
     aggregates: [],
     missing: [],
+    invalidReferences: [],
     live: undefined,
     secretsHash: undefined,
     exportReading: { result: { entries: [], warnings: [] }, problems: [] },
