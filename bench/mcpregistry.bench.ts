@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bearerToken, type ConfigMap, configMaps, createKubeClient, type KubeClient, namespaces, type ResourceType } from '@thv/kube'
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import { type MCPRegistry, mcpRegistryType } from '@thv/resources/kinds/mcp-registry/schema'
 import { installCrds } from '@thv/resources/testing/install-crds'
 import { startApiServer } from '@thv/testkit/cluster/api-server'
@@ -8,6 +9,7 @@ import { startGitServer } from '@thv/testkit/git/git-server'
 import type { Figure } from './figure.ts'
 import { type BareClient, startBareClient } from './mcpregistry/bare-client.ts'
 import { changeOne, createMaps, LABEL, nameOf, SERVERS_PER_MAP } from './mcpregistry/data-maps.ts'
+import { editLatency } from './mcpregistry/edit-latency.ts'
 import { mergeCost } from './mcpregistry/merge-cost.ts'
 import { difference, requestsByVerb } from './operator/api-requests.ts'
 import { inParallel } from './operator/server-load.ts'
@@ -25,6 +27,7 @@ const NAMESPACE = 'bench'
 const QUIET_MS = 5_000
 const CHANGES = 10
 const LARGE_SYNCS = 3
+const EDITS = isQuick ? 5 : 15
 const LIMIT_MS = 300_000
 const type = mcpRegistryType as unknown as ResourceType<MCPRegistry>
 
@@ -46,13 +49,14 @@ export async function run(log: Log): Promise<Figure[]> {
       ...['--kubeconfig', server.kubeconfigPath, '--metrics-bind-address', '0', '--health-probe-bind-address', '0'],
       '--allow-loopback-remotes', // the git server of this benchmark
     ],
-    env: { LOG_LEVEL: 'warn' },
+    env: { ...MEMORY_SETTINGS, LOG_LEVEL: 'warn' }, // as the image runs it
   })
   await sleep(QUIET_MS)
   const figures = await merging({ client, operator, bare, log })
   figures.push(...(await manyRegistries({ client, operator, bareMb: bare.rssMb, log })))
   figures.push(await largeSyncs({ client, operator, log }))
   await client.close()
+  figures.push(...(await editLatency({ rounds: EDITS, log })))
   return figures
 }
 

@@ -1,3 +1,4 @@
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import type { ApiServer } from '@thv/testkit/cluster/api-server'
 import { startMeasured } from '../proxy/measured-process.ts'
 import { LABEL } from './data-maps.ts'
@@ -16,6 +17,7 @@ export async function startBareClient(server: ApiServer, { from, into }: { from:
     script: 'bench/mcpregistry/bare.ts',
     stdin: true,
     env: {
+      ...MEMORY_SETTINGS,
       ...{ THV_SERVER: server.url, THV_TOKEN: server.adminToken, THV_CA: server.caPem },
       ...{ THV_FROM: from, THV_INTO: into, THV_LABEL: `${LABEL}=true` },
     },
