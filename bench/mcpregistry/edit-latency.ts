@@ -117,7 +117,7 @@ function sightOf(file: string, word: string): { readonly seen: Promise<number>; 
     if (text.includes(word)) resolve(performance.now())
   }
   const watcher = watch(dirname(file), () => void look())
-  const limit = setTimeout(() => reject(new Error(`nobody saw ${word}`)), LIMIT_MS)
+  const limit = setTimeout(() => reject(new Error(`the watcher never saw ${word}`)), LIMIT_MS)
   return {
     seen: promise,
     close() {

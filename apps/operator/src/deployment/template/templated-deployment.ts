@@ -24,7 +24,7 @@ export interface TemplatedDeploymentInput {
   readonly patch: UnknownObject | undefined
   /** Default: the proxy. */
   readonly role?: TemplateRole
-  /** What the template is for, in messages: such as `the pods`. */
+  /** Subject of the template in messages, such as `the pods`. */
   readonly pods: string
   /** Found before the merge; with one, the template is not judged. */
   readonly problems?: readonly TemplateProblem[]

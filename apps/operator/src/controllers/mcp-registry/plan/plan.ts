@@ -35,7 +35,7 @@ export interface PlanInput {
   readonly aggregates: readonly EntryAggregate[]
   /** Names that the spec references and the namespace does not have. */
   readonly missing: readonly string[]
-  /** What is wrong with referenced objects that are there. */
+  /** Problems of referenced objects that are there. */
   readonly invalidReferences: readonly string[]
   /** The Deployment that is there. */
   readonly live: Deployment | undefined

@@ -9,7 +9,7 @@ export interface ReferencedObjects {
   secretKeys(name: string): readonly string[] | undefined
 }
 
-/** What is wrong with objects that are there: a key that is missing, certificates that are none. Never quotes their content. Pure. */
+/** Problems of objects that are there: a key that is missing, certificates that are none. Never quotes their content. Pure. */
 export function referenceProblems(spec: CanonicalMCPRegistrySpec, objects: ReferencedObjects, now: number): string[] {
   return [...new Set([...certificateProblems(spec, objects, now), ...secretProblems(spec, objects)])]
 }
