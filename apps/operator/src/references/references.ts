@@ -11,6 +11,7 @@ import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/s
 import { authzConfigMaps } from '@thv/resources/shared/authz-config'
 import type { CanonicalCABundleRef } from '@thv/resources/shared/ca-bundle-ref'
 import type { CanonicalOidcConfig } from '@thv/resources/shared/oidc-config'
+import type { CanonicalProxySettings } from '@thv/resources/shared/proxy-settings'
 import type { CanonicalSessionStorage } from '@thv/resources/shared/session-storage'
 import { authServerSecretUses } from './auth-config-secrets.ts'
 import { templateSecrets } from './template-secrets.ts'
@@ -28,47 +29,41 @@ export interface References {
 
 export function referencesOfServer(server: MCPServer): References {
   const { spec } = normaliseMcpServer(server)
-  const oidc = oidcReferences(spec.oidcConfig)
-  return {
-    groups: names(spec.groupRef),
-    toolConfigs: names(spec.toolConfigRef),
-    externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef, externalOidc(spec.oidcConfig)),
-    configMaps: unique([
-      ...oidc.configMaps,
-      ...bundle(spec.telemetry.openTelemetry.caBundleRef),
-      ...authzConfigMaps(spec.authzConfig),
-      ...storageReferences(spec.sessionStorage).configMaps,
-      ...(spec.permissionProfile?.type === 'configmap' ? [spec.permissionProfile.name] : []),
-    ]),
-    secrets: unique([
-      ...oidc.secrets,
-      ...spec.secrets.map(({ name }) => name),
-      ...spec.telemetry.openTelemetry.sensitiveHeaders.map(({ secretKeyRef }) => secretKeyRef.name),
-      ...storageReferences(spec.sessionStorage).secrets,
-      ...templateSecrets(spec.podTemplateSpec),
-    ]),
-  }
+  return proxyReferences(spec, {
+    configMaps: spec.permissionProfile?.type === 'configmap' ? [spec.permissionProfile.name] : [],
+    secrets: spec.secrets.map(({ name }) => name),
+  })
 }
 
 export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
   const { spec } = normaliseMcpRemoteProxy(proxy)
+  return proxyReferences(spec, {
+    configMaps: bundle(spec.caBundleRef),
+    secrets: spec.headerForward.addHeadersFromSecret.map(({ valueSecretRef }) => valueSecretRef.name),
+  })
+}
+
+/** What the settings of a proxy name, whatever it stands before, and what else its kind names. */
+function proxyReferences(spec: CanonicalProxySettings, own: Pick<References, 'configMaps' | 'secrets'>): References {
   const oidc = oidcReferences(spec.oidcConfig)
+  const storage = storageReferences(spec.sessionStorage)
+  const { caBundleRef, sensitiveHeaders } = spec.telemetry.openTelemetry
   return {
     groups: names(spec.groupRef),
     toolConfigs: names(spec.toolConfigRef),
     externalAuthConfigs: names(spec.externalAuthConfigRef, spec.authServerRef, externalOidc(spec.oidcConfig)),
     configMaps: unique([
       ...oidc.configMaps,
-      ...bundle(spec.telemetry.openTelemetry.caBundleRef),
-      ...bundle(spec.caBundleRef),
+      ...bundle(caBundleRef),
       ...authzConfigMaps(spec.authzConfig),
-      ...storageReferences(spec.sessionStorage).configMaps,
+      ...storage.configMaps,
+      ...own.configMaps,
     ]),
     secrets: unique([
       ...oidc.secrets,
-      ...spec.headerForward.addHeadersFromSecret.map(({ valueSecretRef }) => valueSecretRef.name),
-      ...spec.telemetry.openTelemetry.sensitiveHeaders.map(({ secretKeyRef }) => secretKeyRef.name),
-      ...storageReferences(spec.sessionStorage).secrets,
+      ...own.secrets,
+      ...sensitiveHeaders.map(({ secretKeyRef }) => secretKeyRef.name),
+      ...storage.secrets,
       ...templateSecrets(spec.podTemplateSpec),
     ]),
   }

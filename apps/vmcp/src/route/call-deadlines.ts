@@ -1,10 +1,9 @@
 import type { Clock, Timer } from '@thv/kernel/clock'
+import { type Placed, PlacedList } from '@thv/kernel/placed-list'
 
-export interface TimedCall {
+export interface TimedCall extends Placed {
   /** By the monotonic clock. It may move, but not to an earlier moment. */
   readonly dueAt: number
-  /** Belongs to the deadlines: where the call stands in their list, -1 for nowhere. */
-  place: number
   /** Something is due. Afterward `dueAt` lies in the future, or the call is not in the list any more. */
   due(now: number): void
 }
@@ -12,7 +11,7 @@ export interface TimedCall {
 /** The deadlines of all calls with one timer, which stands at the earliest of them: nearly all calls end before it fires. */
 export class CallDeadlines {
   readonly #clock: Clock
-  readonly #calls: TimedCall[] = []
+  readonly #calls = new PlacedList<TimedCall>()
   #timer: Timer | undefined
   #armedFor = Number.POSITIVE_INFINITY
 
@@ -21,25 +20,18 @@ export class CallDeadlines {
   }
 
   add(call: TimedCall): void {
-    call.place = this.#calls.length
-    this.#calls.push(call)
+    this.#calls.add(call)
     if (call.dueAt < this.#armedFor) this.#arm(call.dueAt)
   }
 
   /** Does nothing when it is not there. */
   delete(call: TimedCall): void {
-    const { place } = call
-    if (this.#calls[place] !== call) return
-    call.place = -1
-    const last = this.#calls.pop()
-    if (last === undefined || last === call) return
-    this.#calls[place] = last
-    last.place = place
+    this.#calls.delete(call)
   }
 
   close(): void {
     this.#timer?.cancel()
-    this.#calls.length = 0
+    this.#calls.clear()
   }
 
   #arm(dueAt: number): void {

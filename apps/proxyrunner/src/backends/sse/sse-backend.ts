@@ -1,7 +1,6 @@
 import type { Backend, BackendStatus, SseEndpoint, SseMessageContext } from '@thv/gateway/backend'
 import { type EndpointConfig, endpointOf } from '@thv/gateway/endpoints/endpoint-url'
-import { BackendClient } from '@thv/gateway/relay/backend-client'
-import { BackendMonitor } from '@thv/gateway/relay/backend-monitor'
+import type { BackendClient } from '@thv/gateway/relay/backend-client'
 import { CallWatch } from '@thv/gateway/relay/call-watch'
 import { passOn } from '@thv/gateway/relay/pass-on'
 import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
@@ -17,6 +16,7 @@ import type { BackendInfo, RequestContext } from '@thv/middleware/pipeline/reque
 import type { ToolsRequest } from '@thv/middleware/pipeline/tool-source'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLocation } from '../backend-location.ts'
+import { LocatedBackend } from '../located-backend.ts'
 import { toolsOverSse } from './own-tool-list.ts'
 import { SseClient } from './sse-client.ts'
 
@@ -44,12 +44,9 @@ class SseBackend implements Backend {
   readonly sse: SseEndpoint
   readonly #options: SseBackendOptions
   readonly #limits: HttpBackendLimits
+  readonly #located: LocatedBackend
   readonly #watch: CallWatch
   readonly #clients = new Map<string, SseClient>()
-  readonly #closing = new AbortController()
-  #backend: BackendClient | undefined
-  #monitor: BackendMonitor | undefined
-  #generation = 0
 
   constructor(options: SseBackendOptions) {
     this.#options = options
@@ -64,21 +61,11 @@ class SseBackend implements Backend {
         if (context.received.kind === 'request') client.reject(context.received.id, rejection)
       },
     }
-    options.location.onChange(() => this.#located())
-    this.#located()
+    this.#located = new LocatedBackend({ ...options, limits: this.#limits, era: 'legacy' })
   }
 
   get status(): BackendStatus {
-    const { location } = this.#options
-    const monitor = this.#monitor?.state
-    return {
-      ready: location.state.ready && monitor?.alive === true,
-      message: location.state.ready ? (monitor?.message ?? 'the backend has no address yet') : location.state.message,
-      eras: ['legacy'],
-      sessions: this.#clients.size,
-      inFlight: this.#watch.size,
-      problem: location.state.ready ? monitor?.problem : undefined,
-    }
+    return { ...this.#located.status, eras: ['legacy'], sessions: this.#clients.size, inFlight: this.#watch.size }
   }
 
   /** Not spoken; the gateway does not offer it. */
@@ -96,7 +83,7 @@ class SseBackend implements Backend {
 
   async tools(request: ToolsRequest): Promise<readonly JsonObject[]> {
     const { askTimeoutMs: timeoutMs, frameBytes } = this.#limits
-    return await toolsOverSse(this.#ready(), { request, timeoutMs, frameBytes })
+    return await toolsOverSse(this.#located.ready, { request, timeoutMs, frameBytes })
   }
 
   /** The streams carry the answers to what is under way, so they are the last to go. */
@@ -106,7 +93,7 @@ class SseBackend implements Backend {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
+    this.#located.close()
     this.#watch.close()
     await Promise.all([...this.#clients.values()].map((client) => client.finish(retryLater('draining', 1_000))))
   }
@@ -114,7 +101,7 @@ class SseBackend implements Backend {
   async #open(context: RequestContext): Promise<void> {
     const { exchange } = context
     const { pipeline, clock, endpoint, maxClients = 10_000 } = this.#options
-    const backend = this.#ready()
+    const backend = this.#located.ready
     await backend.prepare(context)
     if (this.#clients.size >= maxClients) throw new RejectedError(unavailable('there are too many clients'))
     const { idleMs, frameBytes } = this.#limits
@@ -140,7 +127,7 @@ class SseBackend implements Backend {
     } catch (error) {
       const rejection = error instanceof RejectedError ? error.rejection : rejectionOf(error)
       if (rejection === undefined || !client.lost(rejection)) throw error
-      if (!context.exchange.closed) this.#monitor?.nudge()
+      if (!context.exchange.closed) this.#located.nudge()
     } finally {
       timer.cancel()
       this.#clients.delete(client.id)
@@ -149,7 +136,7 @@ class SseBackend implements Backend {
 
   async #message(context: SseMessageContext): Promise<void> {
     const client = this.#find(context)
-    const backend = this.#ready()
+    const backend = this.#located.ready
     await backend.prepare(context)
     const path = client.messagesPath
     if (path === undefined) throw new RejectedError(reject('session_not_found'))
@@ -170,25 +157,5 @@ class SseBackend implements Backend {
     const client = this.#clients.get(sessionId)
     if (client?.principal !== caller.principal) throw new RejectedError(reject('session_not_found'))
     return client
-  }
-
-  #ready(): BackendClient {
-    if (this.#backend === undefined) throw new RejectedError(unavailable('it is being started'))
-    return this.#backend
-  }
-
-  #located(): void {
-    const { location, pipeline, clock, log, info, watches = true } = this.#options
-    const { current, state } = location
-    if (state.generation !== this.#generation) {
-      this.#generation = state.generation
-      this.#monitor?.restarted()
-    }
-    if (current === undefined || this.#backend !== undefined) return
-    this.#backend = new BackendClient({ ...current, pipeline, clock, info })
-    const { checkIntervalMs: intervalMs, checkTimeoutMs: timeoutMs, checkThreshold: threshold } = this.#limits
-    const shared = { backend: this.#backend, clock, log, intervalMs, timeoutMs, threshold, watches }
-    this.#monitor = new BackendMonitor({ ...shared, era: 'legacy' })
-    void this.#monitor.run(this.#closing.signal)
   }
 }

@@ -1,8 +1,7 @@
 import type { Backend, BackendStatus } from '@thv/gateway/backend'
 import { AbandonedSessions } from '@thv/gateway/relay/abandoned-sessions'
 import { resultOf } from '@thv/gateway/relay/ask'
-import { BackendClient } from '@thv/gateway/relay/backend-client'
-import { BackendMonitor } from '@thv/gateway/relay/backend-monitor'
+import type { BackendClient } from '@thv/gateway/relay/backend-client'
 import { BackendSessions } from '@thv/gateway/relay/backend-sessions'
 import { HttpCalls } from '@thv/gateway/relay/http-calls'
 import { HttpStreams } from '@thv/gateway/relay/http-streams'
@@ -10,7 +9,6 @@ import { editedAnswer, passOn } from '@thv/gateway/relay/pass-on'
 import type { HeldAnswer } from '@thv/gateway/relay/relay-call'
 import { HTTP_BACKEND_LIMITS, type HttpBackendLimits } from '@thv/gateway/relay/relay-limits'
 import { toolsOverHttp } from '@thv/gateway/relay/tool-list'
-import { unavailable } from '@thv/gateway/response/backend-rejection'
 import { noteResponse } from '@thv/gateway/response/outcome'
 import { RejectedError } from '@thv/gateway/response/rejected-error'
 import { afterMessage, type HttpSessionStore, STATEFUL_METHODS } from '@thv/gateway/sessions/session-record'
@@ -24,6 +22,7 @@ import type { ToolsRequest } from '@thv/middleware/pipeline/tool-source'
 import type { SessionRef } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLocation } from '../backend-location.ts'
+import { LocatedBackend } from '../located-backend.ts'
 import { IdsInUse } from './ids-in-use.ts'
 
 export interface StreamableHttpBackendOptions {
@@ -56,51 +55,39 @@ class StreamableHttpBackend implements Backend {
   readonly #streams: HttpStreams
   readonly #sessions: BackendSessions
   readonly #limits: HttpBackendLimits
+  readonly #located: LocatedBackend
   readonly #ids = new IdsInUse()
-  readonly #closing = new AbortController()
-  #backend: BackendClient | undefined
-  #monitor: BackendMonitor | undefined
-  #generation = 0
   #sessionCount = 0
 
   constructor(options: StreamableHttpBackendOptions) {
-    const { location, pipeline, store, clock, log, onRecovered = () => {} } = options
+    const { pipeline, store, clock, log, onRecovered = () => {} } = options
     const limits = { ...HTTP_BACKEND_LIMITS, ...options.limits }
     this.#options = options
     this.#limits = limits
-    this.#calls = new HttpCalls({ pipeline, clock, log, limits, onUnreachable: () => this.#monitor?.nudge() })
+    const located = new LocatedBackend({ ...options, limits })
+    this.#located = located
+    this.#calls = new HttpCalls({ pipeline, clock, log, limits, onUnreachable: () => located.nudge() })
     this.#streams = new HttpStreams({ pipeline, clock, limits })
     this.#sessions = new BackendSessions({ store, pipeline, clock, log, limits, onRecovered })
     const abandoned = new AbandonedSessions({
-      ...{ backend: () => this.#backend, log, timeoutMs: Math.min(limits.askTimeoutMs, ABANDONED_MS), signal: this.#closing.signal },
+      ...{ backend: () => located.client, log, timeoutMs: Math.min(limits.askTimeoutMs, ABANDONED_MS), signal: located.signal },
     })
     store.onEnded(({ value }) => abandoned.end(value))
-    location.onChange(() => this.#located())
-    this.#located()
   }
 
   get status(): BackendStatus {
-    const { location, store } = this.#options
-    const monitor = this.#monitor?.state
+    const { store } = this.#options
     store.size().then(
       (size) => {
         this.#sessionCount = size
       },
       () => {}, // a store that does not work shows in every request
     )
-    return {
-      ready: location.state.ready && monitor?.alive === true,
-      message: location.state.ready ? (monitor?.message ?? 'the backend has no address yet') : location.state.message,
-      eras: monitor?.eras,
-      versions: monitor?.versions,
-      sessions: this.#sessionCount,
-      inFlight: this.#calls.inFlight,
-      problem: location.state.ready ? monitor?.problem : undefined,
-    }
+    return { ...this.#located.status, sessions: this.#sessionCount, inFlight: this.#calls.inFlight }
   }
 
   async post(context: MessageContext): Promise<void> {
-    const backend = this.#ready()
+    const backend = this.#located.ready
     const preparing = backend.prepare(context)
     if (preparing !== undefined) await preparing
     const { received, sessionId } = context
@@ -140,7 +127,7 @@ class StreamableHttpBackend implements Backend {
   }
 
   async openStream(context: SessionContext): Promise<void> {
-    const backend = this.#ready()
+    const backend = this.#located.ready
     await backend.prepare(context)
     const { sessionId, lastEventId } = context
     const ref = refOf(context)
@@ -156,7 +143,7 @@ class StreamableHttpBackend implements Backend {
   }
 
   async endSession(context: SessionContext): Promise<void> {
-    const backend = this.#ready()
+    const backend = this.#located.ready
     await backend.prepare(context)
     const held = await this.#sessions.end({ backend, context, ref: refOf(context) })
     passOn(context, held, undefined)
@@ -166,7 +153,7 @@ class StreamableHttpBackend implements Backend {
   /** Backends usually answer 405, which tells a client that there is no stream. */
   async withoutSession(context: RequestContext): Promise<void> {
     const { exchange } = context
-    const backend = this.#ready()
+    const backend = this.#located.ready
     await backend.prepare(context)
     const held =
       exchange.method === 'GET'
@@ -176,7 +163,7 @@ class StreamableHttpBackend implements Backend {
   }
 
   async tools(request: ToolsRequest): Promise<readonly JsonObject[]> {
-    return await toolsOverHttp(this.#ready(), { request, timeoutMs: this.#limits.askTimeoutMs })
+    return await toolsOverHttp(this.#located.ready, { request, timeoutMs: this.#limits.askTimeoutMs })
   }
 
   async drain(signal: AbortSignal): Promise<void> {
@@ -185,18 +172,13 @@ class StreamableHttpBackend implements Backend {
   }
 
   async close(): Promise<void> {
-    this.#closing.abort()
+    this.#located.close()
     await this.#streams.finishAll()
     this.#calls.close()
   }
 
   #passOn(context: RequestContext, held: HeldAnswer, id?: RequestId): void {
     passOn(context, editedAnswer(this.#options.pipeline, context, held), id)
-  }
-
-  #ready(): BackendClient {
-    if (this.#backend === undefined) throw new RejectedError(unavailable('it is being started'))
-    return this.#backend
   }
 
   /** A request that changes the session: the answer is looked at before it is passed on. */
@@ -216,20 +198,6 @@ class StreamableHttpBackend implements Backend {
     if (isAccepted) await this.#sessions.change({ id: sessionId, owner: caller.principal }, (session) => afterMessage(session, outgoing))
     delete answer.headers['mcp-session-id']
     return answer
-  }
-
-  #located(): void {
-    const { location, pipeline, clock, log, info, watches = true } = this.#options
-    const { current, state } = location
-    if (state.generation !== this.#generation) {
-      this.#generation = state.generation
-      this.#monitor?.restarted()
-    }
-    if (current === undefined || this.#backend !== undefined) return
-    this.#backend = new BackendClient({ ...current, pipeline, clock, info })
-    const { checkIntervalMs: intervalMs, checkTimeoutMs: timeoutMs, checkThreshold: threshold } = this.#limits
-    this.#monitor = new BackendMonitor({ backend: this.#backend, clock, log, intervalMs, timeoutMs, threshold, watches })
-    void this.#monitor.run(this.#closing.signal)
   }
 }
 
