@@ -43,7 +43,7 @@ export function referencesOfRemoteProxy(proxy: MCPRemoteProxy): References {
   })
 }
 
-/** What the settings of a proxy name, whatever it stands before, and what else its kind names. */
+/** Names in the settings of a proxy, whatever it stands before, and those of its kind. */
 function proxyReferences(spec: CanonicalProxySettings, own: Pick<References, 'configMaps' | 'secrets'>): References {
   const oidc = oidcReferences(spec.oidcConfig)
   const storage = storageReferences(spec.sessionStorage)
