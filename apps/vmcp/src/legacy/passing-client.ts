@@ -18,7 +18,13 @@ export function passingClient(client: McpClient, request: ParsedRequest, params:
     },
     request: (method, traced, options) => {
       const write = (id: RequestId) => textOf(request, { params: traced, id, hasToken: options.onProgress !== undefined })
-      return client.pass(method, traced, { ...options, write, answerId: request.id })
+      const { cancellation, onNotification, onProgress, handlers, logLevel } = options
+      return client.pass(method, traced, {
+        get signal() {
+          return options.signal
+        },
+        ...{ cancellation, onNotification, onProgress, handlers, logLevel, write, answerId: request.id },
+      })
     },
   }
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../json-rpc.ts'
 import { METHODS } from '../methods.ts'
 import type { ClientContext } from './client-context.ts'
 import { FootingLost } from './client-errors.ts'
-import type { Engine } from './engine.ts'
+import type { Engine, EnginePassOptions } from './engine.ts'
 import { keepListening } from './keep-listening.ts'
 import type {
   CallOptions,
@@ -22,6 +22,14 @@ import { allPages } from './pages.ts'
 export interface Opener {
   open(signal: AbortSignal): Promise<Engine>
   close?(): void
+}
+
+type Passing = Engine & Required<Pick<Engine, 'pass'>>
+
+interface Passed {
+  readonly method: string
+  readonly params: JsonObject
+  readonly options: PassOptions
 }
 
 /** Of everything but requests, so that it holds where those have no limit too. */
@@ -75,9 +83,29 @@ export class EngineClient implements McpClient {
   }
 
   pass(method: string, params: JsonObject, options: PassOptions): Promise<JsonObject | string> {
+    const engine = this.#engine
+    const isUnlimited = (options.timeoutMs ?? this.#context.limits.timeoutMs) === Number.POSITIVE_INFINITY
+    const isSimple = isUnlimited && options.cancellation !== undefined && engine?.transport === 'streamable-http'
+    const isReady = !this.#closing.signal.aborted && engine?.over.aborted === false
+    return isSimple && isReady && engine.pass !== undefined
+      ? this.#passNow(engine as Passing, { method, params, options })
+      : this.#passLimited(method, params, options)
+  }
+
+  /** Without timers, signals and promises of this client: all that can end the request is its own cancellation, and the end of the client. */
+  async #passNow(engine: Passing, { method, params, options }: Passed): Promise<JsonObject | string> {
+    try {
+      return await engine.pass(method, params, options as EnginePassOptions)
+    } catch (error) {
+      if (!(error instanceof FootingLost) || !error.mayRetry) throw error
+      return await this.#passLimited(method, params, options)
+    }
+  }
+
+  #passLimited(method: string, params: JsonObject, options: PassOptions): Promise<JsonObject | string> {
     return this.#limited(method, options, (signal) =>
       this.#onFooting<JsonObject | string>(signal, (engine) => {
-        const limited = { ...options, signal }
+        const limited = { ...options, signal, cancellation: undefined }
         return engine.pass === undefined ? engine.request(method, params, limited) : engine.pass(method, params, limited)
       }),
     )
@@ -118,7 +146,9 @@ export class EngineClient implements McpClient {
 
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
-    this.#closing.abort(new ThvError('aborted', 'the MCP client is closed'))
+    const reason = new ThvError('aborted', 'the MCP client is closed')
+    this.#closing.abort(reason)
+    this.#engine?.abandon?.(reason)
     await this.#engine?.close()
     this.#opener.close?.()
   }

@@ -1,3 +1,4 @@
+import type { ThvError } from '@thv/kernel/errors'
 import type { JsonObject, JsonRpcNotification } from '../json-rpc.ts'
 import type { Era } from '../versions.ts'
 import type { ClientTransport, ListenFilter, PassOptions, RequestOptions } from './mcp-client.ts'
@@ -14,6 +15,8 @@ export interface Engine {
   request(method: string, params: JsonObject, options: EngineRequestOptions): Promise<JsonObject>
   /** Undefined: it cannot pass requests on that are written. */
   pass?(method: string, params: JsonObject, options: EnginePassOptions): Promise<JsonObject | string>
+  /** Ends the requests that `pass` has under way. */
+  abandon?(reason: ThvError): void
   notify(method: string, params: JsonObject, signal: AbortSignal): Promise<void>
   /** `signal` is for the opening only. */
   listen(filter: ListenFilter, options: EngineListenOptions): Promise<EngineListening>
@@ -29,6 +32,7 @@ export interface ServerIdentity {
 
 export type EngineRequestOptions = RequestOptions & { readonly signal: AbortSignal }
 
+/** With a cancellation the signal may be made when it is asked for. */
 export type EnginePassOptions = PassOptions & { readonly signal: AbortSignal }
 
 export interface EngineListenOptions {

@@ -11,7 +11,7 @@ import { FootingLost } from './client-errors.ts'
 import type { Engine, EngineListening, EngineListenOptions, EnginePassOptions, EngineRequestOptions, ServerIdentity } from './engine.ts'
 import { openLegacyListening } from './legacy-listening.ts'
 import type { LegacyMemory } from './legacy-memory.ts'
-import { type Link, type LinkAnswer, responseOf, resultOf, type Written } from './link.ts'
+import { type Link, type LinkAnswer, type LinkContext, responseOf, resultOf, type Written } from './link.ts'
 import type { ListenFilter } from './mcp-client.ts'
 import { type ProgressRoutes, withProgressToken } from './progress.ts'
 import { ServerRequests } from './server-requests.ts'
@@ -26,6 +26,8 @@ export interface LegacyLink extends Link {
   negotiated(version: LegacyVersion): void
   /** Opens the way for messages that belong to no request, where one must be opened. False when the server has none. */
   openStandalone(): Promise<boolean>
+  /** Ends the requests that are under way. */
+  abandon?(reason: ThvError): void
 }
 
 export interface LegacyEngineOptions {
@@ -102,24 +104,40 @@ export class LegacyEngine implements Engine {
     return answer.text ?? resultOf(responseOf(answer, message), answer.status)
   }
 
+  abandon(reason: ThvError): void {
+    this.link.abandon?.(reason)
+  }
+
   #message(method: string, params: JsonObject, { onProgress }: EngineRequestOptions): JsonRpcRequest {
     const id = this.context.nextId()
     const own = stripParams(params)
     return { jsonrpc: '2.0', id, method, params: onProgress ? withProgressToken(own, id) : own }
   }
 
-  async #exchange(message: JsonRpcRequest, options: EngineRequestOptions, written?: Written): Promise<LinkAnswer> {
-    const { signal, onProgress } = options
+  async #exchange(
+    message: JsonRpcRequest,
+    options: EngineRequestOptions & Pick<EnginePassOptions, 'cancellation'>,
+    written?: Written,
+  ): Promise<LinkAnswer> {
+    const { onProgress, cancellation } = options
     const { id } = message
     const inContext = AsyncLocalStorage.snapshot()
     this.#demandFooting()
     if (onProgress) this.#progress.set(id, onProgress)
     try {
       const receive = (received: ParsedMessage) => inContext(() => this.#receive(received, options))
-      return await this.link.request(message, { signal, receive, written })
+      // A signal that nothing asks for is not made.
+      const context: LinkContext = {
+        get signal() {
+          return options.signal
+        },
+        ...{ cancellation, receive, written },
+      }
+      return await this.link.request(message, context)
     } catch (error) {
+      const ended = cancellation ?? options.signal
       if (error instanceof FootingLost) this.#end(error)
-      else if (signal.aborted) void this.#cancel(id, signal.reason)
+      else if (ended.aborted) void this.#cancel(id, ended.reason)
       throw error
     } finally {
       if (onProgress) this.#progress.delete(id)

@@ -1,3 +1,4 @@
+import type { Cancellation } from '@thv/http/cancellation'
 import type { HeaderMap } from '@thv/http/header-map'
 import {
   isErrorResponse,
@@ -27,6 +28,8 @@ export interface Link {
 
 export interface LinkContext {
   readonly signal: AbortSignal
+  /** Ends the request instead of the signal. */
+  readonly cancellation?: Cancellation | undefined
   receive(message: ParsedMessage): void
   /** `stream` for what stays open, so that it takes no connection away from others. */
   readonly purpose?: 'request' | 'stream'

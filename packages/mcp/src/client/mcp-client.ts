@@ -1,3 +1,4 @@
+import type { Cancellation } from '@thv/http/cancellation'
 import type { Clock } from '@thv/kernel/clock'
 import type { LogLevel } from '../envelope.ts'
 import type { JsonObject, JsonRpcNotification, RequestId } from '../json-rpc.ts'
@@ -67,6 +68,8 @@ export interface RequestOptions extends CallOptions {
 }
 
 export interface PassOptions extends RequestOptions {
+  /** Ends the request as the signal does, which is then asked for only where one is needed. For one listener at a time. */
+  readonly cancellation?: Cancellation | undefined
   /** The text of the request under this id; with the id as progress token where `onProgress` is given. */
   write(id: RequestId): string
   /** The id of the response. */

@@ -82,12 +82,18 @@ export class LegacyHttpLink implements LegacyLink {
     return this.#standalone
   }
 
+  abandon(reason: ThvError): void {
+    for (const wait of this.#waits.values()) wait.end(reason)
+  }
+
   async close(): Promise<void> {
     this.#closing.abort(new ThvError('aborted', 'the MCP client is closed'))
     if (this.#hasSession && !this.#isLost) await this.#deleteSession()
   }
 
-  async #post(message: JsonRpcRequest, { signal, written }: LinkContext, wait: ResponseWait): Promise<LinkAnswer> {
+  async #post(message: JsonRpcRequest, link: LinkContext, wait: ResponseWait): Promise<LinkAnswer> {
+    const { written } = link
+    const signal = link.cancellation === undefined ? link.signal : undefined
     const isHandshake = message.method === METHODS.initialize
     const reader = this.#reader(
       (event) => wait.take(event),

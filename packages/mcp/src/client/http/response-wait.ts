@@ -21,6 +21,7 @@ export class ResponseWait implements Cancellation, CancelListener {
   reason: unknown
   readonly #request: JsonRpcRequest
   readonly #link: LinkContext
+  readonly #ended: Cancellation
   readonly #context: ClientContext
   readonly #settle: PromiseWithResolvers<LinkAnswer>
   #listener: CancelListener | undefined
@@ -33,8 +34,9 @@ export class ResponseWait implements Cancellation, CancelListener {
     this.#settle = Promise.withResolvers()
     this.answer = this.#settle.promise
     this.answer.catch(() => {}) // a race may have been won by another failure
-    if (link.signal.aborted) this.handleEvent()
-    else link.signal.addEventListener('abort', this, { once: true })
+    this.#ended = link.cancellation ?? link.signal
+    if (this.#ended.aborted) this.handleEvent()
+    else this.#ended.addEventListener('abort', this, { once: true })
   }
 
   /** Only a stream that is resumed needs a real one. */
@@ -56,12 +58,18 @@ export class ResponseWait implements Cancellation, CancelListener {
 
   /** The signal of the request has aborted. */
   handleEvent(): void {
-    this.#cancel(this.#link.signal.reason)
+    this.end(this.#ended.reason)
+  }
+
+  /** The caller does not wait any longer. */
+  end(reason: unknown): void {
+    if (!this.isAnswered) this.#settle.reject(reason)
+    this.#cancel(reason)
   }
 
   /** The caller has the answer, or has left. */
   release(): void {
-    this.#link.signal.removeEventListener('abort', this)
+    this.#ended.removeEventListener('abort', this)
   }
 
   /** Nothing counts after the answer. */
