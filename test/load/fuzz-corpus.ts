@@ -59,14 +59,15 @@ function post(message: unknown, extra: readonly Header[], context: SeedContext, 
   }
 }
 
-function modern(method: string, params: Params = {}, extra: readonly Header[] = []): Seed['build'] {
+export function modern(method: string, params: Params = {}, extra: readonly Header[] = []): Seed['build'] {
   const name = params['name'] ?? params['uri']
   const named: Header[] = typeof name === 'string' ? [['Mcp-Name', name]] : []
   const headers: Header[] = [['MCP-Protocol-Version', MODERN], ['Mcp-Method', method], ...named, ...extra]
-  return (context) => post({ jsonrpc: '2.0', id: context.id, method, params: { ...params, _meta: META } }, headers, context)
+  const meta = typeof params['_meta'] === 'object' ? { ...META, ...params['_meta'] } : META
+  return (context) => post({ jsonrpc: '2.0', id: context.id, method, params: { ...params, _meta: meta } }, headers, context)
 }
 
-function legacy(method: string, params?: Params): Seed['build'] {
+export function legacy(method: string, params?: Params): Seed['build'] {
   return (context) => post({ jsonrpc: '2.0', id: context.id, method, ...(params && { params }) }, inSession(context), context)
 }
 
@@ -86,7 +87,7 @@ export function initialize(context: SeedContext): FuzzRequest {
   return post({ jsonrpc: '2.0', id: context.id, method: 'initialize', params }, [], context)
 }
 
-const get =
+export const get =
   (path: string): Seed['build'] =>
   (context) =>
     request('GET', path, context)

@@ -4,13 +4,14 @@ import { isCi } from '@thv/testkit/run/run-environment'
 import { describe, expect, it } from 'vitest'
 import { type RunnerOptions, type Subject, startRunner } from '../../bench/proxy/subjects.ts'
 import { startVmcp, vmcpConfig } from '../../bench/vmcp/subjects.ts'
-import { SEEDS } from './fuzz-corpus.ts'
+import { SEEDS, type Seed } from './fuzz-corpus.ts'
 import { bytesOf, setHeader } from './fuzz-request.ts'
 import { type FuzzCounts, type Problem, runFuzz, sendGood } from './fuzz-run.ts'
 import { exchangeRaw } from './raw-exchange.ts'
+import { VIRTUAL_CONFIG, VIRTUAL_SEEDS } from './virtual-corpus.ts'
 
 /*
- * The HTTP front of the runner under requests that were made from real ones by breaking them. The seed is printed; with
+ * The HTTP fronts of the runner and of the virtual server under requests that were made from real ones by breaking them. The seed is printed; with
  * FUZZ_SEED=n all of it comes again, with FUZZ_ONLY=n one case of it. FUZZ_REQUESTS says how many; `npm run soak` sends the full
  * figure of 100,000.
  */
@@ -51,8 +52,10 @@ describe('the HTTP front under broken requests', () => {
   it('before a virtual server of both eras', { timeout: TIMEOUT_MS }, async () => {
     await using modern = await spawnFixture({ era: 'dual', transport: 'http' })
     await using legacy = await spawnFixture({ era: 'legacy', transport: 'http' })
-    const config = { ...vmcpConfig({ modern: modern.url, legacy: legacy.url }), operational: { timeouts: { default: '3s' } } }
-    await fuzz({ name: 'fuzz-vmcp', start: (options) => startVmcp(config, options) }, { from: REQUESTS, to: 2 * REQUESTS })
+    const backends = vmcpConfig({ modern: modern.url, legacy: legacy.url })
+    const config = { ...backends, ...VIRTUAL_CONFIG, operational: { timeouts: { default: '3s' } } }
+    const seeds = [...SEEDS, ...VIRTUAL_SEEDS]
+    await fuzz({ name: 'fuzz-vmcp', seeds, start: (options) => startVmcp(config, options) }, { from: REQUESTS, to: 2 * REQUESTS })
   })
 
   it('that wait for 100 Continue in a row: each answer stays in one piece', { timeout: TIMEOUT_MS }, async () => {
@@ -98,16 +101,21 @@ function slowCall(port: number, ms: number): Buffer {
 interface Fuzzed {
   readonly name: string
   readonly isStdio?: boolean
+  /** Those of every server unless given. */
+  readonly seeds?: readonly Seed[]
   start(options: RunnerOptions): Promise<Subject>
 }
 
-async function fuzz({ name, isStdio = false, start }: Fuzzed, { from, to }: { from: number; to: number }): Promise<void> {
+async function fuzz(
+  { name, isStdio = false, seeds: all = SEEDS, start }: Fuzzed,
+  { from, to }: { from: number; to: number },
+): Promise<void> {
   const errors: string[] = []
   const onLine: RunnerOptions['onLine'] = (line) => void (/"level":"error"/.test(line) && errors.push(line))
   await using runner = await start({ env: ENV, onLine })
   const port = Number(new URL(runner.url).port)
   const problems = new Map<string, Problem[]>()
-  const seeds = SEEDS.filter(({ httpOnly }) => httpOnly !== true || !isStdio)
+  const seeds = all.filter(({ httpOnly }) => httpOnly !== true || !isStdio)
   const part = { port, seed: SEED, seeds, onProblem: (problem: Problem) => remember(problems, problem) }
   if (ONLY !== undefined) {
     await runFuzz({ ...part, from: ONLY, to: ONLY + 1 })
@@ -127,7 +135,7 @@ async function fuzz({ name, isStdio = false, start }: Fuzzed, { from, to }: { fr
   }
   expect([...problems.values()].map(oneOf).join('\n')).toBe('')
   expect(errors.slice(0, SHOWN_ERRORS)).toEqual([])
-  await expectGoodCalls(port)
+  await expectGoodCalls(port, all)
   await expectGoodEnd(runner)
 }
 
@@ -145,12 +153,12 @@ function stalls(port: number): Promise<string[]> {
 }
 
 /** After all that, the seeds as they are get what they should. */
-async function expectGoodCalls(port: number): Promise<void> {
+async function expectGoodCalls(port: number, seeds: readonly Seed[]): Promise<void> {
   const host = `127.0.0.1:${port}`
   const initialize = SEEDS.find(({ name }) => name === 'legacy initialize')?.build({ host, sessionId: '', id: 1 })
   const opened = initialize && (await sendGood(port, initialize)).answers[0]
   const sessionId = opened?.headers.get('mcp-session-id') ?? ''
-  for (const [index, { name, status, build }] of SEEDS.entries()) {
+  for (const [index, { name, status, build }] of seeds.entries()) {
     if (status === undefined) continue
     // A session must not use an id twice, and a server may insist on it.
     const { answers } = await sendGood(port, build({ host, sessionId, id: 100 + index }))
