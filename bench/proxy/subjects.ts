@@ -17,7 +17,12 @@ export interface Subject extends AsyncDisposable {
 const START_LIMIT_MS = 30_000
 
 export async function startLeanHttp(env: Readonly<Record<string, string>> = {}): Promise<Subject> {
-  return await listening(startMeasured({ script: 'bench/proxy/lean-http.ts', env }))
+  return await startListening('bench/proxy/lean-http.ts', env)
+}
+
+/** A script that says where it listens. */
+export async function startListening(script: string, env: Readonly<Record<string, string>> = {}): Promise<Subject> {
+  return await listening(startMeasured({ script, env }))
 }
 
 export async function startBare(backend: string, nodeArgs: readonly string[] = []): Promise<Subject> {
