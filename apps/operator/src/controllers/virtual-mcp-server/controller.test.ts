@@ -1,4 +1,4 @@
-import type { KubeObject } from '@thv/kube'
+import { type Controller, createController, done, type KubeObject } from '@thv/kube'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createOperatorCaches, type OperatorCaches } from '../../caches/operator-caches.ts'
 import { WatchedApi } from '../../testing/watched-api.ts'
@@ -87,10 +87,16 @@ function secret(name: string, value: number): KubeObject {
   return named(name, { data: { password: Buffer.from(`${value}`).toString('base64') } })
 }
 
-describe('sources of the VirtualMCPServer controller, with 200 virtual servers', () => {
+describe('the VirtualMCPServer controller, with 200 virtual servers', () => {
   let api: WatchedApi
   let caches: OperatorCaches
-  let woken: string[]
+  let running: Controller
+  let ended: Promise<void>
+  const stop = { signal: new AbortController() }
+  /** What reconciles wait for. */
+  let gate: Promise<void> | undefined
+  /** Names of virtual servers, once for each reconcile that has ended. */
+  let reconciled: string[]
 
   beforeEach(async () => {
     api = new WatchedApi()
@@ -98,32 +104,71 @@ describe('sources of the VirtualMCPServer controller, with 200 virtual servers',
     for (const of of range.slice(0, COUNT / 2)) for (const make of Object.values(OBJECTS)) api.put(...make(of, 0))
     caches = createOperatorCaches({ client: api.client, specs: CONTROLLERS.map(({ cache }) => cache), namespaces: undefined })
     await caches.shared.waitForSync(AbortSignal.timeout(20_000))
-    woken = []
-    for (const source of controller.sources(caches)) source.subscribe(({ name }) => void woken.push(name))
-    await vi.waitFor(() => expect(new Set(woken).size).toBe(COUNT), 20_000)
-    woken.length = 0
+    reconciled = []
+    running = createController({
+      ...{ name: controller.name, concurrency: controller.concurrency, sources: controller.sources(caches) },
+      reconcile: async () => {
+        await gate
+        return done
+      },
+      onReconcile: ({ key, result }) => void (result === 'done' && reconciled.push(key.name)),
+    })
+    stop.signal = new AbortController()
+    ended = running.run(stop.signal.signal)
+    await vi.waitFor(() => expect(new Set(reconciled).size).toBe(COUNT), 20_000)
+    await settled()
   }, 60_000)
-  afterEach(async () => await caches.shared.close())
+  afterEach(async () => {
+    stop.signal.abort()
+    await ended
+    await caches.shared.close()
+  })
 
-  it('[002-027] [004-100] wake exactly the two users of a changed object, whatever its kind, and look at no other', async () => {
+  /** Nothing waits any more, and nothing is under way. */
+  const settled = () =>
+    vi.waitFor(() => expect([running.stats.depth, running.stats.delayed, running.stats.active]).toEqual([0, 0, 0]), 20_000)
+
+  it('[002-027] [004-100] reconciles exactly the two users of a changed object, whatever its kind, and looks at no other', async () => {
     const scans = caches.all.map((cache) => vi.spyOn(cache, 'list'))
     for (const [what, make] of Object.entries(OBJECTS)) {
-      woken.length = 0
+      reconciled.length = 0
       api.put(...make(7, 1))
       // The second change comes after the first on the same watch, so nothing of the first is still to come then.
       api.put(...make(3, 1))
-      await vi.waitFor(() => expect(woken, what).toContain('v103'), 10_000)
-      expect(woken.toSorted(), what).toEqual(['v103', 'v107', 'v3', 'v7'])
+      await vi.waitFor(() => expect(reconciled, what).toContain('v103'), 10_000)
+      await settled()
+      expect(reconciled.toSorted(), what).toEqual(['v103', 'v107', 'v3', 'v7'])
     }
     expect(scans.flatMap(({ mock }) => mock.calls)).toEqual([])
   })
 
-  it('wake no virtual server for the status of an object that it names', async () => {
+  it('reconciles each user once more for a hundred changes that come while it is at work', async () => {
+    const change = (of: number, value: number) => {
+      const config = OBJECTS['an MCPToolConfig']
+      if (config) api.put(...config(of, value))
+    }
+    const opened = Promise.withResolvers<void>()
+    gate = opened.promise
+    reconciled.length = 0
+    change(7, 1)
+    await vi.waitFor(() => expect(running.stats.active).toBe(2), 10_000)
+    for (let value = 2; value <= 100; value++) change(7, value)
+    // Comes last on the same watch.
+    change(3, 1)
+    await vi.waitFor(() => expect(running.stats.active).toBe(4), 10_000)
+    opened.resolve()
+    await settled()
+    expect(reconciled.toSorted()).toEqual(['v103', 'v107', 'v107', 'v3', 'v7', 'v7'])
+  })
+
+  it('reconciles no virtual server for the status of an object that it names', async () => {
     const servers = OBJECTS['an MCPServer of the group']
     const [plural, server] = servers?.(7, 0) ?? ['', named('')]
+    reconciled.length = 0
     api.put(plural, { ...server, metadata: { ...server.metadata, generation: 1 }, status: { readyReplicas: 1 } } as KubeObject)
     if (servers) api.put(...servers(9, 1))
-    await vi.waitFor(() => expect(woken).toContain('v109'), 10_000)
-    expect(woken).not.toContain('v7')
+    await vi.waitFor(() => expect(reconciled).toContain('v109'), 10_000)
+    await settled()
+    expect(reconciled).not.toContain('v7')
   })
 })
