@@ -1,4 +1,5 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { WireClient } from '@thv/gateway/testing/wire-client'
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { isActiveAt, logIn, registerAt } from '@thv/testkit/oidc/log-in'
@@ -109,6 +110,36 @@ describe('a virtual server with an authorization server of its own, and backends
     await using ada = await connect('modern')
     expect((await ada.client.listTools()).tools.map(({ name }) => name)).not.toContain('wiki_hello')
     expect(withToken()).toBe(before)
+  })
+
+  it('leads the first call to a backend behind a provider on demand to the login there, and to no other', async () => {
+    const wire = (bearer: string) => new WireClient(vmcp.url, { authorization: `Bearer ${bearer}` })
+    // Nobody but bob has a list of it, so it is not known which tools it has: the name says which backend may have one.
+    const legacy = wire(token)
+    await legacy.initialize()
+    for (const answer of [await wire(token).modernCall('wiki_hello'), await legacy.call('wiki_hello')]) {
+      expect(answer.status).toBe(403)
+      const challenge = answer.headers.get('www-authenticate') ?? ''
+      expect(challenge).toContain('error="insufficient_scope"')
+      expect(/scope="([^"]*)"/.exec(challenge)?.[1]?.split(' ').toSorted()).toEqual(['mcp', 'openid', 'upstream:wiki'])
+    }
+    expect((await wire(token).modernCall('wikis')).messages[0]).toMatchObject({ error: { code: -32602 } })
+    expect((await wire(token).modernCall('chat_nothing')).messages[0]).toMatchObject({ error: { code: -32602 } })
+    // The next token has the login: the tool is there at once.
+    const { accessToken } = await logIn(issuer, { user: 'ada', scope: 'openid mcp upstream:wiki' })
+    const sent = (await wire(accessToken).modernCall('wiki_hello')).messages[0].result.content[0].text
+    expect(await isActiveAt(idps.wiki, sent.slice('Bearer '.length))).toBe(true)
+  })
+
+  it('lists tools that two users of a provider on demand both have before the login to it', async () => {
+    // Ada and bob have logged in there.
+    const { accessToken } = await logIn(issuer, { user: 'grace', scope: 'openid mcp' })
+    for (const mode of ['legacy', 'modern'] as const) {
+      await using grace = await connect(mode, accessToken)
+      expect((await grace.client.listTools()).tools.map(({ name }) => name)).toContain('wiki_hello')
+    }
+    const answer = await new WireClient(vmcp.url, { authorization: `Bearer ${accessToken}` }).modernCall('wiki_hello')
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([403, expect.stringContaining('upstream:wiki')])
   })
 
   it('answers a backend that rejects the token of a dead provider alone, while the others answer', async () => {

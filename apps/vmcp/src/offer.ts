@@ -6,13 +6,14 @@ import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { SERVED_VERSIONS } from '@thv/mcp/versions'
-import { type Rejection, reject } from '@thv/mcp/wire-errors'
+import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
 import { mayCallTool, type PolicyHolder } from '@thv/middleware/authorize/tool-judge'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
 import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import type { Route } from './aggregate/aggregate.ts'
+import { possibleBackends } from './aggregate/possible-backends.ts'
 import { CompositeCalls, type ToolLimits } from './compose/composite-calls.ts'
 import type { WaitingWorkflows } from './compose/suspended-workflows.ts'
 import type { ListKind } from './members/load-lists.ts'
@@ -20,7 +21,7 @@ import type { Member } from './members/member.ts'
 import type { MemberRoster } from './members/member-roster.ts'
 import { type PassedHeaders, passedHeaders } from './members/passed-headers.ts'
 import { CallDeadlines } from './route/call-deadlines.ts'
-import { backendOf } from './route/find-route.ts'
+import { backendOf, findRoute } from './route/find-route.ts'
 import { limitResult } from './route/limit-result.ts'
 import { isIdempotentCall, type RetryPolicy } from './route/retry-policy.ts'
 import type { SealKeys } from './seal/seal-keys.ts'
@@ -194,6 +195,25 @@ export class Offer {
     return member?.backend.timeoutMs ?? defaultMs
   }
 
+  /** No list has the target of a request, and lists of some backends wait for a login of the caller. */
+  isUnrouted(found: ReturnType<typeof findRoute>): boolean {
+    return found !== undefined && isRejection(found) && this.view.awaitingLogin.length > 0
+  }
+
+  /**
+   * The route of a request whose target no list has, while lists of some backends wait for a login of the caller: they are asked again, and one that
+   * still cannot be is answered with the challenge that leads to its login.
+   */
+  async routeAfterLogin({ method, message: { params = {} } }: ParsedRequest): Promise<ReturnType<typeof findRoute> | LoginChallenge> {
+    const waiting = this.view.awaitingLogin
+    const names = waiting.map(({ name }) => name)
+    const meant = possibleBackends({ method, params }, names, this.#config.aggregation)
+    const challenges = await this.view.loadAfterLogin(waiting.filter(({ name }) => meant.includes(name)))
+    const found = findRoute(this.view.now, method, params)
+    const [challenge, ...others] = challenges
+    return found !== undefined && isRejection(found) && challenge !== undefined && others.length === 0 ? { challenge } : found
+  }
+
   /** The response to a list request, out of memory. */
   async listText(context: MessageContext, request: ParsedRequest, { project, extra = {} }: ListTextOptions): Promise<string | Rejection> {
     const kind = KIND_OF.get(request.method)
@@ -210,6 +230,11 @@ export class Offer {
     if (edited.length <= this.pipeline.answerBytes) context.answer = edited
     return edited
   }
+}
+
+/** No list has the target, and the login that is missing may lead to one that has. */
+export interface LoginChallenge {
+  readonly challenge: Rejection
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000

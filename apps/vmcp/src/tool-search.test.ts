@@ -94,9 +94,13 @@ describe('tool search of a virtual server', () => {
       ...{ optimizer: {}, incomingAuth: { type: 'anonymous', authz }, rateLimiting },
       audit: { enabled: true, logFile: join(folder, 'audit.log') },
     }
-    const vmcp = stack.use(await startTestVmcp({ backends: { a: a.url }, config }))
+    const b = stack.use(await startFixture({ only: ['greet'] }))
+    const vmcp = stack.use(await startTestVmcp({ backends: { a: a.url, secret: b.url }, config }))
     const sdk = stack.use(await connect(vmcp, mode))
-    expect((await sdk.client.listTools()).tools.map(({ name }) => name)).toEqual(['call_tool', 'find_tool'])
+    const listed = (await sdk.client.listTools()).tools
+    expect(listed.map(({ name }) => name)).toEqual(['call_tool', 'find_tool'])
+    // A backend whose tools are all forbidden is not named either.
+    expect(listed[1]?.description).not.toMatch(/secret|come from/)
     const found = await find(sdk, 'greet, echo, or add numbers')
     expect(found.tools.map(({ name }) => name).toSorted()).toEqual(['add_numbers', 'echo'])
     expect(found).not.toHaveProperty('token_metrics')

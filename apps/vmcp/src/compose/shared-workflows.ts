@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
+import type { StateSeal } from '@thv/mcp/bridge/state-seal'
 import { isObject } from '@thv/mcp/json-rpc'
 import type { JsonValue, SessionStore } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
 import type { SuspendedWorkflow } from '@thv/workflow/run-workflow'
-import type { StateSeal } from '../seal/state-seal.ts'
 import { type Belonging, KEPT_MS, ownerOf, type Resumption, type Suspension, type WaitingWorkflows } from './suspended-workflows.ts'
 
 export interface SharedWorkflowsOptions {

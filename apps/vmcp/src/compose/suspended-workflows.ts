@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock, Timer } from '@thv/kernel/clock'
+import type { StateSeal } from '@thv/mcp/bridge/state-seal'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import type { SuspendedWorkflow } from '@thv/workflow/run-workflow'
-import type { StateSeal } from '../seal/state-seal.ts'
 
 /** The request that a workflow belongs to: only the same one goes on with it. */
 export interface Belonging {

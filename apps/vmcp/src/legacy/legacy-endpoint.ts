@@ -191,8 +191,10 @@ export class LegacyEndpoint {
         const answer = await search.find({ context, params, signal, project: legacyTool })
         return isRejection(answer) ? answer : legacyResult(answer)
       })
-    const found = findRoute(view, request.method, params)
+    const known = findRoute(view, request.method, params)
+    const found = offer.isUnrouted(known) ? await offer.routeAfterLogin(request) : known
     if (found === undefined) return call.finish(NO_COMPLETION)
+    if ('challenge' in found) return call.challenge(found.challenge)
     if (isRejection(found)) return search.isInner(request) ? call.finish(search.refused(found)) : call.reject(found)
     const member = offer.member(found.backend)
     if (member === undefined) return call.reject(reject('internal_error'))

@@ -1,9 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { ThvError } from '@thv/kernel/errors'
-import { createLifecycle } from '@thv/kernel/lifecycle'
 import { createMetrics } from '@thv/telemetry/metrics'
 import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { startFixture } from '@thv/testkit/mcp/fixture'
@@ -12,43 +8,11 @@ import type { VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { describe, expect, it } from 'vitest'
 import { parseVmcpConfig } from '../config/load-vmcp-config.ts'
 import { startGuardedBackend } from '../testing/guarded-backend.ts'
-import { startVmcp } from '../vmcp-server.ts'
+import { documentOf, startLive } from '../testing/live-vmcp.ts'
 import { LiveConfig } from './live-config.ts'
 import { LiveServer, type LiveServerOptions } from './live-server.ts'
 
 const POLL = { timeout: 20_000, interval: 20 }
-
-function documentOf(backends: readonly object[], more: object = {}): string {
-  return JSON.stringify({
-    ...{ name: 'joined', groupRef: 'group', incomingAuth: { type: 'anonymous' }, outgoingAuth: { source: 'inline' }, backends },
-    ...{ aggregation: { conflictResolution: 'prefix' }, ...more },
-  })
-}
-
-async function startLive(text: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'vmcp-live-'))
-  const path = join(folder, 'config.yaml')
-  writeFileSync(path, text)
-  const lifecycle = createLifecycle()
-  const log = new CollectingLog()
-  const running = await startVmcp({
-    ...{ config: parseVmcpConfig(text, path), file: { path, text }, lifecycle, log, env: {} },
-    ...{ host: '127.0.0.1', port: 0, sessionTtlMs: 60_000, version: '0.0.1' },
-  })
-  await running.live.first
-  await running.offer.view.attempted
-  return {
-    ...running,
-    log,
-    write: (next: string) => writeFileSync(path, next),
-    status: async () => (await (await fetch(`${running.base}/status`)).json()) as { config: Record<string, unknown>; backends: unknown[] },
-    metrics: async () => await (await fetch(`${running.base}/metrics`)).text(),
-    async [Symbol.asyncDispose]() {
-      await lifecycle.shutdown('the test is over')
-      rmSync(folder, { recursive: true })
-    },
-  }
-}
 
 const connect = (url: string) => connectSdk(new StreamableHTTPClientTransport(new URL(url)), 'legacy')
 

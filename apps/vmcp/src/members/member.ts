@@ -11,7 +11,7 @@ import type { ResolvedBackend } from '../discover/resolved-backend.ts'
 import { type BackendCredentials, backendCredentials } from './backend-credentials.ts'
 import type { LoginVault } from './login-vault.ts'
 import { type HealthSettings, MemberHealth } from './member-health.ts'
-import { type OutgoingScope, outgoingScope, requestClass } from './outgoing-scope.ts'
+import { type OutgoingScope, outgoingScope, partyOfScope, requestClass } from './outgoing-scope.ts'
 import { withPassed } from './passed-headers.ts'
 import { SharedClients } from './shared-clients.ts'
 
@@ -55,6 +55,8 @@ export class Member {
   readonly id = ++members
   readonly health: MemberHealth
   readonly isPerCaller: boolean
+  /** Users log in to the provider of its credentials when they first need it. */
+  readonly isOnDemand: boolean
   readonly #deps: MemberDeps
   readonly #shared: McpClient
   readonly #sharedByClass: SharedClients
@@ -72,8 +74,13 @@ export class Member {
     this.health = new MemberHealth(deps.clock, deps.health)
     this.#credentials = backendCredentials(backend, { ...deps, outbound: deps.providers })
     this.isPerCaller = this.#credentials?.isPerCaller === true
+    const { upstream } = backend.auth
+    this.isOnDemand = upstream !== undefined && deps.login?.onDemand.has(upstream.provider) === true
     this.#shared = this.open({ capabilities: ASKABLE, handlers: REFUSING })
-    this.#sharedByClass = new SharedClients(() => this.open({ capabilities: ASKABLE, handlers: REFUSING }))
+    this.#sharedByClass = new SharedClients({
+      backend: backend.name,
+      open: () => this.open({ capabilities: ASKABLE, handlers: REFUSING }),
+    })
   }
 
   get backend(): ResolvedBackend {
@@ -97,7 +104,7 @@ export class Member {
   get shared(): McpClient {
     const scope = outgoingScope.getStore()
     const key = scope && requestClass(scope, this.isPerCaller)
-    return key === undefined ? this.#shared : this.#sharedByClass.of(key)
+    return scope === undefined || key === undefined ? this.#shared : this.#sharedByClass.of(key, partyOfScope(scope))
   }
 
   /** For requests that pass as they are written, to a backend that is known to be modern. */

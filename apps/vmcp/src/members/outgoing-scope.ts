@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import { readBearer } from '@thv/auth/incoming/bearer'
+import { partyOf } from '@thv/gateway/sessions/party'
 import type { Exchange } from '@thv/http/server/exchange'
-import type { Caller } from '@thv/middleware/pipeline/request-context'
+import { ANONYMOUS, type Caller } from '@thv/middleware/pipeline/request-context'
 import type { PassedHeaders } from './passed-headers.ts'
 
 /** The request of a client that backends are called for. Credentials at backends may depend on the caller. */
@@ -32,4 +33,9 @@ export function requestClass(scope: OutgoingScope, isPerCaller: boolean): string
   const own = isPerCaller ? credentialClass(scope) : undefined
   const passed = scope.passed?.key
   return own === undefined || passed === undefined ? (own ?? passed) : `${own} ${passed}`
+}
+
+/** The party that limits count for. */
+export function partyOfScope({ caller, exchange }: OutgoingScope): string {
+  return exchange === undefined ? 'unknown' : partyOf(caller?.principal ?? ANONYMOUS.principal, exchange)
 }

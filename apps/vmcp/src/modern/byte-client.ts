@@ -11,6 +11,7 @@ import { isErrorResponse, isObject, type JsonObject, type JsonRpcResponse } from
 import { findMember, spliceMember } from '@thv/mcp/json-splice'
 import { CACHEABLE_METHODS, METHODS, NAME_SOURCES, NOTIFICATIONS } from '@thv/mcp/methods'
 import { type ParsedNotification, type ParsedRequest, parseText } from '@thv/mcp/parse-body'
+import { contradictionOf } from '@thv/mcp/probe'
 import { MODERN_VERSION } from '@thv/mcp/versions'
 import { formatTraceparent, type TraceContext } from '@thv/telemetry/trace/trace-context'
 import { MAX_MESSAGE_BYTES, type Member } from '../members/member.ts'
@@ -49,7 +50,13 @@ const CURABLE: ReadonlySet<number> = new Set([-32022, -32020])
  * response comes back as it is written, but for the name of the server. Whatever is no plain result takes the way of all other requests.
  */
 export function byteClient(bytes: ByteRequest): CallingClient {
-  return { era: 'modern', request: (_method, params, options) => send(bytes, params, options) }
+  return {
+    /** Another one when the backend turns out to be of the other era. */
+    get era() {
+      return bytes.client.era ?? 'modern'
+    },
+    request: (_method, params, options) => send(bytes, params, options),
+  }
 }
 
 async function send(bytes: ByteRequest, params: JsonObject, options: CallOptions): Promise<JsonObject | string> {
@@ -86,7 +93,9 @@ async function closerLook(bytes: ByteRequest, answer: ByteAnswer, { params, opti
   const failure = httpError({ status, headers, body })
   if (failure?.code === 'mcp_auth_required' || status >= 500) throw failure ?? protocolError(`answered HTTP ${status}`)
   const error = body.kind === 'response' && isErrorResponse(body.message) ? body.message.error : undefined
-  if (error !== undefined && (body.id === request.id || body.id === undefined) && !CURABLE.has(error.code))
+  // No modern server refuses a request like this: it is not one any more.
+  const isOtherEra = contradictionOf('modern', { method: request.method, status, body })?.mayRetry === true
+  if (!isOtherEra && error !== undefined && (body.id === request.id || body.id === undefined) && !CURABLE.has(error.code))
     throw new McpErrorResponse(error, status)
   if (status >= 400 || error !== undefined) return await client.request(request.method, params, options)
   throw protocolError(`answered ${request.method} with what is not its answer`)

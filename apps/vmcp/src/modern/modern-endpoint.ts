@@ -111,8 +111,10 @@ export class ModernEndpoint {
     const composite = this.#offer.composites.find(request.method, params)
     if (composite !== undefined) return await this.#compose(context, { params, call, composite })
     if (this.#offer.search.isFind(request.method, params)) return await this.#find(context, params, call)
-    const found = findRoute(view, request.method, params)
+    const known = findRoute(view, request.method, params)
+    const found = this.#offer.isUnrouted(known) ? await this.#offer.routeAfterLogin(request) : known
     if (found === undefined) return call.finish(this.#stamped({ completion: { values: [], total: 0, hasMore: false } }, request.method))
+    if ('challenge' in found) return call.challenge(found.challenge)
     const isInner = this.#offer.search.isInner(request)
     if (isInner && isRejection(found)) return call.finish(this.#stamped(this.#offer.search.refused(found), request.method))
     const mismatch = isRejection(found) || isInner ? undefined : this.#headerProblem(context, params)

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
 import { canonicalJson } from '@thv/kernel/config-hash'
+import type { StateSeal } from '@thv/mcp/bridge/state-seal'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
-import type { StateSeal } from '../seal/state-seal.ts'
 import { USED_STATES_MS, type UsedStates } from '../seal/used-states.ts'
 
 export interface RelayedRequest {

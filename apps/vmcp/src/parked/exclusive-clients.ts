@@ -1,12 +1,10 @@
 import type { Clock, Timer } from '@thv/kernel/clock'
+import type { Ask } from '@thv/mcp/bridge/parked-call'
 import type { ClientHandler, McpClient } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import type { Member } from '../members/member.ts'
 import { outgoingScope, requestClass } from '../members/outgoing-scope.ts'
-
-/** Puts a question of the backend to the client of a call. */
-export type Ask = (request: { readonly method: string; readonly params: JsonObject }, signal: AbortSignal) => Promise<JsonObject>
 
 /** A session at a legacy backend that one call has for itself: whatever the backend asks belongs to that call. */
 export interface ExclusiveClient {

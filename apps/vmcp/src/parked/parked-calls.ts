@@ -1,15 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
+import { PARKED_MS, ParkedCall } from '@thv/mcp/bridge/parked-call'
 import { modernError } from '@thv/mcp/bridge/projections'
+import type { StateSeal } from '@thv/mcp/bridge/state-seal'
 import { McpErrorResponse } from '@thv/mcp/client/client-errors'
 import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
 import type { JsonObject } from '@thv/mcp/json-rpc'
 import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import type { SealKeys } from '../seal/seal-keys.ts'
-import type { StateSeal } from '../seal/state-seal.ts'
 import { ExclusiveClients } from './exclusive-clients.ts'
-import { PARKED_MS, ParkedCall } from './parked-call.ts'
 
 export interface ParkedRequest {
   readonly member: Member

@@ -155,7 +155,7 @@ export class VirtualCall implements TimedCall, CancelListener {
     } catch (error) {
       if (this.#isAbandoned) return
       const challenge = error instanceof LocalRefusal ? error.challenge : undefined
-      if (challenge !== undefined) return this.#challenge(challenge)
+      if (challenge !== undefined) return this.challenge(challenge)
       const failure = callFailure(error, { backend: member.name, timeoutMs })
       if (failure === undefined || !failure.isAnswer)
         deps.log.warn('a call failed at a backend', { backend: member.name, method: request.method, error: errorMessage(error) })
@@ -248,7 +248,7 @@ export class VirtualCall implements TimedCall, CancelListener {
   }
 
   /** An HTTP error while nothing has been sent: clients look for the login that they need in its header. */
-  #challenge(rejection: Rejection): void {
+  challenge(rejection: Rejection): void {
     const { request, reply, context, deps } = this.#options
     const message = errorResponse(request.id, errorObjectOf(rejection))
     noteResponse(context, { kind: 'response', message, id: request.id, method: undefined, text: serialise(message) }, deps.pipeline)

@@ -1,7 +1,7 @@
 import { hkdfSync, randomBytes, randomUUID } from 'node:crypto'
 import { ThvError } from '@thv/kernel/errors'
+import { type SealKey, StateSeal } from '@thv/mcp/bridge/state-seal'
 import type { Env } from '../discover/forwarded-headers.ts'
-import { type SealKey, StateSeal } from './state-seal.ts'
 
 export type SealPurpose = 'parked calls' | 'relayed states' | 'workflows'
 

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { occurrenceSteps } from '@thv/catalog/search/build-search-index'
 import type { SearchDocument } from '@thv/catalog/search/search-document'
 import { openSearchIndex, type SearchIndex } from '@thv/catalog/search/search-index'
+import { searchIndexTransferList } from '@thv/catalog/search/search-index-data'
 import { createSearchTerms, type Occurrences } from '@thv/catalog/search/search-terms'
 import { splitCamelCase } from '@thv/catalog/search/search-text'
 import { runInTurns } from '@thv/kernel/steps'
@@ -15,12 +16,16 @@ export interface ToolIndex {
   readonly items: readonly JsonObject[]
   /** Characters of the JSON of all items. */
   readonly size: number
+  /** Bytes that the index takes beside the items. */
+  readonly bytes: number
   readonly search: SearchIndex['search']
 }
 
 type Found = Pick<Route, 'item'> & Partial<Pick<Route, 'backend' | 'original' | 'selector'>>
 
 const DOCUMENTS_PER_TURN = 128
+/** Of one document while it is searched. */
+const SCORES_BYTES = 13
 
 /** All tools that clients may call, composite ones too. Takes turns with other work. */
 export async function buildToolIndex({ view, composites }: Pick<BuiltView, 'view' | 'composites'>): Promise<ToolIndex> {
@@ -36,8 +41,9 @@ export async function buildToolIndex({ view, composites }: Pick<BuiltView, 'view
     if (items.length % DOCUMENTS_PER_TURN === 0) await setImmediate()
   }
   const steps = occurrenceSteps({ names: [...tools.keys()], occurrences, terms })
-  const index = openSearchIndex(await runInTurns(steps, { pause: () => setImmediate() }))
-  return { items, size, search: index.search }
+  const data = await runInTurns(steps, { pause: () => setImmediate() })
+  const bytes = searchIndexTransferList(data).reduce((sum, { byteLength }) => sum + byteLength, items.length * SCORES_BYTES)
+  return { items, size, bytes, search: openSearchIndex(data).search }
 }
 
 /** Names say most, then titles; the backend and the names of arguments help where descriptions are short. */

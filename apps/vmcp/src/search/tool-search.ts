@@ -118,7 +118,10 @@ export class ToolSearch {
   #indexOf(built: BuiltView): Promise<ToolIndex> {
     const known = this.#indexes.get(built)
     if (known !== undefined) return known
-    const index = buildToolIndex(built)
+    const index = buildToolIndex(built).then((made) => {
+      this.#options.view.indexed(built, made.bytes)
+      return made
+    })
     this.#indexes.set(built, index)
     return index
   }

@@ -18,12 +18,18 @@ export interface ViewSettings {
   /** Composite tools under their advertised names. */
   readonly workflows: readonly NamedWorkflow[]
   /** Clients search for tools; only some are listed. */
-  readonly search?: ToolSearchConfig | undefined
+  readonly search?: SearchSettings | undefined
+}
+
+export interface SearchSettings extends ToolSearchConfig {
+  /** The description of the search names the backends. Where policies hide tools, callers may not know all of them. */
+  readonly namesBackends: boolean
 }
 
 /** Of a file that was checked already. */
-export function viewSettings({ aggregation, compositeTools, optimizer }: VmcpConfig): ViewSettings {
-  return { config: aggregation, workflows: compileWorkflows(compositeTools), search: optimizer }
+export function viewSettings({ aggregation, compositeTools, optimizer, incomingAuth }: VmcpConfig): ViewSettings {
+  const search = optimizer && { ...optimizer, namesBackends: incomingAuth.authz?.type !== 'cedar' }
+  return { config: aggregation, workflows: compileWorkflows(compositeTools), search }
 }
 
 /** Pure. */
@@ -46,7 +52,7 @@ export function sizeOf({ texts }: BuiltView): number {
   return size
 }
 
-function textsOf(view: View, { offered }: CompositeOffers, search: ToolSearchConfig | undefined): Readonly<Record<ListKind, ListText>> {
+function textsOf(view: View, { offered }: CompositeOffers, search: SearchSettings | undefined): Readonly<Record<ListKind, ListText>> {
   const tools = offered.size === 0 ? view.tools : sortedByKey(new Map<string, Listed>([...view.tools, ...offered]))
   return {
     tools: listText(search === undefined ? tools : listedTools(tools, view, search)),
@@ -57,8 +63,9 @@ function textsOf(view: View, { offered }: CompositeOffers, search: ToolSearchCon
 }
 
 /** With tool search: its own tools, and those that stay in the list. */
-function listedTools(tools: ReadonlyMap<string, Listed>, view: View, search: ToolSearchConfig): ReadonlyMap<string, Listed> {
-  const backends = new Set([...view.tools.values()].flatMap(({ backend, selector }) => [...(selector?.backends.keys() ?? [backend])]))
+function listedTools(tools: ReadonlyMap<string, Listed>, view: View, search: SearchSettings): ReadonlyMap<string, Listed> {
+  const routes = search.namesBackends ? [...view.tools.values()] : []
+  const backends = new Set(routes.flatMap(({ backend, selector }) => [...(selector?.backends.keys() ?? [backend])]))
   const own = searchTools(search, [...backends].toSorted(byCodePoint)).map((item) => [String(item['name']), { item }] as const)
   const kept = search.alwaysListed.flatMap((name) => {
     const tool = tools.get(name)

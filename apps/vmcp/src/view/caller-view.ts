@@ -2,18 +2,27 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '@thv/kernel/clock'
 import { withTimeLimit } from '@thv/kernel/deadline'
 import { errorMessage } from '@thv/kernel/errors'
+import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Log } from '@thv/telemetry/log'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
+import type { ListsBeforeLogin } from '../members/lists-before-login.ts'
 import { LIST_KINDS, loadLists, noLists } from '../members/load-lists.ts'
+import { LocalRefusal } from '../members/local-refusal.ts'
 import type { Member } from '../members/member.ts'
 import type { BuiltView } from './built-view.ts'
 import type { Pool } from './pool.ts'
 
 export interface CallerViewOptions {
+  /** Of the caller that was seen first. */
+  readonly party: string
   readonly clock: Clock
   readonly log: Log
+  /** Its credentials at backends; callers with headers alone have none. */
+  readonly user: string | undefined
   /** Backends whose lists depend on the caller. */
   members(): readonly Member[]
+  /** Of a backend whose provider users log in to on demand. */
+  beforeLogin(member: Member): ListsBeforeLogin | undefined
   /** Callers with equal lists keep them once. */
   readonly lists: Pool<BackendLists>
   /** Callers with equal lists have one view. */
@@ -34,19 +43,27 @@ interface OwnLists {
   readonly lists: BackendLists
   readonly key: string
   readonly freshUntil: number
+  readonly from: Origin
 }
+
+/** The backend has shown the lists to this caller, or it was not asked for lack of a login, or it has failed. */
+type Origin = 'caller' | 'before login' | 'failure'
 
 /** The view of callers with credentials of their own. Lists are loaded while such a caller is served, never without one. */
 export class CallerView {
   readonly #options: CallerViewOptions
   readonly #lists = new Map<Member, OwnLists>()
-  readonly #loading = new Map<Member, Promise<void>>()
+  readonly #loading = new Map<Member, Promise<unknown>>()
   #built: BuiltView | undefined
   #key: string | undefined
   #isClosed = false
 
   constructor(options: CallerViewOptions) {
     this.#options = options
+  }
+
+  get party(): string {
+    return this.#options.party
   }
 
   get now(): BuiltView {
@@ -61,6 +78,18 @@ export class CallerView {
   get freshForMs(): number {
     const now = this.#options.clock.monotonic()
     return Math.min(...[...this.#lists.values()].map(({ freshUntil }) => Math.max(0, freshUntil - now)), FRESH_MS)
+  }
+
+  /** Backends that were not asked, because the caller had not logged in to their providers. */
+  get awaitingLogin(): readonly Member[] {
+    return [...this.#lists].flatMap(([member, { from }]) => (from === 'before login' ? [member] : []))
+  }
+
+  /** Loads the lists of these backends with the credentials of the session that is served. Challenges that lead to logins that are still missing. */
+  async loadAfterLogin(members: readonly Member[]): Promise<readonly Rejection[]> {
+    // Not shared with other sessions of the caller: they may have other logins.
+    const challenges = await Promise.all(members.map((member) => this.#loadOnce(member)))
+    return challenges.filter((challenge) => challenge !== undefined)
   }
 
   /** Loads what is old, with the credentials of the caller that is served. */
@@ -101,7 +130,7 @@ export class CallerView {
     return this.#built
   }
 
-  #load(member: Member): Promise<void> {
+  #load(member: Member): Promise<unknown> {
     const known = this.#loading.get(member)
     if (known !== undefined) return known
     const loading = this.#loadOnce(member).finally(() => this.#loading.delete(member))
@@ -109,33 +138,45 @@ export class CallerView {
     return loading
   }
 
-  async #loadOnce(member: Member): Promise<void> {
-    const { clock, log, onChange } = this.#options
+  /** The challenge that leads to the login that is missing, where one is. */
+  async #loadOnce(member: Member): Promise<Rejection | undefined> {
+    const { clock, log, onChange, user, beforeLogin } = this.#options
     const limit = { clock, timeoutMs: LIST_TIMEOUT_MS, what: 'listing', signals: [member.signal] }
+    let challenge: Rejection | undefined
     try {
       const loaded = await withTimeLimit(limit, (signal) => member.observed(() => loadLists(member, { kinds: LIST_KINDS, log, signal })))
-      this.#keep(member, { ...noLists(member.name), ...loaded }, FRESH_MS)
+      const lists = this.#keep(member, { ...noLists(member.name), ...loaded }, 'caller')
+      if (user !== undefined) beforeLogin(member)?.learn(user, lists)
     } catch (error) {
-      log.info('could not list what a backend offers a caller', { backend: member.name, error: errorMessage(error) })
-      this.#keep(member, this.#lists.get(member)?.lists ?? noLists(member.name), RETRY_MS)
+      challenge = error instanceof LocalRefusal ? error.challenge : undefined
+      if (challenge === undefined)
+        log.info('could not list what a backend offers a caller', { backend: member.name, error: errorMessage(error) })
+      const known = this.#lists.get(member)
+      const others = challenge === undefined || known?.from === 'caller' ? undefined : await beforeLogin(member)?.current()
+      const from = known?.from === 'caller' ? 'caller' : challenge === undefined ? 'failure' : 'before login'
+      this.#keep(member, others ?? known?.lists ?? noLists(member.name), from, RETRY_MS)
     }
-    if (this.#isClosed) return
+    if (this.#isClosed) return challenge
     const before = this.now
     onChange(before, this.#rebuild())
+    return challenge
   }
 
-  #keep(member: Member, lists: BackendLists, ms: number): void {
-    if (this.#isClosed) return
+  /** The lists as all callers with equal ones have them. */
+  #keep(member: Member, lists: BackendLists, from: Origin, ms = FRESH_MS): BackendLists {
+    if (this.#isClosed) return lists
     const { clock, lists: pool } = this.#options
     const before = this.#lists.get(member)
     const freshUntil = clock.monotonic() + ms
     const key = before?.lists === lists ? before.key : keyOf(lists)
     if (before?.key === key) {
-      this.#lists.set(member, { ...before, freshUntil })
-      return
+      this.#lists.set(member, { ...before, freshUntil, from })
+      return before.lists
     }
-    this.#lists.set(member, { lists: pool.take(key, () => lists), key, freshUntil })
+    const kept = pool.take(key, () => lists)
+    this.#lists.set(member, { lists: kept, key, freshUntil, from })
     if (before !== undefined) pool.release(before.key)
+    return kept
   }
 
   #forget(member: Member): void {

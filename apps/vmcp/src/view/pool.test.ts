@@ -19,6 +19,18 @@ describe('a pool', () => {
     expect([pool.count, pool.size]).toEqual([2, 5])
   })
 
+  it('counts what is made of a value later, as long as the value is there', () => {
+    const pool = new Pool<string>((value) => value.length)
+    const value = pool.take('a', () => 'text')
+    pool.take('b', () => 'more')
+    pool.grow(value, 100)
+    pool.grow('unknown', 1_000)
+    expect(pool.size).toBe(108)
+    pool.release('a')
+    pool.grow(value, 100)
+    expect(pool.size).toBe(4)
+  })
+
   it('keeps nothing of a value that could not be made', () => {
     const pool = new Pool<string>(() => 1)
     expect(() =>

@@ -1,6 +1,6 @@
 interface Entry<T> {
   readonly value: T
-  readonly size: number
+  size: number
   users: number
 }
 
@@ -34,6 +34,16 @@ export class Pool<T> {
     }
     entry.users++
     return entry.value
+  }
+
+  /** Something was made of the value that is kept as long as the value is. Does nothing for one that has gone. */
+  grow(value: T, by: number): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.value !== value) continue
+      entry.size += by
+      this.#size += by
+      return
+    }
   }
 
   /** One user less. The value goes with the last. */

@@ -1,15 +1,17 @@
 import type { Clock } from '@thv/kernel/clock'
 import { endsWithin } from '@thv/kernel/deadline'
+import type { Rejection } from '@thv/mcp/wire-errors'
 import type { Log } from '@thv/telemetry/log'
 import type { View } from '../aggregate/aggregate.ts'
 import type { BackendLists } from '../aggregate/backend-lists.ts'
 import { type ChangedHands, changedHands } from '../aggregate/changed-hands.ts'
 import type { CompositeOffers } from '../compose/composite-offers.ts'
+import { ListsBeforeLogin } from '../members/lists-before-login.ts'
 import type { ListKind } from '../members/load-lists.ts'
 import type { Member } from '../members/member.ts'
 import { MemberLists } from '../members/member-lists.ts'
 import type { MemberRoster, RosterChange } from '../members/member-roster.ts'
-import { credentialClass, type OutgoingScope, outgoingScope, requestClass } from '../members/outgoing-scope.ts'
+import { credentialClass, type OutgoingScope, outgoingScope, partyOfScope, requestClass } from '../members/outgoing-scope.ts'
 import { type BuiltView, buildView, changedKinds, sizeOf, type ViewSettings } from './built-view.ts'
 import { CallerView } from './caller-view.ts'
 import type { ListText } from './list-text.ts'
@@ -30,6 +32,8 @@ type Listener = (changed: ReadonlySet<ListKind>) => void
 
 const FIRST_WAIT_MS = 1_000
 const MAX_CALLERS = 1_000
+/** Of one principal, or of one address without authentication. */
+const MAX_CALLERS_PER_PARTY = 250
 /** In memory each character costs several bytes: as an object, and as the text of a page. */
 const MAX_CALLER_SIZE = 64 << 20
 
@@ -40,6 +44,7 @@ const MAX_CALLER_SIZE = 64 << 20
 export class ViewCache {
   readonly #options: ViewCacheOptions
   readonly #lists = new Map<Member, MemberLists>()
+  readonly #beforeLogin = new Map<Member, ListsBeforeLogin>()
   readonly #listeners = new Set<Listener>()
   /** By class of credentials, the one that was used longest ago first. */
   readonly #callers = new Map<string, CallerView>()
@@ -116,6 +121,12 @@ export class ViewCache {
     return { count: this.#callers.size, views: this.#callerViews.count, size: this.#callerLists.size + this.#callerViews.size }
   }
 
+  /** An index of so many bytes was made of a view, and is kept as long as the view is. That of all callers is no part of the bound. */
+  indexed(built: BuiltView, bytes: number): void {
+    this.#callerViews.grow(built, bytes)
+    this.#dropOldest()
+  }
+
   textOf(kind: ListKind): ListText {
     return this.#built.texts[kind]
   }
@@ -128,6 +139,16 @@ export class ViewCache {
       if (caller.isMissing) return this.#after([refreshed, this.attempted])
     }
     return this.#isSharedMissing ? this.#after([this.attempted]) : this.now
+  }
+
+  /** Backends that were not asked for their lists, because the caller that is served had not logged in to their providers. */
+  get awaitingLogin(): readonly Member[] {
+    return this.#caller?.awaitingLogin ?? []
+  }
+
+  /** Asks these with the logins that the session has now. Challenges that lead to those that are still missing. */
+  async loadAfterLogin(members: readonly Member[]): Promise<readonly Rejection[]> {
+    return (await this.#caller?.loadAfterLogin(members)) ?? []
   }
 
   /** Takes over another aggregation or other composite tools. */
@@ -165,8 +186,20 @@ export class ViewCache {
     const view = known ?? this.#callerView(scope)
     this.#callers.delete(key)
     this.#callers.set(key, view)
-    if (known === undefined) this.#dropOldest()
+    if (known === undefined) {
+      this.#dropOldestOf(view.party)
+      this.#dropOldest()
+    }
     return view
+  }
+
+  /** A party that comes with ever new headers pushes out its own views, not those of others. */
+  #dropOldestOf(party: string): void {
+    const own = [...this.#callers].filter(([, caller]) => caller.party === party)
+    const [oldest] = own
+    if (oldest === undefined || own.length <= MAX_CALLERS_PER_PARTY) return
+    this.#callers.delete(oldest[0])
+    oldest[1].close()
   }
 
   /** Callers that were not seen for longest leave. The one that is served stays, however much it has. */
@@ -182,9 +215,11 @@ export class ViewCache {
 
   #callerView(scope: OutgoingScope): CallerView {
     const { clock, log, roster } = this.#options
-    const hasOwn = credentialClass(scope) !== undefined
+    const user = credentialClass(scope)
+    const hasOwn = user !== undefined
     const passes = scope.passed !== undefined
     return new CallerView({
+      ...{ party: partyOfScope(scope), user, beforeLogin: (member) => this.#beforeLogin.get(member) },
       ...{ clock, log, members: () => roster.all.filter(({ isPerCaller }) => (isPerCaller ? hasOwn : passes)) },
       ...{ lists: this.#callerLists, views: this.#callerViews, generation: () => this.#generation },
       build: (own) => {
@@ -210,8 +245,10 @@ export class ViewCache {
     for (const member of left) {
       void this.#lists.get(member)?.close()
       this.#lists.delete(member)
+      this.#beforeLogin.delete(member)
     }
     for (const member of joined) {
+      if (member.isOnDemand) this.#beforeLogin.set(member, new ListsBeforeLogin({ member, clock, log }))
       if (member.isPerCaller) continue
       const lists = new MemberLists({ member, clock, log, onChange: () => this.#rebuild() })
       this.#lists.set(member, lists)

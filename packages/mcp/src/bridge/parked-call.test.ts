@@ -1,8 +1,8 @@
 import { TestClock } from '@thv/kernel/clock'
-import type { McpClient } from '@thv/mcp/client/mcp-client'
-import type { JsonObject } from '@thv/mcp/json-rpc'
-import { METHODS } from '@thv/mcp/methods'
 import { describe, expect, it } from 'vitest'
+import type { McpClient } from '../client/mcp-client.ts'
+import type { JsonObject } from '../json-rpc.ts'
+import { METHODS } from '../methods.ts'
 import { PARKED_MS, ParkedCall } from './parked-call.ts'
 
 const ROOTS = { method: METHODS.rootsList, params: {} }

@@ -1,10 +1,12 @@
 import type { Clock, Timer } from '@thv/kernel/clock'
 import { abortable } from '@thv/kernel/deadline'
 import { ThvError } from '@thv/kernel/errors'
-import type { McpClient, RequestOptions } from '@thv/mcp/client/mcp-client'
-import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
-import { METHODS } from '@thv/mcp/methods'
-import type { Ask } from './exclusive-clients.ts'
+import type { McpClient, RequestOptions } from '../client/mcp-client.ts'
+import { isObject, type JsonObject } from '../json-rpc.ts'
+import { METHODS } from '../methods.ts'
+
+/** Puts a question of the backend to the client of a call. */
+export type Ask = (request: { readonly method: string; readonly params: JsonObject }, signal: AbortSignal) => Promise<JsonObject>
 
 /** A round of a call: its end, or questions that the client has to answer first. */
 export type Round = { readonly result: JsonObject } | { readonly inputRequests: JsonObject }

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
+import { isObject, type JsonObject } from '../json-rpc.ts'
 
 /** One key and the name by which a sealed text refers to it. */
 export interface SealKey {
