@@ -114,7 +114,7 @@ describe('a virtual server with an authorization server of its own, and backends
 
   it('leads the first call to a backend behind a provider on demand to the login there, and to no other', async () => {
     const wire = (bearer: string) => new WireClient(vmcp.url, { authorization: `Bearer ${bearer}` })
-    // Nobody but bob has a list of it, so it is not known which tools it has: the name says which backend may have one.
+    // Only bob has a list of it, so its tools are not known: the name says which backend may have one.
     const legacy = wire(token)
     await legacy.initialize()
     for (const answer of [await wire(token).modernCall('wiki_hello'), await legacy.call('wiki_hello')]) {

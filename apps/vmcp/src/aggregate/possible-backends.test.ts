@@ -9,7 +9,7 @@ const prefix = config({ conflictResolution: 'prefix' })
 const call = (name: unknown, method = 'tools/call') => ({ method, params: { name } })
 
 describe('backends that may have what a request names', () => {
-  it('are told by the prefix, the longest of those that fit, where all names have one', () => {
+  it('have the prefix, the longest of those that fit, where all names have one', () => {
     expect(possibleBackends(call('wiki_search'), BACKENDS, prefix)).toEqual(['wiki'])
     expect(possibleBackends(call('wiki_docs_search'), BACKENDS, prefix)).toEqual(['wiki.docs'])
     expect(possibleBackends(call('chat_help', 'prompts/get'), BACKENDS, prefix)).toEqual(['chat'])

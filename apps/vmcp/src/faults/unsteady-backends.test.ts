@@ -30,7 +30,7 @@ const said = (text: string) => ({ result: { content: [{ type: 'text', text }] } 
 const tools = (...names: string[]) => ({ tools: names.map((name) => ({ name, inputSchema: { type: 'object' } })) })
 
 describe('a slow backend', () => {
-  it.each(COMBINATIONS)('delays nobody else, and its late answer reaches nobody: $client client, $backend backend', async (eras) => {
+  it.each(COMBINATIONS)('delays no other call, and its late answer reaches no client: $client client, $backend backend', async (eras) => {
     const held: (() => void)[] = []
     const call: ScriptedOptions['call'] = (each, response) => {
       const send = () => answer(response, each, textOf(each))

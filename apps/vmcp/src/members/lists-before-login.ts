@@ -19,7 +19,7 @@ const LIST_TIMEOUT_MS = 15_000
 
 /**
  * Lists of a backend for callers who have not logged in to its provider yet: those that it shows without a login, else the items that its last two users
- * both see. An item that only one user sees may be about that user, and is shown to nobody else.
+ * both see. An item that only one user sees may be about that user, and is not shown to others.
  */
 export class ListsBeforeLogin {
   readonly #options: ListsBeforeLoginOptions

@@ -22,7 +22,7 @@ export interface SharedClientOptions {
 /** A client that is open while it is used: each request and each subscription counts as a use until it ends. */
 export class SharedClient implements McpClient {
   readonly #options: SharedClientOptions
-  /** What it has found out stays true for whoever used it, also when it has left meanwhile. */
+  /** Its era and capabilities hold for the request that found them out, also when it has left meanwhile. */
   #used: McpClient | undefined
 
   constructor(options: SharedClientOptions) {

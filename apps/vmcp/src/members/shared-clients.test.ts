@@ -67,7 +67,7 @@ describe('clients of a backend that callers share', () => {
     expect(closed).toEqual([0])
   })
 
-  it('give each party a share: one that has all of it under way is refused, and nobody else is', async () => {
+  it('give each party a share: one that has all of it under way is refused, and no other is', async () => {
     const { clients, closed, answerAll } = table({ all: 100, perParty: 3 })
     const idle = clients.of('bob', 'bob')
     await idle.request('quick')
@@ -83,7 +83,7 @@ describe('clients of a backend that callers share', () => {
     await expect(idle.request('quick')).resolves.toEqual({ id: 0 })
   })
 
-  it('are opened again for whoever holds one that had to leave', async () => {
+  it('are opened again for a caller whose client had to leave', async () => {
     const { clients, closed } = table({ all: 1, perParty: 1 })
     const ada = clients.of('ada', 'ada')
     await ada.request('quick')

@@ -93,7 +93,7 @@ describe('the VirtualMCPServer controller, with 200 virtual servers', () => {
   let running: Controller
   let ended: Promise<void>
   const stop = { signal: new AbortController() }
-  /** What reconciles wait for. */
+  /** Holds reconciles up while it is open. */
   let gate: Promise<void> | undefined
   /** Names of virtual servers, once for each reconcile that has ended. */
   let reconciled: string[]
