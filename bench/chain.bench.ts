@@ -5,6 +5,7 @@ import { startRedis } from '@thv/testkit/redis/redis'
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
 import type { EvaluatorReport } from './chain/evaluator.ts'
 import { measureLists } from './chain/measure-lists.ts'
+import { measureStalls } from './chain/measure-stalls.ts'
 import { measureVariants } from './chain/measure-variants.ts'
 import { startBenchProvider } from './chain/provider.ts'
 import { variantsOf } from './chain/variants.ts'
@@ -33,7 +34,8 @@ export async function run(log: (line: string) => void): Promise<Figure[]> {
   const evaluated = [await evaluator(10, 50), await evaluator(1_000, 200)]
   const calls = await measureVariants({ backend, load, provider, redis, variants, rounds, durationMs: 400, log })
   const lists = await measureLists({ load, provider, rounds, durationMs: 400 })
-  return [...calls, ...lists, ...evaluated]
+  const stalls = await measureStalls({ backend, load, provider, folder, rounds, durationMs: 400 })
+  return [...calls, ...lists, ...evaluated, ...stalls]
 }
 
 /** The Cedar engine takes at least so many times as long. */

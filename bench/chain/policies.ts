@@ -15,3 +15,15 @@ export function policyTexts(count: number): string[] {
 export function authzConfig(count: number): object {
   return { version: '1.0', type: 'cedarv1', cedar: { policies: policyTexts(count) } }
 }
+
+const GROUPS = 7_000
+
+/** 1,000 policies and about a megabyte of groups in groups. Another edition is another document. */
+export function largeAuthzConfig(edition: number): object {
+  const entities = Array.from({ length: GROUPS }, (_, at) => ({
+    uid: { type: 'THVGroup', id: `group-${at}` },
+    attrs: { note: `${edition} ${'x'.repeat(60)}` },
+    parents: at % 10 === 0 ? [] : [{ type: 'THVGroup', id: `group-${at - 1}` }],
+  }))
+  return { version: '1.0', type: 'cedarv1', cedar: { policies: policyTexts(1_000), entities_json: JSON.stringify(entities) } }
+}

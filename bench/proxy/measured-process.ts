@@ -14,7 +14,8 @@ export interface MeasuredProcess extends AsyncDisposable {
   readonly ended: Promise<number | string>
   /** The last lines of both outputs, for error messages. */
   readonly output: readonly string[]
-  usage(options?: { gc?: boolean }): Promise<Usage>
+  /** `gc`: after a collection; `released`: after one that gives pages back, as our programs make it when they are quiet. */
+  usage(options?: { gc?: boolean; released?: boolean }): Promise<Usage>
   /** Writes a line to its input, which needs `stdin`. */
   send(line: string): void
   /** The first line that matches; rejects when the process ends before. */
@@ -63,7 +64,7 @@ export async function startMeasured(options: MeasuredOptions): Promise<MeasuredP
     output: output.lines,
     send: (line) => void child.stdin?.write(`${line}\n`),
     line: (pattern) => output.find(pattern),
-    usage: ({ gc = false } = {}) => ask(child, { usage: gc ? 'after gc' : 'now' }),
+    usage: ({ gc = false, released = false } = {}) => ask(child, { usage: released ? 'released' : gc ? 'after gc' : 'now' }),
     stop,
     terminate: () => end(() => child.kill('SIGTERM')),
     [Symbol.asyncDispose]: async () => void (await stop()),

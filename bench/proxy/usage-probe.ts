@@ -8,23 +8,43 @@ export interface Usage {
   readonly cpuUs: number
   readonly rssKb: number
   readonly heapKb: number
+  /** Of V8's heap, in use or not. */
+  readonly committedKb: number
+  /** Buffers. */
+  readonly externalKb: number
 }
 
 export interface UsageQuestion {
-  readonly usage: 'now' | 'after gc'
+  /** `released`: after the collection that our programs make themselves in quiet moments, which gives pages back. */
+  readonly usage: 'now' | 'after gc' | 'released'
 }
 
-process.on('message', ({ usage }: UsageQuestion) => {
+process.on('message', async ({ usage }: UsageQuestion) => {
   if (usage === 'after gc') collectGarbage()
+  if (usage === 'released') await releaseMemory()
   const { user, system } = process.cpuUsage()
-  const { rss, heapUsed } = process.memoryUsage()
-  process.send?.({ cpuUs: user + system, rssKb: rss / 1024, heapKb: heapUsed / 1024 } satisfies Usage)
+  const { rss, heapUsed, heapTotal, external, arrayBuffers } = process.memoryUsage()
+  process.send?.({
+    ...{ cpuUs: user + system, rssKb: rss / 1024, heapKb: heapUsed / 1024 },
+    ...{ committedKb: heapTotal / 1024, externalKb: (external + arrayBuffers) / 1024 },
+  } satisfies Usage)
 })
 process.on('disconnect', () => process.exit()) // the parent process is gone
 process.channel?.unref()
 
-function collectGarbage(): void {
+type Collect = (options?: { type: 'major'; execution: 'async'; flavor: 'last-resort' }) => unknown
+
+function collector(): Collect {
   setFlagsFromString('--expose-gc')
-  const gc = runInNewContext('gc') as () => void
+  return runInNewContext('gc') as Collect
+}
+
+function collectGarbage(): void {
+  const gc = collector()
   for (let round = 0; round < 3; round++) gc()
+}
+
+async function releaseMemory(): Promise<void> {
+  const gc = collector()
+  for (let round = 0; round < 2; round++) await gc({ type: 'major', execution: 'async', flavor: 'last-resort' })
 }

@@ -1,8 +1,8 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, statSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawnSync } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { configMaps, type KubeClient, pods } from '@thv/kube'
+import { canMountDisks, fillDisk, mountSmallDisk } from '@thv/testkit/run/small-disk'
 import { afterEach, expect, test } from 'vitest'
 import { clientOf, ensureNamespace, eventually } from './fixture-platform.ts'
 import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
@@ -14,14 +14,14 @@ import { type DataFolder, dataFolder, type PlatformProcess } from './platform-pr
 
 const NAMESPACE = 'full'
 const TEXT = 'x'.repeat(20_000)
-const canMount = tryMount()
+const canMount = canMountDisks()
 
 let folder: DataFolder | undefined
-let mounted: string | undefined
+let mounted: Disposable | undefined
 let platform: PlatformProcess | undefined
 afterEach(async () => {
   await platform?.stop()
-  if (mounted !== undefined) execFileSync('umount', [mounted])
+  mounted?.[Symbol.dispose]()
   await folder?.[Symbol.asyncDispose]()
   platform = mounted = folder = undefined
 }, 60_000)
@@ -73,39 +73,15 @@ if (canMount)
     await expect(folder.up('--bare')).rejects.toThrow(/ended with 1:\nthv: no space left for \S+; free some, or choose another/)
   })
 
-function tryMount(): boolean {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
-  const path = mkdtempSync(join(tmpdir(), 'thv-mount-'))
-  const { status } = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', path])
-  if (status === 0) execFileSync('umount', [path])
-  rmdirSync(path)
-  return status === 0
-}
-
 function mount(path: string, size: string): void {
-  if (!canMount) return
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size},mode=700`, 'tmpfs', path])
-  mounted = path
+  if (canMount) mounted = mountSmallDisk(path, size)
 }
 
 /** Takes all room; returns how to give it back. */
 function fill(path: string, pid: number): () => void {
-  if (!canMount) {
-    limitFiles(pid, '1:unlimited')
-    return () => limitFiles(pid, 'unlimited')
-  }
-  const file = join(path, 'filler')
-  const filler = openSync(file, 'w')
-  // In ever smaller pieces, to the last byte.
-  for (let size = 1 << 20; size >= 1; size = Math.floor(size / 2)) {
-    try {
-      for (;;) if (writeSync(filler, Buffer.alloc(size)) < size) break
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    }
-  }
-  closeSync(filler)
-  return () => rmSync(file)
+  if (canMount) return fillDisk(path)
+  limitFiles(pid, '1:unlimited')
+  return () => limitFiles(pid, 'unlimited')
 }
 
 function limitFiles(pid: number, limit: string): void {

@@ -4,7 +4,18 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { configMaps, deployments, pods, replicaSets, roleBindings, roles, serviceAccounts, services, statefulSets } from '@thv/kube'
+import {
+  configMaps,
+  deployments,
+  pods,
+  replicaSets,
+  roleBindings,
+  roles,
+  secrets,
+  serviceAccounts,
+  services,
+  statefulSets,
+} from '@thv/kube'
 import { memorySettings } from '@thv/programs/memory-settings'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, connect, namesOf, whoAmI } from '../e2e/stories/clients.ts'
@@ -14,7 +25,7 @@ import { accessTo, eventually, fixtureFolder, worldOf } from './fixture-platform
 import { allGone, processesOf } from './folder-processes.ts'
 import type { DataFolder, PlatformProcess } from './platform-process.ts'
 import { commandsWith } from './process-list.ts'
-import { kubectl, kubectlMissing, thv } from './thv-command.ts'
+import { kubectl, kubectlMissing, shown, thv } from './thv-command.ts'
 
 /* Demonstrations of the platform, with kubectl where there is one, `thv`, and the official clients. */
 
@@ -144,6 +155,47 @@ describe('on the local platform', () => {
     // The API server takes it for nothing: it was made for another audience.
     const { url: server } = await accessTo(platform)
     await expect(kubectl(platform, 'get', 'pods', '--server', server, '--token', token)).rejects.toThrow(/Unauthorized|logged in/)
+  })
+
+  test('the pages about credentials, limits and telemetry: their commands do what they say', async () => {
+    const commandsOf = async (page: string) => {
+      const text = await readFile(new URL(`../../docs/how-to/${page}.md`, import.meta.url), 'utf8')
+      const commands = [...text.matchAll(/^```sh\n([\s\S]*?)^```/gm)].flatMap(([, block = '']) => block.trim().split('\n'))
+      return { commands, manifest: /^```yaml\n(apiVersion[\s\S]*?)^```/m.exec(text)?.[1] ?? '' }
+    }
+    const credentials = await commandsOf('backend-credentials')
+    const [limits, telemetry] = [await commandsOf('limits-and-redis'), await commandsOf('telemetry')]
+    expect([credentials, limits, telemetry].map(({ commands }) => commands.length)).toEqual([3, 4, 2])
+    if (kubectlMissing() !== undefined) return
+    await using pages = await worldOf(platform, 'pages')
+    const run = (command: string) => shown(platform, 'pages', command)
+    await using cleanup = new AsyncDisposableStack()
+    cleanup.defer(async () => void (await run('kubectl delete mcpserver --all')))
+
+    const file = join(platform.folder, 'tickets-token.yaml')
+    await writeFile(file, credentials.manifest)
+    const [createSecret = '', apply = '', wait = ''] = credentials.commands
+    await run(createSecret)
+    expect(await run(apply.replace('tickets-token.yaml', file))).toMatch(/tickets-token created/)
+    expect(await run(wait)).toMatch(/tickets-token condition met/)
+
+    await pages.create(SERVER, 'limited', { image: pages.images.fixture, transport: 'streamable-http' })
+    const [limit = '', firstCall = '', secondCall = '', redisSecret = ''] = limits.commands.map((command) =>
+      command.replace(' NAME ', ' limited '),
+    )
+    const [patch = '', curl = ''] = telemetry.commands.map((command) => command.replace(' NAME ', ' limited '))
+    await run(redisSecret)
+    const { data } = await pages.client.get(secrets, pages.at('redis'))
+    expect(Buffer.from(data?.['encryption-key'] ?? '', 'base64').toString()).toMatch(/^[\w+/]{43}=$/)
+    await run(limit)
+    await run(patch)
+    const { url = '' } = await pages.reaches(SERVER, 'limited', 'Running')
+    // Proxies before have no limit, and go on for a moment.
+    await pages.eventually('one proxy is left', async () => (await pages.proxyPods('limited')).length === 1)
+    const metrics = await eventually('the new proxy shows its metrics', async () => await run(curl.replace('ADDRESS', new URL(url).origin)))
+    expect(metrics).toMatch(/^toolhive_mcp_/m)
+    expect(await run(firstCall)).toContain('first')
+    await expect(run(secondCall)).rejects.toThrow(/rate limit/i)
   })
 
   test('[003-061] the page "run a registry on Kubernetes": its commands make a registry, and a label adds and removes servers', async () => {

@@ -8,13 +8,21 @@ import {
   startFakeProvider,
   type TestedAuthenticator,
 } from '@thv/auth/incoming/testing/fake-provider'
+import { createOutbound, type Outbound } from '@thv/http/outbound/outbound'
 import { systemClock } from '@thv/kernel/clock'
 import { createAuthenticate } from '@thv/middleware/authenticate/authenticate'
 import { createChallenges } from '@thv/middleware/authenticate/challenges'
+import { readRunConfig } from '@thv/runconfig/read-run-config'
+import { createMetrics } from '@thv/telemetry/metrics'
+import type { OtlpExporter } from '@thv/telemetry/otlp/otlp-exporter'
+import { CollectingLog } from '@thv/telemetry/testing/collecting-log'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
+import { type OtlpReceiver, startOtlpReceiver } from '@thv/testkit/otlp/otlp-receiver'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAudit } from '../../../packages/middleware/src/audit/audit.ts'
 import type { AuditEvent } from '../../../packages/middleware/src/audit/audit-event.ts'
+import { withOtlp } from '../../../packages/middleware/src/audit/audit-otlp.ts'
+import { makeExporter, makeTelemetry } from '../../../packages/middleware/src/telemetry/telemetry-from-run-config.ts'
 import { startGuardedRunner } from './testing/guarded-runner.ts'
 import { SseWireClient } from './testing/sse-wire-client.ts'
 import { startTestRunner, type TestRunner } from './testing/test-runner.ts'
@@ -29,6 +37,13 @@ let runner: TestRunner
 let session: string
 const ISSUED = 'kept-from-answers'
 const events: AuditEvent[] = []
+/** Every token that was made, good ones included. */
+const tokens: string[] = []
+let outbound: Outbound
+let collector: OtlpReceiver
+let exporter: OtlpExporter
+const telemetryLog = new CollectingLog()
+const telemetryMetrics = createMetrics()
 const AUDIT = {
   ...{ component: 'test', eventTypes: [], excludeEventTypes: [], includeRequestData: true, includeResponseData: true },
   ...{ detectApplicationErrors: true, maxDataBytes: 65_536, maxDelegationDepth: 10, trustProxyHeaders: false, trustedProxies: [] },
@@ -36,14 +51,19 @@ const AUDIT = {
 
 beforeAll(async () => {
   ;[key, foreignKey, rsa] = await Promise.all([signingKey('k'), signingKey('k'), signingKey('rsa', 'RS256')])
-  idp = await startFakeProvider(key)
+  idp = remembering(await startFakeProvider(key))
   idp.jwks = { keys: [key.jwk, rsa.jwk] }
   auth = idp.authenticator()
   const challenges = createChallenges({ realm: 'test', resource: { authorizationServers: [idp.issuer], scopes: ['mcp'] } })
   fixture = await startFixture()
   const sink = { write: (event: AuditEvent) => void events.push(event), close: async () => {} }
-  const audit = createAudit(AUDIT, { clock: systemClock, sink })
-  const middleware = [audit, createAuthenticate({ forwardToken: false }, { authenticator: auth, challenges, clock: idp.clock })]
+  collector = await startOtlpReceiver()
+  outbound = createOutbound()
+  const telemetry = openTelemetry()
+  exporter = telemetry.exporter
+  const audit = createAudit(AUDIT, { clock: systemClock, sink: withOtlp(sink, exporter) })
+  const authenticate = createAuthenticate({ forwardToken: false }, { authenticator: auth, challenges, clock: idp.clock })
+  const middleware = [audit, authenticate, telemetry.middleware]
   runner = await startTestRunner({ backend: fixture.url, middleware })
   await runner.probed()
   const opened = await post(`Bearer ${await idp.token()}`, INITIALIZE)
@@ -54,7 +74,45 @@ afterAll(async () => {
   await runner?.[Symbol.asyncDispose]()
   await fixture?.[Symbol.asyncDispose]()
   await idp?.[Symbol.asyncDispose]()
+  await outbound?.close()
+  await collector?.[Symbol.asyncDispose]()
 })
+
+function remembering(provider: FakeProvider): FakeProvider {
+  const { token } = provider
+  return Object.assign(provider, {
+    token: async (...options: Parameters<typeof token>) => {
+      const made = await token(...options)
+      tokens.push(made)
+      return made
+    },
+  })
+}
+
+/** As a runner makes it that sends every trace, all metrics and audit events. */
+function openTelemetry() {
+  const read = readRunConfig({
+    ...{ name: 'test', transport: 'streamable-http', remote_url: 'https://mcp.example.com' },
+    telemetry_config: {
+      ...{ endpoint: collector.endpoint, insecure: true, tracing_enabled: true, metrics_enabled: true, sampling_rate: '1' },
+    },
+  })
+  if (!read.ok) throw new TypeError(JSON.stringify(read.problems))
+  const deps = { env: {}, log: telemetryLog, metrics: telemetryMetrics, clock: systemClock, outbound }
+  const made = makeExporter(read.config, deps)
+  const middleware = makeTelemetry(read.config, { ...deps, exporter: made })
+  if (made === undefined || middleware === undefined) throw new TypeError('the document asks for telemetry')
+  return { exporter: made, middleware }
+}
+
+/** Words of the hostile tokens. */
+const WORDS = [ISSUED, 'passwd', 'UNION', 'evil.example', 'admin']
+
+/** Which of the words, and which parts of the tokens, the text has. */
+function leaked(text: string, sent: readonly string[]): string[] {
+  const parts = sent.flatMap((token) => token.split('.')).filter((part) => part.length > 20)
+  return [...WORDS, ...new Set(parts)].filter((secret) => text.includes(secret))
+}
 
 const INITIALIZE = {
   ...{ jsonrpc: '2.0', id: 0, method: 'initialize' },
@@ -122,6 +180,7 @@ const TOKENS: readonly Row[] = [
   ['a kid that is a URL', () => signed({}, { kid: 'https://evil.example/k' })],
   ['a kid with a line break', () => signed({}, { kid: 'k\r\nx-admin: 1' })],
   ['a kid of 10 KB', () => signed({}, { kid: 'k'.repeat(10_000) })],
+  ['claims of 10 KB', () => spliced({ payload: claims({ groups: Array.from({ length: 1_000 }, (_, at) => `group${at}`) }) })],
   ['a kid of the prototype', () => signed({}, { kid: '__proto__' })],
   [
     'its own key in the header',
@@ -205,17 +264,11 @@ describe('a hostile token', () => {
         '{"jsonrpc":"2.0","error":{"code":401,"message":"Authentication required: token validation failed"}}',
       ])
     }
-    const log = runner.logged.join('\n')
-    expect(log).not.toContain(ISSUED)
-    expect(log).not.toContain('passwd')
-    // One event for each, and neither there nor in a metric anything of a token.
+    tokens.push(...sent)
+    // One event for each.
     await expect.poll(() => events.length - before).toBe(sent.length)
     const audited = events.slice(before)
     expect(new Set(audited.map(({ outcome, subjects }) => `${outcome} ${subjects.user}`))).toEqual(new Set(['denied anonymous']))
-    for (const text of [JSON.stringify(audited), runner.metrics.render()]) {
-      for (const word of [ISSUED, 'passwd', 'UNION', 'evil.example', 'admin']) expect(text).not.toContain(word)
-      expect(sent.filter((token) => token.split('.').some((part) => part.length > 20 && text.includes(part)))).toEqual([])
-    }
     expect(auth.stats.cached).toBe(1) // of the session alone
     expect(fixture.stats.count('ping')).toBe(0)
   })
@@ -281,6 +334,7 @@ describe("somebody else's session", () => {
 
 it("somebody else's HTTP+SSE endpoint is 404, and goes on for its owner", async () => {
   await using guarded = await startGuardedRunner({ transport: 'sse' })
+  expect((await fetch(guarded.runner.url, { headers: { accept: 'text/event-stream' } })).status).toBe(401)
   const bearer = async (sub: string) => `Bearer ${await guarded.idp.token({ claims: { sub } })}`
   await using stream = await SseWireClient.open(guarded.runner.url, { authorization: await bearer('ada') })
   const url = new URL(stream.endpoint, guarded.runner.url)
@@ -303,6 +357,38 @@ it('thousands of bad tokens leave memory and the provider alone', async () => {
   expect(refused.filter(({ ok }) => ok)).toEqual([])
   expect(idp.backend.requests.length - before).toBeLessThan(10)
   expect(auth.stats.cached).toBeLessThan(20)
+})
+
+it('a kid of a megabyte does not get past the limit of headers, and the next request is served', async () => {
+  const token = await signed({}, { kid: 'k'.repeat(1 << 20) })
+  // The server may close the connection before the client has sent all of it.
+  const status = await twoHeaders(token).then(
+    (answer) => answer.status,
+    () => 431,
+  )
+  expect([431, 0]).toContain(status)
+  expect((await post(undefined)).status).toBe(401)
+})
+
+it('no token, good or bad, and none of its claims is in a log, an audit event, a metric or a trace', async () => {
+  const sessions = { 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }
+  expect((await post(`Bearer ${await idp.token()}`, PING, sessions)).status).toBe(200)
+  await exporter.close(AbortSignal.timeout(30_000))
+  const { spans, metrics, logs, problems } = collector
+  expect(problems).toEqual([])
+  expect(spans.map(({ name }) => name)).toContain('ping')
+  expect(metrics.length).toBeGreaterThan(0)
+  expect(logs).toHaveLength(events.length)
+  expect(tokens.length).toBeGreaterThan(TOKENS.length)
+  const seen = {
+    log: [...runner.logged, ...telemetryLog.lines].join('\n'),
+    audit: JSON.stringify(events),
+    metrics: `${runner.metrics.render()}${telemetryMetrics.render()}`,
+    traces: JSON.stringify(spans),
+    exportedMetrics: JSON.stringify(metrics),
+    exportedEvents: JSON.stringify(logs),
+  }
+  for (const [where, text] of Object.entries(seen)) expect([where, leaked(text, tokens)]).toEqual([where, []])
 })
 
 /** `fetch` would join them. */

@@ -29,6 +29,12 @@ describe('a runner with oidc_config', () => {
     expect(await answer.json()).toMatchObject({ error: { code: 401 } })
   })
 
+  it.each(['POST', 'GET', 'DELETE'])('%s / without a token is 401', async (method) => {
+    const headers = { accept: 'application/json, text/event-stream' }
+    const answer = await fetch(`${guarded.runner.base}/`, { method, headers, ...(method === 'POST' && { body: '{}' }) })
+    expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('resource_metadata=')])
+  })
+
   it('answers before the body has come', async () => {
     const { hostname, port } = new URL(guarded.runner.base)
     const socket = connect(Number(port), hostname)

@@ -15,7 +15,8 @@ afterEach(async () => {
 })
 
 const ENV = { THV_SESSION_REDIS_PASSWORD: 'pa55' }
-const limits = { rate_limit_config: { shared: { maxTokens: 4, refillPeriod: '1h' } } }
+const BUCKET = 4
+const limits = { rate_limit_config: { shared: { maxTokens: BUCKET, refillPeriod: '1h' } } }
 
 async function start(fixture: Fixture, sessionRedis: object, document: object = {}): Promise<RunningDocument> {
   const running = await runDocument(fixture.url, { scaling_config: { session_redis: sessionRedis }, ...document }, ENV)
@@ -102,6 +103,31 @@ describeRedis('runners that share a Redis', () => {
       return inRedis()
     }
     await expect.poll(countsInRedis, { timeout: 30_000, interval: 100 }).toBe(true)
+  })
+
+  it.each<[string, (server: TestRedis) => Promise<void> | void, string]>([
+    ['frozen', (server) => server.freeze(), 'pa55'],
+    ['full', async (server) => void (await server.command('CONFIG', 'SET', 'maxmemory', '1')), 'pa55'],
+    ['closed to their password', () => undefined, 'another'],
+    ['holding something else under their keys', async (server) => void (await server.command('SET', 'thv:rl:{:demo}:shared', 'x')), 'pa55'],
+  ])('hold their limits each by itself, and answer every call, while Redis is %s', async (_, breakIt, password) => {
+    const fixture = await fixtureOf('modern')
+    const { server, address } = await redis()
+    const document = { scaling_config: { session_redis: { address } }, ...limits }
+    const running = await runDocument(fixture.url, document, { THV_SESSION_REDIS_PASSWORD: password })
+    open.push(running)
+    const { client, metricsUrl } = running
+    await breakIt(server)
+    try {
+      const statuses: number[] = []
+      for (let at = 0; at < 12; at++) statuses.push((await client.modernCall('echo')).status)
+      expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(2 * BUCKET) // some may have been counted in Redis before
+      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(BUCKET)
+      expect(new Set(statuses)).toEqual(new Set([200, 429]))
+      expect(await (await fetch(metricsUrl)).text()).toMatch(/^toolhive_rate_limit_local_total(\{.*\})? [1-9]/m)
+    } finally {
+      server.unfreeze()
+    }
   })
 
   it('refuse new sessions with 503 while Redis is away, keep known ones, and are never stuck', async () => {

@@ -44,7 +44,7 @@ export function* compileParsed({ policies, entities }: ParsedSet): Steps<Compile
     yield
   }
   const store = yield* storeOf(entities, problems)
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, set: new PolicySet(compiled, store) }
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, set: yield* PolicySet.of(compiled, store) }
 }
 
 function* storeOf(entities: readonly string[], problems: PolicyProblem[]): Steps<EntityStore> {

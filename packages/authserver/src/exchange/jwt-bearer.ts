@@ -47,11 +47,11 @@ export async function redeemAssertion(
     throw new GrantRefused('invalid_grant', 'the assertion was used before')
   const subject = foreignSubject(trusted)
   const expiresAt = now + Math.floor(parseDuration(config.delegation_token_lifespan) / 1_000)
-  const token = { subject, clientId: subject, audience: resource, scopes, expiresAt, family: randomUUID() }
+  const token = { subject, clientId: subject, audience: resource, scopes, issuedAt: now, expiresAt, family: randomUUID() }
   return {
     subject,
     answer: {
-      access_token: await signedToken(token, { issuer: config.issuer, keys: keys(), clock }),
+      access_token: await signedToken(token, { issuer: config.issuer, keys: keys() }),
       token_type: 'Bearer',
       expires_in: expiresAt - now,
       ...(scopes.length > 0 && { scope: scopes.join(' ') }),

@@ -68,8 +68,8 @@ export async function exchangeToken(
   const before = subject.claims['act']
   const act = { iss: config.issuer, sub: client.client_id, ...(isObject(before) && { act: before }) }
   const access = await signedToken(
-    { ...subject, clientId: client.client_id, audience, scopes, expiresAt, claims: { ...displayOf(subject.claims), act } },
-    { issuer: config.issuer, keys: keys(), clock },
+    { ...subject, clientId: client.client_id, audience, scopes, issuedAt: now, expiresAt, claims: { ...displayOf(subject.claims), act } },
+    { issuer: config.issuer, keys: keys() },
   )
   return {
     subject: subject.subject,

@@ -34,7 +34,11 @@ export class EntityStore implements Entities {
     this.#entities = entities
     for (const { uid, ancestors } of this.#entities.values()) {
       if (!isActionType(uid.type)) continue
-      for (const above of ancestors) this.#actionsBelow.set(above, [...(this.#actionsBelow.get(above) ?? []), uid.key])
+      for (const above of ancestors) {
+        const below = this.#actionsBelow.get(above)
+        if (below === undefined) this.#actionsBelow.set(above, [uid.key])
+        else below.push(uid.key)
+      }
     }
   }
 
@@ -58,6 +62,9 @@ export class EntityStore implements Entities {
   }
 }
 
+/** Entities and their ancestors. */
+const FOUND_PER_STEP = 1_000
+
 /** Reads entities in Cedar's JSON form, and yields now and then: many of them take a while. Throws UnsupportedPolicy where the form is wrong. */
 export function* readEntities(lists: Iterable<readonly unknown[]>): Steps<EntityStore> {
   const parents = new Map<string, readonly string[]>()
@@ -76,9 +83,14 @@ export function* readEntities(lists: Iterable<readonly unknown[]>): Steps<Entity
     yield
   }
   const entities = new Map<string, Entity>()
+  let found = 0
   for (const entity of parsed) {
-    entities.set(entity.uid.key, { ...entity, ancestors: ancestorsOf(parents.get(entity.uid.key) ?? [], parents) })
-    if (entities.size % 100 === 0) yield
+    const ancestors = ancestorsOf(parents.get(entity.uid.key) ?? [], parents)
+    entities.set(entity.uid.key, { ...entity, ancestors })
+    found += 1 + ancestors.size
+    if (found < FOUND_PER_STEP) continue
+    found = 0
+    yield
   }
   return new EntityStore(entities)
 }

@@ -60,7 +60,7 @@ describe('the evaluator decides as the Cedar engine', { timeout: 300_000 }, () =
         const expected = ask(policies)
         expect(outcomes(policies)).toEqual(expected)
         const failed = Object.values(expected).includes('failure')
-        const decision = new PolicySet(policies.map(compiled), store).decide(env())
+        const decision = runAtOnce(PolicySet.of(policies.map(compiled), store)).decide(env())
         const applies = (effect: string) => policies.some((policy, at) => policy.effect === effect && expected[`p${at}`] === 'applies')
         expect(decision.allowed).toBe(!failed && applies('permit') && !applies('forbid'))
       }),

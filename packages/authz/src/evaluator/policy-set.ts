@@ -1,3 +1,4 @@
+import type { Steps } from '@thv/kernel/steps'
 import type { CompiledPolicy } from './compile-policy.ts'
 import type { EntityStore } from './entities.ts'
 import type { Env } from './environment.ts'
@@ -16,6 +17,7 @@ export interface Decision {
   readonly failures: readonly PolicyFailure[]
 }
 
+const ADDED_PER_STEP = 1_000
 const UNKNOWN_FACTS = 'depends on facts that are not known'
 
 interface Bucket {
@@ -34,13 +36,22 @@ export class PolicySet {
   readonly #byAction = new Map<string, Bucket>()
   readonly #anyAction: Bucket = emptyBucket()
 
-  constructor(policies: readonly CompiledPolicy[], entities: EntityStore) {
+  private constructor(policies: readonly CompiledPolicy[], entities: EntityStore) {
     this.policies = policies
     this.entities = entities
+  }
+
+  /** Yields now and then: a policy may stand for thousands of actions. */
+  static *of(policies: readonly CompiledPolicy[], entities: EntityStore): Steps<PolicySet> {
+    const set = new PolicySet(policies, entities)
+    let added = 0
     for (const policy of policies) {
-      if (policy.actions === undefined) add(this.#anyAction, policy)
-      else for (const key of this.#withDescendants(policy.actions)) add(this.#bucketOf(key), policy)
+      added += set.#add(policy)
+      if (added < ADDED_PER_STEP) continue
+      added = 0
+      yield
     }
+    return set
   }
 
   /**
@@ -100,6 +111,17 @@ export class PolicySet {
       }
     }
     return { allowed: policies.length === 0 && failures.length === 0, policies, failures }
+  }
+
+  /** To how many places of the index. */
+  #add(policy: CompiledPolicy): number {
+    if (policy.actions === undefined) {
+      add(this.#anyAction, policy)
+      return 1
+    }
+    const keys = this.#withDescendants(policy.actions)
+    for (const key of keys) add(this.#bucketOf(key), policy)
+    return keys.size
   }
 
   #candidates({ action, resource }: Env): readonly (readonly CompiledPolicy[] | undefined)[] {

@@ -278,6 +278,10 @@ describe('headers', () => {
       'd',
       '3',
     ])
+    // A client cannot remove what the proxy sets by naming it in Connection.
+    expect(
+      forwardedHeaders({ connection: 'authorization, x-key', authorization: 'its own' }, { authorization: 'ours', 'x-key': 'k' }),
+    ).toEqual(['authorization', 'ours', 'x-key', 'k'])
     expect(returnedHeaders({ 'transfer-encoding': 'chunked', 'x-b': ['1', '2'], c: undefined })).toEqual(['x-b', '1', 'x-b', '2'])
   })
 })

@@ -43,7 +43,8 @@ export async function serveHttp(world: World): Promise<RunningHttp> {
     refuse(response, { status: 404 })
   }
 
-  const server = createServer((request, response) => {
+  // Idle connections stay: one that is closed in the moment of the next request fails that request, and a busy machine makes such moments long.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     response.once('close', () => world.stats.recordHttp(request.method ?? '', response.statusCode))
     route(request, response).catch((error: unknown) => {
       const text = error instanceof Error ? error.message : String(error)
