@@ -1,3 +1,4 @@
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import { startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { startRedis } from '@thv/testkit/redis/redis'
 import { redisProblem } from '@thv/testkit/redis/redis-programs'
@@ -20,7 +21,7 @@ export async function run(log: (line: string) => void): Promise<Figure[]> {
   await using stack = new AsyncDisposableStack()
   const idp = stack.use(await startOidcServer())
   const backend = stack.use(await startLeanHttp())
-  const figures = [...(await memoryFigures(backend, idp)), await sessionsFigure()]
+  const figures = [...(await memoryFigures(backend, idp)), ...(await sessionFigures())]
 
   const problem = redisProblem()
   if (problem !== undefined) log(`no figures with Redis: ${problem}`)
@@ -61,9 +62,15 @@ async function rssMb({ process }: Subject): Promise<number> {
   return (await process.usage({ gc: true })).rssKb / MB
 }
 
-async function sessionsFigure(): Promise<Figure> {
-  const sessions = isQuick ? 5_000 : 100_000
-  const report = await measure<SessionsReport>('authserver/sessions.ts', { THV_SESSIONS: String(sessions) })
+/** The row of the vault belongs to the user, not to the session. */
+async function sessionFigures(): Promise<Figure[]> {
+  const sessions = isQuick ? 20_000 : 100_000
+  const report = await measure<SessionsReport>('authserver/sessions.ts', { ...MEMORY_SETTINGS, THV_SESSIONS: String(sessions) })
+  const inKb = (bytes: number) => ({ unit: 'KB', value: bytes / 1_024, baseline: 0 })
   const aim = { of: 'difference', limit: 2 } as const
-  return { name: `memory per live session, ${sessions} of them`, unit: 'KB', value: report.rssPerSession / 1_024, baseline: 0, aim }
+  return [
+    { name: `memory per live session, ${sessions} of them`, ...inKb(report.rssPerSession), aim },
+    { name: 'heap per live session', ...inKb(report.heapPerSession) },
+    { name: 'heap per row of the vault', ...inKb(report.heapPerVaultRow) },
+  ]
 }

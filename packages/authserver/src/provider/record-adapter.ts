@@ -67,7 +67,7 @@ export function createRecordAdapter(options: RecordAdapterOptions): { adapter: (
     const family = String(payload['grantId'])
     const request = tokenRequest()
     const presented = request?.presented
-    const record = { value: JSON.parse(JSON.stringify(payload)) as JsonObject, ttlMs, family }
+    const record = { value: storedForm(payload), ttlMs, family }
     if (request === undefined || presented === undefined) return await store.put('refresh', id, record)
     request.presented = undefined
     const isRefresh = presented.kind === 'refresh'
@@ -93,7 +93,7 @@ export function createRecordAdapter(options: RecordAdapterOptions): { adapter: (
         const ttlMs = Math.max(kind === 'grant' ? options.refreshMs : ttlSeconds * 1_000, 1)
         if (kind === 'refresh') return await upsertRefresh(id, payload, ttlMs)
         const family = kind === 'grant' ? id : typeof payload['grantId'] === 'string' ? payload['grantId'] : undefined
-        const value = JSON.parse(JSON.stringify(payload)) as JsonObject
+        const value = storedForm(payload)
         const isInteraction = kind === 'interaction'
         await store.put(kind, id, { value, ttlMs, ...(family !== undefined && !isInteraction && { family }) })
       },
@@ -101,16 +101,17 @@ export function createRecordAdapter(options: RecordAdapterOptions): { adapter: (
         const record = await store.get(kind, id)
         if (record === undefined && kind === 'refresh') await findConsumed(id)
         if (record === undefined) return undefined
+        const payload = { ...record.value, jti: id, kind: model }
         // The store ends a grant: it lives as long as its last refresh token.
-        if (kind === 'grant') return { ...record.value, exp: FAR_FUTURE_SECONDS }
+        if (kind === 'grant') return { ...payload, exp: FAR_FUTURE_SECONDS }
         if (record.consumedAt === undefined || kind === 'refresh') {
           const request = tokenRequest()
           const family = record.value['grantId']
           if (request !== undefined && typeof family === 'string') request.found = { kind, id, family }
-          return { ...record.value }
+          return payload
         }
         if (kind === 'code') options.onReuse('code', String(record.value['grantId'])) // the library revokes its family
-        return { ...record.value, consumed: record.consumedAt }
+        return { ...payload, consumed: record.consumedAt }
       },
       async consume(id: string) {
         const request = tokenRequest()
@@ -136,6 +137,11 @@ export function createRecordAdapter(options: RecordAdapterOptions): { adapter: (
       await judge(await store.consume(presented.kind, presented.id, { graceMs: 0 }), presented)
     },
   }
+}
+
+/** Without the id, which is the key, and the name of the model, which is the kind. */
+function storedForm({ jti: _id, kind: _model, ...payload }: Payload): JsonObject {
+  return JSON.parse(JSON.stringify(payload)) as JsonObject
 }
 
 const NOTHING = {

@@ -12,7 +12,10 @@ export interface MemoryAuthStoreOptions {
 }
 
 interface Entry {
-  value: JsonObject
+  readonly kind: AuthRecordKind
+  readonly id: string
+  /** The value as JSON: a third of the memory that an object takes. */
+  text: string
   expiresAt: number
   family: string | undefined
   consumedAt: number | undefined
@@ -26,7 +29,8 @@ const PENDING_KINDS: ReadonlySet<AuthRecordKind> = new Set(['interaction', 'pend
 export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): AuthStore {
   const { clock = systemClock, maxRecords = 1_000_000, maxPending = 10_000 } = options
   const records = new Map<AuthRecordKind, Map<string, Entry>>()
-  const families = new Map<string, Set<string>>()
+  /** Most have one record beside those that have their name: a refresh token. */
+  const families = new Map<string, Entry | Set<Entry>>()
   const revoked = new Map<string, number>()
   /** Each holder removes its own. */
   const locks = new Map<string, { readonly until: number }>()
@@ -54,23 +58,52 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
     if (entry === undefined) return
     ofKind(kind).delete(id)
     size--
-    const { family } = entry
-    const members = family === undefined ? undefined : families.get(family)
-    members?.delete(`${kind} ${id}`)
-    if (family !== undefined && members?.size === 0) families.delete(family)
+    leave(entry)
   }
 
-  function insert(kind: AuthRecordKind, id: string, entry: Entry): void {
+  /** The same text for all records of a family: each of them would bring its own. */
+  function nameOf(family: string | undefined): string | undefined {
+    return family === undefined ? undefined : (ofKind('grant').get(family)?.id ?? family)
+  }
+
+  /** Records with the name of their family are found without it. */
+  function join(entry: Entry): void {
+    const { family, id } = entry
+    if (family === undefined || id === family) return
+    const members = families.get(family)
+    if (members === undefined) families.set(family, entry)
+    else if (members instanceof Set) members.add(entry)
+    else families.set(family, new Set([members, entry]))
+  }
+
+  function leave(entry: Entry): void {
+    const { family } = entry
+    const members = family === undefined ? undefined : families.get(family)
+    if (family === undefined || members === undefined) return
+    if (members === entry) families.delete(family)
+    if (!(members instanceof Set)) return
+    members.delete(entry)
+    const [last] = members
+    if (last === undefined) families.delete(family)
+    else if (members.size === 1) families.set(family, last)
+  }
+
+  function ofFamily(family: string): readonly Entry[] {
+    const members = families.get(family)
+    const others = members === undefined ? [] : members instanceof Set ? [...members] : [members]
+    const named = [...records.values()].flatMap((map) => map.get(family) ?? [])
+    return [...others, ...named.filter((entry) => entry.family === family)]
+  }
+
+  function insert(entry: Entry): void {
+    const { kind, id } = entry
     const map = ofKind(kind)
     if (size >= maxRecords || (PENDING_KINDS.has(kind) && map.size >= maxPending)) sweep()
     if (size >= maxRecords || (PENDING_KINDS.has(kind) && map.size >= maxPending))
       throw new ThvError('store_unavailable', `the store of the authorization server is full: no room for another ${kind}`)
     map.set(id, entry)
     size++
-    if (entry.family !== undefined) {
-      const members = families.get(entry.family) ?? new Set()
-      families.set(entry.family, members.add(`${kind} ${id}`))
-    }
+    join(entry)
     timer ??= closed ? undefined : clock.setTimer(SWEEP_MS, sweepLater)
   }
 
@@ -101,14 +134,15 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
   function put(kind: AuthRecordKind, id: string, { value, ttlMs, family }: Replacement['to'] | (PutOptions & { value: JsonObject })): void {
     const before = find(kind, id)
     const expiresAt = clock.monotonic() + ttlMs
-    if (before === undefined) insert(kind, id, { value, expiresAt, family, consumedAt: undefined, consumedAtMonotonic: 0 })
-    else Object.assign(before, { value, expiresAt })
+    const text = JSON.stringify(value)
+    if (before === undefined) insert({ kind, id, text, expiresAt, family: nameOf(family), consumedAt: undefined, consumedAtMonotonic: 0 })
+    else Object.assign(before, { text, expiresAt })
   }
 
   return {
     async get(kind, id) {
       const entry = find(kind, id)
-      return entry && { value: entry.value, consumedAt: entry.consumedAt }
+      return entry && { value: parsed(entry), consumedAt: entry.consumedAt }
     },
     async put(kind, id, record) {
       if (!(record.ttlMs > 0)) throw new RangeError(`a record needs a lifetime above 0, not ${record.ttlMs}`)
@@ -117,7 +151,7 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
     async take(kind, id) {
       const entry = find(kind, id)
       drop(kind, id)
-      return entry?.value
+      return entry && parsed(entry)
     },
     async consume(kind, id, { graceMs }) {
       const entry = find(kind, id)
@@ -146,7 +180,7 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
     async addOnce(kind, id, ttlMs) {
       if (find(kind, id) !== undefined) return false
       const expiresAt = clock.monotonic() + ttlMs
-      insert(kind, id, { value: {}, expiresAt, family: undefined, consumedAt: undefined, consumedAtMonotonic: 0 })
+      insert({ kind, id, text: '{}', expiresAt, family: undefined, consumedAt: undefined, consumedAtMonotonic: 0 })
       return true
     },
     async lock(name, ttlMs) {
@@ -162,10 +196,7 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
     async revokeFamily(family, ttlMs) {
       revoked.set(family, clock.monotonic() + ttlMs)
       timer ??= closed ? undefined : clock.setTimer(SWEEP_MS, sweepLater)
-      for (const member of families.get(family) ?? []) {
-        const at = member.indexOf(' ')
-        drop(member.slice(0, at) as AuthRecordKind, member.slice(at + 1))
-      }
+      for (const { kind, id } of ofFamily(family)) drop(kind, id)
       for (const listener of listeners) listener(family, ttlMs)
     },
     async isRevoked(family) {
@@ -186,4 +217,8 @@ export function createMemoryAuthStore(options: MemoryAuthStoreOptions = {}): Aut
       size = 0
     },
   }
+}
+
+function parsed({ text }: Entry): JsonObject {
+  return JSON.parse(text) as JsonObject
 }
