@@ -30,7 +30,23 @@ describe.each(KINDS.map((definition) => [definition.kind, definition] as const))
   })
 
   it('stays small enough for a plain kubectl apply', () => {
-    expect(JSON.stringify(crdOf(definition)).length).toBeLessThan(MAX_CRD_BYTES)
+    expect(Buffer.byteLength(JSON.stringify(crdOf(definition)))).toBeLessThan(MAX_CRD_BYTES)
+  })
+
+  it('serves both versions with the same rules, and the stored one with descriptions', () => {
+    const { versions } = (crdOf(definition) as unknown as { spec: { versions: { schema: { openAPIV3Schema: SchemaNode } }[] } }).spec
+    const [stored, older] = versions.map(({ schema }) => schema.openAPIV3Schema)
+    if (stored === undefined || older === undefined) throw new Error('expects two versions')
+    const rulesOf = (schema: SchemaNode) =>
+      [...walkSchema(schema, '')].map(({ path, node: { description: _, properties, items, additionalProperties, ...rules } }) => ({
+        path,
+        names: Object.keys(properties ?? {}),
+        hasItems: items !== undefined,
+        isMap: additionalProperties !== undefined,
+        rules,
+      }))
+    expect(rulesOf(older)).toEqual(rulesOf(stored))
+    expect(stored).toEqual(openApiSchemaOf(definition))
   })
 
   it('lets none of our own marks out', () => {

@@ -6,6 +6,8 @@ export type JsonObject = { [key: string]: Json }
 /** The CustomResourceDefinition of a kind, both versions with one schema, ready for `kubectl apply`. */
 export function crdOf(definition: KindDefinition): JsonObject {
   const schema = openApiSchemaOf(definition)
+  const schemaOf = (version: string) =>
+    definition.describedOnce && version !== STORAGE_VERSION ? withoutDescriptions(schema, definition) : schema
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -29,7 +31,7 @@ export function crdOf(definition: KindDefinition): JsonObject {
         name,
         served: true,
         storage: name === STORAGE_VERSION,
-        schema: { openAPIV3Schema: schema },
+        schema: { openAPIV3Schema: schemaOf(name) },
         subresources: {
           status: {},
           ...(definition.scale && {
@@ -57,6 +59,30 @@ export function openApiSchemaOf(definition: KindDefinition): JsonObject {
     },
     ...(definition.rules && { 'x-kubernetes-validations': plain(definition.rules) }),
   }
+}
+
+/** The same rules; the descriptions are those of the stored version, which `kubectl explain` shows. */
+function withoutDescriptions(schema: JsonObject, { description, singular }: KindDefinition): JsonObject {
+  const bare = undescribed(schema)
+  const { spec, status } = bare['properties'] as { [name: string]: JsonObject }
+  const where = `Described in ${STORAGE_VERSION}: kubectl explain ${singular}.`
+  Object.assign(spec ?? {}, { description: `${where}spec` })
+  Object.assign(status ?? {}, { description: `${where}status` })
+  return { ...bare, description }
+}
+
+function undescribed(node: JsonObject): JsonObject {
+  const { description: _, ...bare } = node
+  for (const key of ['items', 'additionalProperties']) if (isNode(bare[key])) bare[key] = undescribed(bare[key])
+  if (isNode(bare['properties'])) {
+    const properties = Object.entries(bare['properties'])
+    bare['properties'] = Object.fromEntries(properties.map(([name, member]) => [name, isNode(member) ? undescribed(member) : member]))
+  }
+  return bare
+}
+
+function isNode(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Drops our own marks (keys with `~`); everything else of a schema is plain JSON already. */

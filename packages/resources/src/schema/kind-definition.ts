@@ -30,6 +30,8 @@ export interface KindDefinition<Spec extends TSchema = TSchema, Status extends T
   columns: readonly PrinterColumn[]
   /** Serves `/scale` (for `kubectl scale` and autoscalers) from spec.replicas, status.replicas and status.selector. */
   scale?: boolean
+  /** Only the stored version has descriptions: with those of the other one the CRD would outgrow what `kubectl apply` can keep. */
+  describedOnce?: boolean
 }
 
 export type ObjectOf<D extends KindDefinition> = KubeObject & { spec: Static<D['spec']>; status?: Static<D['status']> }

@@ -51,6 +51,7 @@ export const virtualMcpServer = {
   status,
   rules: [...WORKLOAD_NAME_RULES, ...nameRules],
   scale: true,
+  describedOnce: true,
   columns: [
     { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Pending, Ready, Degraded or Failed.' },
     conditionColumn('Ready', VirtualMCPServerCondition.Ready),
