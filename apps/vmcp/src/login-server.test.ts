@@ -1,10 +1,13 @@
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { WireClient } from '@thv/gateway/testing/wire-client'
+import { startBackend } from '@thv/http/testing/backend'
 import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
 import { isActiveAt, logIn, registerAt } from '@thv/testkit/oidc/log-in'
 import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
+import { openLink } from '@thv/testkit/oidc/sign-in'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { callModern, type ModernAnswer } from './testing/call-modern.ts'
 import { type GuardedBackend, startGuardedBackend } from './testing/guarded-backend.ts'
 import { startTestVmcp, type TestVmcp } from './testing/test-vmcp.ts'
 
@@ -14,7 +17,8 @@ type Name = (typeof PROVIDERS)[number]
 describe('a virtual server with an authorization server of its own, and backends with providers', () => {
   const stack = new AsyncDisposableStack()
   const idps = {} as Record<Name, OidcServer>
-  const backends = {} as Record<Name | 'open', GuardedBackend>
+  const backends = {} as Record<Name | 'open' | 'exchanged', GuardedBackend>
+  const exchanged: URLSearchParams[] = []
   let vmcp: TestVmcp
   let issuer: string
   let token: string
@@ -39,13 +43,27 @@ describe('a virtual server with an authorization server of its own, and backends
       upstreams.push({ name, type: 'oidc', oidc_config, ...(name === 'wiki' && { login_policy: 'onDemand' }) })
       backends[name] = stack.use(await startGuardedBackend())
     }
-    backends.open = stack.use(await startGuardedBackend())
+    for (const name of ['open', 'exchanged'] as const) backends[name] = stack.use(await startGuardedBackend())
     backends.open.accepts = () => true
+    const exchange = stack.use(
+      await startBackend(({ body }, response) => {
+        const form = new URLSearchParams(body)
+        exchanged.push(form)
+        const answer = { access_token: `new-${exchanged.length}`, token_type: 'Bearer', expires_in: 3_600, issued_token_type: 'x' }
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+      }),
+    )
     vmcp = stack.use(
       await startTestVmcp({
         port,
         env,
-        backends: { tickets: backends.tickets.url, chat: backends.chat.url, wiki: backends.wiki.url, open: backends.open.url },
+        backends: {
+          tickets: backends.tickets.url,
+          chat: backends.chat.url,
+          wiki: backends.wiki.url,
+          open: backends.open.url,
+          exchanged: backends.exchanged.url,
+        },
         config: {
           aggregation: { conflictResolution: 'prefix' },
           incomingAuth: { type: 'oidc', oidc: { issuer, audience: `${issuer}/mcp`, resource: `${issuer}/mcp`, scopes: ['openid', 'mcp'] } },
@@ -56,6 +74,10 @@ describe('a virtual server with an authorization server of its own, and backends
               tickets: { type: 'upstream_inject', upstreamInject: { providerName: 'tickets' } },
               chat: { type: 'upstream_inject', upstreamInject: { providerName: 'chat' } },
               wiki: { type: 'upstream_inject', upstreamInject: { providerName: 'wiki' } },
+              exchanged: {
+                type: 'token_exchange',
+                tokenExchange: { tokenUrl: `${exchange.url}/token`, clientId: 'us', audience: 'crm', subjectProviderName: 'tickets' },
+              },
             },
           },
         },
@@ -82,7 +104,9 @@ describe('a virtual server with an authorization server of its own, and backends
     'one login leads to the token of the right provider at each backend, and to none elsewhere (%s)',
     async (mode) => {
       await using client = await connect(mode)
-      expect((await client.client.listTools()).tools.map(({ name }) => name)).toEqual(['chat_hello', 'open_hello', 'tickets_hello'])
+      expect((await client.client.listTools()).tools.map(({ name }) => name)).toEqual([
+        ...['chat_hello', 'exchanged_hello', 'open_hello', 'tickets_hello'],
+      ])
       for (const name of ['tickets', 'chat'] as const) {
         const sent = await client.text(`${name}_hello`)
         expect(sent).toMatch(/^Bearer \S+$/)
@@ -126,20 +150,64 @@ describe('a virtual server with an authorization server of its own, and backends
     expect((await wire(token).modernCall('wikis')).messages[0]).toMatchObject({ error: { code: -32602 } })
     expect((await wire(token).modernCall('chat_nothing')).messages[0]).toMatchObject({ error: { code: -32602 } })
     // The next token has the login: the tool is there at once.
-    const { accessToken } = await logIn(issuer, { user: 'ada', scope: 'openid mcp upstream:wiki' })
+    const { accessToken } = await logIn(issuer, { user: 'ada', scope: 'openid mcp upstream:wiki', clientId })
     const sent = (await wire(accessToken).modernCall('wiki_hello')).messages[0].result.content[0].text
     expect(await isActiveAt(idps.wiki, sent.slice('Bearer '.length))).toBe(true)
   })
 
   it('lists tools that two users of a provider on demand both have before the login to it', async () => {
     // Ada and bob have logged in there.
-    const { accessToken } = await logIn(issuer, { user: 'grace', scope: 'openid mcp' })
+    const { accessToken } = await logIn(issuer, { user: 'grace', scope: 'openid mcp', clientId })
     for (const mode of ['legacy', 'modern'] as const) {
       await using grace = await connect(mode, accessToken)
       expect((await grace.client.listTools()).tools.map(({ name }) => name)).toContain('wiki_hello')
     }
     const answer = await new WireClient(vmcp.url, { authorization: `Bearer ${accessToken}` }).modernCall('wiki_hello')
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([403, expect.stringContaining('upstream:wiki')])
+  })
+
+  describe('a user who has not logged in to a provider on demand', () => {
+    const capabilities = { elicitation: { url: {} } }
+    /** The link of an answer that asks for one. */
+    const linkOf = ({ result }: ModernAnswer) => {
+      const { 'login-wiki': request } = (result?.inputRequests ?? {}) as {
+        [name: string]: { method: string; params: Record<string, string> }
+      }
+      expect(request).toMatchObject({ method: 'elicitation/create', params: { mode: 'url' } })
+      return request?.params['url'] ?? ''
+    }
+
+    it('is led to that login alone by the first call, and goes on in the same session', async () => {
+      const { accessToken } = await logIn(issuer, { user: 'carol', scope: 'openid mcp' })
+      const call = (more: object = {}) => callModern(vmcp.url, 'wiki_hello', { token: accessToken, capabilities, ...more })
+      const asked = await call()
+      expect(asked.result?.resultType).toBe('input_required')
+      const visits = idps.tickets.hits('/auth')
+      const page = await openLink(linkOf(asked), { user: 'carol' })
+      expect(page.text).toContain('wiki is connected')
+      expect(idps.tickets.hits('/auth')).toBe(visits)
+      const answer = await call({ inputResponses: { 'login-wiki': { action: 'accept' } } })
+      expect(answer.result).toMatchObject({ resultType: 'complete' })
+      const [{ text: sent = '' } = {}] = answer.result?.content as { text?: string }[]
+      expect(await isActiveAt(idps.wiki, sent.slice('Bearer '.length))).toBe(true)
+    })
+
+    it('cannot have another user connect an account', async () => {
+      const { accessToken } = await logIn(issuer, { user: 'mallory', scope: 'openid mcp' })
+      const asked = await callModern(vmcp.url, 'wiki_hello', { token: accessToken, capabilities })
+      const page = await openLink(linkOf(asked), { user: 'ada' })
+      expect([page.status, page.text.includes('for another user')]).toEqual([403, true])
+      const again = await callModern(vmcp.url, 'wiki_hello', { token: accessToken, capabilities })
+      expect(again.result?.resultType).toBe('input_required')
+    })
+  })
+
+  it.each(['legacy', 'modern'] as const)('exchanges the token of the provider that a backend names (%s)', async (mode) => {
+    await using client = await connect(mode)
+    expect(await client.text('exchanged_hello')).toMatch(/^Bearer new-/)
+    const form = exchanged.at(-1)
+    expect(await isActiveAt(idps.tickets, form?.get('subject_token') ?? '')).toBe(true)
+    expect(exchanged.map((each) => each.get('subject_token'))).not.toContain(token)
   })
 
   it('answers a backend that rejects the token of a dead provider alone, while the others answer', async () => {

@@ -87,7 +87,8 @@ export class VirtualBackend implements Backend {
     const { caller, exchange } = context
     const passed = offer.passed(exchange.headers)
     if (!offer.roster.isPerCaller && passed === undefined) return work(context)
-    return outgoingScope.run({ caller, exchange, passed }, work, context)
+    const received = context.era === 'modern' ? context.received : undefined
+    return outgoingScope.run({ caller, exchange, passed, received }, work, context)
   }
 
   async post(context: MessageContext): Promise<void> {

@@ -92,7 +92,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const login = await openFrontLogin(front, { env, log, clock, outbound: providers, lifecycle, keepsTokens })
   const toolSource = new LateToolSource()
   const deps = { env, log, metrics, clock, outbound: providers, policies, toolSource, redis: state?.redis }
-  const pipeline = pipelineFromRunConfig(front, { ...deps, ownIssuer: login })
+  const pipeline = pipelineFromRunConfig(front, { ...deps, ownIssuer: login, claimTokens: login?.tokens })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
   addMemoryRelease(metrics, lifecycle.signal)

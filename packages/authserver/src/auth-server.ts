@@ -4,7 +4,7 @@ import type { Exchange } from '@thv/http/server/exchange'
 import type { Clock, Timer } from '@thv/kernel/clock'
 import { parseDuration } from '@thv/kernel/duration'
 import { errorMessage } from '@thv/kernel/errors'
-import { type AuthServerConfig, type UpstreamConfig, upstreamScope } from '@thv/runconfig/auth-server-config'
+import { type AuthServerConfig, callbackPath, type UpstreamConfig, upstreamScope } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { RecordCipher } from '@thv/store/redis/record-cipher'
 import type { Log } from '@thv/telemetry/log'
@@ -16,9 +16,15 @@ import type { ExchangeDeps } from './exchange/token-exchange.ts'
 import { createTrustedIssuers } from './exchange/trusted-issuers.ts'
 import { ephemeralServerSecrets, loadServerSecrets } from './keys/server-secrets.ts'
 import { ephemeralSigningKeys, loadSigningKeys, type SigningKeys } from './keys/signing-keys.ts'
+import { createAccount } from './login/account.ts'
+import { createAccountSessions } from './login/account-sessions.ts'
+import { createConnect } from './login/connect.ts'
+import { createConnectLinks } from './login/connect-links.ts'
 import { createConsents } from './login/consents.ts'
+import { createDirectLogin } from './login/direct-login.ts'
 import { createLoginFlow } from './login/login-flow.ts'
 import { createLoginSessions } from './login/login-session.ts'
+import { createUpstreamWalk } from './login/upstream-walk.ts'
 import { LoginEvents, type LoginListener } from './login-events.ts'
 import { loginBase } from './paths/server-paths.ts'
 import { loadLibrary, quietly } from './provider/load-library.ts'
@@ -41,6 +47,7 @@ export interface AuthServerOptions {
       readonly store: AuthStore
       readonly cipher: RecordCipher
       readonly familyMs: number
+      readonly connectUrl: (key: UpstreamKey, family: string) => string
       readonly onRefreshFailed: (key: UpstreamKey, failure: 'ended' | 'unavailable', reason: unknown) => void
     },
   ) => UpstreamTokens
@@ -83,15 +90,18 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const onRegistered: UpstreamDeps['onRegistered'] = (provider, what) =>
     log.info('registered as a client of a provider', { provider, what })
   const deps: UpstreamDeps = { env, outbound, clock, signal: stop.signal, onProblem, store, onRegistered }
-  const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { issuer: config.issuer, deps }))
-  const familyMs = parseDuration(config.token_lifespans.refresh_token_lifespan)
+  const upstreams = config.upstreams.map((upstream) => upstreamOf(upstream, { config, deps }))
+  const { refresh_token_lifespan: refreshLife, access_token_lifespan: accessLife } = config.token_lifespans
+  const familyMs = parseDuration(refreshLife) + parseDuration(accessLife)
   const events = new LoginEvents()
   const onRefreshFailed = ({ provider, account }: UpstreamKey, failure: 'ended' | 'unavailable', error: unknown) => {
     const reason = failure === 'ended' ? 'the provider refuses it' : errorMessage(error)
     log.warn('token of an upstream provider could not be refreshed', { provider, failure, reason })
     events.report({ type: 'auth_upstream_refresh', outcome: 'failure', account, provider, reason: failure })
   }
-  const tokens = options.tokens(upstreams, { store, cipher: secrets.cipher('vault'), familyMs, onRefreshFailed })
+  const links = createConnectLinks(config, secrets, clock)
+  const connectUrl = (key: UpstreamKey, family: string) => links.url({ ...key, family })
+  const tokens = options.tokens(upstreams, { store, cipher: secrets.cipher('vault'), familyMs, connectUrl, onRefreshFailed })
   const clients = createSealedClients(secrets, clock)
   const documents = createMetadataDocuments({
     ...{ config, clock },
@@ -101,6 +111,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   const isSecure = loginBase(config).startsWith('https:')
   const consents = createConsents(secrets, clock, isSecure)
   const sessions = createLoginSessions(secrets, clock, isSecure)
+  const accounts = createAccountSessions(store, clock)
   const revoked = new RevokedFamilies(store, clock)
 
   const issuers = createTrustedIssuers(config.trusted_issuers, { outbound, clock, signal: stop.signal, onProblem })
@@ -112,6 +123,7 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
       createProvider({
         ...{ config, store, keys, secrets, clock },
         client: clientMetadata,
+        onLogin: (account, login) => accounts.add(account, login),
         exchange: {
           deps: exchange,
           clients: delegates,
@@ -150,13 +162,15 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
 
   const readKeys = () => (config.signing_key_config === undefined ? ephemeralSigningKeys() : loadSigningKeys(config.signing_key_config))
   let current = await instanceOf(await readKeys())
-  const flow = createLoginFlow({
-    ...{ config, store, secrets, consents, sessions, upstreams, tokens, log, events },
-    provider: () => current.provider,
-  })
+  const provider = () => current.provider
+  const walk = createUpstreamWalk({ config, store, upstreams, tokens })
+  const direct = createDirectLogin({ config, walk, sessions, tokens, log, events })
+  const flow = createLoginFlow({ config, store, secrets, consents, sessions, walk, direct, tokens, log, events, provider })
+  const connect = createConnect({ config, store, secrets, links, sessions, direct, walk, log, events, provider })
+  const account = createAccount({ config, store, secrets, consents, sessions, accounts, direct, walk, tokens, familyMs, log, events })
   const addressOf = options.addressOf ?? ((exchange: Exchange) => exchange.remoteAddress ?? '')
   const routes = createServerRoutes({
-    ...{ config, clients, documents, consents, secrets, flow, clock, log, events, addressOf },
+    ...{ config, clients, documents, flow, connect, account, clock, log, events, addressOf },
     current: () => current,
     redirectUris: upstreams.map(({ redirectUri }) => redirectUri),
     assertions: config.trusted_issuers.some(({ jwt_bearer_grant: grant }) => grant !== undefined)
@@ -217,9 +231,9 @@ export async function createAuthServer(options: AuthServerOptions): Promise<Auth
   }
 }
 
-function upstreamOf(upstream: UpstreamConfig, { issuer, deps }: { issuer: string; deps: UpstreamDeps }): UpstreamProvider {
+function upstreamOf(upstream: UpstreamConfig, { config, deps }: { config: AuthServerConfig; deps: UpstreamDeps }): UpstreamProvider {
   const { name, oidc_config: oidc, oauth2_config: oauth2 } = upstream
-  const redirectUri = (oidc ?? oauth2)?.redirect_uri ?? `${issuer}/oauth/callback`
+  const redirectUri = (oidc ?? oauth2)?.redirect_uri ?? `${config.issuer}${callbackPath(config.upstreams, name)}`
   if (oidc !== undefined) return createOidcUpstream(name, oidc, { redirectUri, deps })
   if (oauth2 !== undefined) return createOAuth2Upstream(name, oauth2, { redirectUri, deps })
   throw new TypeError(`provider ${name} has no configuration`)

@@ -46,6 +46,12 @@ export interface UpstreamTokens extends AsyncDisposable {
   rejected(key: UpstreamKey, accessToken: string): void
   /** A call of this family failed and only a login helps: the family is not refreshed again, so that its client gets there. */
   needsLogin(family: string, provider: string): void
+  /** The user connected the provider for this family after its login. */
+  join(family: string, provider: string): Promise<void>
+  /** Whether the family logged in to the provider or has joined it. A promise only where it is not near; it rejects when the store is away. */
+  hasJoined(family: string, provider: string): boolean | Promise<boolean>
+  /** A link for this user alone, good once and for a short while, that connects the provider for the family. */
+  connectUrl(key: UpstreamKey, family: string): string | undefined
   /** Names of the providers with a row, for the account page. */
   connected(account: string): Promise<readonly string[]>
   remove(key: UpstreamKey): Promise<void>

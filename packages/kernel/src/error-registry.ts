@@ -113,6 +113,13 @@ export const wireErrors = {
     meaning:
       'The token is accepted, but the call needs scopes that it does not have. The WWW-Authenticate header of the answer names them; get a token with all of them.',
   },
+  login_needed: {
+    jsonRpcCode: 4033,
+    httpStatus: 403,
+    text: 'A login at a provider is needed',
+    meaning:
+      'The call needs a provider where the user has not logged in. Clients that declared URL elicitation get a link for the user instead of this error; repeat the call after the login.',
+  },
   method_not_allowed: {
     jsonRpcCode: 405,
     httpStatus: 405,

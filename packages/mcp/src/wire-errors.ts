@@ -1,6 +1,14 @@
 import { type WireErrorCode, wireErrors } from '@thv/kernel/error-registry'
 import { HEADER_TITLES } from './header-names.ts'
-import { type ErrorObject, errorResponse, type JsonObject, type RequestId, serialise } from './json-rpc.ts'
+import {
+  type ErrorObject,
+  errorResponse,
+  type JsonObject,
+  type JsonRpcResponse,
+  type RequestId,
+  resultResponse,
+  serialise,
+} from './json-rpc.ts'
 import { SERVED_VERSIONS } from './versions.ts'
 
 /** Why a request is not served, before it is known in which form the answer goes out. */
@@ -13,6 +21,8 @@ export interface Rejection {
   readonly headers?: Readonly<Record<string, string>>
   /** Reaches the client as a JSON-RPC error with status 200, as the method's handler would have sent it. Otherwise as an HTTP error. */
   readonly inBand?: true
+  /** Answers the request instead of an error, such as with a question to the user. Always with `inBand`. */
+  readonly result?: JsonObject
 }
 
 export type RejectionOptions = Partial<Omit<Rejection, 'error'>>
@@ -37,8 +47,14 @@ export function answerOf(rejection: Rejection, id?: RequestId): WireAnswer {
   return {
     status: rejection.httpStatus,
     headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...rejection.headers },
-    body: serialise(errorResponse(id, errorObjectOf(rejection))),
+    body: serialise(responseOf(rejection, id)),
   }
+}
+
+/** The message that answers the request. */
+export function responseOf(rejection: Rejection, id: RequestId | undefined): JsonRpcResponse {
+  const { result } = rejection
+  return result === undefined || id === undefined ? errorResponse(id, errorObjectOf(rejection)) : resultResponse(id, result)
 }
 
 /** The error alone, for a stream that has begun already, or a pipe. */

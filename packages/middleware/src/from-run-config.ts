@@ -55,6 +55,8 @@ export interface MiddlewareDeps {
   readonly ownIssuer?: OwnIssuer | undefined
   /** The vault of the embedded authorization server. */
   readonly upstreamTokens?: UpstreamTokens | undefined
+  /** The same, where policies may see the claims of one of its providers. */
+  readonly claimTokens?: UpstreamTokens | undefined
 }
 
 /** The dependencies that makers share beside these. */

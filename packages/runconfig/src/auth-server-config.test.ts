@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { callbackPath } from './auth-server-config.ts'
 import { readRunConfig } from './read-run-config.ts'
 
 const ISSUER = 'https://mcp.example.com'
@@ -6,6 +7,16 @@ const OIDC = { issuer_url: 'https://idp.example.com', client_id: 'x' }
 const LOGIN = { issuer: ISSUER, allowed_audiences: [`${ISSUER}/mcp`], upstreams: [{ name: 'corp', type: 'oidc', oidc_config: OIDC }] }
 const DELEGATE = { client_id: 'agent', client_secret_file: '/etc/agent', scopes: [], audiences: [] }
 const TRUSTED = { issuer_url: 'https://partner.example.com' }
+
+function plain(name: string, more: object) {
+  const oauth2_config = {
+    authorization_endpoint: 'https://a.example.com/a',
+    token_endpoint: 'https://a.example.com/t',
+    client_id: 'x',
+    ...more,
+  }
+  return { name, type: 'oauth2', oauth2_config }
+}
 
 function problemsOf(login: object, oidc: object | undefined = { issuer: ISSUER, audience: `${ISSUER}/mcp` }): string[] {
   const document = {
@@ -21,6 +32,17 @@ function problemsOf(login: object, oidc: object | undefined = { issuer: ISSUER, 
 describe('embedded_auth_server_config', () => {
   it('is read, with its defaults', () => {
     expect(problemsOf({})).toEqual([])
+  })
+
+  it('gives each further OAuth 2 provider a path of its own', () => {
+    const upstreams = [LOGIN.upstreams[0], plain('a', {}), plain('b', {})] as { name: string; type: string }[]
+    expect(problemsOf({ upstreams })).toEqual([])
+    expect(upstreams.map(({ name }) => callbackPath(upstreams, name))).toEqual([
+      '/oauth/callback',
+      '/oauth/callback/a',
+      '/oauth/callback/b',
+    ])
+    expect(callbackPath([plain('a', {})], 'a')).toBe('/oauth/callback')
   })
 
   it.each<[string, object, string]>([
@@ -43,6 +65,22 @@ describe('embedded_auth_server_config', () => {
       'a first provider on demand',
       { upstreams: [{ ...LOGIN.upstreams[0], login_policy: 'onDemand' }] },
       '.upstreams[0].login_policy expects required',
+    ],
+    [
+      'two OAuth 2 providers with one redirect URI',
+      {
+        upstreams: [
+          LOGIN.upstreams[0],
+          plain('a', { redirect_uri: `${ISSUER}/cb` }),
+          plain('b', { redirect_uri: 'https://other.example.com/cb' }),
+        ],
+      },
+      '.upstreams[2].oauth2_config.redirect_uri has the path of another provider: their answers could be mixed up',
+    ],
+    [
+      'an OAuth 2 provider with the redirect URI that is the default of another one',
+      { upstreams: [plain('a', {}), plain('b', { redirect_uri: `${ISSUER}/oauth/callback` })] },
+      '.upstreams[1].oauth2_config.redirect_uri has the path of another provider',
     ],
     [
       'a provider of another type',

@@ -1,5 +1,5 @@
 import { parseDuration } from '@thv/kernel/duration'
-import type { AuthServerConfig, OAuth2UpstreamConfig, UpstreamConfig } from './auth-server-config.ts'
+import { type AuthServerConfig, callbackPath, type OAuth2UpstreamConfig, type UpstreamConfig } from './auth-server-config.ts'
 import type { OidcConfig } from './policy-config.ts'
 
 /** Tokens that the proxy in front accepts. */
@@ -28,6 +28,7 @@ export function checkAuthServer(config: AuthServerConfig, oidc: Front | undefine
   names.forEach((name, index) => {
     if (names.indexOf(name) !== index) problem(`upstreams[${index}].name`, 'is the name of another provider')
   })
+  checkRedirectUris(config, problem)
   if (upstreams[0]?.login_policy === 'onDemand')
     problem('upstreams[0].login_policy', 'expects required: the first provider says who the user is')
   if (config.allowed_audiences.length === 0) problem('allowed_audiences', 'expects at least one resource')
@@ -41,6 +42,18 @@ export function checkAuthServer(config: AuthServerConfig, oidc: Front | undefine
       problem(`storage.redis_config.acl_user_config.${name}_file`, `must not be given together with ${name}_env_var`)
   checkDelegation(config, problem)
   checkFront(config, oidc, problem)
+}
+
+/** Providers that do not name themselves in their answers (RFC 9207) are told apart by the path that they answer to (RFC 9700 §4.4). */
+function checkRedirectUris({ issuer, upstreams }: AuthServerConfig, problem: Report): void {
+  const pathOf = ({ name, oauth2_config: oauth2 }: UpstreamConfig) =>
+    URL.parse(oauth2?.redirect_uri ?? `${issuer}${callbackPath(upstreams, name)}`)?.pathname
+  const plain = upstreams.filter(({ oauth2_config: oauth2 }) => oauth2 !== undefined)
+  for (const [index, upstream] of upstreams.entries()) {
+    const at = plain.indexOf(upstream)
+    if (plain.slice(0, Math.max(at, 0)).some((other) => pathOf(other) === pathOf(upstream)))
+      problem(`upstreams[${index}].oauth2_config.redirect_uri`, 'has the path of another provider: their answers could be mixed up')
+  }
 }
 
 function checkDelegation({ delegate_clients: clients, trusted_issuers: issuers }: AuthServerConfig, problem: Report): void {

@@ -35,7 +35,10 @@ const parameterName = text({
 const CLIENT_FIELDS: FieldTable<UpstreamClientConfig> = {
   client_secret_file: { reader: text(), doc: 'File with the client secret.' },
   client_secret_env_var: { reader: text(), doc: 'Variable with the client secret.' },
-  redirect_uri: { reader: httpUrl(), doc: 'Where the provider sends users back; the issuer and `/oauth/callback` if absent.' },
+  redirect_uri: {
+    reader: httpUrl(),
+    doc: 'Where the provider sends users back. If absent: the issuer and `/oauth/callback`, and `/oauth/callback/NAME` for `oauth2` providers after the first.',
+  },
   scopes: { reader: listOf(text()), default: [], doc: 'Scopes to request; `openid` for OIDC if there are none.' },
   additional_authorization_params: {
     reader: mapOf(text({ allowEmpty: true }), parameterName),

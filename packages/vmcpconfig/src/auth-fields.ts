@@ -33,7 +33,10 @@ const AUTHZ: FieldTable<AuthzFileConfig> = {
   type: { reader: oneOf(['cedar', 'none']), required: true, doc: 'Policy engine.' },
   policies: { reader: listOf(text()), default: [], doc: 'Cedar policies. They see the names that clients see.' },
   entitiesJson: { reader: text(), default: '[]', doc: 'Cedar entities, as JSON inside a text.' },
-  primaryUpstreamProvider: { reader: text(), doc: 'Provider whose token the claims are taken from.' },
+  primaryUpstreamProvider: {
+    reader: text(),
+    doc: 'Provider of `authServer` whose claims the policies see. Callers without a token of it are led to its login.',
+  },
   groupClaimName: { reader: text(), doc: 'Claim that holds the groups of the caller.' },
   roleClaimName: { reader: text(), doc: 'Claim that holds the roles of the caller.' },
   groupEntityType: { reader: text(), doc: 'Cedar type of groups.' },
@@ -73,7 +76,10 @@ const TOKEN_EXCHANGE: FieldTable<TokenExchangeFileConfig> = {
   audience: { reader: text(), doc: 'Audience of the new token.' },
   scopes: { reader: listOf(text()), default: [], doc: 'Scopes of the new token.' },
   subjectTokenType: { reader: text(), doc: 'Type of the token that is exchanged.' },
-  subjectProviderName: { reader: text(), doc: 'Upstream provider whose token is exchanged.' },
+  subjectProviderName: {
+    reader: text(),
+    doc: 'Provider of `authServer` whose token is exchanged; the first if absent. Without `authServer` it is the token of the caller.',
+  },
   headerName: { reader: text(), doc: 'Header that carries the new token instead of Authorization.' },
 }
 

@@ -12,12 +12,12 @@ export const RESTART_FIELDS = [
   'serviceHosts',
 ] as const
 
-/** The part of a configuration that needs another start when it changes. Of the policies only whether there are any. Pure. */
+/** The part of a configuration that needs another start when it changes. Of the policies only whether there are any, and whose claims they see. Pure. */
 export function restartPart(config: VmcpConfig): Readonly<Record<string, unknown>> {
   const { authz, ...incomingAuth } = config.incomingAuth
   return {
     ...Object.fromEntries(RESTART_FIELDS.map((field) => [field, config[field]])),
-    incomingAuth: { ...incomingAuth, hasPolicies: authz?.type === 'cedar' },
+    incomingAuth: { ...incomingAuth, hasPolicies: authz?.type === 'cedar', primaryUpstreamProvider: authz?.primaryUpstreamProvider },
     source: config.outgoingAuth.source,
   }
 }

@@ -8,7 +8,6 @@ export function unsupportedParts(config: VmcpConfig): readonly Problem[] {
   const parts: Problem[] = []
   const refuse = (path: string, message = NOT_BUILT) => parts.push({ path, message })
   if (config.incomingAuth.type === 'local') refuse('incomingAuth.type', 'local is not built')
-  if (config.incomingAuth.authz?.primaryUpstreamProvider !== undefined) refuse('incomingAuth.authz.primaryUpstreamProvider')
   const { default: fallback, backends } = config.outgoingAuth
   if (fallback !== undefined) refuseAuth(fallback, 'outgoingAuth.default', refuse)
   for (const [name, auth] of Object.entries(backends)) refuseAuth(auth, `outgoingAuth.backends.${name}`, refuse)
@@ -29,7 +28,6 @@ const BUILT_AUTH: ReadonlySet<BackendAuthType> = new Set([
   'upstream_inject',
 ])
 
-function refuseAuth({ type, tokenExchange }: BackendAuthConfig, path: string, refuse: (path: string, message?: string) => void): void {
-  if (tokenExchange?.subjectProviderName !== undefined) refuse(`${path}.tokenExchange.subjectProviderName`)
+function refuseAuth({ type }: BackendAuthConfig, path: string, refuse: (path: string, message?: string) => void): void {
   if (!BUILT_AUTH.has(type)) refuse(`${path}.type`, `${type} is not built`)
 }

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path'
 import { checkAuthServer } from '@thv/runconfig/auth-server-rules'
 import { compositeProblems, type VmcpProblem } from './composite-rules.ts'
 import { durationMs } from './durations.ts'
-import { upstreamProblem } from './upstream-problem.ts'
+import { providerProblem, upstreamProblem } from './upstream-problem.ts'
 import {
   type AggregationConfig,
   type BackendAuthConfig,
@@ -165,13 +165,17 @@ function checkAuthServerPart(config: VmcpConfig, report: Report): void {
       report(path === '' ? 'authServer' : `authServer.${path}`, message.replaceAll('oidc_config', 'incomingAuth.oidc')),
     )
   }
+  const primary = incomingAuth.authz?.primaryUpstreamProvider
+  const lacks = primary === undefined ? undefined : providerProblem(config, primary)
+  if (lacks !== undefined) report('incomingAuth.authz.primaryUpstreamProvider', lacks)
   const all: (readonly [string, BackendAuthConfig | undefined])[] = [
     ['outgoingAuth.default', outgoingAuth.default],
     ...Object.entries(outgoingAuth.backends).map(([name, auth]) => [`outgoingAuth.backends.${name}`, auth] as const),
   ]
   for (const [at, auth] of all) {
-    const problem = auth?.upstreamInject && upstreamProblem(config, auth.upstreamInject)
-    if (problem !== undefined) report(`${at}.upstreamInject`, problem)
+    const problem = auth && upstreamProblem(config, auth)
+    const gap = problem?.indexOf(' ') ?? 0
+    if (problem !== undefined) report(`${at}.${problem.slice(0, gap)}`, problem.slice(gap + 1))
   }
 }
 

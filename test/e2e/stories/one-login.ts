@@ -63,11 +63,11 @@ async function openDoor(world: World, idps: Readonly<Record<string, OidcServer>>
   const resourceUrl = `${issuer}/mcp`
   const upstreamProviders: object[] = []
   for (const [name, idp] of Object.entries(idps)) {
-    const { client_id: clientId, client_secret } = await registerAt(idp, issuer)
+    const { client_id: clientId, client_secret } = await registerAt(idp, issuer, name)
     await client.create(secrets, { metadata: at(`${name}-client`), stringData: { secret: client_secret } } as never)
     const oauth2Config = {
       ...{ authorizationEndpoint: `${idp.issuer}/auth`, tokenEndpoint: idp.tokenUrl, clientId, scopes: ['openid'] },
-      ...{ clientSecretRef: { name: `${name}-client`, key: 'secret' }, redirectUri: `${issuer}/oauth/callback` },
+      ...{ clientSecretRef: { name: `${name}-client`, key: 'secret' }, redirectUri: `${issuer}/oauth/callback/${name}` },
       ...{ userInfo: { endpointUrl: `${idp.issuer}/me` }, allowPrivateIPs: true, insecureAllowHTTP: true },
     }
     upstreamProviders.push({ name, type: 'oauth2', oauth2Config })

@@ -28,6 +28,7 @@ export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
           group_claim_name: authz.groupClaimName,
           role_claim_name: authz.roleClaimName,
           group_entity_type: authz.groupEntityType,
+          primary_upstream_provider: authz.primaryUpstreamProvider,
         },
       },
     }),

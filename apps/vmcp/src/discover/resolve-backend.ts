@@ -5,7 +5,7 @@ import { tryParseDuration } from '@thv/kernel/duration'
 import { ThvError } from '@thv/kernel/errors'
 import { InvalidOptions } from '@thv/middleware/pipeline/invalid-options'
 import { checkedHeader, checkedHeaderName } from '@thv/middleware/pipeline/outgoing-header'
-import { upstreamProblem } from '@thv/vmcpconfig/upstream-problem'
+import { upstreamProblem, upstreamProvider } from '@thv/vmcpconfig/upstream-problem'
 import type { BackendAuthConfig, BackendConfig, VmcpConfig } from '@thv/vmcpconfig/vmcp-config'
 import { type Env, forwardedHeaders } from './forwarded-headers.ts'
 import type { ResolvedBackend } from './resolved-backend.ts'
@@ -80,12 +80,11 @@ function clientSecret({ clientCredentials, tokenExchange }: BackendAuthConfig, a
   return given ?? (variable === undefined ? undefined : variableOf(variable, `${at}.tokenExchange.clientSecretEnv`, env))
 }
 
-/** The first provider where none is named. */
-function upstreamOf({ upstreamInject }: BackendAuthConfig, at: string, config: VmcpConfig): ResolvedBackend['auth']['upstream'] {
-  if (upstreamInject === undefined) return undefined
-  const problem = upstreamProblem(config, upstreamInject)
-  if (problem !== undefined) throw invalid(`${at}.upstreamInject ${problem}`)
-  return { provider: upstreamInject.providerName ?? config.authServer?.upstreams[0]?.name ?? '' }
+function upstreamOf(auth: BackendAuthConfig, at: string, config: VmcpConfig): ResolvedBackend['auth']['upstream'] {
+  const problem = upstreamProblem(config, auth)
+  if (problem !== undefined) throw invalid(`${at}.${problem}`)
+  const provider = upstreamProvider(config, auth)
+  return provider === undefined ? undefined : { provider }
 }
 
 function variableOf(variable: string, field: string, env: Env): string {

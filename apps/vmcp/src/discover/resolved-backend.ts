@@ -28,6 +28,6 @@ export interface ResolvedAuth {
   /** Callers are authenticated: only the token that proved who they are is exchanged. */
   readonly authenticates: boolean
   readonly cache: TokenCacheConfig
-  /** Provider of the authorization server whose token the backend gets. */
+  /** Provider of the authorization server whose token the backend gets, or that is exchanged for it. */
   readonly upstream?: { readonly provider: string } | undefined
 }

@@ -12,6 +12,7 @@ import { createClientCredentials } from '@thv/middleware/credentials/client-cred
 import { createFailureLog } from '@thv/middleware/credentials/failure-log'
 import { createTokenExchange } from '@thv/middleware/credentials/token-exchange'
 import { createUpstreamInjection } from '@thv/middleware/credentials/upstream-injection'
+import { createUpstreamToken } from '@thv/middleware/credentials/upstream-token'
 import type { Middleware } from '@thv/middleware/pipeline/middleware'
 import type { Hop } from '@thv/middleware/pipeline/request-context'
 import type { Log } from '@thv/telemetry/log'
@@ -103,11 +104,9 @@ function middlewareOf({ auth }: ResolvedBackend, deps: CredentialsDeps & { reado
     })
   const { bearerToken, clientCredentials, tokenExchange } = config
   if (config.type === 'caller_token') return callerToken
-  if (upstream !== undefined) {
-    if (deps.login === undefined) return withoutLogin
-    const { tokens, issuer, resource, onDemand } = deps.login
-    return createUpstreamInjection({ ...upstream, issuer, resource, isOnDemand: onDemand.has(upstream.provider) }, tokens)
-  }
+  if (upstream !== undefined && deps.login === undefined) return withoutLogin
+  const ofUpstream = upstream && deps.login && { ...upstream, ...deps.login, isOnDemand: deps.login.onDemand.has(upstream.provider) }
+  if (ofUpstream !== undefined && config.upstreamInject !== undefined) return createUpstreamInjection(ofUpstream, ofUpstream.tokens)
   if (bearerToken?.tokenFile !== undefined) return createBearerFile(bearerToken.tokenFile, deps)
   if (clientCredentials !== undefined) {
     const { clientId, tokenUrl, issuer = '', scopes, resource } = clientCredentials
@@ -119,7 +118,8 @@ function middlewareOf({ auth }: ResolvedBackend, deps: CredentialsDeps & { reado
   if (tokenExchange === undefined) return undefined
   const { tokenUrl, clientId, audience, scopes, subjectTokenType, headerName: header } = tokenExchange
   const endpoint = createTokenEndpoint({ ...deps, url: () => tokenUrl, client: clientOf(clientId, secret) })
-  const parts = { endpoint, cache: cache(), failures: createFailureLog('token exchange', deps) }
+  const upstreamToken = ofUpstream && createUpstreamToken(ofUpstream, ofUpstream.tokens)
+  const parts = { endpoint, cache: cache(), failures: createFailureLog('token exchange', deps), upstreamToken }
   return createTokenExchange({ tokenUrl, clientId, audience, scopes, subjectTokenType, header, authenticates }, parts)
 }
 
@@ -142,6 +142,6 @@ function clientOf(id: string | undefined, secret: string | undefined) {
 }
 
 function hopOf({ name, transport }: ResolvedBackend, scope: OutgoingScope | undefined): Hop {
-  const { caller, exchange } = scope ?? { caller: undefined, exchange: undefined }
-  return { caller, exchange, backend: { name, transport }, outgoing: undefined, credentials: undefined, trace: undefined }
+  const { caller, exchange, received } = scope ?? { caller: undefined, exchange: undefined, received: undefined }
+  return { caller, exchange, backend: { name, transport }, outgoing: received, credentials: undefined, trace: undefined }
 }

@@ -12,8 +12,9 @@ export class LocalRefusal extends McpErrorResponse {
     this.rejection = rejection
   }
 
-  /** The HTTP answer that leads the client to the login that is missing. Undefined: a login is not what is missing. */
+  /** The answer that leads the client to the login that is missing. Undefined: a login is not what is missing. */
   get challenge(): Rejection | undefined {
-    return this.rejection?.headers?.['www-authenticate'] === undefined ? undefined : this.rejection
+    const isLogin = this.rejection?.headers?.['www-authenticate'] !== undefined || this.rejection?.result !== undefined
+    return isLogin ? this.rejection : undefined
   }
 }

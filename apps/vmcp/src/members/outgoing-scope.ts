@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readBearer } from '@thv/auth/incoming/bearer'
 import { partyOf } from '@thv/gateway/sessions/party'
 import type { Exchange } from '@thv/http/server/exchange'
+import type { ParsedMessage } from '@thv/mcp/parse-body'
 import { ANONYMOUS, type Caller } from '@thv/middleware/pipeline/request-context'
 import type { PassedHeaders } from './passed-headers.ts'
 
@@ -11,6 +12,8 @@ export interface OutgoingScope {
   /** Undefined for a request of our own. */
   readonly caller: Caller | undefined
   readonly exchange: Exchange | undefined
+  /** The client's message, where it can be answered with a question. */
+  readonly received?: ParsedMessage | undefined
   /** Headers of the client that go on to the backend. */
   readonly passed?: PassedHeaders | undefined
   /** Headers that authenticated the last request to the backend of this attempt. */

@@ -250,6 +250,10 @@ export class VirtualCall implements TimedCall, CancelListener {
   /** An HTTP error while nothing has been sent: clients look for the login that they need in its header. */
   challenge(rejection: Rejection): void {
     const { request, reply, context, deps } = this.#options
+    if (rejection.result !== undefined) {
+      this.#finish(rejection.result)
+      return
+    }
     const message = errorResponse(request.id, errorObjectOf(rejection))
     noteResponse(context, { kind: 'response', message, id: request.id, method: undefined, text: serialise(message) }, deps.pipeline)
     reply.reject(rejection, request.id)

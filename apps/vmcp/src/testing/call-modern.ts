@@ -15,9 +15,14 @@ export interface ModernAnswer {
 export async function callModern(
   url: string,
   name: string,
-  more: Readonly<Record<string, unknown>> & { readonly signal?: AbortSignal; readonly capabilities?: object } = {},
+  more: Readonly<Record<string, unknown>> & {
+    readonly signal?: AbortSignal
+    readonly capabilities?: object
+    readonly token?: string
+    readonly fetch?: typeof fetch
+  } = {},
 ): Promise<ModernAnswer> {
-  const { signal, capabilities = CAPABILITIES, ...params } = more
+  const { signal, capabilities = CAPABILITIES, token, ...params } = more
   const meta = {
     'io.modelcontextprotocol/protocolVersion': MODERN,
     'io.modelcontextprotocol/clientCapabilities': capabilities,
@@ -31,6 +36,7 @@ export async function callModern(
       'mcp-protocol-version': MODERN,
       'mcp-method': 'tools/call',
       'mcp-name': name,
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {}, ...params, _meta: meta } }),
     ...(signal && { signal }),

@@ -1,7 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isThvError } from '@thv/kernel/errors'
-import type { JsonObject } from '@thv/kernel/json'
 import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { Log } from '@thv/telemetry/log'
@@ -11,14 +8,18 @@ import type { ServerSecrets } from '../keys/server-secrets.ts'
 import type { LoginEvents } from '../login-events.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
 import type { LoginRecord } from '../provider/login-record.ts'
-import type { UpstreamAttempt, UpstreamIdentity, UpstreamProvider } from '../upstream/upstream-provider.ts'
+import type { UpstreamAttempt } from '../upstream/upstream-provider.ts'
 import { UpstreamRefused } from '../upstream/upstream-refused.ts'
 import type { UpstreamTokens } from '../upstream-tokens.ts'
 import { browserHash, browserOf, cookieLine, knownBrowser } from './browser-cookie.ts'
+import { clientLabel } from './client-label.ts'
 import { CONSENT_COOKIE, CONSENT_SECONDS, type ConsentSubject, type Consents } from './consents.ts'
+import type { DirectLogin, DirectPending } from './direct-login.ts'
+import { type Http, redirect, sendPage } from './http.ts'
 import { isOnDemand, planLogin, providersFor } from './login-plan.ts'
 import type { LoginSessions } from './login-session.ts'
-import { consentPage, errorPage, type Page } from './pages.ts'
+import { consentPage, errorPage } from './pages.ts'
+import type { UpstreamWalk } from './upstream-walk.ts'
 
 export interface LoginFlowOptions {
   readonly config: AuthServerConfig
@@ -26,16 +27,12 @@ export interface LoginFlowOptions {
   readonly secrets: ServerSecrets
   readonly consents: Consents
   readonly sessions: LoginSessions
-  readonly upstreams: readonly UpstreamProvider[]
+  readonly walk: UpstreamWalk
+  readonly direct: DirectLogin
   readonly tokens: UpstreamTokens
   readonly log: Log
   readonly events: LoginEvents
   readonly provider: () => Provider
-}
-
-export interface Http {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
 }
 
 /** A login that waits for the user to come back from a provider. */
@@ -52,39 +49,28 @@ interface Pending extends UpstreamAttempt {
 
 type Progress = Omit<Pending, keyof UpstreamAttempt>
 
-const PENDING_MS = 600_000
 const CSRF = 'csrf'
 
 /** From the consent page over each provider in turn to the end of the interaction that the library has begun. */
 export interface LoginFlow {
   /** GET and POST of `/oauth/login/UID`. `form`: of a POST. */
   interaction(http: Http, form: URLSearchParams | undefined): Promise<void>
-  callback(http: Http, query: URLSearchParams): Promise<void>
+  /** `path`: that the provider sent the user back to, at this server. */
+  callback(http: Http, query: URLSearchParams, path: string): Promise<void>
 }
 
 export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
-  const { config, store, secrets, consents, sessions, tokens, log, events } = options
-  const upstreams = new Map(options.upstreams.map((upstream) => [upstream.provider, upstream]))
+  const { config, store, secrets, consents, sessions, walk, direct, tokens, log, events } = options
   const base = new URL(loginBase(config))
   const isSecure = base.protocol === 'https:'
   const prefix = base.pathname.replace(/\/$/, '')
-
-  async function startUpstream(http: Http, pending: Progress): Promise<void> {
-    const upstream = upstreams.get(pending.chain[0] ?? '')
-    if (upstream === undefined) throw new RangeError(`no provider ${pending.chain[0]}`)
-    const attempt = { state: randomId(), nonce: randomId(), verifier: randomId() }
-    const url = await upstream.authorizationUrl(attempt)
-    const value = JSON.parse(JSON.stringify({ ...pending, ...attempt })) as JsonObject
-    await store.put('pending', attempt.state, { value, ttlMs: PENDING_MS })
-    redirect(http.response, url)
-  }
 
   /** Goes on to the next provider, or ends the login. A provider on demand that cannot be asked is left out. */
   async function advance(http: Http, progress: Progress, problem = 'temporarily_unavailable'): Promise<void> {
     const [provider, ...rest] = progress.chain
     if (provider === undefined) return await conclude(http, progress, problem)
     try {
-      await startUpstream(http, progress)
+      await walk.start(http, provider, progress)
     } catch (error) {
       if (!isOnDemand(provider, config.upstreams) || !isThvError(error, 'auth_provider_unavailable')) throw error
       log.warn('login goes on without a provider', { provider, error: error.message })
@@ -109,19 +95,6 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
     redirect(http.response, interaction.returnTo)
   }
 
-  async function identified(
-    upstream: UpstreamProvider,
-    pending: Pending,
-    code: string,
-  ): Promise<{ identity: UpstreamIdentity; account: string }> {
-    const redeemed = await upstream.redeem(code, pending)
-    const identity = await upstream.identify(redeemed, pending)
-    const account = pending.login?.account ?? accountOf(config.issuer, upstream.provider, identity.subject)
-    const { answer: _, ...set } = redeemed
-    await tokens.save({ account, provider: upstream.provider, subject: identity.subject, tokens: set, generation: upstream.generation })
-    return { identity, account }
-  }
-
   async function subjectOf({ params }: ProviderInteraction): Promise<ConsentSubject & { clientName: string | undefined }> {
     const clientId = String(params['client_id'])
     const client = await options.provider().Client.find(clientId)
@@ -140,7 +113,7 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
   async function askConsent(http: Http, interaction: ProviderInteraction, browser: string): Promise<void> {
     const subject = await subjectOf(interaction)
     // The form leads to the first provider or, in a session, to one of those that a scope names.
-    const origins = await Promise.allSettled(subject.providers.map((provider) => upstreams.get(provider)?.origin()))
+    const origins = await Promise.allSettled(subject.providers.map((provider) => walk.find(provider)?.origin()))
     const [first] = origins
     if (first?.status === 'rejected') throw first.reason
     const view = {
@@ -187,7 +160,7 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
       await begin()
     },
 
-    async callback(http, query) {
+    async callback(http, query, path) {
       const { request, response } = http
       const state = query.get('state') ?? ''
       const browser = knownBrowser(request, isSecure)
@@ -195,14 +168,15 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
         return sendPage(response, 400, errorPage('The answer of the identity provider has no usable state.'))
       if (browser === undefined) return sendPage(response, 400, errorPage('This login was not started in this browser.'))
       const record = await store.get('pending', state)
-      const stored = record?.value as unknown as Pending | undefined
+      const stored = record?.value as unknown as Pending | DirectPending | undefined
       // Before it is taken: a callback in another browser must not end the login of the right one.
       if (stored !== undefined && stored.browser !== browserHash(browser))
         return sendPage(response, 400, errorPage('This login was not started in this browser.'))
-      const pending = (await store.take('pending', state)) as unknown as Pending | undefined
+      const pending = (await store.take('pending', state)) as unknown as Pending | DirectPending | undefined
       if (pending === undefined) return sendPage(response, 400, errorPage('This login has expired or was completed before.'))
+      if ('direct' in pending) return await direct.returned(http, pending, { query, path })
       const [provider = '', ...rest] = pending.chain
-      const upstream = upstreams.get(provider)
+      const upstream = walk.find(provider)
       if (upstream === undefined) return sendPage(response, 400, errorPage('This login has expired.'))
       /** One provider that failed undoes none of the others. */
       const failed = (error: string, description: string) =>
@@ -210,16 +184,14 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
           ? advance(http, { ...pending, chain: rest }, error)
           : finish(http, pending.uid, { error, error_description: description })
 
-      const code = query.get('code')
       try {
-        const issuer = await upstream.responseIssuer()
-        if (issuer !== undefined && query.get('iss') !== issuer) throw new UpstreamRefused('iss_mismatch')
-        if (query.has('error') || code === null) {
+        const code = await walk.code(upstream, { query, path })
+        if (code === undefined) {
           log.info('login refused upstream', { provider })
           events.report({ type: 'auth_login', outcome: 'denied', provider, reason: 'the provider sent no code' })
           return await failed('access_denied', `the login at ${provider} was not completed`)
         }
-        const { identity, account } = await identified(upstream, pending, code)
+        const { identity, account } = await walk.redeem(upstream, pending, { code, account: pending.login?.account })
         const { name, email } = pending.login ?? identity
         const login: LoginRecord = { account, name, email, providers: [...new Set([...(pending.login?.providers ?? []), provider])] }
         log.info('logged in upstream', { provider, account })
@@ -242,22 +214,6 @@ export function createLoginFlow(options: LoginFlowOptions): LoginFlow {
   }
 }
 
-/** The same person at the same provider is the same account, on every replica and after every restart. */
-export function accountOf(issuer: string, provider: string, subject: string): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([issuer, provider, subject]))
-    .digest()
-  const hex = hash.toString('hex')
-  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
-}
-
-/** The host of a metadata document is proven by its fetch; a name is not. */
-function clientLabel(clientId: string, name: string | undefined): string | undefined {
-  const host = clientId.startsWith('https://') ? URL.parse(clientId)?.host : undefined
-  return host === undefined ? name : `${name ?? 'An application'} (${host})`
-}
-
 function recipientOf(redirectUri: string): string {
   const kind = redirectKind(redirectUri)
   if (kind === 'loopback') return 'a program on this computer'
@@ -268,20 +224,4 @@ function recipientOf(redirectUri: string): string {
 function formTarget(redirectUri: string): string {
   const url = new URL(redirectUri)
   return url.origin === 'null' ? url.protocol : url.origin
-}
-
-export function sendPage(response: ServerResponse, status: number, { html, headers }: Page): void {
-  response
-    .writeHead(status, { ...headers, 'Content-Type': 'text/html; charset=utf-8', 'Content-Length': Buffer.byteLength(html) })
-    .end(html)
-}
-
-function redirect(response: ServerResponse, location: string): void {
-  response
-    .writeHead(303, { Location: location, 'Content-Length': '0', 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' })
-    .end()
-}
-
-function randomId(): string {
-  return randomBytes(32).toString('base64url')
 }

@@ -19,7 +19,7 @@ export interface LoginSessions {
   cookie(browser: string, session: LoginSession): string
 }
 
-const COOKIE = 'thv_login'
+export const LOGIN_COOKIE = 'thv_login'
 const LIFE_SECONDS = 3_600
 const MAX_COOKIE = 4_000
 
@@ -28,7 +28,7 @@ export function createLoginSessions(secrets: ServerSecrets, clock: Clock, isSecu
   const now = () => Math.floor(clock.now() / 1_000)
   return {
     read(request, browser) {
-      const value = readCookie(request, COOKIE, isSecure) ?? ''
+      const value = readCookie(request, LOGIN_COOKIE, isSecure) ?? ''
       const text = value === '' || value.length > MAX_COOKIE ? undefined : cipher.open(Buffer.from(value, 'base64url'), browser)
       if (text === undefined) return undefined
       const { until, ...session } = JSON.parse(text) as LoginSession & { until: number }
@@ -43,7 +43,7 @@ export function createLoginSessions(secrets: ServerSecrets, clock: Clock, isSecu
         until: now() + LIFE_SECONDS,
       })
       const value = cipher.seal(text, browser).toString('base64url')
-      return cookieLine(COOKIE, value.length > MAX_COOKIE ? '' : value, { isSecure, maxAgeSeconds: LIFE_SECONDS })
+      return cookieLine(LOGIN_COOKIE, value.length > MAX_COOKIE ? '' : value, { isSecure, maxAgeSeconds: LIFE_SECONDS })
     },
   }
 }

@@ -11,6 +11,7 @@ const STYLE = [
   'body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:3rem auto;padding:0 1rem}',
   'h1{font-size:1.4rem}dt{font-weight:600;margin-top:.75rem}dd{margin:0;overflow-wrap:anywhere}',
   'form{margin-top:1.5rem;display:flex;gap:.75rem}button{font:inherit;padding:.5rem 1.25rem;cursor:pointer}',
+  'table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4rem .75rem .4rem 0;overflow-wrap:anywhere}td form{margin:0}h2{font-size:1.1rem;margin-top:2rem}',
 ].join('')
 const STYLE_HASH = `sha256-${createHash('sha256').update(STYLE).digest('base64')}`
 
@@ -60,23 +61,41 @@ export function errorPage(text: string): Page {
   )
 }
 
-export interface AccountView {
-  readonly consents: readonly { readonly id: string; readonly client: string; readonly until: string }[]
+export interface ConnectView {
+  /** The application whose session gets to use the provider. */
+  readonly application: string
+  readonly provider: string
   readonly action: string
   readonly csrf: string
+  readonly formTargets: readonly string[]
 }
 
-/** The consents of this browser, each with a button that withdraws it. */
-export function accountPage({ consents, action, csrf }: AccountView): Page {
-  const rows = consents.map(
-    ({ id, client, until }) =>
-      `<dt>${escapeHtml(client)}</dt><dd>until ${escapeHtml(until)}<form method="post" action="${escapeHtml(action)}"><input type="hidden" name="csrf" value="${escapeHtml(csrf)}"><button name="withdraw" value="${escapeHtml(id)}">Withdraw</button></form></dd>`,
-  )
-  const list = rows.length === 0 ? '<p>No application is allowed in this browser.</p>' : `<dl>${rows.join('')}</dl>`
-  return page('Allowed applications', `<h1>Applications that you allowed in this browser</h1>\n${list}`, ["'self'"])
+/** Asks the user before a provider is connected: it may remember the user, and ask nothing. */
+export function connectPage({ application, provider, action, csrf, formTargets }: ConnectView): Page {
+  const body = [
+    `<h1>Connect ${escapeHtml(provider)}?</h1>`,
+    '<p>A call of this application needs your account there. Continue only if you have just used the application.</p>',
+    `<dl><dt>Application</dt><dd>${escapeHtml(application)}</dd><dt>Log in with</dt><dd>${escapeHtml(provider)}</dd></dl>`,
+    `<form method="post" action="${escapeHtml(action)}">`,
+    `<input type="hidden" name="csrf" value="${escapeHtml(csrf)}">`,
+    '<button name="decision" value="allow">Connect</button>',
+    '<button name="decision" value="deny">Cancel</button>',
+    '</form>',
+  ]
+  return page(`Connect ${provider}`, body.join('\n'), ["'self'", ...formTargets])
 }
 
-function page(title: string, body: string, formTargets: readonly string[]): Page {
+export function connectedPage(provider: string): Page {
+  const body = `<h1>${escapeHtml(provider)} is connected</h1>\n<p>Go back to your application. You can close this page.</p>`
+  return page('Connected', body, ["'none'"])
+}
+
+export function notConnectedPage(provider: string): Page {
+  const body = `<h1>${escapeHtml(provider)} is not connected</h1>\n<p>Nothing has changed. You can close this page.</p>`
+  return page('Not connected', body, ["'none'"])
+}
+
+export function page(title: string, body: string, formTargets: readonly string[]): Page {
   const html = `<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n<meta name="color-scheme" content="light dark">\n<title>${escapeHtml(title)}</title>\n<style>${STYLE}</style>\n</head>\n<body>\n${body}\n</body>\n</html>\n`
   const policy = [
     "default-src 'none'",

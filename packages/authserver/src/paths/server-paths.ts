@@ -9,6 +9,7 @@ export const PATHS = {
   introspect: '/oauth/introspect',
   callback: '/oauth/callback',
   login: '/oauth/login/',
+  connect: '/oauth/connect/',
   account: '/oauth/account',
   jwks: '/.well-known/jwks.json',
 } as const

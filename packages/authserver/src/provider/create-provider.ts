@@ -6,6 +6,7 @@ import { errors, interactionPolicy, Provider, type ProviderClient, type Provider
 import type { ServerSecrets } from '../keys/server-secrets.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
 import { cookieName } from '../login/browser-cookie.ts'
+import { clientLabel } from '../login/client-label.ts'
 import { errorPage } from '../login/pages.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
 import { addBusyAnswers } from './busy-answers.ts'
@@ -24,6 +25,8 @@ export interface ProviderOptions {
   readonly clock: Clock
   readonly client: (id: string) => Promise<Record<string, unknown> | undefined>
   readonly exchange: TokenExchangeOptions
+  /** `client`: its name. */
+  readonly onLogin: (account: string, login: { readonly family: string; readonly client: string | undefined }) => Promise<void>
   readonly onGranted: (grant: Granted) => void
   /** `client`: its name. */
   readonly onRevoked: (client: string | undefined) => void
@@ -89,7 +92,7 @@ export function createProvider(options: ProviderOptions): Provider {
     },
     conformIdTokenClaims: false,
     findAccount: (_ctx: unknown, accountId: string) => ({ accountId, claims: () => ({ sub: accountId }) }),
-    loadExistingGrant: (ctx: ProviderContext) => grantFor(ctx, { store, refreshMs }),
+    loadExistingGrant: (ctx: ProviderContext) => grantFor(ctx, { store, refreshMs, onLogin: options.onLogin }),
     extraTokenClaims: (_ctx: unknown, token: { grantId?: string }) => tokenClaims(token.grantId, store),
     interactions: {
       policy: [loginEveryTime()],
@@ -144,7 +147,10 @@ function loginEveryTime(): object {
   )
 }
 
-async function grantFor(ctx: ProviderContext, { store, refreshMs }: { store: AuthStore; refreshMs: number }): Promise<object | undefined> {
+async function grantFor(
+  ctx: ProviderContext,
+  { store, refreshMs, onLogin }: { store: AuthStore; refreshMs: number; onLogin: ProviderOptions['onLogin'] },
+): Promise<object | undefined> {
   const { client, account, params, result, provider, resourceServers } = ctx.oidc
   const login = result?.['thv'] as LoginRecord | undefined
   if (client === undefined || account === undefined || login === undefined) return undefined
@@ -155,6 +161,7 @@ async function grantFor(ctx: ProviderContext, { store, refreshMs }: { store: Aut
   const family = await grant.save()
   const value = JSON.parse(JSON.stringify(login)) as Record<string, string>
   await store.put('login', family, { value, ttlMs: refreshMs, family })
+  await onLogin(account.accountId, { family, client: clientLabel(client.clientId, client.clientName) })
   return grant
 }
 

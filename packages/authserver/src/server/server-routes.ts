@@ -12,12 +12,11 @@ import type { Provider } from 'oidc-provider'
 import type { MetadataDocuments } from '../clients/metadata-documents.ts'
 import { judgeRegistration, registrationAnswer } from '../clients/registration.ts'
 import type { SealedClients } from '../clients/sealed-clients.ts'
-import type { ServerSecrets } from '../keys/server-secrets.ts'
 import type { SigningKeys } from '../keys/signing-keys.ts'
-import { showAccount } from '../login/account.ts'
-import type { Consents } from '../login/consents.ts'
+import type { Account } from '../login/account.ts'
+import type { Connect } from '../login/connect.ts'
+import { sendPage } from '../login/http.ts'
 import type { LoginFlow } from '../login/login-flow.ts'
-import { sendPage } from '../login/login-flow.ts'
 import { errorPage } from '../login/pages.ts'
 import type { LoginEvents } from '../login-events.ts'
 import { loginBase, PATHS } from '../paths/server-paths.ts'
@@ -29,9 +28,9 @@ export interface ServerRoutesOptions {
   readonly config: AuthServerConfig
   readonly clients: SealedClients
   readonly documents: MetadataDocuments
-  readonly consents: Consents
-  readonly secrets: ServerSecrets
   readonly flow: LoginFlow
+  readonly connect: Connect
+  readonly account: Account
   readonly clock: Clock
   readonly log: Log
   readonly events: LoginEvents
@@ -48,7 +47,7 @@ export interface ServerRoutes {
 }
 
 const WELL_KNOWN = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
-const OWN_PATHS: ReadonlySet<string> = new Set(Object.values(PATHS).filter((path) => path !== PATHS.login))
+const OWN_PATHS: ReadonlySet<string> = new Set(Object.values(PATHS).filter((path) => !path.endsWith('/')))
 /** Paths where a client may prove its secret, and guess at that of another. */
 const WITH_SECRETS: ReadonlySet<string> = new Set([PATHS.token, PATHS.revoke, PATHS.introspect])
 /** The library refuses it as it should. */
@@ -71,10 +70,16 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
   const limits = {
     [PATHS.register]: new AddressLimit({ perSecond: 1, burst: 5 }, clock),
     [PATHS.authorize]: new AddressLimit({ perSecond: 10, burst: 20 }, clock),
+    [PATHS.connect]: new AddressLimit({ perSecond: 10, burst: 20 }, clock),
+    [PATHS.account]: new AddressLimit({ perSecond: 10, burst: 20 }, clock),
     [PATHS.token]: new AddressLimit({ perSecond: 50, burst: 100 }, clock),
   } as Readonly<Record<string, AddressLimit>>
   const wrongSecrets = new AddressLimit({ perSecond: 5 / 60, burst: 5 }, clock)
-  const bases = [config.issuer, loginBase(config), ...options.redirectUris.map((uri) => uri.replace(/\/oauth\/callback$/, ''))]
+  const bases = [
+    config.issuer,
+    loginBase(config),
+    ...options.redirectUris.map((uri) => uri.replace(/\/oauth\/callback(\/[a-z0-9-]+)?$/, '')),
+  ]
   const prefixes = [...new Set(['', ...bases.map((base) => new URL(base).pathname.replace(/\/$/, ''))])]
 
   /** A redirect URI of the configuration may have any path. */
@@ -87,7 +92,9 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     for (const prefix of prefixes) {
       if (!path.startsWith(prefix)) continue
       const rest = path.slice(prefix.length)
-      if (OWN_PATHS.has(rest) || rest.startsWith(PATHS.login) || rest.startsWith(`${PATHS.authorize}/`)) return rest
+      if (rest.startsWith(`${PATHS.callback}/`)) return PATHS.callback
+      if (OWN_PATHS.has(rest) || rest.startsWith(PATHS.login) || rest.startsWith(PATHS.connect) || rest.startsWith(`${PATHS.authorize}/`))
+        return rest
       if (WELL_KNOWN.includes(rest)) return 'metadata'
     }
     return undefined
@@ -95,7 +102,8 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
 
   function tooMany(exchange: Exchange, path: string): boolean {
     const address = options.addressOf(exchange)
-    const wait = Math.max(limits[path]?.take(address) ?? 0, WITH_SECRETS.has(path) ? wrongSecrets.wait(address) : 0)
+    const limited = path.startsWith(PATHS.connect) ? PATHS.connect : path
+    const wait = Math.max(limits[limited]?.take(address) ?? 0, WITH_SECRETS.has(path) ? wrongSecrets.wait(address) : 0)
     if (wait === 0) return false
     sendJson(
       exchange,
@@ -161,13 +169,18 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     const { request, response, method } = exchange
     if (!/^\/oauth\/login\/[\w-]{1,64}$/.test(path)) return sendPage(response, 404, errorPage('There is no such page.'))
     if (method !== 'GET' && method !== 'POST') return sendMethodNotAllowed(exchange, 'GET, POST')
+    await withForm(exchange, (form) => options.flow.interaction({ request, response }, form))
+  }
+
+  /** The form of a POST that one of our own pages has sent; undefined for another method. */
+  async function withForm(exchange: Exchange, answerForm: (form: URLSearchParams | undefined) => Promise<void>): Promise<void> {
+    const { response, method } = exchange
+    if (method !== 'POST') return await answerForm(undefined)
     const site = headerText(exchange.headers['sec-fetch-site'])
-    if (method === 'POST' && site !== undefined && site !== 'same-origin')
-      return sendPage(response, 403, errorPage('This form was sent by another site.'))
-    const body = method === 'POST' ? await bodyOf(exchange) : Buffer.alloc(0)
+    if (site !== undefined && site !== 'same-origin') return sendPage(response, 403, errorPage('This form was sent by another site.'))
+    const body = await bodyOf(exchange)
     if (body === undefined) return sendPage(response, 413, errorPage('The form is too large.'))
-    const form = method === 'POST' ? new URLSearchParams(body.toString('utf8')) : undefined
-    await options.flow.interaction({ request, response }, form)
+    await answerForm(new URLSearchParams(body.toString('utf8')))
   }
 
   /** The query of an authorization request as the library sees it. Without scopes it means all that the client may have (RFC 6749 §3.3). */
@@ -208,10 +221,11 @@ export function createServerRoutes(options: ServerRoutesOptions): ServerRoutes {
     if (path === PATHS.register) return await register(exchange)
     if (path === PATHS.callback)
       return method === 'GET'
-        ? await options.flow.callback({ request, response }, new URLSearchParams(exchange.query))
+        ? await options.flow.callback({ request, response }, new URLSearchParams(exchange.query), exchange.path)
         : sendMethodNotAllowed(exchange, 'GET')
-    if (path === PATHS.account)
-      return await showAccount(exchange, { ...options, form: method === 'POST' ? await bodyOf(exchange) : undefined })
+    if (path === PATHS.account) return await withForm(exchange, (form) => options.account(exchange, form))
+    if (path.startsWith(PATHS.connect))
+      return await withForm(exchange, (form) => options.connect(exchange, path.slice(PATHS.connect.length), form))
     if (path.startsWith(PATHS.login)) return await interaction(exchange, path)
     const isAssertion = path === PATHS.token && method === 'POST' && options.assertions !== undefined
     const forLibrary = isAssertion ? await unlessAssertion(exchange, options.assertions) : request

@@ -124,6 +124,7 @@ export function createOidcUpstream(
     provider: name,
     generation: generationOf(config.issuer_url, config.client_id),
     redirectUri,
+    issuer: config.issuer_url,
     origin: async () => new URL((await metadata()).authorizationEndpoint).origin,
     async authorizationUrl(attempt) {
       const { authorizationEndpoint } = await metadata()

@@ -17,6 +17,8 @@ export interface UpstreamAttempt {
 /** A provider where users log in. Methods reject with `UpstreamRefused` for its word, and `auth_provider_unavailable` when it gives none. */
 export interface UpstreamProvider extends UpstreamRefresher {
   readonly redirectUri: string
+  /** Absent: a provider with OAuth 2 only has none. */
+  readonly issuer?: string | undefined
   /** Where the login page is. For pages that send a form there. */
   origin(): Promise<string>
   authorizationUrl(attempt: UpstreamAttempt): Promise<string>

@@ -18,6 +18,8 @@ export interface UpstreamVaultOptions {
   readonly clock?: Clock
   /** How long a family lives without a refresh. */
   readonly familyMs?: number
+  /** The address where the user of a family connects a provider. */
+  readonly connectUrl?: ((key: UpstreamKey, family: string) => string) | undefined
   /** For audit and log. The error never holds a token. */
   readonly onRefreshFailed?: (key: UpstreamKey, failure: 'ended' | 'unavailable', reason: unknown) => void
 }
@@ -31,14 +33,17 @@ export class UpstreamVault implements UpstreamTokens {
   readonly #refreshers: ReadonlyMap<string, UpstreamRefresher>
   readonly #clock: Clock
   readonly #onRefreshFailed: NonNullable<UpstreamVaultOptions['onRefreshFailed']>
+  readonly #connectUrl: UpstreamVaultOptions['connectUrl']
   readonly #near: RowCache
   readonly #families: FamilyLogins
   readonly #reads = createSingleFlight<string, CachedRow | undefined>()
   readonly #refreshes = createSingleFlight<string, RefreshOutcome>()
   readonly #closing = new AbortController()
 
-  constructor({ store, cipher, refreshers, clock = systemClock, familyMs, onRefreshFailed = () => {} }: UpstreamVaultOptions) {
-    this.#families = new FamilyLogins(store, familyMs)
+  constructor(options: UpstreamVaultOptions) {
+    const { store, cipher, refreshers, clock = systemClock, familyMs, onRefreshFailed = () => {}, connectUrl } = options
+    this.#connectUrl = connectUrl
+    this.#families = new FamilyLogins(store, clock, familyMs)
     this.#rows = createVaultRows({ store, cipher, clock, signal: this.#closing.signal })
     this.#refreshers = new Map(refreshers.map((refresher) => [refresher.provider, refresher]))
     this.#clock = clock
@@ -69,6 +74,18 @@ export class UpstreamVault implements UpstreamTokens {
 
   needsLogin(family: string, provider: string): void {
     this.#families.end(family, provider)
+  }
+
+  join(family: string, provider: string): Promise<void> {
+    return this.#families.join(family, provider)
+  }
+
+  hasJoined(family: string, provider: string): boolean | Promise<boolean> {
+    return this.#families.hasJoined(family, provider)
+  }
+
+  connectUrl(key: UpstreamKey, family: string): string | undefined {
+    return this.#connectUrl?.(key, family)
   }
 
   async connected(account: string): Promise<readonly string[]> {

@@ -1,8 +1,8 @@
 import type { Exchange } from '@thv/http/server/exchange'
 import { type HeaderPairs, sendEmpty } from '@thv/http/server/respond'
 import type { SendOptions } from '@thv/http/server/sse-writer'
-import { errorResponse, type RequestId, serialise } from '@thv/mcp/json-rpc'
-import { errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
+import { type RequestId, serialise } from '@thv/mcp/json-rpc'
+import { type Rejection, responseOf } from '@thv/mcp/wire-errors'
 import type { ClientStream } from '../streams/client-stream.ts'
 import type { AcceptedForms } from './accepted-forms.ts'
 import { sendMessage } from './send-message.ts'
@@ -79,7 +79,7 @@ export class HttpReply implements Reply {
   reject(rejection: Rejection, id: RequestId): void {
     if (this.#isOver) return
     if (this.#stream !== undefined) {
-      this.finish(serialise(errorResponse(id, errorObjectOf(rejection))))
+      this.finish(serialise(responseOf(rejection, id)))
       return
     }
     this.#isOver = true

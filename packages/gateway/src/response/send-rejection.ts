@@ -1,8 +1,8 @@
 import type { Exchange } from '@thv/http/server/exchange'
 import { sendBytes } from '@thv/http/server/respond'
-import { errorResponse, type RequestId, serialise } from '@thv/mcp/json-rpc'
+import { type RequestId, serialise } from '@thv/mcp/json-rpc'
 import { messageFrame } from '@thv/mcp/sse-encoder'
-import { answerOf, errorObjectOf, type Rejection } from '@thv/mcp/wire-errors'
+import { answerOf, type Rejection, responseOf } from '@thv/mcp/wire-errors'
 import { acceptedForms } from './accepted-forms.ts'
 
 /** Answers with the HTTP status of the error. Without an id the error names none. */
@@ -14,7 +14,7 @@ export function sendRejection(exchange: Exchange, rejection: Rejection, id?: Req
 
 /** Answers as the handler of the method would: 200, and the error inside; as an event if the client takes nothing else. */
 export function sendInBand(exchange: Exchange, rejection: Rejection, id: RequestId): void {
-  const text = serialise(errorResponse(id, errorObjectOf(rejection)))
+  const text = serialise(responseOf(rejection, id))
   const { json } = acceptedForms(exchange.headers['accept'])
   const body = Buffer.from(json ? text : messageFrame(text))
   sendBytes(exchange, 200, { type: json ? 'application/json' : 'text/event-stream', body, headers: NO_STORE })

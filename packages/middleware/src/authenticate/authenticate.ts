@@ -3,11 +3,12 @@ import { readBearer } from '@thv/auth/incoming/bearer'
 import { LEEWAY_SECONDS } from '@thv/auth/incoming/claim-checks'
 import { headerText } from '@thv/http/header-map'
 import type { Clock } from '@thv/kernel/clock'
-import type { Rejection } from '@thv/mcp/wire-errors'
-import type { Middleware } from '../pipeline/middleware.ts'
+import { isRejection, type Rejection } from '@thv/mcp/wire-errors'
+import type { Awaitable, Middleware } from '../pipeline/middleware.ts'
 import type { Caller, RequestContext } from '../pipeline/request-context.ts'
 import type { Challenges } from './challenges.ts'
 import { principalOf } from './principal.ts'
+import type { SeenClaims } from './upstream-claims.ts'
 
 export interface AuthenticateOptions {
   /** The backend gets the client's `Authorization`, too. MCP forbids that unless the token was made for the backend. */
@@ -20,6 +21,8 @@ export interface AuthenticateDeps {
   readonly clock: Clock
   /** A token that verifies and is not accepted any more. For every request, so without a promise. */
   readonly isRevoked?: ((claims: Identity['claims']) => boolean) | undefined
+  /** The claims that policies see, where they are not those of the token. */
+  readonly seenClaims?: SeenClaims | undefined
 }
 
 const REVOKED: AuthenticationProblem = { kind: 'rejected', code: 'invalid_token', text: 'the token was revoked' }
@@ -36,7 +39,7 @@ export function createAuthenticate({ forwardToken }: AuthenticateOptions, deps: 
   /** Each verified token has an identity object of its own, which lives as long as the cache keeps the token. */
   const callers = new WeakMap<Identity, Caller>()
 
-  function settle(context: RequestContext, result: AuthenticationResult): Rejection | undefined {
+  function settle(context: RequestContext, result: AuthenticationResult): Awaitable<Rejection | undefined> {
     if (!result.ok) return challenges.unauthenticated(context, result.problem)
     const { identity } = result
     if (deps.isRevoked?.(identity.claims) === true) return challenges.unauthenticated(context, REVOKED)
@@ -46,6 +49,14 @@ export function createAuthenticate({ forwardToken }: AuthenticateOptions, deps: 
       callers.set(identity, caller)
     }
     context.caller = caller
+    if (deps.seenClaims === undefined) return undefined
+    const seen = deps.seenClaims(context, caller)
+    return 'then' in seen ? seen.then((ready) => become(context, ready)) : become(context, seen)
+  }
+
+  function become(context: RequestContext, seen: Caller | Rejection): Rejection | undefined {
+    if (isRejection(seen)) return seen
+    context.caller = seen
     return undefined
   }
 

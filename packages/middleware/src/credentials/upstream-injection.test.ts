@@ -1,6 +1,9 @@
 import type { Identity } from '@thv/auth/incoming/authenticator'
-import type { UpstreamTokenResult, UpstreamTokens } from '@thv/authserver/upstream-tokens'
+import type { UpstreamKey, UpstreamTokenResult, UpstreamTokens } from '@thv/authserver/upstream-tokens'
 import type { Exchange } from '@thv/http/server/exchange'
+import type { JsonObject } from '@thv/mcp/json-rpc'
+import type { ParsedMessage } from '@thv/mcp/parse-body'
+import type { Rejection } from '@thv/mcp/wire-errors'
 import { describe, expect, it, vi } from 'vitest'
 import type { Caller, Hop } from '../pipeline/request-context.ts'
 import { createUpstreamInjection, type UpstreamInjectionOptions } from './upstream-injection.ts'
@@ -18,10 +21,17 @@ function hopOf(of: Caller | undefined): Hop {
   return { caller: of, backend: { name: 'b', transport: 'http' }, exchange, outgoing: undefined, credentials: undefined, trace: undefined }
 }
 
-function injection(result: UpstreamTokenResult | Promise<UpstreamTokenResult>, more: Partial<UpstreamInjectionOptions> = {}) {
-  const tokens = { use: vi.fn(() => result), rejected: vi.fn(), needsLogin: vi.fn() }
+function injection(
+  result: UpstreamTokenResult | Promise<UpstreamTokenResult>,
+  more: Partial<UpstreamInjectionOptions> & Partial<Pick<UpstreamTokens, 'hasJoined'>> = {},
+) {
+  const { hasJoined = () => false, ...options0 } = more
+  const tokens = {
+    ...{ use: vi.fn(() => result), rejected: vi.fn(), needsLogin: vi.fn(), hasJoined },
+    connectUrl: vi.fn((key: UpstreamKey, family: string) => `${ISSUER}/oauth/connect/${key.provider}?link=${key.account}-${family}`),
+  }
   const resource = { authorizationServers: [ISSUER], scopes: [], url: 'https://mcp.example.com/mcp' }
-  const options = { provider: 'github', issuer: ISSUER, resource, ...more }
+  const options = { provider: 'github', issuer: ISSUER, resource, ...options0 }
   return { tokens, middleware: createUpstreamInjection(options, tokens as unknown as UpstreamTokens) }
 }
 
@@ -78,6 +88,62 @@ describe('the token of an upstream provider', () => {
     const hop = hopOf({ ...walked, identity: { ...(walked.identity as Identity), claims: claims as unknown as Identity['claims'] } })
     expect(middleware.prepare?.(hop)).toBeUndefined()
     expect(hop.credentials).toBeDefined()
+  })
+
+  it.each([
+    ['now', true],
+    ['after a look into the store', Promise.resolve(true)],
+  ])('of a login on demand goes to a session that has joined it since, known %s', async (_title, hasJoined) => {
+    const { middleware } = injection(usable, { isOnDemand: true, hasJoined: () => hasJoined })
+    const hop = hopOf(caller())
+    expect(await middleware.prepare?.(hop)).toBeUndefined()
+    expect(hop.credentials).toEqual({ authorization: 'Bearer of-github' })
+  })
+
+  it('of a login on demand is worth another try later while the store is away', async () => {
+    const { middleware } = injection(usable, { isOnDemand: true, hasJoined: () => Promise.reject(new Error('away')) })
+    expect(await middleware.prepare?.(hopOf(caller()))).toMatchObject({ httpStatus: 503, headers: { 'retry-after': '1' } })
+  })
+
+  describe('that is not there, for a client that opens links', () => {
+    const call = (more: { method?: string; capabilities?: object; params?: object } = {}): ParsedMessage => {
+      const { method = 'tools/call', capabilities = { elicitation: { url: {} } }, params = {} } = more
+      const _meta = { 'io.modelcontextprotocol/clientCapabilities': capabilities }
+      const message = { jsonrpc: '2.0' as const, id: 1, method, params: { name: 'x', ...params, _meta } as JsonObject }
+      return { kind: 'request', id: 1, method, message, text: '' } as ParsedMessage
+    }
+    const asked = (outgoing: ParsedMessage, kind: 'missing' | 'ended' = 'missing') => {
+      const { middleware, tokens } = injection({ kind })
+      return { rejection: middleware.prepare?.({ ...hopOf(caller()), outgoing }) as Rejection, tokens }
+    }
+
+    it.each(['missing', 'ended'] as const)('is asked for with a link to the login (%s)', (kind) => {
+      const { rejection, tokens } = asked(call(), kind)
+      const params = { mode: 'url', url: `${ISSUER}/oauth/connect/github?link=ada-f1`, message: 'Log in to github, which this call needs.' }
+      const inputRequests = { 'login-github': { method: 'elicitation/create', params } }
+      expect(rejection).toMatchObject({ inBand: true, httpStatus: 200, result: { resultType: 'input_required', inputRequests } })
+      // The session goes on: the user comes back to it.
+      expect(tokens.needsLogin).not.toHaveBeenCalled()
+    })
+
+    it.each<[string, ParsedMessage]>([
+      ['a client that declared forms alone', call({ capabilities: { elicitation: { form: {} } } })],
+      ['a client that declared elicitation in general', call({ capabilities: { elicitation: {} } })],
+      ['a client that declared nonsense', call({ capabilities: { elicitation: { url: 'yes' } } })],
+      ['a list', call({ method: 'tools/list' })],
+      ['a user who declined', call({ params: { inputResponses: { 'login-github': { action: 'decline' } } } })],
+      ['a user who canceled', call({ params: { inputResponses: { 'login-github': { action: 'cancel' } } } })],
+      ['a call that answers a question of the backend', call({ params: { requestState: 's', inputResponses: {} } })],
+    ])('is a challenge for %s', (_title, message) => {
+      const { rejection } = asked(message)
+      expect(rejection.result).toBeUndefined()
+      expect(rejection.headers?.['www-authenticate']).toContain('upstream:github')
+    })
+
+    it('is asked for again when the user accepted and has not logged in', () => {
+      const { rejection } = asked(call({ params: { inputResponses: { 'login-github': { action: 'accept' } } } }))
+      expect(rejection.result).toBeDefined()
+    })
   })
 
   it('is for users of our own server only', () => {

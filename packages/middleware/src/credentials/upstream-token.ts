@@ -1,5 +1,10 @@
+import type { Identity } from '@thv/auth/incoming/authenticator'
 import { bearerChallenge } from '@thv/auth/incoming/challenge'
 import type { UpstreamKey, UpstreamTokenResult, UpstreamTokens } from '@thv/authserver/upstream-tokens'
+import { META, metaOf } from '@thv/mcp/envelope'
+import { isObject } from '@thv/mcp/json-rpc'
+import { INPUT_METHODS, METHODS } from '@thv/mcp/methods'
+import type { ParsedMessage } from '@thv/mcp/parse-body'
 import { type Rejection, reject } from '@thv/mcp/wire-errors'
 import { upstreamScope } from '@thv/runconfig/auth-server-config'
 import { metadataAddress, type ProtectedResource } from '../authenticate/protected-resource.ts'
@@ -31,6 +36,7 @@ const REALM = 'toolhive'
 export function createUpstreamToken(options: UpstreamTokenOptions, tokens: UpstreamTokens): UpstreamToken {
   const { provider, issuer, isOnDemand = false, resource } = options
   const scope = upstreamScope(provider)
+  const question = `login-${provider}`
   const keysOf = createKeys(provider)
 
   function judged(hop: Hop, result: UpstreamTokenResult): UsableToken | Rejection {
@@ -40,8 +46,22 @@ export function createUpstreamToken(options: UpstreamTokenOptions, tokens: Upstr
     return challenge(hop, result.kind)
   }
 
+  /** A client that shows links to its user gets one that leads to this login alone. */
+  function link(hop: Hop): Rejection | undefined {
+    const identity = hop.caller?.identity
+    const family = identity?.claims['tsid']
+    if (identity === undefined || typeof family !== 'string' || !opensLinks(hop.outgoing, question)) return undefined
+    const url = tokens.connectUrl(keysOf(identity), family)
+    if (url === undefined) return undefined
+    const params = { mode: 'url', url, message: `Log in to ${provider}, which this call needs.` }
+    const result = { resultType: 'input_required', inputRequests: { [question]: { method: METHODS.elicit, params } } }
+    return reject('login_needed', { detail: provider, httpStatus: 200, inBand: true, result })
+  }
+
   /** Names all scopes that the next token has to have: clients ask for exactly these. */
   function challenge(hop: Hop, kind: 'missing' | 'ended'): Rejection {
+    const byLink = link(hop)
+    if (byLink !== undefined) return byLink
     const isMissing = kind === 'missing'
     const { exchange } = hop
     const family = hop.caller?.identity?.claims['tsid']
@@ -56,18 +76,49 @@ export function createUpstreamToken(options: UpstreamTokenOptions, tokens: Upstr
     return reject(isMissing ? 'insufficient_scope' : 'unauthenticated', { headers: { 'www-authenticate': text } })
   }
 
+  function used(hop: Hop, identity: Identity): UsableToken | Rejection | Promise<UsableToken | Rejection> {
+    const result = tokens.use(keysOf(identity))
+    return 'then' in result ? result.then((ready) => judged(hop, ready)) : judged(hop, result)
+  }
+
+  /** The session did not log in to the provider. It may have joined it since. */
+  function joined(hop: Hop, identity: Identity): UsableToken | Rejection | Promise<UsableToken | Rejection> {
+    const family = identity.claims['tsid']
+    const hasJoined = typeof family === 'string' && tokens.hasJoined(family, provider)
+    if (typeof hasJoined === 'boolean') return hasJoined ? used(hop, identity) : challenge(hop, 'missing')
+    return hasJoined.then(
+      (has) => (has ? used(hop, identity) : challenge(hop, 'missing')),
+      () => judged(hop, STORE_AWAY),
+    )
+  }
+
   return {
     of(hop) {
       const identity = hop.caller?.identity
       if (identity === undefined || identity.issuer !== issuer) return TOKEN_MISSING
-      if (isOnDemand && !grantedScopes(hop.caller).includes(scope)) return challenge(hop, 'missing')
-      const result = tokens.use(keysOf(identity))
-      return 'then' in result ? result.then((ready) => judged(hop, ready)) : judged(hop, result)
+      const isOpen = !isOnDemand || grantedScopes(hop.caller).includes(scope)
+      return isOpen ? used(hop, identity) : joined(hop, identity)
     },
     rejected({ caller }, accessToken) {
       if (caller?.identity !== undefined) tokens.rejected(keysOf(caller.identity), accessToken)
     },
   }
+}
+
+const STORE_AWAY: UpstreamTokenResult = { kind: 'unavailable', retryAfterMs: 1_000 }
+
+/**
+ * The call may be answered with a question (MCP 2026-07-28, multi round-trip requests), its client declared URL elicitation, and the user has not
+ * declined. A call in the middle of a conversation with the backend is not interrupted: what was said in it would be lost.
+ */
+function opensLinks(message: ParsedMessage | undefined, question: string): boolean {
+  if (message?.kind !== 'request' || !INPUT_METHODS.has(message.method)) return false
+  const capabilities = metaOf(message.message)?.[META.clientCapabilities]
+  const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined
+  if (!isObject(elicitation) || !isObject(elicitation['url'])) return false
+  const { inputResponses, requestState } = message.message.params ?? {}
+  const answer = isObject(inputResponses) ? inputResponses[question] : undefined
+  return requestState === undefined && !(isObject(answer) && (answer['action'] === 'decline' || answer['action'] === 'cancel'))
 }
 
 function grantedScopes(caller: Caller | undefined): readonly string[] {

@@ -2,6 +2,7 @@ import type { Identity } from '@thv/auth/incoming/authenticator'
 import type { LocalKeys } from '@thv/auth/incoming/incoming-provider'
 import { createAuthenticator } from '@thv/auth/incoming/token-authenticator'
 import type { LoginListener } from '@thv/authserver/login-events'
+import type { UpstreamTokens } from '@thv/authserver/upstream-tokens'
 import type { Outbound } from '@thv/http/outbound/outbound'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
@@ -9,9 +10,12 @@ import type { RunConfig } from '@thv/runconfig/run-config'
 import type { Log } from '@thv/telemetry/log'
 import { createAuthenticate } from '../authenticate/authenticate.ts'
 import { type Challenges, createChallenges } from '../authenticate/challenges.ts'
+import { createUpstreamClaims, type SeenClaims } from '../authenticate/upstream-claims.ts'
+import { createUpstreamToken } from '../credentials/upstream-token.ts'
 import type { Middleware } from '../pipeline/middleware.ts'
 import { incomingProviderOf } from './incoming-provider-of.ts'
 import { protectedResourceOf } from './protected-resource-of.ts'
+import { upstreamOptions } from './upstream-options.ts'
 
 export interface AuthenticateMakerDeps {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -21,6 +25,8 @@ export interface AuthenticateMakerDeps {
   readonly outbound: Outbound
   /** The authorization server in this program, whose tokens are verified without a network. */
   readonly ownIssuer?: OwnIssuer | undefined
+  /** Where policies may see claims of an upstream provider: the vault with its tokens. */
+  readonly claimTokens?: UpstreamTokens | undefined
 }
 
 export interface OwnIssuer {
@@ -33,7 +39,7 @@ export interface OwnIssuer {
 /** Undefined: the document asks for no authentication. Starts to fetch the keys and does not wait for them. */
 export function makeAuthenticate(
   config: RunConfig,
-  { env, log, clock, outbound, ownIssuer }: AuthenticateMakerDeps,
+  { env, log, clock, outbound, ownIssuer, claimTokens }: AuthenticateMakerDeps,
 ): Middleware | undefined {
   const { oidc_config: oidc } = config
   const challenges = challengesOf(config)
@@ -52,9 +58,16 @@ export function makeAuthenticate(
   void authenticator.warm()
   const middleware = createAuthenticate(
     { forwardToken: oidc.forward_token },
-    { authenticator, challenges, clock, isRevoked: ownIssuer?.isRevoked },
+    { authenticator, challenges, clock, isRevoked: ownIssuer?.isRevoked, seenClaims: seenClaimsOf(config, claimTokens) },
   )
   return { ...middleware, close: async () => await authenticator[Symbol.asyncDispose]() }
+}
+
+function seenClaimsOf(config: RunConfig, tokens: UpstreamTokens | undefined): SeenClaims | undefined {
+  const provider = config.authz_config?.cedar?.primary_upstream_provider
+  if (provider === undefined || tokens === undefined) return undefined
+  const options = upstreamOptions(config, provider, 'authz_config.cedar.primary_upstream_provider')
+  return createUpstreamClaims(createUpstreamToken(options, tokens))
 }
 
 /** The challenges of a runner, for every middleware that rejects a token. Undefined: it does not authenticate clients. */

@@ -3,7 +3,7 @@ import type { JsonObject } from '@thv/kernel/json'
 /**
  * The kinds of records of an authorization server. `code`, `refresh` and `grant` belong to families; `pending` is a login at an upstream
  * provider; `login` is what a family knows of its user; `replay` and `assertion` are identifiers that may be used once; `upstream` is for
- * tokens of upstream providers, `registration` for our own registrations there.
+ * tokens of upstream providers, `registration` for our own registrations there, `account` for the list of a user's families.
  */
 export const AUTH_RECORD_KINDS = [
   'code',
@@ -16,6 +16,7 @@ export const AUTH_RECORD_KINDS = [
   'assertion',
   'upstream',
   'registration',
+  'account',
 ] as const
 export type AuthRecordKind = (typeof AUTH_RECORD_KINDS)[number]
 

@@ -30,6 +30,7 @@ const NAMES: Readonly<Record<AuthRecordKind, string>> = {
   assertion: 'assertion-jwt',
   upstream: 'upstream',
   registration: 'dcr',
+  account: 'account',
 }
 
 const PATIENCE_MS = 10_000

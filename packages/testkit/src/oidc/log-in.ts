@@ -11,10 +11,11 @@ export interface RegisteredClient {
   readonly client_secret: string
 }
 
-/** Makes an authorization server a client of a provider. */
-export async function registerAt(idp: OidcServer, issuer: string): Promise<RegisteredClient> {
+/** Makes an authorization server a client of a provider. `name`: of the provider, where it has a redirect URI of its own. */
+export async function registerAt(idp: OidcServer, issuer: string, name?: string): Promise<RegisteredClient> {
+  const callback = `${issuer}/oauth/callback`
   const metadata = {
-    redirect_uris: [`${issuer}/oauth/callback`],
+    redirect_uris: name === undefined ? [callback] : [callback, `${callback}/${name}`],
     grant_types: ['authorization_code', 'refresh_token'],
     token_endpoint_auth_method: 'client_secret_basic',
   }

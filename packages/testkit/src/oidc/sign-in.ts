@@ -9,8 +9,32 @@ export interface SignInOptions {
 }
 
 /** Does what a browser and its user would: follows redirects with cookies and fills in the login page. Returns the address it ends at. */
-export async function signIn(authorizationUrl: string | URL, { user, redirectUri, cookies = new Map() }: SignInOptions): Promise<URL> {
-  let url = new URL(authorizationUrl)
+export async function signIn(authorizationUrl: string | URL, { user, redirectUri, cookies }: SignInOptions): Promise<URL> {
+  const ended = await browse(authorizationUrl, { user, cookies, isOver: (url) => url.href.startsWith(redirectUri) })
+  if (ended.url.href.startsWith(redirectUri)) return ended.url
+  throw new Error(`the login stopped at ${ended.url.pathname} with ${ended.status}: ${ended.text.slice(0, 500)}`)
+}
+
+export interface BrowsedPage {
+  readonly url: URL
+  readonly status: number
+  readonly text: string
+}
+
+/** Opens a link and fills in whatever forms follow. Returns the page where nothing is left to fill in. */
+export async function openLink(link: string | URL, options: Omit<SignInOptions, 'redirectUri'>): Promise<BrowsedPage> {
+  return await browse(link, { ...options, isOver: () => false })
+}
+
+interface BrowseOptions {
+  readonly user: string
+  readonly cookies?: Map<string, string> | undefined
+  /** The browser does not go there. */
+  isOver(url: URL): boolean
+}
+
+async function browse(start: string | URL, { user, cookies = new Map(), isOver }: BrowseOptions): Promise<BrowsedPage> {
+  let url = new URL(start)
   let form: URLSearchParams | undefined
   for (let step = 0; step < MAX_STEPS; step++) {
     const answer = await fetch(url, {
@@ -25,11 +49,11 @@ export async function signIn(authorizationUrl: string | URL, { user, redirectUri
     if (location !== null) {
       url = new URL(location, url)
       form = undefined
-      if (url.href.startsWith(redirectUri)) return url
-    } else if (answer.status === 200 && form === undefined) {
+      if (isOver(url)) return { url, status: answer.status, text }
+    } else if (answer.status === 200 && form === undefined && text.includes('<form')) {
       form = filledIn(text, user)
       url = new URL(/<form[^>]* action="([^"]*)"/.exec(text)?.[1] ?? url, url)
-    } else throw new Error(`the login stopped at ${url.pathname} with ${answer.status}: ${text.slice(0, 500)}`)
+    } else return { url, status: answer.status, text }
   }
   throw new Error(`the login took more than ${MAX_STEPS} steps`)
 }

@@ -48,13 +48,11 @@ export function memberAuth(config: Pick<MCPExternalAuthConfig, 'spec'>, backend:
     case 'tokenExchange': {
       if (tokenExchange?.tokenUrl === undefined) break
       const { tokenUrl, clientId, clientSecretRef, audience, scopes, subjectTokenType, subjectProviderName } = tokenExchange
-      if (subjectProviderName !== undefined)
-        return { reason: 'Unsupported', message: 'spec.tokenExchange.subjectProviderName is not built for backends of a virtual server' }
       return {
         auth: {
           type: 'token_exchange',
           tokenExchange: compact({
-            ...{ tokenUrl, clientId, audience, scopes, subjectTokenType },
+            ...{ tokenUrl, clientId, audience, scopes, subjectTokenType, subjectProviderName },
             clientSecretEnv: clientSecretRef && variable,
             headerName: tokenExchange.externalTokenHeaderName,
           }),

@@ -60,7 +60,10 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
   const group = groupCondition(spec.groupRef, lookup)
   const deps = { ...input, ...place, clusterDomain: settings.clusterDomain }
   const [serviceHost = ''] = serviceHostsOf(place, settings.clusterDomain)
-  const incoming = spec.incomingAuth && incomingAuthOf(spec.incomingAuth, { ...deps, serviceHost, checkPolicies: input.checkPolicies, now })
+  const { primaryUpstreamProvider } = spec.authServerConfig ?? {}
+  const incoming =
+    spec.incomingAuth &&
+    incomingAuthOf(spec.incomingAuth, { ...deps, serviceHost, checkPolicies: input.checkPolicies, primaryUpstreamProvider, now })
   const given = Object.entries(spec.outgoingAuth.backends).filter(([, { type }]) => type === 'externalAuthConfigRef')
   const listed = backendsOf(input.members, {
     ...deps,
@@ -151,7 +154,7 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
   const blockedPlan = (all: readonly Blocker[]): WorkloadPlan => ({ ...base, blockers: all, stopsWhatRuns: runsOpen })
   if (blockers.length > 0 || written?.ok !== true || incoming === undefined) return blockedPlan(blockers)
 
-  const unsupported = [...incoming.unsupported, ...login.unsupported, ...ofFile(written.unsupported, written.config)]
+  const unsupported = [...incoming.unsupported, ...ofFile(written.unsupported, written.config)]
   const capped = capReplicas(written.config.authServer, { replicas: spec.replicas, scale: live.deployment?.spec?.replicas })
   const made = deploymentOf(input, {
     spec,

@@ -2,6 +2,7 @@ import { compact } from '@thv/resources/schema/normalize'
 import type { CanonicalAuthServerRedis, CanonicalSentinelConfig } from '@thv/resources/shared/auth-server/auth-server-storage'
 import type { UpstreamProvider } from '@thv/resources/shared/auth-server/auth-server-upstream'
 import type { CanonicalEmbeddedAuthServer } from '@thv/resources/shared/auth-server/embedded-auth-server'
+import { callbackPath } from '@thv/runconfig/auth-server-config'
 import { managedHmacFiles, managedKeyFiles } from '../../auth-server/managed-keys.ts'
 
 export const REDIS_USERNAME = 'TOOLHIVE_AUTH_SERVER_REDIS_USERNAME'
@@ -50,7 +51,7 @@ export function authServerConfig(server: CanonicalEmbeddedAuthServer, place: Aut
         refresh_token_lifespan: lifespans.refreshTokenLifespan,
         auth_code_lifespan: lifespans.authCodeLifespan,
       }),
-    upstreams: server.upstreamProviders.map((provider) => upstream(provider, place)),
+    upstreams: server.upstreamProviders.map((provider) => upstream(provider, server, place)),
     scopes_supported: [...place.scopes],
     baseline_client_scopes: listOrNone(server.baselineClientScopes),
     allowed_audiences: [place.resourceUrl],
@@ -79,12 +80,14 @@ function signingKeys(count: number): Json {
   return compact({ key_dir: KEY_DIR, signing_key_file: signing, fallback_key_files: listOrNone(fallback) })
 }
 
-function upstream({ name, type, oidcConfig: oidc, oauth2Config: oauth2 }: UpstreamProvider, place: AuthServerPlace): Json {
-  const redirectUri = `${place.resourceUrl.replace(/\/+$/, '')}/oauth/callback`
+function upstream(provider: UpstreamProvider, { upstreamProviders }: CanonicalEmbeddedAuthServer, place: AuthServerPlace): Json {
+  const { name, type, loginPolicy, oidcConfig: oidc, oauth2Config: oauth2 } = provider
+  const redirectUri = `${place.resourceUrl.replace(/\/+$/, '')}${callbackPath(upstreamProviders, name)}`
   const secret = (ref: unknown) => (ref === undefined ? undefined : `${CLIENT_DIR}/${upstreamSecretFile(name)}`)
   return compact({
     name,
     type,
+    login_policy: loginPolicy,
     oidc_config:
       oidc &&
       compact({

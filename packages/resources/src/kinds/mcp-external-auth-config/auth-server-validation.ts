@@ -34,8 +34,26 @@ function upstreamsProblems(at: string, { upstreamProviders, primaryUpstreamProvi
     ...(primaryUpstreamProvider !== undefined && !names.includes(primaryUpstreamProvider)
       ? [`${at}.primaryUpstreamProvider must be the name of one of upstreamProviders`]
       : []),
+    ...(upstreamProviders[0]?.loginPolicy === 'onDemand'
+      ? [`${at}.upstreamProviders[${names[0]}].loginPolicy must be required, because the first provider says who the user is`]
+      : []),
+    ...sharedRedirects(at, upstreamProviders),
     ...upstreamProviders.flatMap((provider) => upstreamProblems(`${at}.upstreamProviders[${provider.name}]`, provider)),
   ]
+}
+
+/** Providers with OAuth 2 only do not name themselves in their answers, so these are told apart by the path that they come to (RFC 9700 §4.4). */
+function sharedRedirects(at: string, providers: readonly UpstreamProvider[]): string[] {
+  const pathOf = (provider: UpstreamProvider) => URL.parse(provider.oauth2Config?.redirectUri ?? '')?.pathname
+  return providers
+    .filter((provider, index) => {
+      const path = pathOf(provider)
+      return path !== undefined && providers.findIndex((other) => pathOf(other) === path) < index
+    })
+    .map(
+      ({ name }) =>
+        `${at}.upstreamProviders[${name}].oauth2Config.redirectUri has the path of another provider, so that their answers could be mixed up: end it with /oauth/callback/${name}`,
+    )
 }
 
 function upstreamProblems(at: string, { type, oidcConfig, oauth2Config }: UpstreamProvider): string[] {

@@ -133,6 +133,11 @@ describe('validateExternalAuthConfig', () => {
       login({ upstreamProviders: [oauth2({ clientId: undefined, dcrConfig: {} })] }),
       'exactly one of discoveryUrl and registrationEndpoint',
     ],
+    [
+      'a first provider on demand',
+      login({ upstreamProviders: [{ ...oauth2({}), loginPolicy: 'onDemand' }] }),
+      'loginPolicy must be required, because the first provider says who the user is',
+    ],
     ['an unknown primary provider', login({ primaryUpstreamProvider: 'other' }), 'must be the name of one of upstreamProviders'],
     ['a key twice', login({ signingKeySecretRefs: [secret, secret] }), 'signingKeySecretRefs holds s/k more than once'],
     ['a lifespan that is too short', login({ tokenLifespans: { accessTokenLifespan: '1s' } }), 'between 1m and 24h'],

@@ -7,6 +7,8 @@ import { HTTPS_ISSUER_PATTERN, HTTPS_URL_PATTERN, httpsOrLoopback, isTrue, MAX_U
 
 export const PROVIDER_NAME_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$'
 
+const LOGIN_POLICIES = ['required', 'onDemand'] as const
+
 export const providerName = (description: string) => str(description, { minLength: 1, maxLength: 63, pattern: PROVIDER_NAME_PATTERN })
 
 const url = (description: string, pattern = URL_PATTERN) => str(description, { maxLength: MAX_URL, pattern })
@@ -159,6 +161,9 @@ export const upstreamProvider = () =>
     {
       name: providerName('Name of the provider; other fields refer to it.'),
       type: oneOf('Protocol of the provider.', ['oidc', 'oauth2']),
+      loginPolicy: opt(
+        oneOf('When users log in there: at every login (required, the default), or when a call first needs it (onDemand).', LOGIN_POLICIES),
+      ),
       oidcConfig: opt(oidcConfig()),
       oauth2Config: opt(oauth2Config()),
     },

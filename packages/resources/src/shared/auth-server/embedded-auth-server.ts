@@ -66,6 +66,11 @@ const rules: CelRule[] = [
     message: 'primaryUpstreamProvider must be the name of one of upstreamProviders',
     fieldPath: '.primaryUpstreamProvider',
   },
+  {
+    rule: "!has(self.upstreamProviders[0].loginPolicy) || self.upstreamProviders[0].loginPolicy == 'required'",
+    message: 'loginPolicy of the first provider must be required, because that provider says who the user is',
+    fieldPath: '.upstreamProviders',
+  },
 ]
 
 /** The authorization server inside a proxy: MCPExternalAuthConfig.spec.embeddedAuthServer, VirtualMCPServer.spec.authServerConfig. */
@@ -82,7 +87,9 @@ export const embeddedAuthServer = (description: string) =>
         maxItems: 16,
         merge: ['name'],
       }),
-      primaryUpstreamProvider: opt(providerName('Provider whose claims policies see; the first if not given. VirtualMCPServer only.')),
+      primaryUpstreamProvider: opt(
+        providerName('Provider whose claims policies see, instead of those of the tokens of this server. VirtualMCPServer only.'),
+      ),
       signingKeySecretRefs: opt(
         list('PEM keys: the first signs, the others verify. Without any, the operator makes and rotates them.', secretKeyRef('A key.'), {
           maxItems: 5,

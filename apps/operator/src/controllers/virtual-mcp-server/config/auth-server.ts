@@ -16,8 +16,6 @@ export interface AuthServerPart {
   readonly contributions: readonly Contribution[]
   readonly conditions: readonly ConditionUpdate[]
   readonly blockers: readonly Blocker[]
-  /** Parts of the spec that the file cannot say. */
-  readonly unsupported: readonly { readonly field: string; readonly middleware: string }[]
 }
 
 interface Deps {
@@ -34,7 +32,7 @@ interface Deps {
 }
 
 const AT = 'authServerConfig'
-const NOTHING: AuthServerPart = { document: undefined, contributions: [], conditions: [], blockers: [], unsupported: [] }
+const NOTHING: AuthServerPart = { document: undefined, contributions: [], conditions: [], blockers: [] }
 
 /** The authorization server inside the virtual server: its part of the file, and its keys and secrets as files of the pods. Pure. */
 export function authServerOf(server: CanonicalEmbeddedAuthServer | undefined, deps: Deps): AuthServerPart {
@@ -54,7 +52,6 @@ export function authServerOf(server: CanonicalEmbeddedAuthServer | undefined, de
   }
   const place = { ...deps, scopes: oidc?.scopes ?? [], resourceUrl, managedSecret: managedSecretName(name) }
   const { runConfig, ...contribution } = authServerContribution(server, place)
-  const field = `spec.${AT}.primaryUpstreamProvider`
   return {
     document: runConfig?.embedded_auth_server_config,
     contributions: [contribution],
@@ -69,7 +66,6 @@ export function authServerOf(server: CanonicalEmbeddedAuthServer | undefined, de
       ...(keys === undefined ? [] : [managedCondition(keys.secret)]),
     ],
     blockers: [],
-    unsupported: server.primaryUpstreamProvider === undefined ? [] : [{ field, middleware: 'is not built' }],
   }
 }
 

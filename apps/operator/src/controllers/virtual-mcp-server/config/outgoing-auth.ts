@@ -44,12 +44,10 @@ function inlineAuth(auth: CanonicalOutgoingAuth, backends: readonly Backend[], l
     const { name } = backend.config
     const given = Object.hasOwn(auth.backends, name) ? auth.backends[name] : undefined
     const isGiven = given?.type === 'externalAuthConfigRef'
-    const lacks = isGiven ? undefined : backend.auth?.upstreamInject && upstreamProblem(lookup, backend.auth.upstreamInject)
+    const lacks = isGiven ? undefined : backend.auth && upstreamProblem(lookup, backend.auth)
     if (lacks !== undefined) {
       leftOut.add(name)
-      conditions.push(
-        failed(discoveredAuthCondition(name), { message: `Backend ${name} is left out: its upstreamInject ${inSpecWords(lacks)}` }),
-      )
+      conditions.push(failed(discoveredAuthCondition(name), { message: `Backend ${name} is left out: its ${inSpecWords(lacks)}` }))
       continue
     }
     if (!isGiven && backend.auth !== undefined) {
@@ -120,8 +118,8 @@ function convert(name: string, backend: string, lookup: Deps): Converted {
   const made = memberAuth(config, backend)
   if (isProblem(made)) return { ok: false, why: `MCPExternalAuthConfig ${name}: ${made.message}` }
   const { auth, secrets } = made
-  const lacks = auth.upstreamInject && upstreamProblem(lookup, auth.upstreamInject)
-  if (lacks !== undefined) return { ok: false, why: `MCPExternalAuthConfig ${name}: upstreamInject ${inSpecWords(lacks)}` }
+  const lacks = upstreamProblem(lookup, auth)
+  if (lacks !== undefined) return { ok: false, why: `MCPExternalAuthConfig ${name}: ${inSpecWords(lacks)}` }
   const env = secrets.map((variable) => secretVariable(variable.name, variable.secret))
   return { ok: true, auth, contribution: { env, secrets: secrets.map(({ secret }) => secret.name) } }
 }
