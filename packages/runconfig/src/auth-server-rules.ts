@@ -44,7 +44,7 @@ export function checkAuthServer(config: AuthServerConfig, oidc: Front | undefine
   checkFront(config, oidc, problem)
 }
 
-/** Providers that do not name themselves in their answers (RFC 9207) are told apart by the path that they answer to (RFC 9700 §4.4). */
+/** The path that they answer to distinguishes providers that do not name themselves in their answers (RFC 9207, RFC 9700 §4.4). */
 function checkRedirectUris({ issuer, upstreams }: AuthServerConfig, problem: Report): void {
   const pathOf = ({ name, oauth2_config: oauth2 }: UpstreamConfig) =>
     URL.parse(oauth2?.redirect_uri ?? `${issuer}${callbackPath(upstreams, name)}`)?.pathname

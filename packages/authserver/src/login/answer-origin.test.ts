@@ -25,7 +25,12 @@ describe('the answer of a provider', () => {
     ['that does not name itself, at its own redirect URI', plain, { path: '/oauth/callback/plain' }, [named, plain, other]],
     ['that does not name itself, with a redirect URI that only providers share that do', silent, {}, [named, silent, plain]],
     ['that is the only one', silent, {}, [silent]],
-    ['with an issuer that nobody announced', plain, { path: '/oauth/callback/plain', iss: 'https://plain.example.com' }, [named, plain]],
+    [
+      'with an issuer that no provider announced',
+      plain,
+      { path: '/oauth/callback/plain', iss: 'https://plain.example.com' },
+      [named, plain],
+    ],
     ['whose path lost its beginning at a gateway', provider('far', { path: '/gw/oauth/callback' }), {}, [named]],
     ['whose path got a beginning at a gateway', silent, { path: '/gw/oauth/callback' }, [named, silent]],
   ])('is accepted: one %s', async (_, upstream, { path = '/oauth/callback', iss = null }, all) => {

@@ -28,7 +28,7 @@ export interface ConnectLinks {
 export const LINK_SECONDS = 600
 const MAX_LINK = 2_000
 
-/** The link is sealed: it names the user and the session, which nobody can change or read. */
+/** The link is sealed: it names the user and the session, which no reader can change or see. */
 export function createConnectLinks(config: AuthServerConfig, secrets: ServerSecrets, clock: Clock): ConnectLinks {
   const cipher = secrets.cipher('connect links')
   const now = () => Math.floor(clock.now() / 1_000)

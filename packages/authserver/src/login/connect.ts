@@ -35,7 +35,7 @@ const CSRF = 'connect csrf'
 export type Connect = (exchange: Exchange, provider: string, form: URLSearchParams | undefined) => Promise<void>
 
 /**
- * Leads the user of the link to the provider. Whoever else opens it is refused: else someone could have another person connect an account, and
+ * Leads the user of the link to the provider. Another user who opens it is refused: else someone could have another person connect an account, and
  * use it then. That person is asked first, as the provider may know them and ask nothing.
  */
 export function createConnect(options: ConnectOptions): Connect {

@@ -42,7 +42,7 @@ function upstreamsProblems(at: string, { upstreamProviders, primaryUpstreamProvi
   ]
 }
 
-/** Providers with OAuth 2 only do not name themselves in their answers, so these are told apart by the path that they come to (RFC 9700 §4.4). */
+/** Providers with OAuth 2 only do not name themselves in their answers, so the path that they come to distinguishes them (RFC 9700 §4.4). */
 function sharedRedirects(at: string, providers: readonly UpstreamProvider[]): string[] {
   const pathOf = (provider: UpstreamProvider) => URL.parse(provider.oauth2Config?.redirectUri ?? '')?.pathname
   return providers
