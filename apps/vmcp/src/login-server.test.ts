@@ -22,6 +22,7 @@ describe('a virtual server with an authorization server of its own, and backends
   let vmcp: TestVmcp
   let issuer: string
   let token: string
+  let clientId: string
 
   beforeAll(async () => {
     const port = await freePort()
@@ -83,7 +84,9 @@ describe('a virtual server with an authorization server of its own, and backends
         },
       }),
     )
-    token = (await logIn(issuer, { user: 'ada', scope: 'openid mcp' })).accessToken
+    const ada = await logIn(issuer, { user: 'ada', scope: 'openid mcp' })
+    token = ada.accessToken
+    clientId = ada.clientId
   }, 120_000)
   afterAll(() => stack.disposeAsync())
 
@@ -120,7 +123,7 @@ describe('a virtual server with an authorization server of its own, and backends
   )
 
   it('lists and calls tools with the token of a provider on demand only for logins that asked for its scope', async () => {
-    const { accessToken } = await logIn(issuer, { user: 'bob', scope: 'openid mcp upstream:wiki' })
+    const { accessToken } = await logIn(issuer, { user: 'bob', scope: 'openid mcp upstream:wiki', clientId })
     await using bob = await connect('modern', accessToken)
     expect((await bob.client.listTools()).tools.map(({ name }) => name)).toContain('wiki_hello')
     const sent = await bob.text('wiki_hello')
@@ -128,7 +131,7 @@ describe('a virtual server with an authorization server of its own, and backends
     // Health checks have no token.
     const withToken = () => backends.wiki.seen.filter((value) => value !== undefined).length
     const before = withToken()
-    const other = (await logIn(issuer, { user: 'bob', scope: 'openid mcp' })).accessToken
+    const other = (await logIn(issuer, { user: 'bob', scope: 'openid mcp', clientId })).accessToken
     await using without = await connect('modern', other)
     await expect(without.text('wiki_hello')).rejects.toThrow()
     await using ada = await connect('modern')
@@ -178,7 +181,7 @@ describe('a virtual server with an authorization server of its own, and backends
     }
 
     it('is led to that login alone by the first call, and goes on in the same session', async () => {
-      const { accessToken } = await logIn(issuer, { user: 'carol', scope: 'openid mcp' })
+      const { accessToken } = await logIn(issuer, { user: 'carol', scope: 'openid mcp', clientId })
       const call = (more: object = {}) => callModern(vmcp.url, 'wiki_hello', { token: accessToken, capabilities, ...more })
       const asked = await call()
       expect(asked.result?.resultType).toBe('input_required')
@@ -193,7 +196,7 @@ describe('a virtual server with an authorization server of its own, and backends
     })
 
     it('cannot have another user connect an account', async () => {
-      const { accessToken } = await logIn(issuer, { user: 'mallory', scope: 'openid mcp' })
+      const { accessToken } = await logIn(issuer, { user: 'mallory', scope: 'openid mcp', clientId })
       const asked = await callModern(vmcp.url, 'wiki_hello', { token: accessToken, capabilities })
       const page = await openLink(linkOf(asked), { user: 'ada' })
       expect([page.status, page.text.includes('for another user')]).toEqual([403, true])

@@ -29,11 +29,16 @@ export interface LoggedIn {
   readonly clientId: string
 }
 
+export interface LogInOptions {
+  readonly user: string
+  readonly scope: string
+  /** Of an earlier login: registrations are limited to one a second. */
+  readonly clientId?: string | undefined
+}
+
 /** A client of an authorization server: registers, leads its user through the login and redeems the code. */
-export async function logIn(issuer: string, { user, scope }: { readonly user: string; readonly scope: string }): Promise<LoggedIn> {
-  const metadata = { client_name: 'test', redirect_uris: [REDIRECT_URI] }
-  const registered = await fetch(`${issuer}/oauth/register`, { method: 'POST', headers: HEADERS, body: JSON.stringify(metadata) })
-  const { client_id: clientId } = (await registered.json()) as { client_id: string }
+export async function logIn(issuer: string, { user, scope, clientId: known }: LogInOptions): Promise<LoggedIn> {
+  const clientId = known ?? (await registeredClient(issuer))
   const verifier = randomBytes(32).toString('base64url')
   const url = new URL(`${issuer}/oauth/authorize`)
   const query = {
@@ -51,6 +56,13 @@ export async function logIn(issuer: string, { user, scope }: { readonly user: st
   const { access_token: accessToken, refresh_token: refreshToken } = (await answer.json()) as Record<string, string | undefined>
   if (accessToken === undefined) throw new Error(`the login ended with ${answer.status} and ${[...landed.searchParams.keys()].join(', ')}`)
   return { accessToken, refreshToken, clientId }
+}
+
+async function registeredClient(issuer: string): Promise<string> {
+  const metadata = { client_name: 'test', redirect_uris: [REDIRECT_URI] }
+  const answer = await fetch(`${issuer}/oauth/register`, { method: 'POST', headers: HEADERS, body: JSON.stringify(metadata) })
+  if (answer.status !== 201) throw new Error(`the registration ended with ${answer.status}`)
+  return ((await answer.json()) as { client_id: string }).client_id
 }
 
 /** Whether a token is one of this provider. */
