@@ -191,7 +191,7 @@ describe('a virtual server with an authorization server of its own, and backends
       expect(idps.tickets.hits('/auth')).toBe(visits)
       const answer = await call({ inputResponses: { 'login-wiki': { action: 'accept' } } })
       expect(answer.result).toMatchObject({ resultType: 'complete' })
-      const [{ text: sent = '' } = {}] = answer.result?.content as { text?: string }[]
+      const [{ text: sent = '' } = {}] = (answer.result?.content ?? []) as { text?: string }[]
       expect(await isActiveAt(idps.wiki, sent.slice('Bearer '.length))).toBe(true)
     })
 
