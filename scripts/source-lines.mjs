@@ -12,7 +12,20 @@ const lineMaps = new Map()
 let forgetLineMaps
 
 if (!process.sourceMapsEnabled)
-  Error.prepareStackTrace = (error, frames) => [errorHead(error), ...frames.map(lineOfFrame)].join('\n    at ')
+  Error.prepareStackTrace = (error, frames) =>
+    [errorHead(error), ...frames.map(isErrorOfUndici(error) ? String : lineOfFrame)].join('\n    at ')
+
+/**
+ * A stream looks at the stack of every error that it is destroyed with, and undici destroys each connection so that was idle for a while: reading
+ * a map for that would take tens of milliseconds and 5 MB after every pause. The lines are those of undici, which say little.
+ */
+function isErrorOfUndici(error) {
+  try {
+    return typeof error?.code === 'string' && error.code.startsWith('UND_ERR_')
+  } catch {
+    return false
+  }
+}
 
 function errorHead(error) {
   try {
