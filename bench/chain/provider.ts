@@ -12,6 +12,8 @@ export interface BenchProvider extends AsyncDisposable {
   token(subject: string): string
   /** Requests so far, without those of the collector. */
   readonly questions: number
+  /** Of those, requests for tokens. */
+  readonly tokenRequests: number
 }
 
 const AUDIENCE = 'bench'
@@ -22,6 +24,7 @@ export async function startBenchProvider(): Promise<BenchProvider> {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: KEY_ID, alg: 'ES256', use: 'sig' }]
   let questions = 0
+  let tokenRequests = 0
   const server = createServer((request, response) => {
     request.resume()
     if (request.url?.startsWith('/v1/') === true) {
@@ -29,6 +32,7 @@ export async function startBenchProvider(): Promise<BenchProvider> {
       return
     }
     questions++
+    if (request.url === '/token') tokenRequests++
     const document = documents()[request.url ?? '']
     response.writeHead(document === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(document ?? {}))
   })
@@ -59,6 +63,9 @@ export async function startBenchProvider(): Promise<BenchProvider> {
     },
     get questions() {
       return questions
+    },
+    get tokenRequests() {
+      return tokenRequests
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()

@@ -37,7 +37,7 @@ export async function openLegacy(url: string): Promise<LegacySession> {
           { jsonrpc: '2.0', id: ++id, method: 'tools/list', params: { ...(cursor !== undefined && { cursor }) } },
           headers,
         )
-        const { result } = (await page.json()) as Answer
+        const { result } = answerIn(await page.text())
         for (const { name } of result?.tools ?? []) names.push(name)
         cursor = result?.nextCursor
       } while (cursor !== undefined)
@@ -49,6 +49,12 @@ export async function openLegacy(url: string): Promise<LegacySession> {
       ).arrayBuffer()
     },
   }
+}
+
+/** The answer of a list, plain or as the last event of a stream. */
+function answerIn(text: string): Answer {
+  const lines = text.startsWith('{') ? [text] : [...text.matchAll(/^data: ?(.*)$/gm)].map(([, data = '']) => data)
+  return JSON.parse(lines.findLast((line) => line.includes('"result"')) ?? '{}') as Answer
 }
 
 /** One call of a modern client. Throws where the answer is no result. */

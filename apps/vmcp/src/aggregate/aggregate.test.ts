@@ -367,6 +367,30 @@ describe('aggregate', () => {
     expect(lost.map(({ backend, original }) => `${backend}/${original}`)).toEqual(['y/b_x', 'z/b_x'])
   })
 
+  it('gives the same for lists that it has seen under other settings and beside other lists', () => {
+    fc.assert(
+      fc.property(world, anyConfig, anyConfig, (lists, before, config) => {
+        const given = full(lists)
+        aggregate(given, { config: before })
+        aggregate(given.slice(1), { config })
+        expect(aggregate(given, { config })).toEqual(aggregate(structuredClone(given), { config: structuredClone(config) }))
+      }),
+    )
+  })
+
+  it('does not write tools again whose backend has not changed', () => {
+    const config = configOf()
+    const [a, b] = listsOf({ a: ['x'], b: ['y'] })
+    const [changed] = listsOf({ b: ['y', 'z'] })
+    if (a === undefined || b === undefined || changed === undefined) throw new Error('there are no lists')
+    const first = aggregate([a, b], { config })
+    const second = aggregate([a, changed], { config })
+    expect(second.tools.get('a_x')).toBe(first.tools.get('a_x'))
+    expect([...second.tools.keys()]).toEqual(['a_x', 'b_y', 'b_z'])
+    const renamed = configOf({ tools: [{ workload: 'a', overrides: { x: { name: 'other' } } }] })
+    expect([...aggregate([a, changed], { config: renamed }).tools.keys()]).toEqual(['a_other', 'b_y', 'b_z'])
+  })
+
   it('gives legal, sorted names, and offers or reports every tool', () => {
     fc.assert(
       fc.property(world, anyConfig, (lists, config) => {

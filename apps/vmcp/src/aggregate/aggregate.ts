@@ -91,9 +91,16 @@ function routesOf(kind: ItemKind, named: readonly Named[], { reservedNames, onRe
   return sortedByKey(taken)
 }
 
+/** Candidates of lists that have not changed keep their routes, so that those are not written again. */
+const routes = new WeakMap<Candidate, Route>()
+
 function routeOf(key: string, { candidate, selector }: Named): Route {
+  const before = selector === undefined ? routes.get(candidate) : undefined
+  if (before?.key === key) return before
   const { backend, original, item } = candidate
-  return { key, backend, original, item: { ...item, name: key }, ...(selector && { selector }) }
+  const route = { key, backend, original, item: { ...item, name: key }, ...(selector && { selector }) }
+  if (selector === undefined) routes.set(candidate, route)
+  return route
 }
 
 /** Hidden tools never take a name that clients see, and are no conflict worth a report. */

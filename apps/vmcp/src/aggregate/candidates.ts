@@ -18,12 +18,34 @@ export function toolCandidates(lists: readonly BackendLists[], config: Aggregati
   const entries = new Map(config.tools.map((entry) => [entry.workload, entry]))
   const visible: Candidate[] = []
   const hidden: Candidate[] = []
-  for (const { backend, tools } of sortedByBackend(lists)) {
-    const entry = entries.get(backend)
-    const own = namedItems({ kind: 'tool', backend, items: tools, key: 'name' }, report).map((tool) => overridden(tool, entry))
-    for (const tool of withoutRepeatedNames(own, report)) (isVisible(tool.name, entry, config) ? visible : hidden).push(tool)
+  for (const list of sortedByBackend(lists)) {
+    const entry = entries.get(list.backend)
+    const { candidates, conflicts } = ownTools(list, entry)
+    for (const conflict of conflicts) report(conflict)
+    for (const tool of candidates) (isVisible(tool.name, entry, config) ? visible : hidden).push(tool)
   }
   return { visible, hidden }
+}
+
+interface OwnTools {
+  readonly backend: string
+  readonly entry: WorkloadToolsConfig | undefined
+  readonly candidates: readonly Candidate[]
+  readonly conflicts: readonly Conflict[]
+}
+
+/** By the list: when one backend of many changes, the others are not read again. */
+const known = new WeakMap<readonly JsonObject[], OwnTools>()
+
+function ownTools({ backend, tools }: BackendLists, entry: WorkloadToolsConfig | undefined): OwnTools {
+  const before = known.get(tools)
+  if (before !== undefined && before.backend === backend && before.entry === entry) return before
+  const conflicts: Conflict[] = []
+  const report = (conflict: Conflict) => void conflicts.push(conflict)
+  const own = namedItems({ kind: 'tool', backend, items: tools, key: 'name' }, report).map((tool) => overridden(tool, entry))
+  const found = { backend, entry, candidates: withoutRepeatedNames(own, report), conflicts }
+  known.set(tools, found)
+  return found
 }
 
 interface Listed {

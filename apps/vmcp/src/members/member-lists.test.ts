@@ -59,6 +59,37 @@ describe('the lists of a backend', () => {
     await lists.close()
   })
 
+  it('of a backend that flaps stay, and are asked for seldom and not in step with those of another', async () => {
+    const clock = new TestClock()
+    const start = () => {
+      const attempts: number[] = []
+      const request = async () => {
+        attempts.push(clock.monotonic())
+        // Up for seven seconds, down for five.
+        if (clock.monotonic() % 12_000 >= 7_000) throw new Error('down')
+        return { tools: [{ name: 'work' }] }
+      }
+      const shared = { capabilities: { tools: {} }, connect: async () => {}, request }
+      const member = { name: 'one', shared, observed: (work: () => Promise<void>) => work() } as unknown as Member
+      const lists = new MemberLists({ member, clock, log: new CollectingLog(), onChange: () => {} })
+      void lists.run()
+      return { attempts, lists }
+    }
+    const [one, two] = [start(), start()]
+    await one.lists.attempted
+    for (let i = 0; i < 1_200; i++) {
+      await clock.advance(500)
+      expect(one.lists.lists?.tools).toHaveLength(1)
+    }
+    // Ten minutes. Every half a minute while it is up, and a few attempts that come further and further apart while it is down.
+    for (const { attempts } of [one, two]) {
+      expect(attempts.length).toBeGreaterThan(15)
+      expect(attempts.length).toBeLessThan(150)
+    }
+    expect(one.attempts.filter((at) => at > 0 && two.attempts.includes(at)).length).toBeLessThan(one.attempts.length / 2)
+    await Promise.all([one.lists.close(), two.lists.close()])
+  })
+
   it('are not asked for in vain once they are closed', async () => {
     const { attempts, clock, lists } = backend(1_000)
     void lists.run()

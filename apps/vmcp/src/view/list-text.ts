@@ -26,9 +26,20 @@ export function listText(routes: ReadonlyMap<string, Listed>): ListText {
   const items: string[] = []
   for (const [key, { item }] of routes) {
     keys.push(key)
-    items.push(JSON.stringify(item))
+    items.push(textOf(item))
   }
   return { keys, items }
+}
+
+/** By the item: most of them stay when a list changes. */
+const texts = new WeakMap<JsonObject, string>()
+
+function textOf(item: JsonObject): string {
+  const before = texts.get(item)
+  if (before !== undefined) return before
+  const text = JSON.stringify(item)
+  texts.set(item, text)
+  return text
 }
 
 export function isSameList(a: ListText, b: ListText): boolean {
