@@ -8,10 +8,10 @@ export function writeDocument(document: RegistryDocument): string {
 const BEGINNING = '1970-01-01T00:00:00Z'
 
 function toolhiveFile({ entries, groups, lastUpdated }: RegistryDocument): string {
-  const field = (name: DocumentEntry['field']): string => {
-    const own = entries.filter((entry) => entry.field === name)
-    return `"${name}":{${lines(own.map(memberOf))}}`
-  }
+  // One text that grows is put together once, at its end; a list of texts would be copied twice.
+  const fields = { servers: '', remote_servers: '' }
+  for (const entry of entries) fields[entry.field] += `${fields[entry.field] === '' ? '\n' : ',\n'}${memberOf(entry)}`
+  const field = (name: DocumentEntry['field']): string => `"${name}":{${fields[name]}${fields[name] === '' ? '' : '\n'}}`
   const parts = [
     `"version":"1.0.0"`,
     `"last_updated":${JSON.stringify(lastUpdated ?? BEGINNING)}`,

@@ -100,13 +100,17 @@ interface Changed {
 
 /** By identity: a document that was read again is another. */
 function changedDocuments(documents: ReadonlyMap<string, RegistryDocument>, contributions: readonly Contribution[]): Changed[] {
-  const now = new Map(contributions.map(({ name, document }) => [name, document]))
-  const gone = [...documents].flatMap(([name, before]): Changed[] => (now.has(name) ? [] : [{ name, before, after: undefined }]))
-  const others = [...now].flatMap(([name, after]): Changed[] => {
+  const changed: Changed[] = []
+  let known = 0
+  for (const { name, document: after } of contributions) {
     const before = documents.get(name)
-    return before === after ? [] : [{ name, before, after }]
-  })
-  return [...gone, ...others]
+    if (before !== undefined) known += 1
+    if (before !== after) changed.push({ name, before, after })
+  }
+  if (known === documents.size) return changed
+  const now = new Set(contributions.map(({ name }) => name))
+  const gone = [...documents].flatMap(([name, before]): Changed[] => (now.has(name) ? [] : [{ name, before, after: undefined }]))
+  return [...gone, ...changed]
 }
 
 interface Difference {
