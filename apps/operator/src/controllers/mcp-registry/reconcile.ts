@@ -9,7 +9,6 @@ import {
   type Outcome,
   type Pod,
   type ReconcileContext,
-  requeueAfter,
   services,
   writeStatus,
 } from '@thv/kube'
@@ -40,6 +39,7 @@ import { planMcpRegistry, type RegistryPlan } from './plan/plan.ts'
 import { referenceProblems } from './plan/reference-problems.ts'
 import { ensureBudget, removeBudget } from './pod-budget.ts'
 import { type RegistryState, stateOf } from './registry-state.ts'
+import { nextLook } from './status/next-look.ts'
 import { registryStatus, type StatusInput } from './status/registry-status.ts'
 import { type SyncFacts, syncFactsOf } from './status/sync-status.ts'
 
@@ -92,7 +92,7 @@ export async function reconcileMcpRegistry(key: ObjectKey, env: Env, { signal }:
     pods: podsOf(work).filter(isReady),
   })
   await tell(plan, { conflict, sync: { ...sync, conditions: [...sync.conditions, ...images.conditions] } }, work)
-  return next({ ...sync, pending: sync.pending || images.pending }, plan)
+  return nextLook({ ...sync, pending: sync.pending || images.pending }, plan)
 }
 
 async function aggregatesOf({ registry, key, env, state, signal }: Work): Promise<EntryAggregate[]> {
@@ -290,18 +290,4 @@ function urlOf(plan: RegistryPlan, { key, env }: Work): string | undefined {
     { ...key, name: registryNames(key.name).service },
   )
   return urlAtAddress(plan.url, service)?.replace(/\/$/, '')
-}
-
-const SOON_MS = 5_000
-const LATER_MS = 60_000
-const MAX_SPREAD_MS = 30_000
-
-/** The server tells nothing by itself, so it is asked: soon while something is under way, else once a minute. */
-function next(sync: SyncFacts, { spec, trigger }: RegistryPlan): Outcome {
-  const spread = 1 + 0.2 * Math.random()
-  // Registries that failed together do not come back together.
-  if (sync.nextMs !== undefined) return requeueAfter(Math.round(sync.nextMs + Math.min(0.2 * sync.nextMs, MAX_SPREAD_MS) * Math.random()))
-  if ('source' in spec) return done
-  const isWaiting = sync.pending || (trigger !== undefined && 'registries' in spec && sync.doneTrigger !== trigger)
-  return spec.api.enabled ? requeueAfter(Math.round((isWaiting ? SOON_MS : LATER_MS) * spread)) : done
 }
