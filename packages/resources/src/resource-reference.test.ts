@@ -9,7 +9,7 @@ it('lists kinds, fields with type, need and meaning, and rules', () => {
   expect(page).toContain('| `toolsFilter` | string[] |  | Names of the tools that clients see')
   expect(page).toContain('| `toolsOverride.<key>.name` | string |  | New name of the tool.')
   expect(page).toContain(
-    '| `phase` | string |  | Ready once the members were listed, even if there are none. One of `Ready`, `Pending`, `Failed`. Default `"Pending"`.',
+    '| `phase` | string |  | Ready once the members were listed, even if there are none; Failed while the operator cannot list them. One of `Ready`, `Pending`, `Failed`. Default `"Pending"`.',
   )
   expect(page).toContain('| `conditions[].type` | string | yes |')
   expect(page).toContain('- `spec.toolsOverride.<key>`: an override must set at least one of')

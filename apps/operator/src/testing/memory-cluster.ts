@@ -13,7 +13,7 @@ import {
 import { createLogger } from '@thv/telemetry/log'
 import { WORKLOAD_INDEX, workloadOf } from '../caches/built-in-caches.ts'
 import type { CacheSpec } from '../caches/cache-spec.ts'
-import type { KindCache } from '../caches/kind-cache.ts'
+import type { KindCache, Listing } from '../caches/kind-cache.ts'
 import { type OperatorCaches, referringKinds } from '../caches/operator-caches.ts'
 import { indexValues, REFERENCE_INDEXES } from '../caches/reference-indexes.ts'
 import { CONTROLLERS } from '../controllers/controllers.ts'
@@ -37,6 +37,8 @@ export interface MemoryCluster {
   put(object: KubeObject & { kind: string }): void
   remove(kind: string, name: string): void
   object<T extends KubeObject = KubeObject>(kind: string, name: string): T | undefined
+  /** By plural: kinds that are not, or cannot be, listed. */
+  readonly unlisted: Map<string, Listing>
   /** Runs before each write: what somebody else does meanwhile. */
   meanwhile: () => void
 }
@@ -60,6 +62,7 @@ export function memoryCluster(settings: Partial<OperatorSettings> = {}): MemoryC
   const clock = new TestClock(Date.parse('2026-03-01T10:00:00Z'))
   const writes: Written[] = []
   const events: (OperatorEvent & { name: string })[] = []
+  const unlisted = new Map<string, Listing>()
   let version = 100
   const idOf = (plural: string, key: ObjectKey) => `${plural}:${formatKey(key)}`
 
@@ -104,6 +107,7 @@ export function memoryCluster(settings: Partial<OperatorSettings> = {}): MemoryC
     return {
       get: (key: ObjectKey) => objects.get(idOf(plural, key)),
       list,
+      listing: () => unlisted.get(plural) ?? { state: 'complete' },
       byIndex(index: string, value: string) {
         if (index === WORKLOAD_INDEX) return list().filter((object) => workloadOf(object).includes(value))
         const kind = (Object.keys(REFERENCE_INDEXES) as (keyof References)[]).find((name) => REFERENCE_INDEXES[name] === index)
@@ -140,6 +144,7 @@ export function memoryCluster(settings: Partial<OperatorSettings> = {}): MemoryC
     clock,
     writes,
     events,
+    unlisted,
     meanwhile: () => {},
     put(object) {
       const { metadata } = object

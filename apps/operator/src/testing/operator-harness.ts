@@ -54,6 +54,8 @@ export interface HarnessOptions {
   readonly token?: string
   /** Runs before each call of the operator, with what it sends; the call fails with what it throws. */
   readonly beforeCall?: BeforeCall
+  /** Of an account that may not list everything: returns before the caches are filled. */
+  readonly waitsForCaches?: boolean
 }
 
 const FLAGS: OperatorFlags = {
@@ -98,7 +100,7 @@ export async function startOperator(options: HarnessOptions = {}): Promise<Opera
   const lifecycle: Lifecycle = createLifecycle()
   const running = manager.run(lifecycle)
   running.catch((error: unknown) => lines.push(`the operator failed: ${String(error)}\n`))
-  await manager.caches.shared.waitForSync(AbortSignal.timeout(30_000))
+  if (options.waitsForCaches !== false) await manager.caches.shared.waitForSync(AbortSignal.timeout(30_000))
   return {
     namespace,
     admin,

@@ -57,6 +57,35 @@ describe('list and watch', () => {
     expect(reflector.stats).toMatchObject({ lists: 1, watches: 1, relists: 0, errors: 0, resourceVersion: '105' })
   })
 
+  test('says that a list failed, and that one was answered again, once each', async () => {
+    const api = new FakeApi()
+    const refused = new KubeApiError({ call: { verb: 'list', target: 'things' }, status: 403, body: { reason: 'Forbidden' } })
+    api.listErrors.push(refused, refused)
+    const { reflector, clock, settle, end } = start(api, { backoff: { baseMs: 100, maxMs: 100, jitter: 0 } })
+    const seen: unknown[] = []
+    const leave = reflector.addListingHandler(() => void seen.push([reflector.hasSynced, reflector.listFailure]))
+    await settle()
+    await clock.advance(100)
+    expect(seen).toEqual([[false, refused]])
+    await clock.advance(100)
+    expect(seen).toEqual([
+      [false, refused],
+      [true, undefined],
+    ])
+    // Later the list is how it finds out whether the server was restored from a backup.
+    api.listErrors.push(refused)
+    api.watchErrors.push(unreachable())
+    api.endWatches()
+    await clock.advance(0)
+    await clock.advance(100)
+    expect([reflector.hasSynced, reflector.listFailure]).toEqual([true, refused])
+    await clock.advance(100)
+    expect(reflector.listFailure).toBeUndefined()
+    expect(seen).toHaveLength(4)
+    leave()
+    await end()
+  })
+
   test('passes changes on in order, with the state before', async () => {
     const api = new FakeApi()
     const { replay, settle, expectEqual, clock, reflector } = start(api)

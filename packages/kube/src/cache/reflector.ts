@@ -33,6 +33,8 @@ export class Reflector<T extends KubeObject = KubeObject> {
   readonly #synced = Promise.withResolvers<void>()
   #hasSynced = false
   #started = false
+  #listFailure: unknown
+  #listingHandlers: readonly (() => void)[] = []
   /** Counts the times that the whole cache was listed again, so that a safety check under way sees that it is moot. */
   #epoch = 0
   #check: SafetyCheck<T> | undefined
@@ -78,6 +80,20 @@ export class Reflector<T extends KubeObject = KubeObject> {
   /** True once the first list is complete and every handler has received it. It stays true. */
   get hasSynced(): boolean {
     return this.#hasSynced
+  }
+
+  /** The error of the latest list; undefined once one is answered. While there is one, the cache keeps what it has. */
+  get listFailure(): unknown {
+    return this.#listFailure
+  }
+
+  /** Called after the first complete list, when a list fails after those before were answered, and when one is answered again. */
+  addListingHandler(handler: () => void): () => void {
+    const own = () => handler()
+    this.#listingHandlers = [...this.#listingHandlers, own]
+    return () => {
+      this.#listingHandlers = this.#listingHandlers.filter((other) => other !== own)
+    }
   }
 
   /** Rejects when the signal aborts, or when the reflector stops before its first list. */
@@ -129,8 +145,10 @@ export class Reflector<T extends KubeObject = KubeObject> {
     this.#feed.retain(listed)
     if (this.#hasSynced) this.#stats.relists++
     this.#stats.resourceVersion = version ?? ''
+    const isFirst = !this.#hasSynced
     this.#hasSynced = true
     this.#synced.resolve()
+    this.#noteListing(undefined, { isFirst })
     if (this.#fruitless === 0 && this.#brokenWatches === 0) this.#backoff.reset() // else it is the watches that must get better
   }
 
@@ -214,8 +232,22 @@ export class Reflector<T extends KubeObject = KubeObject> {
     if (this.#stats.resourceVersion !== undefined) {
       const page = await client.list(type, { ...this.#scope, limit: 1, signal, timeoutMs: pageTimeoutMs })
       if ((compareResourceVersions(page.metadata.resourceVersion, this.#stats.resourceVersion) ?? 0) < 0) this.#noteRewind()
+      else this.#noteListing(undefined)
     }
     this.#mayHaveRewound = false
+  }
+
+  #noteListing(failure: unknown, { isFirst = false } = {}): void {
+    const isNews = isFirst || (failure === undefined) !== (this.#listFailure === undefined)
+    this.#listFailure = failure
+    if (!isNews) return
+    for (const handler of this.#listingHandlers) {
+      try {
+        handler()
+      } catch (error) {
+        this.#report(error, 'handler')
+      }
+    }
   }
 
   #noteRewind(): void {
@@ -235,6 +267,7 @@ export class Reflector<T extends KubeObject = KubeObject> {
       if (phase === 'watch' && ++this.#brokenWatches % PATIENCE === 0) this.#abandonVersion()
       delay = Math.max(this.#backoff.next(), askedDelay(error))
       this.#report(error, phase)
+      if (phase === 'list') this.#noteListing(error)
     }
     try {
       await this.#clock.sleep(delay, signal)

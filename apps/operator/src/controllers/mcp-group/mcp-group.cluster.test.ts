@@ -3,8 +3,9 @@ import { MCP_GROUP_FINALIZER } from '@thv/resources/kinds/mcp-group/constants'
 import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
 import { type MCPServerEntry, mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
 import { itNeeds } from '@thv/testkit/cluster/process/needs'
-import { describeCluster, sharedCluster } from '@thv/testkit/cluster/test-cluster'
+import { describeCluster, sharedCluster, testNamespace } from '@thv/testkit/cluster/test-cluster'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operatorAccount } from '../../testing/operator-account.ts'
 import { eventually, type OperatorUnderTest, startOperator } from '../../testing/operator-harness.ts'
 import { type WorkloadSteps, workloadSteps } from '../../testing/workload-steps.ts'
 
@@ -148,6 +149,45 @@ describeCluster('MCPGroup', () => {
       }
     },
   )
+
+  test('is Pending before an operator has examined it [002-120]', async () => {
+    const unwatched = await testNamespace('unwatched')
+    const metadata = { namespace: unwatched, name: 'new' }
+    expect((await admin.create(type, { metadata })).status).toEqual({ phase: 'Pending' })
+    expect((await admin.get(type, metadata)).status).toEqual({ phase: 'Pending' })
+    expect((await admin.list(type, { namespace: unwatched })).items.map(({ status }) => status)).toEqual([{ phase: 'Pending' }])
+  })
+
+  itNeeds(['rbac'], 'is Failed while the operator may not list its members, and Ready once it may [002-120]', async () => {
+    const own = await testNamespace('unlisted')
+    const metadata = { namespace: own, name: 'hidden' }
+    await admin.create(type, { metadata })
+    await admin.create(servers.type, {
+      metadata: { namespace: own, name: 'member' },
+      spec: { image, groupRef: { name: 'hidden' } },
+    } as never)
+    const token = await operatorAccount(admin, { namespace: own, watched: [own] })
+    const role = { namespace: own, name: 'toolhive-operator-manager' }
+    const { rules = [] } = await admin.get(roles, role)
+    const fewer = rules.map((rule) => ({ ...rule, resources: (rule.resources ?? []).filter((name) => name !== 'mcpservers') }))
+    await admin.patch(roles, role, { kind: 'merge', body: { rules: fewer.filter(({ resources }) => resources.length > 0) } })
+    const limited = await startOperator({ namespace: own, token, waitsForCaches: false })
+    const status = async (phase: string) =>
+      await eventually(`the group is ${phase}`, async () => {
+        const { status: now } = await admin.get(type, metadata)
+        if (now?.phase !== phase) throw new Error(JSON.stringify(now))
+        return now
+      })
+    try {
+      expect((await status('Failed')).conditions).toMatchObject([
+        { status: 'False', reason: 'ListMCPServersCheckFailed', message: expect.stringContaining('MCPServer cannot be listed') },
+      ])
+      await admin.patch(roles, role, { kind: 'merge', body: { rules } })
+      expect(await status('Ready')).toMatchObject({ servers: ['member'], serverCount: 1 })
+    } finally {
+      await limited.stop()
+    }
+  })
 
   test('groups are not looked at for what is not theirs', async () => {
     await create('still')

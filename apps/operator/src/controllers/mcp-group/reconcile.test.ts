@@ -1,3 +1,4 @@
+import { KubeApiError } from '@thv/kube'
 import type { MCPGroup } from '@thv/resources/kinds/mcp-group/schema'
 import { describe, expect, it } from 'vitest'
 import type { OperatorCaches } from '../../caches/operator-caches.ts'
@@ -26,6 +27,32 @@ describe('MCPGroup', () => {
       phase: before.phase,
     })
     expect({ serverEntries, serverEntryCount }).toEqual({ serverEntries: ['entry'], serverEntryCount: 1 })
+  })
+
+  it('[002-120] says nothing before its members were listed, Failed while they cannot be, and Ready again afterwards', async () => {
+    const cluster = withGroup()
+    cluster.put({ kind: 'MCPServer', metadata: { name: 'a' }, spec: { groupRef } } as never)
+    cluster.unlisted.set('mcpservers', { state: 'pending' })
+    await reconcileMcpGroup(key, cluster.env, context)
+    expect(cluster.writes).toEqual([])
+
+    cluster.unlisted.delete('mcpservers')
+    expect(await statusOf(cluster)).toMatchObject({ phase: 'Ready', servers: ['a'] })
+
+    const body = { reason: 'Forbidden', message: 'mcpserverentries is forbidden' }
+    const error = new KubeApiError({ call: { verb: 'list', target: 'mcpserverentries' }, status: 403, body })
+    cluster.unlisted.set('mcpserverentries', { state: 'rejected', error })
+    const failed = await statusOf(cluster)
+    expect(failed).toMatchObject({ phase: 'Failed', servers: ['a'], serverCount: 1 })
+    expect(failed.conditions).toMatchObject([
+      {
+        ...{ type: 'MCPServersChecked', status: 'False', reason: 'ListMCPServersCheckFailed' },
+        message: expect.stringMatching(/^objects of kind MCPServerEntry cannot be listed: .*mcpserverentries is forbidden/),
+      },
+    ])
+
+    cluster.unlisted.clear()
+    expect(await statusOf(cluster)).toMatchObject({ phase: 'Ready', servers: ['a'] })
   })
 
   it('[004-106] finds its entries in the index on groupRef and lists no kind', async () => {

@@ -1,8 +1,9 @@
 import { done, dropFinalizer, formatKey, type ObjectKey, type Outcome, type ReconcileContext, writeStatus } from '@thv/kube'
 import { MCP_GROUP_FINALIZER } from '@thv/resources/kinds/mcp-group/constants'
+import type { MCPGroup } from '@thv/resources/kinds/mcp-group/schema'
 import type { Env } from '../../environment.ts'
 import { groupCache } from '../../references/referenced-caches.ts'
-import { groupStatus, type Members } from './status.ts'
+import { groupStatus, type Members, unlistedStatus } from './status.ts'
 
 const { type } = groupCache
 
@@ -17,13 +18,26 @@ export async function reconcileMcpGroup(key: ObjectKey, env: Env, { signal }: Re
     await dropFinalizer(env.client, { type, object: group, name: MCP_GROUP_FINALIZER }, { signal })
     return done
   }
+  const problems = listingProblems(key, env)
+  // Not examined yet: a source wakes the group when the members are listed, and until then its status says what it said before.
+  if (problems === 'pending') return done
   const members = membersOf(key, env)
-  await writeStatus(
-    env.client,
-    { type, key, cached: group },
-    { mutate: (current) => groupStatus(current, members, env.clock.now()), signal, clock: env.clock },
-  )
+  const mutate = (current: MCPGroup) =>
+    problems.length > 0 ? unlistedStatus(current, problems, env.clock.now()) : groupStatus(current, members, env.clock.now())
+  await writeStatus(env.client, { type, key, cached: group }, { mutate, signal, clock: env.clock })
   return done
+}
+
+/** Why members of some kind cannot be listed. */
+function listingProblems({ namespace }: ObjectKey, { caches }: Env): 'pending' | readonly string[] {
+  const kinds = caches
+    .referring('groups')
+    .filter(({ kind }) => isMember(kind))
+    .map(({ kind, cache }) => ({ kind, listing: cache.listing(namespace) }))
+  const problems = kinds.flatMap(({ kind, listing }) =>
+    listing.state === 'rejected' ? [`objects of kind ${kind} cannot be listed: ${listing.error.message}`] : [],
+  )
+  return problems.length === 0 && kinds.some(({ listing }) => listing.state === 'pending') ? 'pending' : problems
 }
 
 /** The kinds that belong to a group, by member of its status. */

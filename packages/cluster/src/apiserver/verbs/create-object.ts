@@ -5,7 +5,7 @@ import { objectKey } from '../../store/stored-object.ts'
 import { type ApiAnswer, type ApiCall, answerBody, answerStored, timestamp } from '../http/request-context.ts'
 import { decodeObject, placeInNamespace } from '../objects/decode-object.ts'
 import type { FieldTracker } from '../objects/field-tracker.ts'
-import { CRD_TYPE, metaOf, textAt, without } from '../objects/served-kind.ts'
+import { apiVersionOf, CRD_TYPE, metaOf, type ServedKind, textAt, without } from '../objects/served-kind.ts'
 import { alreadyExists, forbidden, notFound, StatusError } from '../objects/status-error.ts'
 import { validateObject } from '../objects/validate-object.ts'
 import { withCrdStatus } from '../registry/crd-status.ts'
@@ -48,7 +48,7 @@ export function createDecoded(call: ApiCall, { body, track, options }: NewObject
     if (env.store.get(kind.type, key)) throw alreadyExists(kind, name)
     return answerBody(call, object, 201)
   }
-  const result = env.store.create(kind.type, key, object)
+  const result = env.store.create(kind.type, key, withDefaultStatus(kind, object))
   if ('refused' in result) throw alreadyExists(kind, name)
   return answerStored(call, result.object, 201)
 }
@@ -74,6 +74,13 @@ function prepare({ kind, env }: ApiCall, body: JsonObject): JsonObject {
   const equipped = kind.rules.allocate?.(fresh, env) ?? fresh
   const prepared = kind.rules.prepareCreate?.(equipped) ?? equipped
   return kind.type === CRD_TYPE ? withCrdStatus(prepared, env.registry.namesTaken(prepared), timestamp(env.clock)) : prepared
+}
+
+/** A new custom object has no status but the one that its schema gives it. */
+function withDefaultStatus(kind: ServedKind, object: JsonObject): JsonObject {
+  if (!kind.custom || !kind.status) return object
+  const { status } = kind.schema.applyDefaults({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object })
+  return status === undefined ? object : { ...object, status }
 }
 
 const NAMESPACES = { group: '', kind: 'Namespace', plural: 'namespaces' }

@@ -9,17 +9,28 @@ const spec = obj('Settings of the group. Members reference the group with groupR
 
 const memberNames = (what: string) => list(`Names of the ${what} that name this group, sorted.`, str('Name of a member.'), { merge: 'set' })
 
-const status = obj('Members of the group.', {
-  observedGeneration: opt(observedGeneration()),
-  phase: opt(oneOf('Ready once the members were listed, even if there are none.', ['Ready', 'Pending', 'Failed'], { default: 'Pending' })),
-  servers: opt(memberNames('MCPServers')),
-  serverCount: opt(int32('Number of MCPServers and MCPServerEntries in the group.')),
-  remoteProxies: opt(memberNames('MCPRemoteProxies')),
-  remoteProxyCount: opt(int32('Number of MCPRemoteProxies in the group.')),
-  serverEntries: opt(memberNames('MCPServerEntries')),
-  serverEntryCount: opt(int32('Number of MCPServerEntries in the group.')),
-  conditions: opt(conditions()),
-})
+const status = obj(
+  'Members of the group.',
+  {
+    observedGeneration: opt(observedGeneration()),
+    phase: opt(
+      oneOf(
+        'Ready once the members were listed, even if there are none; Failed while the operator cannot list them.',
+        ['Ready', 'Pending', 'Failed'],
+        { default: 'Pending' },
+      ),
+    ),
+    servers: opt(memberNames('MCPServers')),
+    serverCount: opt(int32('Number of MCPServers and MCPServerEntries in the group.')),
+    remoteProxies: opt(memberNames('MCPRemoteProxies')),
+    remoteProxyCount: opt(int32('Number of MCPRemoteProxies in the group.')),
+    serverEntries: opt(memberNames('MCPServerEntries')),
+    serverEntryCount: opt(int32('Number of MCPServerEntries in the group.')),
+    conditions: opt(conditions()),
+  },
+  // A group that no operator has examined has a phase too.
+  { default: { phase: 'Pending' } },
+)
 
 export const mcpGroup = {
   kind: 'MCPGroup',
