@@ -10,7 +10,7 @@ import {
 } from '@thv/kube'
 import { secretCache } from '../caches/built-in-caches.ts'
 import type { Env } from '../environment.ts'
-import { managedSecretName, newKeyData, ROTATED_AT, rotatedKeyData, untilRotation } from './managed-keys.ts'
+import { type KeyOwnerKind, managedSecretName, newKeyData, ROTATED_AT, rotatedKeyData, untilRotation } from './managed-keys.ts'
 
 export type ManagedKeys =
   | { readonly ok: true; readonly secret: string; readonly untilRotationMs: number }
@@ -20,13 +20,14 @@ export type ManagedKeys =
 interface Owner<T extends KubeObject> {
   readonly object: T
   readonly type: ResourceType<T>
+  readonly kind: KeyOwnerKind
 }
 
 /** Makes the Secret with keys of an authorization server, and replaces keys that are old. Contents are read only to rotate them. */
 export async function ensureManagedKeys<T extends KubeObject>(owner: Owner<T>, env: Env, signal: AbortSignal): Promise<ManagedKeys> {
-  const { object } = owner
+  const { object, kind } = owner
   const { namespace = '', name } = object.metadata
-  const key: ObjectKey = { namespace, name: managedSecretName(name) }
+  const key: ObjectKey = { namespace, name: managedSecretName(kind, name) }
   const cached = env.caches.of(secretCache).get(key)
   if (cached === undefined) return await create(owner, key, { env, signal })
   if (!isControlledBy(cached, object)) return { ok: false, secret: key.name }

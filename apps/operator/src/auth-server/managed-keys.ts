@@ -20,9 +20,15 @@ export const ROTATED_AT = 'toolhive.stacklok.dev/keys-rotated-at'
 export const managedKeyFiles = slots(SIGNING_SLOTS, (index) => `key-${index}.pem`)
 export const managedHmacFiles = slots(HMAC_SLOTS, (index) => `hmac-${index}`)
 
-/** Name of the Secret with the keys that the operator makes for an MCPExternalAuthConfig or a VirtualMCPServer. */
-export function managedSecretName(owner: string): string {
-  return `${owner}-authserver`
+/** The kinds that have an authorization server. */
+export type KeyOwnerKind = 'MCPExternalAuthConfig' | 'VirtualMCPServer'
+
+/** By kind, so that two owners of one name have keys of their own. No name of one kind ends like those of the other. */
+const SUFFIXES: Readonly<Record<KeyOwnerKind, string>> = { MCPExternalAuthConfig: 'authserver', VirtualMCPServer: 'authserver-vmcp' }
+
+/** Name of the Secret with the keys that the operator makes. */
+export function managedSecretName(kind: KeyOwnerKind, owner: string): string {
+  return `${owner}-${SUFFIXES[kind]}`
 }
 
 /** The operator makes what the spec names no Secret for. */

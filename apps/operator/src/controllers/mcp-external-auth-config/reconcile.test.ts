@@ -1,7 +1,9 @@
 import { done, getCondition, requeueAfter } from '@thv/kube'
 import { MCP_EXTERNAL_AUTH_CONFIG_FINALIZER } from '@thv/resources/kinds/mcp-external-auth-config/constants'
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
+import { type VirtualMCPServer, virtualMcpServerType } from '@thv/resources/kinds/virtual-mcp-server/schema'
 import { describe, expect, it } from 'vitest'
+import { ensureManagedKeys } from '../../auth-server/ensure-managed-keys.ts'
 import { type MemoryCluster, memoryCluster } from '../../testing/memory-cluster.ts'
 import { reconcileMcpExternalAuthConfig } from './reconcile.ts'
 
@@ -196,6 +198,20 @@ describe('reconcileMcpExternalAuthConfig', () => {
       expect(condition('SigningKeysManaged')).toMatchObject({ status: 'False', reason: 'SecretNameTaken' })
       expect(outcome).toEqual(requeueAfter(60_000))
       expect(keysOf(cluster).data).toEqual({ mine: '' })
+    })
+
+    it('shares no Secret with a VirtualMCPServer of its name', async () => {
+      const cluster = memoryCluster()
+      cluster.put(login())
+      const server = { metadata: { namespace: 'team', name: 'auth', uid: 'u-virtual' } } as VirtualMCPServer
+      const owner = { object: server, type: virtualMcpServerType, kind: 'VirtualMCPServer' } as const
+      expect(await ensureManagedKeys(owner, cluster.env, new AbortController().signal)).toMatchObject({
+        ok: true,
+        secret: 'auth-authserver-vmcp',
+      })
+      expect((await reconcile(cluster)).condition('SigningKeysManaged')).toMatchObject({ status: 'True' })
+      const other = cluster.object('Secret', 'auth-authserver-vmcp') as unknown as Keys
+      expect(Object.values(other.data).filter((value) => Object.values(keysOf(cluster).data).includes(value))).toEqual([])
     })
 
     it.each([

@@ -45,7 +45,7 @@ async function managedKeys(config: MCPExternalAuthConfig | undefined, env: Env, 
   if (config === undefined || config.metadata.deletionTimestamp !== undefined) return undefined
   const { embeddedAuthServer: server } = normaliseMcpExternalAuthConfig(config).spec
   if (server === undefined || !needsManagedKeys(server)) return undefined
-  return await ensureManagedKeys({ object: config, type: mcpExternalAuthConfigType }, env, signal)
+  return await ensureManagedKeys({ object: config, type: mcpExternalAuthConfigType, kind: 'MCPExternalAuthConfig' }, env, signal)
 }
 
 function withKeys(judged: ReturnType<typeof authConfigConditions>, keys: ManagedKeys | undefined): ReturnType<typeof authConfigConditions> {

@@ -57,7 +57,8 @@ export async function reconcileVirtualMcpServer(key: ObjectKey, env: Env, { sign
   const lookup = await loadLookup(env, { namespace, references }, signal)
   const seal = await ensureSeal(server, env, signal)
   const { authServerConfig: login } = normaliseVirtualMcpServer(server).spec
-  const keys = login && needsManagedKeys(login) ? await ensureManagedKeys({ object: server, type }, env, signal) : undefined
+  const owner = { object: server, type, kind: 'VirtualMCPServer' } as const
+  const keys = login && needsManagedKeys(login) ? await ensureManagedKeys(owner, env, signal) : undefined
   // Templates, JSON Schema and the configuration take memory that an operator without virtual servers does not need.
   const { planVirtualMcpServer } = await import('./plan.ts')
   const plan = planVirtualMcpServer({

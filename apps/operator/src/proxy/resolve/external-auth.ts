@@ -118,7 +118,7 @@ function fitProblems(
 
 /** Keys of somebody else must not sign: the Secret with the name of those that the operator makes is mounted only if it made it. */
 function loginProblems(args: ExternalAuthArgs, { server, config }: { server: CanonicalEmbeddedAuthServer; config: string }): string[] {
-  const secret = managedSecretName(config)
+  const secret = managedSecretName('MCPExternalAuthConfig', config)
   const maker = needsManagedKeys(server) ? args.lookup.secret(secret)?.controller : undefined
   return [
     ...authServerMismatches(server, { oidc: args.oidc, resourceUrl: resourceUrlOf(args) }),
@@ -136,7 +136,7 @@ function withLogin(
     ...args,
     scopes: scopesOf(args),
     resourceUrl: resourceUrlOf(args),
-    managedSecret: managedSecretName(config),
+    managedSecret: managedSecretName('MCPExternalAuthConfig', config),
   })
   return { ...usable(joined([told, contribution])), server }
 }

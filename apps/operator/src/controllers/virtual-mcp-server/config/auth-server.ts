@@ -50,7 +50,7 @@ export function authServerOf(server: CanonicalEmbeddedAuthServer | undefined, de
     const blocker = { condition: Condition.AuthServerConfigValidated, reason: Reason.AuthServerConfigInvalid, message: problems.join('; ') }
     return { ...NOTHING, blockers: [blocker], conditions: [identity] }
   }
-  const place = { ...deps, scopes: oidc?.scopes ?? [], resourceUrl, managedSecret: managedSecretName(name) }
+  const place = { ...deps, scopes: oidc?.scopes ?? [], resourceUrl, managedSecret: managedSecretName('VirtualMCPServer', name) }
   const { runConfig, ...contribution } = authServerContribution(server, place)
   return {
     document: runConfig?.embedded_auth_server_config,
