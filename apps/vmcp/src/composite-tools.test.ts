@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { type Fixture, startFixture } from '@thv/testkit/mcp/fixture'
 import { connectSdk } from '@thv/testkit/mcp/testing/sdk-client'
@@ -299,5 +302,33 @@ describe('composite tools of a virtual server', () => {
       { progress: 1, total: 2 },
       { progress: 2, total: 2 },
     ])
+  })
+})
+
+describe('the audit log of composite tools', () => {
+  it('has the types of events that the file selects, of the run and of its steps', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'vmcp-audit-'))
+    const logFile = join(folder, 'audit.log')
+    try {
+      await using a = await startFixture({ only: ['greet'] })
+      await using b = await startFixture({ only: ['echo'] })
+      const audit = { enabled: true, logFile, eventTypes: ['workflow_started', 'workflow_step_completed', 'workflow_step_skipped'] }
+      await using vmcp = await startTestVmcp({ backends: { a: a.url, b: b.url }, config: { compositeTools: [GREETING], audit } })
+      await using sdk = await connect(vmcp, 'modern')
+      await sdk.client.callTool({ name: 'greeting', arguments: { who: 'Ada' } })
+      const events = () =>
+        readFileSync(logFile, 'utf8')
+          .split('\n')
+          .filter(Boolean)
+          .map((line) => JSON.parse(line))
+      await expect.poll(() => events().map(({ type }) => type)).toEqual(audit.eventTypes)
+      expect(events().map(({ target, metadata }) => [target.name, metadata.extra.workflow.step])).toEqual([
+        ['greeting', undefined],
+        ['greeting', 'greet'],
+        ['greeting', 'repeat'],
+      ])
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
   })
 })

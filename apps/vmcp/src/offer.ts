@@ -7,6 +7,7 @@ import { METHODS } from '@thv/mcp/methods'
 import type { ParsedRequest } from '@thv/mcp/parse-body'
 import { SERVED_VERSIONS } from '@thv/mcp/versions'
 import { isRejection, type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { WorkflowFeed } from '@thv/middleware/audit/workflow-event'
 import { mayCallTool, type PolicyHolder } from '@thv/middleware/authorize/tool-judge'
 import type { Pipeline } from '@thv/middleware/pipeline/pipeline'
 import type { MessageContext } from '@thv/middleware/pipeline/request-context'
@@ -45,6 +46,7 @@ export interface OfferOptions {
   readonly waiting: WaitingWorkflows
   /** Of clients; undefined where there are none. */
   readonly policies?: PolicyHolder | undefined
+  readonly workflows: WorkflowFeed
 }
 
 export interface ListTextOptions {
@@ -88,7 +90,7 @@ export class Offer {
   #passed: readonly string[]
   #timeouts: Timeouts
 
-  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys, usedStates, waiting, policies }: OfferOptions) {
+  constructor({ config, roster, view, pipeline, clock, log, version, sealKeys, usedStates, waiting, policies, workflows }: OfferOptions) {
     this.sealKeys = sealKeys
     this.usedStates = usedStates
     this.view = view
@@ -103,6 +105,7 @@ export class Offer {
     this.#timeouts = timeoutsOf(config)
     this.composites = new CompositeCalls({
       ...{ clock, log, maxParallelSteps: () => this.#config.workflows.maxParallelSteps, toolLimits: this.toolLimits, waiting },
+      events: workflows,
       offered: (name) => view.composites.offered.get(name),
       member: (name) => this.member(name),
       mayCall: (identity, route, args) => {

@@ -9,6 +9,7 @@ import { tryParseDuration } from '@thv/kernel/duration'
 import { errorMessage } from '@thv/kernel/errors'
 import type { Lifecycle } from '@thv/kernel/lifecycle'
 import { BackendEras } from '@thv/mcp/client/http/backend-eras'
+import { WorkflowFeed } from '@thv/middleware/audit/workflow-event'
 import { pipelineFromRunConfig } from '@thv/middleware/from-run-config'
 import { mountOf } from '@thv/middleware/login/login-server'
 import { LateToolSource } from '@thv/middleware/pipeline/tool-source'
@@ -91,7 +92,8 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const keepsTokens = config.authServer?.disable_upstream_token_injection === false
   const login = await openFrontLogin(front, { env, log, clock, outbound: providers, lifecycle, keepsTokens })
   const toolSource = new LateToolSource()
-  const deps = { env, log, metrics, clock, outbound: providers, policies, toolSource, redis: state?.redis }
+  const workflows = new WorkflowFeed()
+  const deps = { env, log, metrics, clock, outbound: providers, policies, toolSource, redis: state?.redis, workflows }
   const pipeline = pipelineFromRunConfig(front, { ...deps, ownIssuer: login, claimTokens: login?.tokens })
   lifecycle.onShutdown('middleware', (signal) => pipeline.close(signal))
   const processMetrics = addProcessMetrics(metrics)
@@ -114,7 +116,7 @@ export async function startVmcp(options: VmcpServerOptions): Promise<RunningVmcp
   const used = state?.sessions<JsonValue>('used-state:')
   if (used !== undefined) lifecycle.onShutdown('used states', () => used.close())
   const usedStates = used === undefined ? new LocalUsedStates() : new SharedUsedStates(used, log)
-  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, usedStates, waiting, policies })
+  const offer = new Offer({ config, roster, view, pipeline, clock, log, version, sealKeys, usedStates, waiting, policies, workflows })
   const store = state?.sessions<LiveSessionRecord>() ?? createMemorySessionStore<LiveSessionRecord>({ clock })
   lifecycle.onShutdown('sessions', () => store.close())
   const { sessionTtlMs } = options

@@ -17,11 +17,12 @@ import { standardOutput } from '@thv/telemetry/lines/standard-output'
 import type { Log } from '@thv/telemetry/log'
 import type { Metrics } from '@thv/telemetry/metrics'
 import type { OtlpExporter } from '@thv/telemetry/otlp/otlp-exporter'
-import { createAudit } from './audit/audit.ts'
+import { createAudit, eventSelector } from './audit/audit.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { withOtlp } from './audit/audit-otlp.ts'
 import { loginEvent } from './audit/login-event.ts'
 import { systemEvent } from './audit/system-event.ts'
+import { type WorkflowFeed, workflowEvent } from './audit/workflow-event.ts'
 import type { LivePolicies } from './authorize/live-policies.ts'
 import { makeHeaderInjection, makeRemoteAuth, makeTokenExchange } from './credentials/credentials-from-run-config.ts'
 import { createHeaderForward } from './header-forward/header-forward.ts'
@@ -57,6 +58,8 @@ export interface MiddlewareDeps {
   readonly upstreamTokens?: UpstreamTokens | undefined
   /** The same, where policies may see the claims of one of its providers. */
   readonly claimTokens?: UpstreamTokens | undefined
+  /** Of the composite tools in this program, if it has any. */
+  readonly workflows?: WorkflowFeed | undefined
 }
 
 /** The dependencies that makers share beside these. */
@@ -89,7 +92,10 @@ export function pipelineFromRunConfig(config: RunConfig, deps: MiddlewareDeps): 
   return compilePipeline(BUILT_MIDDLEWARE.map((name) => MAKERS[name](config, shared)).filter((made) => made !== undefined))
 }
 
-function makeAudit(config: RunConfig, { log, metrics, clock, exporter, policies, ownIssuer }: MakerDeps): Middleware | undefined {
+function makeAudit(
+  config: RunConfig,
+  { log, metrics, clock, exporter, policies, ownIssuer, workflows }: MakerDeps,
+): Middleware | undefined {
   const audit = auditConfigOf(config, log)
   if (audit?.enabled !== true) return undefined
   const component = audit.component ?? config.name
@@ -110,6 +116,10 @@ function makeAudit(config: RunConfig, { log, metrics, clock, exporter, policies,
   if (audit.otlp && exporter === undefined) throw runConfigError('run_config_invalid', 'audit_config.otlp needs telemetry_config.endpoint')
   const sink = audit.otlp && exporter !== undefined ? withOtlp(lines, exporter) : lines
   ownIssuer?.observe?.((event) => sink.write(loginEvent(event, { component, backend: config.name, clock })))
+  const isSelected = eventSelector(options)
+  workflows?.observe((record) => {
+    if (isSelected(record.type)) sink.write(workflowEvent(record, { component, backend: config.name, clock }))
+  })
   policies?.observe((event) => {
     if (event.outcome === 'ok') return
     const problems = event.problems.slice(0, MAX_PROBLEMS).map((problem) => problem.slice(0, 256))

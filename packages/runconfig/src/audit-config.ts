@@ -21,11 +21,24 @@ export const AUDIT_EVENT_TYPES = [
 ] as const
 export type AuditEventType = (typeof AUDIT_EVENT_TYPES)[number]
 
+/** Types of events that only virtual servers have. */
+export const WORKFLOW_EVENT_TYPES = [
+  'workflow_started',
+  'workflow_completed',
+  'workflow_failed',
+  'workflow_timed_out',
+  'workflow_step_started',
+  'workflow_step_completed',
+  'workflow_step_failed',
+  'workflow_step_skipped',
+] as const
+export type WorkflowEventType = (typeof WORKFLOW_EVENT_TYPES)[number]
+
 export interface AuditConfig {
   readonly enabled: boolean
   readonly component?: string
-  readonly event_types: readonly AuditEventType[]
-  readonly exclude_event_types: readonly AuditEventType[]
+  readonly event_types: readonly (AuditEventType | WorkflowEventType)[]
+  readonly exclude_event_types: readonly (AuditEventType | WorkflowEventType)[]
   readonly include_request_data: boolean
   readonly include_response_data: boolean
   readonly detect_application_errors: boolean
@@ -69,6 +82,13 @@ export const AUDIT_FIELDS: FieldTable<AuditConfig> = {
   max_file_size: { reader: integer({ min: 1024 }), default: 100 * MIB, doc: 'Bytes after which `log_file` is renamed to `log_file.1`.' },
   max_files: { reader: integer({ min: 1, max: 1_000 }), default: 5, doc: 'Files to keep, the current one included.' },
   otlp: { reader: flag, default: false, doc: 'Send events to `telemetry_config.endpoint` as OTLP log records too.' },
+}
+
+/** Of a virtual server. */
+export const VIRTUAL_AUDIT_FIELDS: FieldTable<AuditConfig> = {
+  ...AUDIT_FIELDS,
+  event_types: { ...AUDIT_FIELDS.event_types, reader: listOf(oneOf([...AUDIT_EVENT_TYPES, ...WORKFLOW_EVENT_TYPES])) },
+  exclude_event_types: { ...AUDIT_FIELDS.exclude_event_types, reader: listOf(oneOf([...AUDIT_EVENT_TYPES, ...WORKFLOW_EVENT_TYPES])) },
 }
 
 export const auditReader = objectOf(AUDIT_FIELDS, { anySpelling: true })

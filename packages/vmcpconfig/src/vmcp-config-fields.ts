@@ -1,4 +1,4 @@
-import { AUDIT_FIELDS } from '@thv/runconfig/audit-config'
+import { VIRTUAL_AUDIT_FIELDS } from '@thv/runconfig/audit-config'
 import { authServerReader } from '@thv/runconfig/auth-server-fields'
 import { type FieldTable, readFields } from '@thv/runconfig/field'
 import type { ToolOverride } from '@thv/runconfig/run-config'
@@ -198,7 +198,7 @@ export const VMCP_CONFIG_FIELDS: FieldTable<VmcpConfig> = {
   operational: { reader: objectOf(OPERATIONAL), default: defaultsOf(OPERATIONAL), doc: 'Timeouts, health checks and failure handling.' },
   metadata: { reader: strings, default: {}, doc: 'Notes.' },
   telemetry: { reader: objectOf(TELEMETRY_FIELDS, { anySpelling: true }), doc: 'Traces and metrics.' },
-  audit: { reader: objectOf(AUDIT_FIELDS, { anySpelling: true }), doc: 'Audit events.' },
+  audit: { reader: objectOf(VIRTUAL_AUDIT_FIELDS, { anySpelling: true }), doc: 'Audit events.' },
   optimizer: { reader: objectOf(TOOL_SEARCH), doc: 'Tool search: clients see `find_tool` and `call_tool` in place of all tools.' },
   codeMode: { reader: anyObject, doc: 'Scripts that call tools.' },
   sessionStorage: { reader: objectOf(SESSION_STORAGE), default: defaultsOf(SESSION_STORAGE), doc: 'Storage of client sessions.' },

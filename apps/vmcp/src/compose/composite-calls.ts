@@ -2,6 +2,7 @@ import type { Identity } from '@thv/auth/incoming/authenticator'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { errorObjectOf, type Rejection, reject } from '@thv/mcp/wire-errors'
+import type { WorkflowFeed } from '@thv/middleware/audit/workflow-event'
 import { runWorkflow, type WorkflowOutcome } from '@thv/workflow/run-workflow'
 import type { Answer, Question, WorkflowHost } from '@thv/workflow/workflow-host'
 import { WorkflowSlots } from '@thv/workflow/workflow-slots'
@@ -20,6 +21,8 @@ export interface CompositeCallsOptions extends StepDeps {
   offered(name: string): CompositeOffer | undefined
   /** Whether the client may call the tool of a step itself, where steps are judged. */
   mayCall(identity: Identity | undefined, route: Route, args: JsonObject): boolean
+  /** For the audit log. */
+  readonly events: Pick<WorkflowFeed, 'report'>
 }
 
 /** The client that called a composite tool. */
@@ -130,6 +133,7 @@ export class CompositeCalls {
         return isObject(schema) ? (schema as never) : undefined
       },
       progress: (done, total) => progress({ progress: done, total }),
+      observe: (event) => this.#options.events.report({ ...event, tool: offer.name, identity: client.identity }),
       ...(typeof asks === 'function' && {
         elicit: async (question: Question, signal: AbortSignal) => answerOf(await asks(elicitation(question), signal)) ?? CANCEL,
       }),

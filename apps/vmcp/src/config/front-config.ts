@@ -8,8 +8,9 @@ import type { Env } from '../discover/forwarded-headers.ts'
 
 /** The middleware in front of the virtual server, in the words that all proxies use. Throws `vmcp_config_invalid`. */
 export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
-  const { incomingAuth, authServer, audit, name, rateLimiting, telemetry } = config
+  const { incomingAuth, authServer, name, rateLimiting, telemetry } = config
   const { authz } = incomingAuth
+  const audit = config.audit && { component: 'vmcp-server', ...config.audit }
   const read = readRunConfig({
     schema_version: 'v0.1.0',
     name,
@@ -32,12 +33,13 @@ export function frontConfig(config: VmcpConfig, env: Env): RunConfig {
         },
       },
     }),
-    ...(audit !== undefined && { audit_config: { component: 'vmcp-server', ...audit } }),
+    // Virtual servers have types of events that other proxies do not have.
+    ...(audit !== undefined && { audit_config: { ...audit, event_types: [], exclude_event_types: [] } }),
     ...(config.sessionStorage.provider === 'redis' && { scaling_config: { session_redis: redisConfig(config, env) } }),
     ...(rateLimiting !== undefined && { rate_limit_config: rateLimiting, rate_limit_namespace: namespaceOf(env) }),
     ...(telemetry !== undefined && { telemetry_config: telemetry }),
   })
-  if (read.ok) return read.config
+  if (read.ok) return { ...read.config, ...(audit !== undefined && { audit_config: audit }) }
   throw new ThvError('vmcp_config_invalid', read.problems.map(({ path, message }) => `${fieldOf(path)} ${message}`).join('; '))
 }
 

@@ -1,5 +1,5 @@
 import type { LoginEvent } from '@thv/authserver/login-events'
-import type { AuditEventType } from '@thv/runconfig/audit-config'
+import type { AuditEventType, WorkflowEventType } from '@thv/runconfig/audit-config'
 import type { Delegation } from './delegation.ts'
 
 export type AuditOutcome = 'success' | 'denied' | 'failure' | 'error' | 'application_error'
@@ -10,7 +10,7 @@ export interface AuditEvent {
   readonly level: 'AUDIT'
   readonly msg: 'audit_event'
   readonly audit_id: string
-  readonly type: AuditEventType | SystemEventType | LoginEvent['type']
+  readonly type: AuditEventType | WorkflowEventType | SystemEventType | LoginEvent['type']
   readonly logged_at: string
   readonly outcome: AuditOutcome
   readonly component: string
@@ -80,8 +80,10 @@ export interface AuditExtra {
   readonly span_id: string | undefined
   /** Of `audit_dropped`: events that were not written. */
   readonly dropped: number | undefined
-  /** Of `authz_reload_failed`: why the policies were not replaced. Of a login: why it failed. */
+  /** Of `authz_reload_failed`: why the policies were not replaced. Of a login or a workflow: why it failed. */
   readonly problems?: readonly string[] | undefined
+  /** Of events of a composite tool: its run, and the step. */
+  readonly workflow?: { readonly id: string; readonly step: string | undefined } | undefined
 }
 
 /** Events that no client caused. They are written whatever types are selected. */

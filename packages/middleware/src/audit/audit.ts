@@ -5,7 +5,7 @@ import { META, metaOf } from '@thv/mcp/envelope'
 import { isObject, type JsonObject } from '@thv/mcp/json-rpc'
 import { METHODS } from '@thv/mcp/methods'
 import { errorObjectOf } from '@thv/mcp/wire-errors'
-import type { AuditEventType } from '@thv/runconfig/audit-config'
+import type { AuditEventType, WorkflowEventType } from '@thv/runconfig/audit-config'
 import { scrub } from '@thv/telemetry/redact'
 import type { Middleware } from '../pipeline/middleware.ts'
 import type { PolicyOutcome, RequestContext } from '../pipeline/request-context.ts'
@@ -28,8 +28,8 @@ import { createSourceAddress, type SourceOptions } from './source-address.ts'
 export interface AuditOptions extends SourceOptions {
   readonly component: string
   /** Empty for all. */
-  readonly eventTypes: readonly AuditEventType[]
-  readonly excludeEventTypes: readonly AuditEventType[]
+  readonly eventTypes: readonly (AuditEventType | WorkflowEventType)[]
+  readonly excludeEventTypes: readonly (AuditEventType | WorkflowEventType)[]
   readonly includeRequestData: boolean
   readonly includeResponseData: boolean
   readonly detectApplicationErrors: boolean
@@ -53,15 +53,14 @@ const NOT_AUDITED: ReadonlySet<string> = new Set(['/health', '/ready'])
 
 /** One event per exchange, rejected ones included; for an open-ended stream when it opens. */
 export function createAudit(options: AuditOptions, { clock, sink }: AuditDeps): Middleware {
-  const { eventTypes, excludeEventTypes, includeRequestData, includeResponseData, maxDataBytes } = options
-  const included = eventTypes.length === 0 ? undefined : new Set(eventTypes)
-  const excluded = new Set(excludeEventTypes)
+  const { includeRequestData, includeResponseData, maxDataBytes } = options
+  const isSelected = eventSelector(options)
   const describe = createDescriber(options, clock)
 
   function record(context: RequestContext): void {
     if (NOT_AUDITED.has(context.route)) return
     const type = eventTypeOf(context)
-    if (excluded.has(type) || included?.has(type) === false) return
+    if (!isSelected(type)) return
     sink.write(describe(context, type, includeRequestData || includeResponseData ? dataOf(context, options) : undefined))
   }
 
@@ -74,6 +73,13 @@ export function createAudit(options: AuditOptions, { clock, sink }: AuditDeps): 
     },
     close: (signal) => sink.close(signal),
   }
+}
+
+/** Whether events of a type are written. */
+export function eventSelector({ eventTypes, excludeEventTypes }: Pick<AuditOptions, 'eventTypes' | 'excludeEventTypes'>) {
+  const included = eventTypes.length === 0 ? undefined : new Set(eventTypes)
+  const excluded = new Set(excludeEventTypes)
+  return (type: AuditEventType | WorkflowEventType): boolean => !excluded.has(type) && included?.has(type) !== false
 }
 
 function createDescriber(options: AuditOptions, clock: Clock) {

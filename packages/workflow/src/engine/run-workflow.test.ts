@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { checkWorkflow } from '../check/check-workflow.ts'
 import { type RunOptions, runWorkflow } from './run-workflow.ts'
-import type { Answer, ToolCall, ToolResult, WorkflowHost } from './workflow-host.ts'
+import type { Answer, ToolCall, ToolResult, WorkflowEvent, WorkflowHost } from './workflow-host.ts'
 
 type Step = CompositeTool['steps'][number]
 type Answering = (call: ToolCall, signal: AbortSignal) => Promise<ToolResult> | ToolResult
@@ -636,5 +636,57 @@ describe('output', () => {
       [2, 3],
       [3, 3],
     ])
+  })
+})
+
+describe('events of a run', () => {
+  const observed = (answer: Answering) => {
+    const events: WorkflowEvent[] = []
+    return { events, ...harness(answer, { observe: (event) => void events.push(event) }) }
+  }
+  const told = (events: readonly WorkflowEvent[]) => events.map(({ type, step: of }) => [type, of].filter(Boolean).join(' '))
+
+  it('tell its start and end, and those of each step', async () => {
+    const { run, events } = observed(({ tool }) => (tool === 'two' ? broken('no') : text('ok')))
+    const steps = [
+      step('one'),
+      step('two', { dependsOn: ['one'], onError: { action: 'continue' } }),
+      step('three', { dependsOn: ['two'], condition: 'false' }),
+    ]
+    await run({ steps }, { id: 'run-1' })
+    expect(told(events)).toEqual([
+      'workflow_started',
+      ...['workflow_step_started one', 'workflow_step_completed one', 'workflow_step_started two', 'workflow_step_failed two'],
+      ...['workflow_step_skipped three', 'workflow_completed'],
+    ])
+    expect(new Set(events.map(({ id }) => id))).toEqual(new Set(['run-1']))
+    expect(events.find(({ type }) => type === 'workflow_step_failed')?.error).toContain('no')
+  })
+
+  it('tell a failure and a timeout apart', async () => {
+    const failing = observed(() => broken('no'))
+    await failing.run({})
+    expect(told(failing.events)).toEqual(['workflow_started', 'workflow_step_started one', 'workflow_step_failed one', 'workflow_failed'])
+
+    const late = observed((_, signal) => late.clock.sleep(600_000, signal).then(() => text('late')))
+    await late.run({ timeout: '5s', steps: [step('one', { timeout: '1m' })] })
+    expect(new Set(told(late.events))).toEqual(
+      new Set(['workflow_started', 'workflow_step_started one', 'workflow_step_failed one', 'workflow_timed_out']),
+    )
+    expect(late.events.find(({ type }) => type === 'workflow_timed_out')?.durationMs).toBeGreaterThanOrEqual(5_000)
+  })
+
+  it('tell a run that waits for an answer as one', async () => {
+    const question: Step = { id: 'ask', type: 'elicitation', message: 'Sure?', schema: { type: 'object', properties: {} } }
+    const definition = { steps: [question, step('after', { dependsOn: ['ask'] })] }
+    const { run, events } = observed(() => text('ok'))
+    const asked = await run(definition, { asks: 'suspend', id: 'run-1' })
+    if (asked.kind !== 'suspended') throw new Error(asked.kind)
+    expect(told(events)).toEqual(['workflow_started', 'workflow_step_started ask'])
+    await run(definition, { asks: 'suspend', resume: { state: asked.state, answers: { ask: { action: 'accept', content: {} } } } })
+    expect(told(events).slice(2)).toEqual([
+      ...['workflow_step_completed ask', 'workflow_step_started after', 'workflow_step_completed after', 'workflow_completed'],
+    ])
+    expect(new Set(events.map(({ id }) => id))).toEqual(new Set(['run-1']))
   })
 })

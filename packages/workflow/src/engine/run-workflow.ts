@@ -4,7 +4,7 @@ import { parseDuration } from '@thv/kernel/duration'
 import { isThvError } from '@thv/kernel/errors'
 import type { JsonObject } from '@thv/kernel/json'
 import type { Workflow } from './workflow.ts'
-import type { Answer, WorkflowHost } from './workflow-host.ts'
+import type { Answer, WorkflowEvent, WorkflowHost } from './workflow-host.ts'
 import { failed, type SuspendedWorkflow, type WorkflowOutcome } from './workflow-outcome.ts'
 import { WorkflowRun } from './workflow-run.ts'
 
@@ -28,24 +28,35 @@ export async function runWorkflow(workflow: Workflow, options: RunOptions): Prom
   const { host, signal, resume } = options
   const checked = resume ? { value: resume.state.params, problems: [] } : parametersOf(workflow, options.params)
   if (checked.problems.length > 0) return { kind: 'invalid_params', problems: checked.problems }
+  const id = resume?.state.id ?? options.id ?? randomUUID()
   const run = new WorkflowRun(workflow, {
     host,
     params: checked.value as JsonObject,
-    id: resume?.state.id ?? options.id ?? randomUUID(),
+    id,
     maxParallelSteps: options.maxParallelSteps ?? 10,
     suspends: options.asks === 'suspend',
     ...(resume && { resume }),
   })
+  const begun = host.clock.monotonic()
+  const tell = (type: WorkflowEvent['type'], error?: string) =>
+    host.observe?.({ type, id, durationMs: host.clock.monotonic() - begun, ...(error !== undefined && { error }) })
+  if (!resume) host.observe?.({ type: 'workflow_started', id })
   const timeoutMs = Math.max(0, parseDuration(workflow.tool.timeout) - (resume?.state.elapsedMs ?? 0))
   try {
-    return await withTimeLimit(
+    const outcome = await withTimeLimit(
       { clock: host.clock, timeoutMs, what: 'the workflow', signals: [signal] },
       async (inner) => await run.start(inner),
     )
+    if (outcome.kind === 'completed') tell('workflow_completed')
+    if (outcome.kind === 'failed') tell('workflow_failed', outcome.message)
+    return outcome
   } catch (error) {
-    signal.throwIfAborted()
-    if (!isThvError(error, 'timeout')) throw error
-    return failed(`took longer than ${workflow.tool.timeout}`)
+    const isLate = !signal.aborted && isThvError(error, 'timeout')
+    const message = `took longer than ${workflow.tool.timeout}`
+    if (isLate) tell('workflow_timed_out', message)
+    else tell('workflow_failed', signal.aborted ? 'was canceled' : 'internal error')
+    if (!isLate) throw signal.aborted ? signal.reason : error
+    return failed(message)
   }
 }
 

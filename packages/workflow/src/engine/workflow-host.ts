@@ -14,6 +14,27 @@ export interface WorkflowHost {
   inputSchema?(tool: string): JsonObject | undefined
   /** After each step: how many of all are done. */
   progress?(done: number, total: number): void
+  /** What happens in a run, in order. It must not throw. A run that goes on after a question does not start again. */
+  observe?(event: WorkflowEvent): void
+}
+
+export interface WorkflowEvent {
+  readonly type:
+    | 'workflow_started'
+    | 'workflow_completed'
+    | 'workflow_failed'
+    | 'workflow_timed_out'
+    | 'workflow_step_started'
+    | 'workflow_step_completed'
+    | 'workflow_step_failed'
+    | 'workflow_step_skipped'
+  /** `.workflow.id`. */
+  readonly id: string
+  readonly step?: string
+  /** Of an end, since the start in this process. */
+  readonly durationMs?: number
+  /** Of a failure. */
+  readonly error?: string
 }
 
 export interface ToolCall {

@@ -27,6 +27,8 @@ export class WorkflowRun {
   readonly #options: WorkflowRunOptions
   readonly #results = new Map<string, StepResult>()
   readonly #running = new Map<string, Promise<void>>()
+  /** Steps that have started, by id. */
+  readonly #stepsBegun = new Map<string, number>()
   readonly #failure = new AbortController()
   readonly #startedAt: number
   readonly #begun: number
@@ -109,6 +111,7 @@ export class WorkflowRun {
         this.#record(step, { status: 'skipped', output: substituteOf(step) })
         return
       }
+      this.#tellStart(step)
       if (step.type === 'elicitation') {
         const asked = await askUser(this.#options.host, step, { scope, signal })
         this.#settle(step, () => asked)
@@ -154,13 +157,19 @@ export class WorkflowRun {
       return
     }
     this.#results.set(step.id, result)
+    this.#tellEnd(step, result.status, result.error)
     if (result.status === 'completed') this.#lastStep = step.id
     this.#options.host.progress?.(this.#results.size, this.#workflow.steps.length)
   }
 
   #fail(step: WorkflowStep, error: unknown, signal: AbortSignal): void {
-    if (signal.aborted && !(error instanceof StepError)) return // another step or the caller ended the run
+    if (signal.aborted && !(error instanceof StepError)) {
+      // Another step or the caller ended the run.
+      this.#tellEnd(step, 'failed', 'was canceled')
+      return
+    }
     if (!(error instanceof StepError) && !isThvError(error)) {
+      this.#tellEnd(step, 'failed', 'internal error')
       this.#failure.abort(error)
       return
     }
@@ -169,7 +178,21 @@ export class WorkflowRun {
   }
 
   #end(step: WorkflowStep, error: Error): void {
+    this.#tellEnd(step, 'failed', error.message)
     if (!this.#failure.signal.aborted) this.#failure.abort(new FailedStep(step.id, error))
+  }
+
+  #tellStart(step: WorkflowStep): void {
+    const { host, id } = this.#options
+    this.#stepsBegun.set(step.id, host.clock.monotonic())
+    host.observe?.({ type: 'workflow_step_started', id, step: step.id })
+  }
+
+  #tellEnd(step: WorkflowStep, status: StepResult['status'], error: string | undefined): void {
+    const { host, id } = this.#options
+    const begun = this.#stepsBegun.get(step.id)
+    const durationMs = begun === undefined ? 0 : host.clock.monotonic() - begun
+    host.observe?.({ type: `workflow_step_${status}`, id, step: step.id, durationMs, ...(error !== undefined && { error }) })
   }
 
   #failureOutcome(): WorkflowOutcome {
@@ -202,11 +225,15 @@ export class WorkflowRun {
     }
     if (JSON.stringify(state).length > MAX_STATE_LENGTH)
       return failed('the results so far are larger than 1 MiB, too large to wait for an answer', first?.id)
+    for (const step of this.#questions) this.#tellStart(step)
     return { kind: 'suspended', state, questions }
   }
 
   #finish(): WorkflowOutcome {
-    for (const step of this.#waiting) this.#results.set(step.id, { status: 'skipped', output: substituteOf(step) })
+    for (const step of this.#waiting) {
+      this.#results.set(step.id, { status: 'skipped', output: substituteOf(step) })
+      this.#tellEnd(step, 'skipped', undefined)
+    }
     const { output, steps } = this.#workflow
     if (!output)
       return { kind: 'completed', result: lastResult(this.#lastStep === undefined ? undefined : this.#results.get(this.#lastStep)) }
