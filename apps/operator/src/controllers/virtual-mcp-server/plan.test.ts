@@ -1,7 +1,9 @@
 import type { MCPExternalAuthConfig } from '@thv/resources/kinds/mcp-external-auth-config/schema'
 import type { MCPServer } from '@thv/resources/kinds/mcp-server/schema'
 import type { MCPServerEntry } from '@thv/resources/kinds/mcp-server-entry/schema'
+import { AUDIT_EVENT_TYPES } from '@thv/resources/kinds/virtual-mcp-server/observability'
 import type { VirtualMCPServer } from '@thv/resources/kinds/virtual-mcp-server/schema'
+import { AUDIT_EVENT_TYPES as FILE_TYPES, WORKFLOW_EVENT_TYPES } from '@thv/runconfig/audit-config'
 import { readVmcpConfig } from '@thv/vmcpconfig/read-vmcp-config'
 import { describe, expect, it } from 'vitest'
 import type { WorkloadPlan } from '../../deployment/deployment-plan.ts'
@@ -229,6 +231,13 @@ describe('plan of a VirtualMCPServer', () => {
     expect(configOf(plan({ servers: [server('a')] }, { config: { telemetry: defaults } })).telemetry).toBeUndefined()
   })
 
+  it('takes exactly the types of audit events that the file takes', () => {
+    expect(AUDIT_EVENT_TYPES.toSorted()).toEqual([...FILE_TYPES, ...WORKFLOW_EVENT_TYPES].toSorted())
+    const audit = { enabled: true, eventTypes: [...AUDIT_EVENT_TYPES], excludeEventTypes: ['workflow_step_started'] }
+    const { audit: written } = configOf(plan({ servers: [server('a')] }, { config: { audit } }))
+    expect(written).toMatchObject({ event_types: [...AUDIT_EVENT_TYPES], exclude_event_types: ['workflow_step_started'] })
+  })
+
   it('carries winners, the argument of the selector, timeouts of tools and the limit of results over', () => {
     const operational = { timeouts: { perTool: { search: '2m' } }, toolResults: { maxBytes: 4096 } }
     const winners = { search: 'a', later: 'not-up-yet' }
@@ -314,7 +323,7 @@ describe('plan of a VirtualMCPServer with an authorization server', () => {
     externalAuthConfig: injects,
     secret: () => ({ uid: 'u', resourceVersion: '1', keys: new Set(['client-secret']) }),
   }
-  const more = { lookup, keys: { ok: true, secret: 'v-authserver', untilRotationMs: 1 } }
+  const more = { lookup, keys: { ok: true, secret: 'v-authserver-vmcp', untilRotationMs: 1 } }
   const conditionOf = ({ conditions }: WorkloadPlan, type: string) => conditions.find((condition) => condition.type === type)
 
   it('writes it into the file, with keys and secrets as files, and sends each entry the token of its provider', () => {
@@ -330,7 +339,7 @@ describe('plan of a VirtualMCPServer with an authorization server', () => {
       'authserver-hmac',
       'authserver-clients',
     ])
-    expect(JSON.stringify(volumes)).toContain('v-authserver')
+    expect(JSON.stringify(volumes)).toContain('v-authserver-vmcp')
     expect(conditionOf(made, 'AuthServerConfigValidated')).toMatchObject({ status: 'True', reason: 'AuthServerConfigValid' })
     expect(conditionOf(made, 'SigningKeysManaged')).toMatchObject({ status: 'True' })
     expect(conditionOf(made, 'IdentitySynthesized')).toMatchObject({ status: 'False' })

@@ -124,6 +124,26 @@ describeCluster('VirtualMCPServer', () => {
     await eventually('one pod may run', async () => (await admin.get(deployments, at('asking'))).spec?.replicas === 1)
   })
 
+  test('variables of a pod template cause no drift, a wrong template is named, and kubectl scale sets the replicas', async () => {
+    const template = (container: object) => ({ spec: { containers: [{ name: 'vmcp', ...container }] } })
+    await create('patched', { groupRef: { name: 'desk' }, podTemplateSpec: template({ env: [{ name: 'EXTRA', value: '1' }] }) })
+    await hasReason('patched', 'PodTemplateSpecValid', 'PodTemplateSpecValid')
+    const found = await eventually('there is a Deployment', async () => await admin.tryGet(deployments, at('patched')))
+    expect(found.spec?.template?.spec?.containers[0]?.['env']).toContainEqual({ name: 'EXTRA', value: '1' })
+    await quiet()
+    operator.calls.clear()
+    for (const controller of operator.manager.controllers) controller.enqueue(at('patched'))
+    await quiet()
+    expect(operator.calls.writes).toEqual([])
+    await admin.patch(type, at('patched'), { kind: 'merge', body: { spec: { replicas: 2 } } }, { subresource: 'scale' })
+    await eventually('two pods may run', async () => (await admin.get(deployments, at('patched'))).spec?.replicas === 2)
+    await admin.patch(type, at('patched'), { kind: 'merge', body: { spec: { podTemplateSpec: template({ env: 'none' }) } } })
+    expect(await hasReason('patched', 'PodTemplateSpecValid', 'InvalidPodTemplateSpec')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('spec.podTemplateSpec'),
+    })
+  })
+
   test('an object of somebody else is not taken over', async () => {
     await admin.create(secrets, { metadata: at('robbed-hmac-secret'), stringData: { 'hmac-secret': 'theirs' } })
     await create('robbed', { groupRef: { name: 'desk' } })
