@@ -43,6 +43,7 @@ describeNode('on a real node', () => {
         images: { ...node.images, sameFixture: `docker.io/library/${node.images.fixture}` },
         hostAddress: node.hostAddress,
         namesInUrls: true,
+        hasWebhook: true,
         // The host has a route to the addresses of Services.
         reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
       })

@@ -1,6 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client'
@@ -33,30 +38,46 @@ interface Call {
 let python: PythonEnv
 let everything: RunnerProcess
 let time: RunnerProcess
+let memory: RunnerProcess
+let files: RunnerProcess
+let web: RunnerProcess
 
 beforeAll(async () => {
   python = await ensurePythonEnv(PYTHON_PACKAGES)
-  await Promise.all([startEverything(), startTime()])
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'thv-published-')))
+  cleanups.push(async () => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'note.txt'), 'a note')
+  ;[everything, time, memory, files, web] = await Promise.all([
+    started('npx://@modelcontextprotocol/server-everything@2026.8.31', ['stdio'], { tool: 'echo', args: { message: 'installs it' } }),
+    started('uvx://mcp-server-time@2026.10.19', ['--local-timezone', 'Europe/Berlin'], {
+      ...{ tool: 'get_current_time', args: { timezone: 'UTC' } },
+    }),
+    started(
+      'npx://@modelcontextprotocol/server-memory@2026.8.31',
+      [],
+      { tool: 'read_graph', args: {} },
+      { MEMORY_FILE_PATH: `${folder}/graph` },
+    ),
+    started('npx://@modelcontextprotocol/server-filesystem@2026.8.31', [folder], { tool: 'list_allowed_directories', args: {} }),
+    started('uvx://mcp-server-fetch@2026.10.24', ['--ignore-robots-txt', '--allow-private-ips'], {
+      tool: 'fetch',
+      args: { url: 'http://127.0.0.1:1/' },
+    }),
+  ])
 }, 400_000)
 
+const cleanups: (() => Promise<unknown>)[] = []
 afterAll(async () => {
-  await everything?.[Symbol.asyncDispose]()
-  await time?.[Symbol.asyncDispose]()
+  for (const cleanup of cleanups.reverse()) await cleanup()
 })
 
-async function startEverything(): Promise<void> {
-  const image = 'npx://@modelcontextprotocol/server-everything@2026.8.31'
-  everything = await spawnRunner({ image, cmd_args: ['stdio'], transport: 'stdio' })
-  // The first call waits for downloads, which may take longer than the client's own limit of a minute.
-  const call = { tool: 'echo', args: { message: 'installs it' } }
-  await vi.waitFor(() => CLIENTS[0]?.[1](everything.url, call), { timeout: 280_000, interval: 500 })
-}
-
-async function startTime(): Promise<void> {
-  const config = { image: 'uvx://mcp-server-time@2026.10.19', cmd_args: ['--local-timezone', 'Europe/Berlin'], transport: 'stdio' }
-  time = await spawnRunner(config, { PATH: `${python.bin}:${process.env['PATH']}` })
-  const call = { tool: 'get_current_time', args: { timezone: 'UTC' } }
-  await vi.waitFor(() => CLIENTS[0]?.[1](time.url, call), { timeout: 280_000, interval: 500 })
+/** A package behind a runner of its own. Its first call waits for downloads, which may take longer than the client's own limit of a minute. */
+async function started(image: string, args: string[], first: Call, variables: Record<string, string> = {}): Promise<RunnerProcess> {
+  const config = { image, cmd_args: args, transport: 'stdio', env_vars: variables }
+  const runner = await spawnRunner(config, { PATH: `${python.bin}:${process.env['PATH']}` })
+  cleanups.push(async () => await runner[Symbol.asyncDispose]())
+  await vi.waitFor(() => CLIENTS[0]?.[1](runner.url, first), { timeout: 280_000, interval: 500 })
+  return runner
 }
 
 const textsOf = (result: unknown) =>
@@ -133,39 +154,71 @@ describe('mcp-server-time from PyPI', () => {
   })
 })
 
-describe('a virtual server over published servers, behind runners and over HTTP', () => {
-  let web: ChildProcess
+describe('a virtual server over five published servers: behind runners, over HTTP, and remote', () => {
   let vmcp: TestVmcp
+  const NOTE = 'grüße 👩‍👩‍👧'
+  /** One call of each backend, and what its answer holds. */
+  const CALLS: readonly [tool: string, args: () => Record<string, unknown>, answer: RegExp][] = [
+    ['time_get_current_time', () => ({ timezone: 'Asia/Tokyo' }), /Asia\/Tokyo/],
+    ['stdio_echo', () => ({ message: NOTE }), new RegExp(NOTE)],
+    ['http_echo', () => ({ message: NOTE }), new RegExp(NOTE)],
+    ['remote_echo', () => ({ message: NOTE }), new RegExp(NOTE)],
+    ['memory_read_graph', () => ({}), /entities/],
+    ['files_list_allowed_directories', () => ({}), /thv-published-/],
+    ['web_fetch', () => ({ url: page.url }), /the text of a page/],
+  ]
+  const page = { url: '' }
   beforeAll(async () => {
     const port = await freePort()
     const script = createRequire(import.meta.url).resolve('@modelcontextprotocol/server-everything/dist/index.js')
-    web = spawn(process.execPath, [script, 'streamableHttp'], { env: { ...process.env, PORT: String(port) }, stdio: 'ignore' })
-    const backends = { stdio: everything.url, time: time.url, web: `http://127.0.0.1:${port}/mcp` }
-    await vi.waitFor(() => fetch(backends.web), { timeout: 60_000, interval: 100 })
-    vmcp = await startTestVmcp({ backends, config: { aggregation: { conflictResolution: 'prefix' } } })
-  }, 120_000)
-  afterAll(async () => {
-    await vmcp?.[Symbol.asyncDispose]()
-    if (web !== undefined && web.exitCode === null) {
-      web.kill('SIGKILL')
-      await once(web, 'exit')
+    const overHttp = spawn(process.execPath, [script, 'streamableHttp'], { env: { ...process.env, PORT: String(port) }, stdio: 'ignore' })
+    cleanups.push(() => ended(overHttp))
+    const http = `http://127.0.0.1:${port}/mcp`
+    await vi.waitFor(() => fetch(http), { timeout: 60_000, interval: 100 })
+    const remote = await spawnRunner({ remote_url: http, remote_policy: { allow_loopback: true }, transport: 'streamable-http' })
+    cleanups.push(async () => await remote[Symbol.asyncDispose]())
+    page.url = await servedPage('the text of a page')
+    const behindRunners = { stdio: everything.url, time: time.url, memory: memory.url, files: files.url, web: web.url, remote: remote.url }
+    vmcp = await startTestVmcp({ backends: { ...behindRunners, http }, config: { aggregation: { conflictResolution: 'prefix' } } })
+    cleanups.push(async () => await vmcp[Symbol.asyncDispose]())
+    // A server in Python may take longer to start than a first list waits.
+    const names = async () => (await CLIENTS[0]?.[1](vmcp.url, { tool: 'http_echo', args: { message: '' } }))?.tools
+    const all = expect.arrayContaining(CALLS.map(([tool]) => tool))
+    await vi.waitFor(async () => expect(await names()).toEqual(all), { timeout: 120_000, interval: 500 })
+  }, 240_000)
+
+  it.each(CLIENTS)('serves %s', async (name, drive) => {
+    // Python takes seconds to start.
+    for (const [tool, args, answer] of name.startsWith('Python') ? CALLS.slice(0, 1) : CALLS) {
+      const { tools, texts } = await drive(vmcp.url, { tool, args: args() })
+      expect(tools).toEqual(expect.arrayContaining(CALLS.map(([each]) => each)))
+      expect(texts.join('')).toMatch(answer)
     }
   })
 
-  it.each(CLIENTS)('serves %s', async (name, drive) => {
-    const { tools, texts } = await drive(vmcp.url, { tool: 'time_get_current_time', args: { timezone: 'Asia/Tokyo' } })
-    expect(tools).toEqual(expect.arrayContaining(['stdio_echo', 'web_echo', 'time_get_current_time']))
-    expect(texts.join('')).toContain('Asia/Tokyo')
-    // Python takes seconds to start.
-    for (const tool of name.startsWith('Python') ? [] : ['stdio_echo', 'web_echo'])
-      expect((await drive(vmcp.url, { tool, args: { message: 'grüße 👩‍👩‍👧' } })).texts.join('')).toContain('grüße 👩‍👩‍👧')
-  })
-
-  it.each(['legacy', 'modern'] as const)('asks a %s client what server-everything asks: sampling and elicitation', async (mode) => {
+  it.each([
+    ['legacy', 'http'],
+    ['modern', 'http'],
+    ['modern', 'remote'],
+  ] as const)('asks a %s client what server-everything (%s) asks: sampling and elicitation', async (mode, backend) => {
     await using sdk = await connectSdk(new TransportV2(new URL(vmcp.url)), mode)
     const names = async () => (await sdk.client.listTools()).tools.map(({ name }) => name)
-    await expect.poll(names, { timeout: 30_000 }).toContain('web_trigger-sampling-request')
-    expect(await sdk.text('web_trigger-sampling-request', { prompt: 'capital?', maxTokens: 10 })).toContain('Paris')
-    expect(JSON.stringify(await sdk.client.callTool({ name: 'web_trigger-elicitation-request', arguments: {} }))).toContain('Ada')
+    await expect.poll(names, { timeout: 30_000 }).toContain(`${backend}_trigger-sampling-request`)
+    expect(await sdk.text(`${backend}_trigger-sampling-request`, { prompt: 'capital?', maxTokens: 10 })).toContain('Paris')
+    expect(JSON.stringify(await sdk.client.callTool({ name: `${backend}_trigger-elicitation-request`, arguments: {} }))).toContain('Ada')
   })
 })
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+}
+
+/** The address of a page with this text. */
+async function servedPage(text: string): Promise<string> {
+  const server = createServer((_, response) => void response.writeHead(200, { 'content-type': 'text/plain' }).end(text))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanups.push(() => new Promise((resolve) => server.close(resolve)))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+}

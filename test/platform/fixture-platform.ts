@@ -37,6 +37,7 @@ export async function worldOf({ kubeconfigPath }: PlatformProcess, namespace: st
     images: { apps: 'toolhive-ts:0.1.0', fixture: fixtureImage, sameFixture: fixtureImage },
     hostAddress: '127.0.0.1',
     namesInUrls: false,
+    hasWebhook: false,
     reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
   })
   await ensureNamespace(world.client, namespace)

@@ -61,6 +61,7 @@ describe('on the local platform', () => {
         images: { apps: APPS_IMAGE, fixture: fixtureImage, sameFixture: `docker.io/library/${fixtureImage}` },
         hostAddress: ownAddress(),
         namesInUrls: false,
+        hasWebhook: false,
         reach: ({ spec }, port) => `${spec?.clusterIP}:${port}`,
       })
       await story.tell(world)

@@ -718,7 +718,7 @@ export const design002: readonly Requirement[] = [
     kind: 'docs',
     about: 'behavior',
     text: 'Example `mcpserver_fetch_tools_filter.yaml` applies, and clients see only the tools that its MCPToolConfig names.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-087',
@@ -1002,7 +1002,7 @@ export const design002: readonly Requirement[] = [
     line: 204,
     kind: 'edge',
     text: 'An MCPGroup not yet examined is `Pending`; one whose members cannot be listed is `Failed`.',
-    state: 'planned',
+    state: 'met',
   },
   {
     id: '002-121',

@@ -20,6 +20,7 @@ import { registrySelector } from './registry-selector.ts'
 import { registrySize } from './registry-size.ts'
 import { remoteProxy } from './remote-proxy.ts'
 import { scale } from './scale.ts'
+import { serverEntries } from './server-entries.ts'
 import { stdioServer } from './stdio-server.ts'
 import type { Story } from './story.ts'
 import { toolConfig } from './tool-config.ts'
@@ -35,6 +36,7 @@ export const STORIES: readonly Story[] = [
   scale,
   virtualServer,
   oneLogin,
+  serverEntries,
   registrySelector,
   registryExport,
   registryGit,

@@ -90,7 +90,7 @@ async function openDoor(world: World, idps: Readonly<Record<string, OidcServer>>
     return answer.status === 401
   })
   await world.reaches(VIRTUAL, 'door', 'Ready')
-  expect(await client.tryGet(secrets, at('door-authserver'))).toBeDefined()
+  expect(await client.tryGet(secrets, at('door-authserver-vmcp'))).toBeDefined()
   return issuer
 }
 

@@ -1,10 +1,9 @@
-import { type AddressInfo, connect as connectTcp } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
 import { configMaps, deployments, events, secrets, statefulSets } from '@thv/kube'
-import { type Certificate, createCertificate } from '@thv/testkit/cluster/identity/certificate'
+import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { connect, namesOf, whoAmI } from './clients.ts'
 import type { Story } from './story.ts'
+import { tlsBefore } from './tls-before.ts'
 import { REMOTE, TOOLS, type World } from './world.ts'
 
 export const remoteProxy: Story = {
@@ -91,29 +90,4 @@ async function expectOpenDoorTold(world: World, name: string): Promise<void> {
 async function expectUntrusted(world: World): Promise<void> {
   const { url } = await world.reaches(REMOTE, 'untrusting', 'Ready')
   await world.expect(connect('v1', await world.outside(url))).rejects.toThrow(/50[0-9]/)
-}
-
-/** A server that ends TLS in front of one that has none. */
-async function tlsBefore(url: string, { address, certificate }: { address: string; certificate: Certificate }) {
-  const { port, pathname } = new URL(url)
-  const server = createTlsServer({ cert: certificate.certPem, key: certificate.keyPem }, (socket) => {
-    const behind = connectTcp(Number(port), address)
-    for (const [from, to] of [
-      [socket, behind],
-      [behind, socket],
-    ] as const) {
-      from.pipe(to)
-      from.on('error', () => to.destroy())
-    }
-  })
-  const sockets = new Set<{ destroy(): void }>()
-  server.on('connection', (socket) => sockets.add(socket))
-  await new Promise<void>((resolve) => server.listen(0, address, resolve))
-  return {
-    url: `https://${address}:${(server.address() as AddressInfo).port}${pathname}`,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
-    },
-  }
 }

@@ -46,6 +46,8 @@ export interface StoryContext {
   readonly hostAddress: string
   /** Whether URLs in a status are made of the names of Services; else of what `reach` says. */
   readonly namesInUrls: boolean
+  /** Whether the API server asks the operator's webhook. */
+  readonly hasWebhook: boolean
   /** How clients outside the cluster reach a port of a Service: `host:port`. */
   reach(service: Service, port: number): string
 }

@@ -6,7 +6,7 @@ import { DEFINITION, GROUP, SERVER, VIRTUAL, type World } from './world.ts'
 const NAMES = ['a', 'b', 'c', 'd']
 
 export const virtualServer: Story = {
-  title: 'a VirtualMCPServer serves the tools of four MCPServers of a group at one address',
+  title: 'a VirtualMCPServer serves the tools of four MCPServers of a group at one address, and a composite tool with a cycle is refused',
   proves: ['002-123', '002-126', '002-150', '002-157', '002-166', '002-177'],
   async tell(world) {
     const { fixture } = world.images
@@ -30,11 +30,35 @@ export const virtualServer: Story = {
     })
     const spec = { groupRef: { name: 'desk' }, incomingAuth: { type: 'anonymous' }, compositeToolRefs: [{ name: 'twice' }] }
     for (const name of ['one', 'two']) await world.create(VIRTUAL, name, { ...spec, outgoingAuth: { source: 'inline' } })
+    await expectCycleRefused(world)
     for (const name of NAMES) await world.reaches(SERVER, name, 'Running')
     for (const name of ['one', 'two']) await expectJoined(world, name)
     world.expect(await world.client.tryGet(statefulSets, world.at('one'))).toBeUndefined()
     world.expect((await world.client.get(deployments, world.at('one'))).spec?.replicas).toBe(1)
   },
+}
+
+/** By the webhook, or else in the status. */
+async function expectCycleRefused(world: World): Promise<void> {
+  const steps = [
+    { id: 'a', tool: 'a.echo', dependsOn: ['b'] },
+    { id: 'b', tool: 'a.echo', dependsOn: ['a'] },
+  ]
+  const create = async (name: string) => await world.create(DEFINITION, name, { name: 'circle', description: 'Never ends.', steps })
+  if (!world.hasWebhook) {
+    await create('circle')
+    const { message } = await world.hasReason(DEFINITION, 'circle', { condition: 'WorkflowValidated', reason: 'DependencyCycle' })
+    world.expect(message).toContain('a → b → a')
+    return
+  }
+  let count = 0
+  const refused = await world.eventually('the webhook refuses a cycle', () =>
+    create(`circle-${++count}`).then(
+      () => false as const,
+      (error: Error) => error.message,
+    ),
+  )
+  world.expect(refused).toMatch(/admission webhook .* denied the request.*a → b → a/s)
 }
 
 async function expectJoined(world: World, name: string): Promise<void> {

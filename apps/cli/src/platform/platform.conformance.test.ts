@@ -184,6 +184,24 @@ describe('the platform in the background', () => {
     expect(await thv('delete', '-f', 'other.yaml')).toMatchObject({ code: 0 })
   })
 
+  it('[002-086] runs the example of a tool filter: clients see the one tool that it names, and call it', async () => {
+    const example = join(ROOT, 'deploy/examples/operator/mcp-servers/mcpserver_fetch_tools_filter.yaml')
+    expect(await thv('apply', '-f', example)).toMatchObject({ code: 0 })
+    // The package is fetched from PyPI.
+    await vi.waitFor(async () => expect((await thv('status')).out).toMatch(/fetch +ready/), { timeout: 200_000, interval: 1_000 })
+    const tools = JSON.parse((await thv('tools', 'fetch', '--output', 'json')).out) as { name: string; description: string }[]
+    expect(tools.map(({ name, description }) => [name, description])).toEqual([
+      ['read_page', 'Reads a page of the web and returns its text.'],
+    ])
+    // The server itself answers: it reads no page of this machine.
+    const asked = await thv('call', 'fetch', 'read_page', 'url=http://127.0.0.1/page')
+    expect(asked.out + asked.err).toContain('not a public address')
+    const hidden = await thv('call', 'fetch', 'fetch', 'url=http://127.0.0.1/page')
+    expect(hidden.code).not.toBe(0)
+    expect(hidden.out + hidden.err).not.toContain('not a public address')
+    expect(await thv('delete', '-f', example)).toMatchObject({ code: 0 })
+  })
+
   it('survives kill -9 with the same objects and URLs, and leaves no process behind', async () => {
     const before = await identity()
     const registry = await registryUrl()
