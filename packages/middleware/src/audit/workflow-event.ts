@@ -6,7 +6,7 @@ import type { AuditEvent, AuditOutcome } from './audit-event.ts'
 import { createSafeText } from './safe-text.ts'
 import type { SystemEventSource } from './system-event.ts'
 
-/** What happened in a run of a composite tool. */
+/** An event in a run of a composite tool. */
 export interface WorkflowRecord {
   readonly type: WorkflowEventType
   /** As clients call it. */
@@ -19,7 +19,7 @@ export interface WorkflowRecord {
   readonly identity: Identity | undefined
 }
 
-/** Brings what happens in composite tools to the audit log, which is made before there are any. */
+/** Brings events of composite tools to the audit log, which is made before there are any. */
 export class WorkflowFeed {
   #listener: ((record: WorkflowRecord) => void) | undefined
 

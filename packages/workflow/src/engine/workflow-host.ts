@@ -14,7 +14,7 @@ export interface WorkflowHost {
   inputSchema?(tool: string): JsonObject | undefined
   /** After each step: how many of all are done. */
   progress?(done: number, total: number): void
-  /** What happens in a run, in order. It must not throw. A run that goes on after a question does not start again. */
+  /** Told the events of a run, in order. It must not throw. A run that goes on after a question does not start again. */
   observe?(event: WorkflowEvent): void
 }
 
