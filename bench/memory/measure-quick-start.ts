@@ -7,8 +7,8 @@ import type { Figure } from '../figure.ts'
 import { familyOf, memoryOf, type ProcessMemory } from './process-memory.ts'
 import type { State } from './states.ts'
 
-/** After the calls: long enough for every process to have had its first quiet moment. */
-const SETTLE_MS = 12_000
+/** After the calls: proxies give memory back after a quiet minute. */
+const SETTLE_MS = 70_000
 
 /** `thv up` with its examples, after a call to each of them: all processes of it, those of the MCP servers included. */
 export async function measureQuickStart(states: readonly State[], log: (line: string) => void): Promise<Figure[]> {
@@ -22,8 +22,14 @@ export async function measureQuickStart(states: readonly State[], log: (line: st
   const [before, now] = [memory.get('before')?.pssMb ?? Number.NaN, memory.get('now')?.pssMb ?? Number.NaN]
   const together = memory.get('one process')?.pssMb ?? Number.NaN
   return [
-    { name: 'quick start, PSS of all processes', unit: 'MB', value: now, baseline: before, aim: { of: 'ratio', limit: 0.85 } },
-    { name: 'quick start with one process for all proxies', unit: 'MB', value: together, baseline: before },
+    {
+      name: 'quick start, PSS of all processes after a quiet minute',
+      unit: 'MB',
+      value: now,
+      baseline: before,
+      aim: { of: 'ratio', limit: 0.85 },
+    },
+    { name: 'quick start with one process for all proxies, the same', unit: 'MB', value: together, baseline: before },
   ]
 }
 

@@ -9,6 +9,7 @@ describe('the load generator and the lean server', () => {
     expect(tool).toBe('echo')
     expect(() => checkAnswer(response ?? '', { era, ...call })).not.toThrow()
     expect(() => checkAnswer(`event: message\ndata: ${response}\n\n`, { era, ...call })).not.toThrow()
+    expect(() => checkAnswer(`id: 1\ndata:\n\ndata: ${response}\n\n`, { era, ...call })).not.toThrow()
   })
 
   it('know a large result from a small one', () => {

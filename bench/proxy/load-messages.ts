@@ -37,9 +37,9 @@ interface Answer {
   readonly result?: { readonly content?: readonly { readonly text?: unknown }[]; readonly resultType?: unknown }
 }
 
-/** Throws when an answer is not the one to this call. Ids repeat between sessions, texts do not: a mixed-up answer shows. */
+/** Throws when an answer is not the one to this call; a slow one is a stream that begins with an event without data. Ids repeat between sessions, texts do not: a mixed-up answer shows. */
 export function checkAnswer(answer: string, expected: { era: Era; id: number; text: string }): void {
-  const json = answer.startsWith('{') ? answer : (/^data: ?(.*)$/m.exec(answer)?.[1] ?? 'null')
+  const json = answer.startsWith('{') ? answer : (/^data: ?(\{.*)$/m.exec(answer)?.[1] ?? 'null')
   const { id, result } = (JSON.parse(json) ?? {}) as Answer
   const isComplete = expected.era === 'legacy' || result?.resultType === 'complete'
   if (id === expected.id && result?.content?.[0]?.text === expected.text && isComplete) return
