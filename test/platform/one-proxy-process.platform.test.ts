@@ -92,6 +92,19 @@ describe('the local platform with one process for all proxies', () => {
     expect(proxyProcesses('host')).toHaveLength(1)
   })
 
+  test('a hang stops all proxies; when one of them does not end in time, the process is killed and the others start again', async () => {
+    const [pid = -1] = proxyProcesses('host')
+    const before = await restartsOf('web')
+    const { metadata } = (await proxyOf('piped')) ?? { metadata: { name: '' } }
+    process.kill(pid, 'SIGSTOP')
+    await world.client.delete(pods, world.at(metadata.name), { gracePeriodSeconds: 1 })
+    await eventually('web was restarted', async () => (await restartsOf('web')) === before + 1)
+    expect(processStart(pid)).toBeUndefined()
+    for (const name of ['piped', 'web'])
+      await eventually(`${name} answers again`, async () => (await ask(await urlOf(name), 'echo', { message: 'x' })).isError !== true)
+    expect(proxyProcesses('host')).toHaveLength(1)
+  })
+
   test('the end of one proxy is the end of no other', async () => {
     const [pid] = proxyProcesses('host')
     const restarts = await restartsOf('web')
