@@ -224,3 +224,42 @@ describe('a virtual server with an authorization server of its own, and backends
     expect(vmcp.offer.roster.get('tickets')?.health.status).toBe('healthy')
   })
 })
+
+it('policies see the claims of the provider that primaryUpstreamProvider names', { timeout: 60_000 }, async () => {
+  await using stack = new AsyncDisposableStack()
+  const idp = stack.use(await startOidcServer())
+  const backend = stack.use(await startGuardedBackend())
+  backend.accepts = () => true
+  const port = await freePort()
+  const issuer = `http://127.0.0.1:${port}`
+  const { client_id, client_secret } = await registerAt(idp, issuer)
+  const client = { issuer_url: idp.issuer, client_id, client_secret_env_var: 'SECRET', scopes: ['openid'], allow_private_ips: true }
+  const vmcp = stack.use(
+    await startTestVmcp({
+      ...{ port, env: { SECRET: client_secret }, backends: { open: backend.url } },
+      config: {
+        aggregation: { conflictResolution: 'prefix' },
+        incomingAuth: {
+          ...{ type: 'oidc', oidc: { issuer, audience: `${issuer}/mcp`, resource: `${issuer}/mcp`, scopes: ['openid', 'mcp'] } },
+          authz: {
+            type: 'cedar',
+            // The subject that the provider knows; the tokens of the server have another one.
+            policies: ['permit(principal, action, resource) when { principal.claim_sub == "ada" };'],
+            primaryUpstreamProvider: 'corp',
+          },
+        },
+        authServer: {
+          ...{ issuer, scopes_supported: ['openid', 'mcp'], allowed_audiences: [`${issuer}/mcp`] },
+          upstreams: [{ name: 'corp', type: 'oidc', oidc_config: client }],
+        },
+      },
+    }),
+  )
+  const called = async (user: string) => {
+    const { accessToken } = await logIn(issuer, { user, scope: 'openid mcp' })
+    return await callModern(vmcp.url, 'open_hello', { token: accessToken })
+  }
+  expect(await called('ada')).toMatchObject({ result: { resultType: 'complete' } })
+  const { result, error } = await called('bob')
+  expect([result, error]).toEqual([undefined, expect.anything()])
+})

@@ -182,6 +182,26 @@ describe('the configuration file of a virtual server', () => {
     ['a tool that is listed twice', { optimizer: { alwaysListed: ['a', 'a'] } }, 'optimizer.alwaysListed[1] is in the list already'],
     ['too many results', { optimizer: { maxToolsToReturn: 51 } }, 'optimizer.maxToolsToReturn'],
     ['tool search with a misspelled field', { optimizer: { maxTools: 5 } }, 'optimizer.maxTools is not a known field'],
+    [
+      'a provider to exchange that is not there',
+      {
+        outgoingAuth: {
+          source: 'inline',
+          default: { type: 'token_exchange', tokenExchange: { tokenUrl: 'https://sts.example.com', subjectProviderName: 'x' } },
+        },
+      },
+      'outgoingAuth.default.tokenExchange.subjectProviderName needs authServer, whose providers it names',
+    ],
+    [
+      'a provider of claims that is not there',
+      {
+        incomingAuth: {
+          type: 'anonymous',
+          authz: { type: 'cedar', policies: ['permit(principal, action, resource);'], primaryUpstreamProvider: 'x' },
+        },
+      },
+      'incomingAuth.authz.primaryUpstreamProvider needs authServer, whose providers it names',
+    ],
     ['a header that is none', { passthroughHeaders: ['a b'] }, 'passthroughHeaders[0] is not a valid header name'],
   ])('rejects %s by name', (_, change, expected) => {
     const problems = problemsOf(change)

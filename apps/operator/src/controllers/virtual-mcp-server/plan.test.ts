@@ -351,6 +351,32 @@ describe('plan of a VirtualMCPServer with an authorization server', () => {
     expect(made.children.flatMap((child) => (child.kind === 'Deployment' ? [child.object.spec?.replicas] : []))).toEqual([1])
   })
 
+  it('writes which providers are on demand, and whose claims policies see', () => {
+    const server1 = { ...authServerConfig, primaryUpstreamProvider: 'tickets' }
+    const upstreamProviders = [provider('corp'), { ...provider('tickets'), loginPolicy: 'onDemand' }]
+    const authzConfig = { type: 'inline', inline: { policies: ['permit(principal, action, resource);'] } }
+    const guarded = { ...spec, incomingAuth: { ...spec.incomingAuth, authzConfig }, authServerConfig: { ...server1, upstreamProviders } }
+    const made = plan({ servers: [server('a')] }, guarded, more)
+    expect([made.blockers, made.unsupported]).toEqual([[], []])
+    const config = configOf(made)
+    expect(config.authServer?.upstreams.map(({ login_policy: policy }) => policy)).toEqual(['required', 'onDemand'])
+    expect(config.incomingAuth.authz?.primaryUpstreamProvider).toBe('tickets')
+  })
+
+  it.each([
+    ['tickets', ['a', 'b'], 'True', /MCPExternalAuthConfig \S+ is used/],
+    ['chat', ['a'], 'False', /tokenExchange\.subjectProviderName spec\.authServerConfig has no provider chat/],
+  ] as const)('exchanges the token of a provider for an entry: %s', (subjectProviderName, backends, status, message) => {
+    const tokenExchange = { tokenUrl: 'https://sts.example.com/token', audience: 'crm', subjectProviderName }
+    const exchanges = (name: string) => ({ metadata: { name }, spec: { type: 'tokenExchange', tokenExchange } }) as MCPExternalAuthConfig
+    const found = { ...more, lookup: { ...lookup, externalAuthConfig: exchanges } }
+    const made = plan({ servers: [server('a')], entries: [withToken('b', 'x')] }, spec, found)
+    expect(configOf(made).backends.map(({ name }) => name)).toEqual(backends)
+    expect(conditionOf(made, 'DiscoveredAuthConfig-b')).toMatchObject({ status, message: expect.stringMatching(message) })
+    const written = configOf(made).outgoingAuth.backends['b']?.tokenExchange?.subjectProviderName
+    expect(written).toBe(status === 'True' ? subjectProviderName : undefined)
+  })
+
   it('leaves out an entry whose provider it does not have', () => {
     const made = plan({ servers: [server('a')], entries: [withToken('b', 'chat')] }, spec, more)
     expect(configOf(made).backends.map(({ name }) => name)).toEqual(['a'])

@@ -23,7 +23,7 @@ import { authServerOf } from './config/auth-server.ts'
 import { type BackendList, backendsOf } from './config/backends.ts'
 import { referencedTools } from './config/composite-tools.ts'
 import { groupCondition } from './config/group.ts'
-import { type IncomingAuth, incomingAuthOf } from './config/incoming-auth.ts'
+import { type IncomingAuth, incomingAuthOf, withPrimaryProvider } from './config/incoming-auth.ts'
 import { auditOf, operationalOf, optionalBlocks } from './config/operational.ts'
 import { type OutgoingAuth, outgoingAuthOf } from './config/outgoing-auth.ts'
 import { type LiveVirtualServer, lacksProtection, restartChecksum } from './config/protections.ts'
@@ -60,10 +60,7 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
   const group = groupCondition(spec.groupRef, lookup)
   const deps = { ...input, ...place, clusterDomain: settings.clusterDomain }
   const [serviceHost = ''] = serviceHostsOf(place, settings.clusterDomain)
-  const { primaryUpstreamProvider } = spec.authServerConfig ?? {}
-  const incoming =
-    spec.incomingAuth &&
-    incomingAuthOf(spec.incomingAuth, { ...deps, serviceHost, checkPolicies: input.checkPolicies, primaryUpstreamProvider, now })
+  const incoming = spec.incomingAuth && incomingAuthOf(spec.incomingAuth, { ...deps, serviceHost, checkPolicies: input.checkPolicies, now })
   const given = Object.entries(spec.outgoingAuth.backends).filter(([, { type }]) => type === 'externalAuthConfigRef')
   const listed = backendsOf(input.members, {
     ...deps,
@@ -99,7 +96,7 @@ export function planVirtualMcpServer(input: VirtualPlanInput): WorkloadPlan {
     incoming &&
     documentOf(input, {
       spec,
-      incoming,
+      incoming: withPrimaryProvider(incoming, spec.authServerConfig, login.document !== undefined),
       authServer: login.document,
       outgoing,
       aggregation: aggregated.document,

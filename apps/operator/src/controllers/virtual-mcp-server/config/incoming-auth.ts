@@ -29,8 +29,6 @@ interface Deps {
   readonly clusterDomain: string
   readonly lookup: Lookup
   readonly checkPolicies: PolicyChecker
-  /** Of the authorization server inside: whose claims the policies see. */
-  readonly primaryUpstreamProvider: string | undefined
   readonly now: number
 }
 
@@ -40,7 +38,7 @@ export function incomingAuthOf(auth: CanonicalIncomingAuth, deps: Deps): Incomin
   const authz = resolveAuthz({ ...deps, kind: 'VirtualMCPServer', authzConfig: auth.authzConfig })
   const blockers = [oidc, authz].flatMap((part) => (part === undefined || part.ok ? [] : part.blockers.map(inOwnWords)))
   const config = oidc?.contribution?.runConfig?.oidc_config
-  const policies = policiesOf(authz, deps.primaryUpstreamProvider)
+  const policies = policiesOf(authz)
   const document = compact({ type: auth.type, oidc: config && oidcDocument(config, oidc), authz: policies.document })
   return {
     document,
@@ -48,6 +46,18 @@ export function incomingAuthOf(auth: CanonicalIncomingAuth, deps: Deps): Incomin
     blockers,
     unsupported: [...(config ? unsupportedOidc(config) : []), ...policies.unsupported],
   }
+}
+
+/** The provider whose claims the policies see. An authorization server that has problems of its own has no providers, and is what is reported. Pure. */
+export function withPrimaryProvider(
+  incoming: IncomingAuth,
+  server: { readonly primaryUpstreamProvider?: string } | undefined,
+  isUsable: boolean,
+): IncomingAuth {
+  const { authz } = incoming.document
+  if (authz === undefined || server === undefined) return incoming
+  const primaryUpstreamProvider = isUsable ? (server.primaryUpstreamProvider ?? authz.primaryUpstreamProvider) : undefined
+  return { ...incoming, document: { ...incoming.document, authz: compact({ ...authz, primaryUpstreamProvider }) } }
 }
 
 const AUTHZ_REASONS: ReadonlySet<string> = new Set([Reason.AuthzConfigMapNotFound, Reason.AuthzConfigMapInvalid])
@@ -99,10 +109,7 @@ function unsupportedOidc(config: OidcConfig): { field: string; middleware: strin
   return parts.filter(([isUsed]) => isUsed).map(([, field, middleware]) => ({ field, middleware }))
 }
 
-function policiesOf(
-  authz: Resolved,
-  primary: string | undefined,
-): { document: AuthzFileConfig | undefined; unsupported: { field: string; middleware: string }[] } {
+function policiesOf(authz: Resolved): { document: AuthzFileConfig | undefined; unsupported: { field: string; middleware: string }[] } {
   const text = authz.contribution && 'authzDocument' in authz.contribution ? authz.contribution.authzDocument : undefined
   const read = text === undefined ? undefined : readAuthzDocument(text)
   if (read === undefined || !read.ok) return { document: undefined, unsupported: [] }
@@ -114,7 +121,7 @@ function policiesOf(
     groupClaimName: cedar.group_claim_name,
     roleClaimName: cedar.role_claim_name,
     groupEntityType: cedar.group_entity_type,
-    primaryUpstreamProvider: primary ?? cedar.primary_upstream_provider,
+    primaryUpstreamProvider: cedar.primary_upstream_provider,
   })
   const field = 'spec.incomingAuth.authzConfig.candidate'
   return { document, unsupported: candidate === undefined ? [] : [{ field, middleware: 'is not built' }] }
