@@ -14,7 +14,7 @@ import { httpConfig, type Subject, startLeanHttp, startRunner } from './proxy/su
 /* Costs of the embedded authorization server, over the library alone. BENCH_QUICK=1 checks that it works. */
 
 const isQuick = process.env['BENCH_QUICK'] === '1'
-const ROUNDS = isQuick ? 1 : 5
+const ROUNDS = isQuick ? 1 : Number(process.env['BENCH_ROUNDS'] ?? '5')
 const MB = 1_024
 
 export async function run(log: (line: string) => void): Promise<Figure[]> {
