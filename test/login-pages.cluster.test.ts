@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { adminClient, installCrds } from '@thv/resources/testing/install-crds'
 import { describeCluster, ensureNamespace, sharedCluster } from '@thv/testkit/cluster/test-cluster'
@@ -23,7 +23,7 @@ describeCluster('docs/how-to/one-person-many-saas-tokens.md', () => {
     await installCrds(client)
     await client.close()
     await ensureNamespace(NAMESPACE)
-    symlinkSync(kubectlPath, join(folder, 'kubectl'))
+    if (isAbsolute(kubectlPath)) symlinkSync(kubectlPath, join(folder, 'kubectl'))
     copyFileSync(kubeconfigPath, join(folder, 'config'))
     expect(run(`kubectl config set-context --current --namespace ${NAMESPACE}`).status).toBe(0)
   }, 180_000)
