@@ -66,8 +66,9 @@ export async function measureOperator(bench: OperatorBench): Promise<Figure[]> {
     proxy.taken()
     for (let index = 0; index < changes; index++) await work(index)
     await sleep(quietMs)
-    const writes = proxy.taken().filter((line) => isWrite(line) && !isWatch(line)).length
-    return { writes: writes / changes, reconciles: (await reconcilesOf(metricsPort)) - reconciles }
+    const writes = proxy.taken().filter((line) => isWrite(line) && !isWatch(line))
+    if (writes.length > 0) log(`writes: ${byKind(writes)}`)
+    return { writes: writes.length / changes, reconciles: (await reconcilesOf(metricsPort)) - reconciles }
   }
   log(`${changes} URLs change, one after the other; then what no URL depends on …`)
   const url = await writesOf(async (index) => {
@@ -90,6 +91,18 @@ export async function measureOperator(bench: OperatorBench): Promise<Figure[]> {
     },
     { name: 'mode operator: RSS of the operator', unit: 'MB', value: withExport, baseline: without, aim: { of: 'ratio', limit: 1.5 } },
   ]
+}
+
+/** `2 PATCH mcpservers/status, 1 PATCH configmaps`. */
+function byKind(lines: readonly string[]): string {
+  const counts = new Map<string, number>()
+  for (const line of lines) {
+    const [method = '', path = ''] = line.split(/[ ?]/)
+    const [kind = '', , subresource] = path.replace(/^\/apis?\/(.*?\/)?namespaces\/[^/]+\//, '').split('/')
+    const name = `${method} ${[kind, subresource].filter((part) => part !== undefined).join('/')}`
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+  }
+  return [...counts].map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
 /** Servers whose status says that they are exported. */

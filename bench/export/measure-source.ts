@@ -1,3 +1,4 @@
+import { MEMORY_SETTINGS } from '@thv/programs/memory-settings'
 import type { Figure } from '../figure.ts'
 import { best } from '../figure.ts'
 import { startMeasured } from '../proxy/measured-process.ts'
@@ -9,24 +10,30 @@ interface Run {
   readonly heapMb: number
 }
 
-/** The first result of the source and its memory, in turns with a client that lists, parses and keeps the same kinds. */
+/**
+ * The first result of the source and its memory, in turns with a client that lists, parses and keeps the same kinds. The source runs with
+ * the settings of the image, as it does in a registry server; the client without and, for comparison, with them.
+ */
 export async function measureSource(access: Access, rounds: number): Promise<Figure[]> {
-  const runs: { ours: Run[]; bare: Run[] } = { ours: [], bare: [] }
+  const runs: { ours: Run[]; bare: Run[]; small: Run[] } = { ours: [], bare: [], small: [] }
   for (let round = 0; round < rounds; round++) {
     runs.bare.push(await runOf('bench/export/bare.ts', access))
-    runs.ours.push(await runOf('bench/export/source.ts', access))
+    runs.ours.push(await runOf('bench/export/source.ts', access, MEMORY_SETTINGS))
+    runs.small.push(await runOf('bench/export/bare.ts', access, MEMORY_SETTINGS))
   }
+  const ours = { value: best(runs.ours.map(({ rssMb }) => rssMb)) }
   const pair = (of: (run: Run) => number) => ({ value: best(runs.ours.map(of)), baseline: best(runs.bare.map(of)) })
   return [
     { name: 'first result of the source', unit: 's', ...pair(({ seconds }) => seconds), aim: { of: 'ratio', limit: 1.5 } },
     { name: 'RSS of the source', unit: 'MB', ...pair(({ rssMb }) => rssMb), aim: { of: 'ratio', limit: 0.6 } },
+    { name: 'the same beside a client with these settings', unit: 'MB', ...ours, baseline: best(runs.small.map(({ rssMb }) => rssMb)) },
     { name: 'heap in use of the source', unit: 'MB', ...pair(({ heapMb }) => heapMb) },
   ]
 }
 
-async function runOf(script: string, { url, token, caPem }: Access): Promise<Run> {
+async function runOf(script: string, { url, token, caPem }: Access, settings: Readonly<Record<string, string>> = {}): Promise<Run> {
   const nodeArgs = process.env['BENCH_CPU_PROF'] ? ['--cpu-prof', '--cpu-prof-dir', process.env['BENCH_CPU_PROF']] : []
-  await using child = await startMeasured({ script, nodeArgs, env: { THV_SERVER: url, THV_TOKEN: token, THV_CA: caPem } })
+  await using child = await startMeasured({ script, nodeArgs, env: { THV_SERVER: url, THV_TOKEN: token, THV_CA: caPem, ...settings } })
   const [, ms = ''] = await child.line(/^listed \d+ in (\S+) ms$/)
   const { rssKb, heapKb } = await child.usage({ gc: true })
   return { seconds: Number(ms) / 1000, rssMb: rssKb / 1024, heapMb: heapKb / 1024 }

@@ -315,9 +315,9 @@ describeCluster('an export under faults', () => {
         connect: async () => createKubeClient({ server: server.url, tls: { ca: server.caPem }, auth: bearerToken(token) }),
       })
       try {
-        await watch.read(noKnownServers, AbortSignal.timeout(30_000))
+        await watch.read(noKnownServers, { signal: AbortSignal.timeout(30_000) })
         await sleep(300) // for a watch that is refused after its list
-        return (await watch.read(noKnownServers, AbortSignal.timeout(30_000))).notes.join()
+        return (await watch.read(noKnownServers, { signal: AbortSignal.timeout(30_000) })).notes.join()
       } catch (error) {
         return String(error)
       } finally {

@@ -28,7 +28,7 @@ const KINDS: Readonly<Record<GatewayKind, { versions: KindVersions; keep: (objec
 const CHECK_MS = 300_000
 const PROBE_MS = 30_000
 
-/** The kinds of the Gateway API, which the cluster may not have, may get later and may lose. */
+/** The kinds of the Gateway API, which the cluster may not have, may get later and may lose: see KindWatch for why they are not in the shared caches. */
 export class GatewayWatches {
   readonly #stopped = new AbortController()
   readonly #watches: readonly { readonly kind: GatewayKind; readonly watch: KindWatch }[]

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { Discovery, type DiscoveryResult, type ResourceExport } from '@thv/catalog/discover/discovery'
 import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
 import { gatewayOf } from '@thv/catalog/discover/objects/gateway'
@@ -22,7 +21,6 @@ export class RegistryExport {
   /** Gateways that may not be read, by the routes that name them. */
   readonly #unreadable = new Map<string, Set<string>>()
   #known: KnownServers | undefined
-  #identity = ''
   #isStale = false
   #result: DiscoveryResult | undefined
 
@@ -80,14 +78,14 @@ export class RegistryExport {
 
   /** Computes the result again. True when it is another than before. */
   update(): boolean {
-    const result = this.#discovery.result()
-    const identity = identityOf(result)
+    const before = this.#result
     const wasStale = this.#isStale
-    this.#result = result
+    this.#discovery.settle()
+    const { entries, gone } = this.#discovery.changes
+    this.#discovery.markRead()
+    this.#result = this.#discovery.result()
     this.#isStale = false
-    if (identity === this.#identity) return wasStale
-    this.#identity = identity
-    return true
+    return wasStale || before === undefined || entries.length + gone.length > 0 || before.warnings !== this.#result.warnings
   }
 
   exportOf(kind: ResourceKind, { namespace = '', name }: ObjectKey): ResourceExport | undefined {
@@ -129,11 +127,4 @@ export class RegistryExport {
   #readsGateways(namespace: string): boolean {
     return this.scope.mode === 'server' ? this.covers(namespace) : (this.#seen?.includes(namespace) ?? true)
   }
-}
-
-function identityOf({ entries, warnings }: DiscoveryResult): string {
-  const hash = createHash('sha256')
-  for (const { text } of entries) hash.update(text)
-  for (const { reason, object, message } of warnings) hash.update(`${reason} ${object.kind} ${object.namespace} ${object.name} ${message}`)
-  return hash.digest('base64url')
 }

@@ -1,4 +1,5 @@
-import { runInTurns } from '@thv/kernel/steps'
+import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
+import { runInTurns, type Steps } from '@thv/kernel/steps'
 import type { Catalog } from '../views/catalog.ts'
 import type { Arenas } from '../views/catalog-row.ts'
 import { createSearchBuilder } from '../views/search-builder.ts'
@@ -50,7 +51,9 @@ export function createBuiltViews({ catalog, contentOf, publish, pause, signal }:
   }
 
   async function interruptible(view: View, latest: readonly LatestRow[], newer: () => boolean) {
-    const steps = search.build(view, latest)
+    // Who has not got the last one needs one of its own.
+    const hasAll = view.targets.every((target) => view.searched.has(targetKey(target)))
+    const steps: Steps<SearchIndexData | 'same'> = hasAll ? search.update(view, latest) : search.build(view, latest)
     for (;;) {
       signal.throwIfAborted()
       if (newer() && view.interruptions < MAX_INTERRUPTIONS) {
@@ -88,14 +91,20 @@ export function createBuiltViews({ catalog, contentOf, publish, pause, signal }:
         if (!view.unsearched || view.tag === undefined) continue
         const index = await interruptible(view, view.unsearched, newer)
         if (!index) return
-        publish({ kind: 'search', targets: view.targets, tag: view.tag, index })
+        const { targets, tag, searchTag: sameAs } = view
+        publish({ kind: 'search', targets, tag, ...(index === 'same' ? { index: undefined, sameAs } : { index }) })
+        view.searched = new Set(targets.map(targetKey))
+        view.searchTag = tag
         view.unsearched = undefined
         view.interruptions = 0
       }
     },
     tellAgain(target) {
       const key = targetKey(target)
-      for (const view of views.values()) view.told.delete(key)
+      for (const view of views.values()) {
+        view.told.delete(key)
+        view.searched.delete(key)
+      }
     },
   }
 }
@@ -106,6 +115,9 @@ interface View {
   arenas: Arenas | undefined
   told: Set<string>
   targets: readonly ViewTarget[]
+  /** Those that were given the search of `searchTag`. */
+  searched: Set<string>
+  searchTag: string | undefined
   unsearched: readonly LatestRow[] | undefined
   interruptions: number
 }
@@ -117,6 +129,8 @@ function newView(): View {
     arenas: undefined,
     told: new Set(),
     targets: [],
+    searched: new Set(),
+    searchTag: undefined,
     unsearched: undefined,
     interruptions: 0,
   }

@@ -82,5 +82,5 @@ function answer(port: MessagePort, core: EngineCore, post: (message: FromWorker)
 
 function transferList(publication: Publication): ArrayBuffer[] {
   if (publication.kind === 'view') return snapshotTransferList(publication.snapshot)
-  return publication.kind === 'search' ? searchIndexTransferList(publication.index) : []
+  return publication.kind === 'search' && publication.index ? searchIndexTransferList(publication.index) : []
 }

@@ -28,9 +28,10 @@ export function createPublicationGate({ clock, pass }: { clock: Clock; pass: (pu
     accept(publication) {
       if (!held) return pass(publication)
       const key = keyOf(publication)
+      const before = held.get(key)
       // In the order in which they came; but which registries there are comes before what they serve.
       if (publication.kind !== 'layout') held.delete(key)
-      held.set(key, publication)
+      held.set(key, withIndex(publication, before))
       const complete =
         publication.kind === 'status' && publication.status.storeError === undefined && publication.status.unsynced.length === 0
       if (complete || held.size >= MAX_HELD) open()
@@ -42,6 +43,12 @@ export function createPublicationGate({ clock, pass }: { clock: Clock; pass: (pu
     },
     close: () => timer?.cancel(),
   }
+}
+
+/** A search that is the same as one that waits here takes its place. */
+function withIndex(publication: Publication, before: Publication | undefined): Publication {
+  if (publication.kind !== 'search' || publication.index || before?.kind !== 'search') return publication
+  return { ...publication, index: before.index, sameAs: before.index ? undefined : before.sameAs }
 }
 
 function keyOf(publication: Publication): string {

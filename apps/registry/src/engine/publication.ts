@@ -30,7 +30,9 @@ export interface SearchPublication {
   readonly targets: readonly ViewTarget[]
   /** Of the view that it is for: when that is replaced already, it comes too late. */
   readonly tag: string
-  readonly index: SearchIndexData
+  /** Undefined: the one from before, of the view with the tag `sameAs`, finds the same. */
+  readonly index: SearchIndexData | undefined
+  readonly sameAs?: string | undefined
 }
 
 export interface StatusPublication {

@@ -1,3 +1,4 @@
+import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
 import { TestClock } from '@thv/kernel/clock'
 import { runAtOnce } from '@thv/kernel/steps'
 import { describe, expect, it } from 'vitest'
@@ -12,6 +13,19 @@ import { createServedRegistries } from './served-registries.ts'
 const CLAIM_SETS = Array.from({ length: 70 }, (_, i) => [`k${i}`, { team: `t${i}` }] as const)
 
 describe('served registries', () => {
+  it('takes the search from before for one that finds the same, but no other', () => {
+    const { served, show, search, sameSearch } = rigOf()
+    show('one')
+    sameSearch('one', 'none')
+    expect(served.registry('main')?.view?.search).toBeUndefined()
+    search('one')
+    show('two')
+    sameSearch('two', 'other')
+    expect(served.registry('main')?.view?.searchTag).toBe('one')
+    sameSearch('two', 'one')
+    expect([served.registry('main')?.view?.searchTag, served.registry('main')?.view?.search?.count]).toEqual(['two', 1])
+  })
+
   it('keeps the search from before until the new one is built, and takes none that is too old', () => {
     const { served, show, search } = rigOf()
     show('one')
@@ -114,6 +128,20 @@ describe('the gate between a restarted engine and the served views', () => {
     expect(passed.slice(1)).toEqual([layoutOf('a', 'b'), viewOf('a999', 'a'), viewOf('b', 'b'), statusOf([]), statusOf(['c'])])
   })
 
+  it('keeps the index that a held search stands for', () => {
+    const passed: Publication[] = []
+    const gate = createPublicationGate({ clock: new TestClock(), pass: (publication) => passed.push(publication) })
+    const targets = [{ registry: 'a', visible: undefined }]
+    const index = {} as SearchIndexData
+    gate.hold()
+    gate.accept({ kind: 'search', targets, tag: 'one', index })
+    gate.accept({ kind: 'search', targets, tag: 'two', index: undefined, sameAs: 'one' })
+    gate.accept({ kind: 'search', targets, tag: 'three', index: undefined, sameAs: 'two' })
+    gate.accept(statusOf([]))
+    expect(passed[0]).toEqual({ kind: 'search', targets, tag: 'three', index })
+    expect((passed[0] as { index?: unknown }).index).toBe(index)
+  })
+
   it('opens by itself', async () => {
     const clock = new TestClock()
     const passed: Publication[] = []
@@ -163,6 +191,9 @@ function rigOf() {
     search(tag: string) {
       const index = runAtOnce(createSearchBuilder().build({}, built().latest))
       served.accept({ kind: 'search', targets: [targetOf()], tag, index })
+    },
+    sameSearch(tag: string, sameAs: string) {
+      served.accept({ kind: 'search', targets: [targetOf()], tag, index: undefined, sameAs })
     },
   }
 }

@@ -67,9 +67,9 @@ export function createServedRegistries(options: ServedOptions): ServedRegistries
     for (const target of publication.targets) servedOf(target)?.show(target, { revision, tag, snapshot }, claimSets)
   }
 
-  function openSearch({ targets, tag, index }: SearchPublication): void {
-    const search = openSearchIndex(index)
-    for (const target of targets) servedOf(target)?.showSearch(target, tag, search)
+  function openSearch({ targets, tag, index, sameAs }: SearchPublication): void {
+    const search = index && openSearchIndex(index)
+    for (const target of targets) servedOf(target)?.showSearch(target, { tag, search, sameAs })
   }
 
   return {
@@ -97,6 +97,12 @@ export function createServedRegistries(options: ServedOptions): ServedRegistries
   }
 }
 
+interface ShownSearch {
+  readonly tag: string
+  readonly search: SearchIndex | undefined
+  readonly sameAs: string | undefined
+}
+
 type ShownView = Pick<ServedView, 'revision' | 'tag' | 'snapshot'>
 
 /** Until the new one is searchable, the search from before serves. */
@@ -104,8 +110,10 @@ function successor(old: ServedView | undefined, view: ShownView): ServedView {
   return { ...view, search: old?.search, searchTag: old?.searchTag }
 }
 
-function searchable(view: ServedView | undefined, tag: string, search: SearchIndex): ServedView | undefined {
-  return view?.tag === tag ? { ...view, search, searchTag: tag } : view
+function searchable(view: ServedView | undefined, { tag, search, sameAs }: ShownSearch): ServedView | undefined {
+  if (view?.tag !== tag) return view
+  const found = search ?? (view.searchTag === sameAs ? view.search : undefined)
+  return found === undefined ? view : { ...view, search: found, searchTag: tag }
 }
 
 type ClaimSets = ViewPublication['claimSets']
@@ -114,7 +122,7 @@ interface Served extends ServedRegistry {
   claims: Claims | undefined
   readonly wanted: readonly ViewTarget[]
   show(target: ViewTarget, view: ShownView, sets: ClaimSets): void
-  showSearch(target: ViewTarget, tag: string, search: SearchIndex): void
+  showSearch(target: ViewTarget, search: ShownSearch): void
   /** The registry is gone. */
   retire(): void
 }
@@ -194,10 +202,10 @@ function createServed(registry: string | undefined, claims: Claims | undefined, 
       known.view = successor(known.view, view)
       known.first.resolve(known.view)
     },
-    showSearch(target, tag, search) {
-      if (target.visible === undefined) full = searchable(full, tag, search)
+    showSearch(target, search) {
+      if (target.visible === undefined) full = searchable(full, search)
       const known = target.visible && claimViews.get(targetKey(target))
-      if (known) known.view = searchable(known.view, tag, search)
+      if (known) known.view = searchable(known.view, search)
     },
     retire() {
       for (const [key, view] of claimViews) drop(key, view)

@@ -3,7 +3,7 @@ import { TestClock } from '@thv/kernel/clock'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { RegistryStore } from '../store/registry-store.ts'
 import { openSqliteStore } from '../store/sqlite/sqlite-store.ts'
-import type { Publication, ViewPublication, ViewTarget } from './publication.ts'
+import type { Publication, SearchPublication, ViewPublication, ViewTarget } from './publication.ts'
 import { eventually, silentLog } from './testing/engine-fixture.ts'
 import { startViewLoop } from './view-loop.ts'
 
@@ -25,6 +25,40 @@ describe('the loop that builds views', () => {
     loop.want(target)
     await eventually(clock, () => viewsOf(target).length === 2)
     expect(new Set(viewsOf(target)).size).toBe(2)
+  })
+
+  it('sends a search index again only where its words are others, or its reader has none', async () => {
+    const { loop, clock, store, viewsOf, searchesOf } = await rigOf()
+    const main: ViewTarget = { registry: 'main', visible: undefined }
+    const reader: ViewTarget = { registry: 'main', visible: [''] }
+    const document = (url: string, title: string) => {
+      const text = JSON.stringify({ name: 'x/a', title, version: '1.0.0', remotes: [{ type: 'sse', url }] })
+      return { source: 'own', name: 'x/a', version: '1.0.0', text }
+    }
+    const settled = async (target: ViewTarget) => {
+      await eventually(clock, () => searchesOf(target).at(-1)?.tag === viewsOf(target).at(-1)?.tag)
+      const last = searchesOf(target).at(-1)
+      return { hasIndex: last?.index !== undefined, sameAs: last?.sameAs, tag: last?.tag }
+    }
+    const changed = async (target: ViewTarget, work: () => unknown) => {
+      const before = viewsOf(target).length
+      await work()
+      await eventually(clock, () => viewsOf(target).length > before)
+      return await settled(target)
+    }
+    const first = await changed(main, () => store.publish(document('https://a.example/', 'one')))
+    expect(first.hasIndex).toBe(true)
+    const second = await changed(main, () => store.replaceDocument(document('https://b.example/', 'one')))
+    expect(second).toMatchObject({ hasIndex: false, sameAs: first.tag })
+    expect(await changed(main, () => store.replaceDocument(document('https://c.example/', 'one')))).toMatchObject({
+      hasIndex: false,
+      sameAs: second.tag,
+    })
+    expect(await changed(main, () => store.replaceDocument(document('https://c.example/', 'two')))).toMatchObject({ hasIndex: true })
+    expect(await changed(reader, () => loop.want(reader))).toMatchObject({ hasIndex: true })
+    expect(await changed(reader, () => store.replaceDocument(document('https://d.example/', 'two')))).toMatchObject({ hasIndex: false })
+    loop.unwant(reader)
+    expect(await changed(reader, () => loop.want(reader))).toMatchObject({ hasIndex: true })
   })
 
   it('serves no revision in part, also from a store that ends its reading at the revision with which it began', async () => {
@@ -76,5 +110,10 @@ async function rigOf(given?: RegistryStore) {
       (one): one is ViewPublication =>
         one.kind === 'view' && one.targets.some((target) => JSON.stringify(target) === JSON.stringify(wanted)),
     )
-  return { clock, loop, viewsOf }
+  const searchesOf = (wanted: ViewTarget): SearchPublication[] =>
+    published.filter(
+      (one): one is SearchPublication =>
+        one.kind === 'search' && one.targets.some((target) => JSON.stringify(target) === JSON.stringify(wanted)),
+    )
+  return { clock, loop, store, viewsOf, searchesOf }
 }

@@ -1,11 +1,14 @@
 import { noKnownServers } from '@thv/catalog/discover/entry/known-servers'
 import { discoverWorld, exportWorld, annotation as named } from '@thv/catalog/discover/testing/export-world'
+import type { FetchState } from '@thv/catalog/sources/fetch/registry-handler'
+import { namesOf, testContext } from '@thv/catalog/sources/testing/fetch-context'
 import { TestClock } from '@thv/kernel/clock'
 import { ThvError } from '@thv/kernel/errors'
 import { KubeApiError, type KubeClient, type KubeObject, type ListOptions, type ResourceType, type WatchOptions } from '@thv/kube'
 import { FakeApi } from '@thv/kube/testing/fake-api'
 import { describe, expect, it } from 'vitest'
 import { ClusterWatch } from './cluster-watch.ts'
+import { createKubernetesHandler } from './kubernetes-handler.ts'
 
 /* Faults of the API server, by a clock of the test: after each the export is that of a fresh reading, two windows after the watches are back. */
 
@@ -30,6 +33,7 @@ class Cluster extends FakeApi {
       listPages: async function* (type: ResourceType, options: ListOptions) {
         yield* of(type).listPages(type, options)
       },
+      listAll: async (type: ResourceType, options: ListOptions) => await of(type).list(type, options),
       watch: async function* (type: ResourceType, options: WatchOptions) {
         yield* of(type).watch(type, options)
       },
@@ -74,7 +78,18 @@ function setUp() {
     onChange: () => void changes++,
     onKind: (kind, state) => void kinds.push(`${kind} ${state}`),
   })
-  const read = async () => (await watch.read(noKnownServers, new AbortController().signal)).result.entries.map(({ text }) => text)
+  const held = new Map<string, string>()
+  let since: string | undefined
+  /** As a store does: all at first, then the changes since the last reading. */
+  const read = async () => {
+    const { id, content } = await watch.read(noKnownServers, { signal: new AbortController().signal, since })
+    expect('changes' in content).toBe(since !== undefined)
+    const { entries, gone = [] } = 'changes' in content ? content.changes : { entries: content.entries }
+    for (const { name } of gone) held.delete(name)
+    for (const { name, text } of entries) held.set(name, text)
+    since = id
+    return [...held].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, text]) => text)
+  }
   return {
     cluster,
     clock,
@@ -157,6 +172,36 @@ describe('ClusterWatch under faults', () => {
     await pass(2 * DEBOUNCE_MS)
     expect(taken()).toBe(1)
     expect(await read()).toEqual(cluster.fresh())
+    const closed = watch.close()
+    await pass(60_000)
+    await closed
+  })
+
+  it('gives a sync the changes since the reading that the store has, and everything to a store that has another', async () => {
+    const { cluster, watch, pass } = setUp()
+    await pass(3_000)
+    const handler = createKubernetesHandler({
+      known: async () => noKnownServers,
+      connect: async () => cluster.client(),
+      watchOf: () => watch,
+    })
+    const source = { name: 'live', kubernetes: { watch: { enabled: true } } }
+    const fetchWith = (state: FetchState | undefined) => handler.fetchRegistry(source, testContext({ state }))
+    const first = await fetchWith(undefined)
+    expect([first.kind, namesOf(first).length]).toEqual(['full', 5])
+    expect(await fetchWith(first.state)).toMatchObject({ kind: 'unchanged', hash: first.hash })
+    // That reading was not stored: the state is the one from before.
+    const whole = await fetchWith(first.state)
+    expect([whole.kind, whole.hash]).toEqual(['full', first.hash])
+    cluster.export('s0', 'https://changed.example/')
+    cluster.drop('s1', NAMESPACE)
+    await pass(2 * DEBOUNCE_MS)
+    const delta = await fetchWith(whole.state)
+    expect([delta.kind, namesOf(delta)]).toEqual(['delta', ['dev.stacklok.toolhive/mcp-servers.s0@1.0.0']])
+    expect(delta).toMatchObject({ gone: [{ name: 'dev.stacklok.toolhive/mcp-servers.s1', version: '1.0.0' }] })
+    const polled = createKubernetesHandler({ known: async () => noKnownServers, connect: async () => cluster.client() })
+    expect((await polled.fetchRegistry(source, testContext())).hash).toBe(delta.hash)
+    expect(delta.hash).not.toBe(first.hash)
     const closed = watch.close()
     await pass(60_000)
     await closed

@@ -51,7 +51,7 @@ async function read(namespaces: string[], routes: readonly KubeObject[]) {
     connect,
     onChange: () => {},
   })
-  const { notes } = await watch.read(noKnownServers, signal)
+  const { notes } = await watch.read(noKnownServers, { signal })
   await watch.close()
   return { gatewaysOf, isLimited: notes.some((note) => note.includes('more than 64 namespaces')) }
 }

@@ -1,11 +1,14 @@
-import { createHash } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { gateways, httpRoutes, type KindVersions, mcpKinds, referenceGrants } from '@thv/catalog/cluster/cluster-kinds'
 import { Debounce } from '@thv/catalog/cluster/debounce'
 import { keptGateway, keptGrant, keptResource, keptRoute, keptService } from '@thv/catalog/cluster/kept-objects'
 import { type KindState, KindWatch } from '@thv/catalog/cluster/kind-watch'
-import { Discovery, type DiscoveryResult } from '@thv/catalog/discover/discovery'
+import { Discovery } from '@thv/catalog/discover/discovery'
+import type { ExportedEntry } from '@thv/catalog/discover/entry/exported-entry'
 import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
+import type { EntryChanges } from '@thv/catalog/discover/entry-outputs'
 import type { ExportOptions } from '@thv/catalog/discover/objects/export-options'
+import type { ExportWarning } from '@thv/catalog/discover/objects/export-warning'
 import { gatewayOf } from '@thv/catalog/discover/objects/gateway'
 import { type HttpRoute, httpRouteOf } from '@thv/catalog/discover/objects/http-route'
 import { type McpResource, mcpResourceOf, type ResourceKind, resourceKinds } from '@thv/catalog/discover/objects/mcp-resource'
@@ -19,7 +22,7 @@ import { errorMessage, ThvError } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
 import type { KubeClient, KubeObject, ObjectEvent } from '@thv/kube'
 import { services } from '@thv/kube'
-import { entryDigest } from './entry-digest.ts'
+import { EntrySet } from './entry-set.ts'
 import { NamedNamespaces } from './named-namespaces.ts'
 
 export interface ClusterWatchOptions {
@@ -39,11 +42,27 @@ export interface ClusterWatchOptions {
 }
 
 export interface WatchReading {
-  readonly result: DiscoveryResult
+  /** Names this reading: who has stored it may ask the next one for the changes alone. */
+  readonly id: string
+  readonly content: ClusterContent
+  readonly warnings: readonly ExportWarning[]
+  /** Of entries. */
+  readonly count: number
+  /** Of all entries. */
+  readonly digest: string
   readonly routesReadable: boolean
   readonly notes: readonly string[]
   /** Resources with an entry. */
   readonly exported: () => readonly McpResource[]
+}
+
+/** Everything, or what has changed since the reading that was asked for. */
+export type ClusterContent = { readonly entries: readonly ExportedEntry[] } | { readonly changes: EntryChanges }
+
+export interface ReadOptions {
+  readonly signal: AbortSignal
+  /** `id` of the reading whose content the caller has. */
+  readonly since?: string | undefined
 }
 
 interface Watched {
@@ -72,7 +91,10 @@ export class ClusterWatch {
   #ready = Promise.withResolvers<void>()
   #isReady = false
   #known: KnownServers | undefined
-  #readIdentity = ''
+  readonly #identity = randomUUID()
+  readonly #entries = new EntrySet()
+  #readings = 0
+  #readWarnings: readonly ExportWarning[] | undefined
 
   constructor(options: ClusterWatchOptions) {
     this.#options = options
@@ -89,7 +111,7 @@ export class ClusterWatch {
   }
 
   /** Waits for the first lists of all kinds. Rejects where MCP resources may not be read. */
-  async read(known: KnownServers, signal: AbortSignal): Promise<WatchReading> {
+  async read(known: KnownServers, { signal, since }: ReadOptions): Promise<WatchReading> {
     await abortable(this.#ready.promise, signal).catch((error: unknown) => {
       throw signal.aborted && this.#client === undefined ? new ThvError('source_failed', this.#problem) : error
     })
@@ -106,10 +128,28 @@ export class ClusterWatch {
     this.#known = known
     if (this.#gatewayNamespaces.isExceeded)
       notes.push(`routes name Gateways of more than ${MAX_GATEWAY_NAMESPACES} namespaces; those of further ones are not read`)
-    const result = this.#discovery.result()
-    this.#readIdentity = identityOf(result)
+    const content = this.#takeContent(since)
     const routesReadable = ![...this.#watches.values()].some(({ kind, watch }) => kind === 'HTTPRoute' && watch.state === 'forbidden')
-    return { result, routesReadable, notes, exported: () => this.#discovery.exported() }
+    return {
+      ...{ id: this.#readingId, content, warnings: this.#discovery.warnings },
+      ...{ count: this.#entries.size, digest: this.#entries.digest() },
+      ...{ routesReadable, notes, exported: () => this.#discovery.exported() },
+    }
+  }
+
+  get #readingId(): string {
+    return `${this.#identity}/${this.#readings}`
+  }
+
+  #takeContent(since: string | undefined): ClusterContent {
+    const isNext = since !== undefined && since === this.#readingId
+    this.#discovery.settle()
+    const { changes, warnings } = this.#discovery
+    this.#discovery.markRead()
+    this.#entries.apply(changes)
+    this.#readWarnings = warnings
+    this.#readings++
+    return isNext ? { changes } : { entries: this.#discovery.result().entries }
   }
 
   /** Of a resource, by another way than the cluster. */
@@ -257,7 +297,11 @@ export class ClusterWatch {
   }
 
   #compare(): void {
-    if (this.#isReady && identityOf(this.#discovery.result()) !== this.#readIdentity) this.#options.onChange()
+    if (!this.#isReady) return
+    this.#discovery.settle()
+    const { changes, warnings } = this.#discovery
+    if (this.#readings === 0 || changes.entries.length + changes.gone.length > 0 || warnings !== this.#readWarnings)
+      this.#options.onChange()
   }
 }
 
@@ -266,11 +310,4 @@ const KEEP: Readonly<Record<string, (object: KubeObject) => KubeObject>> = {
   Gateway: keptGateway,
   Service: keptService,
   ReferenceGrant: keptGrant,
-}
-
-function identityOf({ entries, warnings }: DiscoveryResult): string {
-  const hash = createHash('sha256')
-  for (const entry of entries) hash.update(entryDigest(entry))
-  for (const { reason, object, message } of warnings) hash.update(`${reason} ${object.kind} ${object.namespace} ${object.name} ${message}`)
-  return hash.digest('base64url')
 }

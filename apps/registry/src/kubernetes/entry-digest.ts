@@ -7,8 +7,9 @@ const digests = new WeakMap<ExportedEntry, string>()
 export function entryDigest(entry: ExportedEntry): string {
   const known = digests.get(entry)
   if (known !== undefined) return known
-  const { text, status, statusMessage, publishedAt, claims } = entry
-  const digest = hash('sha256', JSON.stringify([text, status ?? '', statusMessage ?? '', publishedAt ?? '', claims ?? null]), 'base64url')
+  const { name, version, text, status, statusMessage, publishedAt, claims } = entry
+  const facts = JSON.stringify([name, version, status ?? '', statusMessage ?? '', publishedAt ?? '', claims ?? null])
+  const digest = hash('sha256', `${facts}\n${text}`, 'base64url')
   digests.set(entry, digest)
   return digest
 }

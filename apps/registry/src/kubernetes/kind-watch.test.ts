@@ -13,6 +13,8 @@ class FickleApi extends FakeApi {
   status = 200
   /** Of the watch alone. */
   watchStatus = 200
+  /** After the first page of a list. */
+  pageStatus = 200
   override async list<T extends KubeObject>(...args: Parameters<FakeApi['list']>) {
     if (this.status !== 200) throw failure(this.status)
     return await super.list<T>(...(args as [ResourceType<T>]))
@@ -20,6 +22,7 @@ class FickleApi extends FakeApi {
   override async *listPages<T extends KubeObject>(...args: Parameters<FakeApi['listPages']>) {
     if (this.status !== 200) throw failure(this.status)
     yield* super.listPages<T>(...(args as [ResourceType<T>]))
+    if (this.pageStatus !== 200) throw failure(this.pageStatus)
   }
   override async *watch<T extends KubeObject>(...args: Parameters<FakeApi['watch']>) {
     if (this.status !== 200) throw failure(this.status)
@@ -68,6 +71,24 @@ it('finds a kind that is installed later, forgets its objects when it goes, and 
   api.status = 200
   await until(() => watch.state === 'synced')
   expect([...names]).toEqual(['b'])
+  over.abort()
+  await ended
+}, 60_000)
+
+it('forgets also what the beginning of a list told, when the kind goes before its end', async () => {
+  const api = new FickleApi()
+  const over = new AbortController()
+  api.put('a', 1)
+  api.pageStatus = 403
+  const { watch, names, ended } = follow(api, over.signal)
+  await until(() => watch.state === 'forbidden' && names.has('a'))
+  api.drop('a')
+  api.put('b', 1)
+  await until(() => names.has('b'))
+  expect([...names].sort()).toEqual(['a', 'b'])
+  api.status = 404
+  await until(() => watch.state === 'absent')
+  expect([...names]).toEqual([])
   over.abort()
   await ended
 }, 60_000)

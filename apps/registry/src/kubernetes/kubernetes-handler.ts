@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
 import { discoveryOf } from '@thv/catalog/discover/discover'
-import type { DiscoveryResult } from '@thv/catalog/discover/discovery'
 import type { ExportedEntry } from '@thv/catalog/discover/entry/exported-entry'
 import type { KnownServers } from '@thv/catalog/discover/entry/known-servers'
 import { type ExportWarning, warningText } from '@thv/catalog/discover/objects/export-warning'
-import type { McpResource } from '@thv/catalog/discover/objects/mcp-resource'
 import { refText } from '@thv/catalog/discover/objects/object-ref'
 import { awayFromPlace } from '@thv/catalog/sources/fetch/fetch-address'
 import type { KubernetesSource } from '@thv/catalog/sources/fetch/kubernetes-source'
@@ -16,8 +14,8 @@ import { validateSource } from '@thv/catalog/sources/fetch/validate-source'
 import { ThvError } from '@thv/kernel/errors'
 import type { KubeClient } from '@thv/kube/client/client'
 import { readCluster } from './cluster-reader.ts'
-import type { ClusterWatch } from './cluster-watch.ts'
-import { entryDigest } from './entry-digest.ts'
+import type { ClusterWatch, WatchReading } from './cluster-watch.ts'
+import { EntrySet } from './entry-set.ts'
 import { exportOptionsOf } from './export-options.ts'
 import type { Introspection } from './introspection.ts'
 
@@ -34,12 +32,8 @@ export interface KubernetesHandlerDeps {
 
 const MAX_LOGGED = 20
 
-interface Reading {
-  readonly result: DiscoveryResult
-  readonly routesReadable: boolean
-  readonly notes: readonly string[]
-  readonly exported: () => readonly McpResource[]
-}
+/** One from a list has no name: all of it is compared with the store. */
+type Reading = Omit<WatchReading, 'id'> & { readonly id?: string }
 
 /** Entries of a live cluster, read at every attempt. A cluster without any is legal. */
 export function createKubernetesHandler(deps: KubernetesHandlerDeps): RegistryHandler {
@@ -51,7 +45,7 @@ export function createKubernetesHandler(deps: KubernetesHandlerDeps): RegistryHa
     const servers = await known(source.name)
     const watch = watchOf?.(source.name)
     if (watch !== undefined) {
-      const reading = await awayFromPlace(context, () => watch.read(servers, context.signal))
+      const reading = await awayFromPlace(context, () => watch.read(servers, { signal: context.signal, since: storedReading(context) }))
       if (!reading.routesReadable && routesWereReadable)
         throw new ThvError('source_failed', 'HTTPRoutes could be listed before and may not be now')
       return reading
@@ -65,25 +59,31 @@ export function createKubernetesHandler(deps: KubernetesHandlerDeps): RegistryHa
       }
     })
     const discovery = discoveryOf(objects, exportOptionsOf(block, introspectionOf?.(source.name)?.toolsOf), servers)
-    return { result: discovery.result(), routesReadable, notes, exported: () => discovery.exported() }
+    const { entries, warnings } = discovery.result()
+    const all = new EntrySet()
+    for (const entry of entries) all.add(entry)
+    return {
+      ...{ content: { entries }, warnings, count: entries.length, digest: all.digest() },
+      ...{ routesReadable, notes, exported: () => discovery.exported() },
+    }
   }
 
   async function fetchRegistry(source: SourceConfig, context: FetchContext): Promise<FetchResult> {
     refuseFollower(source.name)
     const reading = await read(source, context)
     refuseFollower(source.name)
-    const { result } = reading
     introspectionOf?.(source.name)?.want(reading.exported())
-    if (result.entries.length > context.limits.maxEntries)
+    const { content, count, digest, id, warnings } = reading
+    if (count > context.limits.maxEntries)
       throw new ThvError('source_limit', `the cluster exports more than ${context.limits.maxEntries} entries`)
-    const told = logWarnings(result, reading.notes, context)
-    return {
-      kind: 'full',
-      entries: result.entries.map(fetchedEntry),
-      hash: sourceHash(source, result.entries.map(entryDigest)),
-      state: { routes: reading.routesReadable, told },
-      problems: result.warnings.map(problemOf),
-    }
+    const told = logWarnings(warnings, reading.notes, context)
+    const hash = sourceHash(source, [digest])
+    const state = { routes: reading.routesReadable, told, ...(id !== undefined && { reading: id }) }
+    const problems = problemsOf(warnings)
+    if ('entries' in content) return { kind: 'full', entries: content.entries.map(fetchedEntry), hash, state, problems }
+    const { entries, gone } = content.changes
+    if (entries.length + gone.length === 0) return { kind: 'unchanged', hash, state, problems }
+    return { kind: 'delta', entries: entries.map(fetchedEntry), gone, hash, state, problems }
   }
 
   function refuseFollower(source: string): void {
@@ -103,16 +103,23 @@ function blockOf({ name, kubernetes }: SourceConfig): KubernetesSource {
   return kubernetes
 }
 
-/** An entry that did not change is the same object as before, so that a change costs little more among many than among few. */
-const fetchedEntries = new WeakMap<ExportedEntry, FetchedEntry>()
+/** The reading that the store has; the state is written with its entries or not at all. */
+function storedReading({ state }: FetchContext): string | undefined {
+  const reading = state?.['reading']
+  return typeof reading === 'string' ? reading : undefined
+}
 
-function fetchedEntry(exported: ExportedEntry): FetchedEntry {
-  const known = fetchedEntries.get(exported)
-  if (known !== undefined) return known
-  const { claims, ...entry } = exported
-  const fetched = { ...entry, claims: claims ?? null }
-  fetchedEntries.set(exported, fetched)
-  return fetched
+function fetchedEntry({ claims, ...entry }: ExportedEntry): FetchedEntry {
+  return { ...entry, claims: claims ?? null }
+}
+
+/** A list that says the same is the same object, and is read once. */
+const knownProblems = new WeakMap<readonly ExportWarning[], readonly FetchProblem[]>()
+
+function problemsOf(warnings: readonly ExportWarning[]): readonly FetchProblem[] {
+  const problems = knownProblems.get(warnings) ?? warnings.map(problemOf)
+  knownProblems.set(warnings, problems)
+  return problems
 }
 
 function problemOf(warning: ExportWarning): FetchProblem {
@@ -121,7 +128,7 @@ function problemOf(warning: ExportWarning): FetchProblem {
 }
 
 /** Warnings are logged when they are others than after the last sync. Gives what the next sync compares with. */
-function logWarnings({ warnings }: DiscoveryResult, notes: readonly string[], { state, warn }: FetchContext): string {
+function logWarnings(warnings: readonly ExportWarning[], notes: readonly string[], { state, warn }: FetchContext): string {
   const lines = [...notes, ...warnings.filter(({ level }) => level === 'warning').map(warningText)]
   const told = createHash('sha256').update(JSON.stringify(lines)).digest('base64url')
   if (state?.['told'] === told) return told

@@ -51,8 +51,11 @@ export interface RegistryStore extends AsyncDisposable {
    * it: only `structure` tells.
    */
   entriesAfter(after: number, signal: AbortSignal): AsyncIterable<readonly StoredEntry[]>
-  /** Name, version, hash and status of every row of one source: what a sync compares with. Nothing if there is no such source. */
-  fingerprints(source: string, signal: AbortSignal): AsyncIterable<readonly Fingerprint[]>
+  /**
+   * Name, version, hash and status of every row of one source, or of the rows with these names: what a sync compares with. Nothing if
+   * there is no such source.
+   */
+  fingerprints(source: string, signal: AbortSignal, names?: readonly string[]): AsyncIterable<readonly Fingerprint[]>
   /** All versions of one server of one source, also deleted ones, by version as text. Empty if there is none. */
   versionsOf(source: string, name: string): Promise<readonly StoredEntry[]>
 

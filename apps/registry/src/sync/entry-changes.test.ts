@@ -24,6 +24,17 @@ it('takes so many versions of one server that its list of versions can be served
   ])
 })
 
+it('takes what a delta says is gone, and leaves the rest', async () => {
+  async function* fingerprints(): AsyncGenerator<readonly Fingerprint[]> {
+    yield ['a', 'b', 'c'].map((name) => ({ name: `x/${name}`, version: '1', hash: 'old', status: name === 'c' ? 'deleted' : 'active' }))
+  }
+  const gone = ['a', 'c', 'd'].map((name) => ({ name: `x/${name}`, version: '1' }))
+  const fetched = { ...fullResult([fetchedEntry('x/e', '1')]), kind: 'delta', gone } as Extract<FetchResult, { kind: 'delta' }>
+  const changes = await entryChanges({ source: fileSource('a'), fetched, fingerprints: fingerprints(), pause: async () => {} })
+  expect(changes.gone).toEqual([{ name: 'x/a', version: '1' }])
+  expect(changes.upserts.map(({ name }) => name)).toEqual(['x/e'])
+})
+
 it('counts the versions that are there already, and stay', async () => {
   const delta = await changesOf(versions(5, 9_998), versions(9_998), 'delta')
   expect(delta.upserts.map(({ version }) => version)).toEqual(['1.0.9998', '1.0.9999'])

@@ -14,6 +14,7 @@ export interface EntryChanges {
 export interface ChangesInput {
   readonly source: SourceConfig
   readonly fetched: Extract<FetchResult, { kind: 'full' | 'delta' }>
+  /** Of the whole source; of the names in a delta at least. */
   readonly fingerprints: AsyncIterable<readonly Fingerprint[]>
   readonly pause: () => Promise<void>
 }
@@ -21,8 +22,8 @@ export interface ChangesInput {
 const PER_TURN = 500
 
 /**
- * The changes of a fetch. After a full one, entries that did not come or do not pass the filter are gone; after a delta, what came and does
- * not pass. Of entries with the same name and version the first counts.
+ * The changes of a fetch. After a full one, entries that did not come or do not pass the filter are gone; after a delta, those that it
+ * says so of, and what came and does not pass. Of entries with the same name and version the first counts.
  */
 export async function entryChanges({ source, fetched, fingerprints, pause }: ChangesInput): Promise<EntryChanges> {
   const filter = createFilter(source.filter ?? {})
@@ -37,6 +38,7 @@ export async function entryChanges({ source, fetched, fingerprints, pause }: Cha
     else if (filter.decide(entry.name, new Set(entry.tags)).keep) kept.set(key, entry)
     else rejected.add(key)
   }
+  if (fetched.kind === 'delta') for (const { name, version } of fetched.gone ?? []) rejected.add(keyOf({ name, version }))
   const taken = createVersionCount()
   const gone: { name: string; version: string }[] = []
   const upserts: SyncedEntry[] = []

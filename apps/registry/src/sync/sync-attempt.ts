@@ -54,19 +54,23 @@ async function outcomeOf(leased: LeasedSource, options: SyncOptions, signal: Abo
   const state = wrapState(leased, fetched.state)
   // The hash is that of the last success: whatever was tried since, the store has the data it stands for.
   const same = sync.hash === fetched.hash
-  if (fetched.kind === 'unchanged' || (same && (fetched.kind === 'full' || fetched.entries.length === 0))) {
-    const problems = fetched.kind === 'full' ? shownProblems(fetched.problems) : undefined
+  if (fetched.kind === 'unchanged' || (same && (fetched.kind === 'full' || namesOf(fetched).length === 0))) {
+    const problems = fetched.kind === 'delta' || fetched.problems === undefined ? undefined : shownProblems(fetched.problems)
     const others = problems !== undefined && !jsonEqual(problems.shown, sync.problems)
     const news = others ? { problems: problems.shown, problemCount: problems.count } : {}
     return { end: 'unchanged', outcome: { kind: 'unchanged', nextInMs, state, ...news } }
   }
-  const fingerprints = store.fingerprints(config.name, signal)
+  const fingerprints = store.fingerprints(config.name, signal, fetched.kind === 'delta' ? namesOf(fetched) : undefined)
   const { upserts, gone, problems } = await inStage('Filtering failed', () =>
     entryChanges({ source: config, fetched, fingerprints, pause: () => turn(pause, signal) }),
   )
   const { shown } = shownProblems(problems)
   const facts = { nextInMs, state, hash: fetched.hash, message: 'Sync completed successfully' }
   return { end: 'succeeded', outcome: { kind: 'changed', ...facts, problems: shown, problemCount: problems.length, upserts, gone } }
+}
+
+function namesOf({ entries, gone = [] }: Extract<FetchResult, { kind: 'delta' }>): readonly string[] {
+  return [...new Set([...entries, ...gone].map(({ name }) => name))]
 }
 
 const MAX_PROBLEMS = 100

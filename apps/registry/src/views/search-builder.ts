@@ -10,6 +10,8 @@ import type { LatestRow } from './view-builder.ts'
 export interface SearchBuilder {
   /** `view`: whose index it is. */
   build(view: object, latest: readonly LatestRow[]): Steps<SearchIndexData>
+  /** As `build`, unless the last one of the view finds the same. */
+  update(view: object, latest: readonly LatestRow[]): Steps<SearchIndexData | 'same'>
   /** The view is no more. */
   release(view: object): void
 }
@@ -23,36 +25,72 @@ export function createSearchBuilder(): SearchBuilder {
   let known: SearchTerms = createSearchTerms()
   let words = new WeakMap<Row, Uint32Array>()
   const used = new Map<object, number>()
+  const last = new Map<object, Built>()
+
+  /** A build keeps to the terms it began with. */
+  function* read(latest: readonly LatestRow[]): Steps<Built> {
+    const terms = known
+    const wordsOf = words
+    const names: string[] = []
+    const found: Uint32Array[] = []
+    for (const [i, { name, row }] of latest.entries()) {
+      let packed = wordsOf.get(row)
+      if (!packed) {
+        packed = pack(terms.occurrences(searchDocumentOf({ name, document: documentOf(row), status: row.status })))
+        wordsOf.set(row, packed)
+        if (i % PER_STEP === 0) yield
+      }
+      names.push(name)
+      found.push(packed)
+      if (i % (PER_STEP * 16) === 0) yield
+    }
+    return { terms, names, found }
+  }
+
+  function* indexOf(view: object, built: Built): Steps<SearchIndexData> {
+    const { terms, names, found } = built
+    const index = yield* occurrenceSteps({ names, occurrences: found.map(unpack), terms })
+    last.set(view, built)
+    used.set(view, index.terms.offsets.length - 1)
+    const inUse = [...used.values()].reduce((sum, count) => sum + count, 0)
+    if (terms.size > FEW_TERMS && terms.size > inUse * MAX_PER_USED) {
+      known = createSearchTerms()
+      words = new WeakMap()
+      last.clear()
+    }
+    return index
+  }
 
   return {
     *build(view, latest) {
-      // A build keeps to the terms it began with.
-      const terms = known
-      const wordsOf = words
-      const names: string[] = []
-      const occurrences: Occurrences[] = []
-      for (const [i, { name, row }] of latest.entries()) {
-        let packed = wordsOf.get(row)
-        if (!packed) {
-          packed = pack(terms.occurrences(searchDocumentOf({ name, document: documentOf(row), status: row.status })))
-          wordsOf.set(row, packed)
-          if (i % PER_STEP === 0) yield
-        }
-        names.push(name)
-        occurrences.push(unpack(packed))
-        if (i % (PER_STEP * 16) === 0) yield
-      }
-      const index = yield* occurrenceSteps({ names, occurrences, terms })
-      used.set(view, index.terms.offsets.length - 1)
-      const inUse = [...used.values()].reduce((sum, count) => sum + count, 0)
-      if (terms.size > FEW_TERMS && terms.size > inUse * MAX_PER_USED) {
-        known = createSearchTerms()
-        words = new WeakMap()
-      }
-      return index
+      return yield* indexOf(view, yield* read(latest))
     },
-    release: (view) => void used.delete(view),
+    *update(view, latest) {
+      const built = yield* read(latest)
+      const before = last.get(view)
+      return before !== undefined && isSame(before, built) ? 'same' : yield* indexOf(view, built)
+    },
+    release(view) {
+      used.delete(view)
+      last.delete(view)
+    },
   }
+}
+
+/** What an index was built from. */
+interface Built {
+  readonly terms: SearchTerms
+  readonly names: readonly string[]
+  readonly found: readonly Uint32Array[]
+}
+
+function isSame(a: Built, b: Built): boolean {
+  if (a.terms !== b.terms || a.names.length !== b.names.length) return false
+  return b.names.every((name, i) => name === a.names[i] && isSameArray(a.found[i], b.found[i]))
+}
+
+function isSameArray(a: Uint32Array | undefined, b: Uint32Array | undefined): boolean {
+  return a === b || (a?.length === b?.length && a?.every((value, i) => value === b?.[i]) === true)
 }
 
 /** One small array instead of two: there is one for each server. */

@@ -115,6 +115,26 @@ describe('views that are built again and again', () => {
     ])
   })
 
+  it('are indexed again only where a word, a name or the order is another', () => {
+    const catalog = createCatalog()
+    const builder = createViewBuilder()
+    const search = createSearchBuilder()
+    const view = {}
+    const put = (name: string, title: string, url: string, revision: number) => {
+      const text = JSON.stringify({ name, title, version: '1', remotes: [{ type: 'sse', url }] })
+      fill(catalog, [stored('a', name, { version: '1', revision, text })])
+      const { latest } = runAtOnce(builder.build(catalog, specOf('a')))
+      return runAtOnce(search.update(view, latest)) === 'same'
+    }
+    expect(put('x/y', 'first', 'https://a.example/', 1)).toBe(false)
+    expect(put('x/y', 'first', 'https://b.example/', 2)).toBe(true)
+    expect(put('x/y', 'second', 'https://b.example/', 3)).toBe(false)
+    expect(put('x/z', 'second', 'https://b.example/', 4)).toBe(false)
+    expect(put('x/z', 'second', 'https://c.example/', 5)).toBe(true)
+    search.release(view)
+    expect(put('x/z', 'second', 'https://d.example/', 6)).toBe(false)
+  })
+
   it('are searched by the latest version of each server that is not deleted', () => {
     const words = (...deleted: readonly string[]) => {
       const catalog = createCatalog()

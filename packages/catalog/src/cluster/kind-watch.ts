@@ -2,8 +2,8 @@ import { createBackoff } from '@thv/kernel/backoff'
 import type { Clock } from '@thv/kernel/clock'
 import { errorMessage } from '@thv/kernel/errors'
 import { linkSignals } from '@thv/kernel/lifecycle'
-import type { KubeClient, KubeObject, ObjectEvent, ResourceType } from '@thv/kube'
-import { formatKey, isForbidden, isNotFound, keyOf, Reflector } from '@thv/kube'
+import type { KubeClient, KubeObject, ObjectEvent, ReadonlyStore, ResourceType } from '@thv/kube'
+import { isForbidden, isNotFound, keyOf, ObjectStore, Reflector } from '@thv/kube'
 import type { KindVersions } from './cluster-kinds.ts'
 
 export interface KindWatchOptions {
@@ -14,7 +14,7 @@ export interface KindWatchOptions {
   /** Undefined: all. */
   readonly namespace?: string | undefined
   readonly labelSelector?: string | undefined
-  /** Cuts an object down to the part that is kept. */
+  /** Cuts an object down to the part that events carry. Nothing but its version is kept here. */
   readonly keep: (object: KubeObject) => KubeObject
   /** From one comparison with a fresh list to the next. */
   readonly checkMs: number
@@ -33,10 +33,16 @@ const AGAIN_MS = 500
 /**
  * Follows one kind that the cluster may not have, or may lose. Only a 404 counts as absent, seen twice; then everything known is
  * gone, and the kind is looked for now and then.
+ *
+ * It runs a Reflector, as the caches of SharedCaches do, but is none of these. They are there for kinds without which a program cannot
+ * work: all are synced before its controllers begin, they last as long as it does, an error of theirs is a fault to report, and their
+ * readers find the objects there. A kind of this one must hold up nobody when it is absent or forbidden, tells which of both it is, is followed
+ * only while somebody exports, and keeps versions alone, since who reads the events has what it needs of the objects.
  */
 export class KindWatch {
   readonly #options: KindWatchOptions
-  readonly #known = new Map<string, KubeObject>()
+  /** Versions of all that was told of: what is there twice, is told to be gone twice. */
+  #told: readonly ReadonlyStore[] = []
   #state: KindState = 'starting'
   #problem = ''
   #missed = 0
@@ -62,7 +68,7 @@ export class KindWatch {
 
   /** Everything known is gone, and later events are dropped. The signal of `run` ends the watch itself. */
   leave(): void {
-    for (const [key, object] of this.#known) this.#forget(key, object)
+    this.#forgetAll()
     this.#left = true
   }
 
@@ -118,6 +124,7 @@ export class KindWatch {
       namespace,
       labelSelector,
       transform: keep,
+      versionsOnly: true,
       clock,
       random,
       safetyRelistMs: checkMs,
@@ -130,35 +137,40 @@ export class KindWatch {
         if (isForbidden(error) || notFound >= MISSES) over.abort()
       },
     })
-    reflector.addHandler((event) => this.#take(event))
+    const before = this.#told
+    this.#told = [...before, reflector.store]
+    reflector.addHandler((event) => {
+      if (!this.#left) this.#options.onEvent(event)
+    })
     const stop = linkSignals(signal, over.signal)
     const running = reflector.run(stop)
+    let isComplete = false
     try {
       await reflector.waitForSync(stop)
-      for (const [key, object] of this.#known) if (reflector.store.get(keyOf(object)) === undefined) this.#forget(key, object)
+      isComplete = true
+      for (const object of allOf(before)) if (reflector.store.get(keyOf(object)) === undefined) this.#forget(object)
+      this.#told = [reflector.store]
       if (!over.signal.aborted) this.#enter('synced')
     } catch {
       // Stopped before its first list: the loop looks again.
     }
     await running
+    if (!isComplete) this.#told = [joined(this.#told)]
     this.#missed += reflector.stats.missed
   }
 
-  #take(event: ObjectEvent): void {
-    if (this.#left) return
-    const key = formatKey(keyOf(event.object))
-    if (event.type === 'DELETED') this.#known.delete(key)
-    else this.#known.set(key, event.object)
-    this.#options.onEvent(event)
+  #forget(object: KubeObject): void {
+    if (!this.#left) this.#options.onEvent({ type: 'DELETED', object })
   }
 
-  #forget(key: string, object: KubeObject): void {
-    this.#known.delete(key)
-    this.#options.onEvent({ type: 'DELETED', object })
+  #forgetAll(): void {
+    const all = allOf(this.#told)
+    this.#told = []
+    for (const object of all) this.#forget(object)
   }
 
   #clear(): void {
-    for (const [key, object] of this.#known) this.#forget(key, object)
+    this.#forgetAll()
     this.#enter('absent')
   }
 
@@ -168,4 +180,14 @@ export class KindWatch {
     this.#state = state
     this.#options.onState()
   }
+}
+
+function allOf(stores: readonly ReadonlyStore[]): KubeObject[] {
+  return stores.flatMap((store) => store.list())
+}
+
+function joined(stores: readonly ReadonlyStore[]): ReadonlyStore {
+  const all = new ObjectStore()
+  for (const object of allOf(stores)) all.set(object)
+  return all
 }

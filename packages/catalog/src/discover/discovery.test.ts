@@ -4,6 +4,7 @@ import { checkServerDocument } from '../server-document.ts'
 import { serverNameProblem } from '../server-name.ts'
 import { discover } from './discover.ts'
 import { Discovery } from './discovery.ts'
+import type { ExportedEntry } from './entry/exported-entry.ts'
 import { knownServers, noKnownServers } from './entry/known-servers.ts'
 import type { ClusterObjects } from './objects/cluster-objects.ts'
 import type { ExportOptions } from './objects/export-options.ts'
@@ -146,6 +147,7 @@ const options: fc.Arbitrary<ExportOptions> = fc.record({
   crossNamespaceGateway: fc.constantFrom('referenceGrant', 'allowedRoutes', 'accepted'),
 })
 
+const nameOf = ({ name, version }: ExportedEntry) => `${name} ${version}`
 const keyOf = ({ kind, metadata }: Manifest) => `${kind}/${metadata.namespace}/${metadata.name}`
 
 function read(objects: readonly Manifest[]): ClusterObjects {
@@ -199,6 +201,49 @@ describe('discovery', () => {
         }
         const whole = discover(read([...present.values()]), given, withKnown && changes.length > 5 ? known : noKnownServers)
         expect(discovery.result()).toEqual(whole)
+      }),
+    )
+  })
+
+  it('tells the changes since it was read: whoever applies them has what a whole computation gives, and the list of warnings is another only when it says something else', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(change, fc.boolean()), { maxLength: 40 }), options, fc.boolean(), (changes, given, withKnown) => {
+        const discovery = new Discovery(given)
+        const present = new Map<string, Manifest>()
+        const held = new Map<string, ExportedEntry>()
+        let servers = noKnownServers
+        let warnings = discovery.warnings
+        const take = () => {
+          discovery.settle()
+          const whole = discover(read([...present.values()]), given, servers)
+          const { entries, gone, replaced } = discovery.changes
+          for (const old of [...gone, ...replaced]) {
+            expect(held.get(nameOf(old))).toEqual(old)
+            held.delete(nameOf(old))
+          }
+          for (const entry of entries) {
+            expect(held.has(nameOf(entry))).toBe(false)
+            held.set(nameOf(entry), entry)
+          }
+          expect(new Map([...held].sort())).toEqual(new Map(whole.entries.map((entry) => [nameOf(entry), entry] as const).sort()))
+          expect(discovery.warnings).toEqual(whole.warnings)
+          if (discovery.warnings !== warnings) warnings = discovery.warnings
+          discovery.markRead()
+          expect(discovery.changes).toEqual({ entries: [], gone: [], replaced: [] })
+          discovery.settle()
+          expect(discovery.warnings).toBe(warnings)
+        }
+        for (const [i, [{ object: manifest, gone }, isRead]] of changes.entries()) {
+          apply(discovery, manifest, gone)
+          if (gone) present.delete(keyOf(manifest))
+          else present.set(keyOf(manifest), manifest)
+          if (withKnown && i === 5) {
+            servers = known
+            discovery.setKnownServers(known)
+          }
+          if (isRead) take()
+        }
+        take()
       }),
     )
   })

@@ -1,5 +1,4 @@
 import { compareCodePoints } from '../text.ts'
-import { compareVersions } from '../version-order.ts'
 import { ClusterIndex, indexKey } from './cluster-index.ts'
 import { addTo, Dependents, removeFrom } from './dependents.ts'
 import { copiedEntries } from './entry/copied-entry.ts'
@@ -8,6 +7,7 @@ import { type KnownServers, noKnownServers } from './entry/known-servers.ts'
 import { newEntry } from './entry/new-entry.ts'
 import { type EvaluatedResource, evaluateResource, type ResourceEvaluation } from './entry/resource-evaluation.ts'
 import { generatedName } from './entry/server-names.ts'
+import { type EntryChanges, EntryOutputs } from './entry-outputs.ts'
 import { NameGroups } from './name-groups.ts'
 import type { ExportOptions } from './objects/export-options.ts'
 import { ExportReason, type ExportWarning, exportWarning } from './objects/export-warning.ts'
@@ -17,6 +17,7 @@ import type { McpResource } from './objects/mcp-resource.ts'
 import type { ReferenceGrant } from './objects/reference-grant.ts'
 import type { BackendService } from './objects/service.ts'
 import { evaluateRoute, type RouteEvaluation } from './route/route-evaluation.ts'
+import { WarningList } from './warning-list.ts'
 
 export interface DiscoveryResult {
   /** By name, then newest version first. */
@@ -34,11 +35,6 @@ export interface ResourceExport {
 /** Where the entry of a resource is made: a name of its own, or the copy of a known server. */
 type Placement = { readonly base: string; readonly namespace: string } | { readonly copy: string; readonly version: string }
 
-interface Output {
-  readonly entries: readonly ExportedEntry[]
-  readonly warnings: readonly ExportWarning[]
-}
-
 /**
  * The export of a cluster, kept up to date. Objects come and go one by one; `result` evaluates again only the routes, resources and
  * names that a change concerns, and equals what the same objects give in any other order.
@@ -54,7 +50,8 @@ export class Discovery {
   readonly #placements = new Map<string, Placement>()
   readonly #names = new NameGroups()
   readonly #copies = new Map<string, Set<string>>()
-  readonly #outputs = new Map<string, Output>()
+  readonly #outputs = new EntryOutputs()
+  readonly #warnings = new WarningList()
   readonly #dirtyRoutes = new Set<string>()
   readonly #dirtyResources = new Set<string>()
   readonly #changed = new Set<string>()
@@ -143,16 +140,29 @@ export class Discovery {
   }
 
   result(): DiscoveryResult {
+    this.settle()
+    return { entries: this.#outputs.entries, warnings: this.#warnings.all }
+  }
+
+  /** Evaluates what the changes concern, without putting all entries together as `result` does. */
+  settle(): void {
     for (const route of this.#dirtyRoutes) this.#evaluateRoute(route)
     this.#dirtyRoutes.clear()
     this.#placeResources()
-    const outputs = [...this.#outputs.values()]
-    const warnings = [
-      ...[...this.#routeEvaluations.values()].flatMap((evaluation) => evaluation.warnings),
-      ...[...this.#evaluated.values()].flatMap((evaluated) => evaluated.warnings),
-      ...outputs.flatMap((output) => output.warnings),
-    ]
-    return { entries: outputs.flatMap((output) => output.entries).sort(byName), warnings: warnings.sort(byObject) }
+  }
+
+  /** Of the entries, since the last `markRead`, as of the last `settle`. */
+  get changes(): EntryChanges {
+    return this.#outputs.changes
+  }
+
+  markRead(): void {
+    this.#outputs.markRead()
+  }
+
+  /** As of the last `settle`. The same list for as long as it says the same. */
+  get warnings(): readonly ExportWarning[] {
+    return this.#warnings.all
   }
 
   /** Resources with an entry, as of the last `result`. */
@@ -191,6 +201,7 @@ export class Discovery {
     }
     const route = this.#index.routes.get(key)
     if (route === undefined) {
+      this.#warnings.set(key, [])
       this.#routeEvaluations.delete(key)
       this.#dependents.delete(key)
       return
@@ -199,6 +210,7 @@ export class Discovery {
     const evaluation = evaluateRoute(route, this.#index.lookup(asked), this.#options)
     this.#dependents.set(key, asked)
     this.#routeEvaluations.set(key, evaluation)
+    this.#warnings.set(key, evaluation.warnings)
     for (const resource of evaluation.urls.keys()) {
       addTo(this.#routesTo, resource, key)
       this.#dirtyResources.add(resource)
@@ -217,17 +229,19 @@ export class Discovery {
       this.#changed.add(key)
       note(this.#unplace(key))
       note(this.#place(key))
+      this.#warnings.set(key, this.#evaluated.get(key)?.warnings ?? [])
     }
     this.#dirtyResources.clear()
     for (const copy of copies) this.#makeCopy(copy)
     for (const [key, name] of this.#names.settle([...groups.values()], (resource) => this.#claimOf(resource))) this.#makeNew(key, name)
+    for (const key of this.#outputs.takeTouched()) this.#warnings.set(`entry ${key}`, this.#outputs.get(key)?.warnings ?? [])
   }
 
   #unplace(key: string): Placement | undefined {
     const placement = this.#placements.get(key)
     this.#placements.delete(key)
     this.#evaluated.delete(key)
-    this.#outputs.delete(key)
+    this.#outputs.set(key, undefined)
     if (placement === undefined) return undefined
     if ('copy' in placement) removeFrom(this.#copies, placement.copy, key)
     else this.#names.remove(placement.base, key)
@@ -266,7 +280,7 @@ export class Discovery {
       return placement !== undefined && 'copy' in placement && evaluation ? [{ evaluation, version: placement.version }] : []
     })
     const outputKey = `copy ${name}`
-    if (resources.length === 0) this.#outputs.delete(outputKey)
+    if (resources.length === 0) this.#outputs.set(outputKey, undefined)
     else this.#outputs.set(outputKey, copiedEntries(name, resources, { known: this.#known, options: this.#options }))
   }
 
@@ -294,18 +308,4 @@ export class Discovery {
     if (evaluation === undefined) throw new TypeError(`${key} has no export`)
     return { resource: evaluation.resource, gateway: evaluation.remotes[0]?.gateway }
   }
-}
-
-function byName(a: ExportedEntry, b: ExportedEntry): number {
-  return compareCodePoints(a.name, b.name) || compareVersions(b.version, a.version)
-}
-
-function byObject(a: ExportWarning, b: ExportWarning): number {
-  return (
-    compareCodePoints(a.object.kind, b.object.kind) ||
-    compareCodePoints(a.object.namespace, b.object.namespace) ||
-    compareCodePoints(a.object.name, b.object.name) ||
-    compareCodePoints(a.reason, b.reason) ||
-    compareCodePoints(a.message, b.message)
-  )
 }

@@ -16,6 +16,8 @@ export type EventHandler<T extends KubeObject = KubeObject> = (event: ObjectEven
 
 export interface EventFeedOptions<T extends KubeObject> {
   transform?: ((object: T) => T) | undefined
+  /** The store keeps versions alone. Events carry the transformed object all the same, but for `old`, and for what is told of the store. */
+  versionsOnly?: boolean | undefined
   /** Told what handlers and index functions throw; neither stops the feed. */
   onError: (error: unknown) => void
 }
@@ -29,12 +31,14 @@ interface Subscription<T extends KubeObject> {
 export class EventFeed<T extends KubeObject = KubeObject> {
   readonly store: ObjectStore<T>
   readonly #onError: (error: unknown) => void
+  readonly #versionsOnly: boolean
   /** Replaced, never changed, so that a handler may add or remove handlers while an event is given out. */
   #subscriptions: readonly Subscription<T>[] = []
 
   constructor(options: EventFeedOptions<T>) {
     this.store = new ObjectStore<T>({ transform: options.transform, onError: options.onError })
     this.#onError = options.onError
+    this.#versionsOnly = options.versionsOnly ?? false
   }
 
   /** A late handler is first told of what is there already. Returns how to leave. */
@@ -57,13 +61,13 @@ export class EventFeed<T extends KubeObject = KubeObject> {
     const next = this.store.transform(object)
     const old = this.store.get(next.metadata)
     if (old !== undefined && old.metadata.uid === next.metadata.uid) {
-      if (isSameVersion(old, next) && (options.trustVersions || jsonEqual(old, next))) return
-      this.store.set(next)
+      if (isSameVersion(old, next) && (options.trustVersions || (!this.#versionsOnly && jsonEqual(old, next)))) return
+      this.#keep(next)
       this.#emit({ type: 'MODIFIED', object: next, old })
       return
     }
     if (old !== undefined) this.remove(next.metadata)
-    this.store.set(next)
+    this.#keep(next)
     this.#emit({ type: 'ADDED', object: next })
   }
 
@@ -82,6 +86,10 @@ export class EventFeed<T extends KubeObject = KubeObject> {
     }
   }
 
+  #keep(object: T): void {
+    this.store.set(this.#versionsOnly ? versionOf(object) : object)
+  }
+
   #emit(event: ObjectEvent<T>): void {
     for (const subscription of this.#subscriptions) this.#tell(subscription, event)
   }
@@ -95,6 +103,11 @@ export class EventFeed<T extends KubeObject = KubeObject> {
       this.#onError(error)
     }
   }
+}
+
+/** What tells one state of an object from another. */
+function versionOf<T extends KubeObject>({ metadata: { namespace, name, uid, resourceVersion } }: T): T {
+  return { metadata: { namespace, name, uid, resourceVersion } } as T
 }
 
 /** Servers that give no versions always bring news. */

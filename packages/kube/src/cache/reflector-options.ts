@@ -17,6 +17,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   fieldSelector?: string | undefined
   /** Reduces each object to the part that the cache keeps. Default: all but `managedFields`. */
   transform?: ((object: T) => T) | undefined
+  /** The cache keeps the version of each object alone, for who takes what it needs from the events. Handlers are added before `run`. */
+  versionsOnly?: boolean | undefined
   pageSize?: number | undefined
   /** Limit of one page; a list of many pages has none. */
   pageTimeoutMs?: number | undefined

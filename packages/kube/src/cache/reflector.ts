@@ -63,6 +63,7 @@ export class Reflector<T extends KubeObject = KubeObject> {
     }
     this.#feed = new EventFeed<T>({
       transform: options.transform ?? withoutManagedFields,
+      versionsOnly: options.versionsOnly,
       onError: (error) => this.#report(error, 'handler'),
     })
     this.#backoff = createBackoff({ baseMs: 500, maxMs: 30_000, random: this.#random, ...options.backoff })

@@ -50,13 +50,18 @@ export function entryReads({ query }: Database): EntryReads {
     }
   }
 
-  async function* fingerprints(source: string, signal: AbortSignal): AsyncGenerator<readonly Fingerprint[]> {
+  async function* fingerprints(source: string, signal: AbortSignal, names?: readonly string[]): AsyncGenerator<readonly Fingerprint[]> {
     let last: FingerprintRow | undefined
     for (;;) {
       signal.throwIfAborted()
       const rows: FingerprintRow[] = await query(
-        last ? `${FINGERPRINTS_OF} AND (e.name, e.version) > ($3, $4) ${BY_KEY}` : `${FINGERPRINTS_OF} ${BY_KEY}`,
-        [source, FINGERPRINTS, ...(last ? [last.name, last.version] : [])],
+        [
+          FINGERPRINTS_OF,
+          ...(last ? ['AND (e.name, e.version) > ($3, $4)'] : []),
+          ...(names ? [`AND e.name = ANY($${last ? 5 : 3}::text[])`] : []),
+          BY_KEY,
+        ].join(' '),
+        [source, FINGERPRINTS, ...(last ? [last.name, last.version] : []), ...(names ? [names] : [])],
       )
       signal.throwIfAborted()
       last = rows.at(-1)

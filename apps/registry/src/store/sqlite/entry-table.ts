@@ -95,6 +95,10 @@ export class EntryTable {
       : firstFingerprints.all(sourceId, FINGERPRINT_ROWS)
     return rows as unknown as Fingerprint[]
   }
+
+  fingerprintsOf(sourceId: number, name: string): Fingerprint[] {
+    return this.#statements.namedFingerprints.all(sourceId, name) as unknown as Fingerprint[]
+  }
 }
 
 class Page {
@@ -153,6 +157,7 @@ function prepare(database: DatabaseSync) {
     sameRevision: database.prepare(`${WITH_TEXT} WHERE entry.revision = ? AND entry.id > ? ORDER BY entry.id LIMIT ?`),
     laterRevisions: database.prepare(`${WITH_TEXT} WHERE entry.revision > ? ORDER BY entry.revision, entry.id LIMIT ?`),
     firstFingerprints: database.prepare('SELECT name, version, hash, status FROM entry WHERE source_id = ? ORDER BY name, version LIMIT ?'),
+    namedFingerprints: database.prepare('SELECT name, version, hash, status FROM entry WHERE source_id = ? AND name = ? ORDER BY version'),
     fingerprints: database.prepare(`
       SELECT name, version, hash, status FROM entry WHERE source_id = ? AND (name, version) > (?, ?) ORDER BY name, version LIMIT ?
     `),

@@ -29,6 +29,8 @@ import * as publishing from './publishing.ts'
 import { SyncBoard } from './sync-board.ts'
 import { afterAttempt, leaseLost, writeChanged } from './sync-writing.ts'
 
+const NAMES_PER_TURN = 500
+
 /**
  * The embedded store: one file that only this process uses, or memory. SQLite works synchronously: a large write takes the thread for as
  * long as it lasts, so this belongs in a worker.
@@ -116,8 +118,17 @@ class SqliteStore implements RegistryStore {
     }
   }
 
-  async *fingerprints(source: string, signal: AbortSignal): AsyncIterable<readonly Fingerprint[]> {
+  async *fingerprints(source: string, signal: AbortSignal, names?: readonly string[]): AsyncIterable<readonly Fingerprint[]> {
     const id = this.#ledger.sources.get(source)?.id
+    if (names !== undefined && id !== undefined) {
+      for (let at = 0; at < names.length; at += NAMES_PER_TURN) {
+        signal.throwIfAborted()
+        const some = names.slice(at, at + NAMES_PER_TURN)
+        yield this.#read(() => some.flatMap((name) => this.#table.fingerprintsOf(id, name)))
+        await nextTurn()
+      }
+      return
+    }
     let last: Fingerprint | undefined
     while (id !== undefined) {
       signal.throwIfAborted()

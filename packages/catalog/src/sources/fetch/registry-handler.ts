@@ -60,8 +60,8 @@ export const DEFAULT_FETCH_LIMITS: FetchLimits = {
 }
 
 export type FetchResult =
-  /** As at the time of `state`: nothing to do. */
-  | { readonly kind: 'unchanged'; readonly hash: string; readonly state: FetchState }
+  /** As at the time of `state`: nothing to do. `problems` where they may be others. */
+  | { readonly kind: 'unchanged'; readonly hash: string; readonly state: FetchState; readonly problems?: readonly FetchProblem[] }
   /** All there is: what is not among the entries is gone. */
   | {
       readonly kind: 'full'
@@ -70,10 +70,11 @@ export type FetchResult =
       readonly state: FetchState
       readonly problems: readonly FetchProblem[]
     }
-  /** Changes since `state`; deleted ones have their status. */
+  /** Changes since `state`; deleted ones have their status, or are `gone`. */
   | {
       readonly kind: 'delta'
       readonly entries: readonly FetchedEntry[]
+      readonly gone?: readonly { readonly name: string; readonly version: string }[]
       readonly hash: string
       readonly state: FetchState
       readonly problems: readonly FetchProblem[]

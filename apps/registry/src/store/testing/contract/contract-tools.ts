@@ -71,9 +71,9 @@ export async function rowsAfter(store: RegistryStore, after = 0): Promise<Stored
   return rows
 }
 
-export async function fingerprintsOf(store: RegistryStore, source: string): Promise<Fingerprint[]> {
+export async function fingerprintsOf(store: RegistryStore, source: string, names?: readonly string[]): Promise<Fingerprint[]> {
   const all: Fingerprint[] = []
-  for await (const batch of store.fingerprints(source, never)) all.push(...batch)
+  for await (const batch of store.fingerprints(source, never, names)) all.push(...batch)
   return all
 }
 
