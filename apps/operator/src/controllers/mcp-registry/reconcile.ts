@@ -197,7 +197,7 @@ async function execute(plan: RegistryPlan, work: Work): Promise<ForeignChild | u
   const conflict = await applyObjects(plan, owner, work)
   const isHeld = conflict !== undefined || plan.blockers.length > 0
   // Rights that are not allowed any more go also while something else is wrong.
-  await (isHeld ? withdrawForeignAccess : ensureForeignAccess)({ registry, env, signal }, plan.exported)
+  await (isHeld ? withdrawForeignAccess : ensureForeignAccess)({ registry, env, signal }, plan.readable)
   if (conflict !== undefined) return conflict
   if (plan.budget !== undefined && plan.blockers.length === 0) await ensureBudget({ registry, owner, env, signal }, plan.budget)
   const maps = { type: configMaps, cache: env.caches.of(configMapCache) }

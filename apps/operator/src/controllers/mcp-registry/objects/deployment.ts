@@ -64,6 +64,11 @@ export function registryDeployment(input: DeploymentInput): TemplatedDeployment 
   })
 }
 
+/** Whether the pods of a Deployment read the cluster themselves. */
+export function readsCluster({ spec }: Deployment): boolean {
+  return spec?.template?.spec?.['automountServiceAccountToken'] === true
+}
+
 /** A store on a volume of the user has one writer: the old pod goes before the new one comes. */
 function keepsStore({ volumes, databaseConfig }: CanonicalMCPRegistrySpec): boolean {
   return databaseConfig === undefined && volumes.some((volume) => volume['name'] === STORAGE_VOLUME)

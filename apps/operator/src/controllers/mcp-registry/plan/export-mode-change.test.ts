@@ -1,9 +1,12 @@
 import type { ConfigMap, Deployment } from '@thv/kube'
 import type { MCPRegistry } from '@thv/resources/kinds/mcp-registry/schema'
 import { describe, expect, it } from 'vitest'
+import { planFacts } from '../../../testing/fixture-namespace.ts'
+import { foreignAccess } from '../objects/export-access.ts'
 import { COMPONENT_LABEL } from '../objects/names.ts'
 import { deploymentOf, planOf } from '../testing/plan-registry.ts'
 import { ownedDataMaps } from './owned-data.ts'
+import type { PlanInput } from './plan.ts'
 
 const specOf = (mode: 'server' | 'operator' | 'none'): MCPRegistry['spec'] => ({
   registries: [{ name: 'a', managed: {} }],
@@ -48,6 +51,40 @@ describe('a change of the mode of an export', () => {
     expect(deploymentOf(written)).toBeDefined()
     expect(written.data.wanted.map(({ metadata }) => metadata.name)).toEqual(['demo-registry-export'])
     expect(written.unwanted.map(({ kind }) => kind)).toEqual(['RoleBinding', 'Role'])
+  })
+
+  describe('to operator with more than the ConfigMaps hold', () => {
+    const entry = { name: 'x.y/large', version: '1.0.0', text: JSON.stringify({ description: 'x'.repeat(1_000_000) }), tags: [] }
+    const exportReading = { result: { entries: [entry], warnings: [] }, problems: [] }
+    const withToken = (automountServiceAccountToken: boolean) => {
+      const deployment = live(DONE)
+      return {
+        ...deployment,
+        spec: { ...deployment.spec, template: { spec: { containers: [], automountServiceAccountToken } } },
+      } as Deployment
+    }
+    const spec = { ...specOf('operator'), export: { mode: 'operator', namespaces: ['team', 'other'] } } as MCPRegistry['spec']
+    const settings = { ...planFacts().settings, registryExport: { namespaces: 'all', clusterRole: undefined } } as PlanInput['settings']
+    const planWith = (deployment: Deployment | undefined) => planOf(spec, { live: deployment, exportReading, settings })
+    const condition = { type: 'RegistryExport', status: 'False', reason: 'ExportTooLarge' }
+
+    it('leaves the pods of mode server, and their rights everywhere: nothing that was served goes', () => {
+      const plan = planWith(withToken(true))
+      expect([deploymentOf(plan), plan.data.wanted, plan.unwanted]).toEqual([undefined, [], []])
+      expect(plan.conditions).toContainEqual(expect.objectContaining(condition))
+      expect(foreignAccess({ name: 'demo', namespace: 'team' }, plan.readable).map(({ role }) => role.metadata.namespace)).toEqual([
+        'other',
+      ])
+      expect(ownedDataMaps([exportMap], { registry: registryOf('operator'), plan, live: withToken(true) })).toEqual([])
+    })
+
+    it('goes on with pods that serve the last good data, or no export at all', () => {
+      const plan = planWith(withToken(false))
+      expect(deploymentOf(plan)).toBeDefined()
+      expect(plan.conditions).toContainEqual(expect.objectContaining(condition))
+      expect(foreignAccess({ name: 'demo', namespace: 'team' }, plan.readable)).toEqual([])
+      expect(ownedDataMaps([exportMap], { registry: registryOf('operator'), plan, live: withToken(false) })).toEqual([])
+    })
   })
 
   it('of a new registry waits for nothing', () => {

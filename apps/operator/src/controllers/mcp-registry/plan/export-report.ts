@@ -32,7 +32,7 @@ export function reportExport(decision: ExportDecision, reading: ExportReading | 
   if (decision.scope.mode === 'server') return { condition: { type, ...verdict, message }, servers }
   const sharding = shardDocument({ format: 'upstream', entries: result.entries.map(documentEntry), groups: [] })
   if (sharding.ok) return { condition: { type, ...verdict, message }, servers, texts: sharding.texts }
-  const tooLarge = `${sharding.bytes} bytes do not fit into 16 ConfigMaps: use mode server. The last good data is served`
+  const tooLarge = `${sharding.bytes} bytes do not fit into 16 ConfigMaps: use mode server. What was served before is still served`
   return { condition: { type, status: 'False', reason: MCPRegistryReason.ExportTooLarge, message: tooLarge }, servers }
 }
 

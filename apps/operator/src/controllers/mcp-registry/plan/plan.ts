@@ -13,7 +13,7 @@ import type { EntryAggregate } from '../aggregate/aggregate-entry.ts'
 import { STORAGE_VOLUME } from '../config/registry-place.ts'
 import { type FieldProblem, type RenderedConfig, renderServerConfig } from '../config/server-config.ts'
 import { accountOf, configMapOf, type DataMaps, dataMaps, serviceOf } from '../objects/children.ts'
-import { registryDeployment } from '../objects/deployment.ts'
+import { readsCluster, registryDeployment } from '../objects/deployment.ts'
 import { disruptionBudget, type PodDisruptionBudget } from '../objects/disruption-budget.ts'
 import { ownAccess } from '../objects/export-access.ts'
 import { aggregateName, type RegistryNames, registryNames } from '../objects/names.ts'
@@ -64,6 +64,8 @@ export interface RegistryPlan {
   readonly url: string
   /** Undefined: nothing of the cluster is exported. */
   readonly exported: ExportScope | undefined
+  /** What the pods may read: those of mode server that go on keep their rights. */
+  readonly readable: ExportScope | undefined
   /** Undefined while it is unknown. */
   readonly exportedServers: number | undefined
   /** The cluster has not been read yet: what the status says of the export stays. */
@@ -97,8 +99,9 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
   ]
   const isServed = spec.api.enabled
   const reported = reportExport(decision, input.exportReading)
-  // Pods that serve an export of the other mode go on until the data of this one are written.
-  const awaitsData = exported?.mode === 'operator' && reported === undefined && input.live !== undefined
+  // Pods that serve an export of the other mode go on until the data of this one are written, which they never are when they are too large.
+  const isServing = input.live !== undefined && (reported === undefined || (reported.texts === undefined && readsCluster(input.live)))
+  const awaitsData = exported?.mode === 'operator' && isServing
   const names = registryNames(name)
   return {
     spec,
@@ -126,6 +129,7 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     trigger,
     url: `http://${names.service}.${namespace}.svc.${settings.clusterDomain}:8080`,
     exported,
+    readable: exported && awaitsData ? { ...exported, mode: 'server' } : exported,
     exportedServers: reported?.servers,
     exportPending: exported !== undefined && reported === undefined,
   }
