@@ -59,4 +59,27 @@ sync: { allowedFolders: [shared, /srv] }
     })
     expect(serverVariables('', { HOME: '/home/me', EMPTY: undefined })).toEqual({})
   })
+
+  it('gets the values of variables that would change how its pod runs, or that the pod has of its own, as texts', () => {
+    const variables = {
+      HOME: '/home/me',
+      NODE_OPTIONS: '--require "./x: y"',
+      LD_PRELOAD: '/x.so',
+      THV_ROOT: '/r',
+      TOKEN: 't',
+      PRICE: `a\${b}`,
+    }
+    const text = `
+sources:
+  - { name: a, git: { repository: "https://example.com/\${TOKEN}", auth: { passwordFile: '\${HOME}/pass' } } }
+  - { name: '\${NODE_OPTIONS}', url: '\${LD_PRELOAD:-none} $\${HOME} \${PRICE} \${PATH} \${THV_ROOT}' }
+`
+    expect(moved(text, variables)).toEqual({
+      sources: [
+        { name: 'a', git: { repository: `https://example.com/\${TOKEN}`, auth: { passwordFile: '/home/me/pass' } } },
+        { name: '--require "./x: y"', url: `/x.so $\${HOME} \${PRICE} \${PATH} /r` },
+      ],
+    })
+    expect(serverVariables(text, variables)).toEqual({ TOKEN: 't', PRICE: `a\${b}` })
+  })
 })

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { type Document, isScalar, isSeq, parseDocument } from 'yaml'
+import { type Document, isScalar, isSeq, parseDocument, visit } from 'yaml'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
@@ -23,6 +23,14 @@ export function movableConfig(text: string, file: string, variables: Variables):
     document.setIn(path, absolute)
     isChanged = true
   }
+  visit(document, {
+    Scalar(key, node) {
+      if (key === 'key' || typeof node.value !== 'string') return
+      const value = withOwnValues(node.value, variables)
+      isChanged ||= value !== node.value
+      node.value = value
+    },
+  })
   return isChanged ? document.toString() : text
 }
 
@@ -49,12 +57,32 @@ function expanded(text: string, variables: Variables): string {
   })
 }
 
+/**
+ * Variables that make a program what it is: its pod has values of its own for them. A configuration that names one gets the user's value as
+ * text; as a variable of the pod it would change how the server runs, or find the pod's value and not the user's.
+ */
+function isProgramVariable(name: string): boolean {
+  if (name.startsWith('THV_')) return !name.startsWith('THV_REGISTRY_')
+  return /^(HOME|PATH|PWD|USER|LOGNAME|SHELL|TMPDIR|HOSTNAME|POD_NAMESPACE|(NODE|LD|DYLD|MALLOC|GLIBC|OPENSSL|SSL|KUBERNETES|UV)_\w+)$/.test(
+    name,
+  )
+}
+
+/** Without references to such variables. */
+function withOwnValues(text: string, variables: Variables): string {
+  return text.replace(REFERENCE, (found, name: string | undefined, otherwise: string | undefined) => {
+    if (name === undefined || !isProgramVariable(name)) return found
+    const value = otherwise === undefined ? variables[name] : variables[name] || otherwise
+    return value === undefined ? found : value.replaceAll('${', () => '$${')
+  })
+}
+
 /** Settings of the server that the platform chooses. */
 const CHOSEN: ReadonlySet<string> = new Set(['THV_REGISTRY_DATA_DIR', 'THV_REGISTRY_ADDRESS', 'THV_REGISTRY_INTERNAL_ADDRESS'])
 
 /** The variables of the user that the server reads: its settings, those of libpq, and those that the configuration names. */
 export function serverVariables(text: string, variables: Variables): Record<string, string> {
-  const named = new Set([...text.matchAll(REFERENCE)].map(([, name]) => name))
+  const named = new Set([...text.matchAll(REFERENCE)].flatMap(([, name]) => (name === undefined || isProgramVariable(name) ? [] : [name])))
   return Object.fromEntries(
     Object.entries(variables).filter(
       (pair): pair is [string, string] =>
