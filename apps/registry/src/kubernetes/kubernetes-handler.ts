@@ -109,8 +109,8 @@ function storedReading({ state }: FetchContext): string | undefined {
   return typeof reading === 'string' ? reading : undefined
 }
 
-function fetchedEntry({ claims, ...entry }: ExportedEntry): FetchedEntry {
-  return { ...entry, claims: claims ?? null }
+function fetchedEntry(entry: ExportedEntry): FetchedEntry {
+  return { ...entry, text: entry.text, claims: entry.claims ?? null }
 }
 
 /** A list that says the same is the same object, and is read once. */

@@ -1,7 +1,6 @@
-import { jsonEqual } from '@thv/kernel/json'
 import { compareCodePoints } from '../text.ts'
 import { compareVersions } from '../version-order.ts'
-import type { ExportedEntry } from './entry/exported-entry.ts'
+import { type ExportedEntry, isSameEntry } from './entry/exported-entry.ts'
 import type { ExportWarning } from './objects/export-warning.ts'
 
 /** What one resource, or one copied server, gives. */
@@ -66,7 +65,7 @@ export class EntryOutputs {
       for (const entry of this.#outputs.get(key)?.entries ?? NONE) {
         const old = before.get(keyOf(entry))
         before.delete(keyOf(entry))
-        if (old !== undefined && jsonEqual(old, entry)) continue
+        if (old !== undefined && isSameEntry(old, entry)) continue
         changed.push(entry)
         if (old !== undefined) replaced.push(old)
       }
