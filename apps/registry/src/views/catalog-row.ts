@@ -1,6 +1,7 @@
 import type { EntryStatus, Json, JsonObject } from '@thv/catalog/catalog-entry'
 import { isJsonObject } from '@thv/catalog/json-guard'
 import { officialKey, ownKey, responseMeta, wrapDocumentText } from '@thv/catalog/official-envelope'
+import type { SearchTerms } from '@thv/catalog/search/search-terms'
 import type { Instant } from '@thv/catalog/snapshot/instant'
 import { type PlacedEntry, timesOf } from '@thv/catalog/snapshot/snapshot-columns'
 import { foldCase } from '@thv/catalog/snapshot/snapshot-data'
@@ -18,6 +19,9 @@ export interface Row extends PlacedEntry {
   readonly metaAt: number
   /** Folded name, title and description, each with its end byte but the last. */
   text: Span
+  /** Its words for ranked search, once they have been looked for, and the list of words that they are numbers of. */
+  words: Uint32Array | undefined
+  wordsOf: SearchTerms | undefined
 }
 
 /** Both arenas of a catalog. */
@@ -50,6 +54,8 @@ export function createRow(entry: StoredEntry, { arenas, isLatest, parseInstant }
     metaAt: Buffer.byteLength(entry.text) + META_BEHIND,
     json: arenas.json.append([served]),
     text: arenas.text.append([foldCase(entry.name), FIELD_END, textOf(document['title']), FIELD_END, textOf(document['description'])]),
+    words: undefined,
+    wordsOf: undefined,
   }
 }
 

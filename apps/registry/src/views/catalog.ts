@@ -4,7 +4,7 @@ import { type Steps, sortInSteps } from '@thv/kernel/steps'
 import type { StoredEntry } from '../store/registry-store.ts'
 import { type Arenas, createRow, type Row } from './catalog-row.ts'
 import { claimsKey } from './claim-key.ts'
-import { bytesOf, createSharedArena, type Segment } from './shared-arena.ts'
+import { bytesOf, createSharedArena, type Segment, type SharedArena } from './shared-arena.ts'
 import { createGroup, type Group, hasLiving, putRow, rowOf, rowsOfGroup, seemsLatest, settleGroup } from './version-group.ts'
 
 export interface NameSlot {
@@ -42,6 +42,7 @@ export function createCatalog(): Catalog {
   let fresh: NameSlot[] = []
   let arenas = newArenas()
   let inOrder = true
+  let order: Order = NEVER_LOOKED
   const unsettled = new Set<Group>()
   const newest = new Map<string, Newest>()
   const versions = new Map<string, string>()
@@ -110,14 +111,24 @@ export function createCatalog(): Catalog {
     }
     unsettled.clear()
     yield* mergeFresh()
-    if (yield* isScattered(slots, arenas)) yield* moveTogether()
+    if (yield* isScattered()) yield* moveTogether()
     inOrder = true
+  }
+
+  /** Whoever writes one makes two breaks at most: so long as these would be few, nobody has to look. */
+  function* isScattered(): Steps<boolean> {
+    const { json } = arenas
+    if (json.waste > FEW_BYTES && json.waste > json.live / 2) return true
+    if (order.breaks + 2 * (json.writes - order.writes) <= order.rows * MAX_BREAKS) return false
+    order = yield* orderOf(slots, json)
+    return order.rows > FEW_ROWS && order.breaks > order.rows * MAX_BREAKS
   }
 
   function* dropSources(sources: ReadonlySet<string>): Steps<void> {
     if (![...sources].some((source) => newest.has(source))) return
     for (const source of sources) newest.delete(source)
     inOrder = false
+    order = NEVER_LOOKED
     yield* mergeFresh()
     const kept: NameSlot[] = []
     for (const [i, slot] of slots.entries()) {
@@ -155,6 +166,7 @@ export function createCatalog(): Catalog {
   /** Rewrites everything in the order of lists: pages are one slice again, and what was released is let go with the old segments. */
   function* moveTogether(): Steps<void> {
     arenas = newArenas()
+    order = NEVER_LOOKED
     let bytes = 0
     for (const row of rowsOf(slots)) {
       row.json = arenas.json.append([bytesOf(row.json)])
@@ -193,8 +205,19 @@ const FEW_BYTES = 4 << 20
 /** One page of 30 then has about four slices. */
 const MAX_BREAKS = 0.1
 
-function* isScattered(slots: readonly NameSlot[], arenas: Arenas): Steps<boolean> {
-  if (arenas.json.waste > FEW_BYTES && arenas.json.waste > arenas.json.live / 2) return true
+const FEW_ROWS = 100
+
+/** How often the next one of a list stands elsewhere than behind the one before, when it was looked at. */
+interface Order {
+  readonly rows: number
+  readonly breaks: number
+  /** Of the arena, until then. */
+  readonly writes: number
+}
+
+const NEVER_LOOKED: Order = { rows: 0, breaks: 0, writes: -1 }
+
+function* orderOf(slots: readonly NameSlot[], { writes }: SharedArena): Steps<Order> {
   let breaks = 0
   let rows = 0
   let segment: Segment | undefined
@@ -205,5 +228,5 @@ function* isScattered(slots: readonly NameSlot[], arenas: Arenas): Steps<boolean
     next = json.offset + json.length + 1
     if (++rows % PER_STEP === 0) yield
   }
-  return rows > 100 && breaks > rows * MAX_BREAKS
+  return { rows, breaks, writes }
 }

@@ -3,7 +3,7 @@ import { searchDocumentOf } from '@thv/catalog/search/search-document'
 import type { SearchIndexData } from '@thv/catalog/search/search-index-data'
 import { createSearchTerms, type Occurrences, type SearchTerms } from '@thv/catalog/search/search-terms'
 import type { Steps } from '@thv/kernel/steps'
-import { documentOf, type Row } from './catalog-row.ts'
+import { documentOf } from './catalog-row.ts'
 import type { LatestRow } from './view-builder.ts'
 
 /** Indexes for all views; each document is read once, however many views show it and however often they are built. */
@@ -23,21 +23,21 @@ const FEW_TERMS = 100_000
 
 export function createSearchBuilder(): SearchBuilder {
   let known: SearchTerms = createSearchTerms()
-  let words = new WeakMap<Row, Uint32Array>()
   const used = new Map<object, number>()
   const last = new Map<object, Built>()
 
   /** A build keeps to the terms it began with. */
   function* read(latest: readonly LatestRow[]): Steps<Built> {
     const terms = known
-    const wordsOf = words
     const names: string[] = []
     const found: Uint32Array[] = []
-    for (const [i, { name, row }] of latest.entries()) {
-      let packed = wordsOf.get(row)
+    for (let i = 0; i < latest.length; i++) {
+      const { name, row } = latest[i] as LatestRow
+      let packed = row.wordsOf === terms ? row.words : undefined
       if (!packed) {
         packed = pack(terms.occurrences(searchDocumentOf({ name, document: documentOf(row), status: row.status })))
-        wordsOf.set(row, packed)
+        row.words = packed
+        row.wordsOf = terms
         if (i % PER_STEP === 0) yield
       }
       names.push(name)
@@ -55,7 +55,6 @@ export function createSearchBuilder(): SearchBuilder {
     const inUse = [...used.values()].reduce((sum, count) => sum + count, 0)
     if (terms.size > FEW_TERMS && terms.size > inUse * MAX_PER_USED) {
       known = createSearchTerms()
-      words = new WeakMap()
       last.clear()
     }
     return index

@@ -19,6 +19,8 @@ export interface SharedArena {
   /** Bytes in use, and bytes held only because their segment is. */
   readonly live: number
   readonly waste: number
+  /** Byte strings that were ever appended. */
+  readonly writes: number
 }
 
 export interface SharedArenaOptions {
@@ -37,6 +39,7 @@ export function createSharedArena(options: SharedArenaOptions): SharedArena {
   let used = 0
   let live = 0
   let waste = 0
+  let writes = 0
 
   function open(bytes: number): void {
     waste += target.length - used
@@ -62,6 +65,7 @@ export function createSharedArena(options: SharedArenaOptions): SharedArena {
       }
       target[used++] = end
       live += length + 1
+      writes++
       return span
     },
     release(span) {
@@ -73,6 +77,9 @@ export function createSharedArena(options: SharedArenaOptions): SharedArena {
     },
     get waste() {
       return waste
+    },
+    get writes() {
+      return writes
     },
   }
 }

@@ -7,8 +7,8 @@ import type { Steps } from '@thv/kernel/steps'
 import type { Catalog } from './catalog.ts'
 import { type Arenas, type Row, rewriteMeta } from './catalog-row.ts'
 import { claimsKey } from './claim-key.ts'
-import { type Shown, shownVersions } from './shadowing.ts'
-import { bytesOf, type Segment, type Span } from './shared-arena.ts'
+import { shownVersions } from './shadowing.ts'
+import type { Segment, Span } from './shared-arena.ts'
 import type { Group } from './version-group.ts'
 
 export interface ViewSpec {
@@ -63,16 +63,16 @@ export function createViewBuilder(): ViewBuilder {
     const starts: number[] = [0]
     const placed: Placed[] = []
     const latest: LatestRow[] = []
+    let name = ''
     for (const [i, slot] of catalog.slots.entries()) {
       if (i % PER_STEP === 0) yield
       const groups = groupsOf(slot.groups)
-      if (groups.length === 0) continue
-      for (const shown of groups.length === 1 ? ownVersions(groups[0]) : shownVersions(groups, order)) {
-        const item = placedAs(shown, kept, catalog.arenas)
-        placed.push(item)
-        if (!item.deleted && shown.row.isLatest) latest.push({ name: slot.name, row: shown.row })
-      }
-      names.push(slot.name)
+      const [first] = groups
+      if (first === undefined) continue
+      name = slot.name
+      if (groups.length === 1) for (const row of first.rows) place(row, row.updatedMs, false)
+      else for (const { row, updatedMs, gone } of shownVersions(groups, order)) place(row, updatedMs, gone)
+      names.push(name)
       starts.push(placed.length)
     }
     for (const [row, variant] of variants) if (kept.get(row) !== variant) catalog.arenas.json.release(variant.json)
@@ -80,13 +80,17 @@ export function createViewBuilder(): ViewBuilder {
     const columns = yield* snapshotColumns({ names, nameStart: Uint32Array.from(starts), placed })
     return { snapshot: { ...columns, ...(yield* arenaColumns(placed)) }, latest, claimSets: sorted(claimSets) }
 
-    function placedAs(shown: Shown, kept: Map<Row, Variant>, { json }: Arenas): Placed {
-      const { row, gone } = shown
-      const updatedMs = Math.max(shown.updatedMs, spec.floorMs)
+    function place(row: Row, changedMs: number, gone: boolean): void {
+      const item = placedAs(row, Math.max(changedMs, spec.floorMs), gone)
+      placed.push(item)
+      if (!item.deleted && row.isLatest) latest.push({ name, row })
+    }
+
+    function placedAs(row: Row, updatedMs: number, gone: boolean): Placed {
       if (updatedMs === row.updatedMs && !gone) return row
       const known = variants.get(row)
       const same = known?.updatedMs === updatedMs && known.deleted === (gone || row.deleted) && known.isLatest === (row.isLatest && !gone)
-      const variant = same ? known : variantOf(row, { updatedMs, gone }, json)
+      const variant = same ? known : variantOf(row, { updatedMs, gone }, catalog.arenas.json)
       kept.set(row, variant)
       return variant
     }
@@ -126,10 +130,6 @@ function timeText(ms: number): string {
   return new Date(Math.min(ms, LAST_TIME)).toISOString()
 }
 
-function* ownVersions(group: Group | undefined): Generator<Shown> {
-  for (const row of group?.rows ?? []) yield { row, updatedMs: row.updatedMs, gone: false }
-}
-
 /** The groups of a name that count, first source first; what claims there are is noted on the way. */
 function visibleGroups(spec: ViewSpec, claimSets: Map<string, Claims | undefined>): (groups: readonly Group[]) => readonly Group[] {
   const ranks = new Map(spec.sources.map((source, rank) => [source.name, { rank, claims: source.claims, key: claimsKey(source.claims) }]))
@@ -157,14 +157,19 @@ function* arenaColumns(placed: readonly Placed[]): Steps<Pick<SnapshotData, 'jso
   const length = new Uint32Array(placed.length)
   const textBytes = placed.reduce((sum, item) => sum + item.text.length + 1, 0)
   const text = createArenaWriter({ count: placed.length, end: FIELD_END, segmentBytes: Math.min(textBytes, SEGMENT_BYTES) })
-  for (const [p, item] of placed.entries()) {
-    const { json } = item
-    const segment = segments.get(json.segment) ?? segments.size
-    if (segment === segments.size) segments.set(json.segment, segment)
+  let last: Segment | undefined
+  let segment = 0
+  for (let p = 0; p < placed.length; p++) {
+    const { json, text: words } = placed[p] as Placed
+    if (json.segment !== last) {
+      last = json.segment
+      segment = segments.get(last) ?? segments.size
+      segments.set(last, segment)
+    }
     segmentOf[p] = segment
     offset[p] = json.offset
     length[p] = json.length
-    text.appendBytes(bytesOf(item.text))
+    text.appendFrom(words.segment.bytes, words.offset, words.length)
     if (p % PER_STEP === 0) yield
   }
   return { json: { segments: [...segments.keys()].map(({ bytes }) => bytes), segmentOf, offset, length }, text: text.finish() }

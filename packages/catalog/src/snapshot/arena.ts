@@ -14,8 +14,8 @@ export interface Arena {
 export interface ArenaWriter {
   /** Items come in order 0, 1, 2 …; the end byte follows each part. Returns how many bytes it took. */
   append(...parts: readonly string[]): number
-  /** An item that is bytes already, without the last end byte. */
-  appendBytes(item: Uint8Array): number
+  /** An item that stands in other memory, with its end byte behind it. Those that follow each other there are copied at once. */
+  appendFrom(source: Uint8Array, offset: number, length: number): void
   finish(): Arena
 }
 
@@ -37,6 +37,13 @@ export function createArenaWriter(options: ArenaWriterOptions): ArenaWriter {
   let current = Buffer.alloc(0)
   let used = 0
   let item = 0
+  /** Not copied yet. */
+  let run: { readonly source: Uint8Array; readonly start: number; readonly at: number; end: number } | undefined
+
+  function copyRun(): void {
+    if (run) current.set(run.source.subarray(run.start, run.end), run.at)
+    run = undefined
+  }
 
   function open(bytes: number): void {
     close()
@@ -47,6 +54,7 @@ export function createArenaWriter(options: ArenaWriterOptions): ArenaWriter {
   }
 
   function close(): void {
+    copyRun()
     const last = segments.at(-1)
     if (last && used < last.length) segments[segments.length - 1] = last.slice(0, used)
   }
@@ -71,12 +79,14 @@ export function createArenaWriter(options: ArenaWriterOptions): ArenaWriter {
       }
       return bytes
     },
-    appendBytes(bytes) {
-      place(bytes.length + 1)
-      current.set(bytes, used)
-      used += bytes.length
-      current[used++] = end
-      return bytes.length + 1
+    appendFrom(source, from, bytes) {
+      place(bytes + 1)
+      if (run?.source !== source || run.end !== from) {
+        copyRun()
+        run = { source, start: from, at: used, end: from }
+      }
+      run.end += bytes + 1
+      used += bytes + 1
     },
     finish() {
       close()

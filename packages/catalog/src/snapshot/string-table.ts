@@ -22,17 +22,26 @@ const ITEMS_PER_STEP = 4096
 
 export function* stringTable(texts: readonly string[]): Steps<StringTable> {
   const offsets = new Uint32Array(texts.length + 1)
+  const parts: Buffer[] = []
   let total = 0
-  for (let i = 0; i < texts.length; i++) {
-    total += Buffer.byteLength(texts[i] ?? '')
-    offsets[i + 1] = total
-    if (i % ITEMS_PER_STEP === 0) yield
+  for (let start = 0; start < texts.length; start += ITEMS_PER_STEP) {
+    const some = texts.slice(start, start + ITEMS_PER_STEP)
+    const joined = some.join('')
+    // As many bytes as letters: then all are ASCII, and are measured and written at once.
+    const isPlain = Buffer.byteLength(joined) === joined.length
+    for (let i = 0; i < some.length; i++) {
+      const text = some[i] ?? ''
+      total += isPlain ? text.length : Buffer.byteLength(text)
+      offsets[start + i + 1] = total
+    }
+    parts.push(isPlain ? Buffer.from(joined, 'latin1') : Buffer.concat(some.map((text) => Buffer.from(text))))
+    yield
   }
   const bytes = new Uint8Array(total)
-  const out = Buffer.from(bytes.buffer)
-  for (let i = 0; i < texts.length; i++) {
-    out.write(texts[i] ?? '', offsets[i] ?? 0, 'utf8')
-    if (i % ITEMS_PER_STEP === 0) yield
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    at += part.length
   }
   return { bytes, offsets }
 }
