@@ -1,3 +1,4 @@
+import { releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
 import { Agent, request } from 'undici'
 
 /* The least that can be done: every kind that the export reads, in pages of 500, parsed and kept. */
@@ -24,6 +25,8 @@ const kept = new Map<string, object>()
 await Promise.all(PATHS.map(list))
 process.stdout.write(`listed ${kept.size} in ${performance.now() - started} ms\n`)
 setInterval(() => kept.size, 60_000)
+if (process.env['THV_RELEASE'] === '1')
+  releaseMemoryWhenIdle({ signal: new AbortController().signal, onCollected: () => process.stdout.write('collected\n') })
 
 async function list(path: string): Promise<void> {
   let next = ''

@@ -1,9 +1,10 @@
 import { noKnownServers } from '@thv/catalog/discover/entry/known-servers'
 import { systemClock } from '@thv/kernel/clock'
+import { releaseMemoryWhenIdle } from '@thv/kernel/idle-memory'
 import { bearerToken, createKubeClient } from '@thv/kube'
 import { ClusterWatch } from '../../apps/registry/src/kubernetes/cluster-watch.ts'
 
-/* The kubernetes source in watch mode and nothing else: until its first result, and what it keeps then. */
+/* The kubernetes source in watch mode and nothing else: until its first result, and what it keeps then. It gives memory back as all our programs do. */
 
 const { THV_SERVER = '', THV_TOKEN = '', THV_CA = '' } = process.env
 const started = performance.now()
@@ -19,3 +20,4 @@ const watch = new ClusterWatch({
 })
 const { count } = await watch.read(noKnownServers, { signal: AbortSignal.timeout(300_000) })
 process.stdout.write(`listed ${count} in ${performance.now() - started} ms\n`)
+releaseMemoryWhenIdle({ signal: new AbortController().signal, onCollected: () => process.stdout.write('collected\n') })
