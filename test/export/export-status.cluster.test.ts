@@ -139,6 +139,7 @@ describeCluster('the export of an MCPRegistry', () => {
     const told = await registry('written', (found) => found.status?.exportedServers === 2)
     expect(condition(told)).toMatchObject({ status: 'True', message: expect.stringContaining('MissingDescription') })
 
+    for (const each of ['first', 'second']) await resource(each, 'Exported')
     operator.calls.clear()
     await put(admin, server('second', { ...described('https://second.example/'), unrelated: 'x' }))
     await put(admin, server('first', described('https://moved.example/')))
@@ -146,8 +147,15 @@ describeCluster('the export of an MCPRegistry', () => {
       const { 'registry.json': text = '' } = await exportedFiles(admin, key('written'))
       return text.includes('https://moved.example/')
     })
-    const writes = operator.calls.writes.filter(({ name }) => name.startsWith('written'))
-    expect(writes.filter(({ plural }) => plural === 'configmaps')).toHaveLength(1)
+    await eventually('the new URL on the resource', async () =>
+      condition(await admin.get(mcpServerType, key('first')))?.message.includes('https://moved.example/'),
+    )
+    // One shard, and the status of the one resource; a change of no URL writes nothing.
+    const written = operator.calls.writes.filter(({ plural }) => plural === 'configmaps' || plural === 'mcpservers')
+    expect(written.map(({ plural, name, subresource = '' }) => `${plural} ${name} ${subresource}`).sort()).toEqual([
+      'configmaps written-registry-export ',
+      'mcpservers first status',
+    ])
     await put(admin, server('second', {}))
     await exported('written', [entry('first')])
   }, 120_000)

@@ -140,6 +140,21 @@ it('wakes the registries and resources whose export changed, and no others [000-
   expect(await woken()).toEqual([])
 })
 
+it('wakes one registry and one resource for one changed URL among 500, and nobody for a change of no URL', async () => {
+  const { caches, woken } = setUp()
+  const urlOf = (index: number, word: string) => ({ ...optedIn, [annotation('registry-url')]: `https://s${index}.example/${word}` })
+  const described = { [annotation('registry-description')]: 'A server' }
+  caches.registries.put(registry('a', {}))
+  for (let index = 0; index < 500; index++) caches.servers.put(server('a', `s${index}`, { ...urlOf(index, 'first'), ...described }))
+  expect(await woken()).toHaveLength(501)
+  for (const word of ['second', 'third']) {
+    caches.servers.put(server('a', 's7', { ...urlOf(7, word), ...described }))
+    expect(await woken()).toEqual(['MCPRegistry a/main', 'MCPServer a/s7'])
+  }
+  caches.servers.put(server('a', 's7', { ...urlOf(7, 'third'), ...described, other: 'x' }))
+  expect(await woken()).toEqual([])
+})
+
 it('reaches registries through annotated routes only, and not through others [000-073] [000-108]', async () => {
   const { caches, tell, woken } = setUp()
   for (const namespace of ['a', 'b']) {

@@ -1,6 +1,6 @@
 import { configHash } from '@thv/kernel/config-hash'
 import { objectsAt, type UnknownObject } from '@thv/kernel/json'
-import type { Container, PodSpec, PodTemplateSpec } from '@thv/kube'
+import type { Container, Deployment, PodSpec, PodTemplateSpec } from '@thv/kube'
 import type { CanonicalMCPRegistrySpec } from '@thv/resources/kinds/mcp-registry/normalise'
 import { WorkloadAnnotation } from '../../../deployment/template/annotations.ts'
 import { podTemplateProblems } from '../../../deployment/template/pod-template-spec.ts'
