@@ -140,7 +140,7 @@ it('wakes the registries and resources whose export changed, and no others [000-
   expect(await woken()).toEqual([])
 })
 
-it('wakes one registry and one resource for one changed URL among 500, and nobody for a change of no URL', async () => {
+it('wakes one registry and one resource for one changed URL among 500, and neither for a change of no URL', async () => {
   const { caches, woken } = setUp()
   const urlOf = (index: number, word: string) => ({ ...optedIn, [annotation('registry-url')]: `https://s${index}.example/${word}` })
   const described = { [annotation('registry-description')]: 'A server' }

@@ -51,7 +51,7 @@ export function createBuiltViews({ catalog, contentOf, publish, pause, signal }:
   }
 
   async function interruptible(view: View, latest: readonly LatestRow[], newer: () => boolean) {
-    // Who has not got the last one needs one of its own.
+    // A target without the last index needs a whole one.
     const hasAll = view.targets.every((target) => view.searched.has(targetKey(target)))
     const steps: Steps<SearchIndexData | 'same'> = hasAll ? search.update(view, latest) : search.build(view, latest)
     for (;;) {

@@ -115,7 +115,7 @@ export function createCatalog(): Catalog {
     inOrder = true
   }
 
-  /** Whoever writes one makes two breaks at most: so long as these would be few, nobody has to look. */
+  /** A write makes two breaks at most: the rows are looked at only when these could be too many. */
   function* isScattered(): Steps<boolean> {
     const { json } = arenas
     if (json.waste > FEW_BYTES && json.waste > json.live / 2) return true

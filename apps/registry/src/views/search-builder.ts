@@ -76,7 +76,7 @@ export function createSearchBuilder(): SearchBuilder {
   }
 }
 
-/** What an index was built from. */
+/** The names and words that an index was built from. */
 interface Built {
   readonly terms: SearchTerms
   readonly names: readonly string[]

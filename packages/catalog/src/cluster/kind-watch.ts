@@ -36,12 +36,12 @@ const AGAIN_MS = 500
  *
  * It runs a Reflector, as the caches of SharedCaches do, but is none of these. They are there for kinds without which a program cannot
  * work: all are synced before its controllers begin, they last as long as it does, an error of theirs is a fault to report, and their
- * readers find the objects there. A kind of this one must hold up nobody when it is absent or forbidden, tells which of both it is, is followed
+ * readers find the objects there. A kind of this one must not hold up the program when it is absent or forbidden, reports which of both it is, is followed
  * only while somebody exports, and keeps versions alone, since who reads the events has what it needs of the objects.
  */
 export class KindWatch {
   readonly #options: KindWatchOptions
-  /** Versions of all that was told of: what is there twice, is told to be gone twice. */
+  /** Versions of all objects that events have reported; one that is there twice is reported twice when it goes. */
   #told: readonly ReadonlyStore[] = []
   #state: KindState = 'starting'
   #problem = ''

@@ -210,7 +210,7 @@ describe('discovery', () => {
     )
   })
 
-  it('tells the changes since it was read: whoever applies them has what a whole computation gives, and the list of warnings is another only when it says something else', () => {
+  it('gives the changes since it was read: applied one after the other they are what a whole computation gives, and the list of warnings is another only when it says something else', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(change, fc.boolean()), { maxLength: 40 }), options, fc.boolean(), (changes, given, withKnown) => {
         const discovery = new Discovery(given)

@@ -3,7 +3,7 @@ import { compareVersions } from '../version-order.ts'
 import { type ExportedEntry, isSameEntry } from './entry/exported-entry.ts'
 import type { ExportWarning } from './objects/export-warning.ts'
 
-/** What one resource, or one copied server, gives. */
+/** Entries and warnings of one resource, or of one copied server. */
 export interface Output {
   readonly entries: readonly ExportedEntry[]
   readonly warnings: readonly ExportWarning[]
@@ -20,10 +20,10 @@ export interface EntryChanges {
 
 const NONE: readonly ExportedEntry[] = []
 
-/** The entries of an export by what gives them, and their changes since somebody looked. No two have the same name and version. */
+/** The entries of an export by what gives them, and their changes since the last `markRead`. No two have the same name and version. */
 export class EntryOutputs {
   readonly #outputs = new Map<string, Output>()
-  /** What these gave when somebody looked last. */
+  /** Their entries at the last `markRead`. */
   readonly #before = new Map<string, readonly ExportedEntry[]>()
   /** Set since the last `takeTouched`. */
   #touched = new Set<string>()

@@ -16,7 +16,7 @@ export type EventHandler<T extends KubeObject = KubeObject> = (event: ObjectEven
 
 export interface EventFeedOptions<T extends KubeObject> {
   transform?: ((object: T) => T) | undefined
-  /** The store keeps versions alone. Events carry the transformed object all the same, but for `old`, and for what is told of the store. */
+  /** The store keeps versions alone. Events carry the transformed object all the same, but for `old`, and for the objects that a late handler receives. */
   versionsOnly?: boolean | undefined
   /** Told what handlers and index functions throw; neither stops the feed. */
   onError: (error: unknown) => void
@@ -105,7 +105,7 @@ export class EventFeed<T extends KubeObject = KubeObject> {
   }
 }
 
-/** What tells one state of an object from another. */
+/** The identity and version of an object, which tell one of its states from another. */
 function versionOf<T extends KubeObject>({ metadata: { namespace, name, uid, resourceVersion } }: T): T {
   return { metadata: { namespace, name, uid, resourceVersion } } as T
 }

@@ -64,7 +64,7 @@ export interface RegistryPlan {
   readonly url: string
   /** Undefined: nothing of the cluster is exported. */
   readonly exported: ExportScope | undefined
-  /** What the pods may read: those of mode server that go on keep their rights. */
+  /** The scope that the pods may read: those of mode server that go on keep their rights. */
   readonly readable: ExportScope | undefined
   /** Undefined while it is unknown. */
   readonly exportedServers: number | undefined
