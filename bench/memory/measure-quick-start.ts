@@ -10,7 +10,13 @@ import type { State } from './states.ts'
 /** After the calls: proxies give memory back after a quiet minute. */
 const SETTLE_MS = 70_000
 
-/** `thv up` with its examples, after a call to each of them: all processes of it, those of the MCP servers included. */
+/** The quick start has got a virtual server since the state before; both run the two servers that both have. */
+function sameServers(root: string): string[] {
+  const file = (name: string) => join(root, 'deploy/examples/quickstart', name)
+  return ['--no-examples', '-f', file('everything.yaml'), '-f', file('everything-http.yaml')]
+}
+
+/** `thv up` with its example servers, after a call to each of them: all processes of it, those of the MCP servers included. */
 export async function measureQuickStart(states: readonly State[], log: (line: string) => void): Promise<Figure[]> {
   const memory = new Map<State['name'] | 'one process', ProcessMemory>()
   for (const state of states) {
@@ -36,9 +42,10 @@ export async function measureQuickStart(states: readonly State[], log: (line: st
 async function quickStart(state: State, flags: readonly string[] = []): Promise<ProcessMemory> {
   const folder = await mkdtemp(join(tmpdir(), 'thv-bench-memory-'))
   try {
-    const first = await runUp(join(folder, 'data'), flags, state.root) // it installs the servers
+    const args = [...sameServers(state.root), ...flags]
+    const first = await runUp(join(folder, 'data'), args, state.root) // it installs the servers
     await first.stop()
-    const running = await runUp(join(folder, 'data'), flags, state.root)
+    const running = await runUp(join(folder, 'data'), args, state.root)
     try {
       await callQuickStart(running)
       await sleep(SETTLE_MS)
