@@ -118,6 +118,21 @@ describe('credentials of ours that the backend refuses', () => {
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer ours'])
   })
 
+  it('may be asked for with a question to the user, which answers the call', async () => {
+    const backend = await picky('Bearer good')
+    const params = { mode: 'url', url: 'https://mcp.example.com/oauth/connect/chat?link=x', message: 'Log in to chat.' }
+    const result = { resultType: 'input_required', inputRequests: { 'login-chat': { method: 'elicitation/create', params } } }
+    const asking: Middleware = {
+      name: 'asking',
+      prepare: (hop) => (hop.caller === undefined ? undefined : reject('login_needed', { httpStatus: 200, inBand: true, result })),
+    }
+    const { client } = await start(backend.url, [asking])
+    const answer = await client.modernCall('x')
+    expect(answer).toMatchObject({ status: 200, messages: [{ result }] })
+    expect(answer.messages[0]).not.toHaveProperty('error')
+    expect(calls(backend)).toEqual([])
+  })
+
   it('of the client itself pass, challenge and all', async () => {
     const backend = await picky('Bearer good')
     const { client } = await start(backend.url, [])
