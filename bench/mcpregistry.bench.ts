@@ -115,7 +115,8 @@ async function merging({ client, operator, bare, log }: Bench & { bare: BareClie
       unit: 'ms',
       value: cpuUs / 1000 / CHANGES,
       baseline: bareUs / 1000 / CHANGES,
-      aim: { of: 'ratio', limit: 3 },
+      // The aim is about 500 ConfigMaps: with few, the fixed cost of a reconcile is most of it.
+      ...(!isQuick && { aim: { of: 'ratio', limit: 3 } as const }),
     },
     {
       name: 'requests for a ConfigMap that no selector matches',
