@@ -1,8 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { configMaps, type KubeClient, pods } from '@thv/kube'
-import { canMountDisks, fillDisk, mountSmallDisk } from '@thv/testkit/run/small-disk'
+import { canMountDisks, fillDisk, mountSmallDisk, refuseLongerFiles } from '@thv/testkit/run/small-disk'
 import { afterEach, expect, test } from 'vitest'
 import { clientOf, ensureNamespace, eventually } from './fixture-platform.ts'
 import { type DataFolder, dataFolder, type PlatformProcess } from './platform-process.ts'
@@ -79,14 +78,7 @@ function mount(path: string, size: string): void {
 
 /** Takes all room; returns how to give it back. */
 function fill(path: string, pid: number): () => void {
-  if (canMount) return fillDisk(path)
-  limitFiles(pid, '1:unlimited')
-  return () => limitFiles(pid, 'unlimited')
-}
-
-function limitFiles(pid: number, limit: string): void {
-  const { status, stderr } = spawnSync('prlimit', ['--pid', String(pid), `--fsize=${limit}`], { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`prlimit: ${stderr}`)
+  return canMount ? fillDisk(path) : refuseLongerFiles(pid)
 }
 
 interface Refusal {

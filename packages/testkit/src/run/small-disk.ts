@@ -34,3 +34,17 @@ export function fillDisk(path: string): () => void {
   closeSync(filler)
   return () => rmSync(file)
 }
+
+/**
+ * Lets a process write no longer files, which is the same to it as a full disk but for the code of the error, EFBIG; returns how to undo it. For
+ * who may not mount.
+ */
+export function refuseLongerFiles(pid: number): () => void {
+  limitFiles(pid, '1:unlimited')
+  return () => limitFiles(pid, 'unlimited')
+}
+
+function limitFiles(pid: number, limit: string): void {
+  const { status, stderr } = spawnSync('prlimit', ['--pid', String(pid), `--fsize=${limit}`], { encoding: 'utf8' })
+  if (status !== 0) throw new Error(`prlimit: ${stderr}`)
+}
