@@ -21,6 +21,13 @@ import { expect, it, vi } from 'vitest'
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const PAGE = 'docs/how-to/log-in-with-your-identity-provider.md'
 const AGENT_SECRET = 'a-secret-of-the-agent-with-32-characters'
+/** For machines that have no curl: the part of it that the page uses. */
+const CURL = `command -v curl > /dev/null || curl() { '${process.execPath}' -e '
+  const options = { user: { type: "string", short: "u" }, data: { type: "string", short: "d", multiple: true } }
+  const { values, positionals } = require("node:util").parseArgs({ args: process.argv.slice(1), allowPositionals: true, options })
+  const headers = { authorization: "Basic " + btoa(values.user), "content-type": "application/x-www-form-urlencoded" }
+  fetch(positionals[0], { method: "POST", headers, body: values.data.join("&") }).then((answer) => answer.text()).then(console.log)
+' -- "$@"; }`
 
 it(`${PAGE} leads to a tool call, and its other commands work`, { timeout: 180_000 }, async () => {
   await using stack = new AsyncDisposableStack()
@@ -75,7 +82,7 @@ it(`${PAGE} leads to a tool call, and its other commands work`, { timeout: 180_0
   // Programs that act for users.
   const { accessToken } = await logIn(issuer, { user: 'ada', scope: 'openid' })
   const shell = { cwd: folder, env: { ...env, SECRET: AGENT_SECRET, TOKEN: accessToken }, timeout: 60_000 }
-  const { stdout } = await promisify(execFile)('sh', ['-e', '-c', here(exchange)], shell)
+  const { stdout } = await promisify(execFile)('sh', ['-e', '-c', `${CURL}\n${here(exchange)}`], shell)
   const { access_token: exchanged = '' } = JSON.parse(stdout) as { access_token?: string }
   expect(decodeJwt(exchanged)).toMatchObject({ sub: decodeJwt(accessToken).sub, act: { sub: 'agent' } })
   for (const secret of [client_secret, AGENT_SECRET, accessToken]) expect(output).not.toContain(secret)
