@@ -184,7 +184,7 @@ describe('the platform in the background', () => {
     expect(await thv('delete', '-f', 'other.yaml')).toMatchObject({ code: 0 })
   })
 
-  it('[002-086] runs the example of a tool filter: clients see the one tool that it names, and call it', async () => {
+  it('[002-086] runs the example of a tool filter: clients see the one tool that it names, and call it', { timeout: 300_000 }, async () => {
     const example = join(ROOT, 'deploy/examples/operator/mcp-servers/mcpserver_fetch_tools_filter.yaml')
     expect(await thv('apply', '-f', example)).toMatchObject({ code: 0 })
     // The package is fetched from PyPI.
