@@ -17,6 +17,7 @@ const silent = provider('silent', { issuer: 'https://silent.example.com' })
 const plain = provider('plain', { path: '/oauth/callback/plain' })
 const other = provider('other', { path: '/oauth/callback/other' })
 const shared = provider('shared')
+const short = provider('short', { path: '/callback' })
 
 /* RFC 9700 §4.4: an attacker who is one of the providers sends the user on to another one, whose code it would get. */
 describe('the answer of a provider', () => {
@@ -33,6 +34,8 @@ describe('the answer of a provider', () => {
     ],
     ['whose path lost its beginning at a gateway', provider('far', { path: '/gw/oauth/callback' }), {}, [named]],
     ['whose path got a beginning at a gateway', silent, { path: '/gw/oauth/callback' }, [named, silent]],
+    ['at its own redirect URI, of which that of another one is the end', silent, {}, [silent, short]],
+    ['at its own redirect URI, which is the end of that of another one', short, { path: '/callback' }, [silent, short]],
   ])('is accepted: one %s', async (_, upstream, { path = '/oauth/callback', iss = null }, all) => {
     await expect(checkAnswerOrigin(upstream, { path, iss }, all)).resolves.toBeUndefined()
   })
@@ -57,6 +60,22 @@ describe('the answer of a provider', () => {
       { path: '/oauth/callback/plain' },
       [silent, plain],
       'redirect_uri_of_another_provider',
+    ],
+    ['at the redirect URI of another one, of which its own is the end', short, {}, [silent, short], 'without_iss'],
+    ['at the redirect URI of another one, which is the end of its own', silent, { path: '/callback' }, [silent, short], 'without_iss'],
+    [
+      'at a path that could be that of two, of which neither names itself',
+      provider('one', { path: '/a/callback' }),
+      { path: '/callback' },
+      [provider('two', { path: '/b/callback' })],
+      'answer_without_iss_at_a_shared_redirect_uri',
+    ],
+    [
+      'with an issuer that no provider announced, where two without one share a redirect URI',
+      shared,
+      { iss: 'https://other.example.com' },
+      [shared, provider('more')],
+      'answer_without_iss_at_a_shared_redirect_uri',
     ],
     ['that two share of which neither names itself', silent, {}, [silent, shared], 'answer_without_iss_at_a_shared_redirect_uri'],
   ])('is refused: %s', async (_, upstream, { path = '/oauth/callback', iss = null }, all, reason) => {

@@ -17,9 +17,7 @@ export async function checkAnswerOrigin(
   { path, iss }: UpstreamAnswer,
   upstreams: Iterable<UpstreamProvider>,
 ): Promise<void> {
-  // A gateway may have changed the beginning of the path.
-  const own = pathOf(upstream)
-  if (!own.endsWith(path) && !path.endsWith(own)) throw new UpstreamRefused('redirect_uri_of_another_provider')
+  if (!mayAnswerAt(upstream, path)) throw new UpstreamRefused('redirect_uri_of_another_provider')
   const expected = await upstream.responseIssuer()
   if (expected !== undefined) {
     if (iss !== expected) throw new UpstreamRefused('iss_mismatch')
@@ -29,13 +27,21 @@ export async function checkAnswerOrigin(
   if (iss !== null) {
     if (upstream.issuer !== undefined && !isSame(iss, upstream.issuer)) throw new UpstreamRefused('iss_mismatch')
     if (others.some(({ issuer }) => issuer !== undefined && isSame(iss, issuer))) throw new UpstreamRefused('iss_mismatch')
-    return
+    if (upstream.issuer !== undefined) return
   }
+  const isOwn = pathOf(upstream) === path
   for (const other of others) {
-    if (pathOf(other) !== own) continue
+    if (isOwn ? pathOf(other) !== path : !mayAnswerAt(other, path)) continue
+    if (iss !== null && other.issuer !== undefined) continue // it would have named itself
     const named = await other.responseIssuer().catch(() => undefined)
     if (named === undefined) throw new UpstreamRefused('answer_without_iss_at_a_shared_redirect_uri')
   }
+}
+
+/** A gateway may have changed the beginning of the path. */
+function mayAnswerAt(upstream: UpstreamProvider, path: string): boolean {
+  const own = pathOf(upstream)
+  return own.endsWith(path) || path.endsWith(own)
 }
 
 function pathOf({ redirectUri }: UpstreamProvider): string {
