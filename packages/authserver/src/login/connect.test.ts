@@ -121,6 +121,20 @@ describe('a user who connects a provider, or looks at the account', () => {
       expect(await isConnected(mallory)).toBe(false)
     })
 
+    it('does not connect another user at the provider that says who users are', async () => {
+      const ada = await logIn('ada')
+      const key = { account: ada.account, provider: 'corp' }
+      const before = await tokens().use(key)
+      const url = tokens().connectUrl(key, ada.family) ?? ''
+      for (const name of ada.browser.cookies.keys()) if (!name.startsWith('thv_')) ada.browser.cookies.delete(name) // logged out at the provider
+      const refused = await through(ada.browser, url, 'bob')
+      expect([refused.status, refused.text.includes('did not confirm')]).toEqual([403, true])
+      expect(await tokens().use(key)).toEqual(before)
+      const again = tokens().connectUrl(key, ada.family) ?? ''
+      for (const name of ada.browser.cookies.keys()) if (!name.startsWith('thv_')) ada.browser.cookies.delete(name)
+      expect((await through(ada.browser, again, 'ada')).text).toContain('corp is connected')
+    })
+
     it('is good once', async () => {
       const ada = await logIn('ada')
       const page = await ada.browser.follow(linkFor(ada))

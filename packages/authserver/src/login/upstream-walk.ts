@@ -3,6 +3,7 @@ import type { JsonObject } from '@thv/kernel/json'
 import type { AuthServerConfig } from '@thv/runconfig/auth-server-config'
 import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { UpstreamAttempt, UpstreamIdentity, UpstreamProvider } from '../upstream/upstream-provider.ts'
+import { UpstreamRefused } from '../upstream/upstream-refused.ts'
 import type { UpstreamTokens } from '../upstream-tokens.ts'
 import { accountOf } from './account-id.ts'
 import { checkAnswerOrigin } from './answer-origin.ts'
@@ -31,7 +32,7 @@ export interface UpstreamWalk {
   start(http: Http, provider: string, waiting: object): Promise<void>
   /** The code of the answer; undefined when the provider sent none. Rejects with `UpstreamRefused` for the answer of another provider. */
   code(upstream: UpstreamProvider, answer: BroughtAnswer): Promise<string | undefined>
-  /** Redeems the code and keeps the tokens. Without an account, the user at the provider is one. */
+  /** Redeems the code and keeps the tokens. Without an account, the user at the provider is one. Rejects with `UpstreamRefused` too. */
   redeem(upstream: UpstreamProvider, attempt: UpstreamAttempt, given: { code: string; account?: string | undefined }): Promise<Walked>
 }
 
@@ -65,7 +66,10 @@ export function createUpstreamWalk({ config, store, upstreams, tokens }: Upstrea
     async redeem(upstream, attempt, { code, account: known }) {
       const redeemed = await upstream.redeem(code, attempt)
       const identity = await upstream.identify(redeemed, attempt)
-      const account = known ?? accountOf(config.issuer, upstream.provider, identity.subject)
+      const own = accountOf(config.issuer, upstream.provider, identity.subject)
+      const account = known ?? own
+      // The tokens of the provider that says who users are must be those of the same user.
+      if (upstream === first && account !== own) throw new UpstreamRefused('another_user')
       const { answer: _, ...set } = redeemed
       await tokens.save({ account, provider: upstream.provider, subject: identity.subject, tokens: set, generation: upstream.generation })
       return { identity, account }
