@@ -56,6 +56,16 @@ export async function refreshRow(key: UpstreamKey, stale: UpstreamRow, context: 
   }
 }
 
+/** Removes the row for good. A refresh under way, here or at another replica, would write it again, so its end is waited for. */
+export async function removeRow(key: UpstreamKey, { rows, clock, signal }: Omit<RefreshContext, 'refresher'>): Promise<void> {
+  const deadline = clock.monotonic() + LOCK_MS
+  for (;;) {
+    await using lock = await rows.lock(rowId(key), LOCK_MS)
+    if (lock !== undefined || clock.monotonic() >= deadline) return await rows.remove(key)
+    await clock.sleep(100 + Math.random() * 200, signal)
+  }
+}
+
 async function replaced(key: UpstreamKey, row: UpstreamRow, context: RefreshContext): Promise<RefreshOutcome> {
   const { rows, refresher, clock, signal } = context
   const { refreshToken, generation } = row

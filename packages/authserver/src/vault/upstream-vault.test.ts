@@ -412,3 +412,20 @@ describe('a provider that answers 500 after it has taken the refresh token', () 
     expect(one.use(KEY)).toMatchObject({ kind: 'usable' })
   })
 })
+
+it.each<[string, () => [UpstreamVault, UpstreamVault]]>([
+  ['the same replica', () => Array(2).fill(vault()) as [UpstreamVault, UpstreamVault]],
+  ['another replica', () => [vault(), vault()]],
+])('a provider that is disconnected while %s refreshes its tokens stays disconnected', async (_, replicas) => {
+  const [one, other] = replicas()
+  await save(one)
+  provider.delayMs = 5_000
+  await clock.advance(HOUR + 1)
+  const used = Promise.resolve(other.use(KEY))
+  await clock.advance(1_000)
+  const removed = one.remove(KEY)
+  await settled(Promise.all([used, removed]))
+  expect(provider.refreshes).toBe(1)
+  expect(await store.get('upstream', rowId(KEY))).toBeUndefined()
+  expect(await one.use(KEY)).toEqual({ kind: 'missing' })
+})

@@ -5,7 +5,7 @@ import type { AuthStore } from '@thv/store/auth/auth-store'
 import type { RecordCipher } from '@thv/store/redis/record-cipher'
 import type { UpstreamKey, UpstreamLogin, UpstreamRefresher, UpstreamTokenResult, UpstreamTokens } from '../upstream-tokens.ts'
 import { FamilyLogins } from './family-logins.ts'
-import { type RefreshOutcome, refreshRow } from './refresh-row.ts'
+import { type RefreshOutcome, refreshRow, removeRow } from './refresh-row.ts'
 import { CachedRow, RowCache } from './row-cache.ts'
 import { isExpired, refreshAt, rowId, rowOf, type UpstreamRow } from './upstream-row.ts'
 import { createVaultRows, type VaultRows } from './vault-rows.ts'
@@ -95,7 +95,7 @@ export class UpstreamVault implements UpstreamTokens {
   }
 
   async remove(key: UpstreamKey): Promise<void> {
-    await this.#rows.remove(key)
+    await removeRow(key, { rows: this.#rows, clock: this.#clock, signal: this.#closing.signal })
     this.#near.delete(rowId(key))
   }
 
