@@ -46,7 +46,7 @@ export function ruleFindings(config: RunConfig, { problems, warnings }: Findings
   checkPodPatch(config, problem)
 }
 
-const NO_PROVIDERS = 'has no effect: only a virtual server has several upstream providers'
+const NO_PROVIDERS = 'has no effect: only policies of a virtual server see the claims of upstream providers'
 
 const authServerPath = (path: string) => (path === '' ? LOGIN : joinPath(LOGIN, path))
 const LOGIN = 'embedded_auth_server_config'
