@@ -1,5 +1,6 @@
 import { configMaps, secrets } from '@thv/kube'
 import { createCertificate } from '@thv/testkit/cluster/identity/certificate'
+import { freePort } from '@thv/testkit/cluster/process/start-on-port'
 import { startFixture } from '@thv/testkit/mcp/fixture'
 import { type OidcServer, startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { connect, type McpClient, namesOf, whoAmI } from './clients.ts'
@@ -81,14 +82,15 @@ export const serverEntries: Story = {
 
 /** A server that can be ended and started again at the same address. */
 async function nearServer({ hostAddress: host }: World) {
-  const options = { host, name: 'near', only: [...SHARED_TOOLS, 'echo'] }
+  // Not one that the system gives: it could give that to a connection while the server is away.
+  const options = { host, port: await freePort(host), name: 'near', only: [...SHARED_TOOLS, 'echo'] }
   let running = await startFixture(options)
   const { url } = running
   return {
     url,
     stop: () => running.stop(),
     async start() {
-      running = await startFixture({ ...options, port: Number(new URL(url).port) })
+      running = await startFixture(options)
     },
   }
 }
