@@ -78,6 +78,15 @@ describe('a change of the mode of an export', () => {
       expect(ownedDataMaps([exportMap], { registry: registryOf('operator'), plan, live: withToken(true) })).toEqual([])
     })
 
+    it.each([
+      ['keeps the rights of pods that read the cluster', true, ['other']],
+      ['grants none to pods that read ConfigMaps, as after a restart of the operator', false, []],
+    ])('before the cluster was read %s', (_, readsCluster, namespaces) => {
+      const plan = planOf(spec, { live: withToken(readsCluster), exportReading: undefined, settings })
+      const access = foreignAccess({ name: 'demo', namespace: 'team' }, plan.readable)
+      expect(access.map(({ role }) => role.metadata.namespace)).toEqual(namespaces)
+    })
+
     it('goes on with pods that serve the last good data, or no export at all', () => {
       const plan = planWith(withToken(false))
       expect(deploymentOf(plan)).toBeDefined()

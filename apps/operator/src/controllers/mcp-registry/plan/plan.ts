@@ -100,7 +100,8 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
   const isServed = spec.api.enabled
   const reported = reportExport(decision, input.exportReading)
   // Pods that serve an export of the other mode go on until the data of this one are written, which they never are when they are too large.
-  const isServing = input.live !== undefined && (reported === undefined || (reported.texts === undefined && readsCluster(input.live)))
+  const hasReaders = input.live !== undefined && readsCluster(input.live)
+  const isServing = input.live !== undefined && (reported === undefined || (reported.texts === undefined && hasReaders))
   const awaitsData = exported?.mode === 'operator' && isServing
   const names = registryNames(name)
   return {
@@ -129,7 +130,7 @@ export function planMcpRegistry(input: PlanInput): RegistryPlan {
     trigger,
     url: `http://${names.service}.${namespace}.svc.${settings.clusterDomain}:8080`,
     exported,
-    readable: exported && awaitsData ? { ...exported, mode: 'server' } : exported,
+    readable: exported && awaitsData && hasReaders ? { ...exported, mode: 'server' } : exported,
     exportedServers: reported?.servers,
     exportPending: exported !== undefined && reported === undefined,
   }
