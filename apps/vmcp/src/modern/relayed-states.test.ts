@@ -123,6 +123,24 @@ describe('the state of a modern backend', () => {
     expect(await replica().send(member, { ...CALL, requestState })).toMatchObject(ASKS)
   })
 
+  it('stays used when another attempt with it, here or at another replica, cannot reach the store', async () => {
+    const keys = SealKeys.random()
+    const clock = new TestClock()
+    const store = createMemorySessionStore<JsonValue>({ clock })
+    const [one, two] = [1, 2].map(() => relay(keys, clock, new SharedUsedStates(store, new CollectingLog())))
+    if (one === undefined || two === undefined) throw new Error('there are no replicas')
+    const { member, got } = backend('one')
+    const { requestState } = await one.send(member, CALL)
+    await one.send(member, { ...CALL, requestState })
+    const { create } = store
+    store.create = () => Promise.reject(new ThvError('redis_unavailable', 'away'))
+    for (const { send } of [one, two]) await expect(send(member, { ...CALL, requestState })).rejects.toThrow()
+    store.create = create
+    for (const { send } of [one, two])
+      await expect(send(member, { ...CALL, requestState })).rejects.toMatchObject({ ...REFUSED, data: { reason: 'expired' } })
+    expect(got).toHaveLength(2)
+  })
+
   it('is refused when it is no text or over 64 KiB; none stays none', async () => {
     const { send } = relay()
     for (const requestState of ['x'.repeat(65_537), 7])

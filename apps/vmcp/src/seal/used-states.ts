@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { errorMessage } from '@thv/kernel/errors'
 import type { JsonValue, SessionStore } from '@thv/store/session-store'
 import type { Log } from '@thv/telemetry/log'
@@ -16,7 +16,6 @@ export interface UsedStates {
 export const USED_STATES_MS = 600_000
 /** The oldest is forgotten first: a state is of use to its own principal only. */
 const MAX_USED = 10_000
-const OWNER = 'vmcp'
 
 /** Of this replica. */
 export class LocalUsedStates implements UsedStates {
@@ -40,6 +39,9 @@ export class LocalUsedStates implements UsedStates {
 export class SharedUsedStates implements UsedStates {
   readonly #store: SessionStore<JsonValue>
   readonly #log: Log
+  /** A replica releases only what it has used itself: another one may have used the state with success. */
+  readonly #owner = randomUUID()
+  readonly #here = new LocalUsedStates()
 
   constructor(store: SessionStore<JsonValue>, log: Log) {
     this.#store = store
@@ -47,22 +49,25 @@ export class SharedUsedStates implements UsedStates {
   }
 
   async use(state: string): Promise<boolean> {
-    const created = this.#store.create({ id: markOf(state), owner: OWNER, value: true }, USED_STATES_MS)
+    if (!this.#here.use(state)) return false
+    const created = this.#store.create({ id: markOf(state), owner: this.#owner, value: true }, USED_STATES_MS)
     const outcome = await created.catch((error: unknown) => {
       this.#log.warn('a used state could not be stored', { error: errorMessage(error) })
       return 'unknown' as const
     })
+    if (outcome === 'created') return true
     // It may have been stored all the same, and nothing will come of this attempt.
     if (outcome === 'unknown') await this.release(state)
-    if (outcome === 'unknown' || outcome === 'full')
-      throw new LocalRefusal({ code: -32603, message: 'The store of the server does not answer; try again', data: { reason: 'busy' } })
-    return outcome === 'created'
+    else this.#here.release(state)
+    if (outcome === 'exists') return false
+    throw new LocalRefusal({ code: -32603, message: 'The store of the server does not answer; try again', data: { reason: 'busy' } })
   }
 
   async release(state: string): Promise<void> {
-    await this.#store.delete({ id: markOf(state), owner: OWNER }).catch((error: unknown) => {
+    await this.#store.delete({ id: markOf(state), owner: this.#owner }).catch((error: unknown) => {
       this.#log.warn('a state that was not used could not be released', { error: errorMessage(error) })
     })
+    this.#here.release(state)
   }
 }
 
