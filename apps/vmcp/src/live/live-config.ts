@@ -77,8 +77,11 @@ function withFixedParts(config: VmcpConfig, started: VmcpConfig): Fixed {
   const needsRestart: string[] = RESTART_FIELDS.filter((field) => !jsonEqual(config[field], started[field]))
   const { authz } = config.incomingAuth
   const isOther = !jsonEqual({ ...config.incomingAuth, authz: undefined }, { ...started.incomingAuth, authz: undefined })
-  const hadPolicies = started.incomingAuth.authz?.type === 'cedar'
-  if (isOther || hadPolicies !== (authz?.type === 'cedar')) needsRestart.push('incomingAuth')
+  const { authz: before } = started.incomingAuth
+  const hadPolicies = before?.type === 'cedar'
+  // Policies are written for the claims of one provider, and callers are authenticated with those of the start.
+  const isSameKind = hadPolicies === (authz?.type === 'cedar') && before?.primaryUpstreamProvider === authz?.primaryUpstreamProvider
+  if (isOther || !isSameKind) needsRestart.push('incomingAuth')
   if (config.outgoingAuth.source !== started.outgoingAuth.source) needsRestart.push('outgoingAuth.source')
   const { incomingAuth, outgoingAuth } = started
   return {
@@ -86,7 +89,7 @@ function withFixedParts(config: VmcpConfig, started: VmcpConfig): Fixed {
     config: {
       ...config,
       ...(Object.fromEntries(RESTART_FIELDS.map((field) => [field, started[field]])) as Pick<VmcpConfig, (typeof RESTART_FIELDS)[number]>),
-      incomingAuth: { ...incomingAuth, ...(hadPolicies && authz?.type === 'cedar' && { authz }) },
+      incomingAuth: { ...incomingAuth, ...(hadPolicies && isSameKind && { authz }) },
       outgoingAuth: { ...config.outgoingAuth, source: outgoingAuth.source },
     },
   }

@@ -112,6 +112,32 @@ describe('a configuration that changes while the server runs', () => {
     await expect.poll(names, POLL).toEqual(['a_add_numbers'])
   })
 
+  it('keeps policies and the provider whose claims they see together until the next start', () => {
+    const issuer = 'http://127.0.0.1:1'
+    const upstream = (name: string) => ({ name, type: 'oidc', oidc_config: { issuer_url: 'https://idp.example.com', client_id: name } })
+    const textOf = (policy: string, primaryUpstreamProvider?: string) =>
+      documentOf([{ name: 'a', url: 'http://127.0.0.1:2/mcp' }], {
+        incomingAuth: {
+          ...{ type: 'oidc', oidc: { issuer, audience: `${issuer}/mcp`, resource: `${issuer}/mcp`, scopes: ['openid'] } },
+          authz: { type: 'cedar', policies: [policy], primaryUpstreamProvider },
+        },
+        authServer: {
+          ...{ issuer, scopes_supported: ['openid'], allowed_audiences: [`${issuer}/mcp`] },
+          upstreams: [upstream('corp'), upstream('wiki')],
+        },
+      })
+    const [first, second] = ['permit(principal, action, resource);', 'forbid(principal, action, resource);']
+    const text = textOf(first, 'corp')
+    const live = new LiveConfig(parseVmcpConfig(text, 'test'), text)
+    const inForce = () => [live.current.incomingAuth.authz?.policies, live.state.problem, live.state.needsRestart]
+    for (const provider of ['wiki', undefined]) {
+      live.offer(textOf(second, provider), 'test')
+      expect(inForce()).toEqual([[first], undefined, ['incomingAuth']])
+    }
+    live.offer(textOf(second, 'corp'), 'test')
+    expect(inForce()).toEqual([[second], undefined, []])
+  })
+
   it('applies one that comes while the one before it is refused', async () => {
     const textOf = (note: string) => documentOf([{ name: 'a', url: 'http://127.0.0.1:1/mcp' }], { metadata: { note } })
     const live = new LiveConfig(parseVmcpConfig(textOf('first'), 'test'), textOf('first'))
