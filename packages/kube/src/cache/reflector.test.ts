@@ -86,6 +86,19 @@ describe('list and watch', () => {
     await end()
   })
 
+  test('says that a list is refused also after one that was not answered at all', async () => {
+    const api = new FakeApi()
+    const refused = new KubeApiError({ call: { verb: 'list', target: 'things' }, status: 403, body: { reason: 'Forbidden' } })
+    const away = unreachable()
+    api.listErrors.push(away, refused, refused)
+    const { reflector, clock, settle } = start(api, { backoff: { baseMs: 100, maxMs: 100, jitter: 0 } })
+    const seen: unknown[] = []
+    reflector.addListingHandler(() => void seen.push(reflector.listFailure))
+    await settle()
+    for (let i = 0; i < 3; i++) await clock.advance(100)
+    expect(seen).toEqual([away, refused, undefined])
+  })
+
   test('passes changes on in order, with the state before', async () => {
     const api = new FakeApi()
     const { replay, settle, expectEqual, clock, reflector } = start(api)

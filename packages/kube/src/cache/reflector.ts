@@ -88,7 +88,7 @@ export class Reflector<T extends KubeObject = KubeObject> {
     return this.#listFailure
   }
 
-  /** Called after the first complete list, when a list fails after those before were answered, and when one is answered again. */
+  /** Called after the first complete list, when a list fails in another way than the one before, and when one is answered again. */
   addListingHandler(handler: () => void): () => void {
     const own = () => handler()
     this.#listingHandlers = [...this.#listingHandlers, own]
@@ -239,7 +239,8 @@ export class Reflector<T extends KubeObject = KubeObject> {
   }
 
   #noteListing(failure: unknown, { isFirst = false } = {}): void {
-    const isNews = isFirst || (failure === undefined) !== (this.#listFailure === undefined)
+    const before = this.#listFailure
+    const isNews = isFirst || (failure === undefined) !== (before === undefined) || statusOf(failure) !== statusOf(before)
     this.#listFailure = failure
     if (!isNews) return
     for (const handler of this.#listingHandlers) {
@@ -354,6 +355,11 @@ const HEALTHY_MS = 10_000
 
 /** So many broken watches in a row from one version, and it is given up. */
 const PATIENCE = 3
+
+/** Of an answer of the server; undefined when there was none. */
+function statusOf(error: unknown): number | undefined {
+  return error instanceof KubeApiError ? error.status : undefined
+}
 
 /** The delay that the server asked for, within reason. */
 function askedDelay(error: unknown): number {
