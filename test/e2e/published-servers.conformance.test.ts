@@ -69,7 +69,7 @@ beforeAll(async () => {
 const cleanups: (() => Promise<unknown>)[] = []
 afterAll(async () => {
   for (const cleanup of cleanups.reverse()) await cleanup()
-})
+}, 240_000)
 
 /** A package behind a runner of its own. Its first call waits for downloads, which may take longer than the client's own limit of a minute. */
 async function started(image: string, args: string[], first: Call, variables: Record<string, string> = {}): Promise<RunnerProcess> {

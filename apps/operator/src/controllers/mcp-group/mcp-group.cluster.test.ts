@@ -1,4 +1,13 @@
-import { bearerToken, createKubeClient, type KubeClient, type ResourceType, roleBindings, roles, serviceAccounts } from '@thv/kube'
+import {
+  bearerToken,
+  createKubeClient,
+  isForbidden,
+  type KubeClient,
+  type ResourceType,
+  roleBindings,
+  roles,
+  serviceAccounts,
+} from '@thv/kube'
 import { MCP_GROUP_FINALIZER } from '@thv/resources/kinds/mcp-group/constants'
 import { type MCPGroup, mcpGroupType } from '@thv/resources/kinds/mcp-group/schema'
 import { type MCPServerEntry, mcpServerEntryType } from '@thv/resources/kinds/mcp-server-entry/schema'
@@ -171,6 +180,13 @@ describeCluster('MCPGroup', () => {
     const { rules = [] } = await admin.get(roles, role)
     const fewer = rules.map((rule) => ({ ...rule, resources: (rule.resources ?? []).filter((name) => name !== 'mcpservers') }))
     await admin.patch(roles, role, { kind: 'merge', body: { rules: fewer.filter(({ resources }) => resources.length > 0) } })
+    // The API server hears of changed rights a moment later, and an operator that could list once has nothing to report.
+    const { url, caPem } = sharedCluster()
+    const account = createKubeClient({ server: url, tls: { ca: caPem }, auth: bearerToken(token) })
+    await eventually('the rights are in force', async () => {
+      await account.list(type, { namespace: own })
+      return await account.list(servers.type, { namespace: own }).then(() => false, isForbidden)
+    }).finally(() => account.close())
     const limited = await startOperator({ namespace: own, token, waitsForCaches: false })
     const status = async (phase: string) =>
       await eventually(`the group is ${phase}`, async () => {
