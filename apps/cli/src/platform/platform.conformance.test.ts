@@ -1,14 +1,26 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { canBecomeOthers, OTHER_USER, talkAs } from '@thv/http/testing/other-user'
 import { startOidcServer } from '@thv/testkit/oidc/oidc-server'
 import { signIn } from '@thv/testkit/oidc/sign-in'
+import { ensurePythonEnv } from '@thv/testkit/python/python-env'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 
 /* The platform as users have it: the real program, the operator, a proxy and a published server, as processes of this machine. */
@@ -19,17 +31,31 @@ const SERVER = join(ROOT, 'node_modules/@modelcontextprotocol/server-everything/
 
 let home: string
 let folder: string
-beforeAll(() => {
+let programs = process.env['PATH'] ?? ''
+beforeAll(async () => {
+  // One server is a package of PyPI: Python to run it, and pip, which fetches uv, may not be on this machine. The list is that of other tests.
+  const { bin } = await ensurePythonEnv(['mcp==2.3.0'])
+  programs = `${bin}:${programs}`
   home = realpathSync(mkdtempSync(join(tmpdir(), 'thv-up-')))
+  keepPackageIndexes(join(home, 'config'))
   folder = join(home, '.thv')
   // No download: an image of the user's own map.
   writeFileSync(join(home, 'server.yaml'), manifest('thing', 'example.com/everything:1'))
   writeFileSync(join(home, 'images.yaml'), `images:\n  - match: example.com/everything:*\n    command: [${process.execPath}, ${SERVER}]\n`)
-})
+}, 400_000)
 afterAll(async () => {
   await thv('down')
   rmSync(home, { recursive: true, force: true })
 })
+
+/** The configuration of thv is the test's own, that of pip and uv is the machine's. */
+function keepPackageIndexes(config: string): void {
+  mkdirSync(config)
+  for (const program of ['pip', 'uv']) {
+    const known = join(process.env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), program)
+    if (existsSync(known)) symlinkSync(known, join(config, program))
+  }
+}
 
 function manifest(name: string, image: string): string {
   return `apiVersion: toolhive.stacklok.dev/v1beta1
@@ -50,7 +76,7 @@ interface Ended {
 }
 
 function start(...args: string[]): ChildProcess & { readonly said: () => string; readonly finished: Promise<Ended> } {
-  const env = { ...process.env, XDG_CONFIG_HOME: join(home, 'config') }
+  const env = { ...process.env, PATH: programs, XDG_CONFIG_HOME: join(home, 'config') }
   const child = spawn(process.execPath, [THV, ...args], { cwd: home, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
   let out = ''
   let err = ''
