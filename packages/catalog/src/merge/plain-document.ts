@@ -1,5 +1,5 @@
 import { ThvError } from '@thv/kernel/errors'
-import type { Json } from '../catalog-entry.ts'
+import type { Json, JsonObject } from '../catalog-entry.ts'
 import { isJsonObject } from '../json-guard.ts'
 import { type DocumentNode, guardedValue, MAX_MEMBERS } from './document-node.ts'
 
@@ -18,10 +18,32 @@ function plainValue(text: string): Json | undefined {
   try {
     const value = JSON.parse(text) as Json
     const end = text.trimEnd()
-    return JSON.stringify(value) === end || JSON.stringify(value, undefined, 2) === end ? value : undefined
+    const compact = JSON.stringify(value)
+    if (compact === end) return value
+    // Indented, a deep value may be a thousand times as long: it is written only where it has the length of the text.
+    const spaces = end.length - compact.length
+    return indentation(value, spaces) === spaces && JSON.stringify(value, undefined, INDENT) === end ? value : undefined
   } catch {
     return undefined // no JSON, or too deep to be written
   }
+}
+
+const INDENT = 2
+
+/** White space that `JSON.stringify` adds to a value with `INDENT`; counted no further than above `limit`. */
+function indentation(value: Json, limit: number): number {
+  const open: { readonly value: Json; readonly depth: number }[] = [{ value, depth: 0 }]
+  let spaces = 0
+  for (let next = open.pop(); next !== undefined && spaces <= limit; next = open.pop()) {
+    const { value: found, depth } = next
+    if (typeof found !== 'object' || found === null) continue
+    const items: readonly Json[] = Array.isArray(found) ? found : Object.values(found as JsonObject)
+    if (items.length === 0) continue
+    const afterName = Array.isArray(found) ? 0 : 1
+    spaces += items.length * (1 + INDENT * (depth + 1) + afterName) + 1 + INDENT * depth
+    for (const item of items) if (typeof item === 'object') open.push({ value: item, depth: depth + 1 })
+  }
+  return spaces
 }
 
 function valueNode(value: Json): DocumentNode {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { plainTopLevel } from './plain-document.ts'
 import { readDocument } from './read-document.ts'
 
 const document = (name: string, version = '1.0.0') => ({ name, description: 'A server', version })
@@ -136,6 +137,29 @@ describe('readDocument', () => {
       }),
       { numRuns: 500 },
     )
+  })
+
+  it('scans no bytes of what JSON.stringify has written, plain or with two spaces', () => {
+    const document = fc.oneof(fc.array(fc.jsonValue({ maxDepth: 4 })), fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })))
+    const form = fc.constantFrom(undefined, 2)
+    fc.assert(
+      fc.property(document, form, (value, indent) => {
+        // Once more, because -0 is written as 0.
+        const text = JSON.stringify(JSON.parse(JSON.stringify(value)), undefined, indent)
+        expect(plainTopLevel(text)).toBeDefined()
+      }),
+    )
+  })
+
+  it('writes nothing that is longer than what it reads, however deep that is', () => {
+    const text = `{"servers": ${'['.repeat(500)}${'0,'.repeat(2_000)}0${']'.repeat(500)}}`
+    const written = vi.spyOn(JSON, 'stringify')
+    try {
+      expect(readDocument(text, 'toolhive')).toMatchObject({ ok: true, document: { entries: [] } })
+      expect(Math.max(...written.mock.results.map(({ value }) => String(value).length))).toBeLessThanOrEqual(text.length)
+    } finally {
+      written.mockRestore()
+    }
   })
 
   it.each(['{"servers":{"a":{"image":"x","n":1.0}}}', '{"servers":{"a":{"image":"x","n":-0}}}', '{"servers":{"a":{"image":"x\\/y"}}}'])(
