@@ -1,6 +1,7 @@
 import { ThvError } from '@thv/kernel/errors'
 import type { Json, JsonObject } from '../catalog-entry.ts'
 import { isJsonObject } from '../json-guard.ts'
+import { MAX_NAME } from '../sources/format/json-bytes.ts'
 import { type DocumentNode, guardedValue, MAX_MEMBERS } from './document-node.ts'
 
 /**
@@ -70,5 +71,12 @@ function named(value: Json): ReadonlyMap<string, DocumentNode> {
 }
 
 function entriesOf(value: Json): [string, Json][] {
-  return isJsonObject(value) ? (Object.entries(value) as [string, Json][]) : []
+  const entries = isJsonObject(value) ? (Object.entries(value) as [string, Json][]) : []
+  if (entries.some(([name]) => isTooLong(name))) throw new ThvError('source_failed', `it has a member name longer than ${MAX_NAME} bytes`)
+  return entries
+}
+
+/** A character takes six bytes at most. */
+function isTooLong(name: string): boolean {
+  return name.length * 6 + 2 > MAX_NAME && Buffer.byteLength(JSON.stringify(name)) > MAX_NAME
 }

@@ -139,6 +139,22 @@ describe('readDocument', () => {
     )
   })
 
+  it.each([
+    ['a server', (name: string) => ({ servers: { [name]: { image: 'x' } } })],
+    ['a member', (name: string) => ({ servers: {}, [name]: 1 })],
+  ])('takes no longer name of %s in a text than in bytes', (_, documentOf) => {
+    for (const [name, isRead] of [
+      ['a'.repeat(16_382), true],
+      ['a'.repeat(16_383), false],
+      ['\n'.repeat(8_191), true],
+      ['\n'.repeat(8_192), false],
+      ['€'.repeat(5_461), false],
+    ] as const) {
+      const text = JSON.stringify(documentOf(name))
+      expect([readDocument(text, 'toolhive').ok, readDocument(Buffer.from(text), 'toolhive').ok]).toEqual([isRead, isRead])
+    }
+  })
+
   it('scans no bytes of what JSON.stringify has written, plain or with two spaces', () => {
     const document = fc.oneof(fc.array(fc.jsonValue({ maxDepth: 4 })), fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })))
     const form = fc.constantFrom(undefined, 2)

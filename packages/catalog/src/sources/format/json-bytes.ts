@@ -102,7 +102,8 @@ export function memberName(bytes: Buffer, start: number, end: number): string {
   }
 }
 
-const MAX_NAME = 16_384
+/** Bytes of a member name as it is written, with its quotes. */
+export const MAX_NAME = 16_384
 
 export function skipSpace(bytes: Buffer, at: number): number {
   let position = at
