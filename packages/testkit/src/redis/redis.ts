@@ -54,10 +54,16 @@ export interface TestSentinels extends AsyncDisposable {
   readonly replica: TestRedis
 }
 
-export async function startSentinels(
-  options: { readonly password?: string; readonly failoverTimeoutMs?: number; readonly settings?: Readonly<Record<string, string>> } = {},
-): Promise<TestSentinels> {
-  const { password, failoverTimeoutMs = 3_000 } = options
+export interface SentinelOptions {
+  readonly password?: string
+  /** Silence of a primary after which another one is made. On a busy machine a short one also makes another without a fault. */
+  readonly downAfterMs?: number
+  readonly failoverTimeoutMs?: number
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+export async function startSentinels(options: SentinelOptions = {}): Promise<TestSentinels> {
+  const { password, downAfterMs = 500, failoverTimeoutMs = 3_000 } = options
   const auth = password === undefined ? {} : { password }
   // Each may become the replica of the other.
   const settings = { ...options.settings, ...(password !== undefined && { masterauth: password }) }
@@ -66,7 +72,7 @@ export async function startSentinels(
   const place = await preparePlace()
   const sentinels: { host: string; port: number }[] = []
   for (let i = 0; i < 3; i++)
-    sentinels.push({ host: '127.0.0.1', port: await startSentinel(place, { index: i, primary, password, failoverTimeoutMs }) })
+    sentinels.push({ host: '127.0.0.1', port: await startSentinel(place, { index: i, primary, password, downAfterMs, failoverTimeoutMs }) })
   const known = async (port: number) => {
     const reply = await send({ port }, ['SENTINEL', 'MASTER', MASTER])
     return /num-slaves\r\n\$1\r\n1\r\n/.test(reply) && /num-other-sentinels\r\n\$1\r\n2\r\n/.test(reply)
@@ -162,8 +168,9 @@ async function startSentinel(
     index,
     primary,
     password,
+    downAfterMs,
     failoverTimeoutMs,
-  }: { index: number; primary: TestRedis; password: string | undefined; failoverTimeoutMs: number },
+  }: { index: number; primary: TestRedis; password: string | undefined; downAfterMs: number; failoverTimeoutMs: number },
 ): Promise<number> {
   const { port } = await startOnPort({
     limitMs: START_LIMIT_MS,
@@ -175,7 +182,7 @@ async function startSentinel(
         `dir ${folder}`,
         `sentinel monitor ${MASTER} ${primary.host} ${primary.port} 2`,
         ...(password === undefined ? [] : [`sentinel auth-pass ${MASTER} ${password}`]),
-        `sentinel down-after-milliseconds ${MASTER} 500`,
+        `sentinel down-after-milliseconds ${MASTER} ${downAfterMs}`,
         `sentinel failover-timeout ${MASTER} ${failoverTimeoutMs}`,
       ]
       await writeFile(config, `${lines.join('\n')}\n`)
