@@ -89,11 +89,12 @@ export function createBuiltViews({ catalog, contentOf, publish, pause, signal }:
     async buildSearches(newer) {
       for (const view of views.values()) {
         if (!view.unsearched || view.tag === undefined) continue
+        view.searching = new Set(view.targets.map(targetKey))
         const index = await interruptible(view, view.unsearched, newer)
         if (!index) return
         const { targets, tag, searchTag: sameAs } = view
         publish({ kind: 'search', targets, tag, ...(index === 'same' ? { index: undefined, sameAs } : { index }) })
-        view.searched = new Set(targets.map(targetKey))
+        view.searched = view.searching
         view.searchTag = tag
         view.unsearched = undefined
         view.interruptions = 0
@@ -104,6 +105,7 @@ export function createBuiltViews({ catalog, contentOf, publish, pause, signal }:
       for (const view of views.values()) {
         view.told.delete(key)
         view.searched.delete(key)
+        view.searching.delete(key)
       }
     },
   }
@@ -117,6 +119,8 @@ interface View {
   targets: readonly ViewTarget[]
   /** Those that were given the search of `searchTag`. */
   searched: Set<string>
+  /** Those that have the view whose search is being built. Who has asked again since cannot take that search, and needs a whole one later. */
+  searching: Set<string>
   searchTag: string | undefined
   unsearched: readonly LatestRow[] | undefined
   interruptions: number
@@ -130,6 +134,7 @@ function newView(): View {
     told: new Set(),
     targets: [],
     searched: new Set(),
+    searching: new Set(),
     searchTag: undefined,
     unsearched: undefined,
     interruptions: 0,

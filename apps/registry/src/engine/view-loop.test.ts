@@ -61,6 +61,35 @@ describe('the loop that builds views', () => {
     expect(await changed(reader, () => loop.want(reader))).toMatchObject({ hasIndex: true })
   })
 
+  it('sends a whole search index to a reader that asks again while its index is built', async () => {
+    const main: ViewTarget = { registry: 'main', visible: undefined }
+    const reader: ViewTarget = { registry: 'main', visible: [''] }
+    const isSearched = (target: ViewTarget) => rig.searchesOf(target).at(-1)?.tag === rig.viewsOf(target).at(-1)?.tag
+    let before = Number.POSITIVE_INFINITY
+    let asked = 0
+    const rig = await rigOf(undefined, async () => {
+      // So often that the index is not put off any more. Its reader has forgotten the view, and cannot take the index that comes now.
+      if (asked === 4 || rig.viewsOf(reader).length <= before + asked || !isSearched(main)) return
+      asked += 1
+      rig.loop.unwant(reader)
+      rig.loop.want(reader)
+    })
+    const { loop, clock, store, viewsOf, searchesOf } = rig
+    const document = (url: string) => {
+      const text = JSON.stringify({ name: 'x/a', version: '1.0.0', remotes: [{ type: 'sse', url }] })
+      return { source: 'own', name: 'x/a', version: '1.0.0', text }
+    }
+    await store.publish(document('https://a.example/'))
+    loop.want(reader)
+    await eventually(clock, () => searchesOf(reader).length > 0)
+    before = viewsOf(reader).length
+    const searches = searchesOf(reader).length
+    await store.replaceDocument(document('https://b.example/'))
+    await eventually(clock, () => viewsOf(reader).length === before + 5)
+    await eventually(clock, () => searchesOf(reader).length === searches + 2)
+    expect(searchesOf(reader).at(-1)?.index).toBeDefined()
+  })
+
   it('serves no revision in part, also from a store that ends its reading at the revision with which it began', async () => {
     const whole: RegistryStore = await openSqliteStore({ clock: new TestClock() })
     open.push(whole)
@@ -88,7 +117,7 @@ describe('the loop that builds views', () => {
   })
 })
 
-async function rigOf(given?: RegistryStore) {
+async function rigOf(given?: RegistryStore, pause = async () => {}) {
   const clock = new TestClock()
   const store = given ?? (await openSqliteStore({ clock }))
   if (!given) {
@@ -101,7 +130,7 @@ async function rigOf(given?: RegistryStore) {
     clock,
     log: silentLog,
     publish: (publication) => published.push(publication),
-    pause: async () => {},
+    pause,
     onStatus: () => {},
   })
   open.push(loop)
