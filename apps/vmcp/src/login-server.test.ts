@@ -32,7 +32,7 @@ describe('a virtual server with an authorization server of its own, and backends
     for (const name of PROVIDERS) {
       const idp = stack.use(await startOidcServer())
       idps[name] = idp
-      const { client_id, client_secret } = await registerAt(idp, issuer)
+      const { client_id, client_secret } = await registerAt(idp, issuer, name)
       env[`SECRET_${name}`] = client_secret
       const oidc_config = {
         issuer_url: idp.issuer,

@@ -34,8 +34,8 @@ describe('embedded_auth_server_config', () => {
     expect(problemsOf({})).toEqual([])
   })
 
-  it('gives each further OAuth 2 provider a path of its own', () => {
-    const upstreams = [LOGIN.upstreams[0], plain('a', {}), plain('b', {})] as { name: string; type: string }[]
+  it('gives each further provider a path of its own', () => {
+    const upstreams = [LOGIN.upstreams[0], plain('a', {}), { ...LOGIN.upstreams[0], name: 'b' }] as { name: string }[]
     expect(problemsOf({ upstreams })).toEqual([])
     expect(upstreams.map(({ name }) => callbackPath(upstreams, name))).toEqual([
       '/oauth/callback',

@@ -182,12 +182,12 @@ export interface SubjectBindingConfig {
 }
 
 /**
- * Where a provider sends users back. A provider with OAuth 2 only does not say that an answer is its own (RFC 9207), so each but the first has a path of
+ * Where a provider sends users back. Many providers do not say that an answer is their own (RFC 9207), so each but the first has a path of
  * its own: an answer of another provider that is passed off as its own does not come there (RFC 9700 §4.4).
  */
-export function callbackPath(upstreams: readonly { readonly name: string; readonly type: string }[], name: string): string {
+export function callbackPath(upstreams: readonly { readonly name: string }[], name: string): string {
   const index = upstreams.findIndex((upstream) => upstream.name === name)
-  return index > 0 && upstreams[index]?.type === 'oauth2' ? `/oauth/callback/${name}` : '/oauth/callback'
+  return index > 0 ? `/oauth/callback/${name}` : '/oauth/callback'
 }
 
 /** The scope that leads a client through the login of a provider. */

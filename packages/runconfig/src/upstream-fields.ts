@@ -37,7 +37,7 @@ const CLIENT_FIELDS: FieldTable<UpstreamClientConfig> = {
   client_secret_env_var: { reader: text(), doc: 'Variable with the client secret.' },
   redirect_uri: {
     reader: httpUrl(),
-    doc: 'Where the provider sends users back. If absent: the issuer and `/oauth/callback`, and `/oauth/callback/NAME` for `oauth2` providers after the first.',
+    doc: 'Where the provider sends users back. If absent: the issuer and `/oauth/callback`, and `/oauth/callback/NAME` for providers after the first.',
   },
   scopes: { reader: listOf(text()), default: [], doc: 'Scopes to request; `openid` for OIDC if there are none.' },
   additional_authorization_params: {
