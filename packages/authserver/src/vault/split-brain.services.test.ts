@@ -23,8 +23,9 @@ describeRedis('two primaries at a time', () => {
   it('let one of two replicas of the server use a code, and lose no token that a client has', { timeout: 240_000 }, async () => {
     await using stack = new AsyncDisposableStack()
     const settings = { 'min-replicas-to-write': '1', 'min-replicas-max-lag': '10', 'repl-diskless-sync-delay': '0' }
-    // Nothing but the isolation below may make another primary.
-    const sentinels = stack.use(await startSentinels({ password: PASSWORD, downAfterMs: 3_000, failoverTimeoutMs: 1_500, settings }))
+    // Nothing but the isolation below may make another primary. Sentinels connect again to one that refuses them only when half of this is less than
+    // the second between two pings; otherwise they would never see that the isolation has ended.
+    const sentinels = stack.use(await startSentinels({ password: PASSWORD, downAfterMs: 1_500, failoverTimeoutMs: 1_500, settings }))
     const { primary: old, masterName, addresses } = sentinels
     const third = stack.use(await startRedis({ password: PASSWORD, replicaOf: old, settings: { ...settings, masterauth: PASSWORD } }))
     const isSynced = async () => expect(await third.command('INFO', 'replication')).toContain('master_link_status:up')
