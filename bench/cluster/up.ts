@@ -38,12 +38,15 @@ export async function runUp(dataDir: string, args: readonly string[], root = REP
   return { pid: child.pid ?? -1, started, seconds: (performance.now() - started) / 1000, output, stop }
 }
 
-/** Calls a tool of both servers. */
+/** Calls a tool of both servers, at the addresses in the table that ends the start. */
 export async function callQuickStart({ output }: RunningUp): Promise<void> {
-  const urls = [...output.matchAll(/http:\/\/127[\d.]+:\d+\/mcp(?=\s)/g)].map(([url]) => url)
-  if (urls.length < 2) throw new Error(`the quick start named no two servers:\n${output}`)
-  await callTool(urls[0] ?? '', 'echo')
-  await callTool(urls[1] ?? '', 'say')
+  const urlOf = (name: string) => {
+    const [, url] = new RegExp(`^ {2}${name} +(http://127[\\d.]+:\\d+/mcp)$`, 'm').exec(output) ?? []
+    if (url === undefined) throw new Error(`the quick start named no server ${name}:\n${output}`)
+    return url
+  }
+  await callTool(urlOf('everything'), 'echo')
+  await callTool(urlOf('everything-http'), 'say')
 }
 
 async function callTool(url: string, tool: string): Promise<void> {
